@@ -497,9 +497,11 @@ impl Engine {
             }
             Event::StationOverShare { mac, over: false } => info!("station {mac} takes no more than its share again"),
             Event::Guard { step, before, held, .. } => warn!("{}", guard_text(step, before, held)),
-            Event::ToldContradicted { mac, rate } => {
+            Event::ReportContradicted { mac, rate } => {
                 let rate = rate.map_or("a rate".into(), |rate| format!("{rate} Mb/s"));
-                warn!("station {mac} was told to be at {rate}, which what crosses contradicts: set aside for a while");
+                warn!(
+                    "station {mac} is reported at {rate}, which the observed traffic contradicts: the report is set aside for a while"
+                );
             }
             Event::AddressContested { address, holder, claimant } => {
                 warn!("{claimant} claims the address {address}, which {holder} uses: it is not believed");

@@ -14,7 +14,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use evenair_api::causes::{Cause, DropReason, LossReason};
 use evenair_api::{
-    GuardStatus, PacketStatus, ShardStatus, SourceStatus, SpeechStatus, StationStatus, StationToldStatus, Status,
+    GuardStatus, PacketStatus, ShardStatus, SourceStatus, SpeechStatus, StationReportStatus, StationStatus, Status,
 };
 use hyper::http::request::Parts;
 use hyper::{Method, StatusCode};
@@ -275,7 +275,7 @@ fn uplink_limit(page: &mut Page, status: &Status) {
     ] {
         page.single(name, MetricType::Gauge, help, mbps * 1e6);
     }
-    let help = "Packets that the access points were found to have lost toward stations, told or inferred.";
+    let help = "Packets that the access points were found to have lost toward stations, reported or inferred.";
     page.single("evenair_access_point_losses_total", MetricType::Counter, help, limit.lost_in_access_points);
 }
 
@@ -455,8 +455,8 @@ fn station_rates(page: &mut Page, status: &Status, interface: &str) {
     let help = "PHY rate toward the station: what its access point tells, or else what the operator set.";
     page.family("wifi_station_transmit_kilobits_per_second", MetricType::Gauge, help);
     for station in &status.stations {
-        let told = station.told.as_ref().and_then(|told| told.transmit_mbps);
-        if let Some(mbps) = told.or_else(|| assumed(station)) {
+        let reported = station.reported.as_ref().and_then(|reported| reported.transmit_mbps);
+        if let Some(mbps) = reported.or_else(|| assumed(station)) {
             page.sample(&[("ifname", interface), ("mac", &station.mac)], mbps * 1e3);
         }
     }
@@ -501,7 +501,7 @@ fn stations(page: &mut Page, status: &Status, interface: &str) {
     });
     let help = "1 for a station that takes more than its share of the medium and cannot be held back.";
     of_each("evenair_station_over_share", MetricType::Gauge, help, |station| f64::from(u8::from(station.over_share)));
-    told_stations(page, status, interface);
+    reported_stations(page, status, interface);
     let help = "What is known of the station's name and address, as labels.";
     page.family("evenair_station_info", MetricType::Gauge, help);
     for station in &status.stations {
@@ -522,25 +522,25 @@ fn stations(page: &mut Page, status: &Status, interface: &str) {
 }
 
 /// Telemetry of stations that have any.
-fn told_stations(page: &mut Page, status: &Status, interface: &str) {
-    let mut of_told = |name: &str, help: &str, value: fn(&StationToldStatus) -> Option<f64>| {
+fn reported_stations(page: &mut Page, status: &Status, interface: &str) {
+    let mut of_each = |name: &str, help: &str, value: fn(&StationReportStatus) -> Option<f64>| {
         page.family(name, MetricType::Gauge, help);
         for station in &status.stations {
-            let Some(told) = &station.told else { continue };
-            if let Some(value) = value(told) {
-                let labels = [("ifname", interface), ("mac", &station.mac), ("source", &told.source)];
+            let Some(reported) = &station.reported else { continue };
+            if let Some(value) = value(reported) {
+                let labels = [("ifname", interface), ("mac", &station.mac), ("source", &reported.source)];
                 page.sample(&labels, value);
             }
         }
     };
     let help = "How strongly its access point receives the station.";
-    of_told("wifi_station_signal_dbm", help, |told| told.signal_dbm.map(f64::from));
-    let help = "PHY rate from the station, as its access point tells it.";
-    of_told("wifi_station_receive_kilobits_per_second", help, |told| told.receive_mbps.map(|mbps| mbps * 1e3));
+    of_each("wifi_station_signal_dbm", help, |reported| reported.signal_dbm.map(f64::from));
+    let help = "PHY rate from the station, as its access point reports it.";
+    of_each("wifi_station_receive_kilobits_per_second", help, |reported| reported.receive_mbps.map(|mbps| mbps * 1e3));
     let help = "Age of the station's telemetry report.";
-    of_told("evenair_station_told_age_seconds", help, |told| Some(told.age_s));
+    of_each("evenair_station_report_age_seconds", help, |reported| Some(reported.age_s));
     let help = "1 for a station whose reported rate contradicts the measured airtime.";
-    of_told("evenair_station_told_set_aside", help, |told| Some(f64::from(u8::from(told.set_aside))));
+    of_each("evenair_station_report_set_aside", help, |reported| Some(f64::from(u8::from(reported.set_aside))));
 }
 
 fn telemetry(page: &mut Page, status: &Status) {
@@ -561,21 +561,21 @@ fn telemetry(page: &mut Page, status: &Status) {
     });
     let help = "Time since a source of telemetry last answered.";
     of_each("evenair_telemetry_age_seconds", MetricType::Gauge, help, |source| source.age_s);
-    let help = "Stations that a source of telemetry told of last.";
+    let help = "Stations that a source of telemetry last reported.";
     of_each("evenair_telemetry_stations", MetricType::Gauge, help, |source| Some(source.stations as f64));
     let help = "How often a source of telemetry was asked.";
     of_each("evenair_telemetry_polls_total", MetricType::Counter, help, |source| Some(source.polls as f64));
     let help = "How often a source of telemetry did not answer as it should.";
     of_each("evenair_telemetry_failures_total", MetricType::Counter, help, |source| Some(source.failures as f64));
-    let help = "What sources told of stations, by what became of it.";
-    page.family("evenair_telemetry_told_total", MetricType::Counter, help);
-    let told = &status.told;
+    let help = "Telemetry reports about stations, by outcome.";
+    page.family("evenair_telemetry_reports_total", MetricType::Counter, help);
+    let reports = &status.rate_reports;
     for (outcome, count) in [
-        ("taken", told.taken),
-        ("absurd", told.absurd),
-        ("untimely", told.untimely),
-        ("unknown", told.unknown),
-        ("contradicted", told.contradicted),
+        ("taken", reports.taken),
+        ("absurd", reports.absurd),
+        ("untimely", reports.untimely),
+        ("unknown", reports.unknown),
+        ("contradicted", reports.contradicted),
     ] {
         page.sample(&[("outcome", outcome)], count);
     }
@@ -621,7 +621,7 @@ mod tests {
         let mut status = status();
         let station = &mut status.stations[0];
         (station.charged_airtime_down_s, station.charged_airtime_up_s) = (3.0, 1.5);
-        (station.rate_mbps, station.rate_reported, station.told) = (54.0, false, None);
+        (station.rate_mbps, station.rate_reported, station.reported) = (54.0, false, None);
         let page = render(&status, "eth1");
         let samples = |name: &str| -> Vec<String> {
             page.lines().filter(|line| line.starts_with(name)).map(str::to_owned).collect()
@@ -646,11 +646,11 @@ mod tests {
     #[test]
     fn every_line_is_a_comment_or_a_sample_and_every_sample_has_a_type() {
         let staff = evenair_api::ClassStatus { name: "staff".into(), held: 3, ..Default::default() };
-        let told = StationToldStatus {
+        let reported = StationReportStatus {
             source: "snmp ap".into(),
             receive_mbps: Some(6.0),
             signal_dbm: Some(-61),
-            ..StationToldStatus::default()
+            ..StationReportStatus::default()
         };
         let source = SourceStatus { name: "snmp ap".into(), age_s: Some(2.0), ..SourceStatus::default() };
         let speech =
@@ -663,7 +663,7 @@ mod tests {
             ..CallStatus::default()
         };
         let mut status = Status { telemetry: vec![source], classes: vec![staff], calls: vec![call], ..status() };
-        status.stations[0].told = Some(told);
+        status.stations[0].reported = Some(reported);
         status.stations[0].name = Some("phone".into());
         let page = render(&status, "eth1");
         for line in page.lines() {

@@ -342,8 +342,8 @@ impl Live {
                     done(self.engine.observe(now(), Observation::AccessPointLosses { access_point, total }))
                 }
                 Wish::Membership(observation) => done(self.engine.observe(now(), observation)),
-                Wish::Told(told) => {
-                    told.into_iter().for_each(|observation| _ = self.engine.observe(now(), observation));
+                Wish::Observations(observations) => {
+                    observations.into_iter().for_each(|observation| _ = self.engine.observe(now(), observation));
                     Answer::Done
                 }
                 Wish::Reconfigure(config, telemetry) => done(self.reconfigure(*config, telemetry)),

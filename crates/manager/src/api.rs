@@ -12,8 +12,8 @@ use minicbor::{Decode, Encode};
 use crate::guard::{GuardReport, GuardStep};
 use crate::ids::{ClassId, Direction};
 use crate::{
-    Codec, Config, ConfigError, DelayReport, DropReason, Drops, Label, Place, Refusal, SpeechReport, Told, ToldCounts,
-    ToldReport, UplinkReport,
+    Codec, Config, ConfigError, DelayReport, DropReason, Drops, Label, Place, RateReport, Refusal, ReportCounts,
+    ReportedRate, SpeechReport, UplinkReport,
 };
 
 /// What the operator asks for.
@@ -56,7 +56,7 @@ pub enum Observation {
     },
     /// A telemetry report about a station, right or wrong: the manager checks it, and forgets it when it expires.
     #[n(2)]
-    Told(#[n(0)] Told),
+    RateReport(#[n(0)] RateReport),
     /// The bridge has carried the traffic, and the box has seen none of it: a reference for the harm guard. Ignored
     /// unless the manager is bypassed.
     #[n(3)]
@@ -165,7 +165,7 @@ pub enum Event {
         held: BitRate,
     },
     /// The observed traffic contradicts the reported rate of a station: the rate is not used for a while.
-    ToldContradicted {
+    ReportContradicted {
         /// The station.
         mac: MacAddr,
         /// The rate that it was taken to have.
@@ -295,7 +295,7 @@ pub struct Report {
     /// The limit on uploads, where there is one.
     pub uplink: Option<UplinkReport>,
     /// Telemetry reports about stations since the manager began.
-    pub told: ToldCounts,
+    pub rate_reports: ReportCounts,
     /// The harm guard.
     pub guard: GuardReport,
     /// Totals since the manager began.
@@ -427,7 +427,7 @@ pub struct StationReport {
     /// The access point that it is at, as far as one of the configuration is known.
     pub access_point: Option<Label>,
     /// Its last reported place, configured or not.
-    pub told_at: Option<Place>,
+    pub reported_place: Option<Place>,
     /// The PHY rate assumed of it.
     pub rate: PhyRate,
     /// Its rate is reported or configured by the operator. Otherwise it is the default, and the real rate is unknown.
@@ -456,7 +456,7 @@ pub struct StationReport {
     /// It takes more than its share of the medium, as an unresponsive sender.
     pub over_share: bool,
     /// The telemetry reports about it, if one is valid.
-    pub told: Option<ToldReport>,
+    pub reported: Option<ReportedRate>,
 }
 
 /// One flow: a TCP connection, or packets of one protocol between two addresses and ports. One between two stations

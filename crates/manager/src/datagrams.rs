@@ -26,8 +26,8 @@ const RATIO_SHIFT: u32 = 4;
 /// Packets from the WLAN for each one toward it, until known: a receiver acknowledges at least every second (RFC 9000,
 /// 13.2.2).
 const INITIAL_RATIO_MILLI: u32 = 2_000;
-/// Its sender is told to slow down at most this often: a round trip, about, in which it does.
-const TOLD_EVERY: Span = Span::from_millis(100);
+/// The least time between two congestion signals to one sender: about a round trip, in which it slows down.
+const SIGNAL_INTERVAL: Span = Span::from_millis(100);
 
 /// What has come from the WLAN and is not paid for.
 #[derive(Clone, Debug)]
@@ -39,7 +39,7 @@ pub(crate) struct Uplink {
     /// There was no acknowledgment for long: none is expected any more.
     unanswered: bool,
     ratio_16: u32,
-    told_at: Option<Instant>,
+    signalled_at: Option<Instant>,
 }
 
 impl Default for Uplink {
@@ -50,7 +50,7 @@ impl Default for Uplink {
             since: Instant::ZERO,
             unanswered: false,
             ratio_16: INITIAL_RATIO_MILLI << RATIO_SHIFT,
-            told_at: None,
+            signalled_at: None,
         }
     }
 }
@@ -90,12 +90,12 @@ impl Uplink {
     }
 
     /// Whether its sender may get another congestion signal. True counts as signalled.
-    pub(crate) fn tell_to_slow_down(&mut self, now: Instant) -> bool {
-        let heard = self.told_at.is_none_or(|at| now.saturating_since(at) >= TOLD_EVERY);
-        if heard {
-            self.told_at = Some(now);
+    pub(crate) fn signal_congestion(&mut self, now: Instant) -> bool {
+        let signals = self.signalled_at.is_none_or(|at| now.saturating_since(at) >= SIGNAL_INTERVAL);
+        if signals {
+            self.signalled_at = Some(now);
         }
-        heard
+        signals
     }
 }
 
@@ -153,8 +153,8 @@ mod tests {
     }
 
     #[test]
-    fn a_sender_is_told_once_in_a_round_trip() {
+    fn a_sender_gets_one_congestion_signal_in_a_round_trip() {
         let mut uplink = Uplink::default();
-        assert_eq!([0, 50, 100].map(|ms| uplink.tell_to_slow_down(at(ms))), [true, false, true]);
+        assert_eq!([0, 50, 100].map(|ms| uplink.signal_congestion(at(ms))), [true, false, true]);
     }
 }

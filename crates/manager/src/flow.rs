@@ -69,7 +69,7 @@ pub(crate) struct Flow {
     /// Of TCP.
     pub(crate) tcp: Tcp,
     pub(crate) answers: Answers,
-    /// What losses behind the box are told by.
+    /// Detects losses behind the box.
     pub(crate) in_doubt: Released,
     /// Of all else.
     pub(crate) uplink: Uplink,
@@ -94,8 +94,9 @@ pub(crate) struct Flow {
     pub(crate) released: Bytes,
     pub(crate) from_wlan: Bytes,
     pub(crate) dropped: u64,
-    /// Its queue is a standing one, and it is an upload: its next new packet of DATA tells so, if it still stands then.
-    pub(crate) told_by_next: bool,
+    /// An upload with a standing queue: its next new packet of DATA is dropped or CE-marked, unless the queue has gone
+    /// by then.
+    pub(crate) ce_pending: bool,
     up_volume: u64,
     down_volume: u64,
 }
@@ -179,7 +180,7 @@ impl Flow {
             released: Bytes::ZERO,
             from_wlan: Bytes::ZERO,
             dropped: 0,
-            told_by_next: false,
+            ce_pending: false,
             up_volume: 0,
             down_volume: 0,
         }
@@ -190,7 +191,7 @@ impl Flow {
         if let Some(tcp) = tcp.filter(|tcp| tcp.begins()) {
             (self.up_volume, self.down_volume) = (0, 0);
             self.leaning = first_guess(ingress, tcp);
-            self.told_by_next = false;
+            self.ce_pending = false;
         }
         if let Some(tcp) = tcp {
             self.receiver.note_arrival(ingress, tcp);

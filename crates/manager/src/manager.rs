@@ -9,8 +9,8 @@ mod links;
 mod neighbours;
 mod path;
 mod receive;
+mod reports;
 mod roaming;
-mod told;
 mod unheard;
 mod upkeep;
 mod uplink;
@@ -195,9 +195,9 @@ impl<P: Send + 'static> Manager<P> {
                 }
                 return;
             }
-            Observation::Told(told) => return self.hear(now, &told),
+            Observation::RateReport(report) => return self.handle_rate_report(now, &report),
             Observation::Bridged { carried, elapsed } => return self.note_bridged(carried, elapsed),
-            Observation::StationAt { mac, place } => return self.tell_place(now, mac, place),
+            Observation::StationAt { mac, place } => return self.handle_place_report(now, mac, place),
             Observation::StationNetwork { mac, .. } | Observation::StationGroup { mac, .. } => {
                 return self.tell_membership(now, mac, observation);
             }
@@ -316,7 +316,7 @@ impl<P: Send + 'static> Manager<P> {
             calls: self.report_calls(),
             receiver: self.report_receiver(),
             uplink: self.report_limit(now),
-            told: self.stations.told_counts(),
+            rate_reports: self.stations.report_counts(),
             guard: self.report_guard(),
             counters: self.counters(),
         }

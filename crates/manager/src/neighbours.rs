@@ -28,7 +28,7 @@ const WIRED: Span = Span::from_secs(600);
 /// Addresses of wired hosts that are known.
 const MOST_WIRED: usize = 4096;
 /// The shortest time between two reports of claims to one address.
-const TOLD_APART: Span = Span::from_secs(60);
+const REPORT_INTERVAL: Span = Span::from_secs(60);
 
 /// An address: the same may be in use in several VLANs.
 pub(crate) type Address = (Option<Vlan>, IpAddr);
@@ -45,7 +45,7 @@ struct Holder {
     mac: MacAddr,
     wired: bool,
     claimed: Instant,
-    told: Option<Instant>,
+    reported: Option<Instant>,
 }
 
 /// The claimant of an address.
@@ -81,7 +81,7 @@ impl Neighbours {
         is_there: impl FnOnce(MacAddr) -> bool,
     ) -> Verdict {
         let Claimant { mac, wired, granted } = claimant;
-        let fresh = Holder { mac, wired, claimed: now, told: None };
+        let fresh = Holder { mac, wired, claimed: now, reported: None };
         let Some(holder) = self.holders.get_mut(&address) else {
             if !wired || self.wired < MOST_WIRED {
                 self.wired += usize::from(wired);
@@ -104,10 +104,10 @@ impl Neighbours {
             *holder = fresh;
             return if before.mac == mac { Verdict::Own } else { Verdict::Moved(before.mac) };
         }
-        if holder.told.is_some_and(|told| now.saturating_since(told) < TOLD_APART) {
+        if holder.reported.is_some_and(|at| now.saturating_since(at) < REPORT_INTERVAL) {
             return Verdict::Known;
         }
-        holder.told = Some(now);
+        holder.reported = Some(now);
         Verdict::Contested(before.mac)
     }
 
@@ -151,7 +151,7 @@ mod tests {
         let mut neighbours = Neighbours::default();
         assert_eq!(neighbours.claim(at(0), address(1), station(A), |_| true), Verdict::Own);
         assert_eq!(neighbours.claim(at(1), address(1), station(B), |_| true), Verdict::Contested(A));
-        assert_eq!(neighbours.claim(at(2), address(1), station(B), |_| true), Verdict::Known, "told once a minute");
+        assert_eq!(neighbours.claim(at(2), address(1), station(B), |_| true), Verdict::Known, "reported once a minute");
         assert_eq!(neighbours.claim(at(70), address(1), station(B), |_| true), Verdict::Contested(A));
         let elsewhere = (Some(7.into()), address(1).1);
         assert_eq!(neighbours.claim(at(70), elsewhere, station(B), |_| true), Verdict::Own, "another VLAN");

@@ -295,7 +295,7 @@ impl<P> Queues<P> {
         self.hsfq.queue(leaf).front()
     }
 
-    /// The head that goes next, and whether its sender is to be told that its queue is a standing one. To be asked once
+    /// The head that goes next, and whether its sender gets a congestion signal for a standing queue. To be called once
     /// for each head. `data_packets` tells for how many packets of DATA a queue stands.
     pub(crate) fn judge(
         &mut self,
@@ -409,7 +409,7 @@ impl<P> Queues<P> {
     }
 }
 
-/// An upload's sender is told to slow down when its ACKs stand for as many packets of DATA as the limit says. Until it
+/// An upload's sender gets a congestion signal when its ACKs stand for as many packets of DATA as the limit says. Until it
 /// has, its window goes on growing, and then a loss makes every packet a duplicate ACK: these are to find room.
 const ACKS_PER_PACKET: usize = 4;
 

@@ -265,7 +265,7 @@ fn check_instants(instants: &[Instant]) -> Result<(), decode::Error> {
 /// Runs a new manager on a recording, and gives its decisions and how the recording ended.
 ///
 /// # Errors
-/// If the recording does not even begin as one; how it goes on is told beside the decisions made until then.
+/// If the recording does not even begin as one. A later fault is returned with the decisions until then.
 pub fn replay(bytes: &[u8]) -> Result<(DecisionLog, Result<(), ReplayError>), ReplayError> {
     let mut player = Player::new(bytes)?;
     let mut manager = Manager::<u64>::new(player.config().clone(), player.start());

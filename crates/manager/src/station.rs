@@ -7,7 +7,7 @@
 mod addresses;
 pub(crate) mod config;
 mod record;
-mod told;
+mod reports;
 mod unheard;
 mod victim;
 
@@ -26,8 +26,8 @@ use crate::airtime_model::AirtimeModels;
 use crate::ids::{DomainId, StationId};
 use crate::index::{Index, hash};
 use crate::neighbours::Address;
+use crate::reports::ReportCounts;
 use crate::standing::RatesSaid;
-use crate::told::ToldCounts;
 use crate::{Label, Place, StationReport};
 use config::StationConfig;
 use record::Account;
@@ -37,7 +37,7 @@ use victim::Victim;
 /// addresses must not fill the memory (this many take some 20 MB).
 const MAX_STATIONS: usize = 1 << 16;
 /// Limit of stations learned from reports alone: a source that reports absent stations does not exclude others.
-const MAX_STATIONS_BY_WORD: usize = 2048;
+const MAX_STATIONS_BY_REPORT: usize = 2048;
 /// A learned station without connections is forgotten after this long.
 const STATION_IDLE: Span = Span::from_secs(300);
 
@@ -52,7 +52,7 @@ pub(crate) struct Stations {
     default_rate: PhyRate,
     /// The mean of the reported rates, for stations without any information: of each airtime model, those in its domains.
     typical: Vec<Option<PhyRate>>,
-    counts: ToldCounts,
+    counts: ReportCounts,
     by_mac: BTreeMap<u64, StationId>,
     index: Index,
     slots: Vec<Option<Station>>,
@@ -81,7 +81,7 @@ impl Stations {
         let mut this = Self {
             default_rate,
             typical: Vec::new(),
-            counts: ToldCounts::default(),
+            counts: ReportCounts::default(),
             by_mac: BTreeMap::new(),
             index: Index::default(),
             slots: Vec::new(),
@@ -105,9 +105,9 @@ impl Stations {
         for station in self.slots.iter_mut().flatten() {
             station.configured = None;
             station.observed = station.observed.filter(|&rate| models.have_rate(rate));
-            if let Some(hearsay) = &mut station.hearsay {
-                hearsay.reclassify(models[station.domain].rates());
-                station.told = hearsay.class(now);
+            if let Some(reports) = &mut station.reports {
+                reports.reclassify(models[station.domain].rates());
+                station.reported_rate = reports.class(now);
             }
         }
         self.note_typical(models);
@@ -184,9 +184,14 @@ impl Stations {
     }
 
     /// The same of a reported station; the number of those is limited by itself.
-    pub(crate) fn told_of(&mut self, mac: MacAddr, models: &AirtimeModels, now: Instant) -> Option<(StationId, bool)> {
+    pub(crate) fn reported_station(
+        &mut self,
+        mac: MacAddr,
+        models: &AirtimeModels,
+        now: Instant,
+    ) -> Option<(StationId, bool)> {
         let known = self.find(mac);
-        let room = !mac.is_multicast() && self.by_mac.len() < MAX_STATIONS_BY_WORD;
+        let room = !mac.is_multicast() && self.by_mac.len() < MAX_STATIONS_BY_REPORT;
         known.map(|id| (id, false)).or_else(|| room.then(|| (self.insert(mac, models, now), true)))
     }
 
@@ -205,13 +210,13 @@ impl Stations {
             mac,
             domain,
             access_point: None,
-            told_at: None,
+            reported_place: None,
             is_seen: false,
             configured: None,
             observed: None,
-            hearsay: None,
-            told: None,
-            told_used: Span::ZERO,
+            reports: None,
+            reported_rate: None,
+            reported_airtime: Span::ZERO,
             rate,
             capacity,
             flows: 0,
@@ -251,7 +256,7 @@ impl Stations {
         let station = self.get_mut(id);
         station.observed = rate;
         if rate.is_none() {
-            (station.hearsay, station.told) = (None, None);
+            (station.reports, station.reported_rate) = (None, None);
         }
         station.update(otherwise, &models[domain]).then_some(id)
     }
@@ -275,7 +280,7 @@ impl Stations {
     pub(crate) fn expire(&mut self, now: Instant, mut give_up: impl FnMut(Address, MacAddr)) {
         for (index, slot) in (0u32..).zip(&mut self.slots) {
             let Some(station) = slot.as_mut().filter(|station| !station.is_shared) else { continue };
-            let unused = station.configured.is_none() && station.flows == 0 && station.hearsay.is_none();
+            let unused = station.configured.is_none() && station.flows == 0 && station.reports.is_none();
             let gone = unused && now.saturating_since(station.last_seen) >= STATION_IDLE;
             let mac = station.mac;
             station.addresses.retain(|&(address, used)| {
@@ -345,14 +350,14 @@ impl Stations {
         counts
     }
 
-    /// Other access points are known: where each station is by what was told of it. True: some are on another medium.
+    /// Other access points are known: where each station is by its reports. True: some are on another medium.
     pub(crate) fn find_again(&mut self, table: &Table) -> bool {
         let mut moved = self.find_shared_again(table);
         for station in self.slots.iter_mut().flatten().filter(|station| !station.is_shared) {
             let seen = station.access_point.filter(|_| station.is_seen).map(Place::Named);
             let seen = seen.and_then(|place| table.find(place));
             station.is_seen = seen.is_some();
-            let found = seen.or_else(|| table.find(station.told_at?));
+            let found = seen.or_else(|| table.find(station.reported_place?));
             station.access_point = found.map(|(name, _)| name);
             let domain = found.map_or(DomainId::DEFAULT, |(_, domain)| domain);
             moved |= core::mem::replace(&mut station.domain, domain) != domain;
@@ -368,12 +373,12 @@ impl Stations {
     }
 
     /// Stations with a reported place.
-    pub(crate) fn told_places(&self) -> Vec<(StationId, Place)> {
-        let told = |(index, station): (u32, &Option<Station>)| {
+    pub(crate) fn reported_places(&self) -> Vec<(StationId, Place)> {
+        let reported = |(index, station): (u32, &Option<Station>)| {
             let station = station.as_ref().filter(|station| !station.is_seen)?;
-            Some((StationId(index), station.told_at?))
+            Some((StationId(index), station.reported_place?))
         };
-        (0..).zip(&self.slots).filter_map(told).collect()
+        (0..).zip(&self.slots).filter_map(reported).collect()
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Station> {
@@ -390,7 +395,7 @@ impl Stations {
         let report = |station: &Station| StationReport {
             mac: station.mac,
             access_point: station.access_point,
-            told_at: station.told_at,
+            reported_place: station.reported_place,
             rate: station.rate,
             rate_reported: station.has_known_rate(),
             capacity: station.capacity,
@@ -404,7 +409,7 @@ impl Stations {
             to_station: station.to_station,
             from_station: station.from_station,
             over_share: station.account.is_over,
-            told: station.hearsay.as_ref().and_then(|hearsay| hearsay.report(now)),
+            reported: station.reports.as_ref().and_then(|reports| reports.report(now)),
         };
         let mut stations: Vec<&Station> = self.iter().collect();
         if stations.len() > most {

@@ -69,9 +69,9 @@ pub(crate) struct Tcp {
     growth: Growth,
     /// Furthest acknowledgment of the wire's end, waiting packets included, where the charge is set when one begins to wait.
     waiting_ack: Option<u32>,
-    /// The WLAN's end was told to slow down by the loss of a packet, and has not been released an ACK for all that it
+    /// The WLAN's end got a congestion signal, the loss of a packet, and has not been released an ACK for all that it
     /// had sent by then, up to here.
-    told_at: Option<u32>,
+    signalled_at: Option<u32>,
 }
 
 /// What the WLAN's end has sent beyond what releases toward it were charged for.
@@ -132,7 +132,8 @@ impl Tcp {
         self.restart_on_syn(tcp);
         let (own, covered) = pass(&mut self.wire, &self.wlan, tcp, ip_len);
         // Forgotten at once, because sequence numbers half their range apart change their order.
-        self.told_at = self.told_at.filter(|&told| self.wire.acked.is_none_or(|acked| after(told, acked)));
+        self.signalled_at =
+            self.signalled_at.filter(|&signalled| self.wire.acked.is_none_or(|acked| after(signalled, acked)));
         self.waiting_ack = self.waiting_ack.filter(|&ack| self.wire.acked.is_none_or(|acked| after(ack, acked)));
         let sent_for_it = match covered {
             Covered::InOrder(bytes) => bytes,
@@ -205,14 +206,14 @@ impl Tcp {
         self.wlan.sent.is_none_or(|sent| !after(sent, tcp.seq))
     }
 
-    /// Whether a loss or a mark now would tell the WLAN's end something new: once for each window, which is how often
-    /// its congestion control reacts (RFC 5681, 4.3). True counts as told.
-    pub(crate) fn tell_to_slow_down(&mut self) -> bool {
-        let heard = self.told_at.is_none();
-        if heard {
-            self.told_at = self.wlan.sent;
+    /// Whether a loss or a mark now is a new congestion signal to the WLAN's end: once for each window, which is how
+    /// often its congestion control reacts (RFC 5681, 4.3). True counts as a signal.
+    pub(crate) fn signal_congestion(&mut self) -> bool {
+        let signals = self.signalled_at.is_none();
+        if signals {
+            self.signalled_at = self.wlan.sent;
         }
-        heard
+        signals
     }
 
     /// Segments toward the WLAN that each ACK from there covers, in thousandths.
@@ -298,7 +299,7 @@ impl Side {
         let released = covered.saturating_sub(self.ahead);
         self.ahead -= covered - released;
         if self.sacks && tcp.sacked_to.is_none() {
-            // No hole is left. What is left of these were duplicates that told of no arrival: answers to segments that
+            // No hole is left. What is left of these were duplicates that reported no arrival: answers to segments that
             // were sent twice.
             self.ahead = 0;
         }
@@ -491,26 +492,26 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_sender_can_be_told_again_however_much_it_has_sent_since() {
+    fn a_sender_can_be_signalled_again_however_much_it_has_sent_since() {
         let mut tcp = upload(1, 1);
-        assert!(tcp.tell_to_slow_down());
+        assert!(tcp.signal_congestion());
         for seq in [1, 1 << 30, 2 << 30, 3 << 30] {
             tcp.note_arrival(&data(seq), DATA);
             tcp.note_release(&ack(seq, 1), ACK);
         }
         tcp.note_arrival(&data(3 << 30), DATA);
-        assert!(tcp.tell_to_slow_down(), "3 GB later");
+        assert!(tcp.signal_congestion(), "3 GB later");
     }
 
     #[test]
-    fn a_sender_is_told_to_slow_down_once_for_each_window() {
+    fn a_sender_gets_one_congestion_signal_for_each_window() {
         let mut tcp = upload(1, 10);
-        assert!(tcp.tell_to_slow_down());
-        assert!(!tcp.tell_to_slow_down());
+        assert!(tcp.signal_congestion());
+        assert!(!tcp.signal_congestion());
         released(&mut tcp, &ack(1, 9));
-        assert!(!tcp.tell_to_slow_down(), "not all of that window has been acknowledged");
+        assert!(!tcp.signal_congestion(), "not all of that window has been acknowledged");
         released(&mut tcp, &ack(1, 10));
-        assert!(tcp.tell_to_slow_down());
+        assert!(tcp.signal_congestion());
     }
 
     #[test]

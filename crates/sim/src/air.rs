@@ -99,7 +99,7 @@ pub(crate) struct Air {
 struct Station {
     host: usize,
     /// What the box takes for its rate.
-    told_rate: PhyRate,
+    reported_rate: PhyRate,
     /// What happened at the nodes that it was before it left, where it did.
     before: Option<Box<Counters>>,
     buffer: Limit,
@@ -178,7 +178,7 @@ impl Air {
         medium.count_backlog();
         let station = |spec: &StationPlan| Station {
             host: spec.host,
-            told_rate: spec.rate,
+            reported_rate: spec.rate,
             before: None,
             buffer: spec.node.buffer,
         };
@@ -284,7 +284,7 @@ impl Air {
 
     /// For frames to and from the station that are queued from now on.
     pub(crate) fn set_rate(&mut self, station: usize, rate: PhyRate) {
-        (self.links[station].rate, self.stations[station].told_rate) = (rate, rate);
+        (self.links[station].rate, self.stations[station].reported_rate) = (rate, rate);
     }
 
     /// The stations, by host, toward which senders have come to another rate since the last call.
@@ -296,8 +296,8 @@ impl Air {
         };
         let changed = |(station, link): (&mut Station, &Link)| {
             let ends = link.node.map(|node| (node, link.access_point));
-            let rate = ends.and_then(chosen).filter(|&rate| rate != station.told_rate)?;
-            station.told_rate = rate;
+            let rate = ends.and_then(chosen).filter(|&rate| rate != station.reported_rate)?;
+            station.reported_rate = rate;
             Some((station.host, rate))
         };
         self.stations.iter_mut().zip(&self.links).filter_map(changed).collect()

@@ -7,7 +7,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use evenair_manager::{
-    Command, Config, Manager, Mode, Observation, Output, Place as At, Reason, Report, StationConfig, Told,
+    Command, Config, Manager, Mode, Observation, Output, Place as At, RateReport, Reason, Report, StationConfig,
 };
 use evenair_packet::{
     Content, IpMeta, MacAddr, PacketMeta, Port, RtpMeta, TcpFlags, TcpMeta, Timestamps, Transport, Vlan,
@@ -141,7 +141,7 @@ impl Middlebox {
 
     /// The access point receives a station so strongly: in whole decibels, as access points report it.
     pub(crate) fn tell_signal(&mut self, now: Instant, host: usize, signal: Dbm) {
-        let told = Told {
+        let report = RateReport {
             mac: mac_of(host),
             source: 0,
             measured: now,
@@ -150,7 +150,7 @@ impl Middlebox {
             receive_kbps: None,
             signal_dbm: Some(i64::from((signal.as_milli() + 500).div_euclid(1000))),
         };
-        self.manager.handle_observation(now, Observation::Told(told));
+        self.manager.handle_observation(now, Observation::RateReport(report));
     }
 
     pub(crate) fn places_delay(&self) -> Option<Span> {

@@ -123,7 +123,7 @@ struct Session<'a> {
     /// The first insertion: what the box says of intervals that ended before is what it says after it.
     inserted_at: Option<Span>,
     /// By number among the stations: the senders' rate at the last report to the box.
-    told_rates: Vec<Option<PhyRate>>,
+    reported_rates: Vec<Option<PhyRate>>,
 }
 
 impl<'a> Session<'a> {
@@ -156,7 +156,7 @@ impl<'a> Session<'a> {
             next_event: 0,
             pending: Vec::new(),
             inserted_at: None,
-            told_rates: Vec::new(),
+            reported_rates: Vec::new(),
         })
     }
 
@@ -306,20 +306,20 @@ impl<'a> Session<'a> {
 
     /// Reports to the box a station's rate after the events up to `at`, if the scenario has reports of rates.
     fn tell_box_rate(&self, host: usize, at: Span) {
-        let told = self.middlebox.as_ref().filter(|_| self.scenario.telemetry.rates);
-        if let (Some(middlebox), Some(rate)) = (told, self.scenario.rate_at(host, at)) {
+        let informed = self.middlebox.as_ref().filter(|_| self.scenario.telemetry.rates);
+        if let (Some(middlebox), Some(rate)) = (informed, self.scenario.rate_at(host, at)) {
             middlebox.observe(plan::host(self.scenario, host).mac, Some(rate.bit_rate()));
         }
     }
 
     /// Reports to the box the present rates of the senders, as a controller would poll them now and then.
     fn tell_chosen_rates(&mut self, rates: &[Option<PhyRate>]) {
-        self.told_rates.resize(rates.len(), None);
-        let told = self.middlebox.as_ref().filter(|_| self.scenario.telemetry.rates);
-        let Some(middlebox) = told else { return };
+        self.reported_rates.resize(rates.len(), None);
+        let informed = self.middlebox.as_ref().filter(|_| self.scenario.telemetry.rates);
+        let Some(middlebox) = informed else { return };
         for (number, &host) in self.stations.iter().enumerate() {
-            if let Some(rate) = rates[number].filter(|&rate| self.told_rates[number] != Some(rate)) {
-                self.told_rates[number] = Some(rate);
+            if let Some(rate) = rates[number].filter(|&rate| self.reported_rates[number] != Some(rate)) {
+                self.reported_rates[number] = Some(rate);
                 middlebox.observe(plan::host(self.scenario, host).mac, Some(rate.bit_rate()));
             }
         }

@@ -77,9 +77,9 @@ pub struct Status {
     /// Telemetry sources: access points and controllers that the box polls for stations and rates.
     #[serde(default)]
     pub telemetry: Vec<SourceStatus>,
-    /// The results of their reports.
-    #[serde(default)]
-    pub told: ToldStatus,
+    /// The number of their reports about stations, by result.
+    #[serde(default, alias = "told")]
+    pub rate_reports: ReportCountsStatus,
     /// Stations: of very many the 4096 with the most medium time.
     pub stations: Vec<StationStatus>,
     /// Stations that are known, be they in the list or not.

@@ -69,8 +69,8 @@ pub struct StationStatus {
     /// It takes more than its share of the medium, and cannot be held back.
     pub over_share: bool,
     /// Its telemetry, if valid.
-    #[serde(default)]
-    pub told: Option<StationToldStatus>,
+    #[serde(default, alias = "told")]
+    pub reported: Option<StationReportStatus>,
 }
 
 /// One flow: a TCP connection, or packets of one protocol between two addresses and ports.
@@ -137,7 +137,7 @@ pub struct SourceStatus {
 
 /// Number of station reports, by result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ToldStatus {
+pub struct ReportCountsStatus {
     /// Taken, at least in part.
     pub taken: u64,
     /// Not a rate or signal that can be.
@@ -146,13 +146,13 @@ pub struct ToldStatus {
     pub untimely: u64,
     /// Of a group address, or of one station too many.
     pub unknown: u64,
-    /// Set aside, because what crosses contradicts it.
+    /// Set aside, because the observed traffic contradicts the rate.
     pub contradicted: u64,
 }
 
 /// A station's telemetry.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct StationToldStatus {
+pub struct StationReportStatus {
     /// The source.
     pub source: String,
     /// Seconds since it was measured.
@@ -163,8 +163,8 @@ pub struct StationToldStatus {
     pub receive_mbps: Option<f64>,
     /// How strongly it is received, in dBm.
     pub signal_dbm: Option<i8>,
-    /// The rate that it is taken to have by this; none: nothing is known of its rate, or it is set aside.
+    /// The rate in force that follows from the reports; none: no rate is reported, or it is set aside.
     pub class_mbps: Option<f64>,
-    /// It contradicts what is seen to cross, and is set aside.
+    /// The observed traffic contradicts the reported rate, which is set aside.
     pub set_aside: bool,
 }

@@ -87,7 +87,7 @@ impl AccessPointSpec {
             },
             vlans: vlans?.into_iter().map(|VlanName(vlan)| vlan).collect(),
             radios: radios?.into_iter().map(|RadioName(radio)| radio).collect(),
-            told_as: aliases?,
+            aliases: aliases?,
             standard: standard?,
         })
     }
@@ -160,7 +160,7 @@ domain = "hall"
         assert_eq!(points(""), Ok(Vec::new()));
         let points = points(TWO).unwrap();
         let [hall, yard] = &points[..] else { panic!("two") };
-        assert_eq!((hall.vlans.len(), hall.radios.len(), hall.told_as.len()), (2, 2, 1));
+        assert_eq!((hall.vlans.len(), hall.radios.len(), hall.aliases.len()), (2, 2, 1));
         assert_eq!((hall.radios[0].bits, hall.radios[1].bits), (44, 48));
         assert_eq!((hall.domain, yard.domain), (hall.name, hall.name));
     }
@@ -169,7 +169,7 @@ domain = "hall"
     fn what_is_wrong_is_told_with_its_place() {
         let refused = |text: &str| points(&format!("{TWO}{text}")).unwrap_err();
         let error = refused("aliases = [\"ap-1\"]\n");
-        assert!(error.contains("told by the name ap-1") && error.contains(":8:8"), "{error}");
+        assert!(error.contains("name or alias ap-1") && error.contains(":8:8"), "{error}");
         assert!(refused("vlan = [11]\n").contains("the VLAN 11 is of two"));
         assert!(refused("bssid = [\"02:00:00:00:00:10/50\"]\n").contains("no radio's address"));
         assert!(refused("vlan = [5000]\n").contains("1 to 4094"));

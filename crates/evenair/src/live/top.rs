@@ -199,7 +199,7 @@ fn row(now: &StationStatus, before: Option<&StationStatus>, seconds: f64) -> Sta
         mac: now.mac.clone(),
         address: name_or_address(now),
         rate_mbps: now.rate_reported.then_some(now.rate_mbps),
-        signal_dbm: now.told.as_ref().and_then(|told| told.signal_dbm),
+        signal_dbm: now.reported.as_ref().and_then(|reported| reported.signal_dbm),
         airtime: airtime(|station| station.charged_airtime_s),
         airtime_up: Some(airtime(|station| station.charged_airtime_up_s)),
         down_mbps: mbps(now.to_station_bytes, before.map(|station| station.to_station_bytes)),

@@ -2,7 +2,7 @@
 //! network port is the box's WLAN side. On the wired side is a host with DHCP, IPv6 and iperf3.
 //!
 //! The radios of mac80211_hwsim know no airtime, so that this shows that the box gets along with the real thing: who joins,
-//! roams and is told of. What it does to airtime is measured elsewhere, on the simulated medium.
+//! roams and is reported. What it does to airtime is measured elsewhere, on the simulated medium.
 //!
 //! `make wifi` makes the virtual machine, where that can be had, and runs this; `make test` does so too.
 
@@ -54,7 +54,7 @@ fn stations_of_a_real_access_point_behind_the_box() {
     step("addresses", &mut began);
     connections_cross(&mut guest, &running);
     step("connections", &mut began);
-    what_is_told_is_so(&mut guest, &running);
+    reports_are_right(&mut guest, &running);
     step("telemetry", &mut began);
     a_station_roams(&mut guest, &running);
     step("roaming", &mut began);
@@ -98,7 +98,7 @@ fn stations_join(guest: &mut Guest) {
     for (port, source) in [(9470, "hostapd --socket /run/hostapd/wlan0"), (9471, "nl80211 --interface wlan1")] {
         guest.must(&format!(
             "evenair telemetry --kind {source} --listen {ACCESS_POINTS}:{port} --listen-secrets /etc/secrets \
-             >/run/told-{port}.log 2>&1 </dev/null &"
+             >/run/reports-{port}.log 2>&1 </dev/null &"
         ));
     }
 }
@@ -164,7 +164,7 @@ fn connections_cross(guest: &mut Guest, running: &BoxProcess) {
 }
 
 /// The kernel, hostapd, both drivers and the box say the same of each station at the same time.
-fn what_is_told_is_so(guest: &mut Guest, running: &BoxProcess) {
+fn reports_are_right(guest: &mut Guest, running: &BoxProcess) {
     const ASK: &str = "evenair telemetry --kind hostapd --socket /run/hostapd/wlan0 --json >/tmp/hostapd; \
                        evenair telemetry --kind nl80211 --interface wlan0 --json >/tmp/nl80211; \
                        iw dev wlan0 station dump";
@@ -174,16 +174,16 @@ fn what_is_told_is_so(guest: &mut Guest, running: &BoxProcess) {
         let [hostapd, nl80211] =
             ["hostapd", "nl80211"].map(|name| as_driver_says(&guest.must(&format!("cat /tmp/{name}"))));
         let status = running.client().status().expect("answers");
-        let told = as_box_says(&status);
+        let reported = as_box_says(&status);
         // A rate may change between two questions: the stations are silent, but not dead.
-        if dump.len() == STATIONS.len() && [&hostapd, &nl80211, &told] == [&dump, &dump, &dump] {
+        if dump.len() == STATIONS.len() && [&hostapd, &nl80211, &reported] == [&dump, &dump, &dump] {
             break dump;
         }
-        let all = format!("iw {dump:?}\nhostapd {hostapd:?}\nnl80211 {nl80211:?}\nthe box {told:?}");
+        let all = format!("iw {dump:?}\nhostapd {hostapd:?}\nnl80211 {nl80211:?}\nthe box {reported:?}");
         assert!(began.elapsed() < Duration::from_secs(60), "{all}");
         thread::sleep(Duration::from_millis(500));
     };
-    println!("told alike: {agreed:?}");
+    println!("reported alike: {agreed:?}");
     assert!(agreed.values().all(|(to, from, dbm)| to.is_some() && from.is_some() && dbm.is_some()), "{agreed:?}");
     let signals: Vec<_> = agreed.values().map(|(_, _, dbm)| *dbm).collect();
     assert_ne!(signals[0], signals[1], "the phone sends with less power: {agreed:?}");
@@ -222,10 +222,10 @@ fn as_driver_says(json: &str) -> Said {
 
 fn as_box_says(status: &Status) -> Said {
     let entry = |station: &StationStatus| {
-        let told = station.told.as_ref()?;
+        let reported = station.reported.as_ref()?;
         let kbps = |mbps: Option<f64>| mbps.map(|mbps| (mbps * 1e3).round() as i64);
-        let signal = told.signal_dbm.map(i64::from);
-        Some((station.mac.clone(), (kbps(told.transmit_mbps), kbps(told.receive_mbps), signal)))
+        let signal = reported.signal_dbm.map(i64::from);
+        Some((station.mac.clone(), (kbps(reported.transmit_mbps), kbps(reported.receive_mbps), signal)))
     };
     status.stations.iter().filter_map(entry).collect()
 }
@@ -252,14 +252,14 @@ fn a_station_roams(guest: &mut Guest, running: &BoxProcess) {
             let known = station(&status, mac).expect("known");
             assert_eq!(known.access_point.as_deref(), Some(place), "{known:?} {:?}", status.telemetry);
             // What the other one said before is valid for a while; what it says now is not taken.
-            let told = known.told.as_ref().expect("told of");
-            let is_of_before = told.age_s + 0.2 >= began.elapsed().as_secs_f64();
-            assert!(told.source.ends_with(port) || is_of_before, "it tells of the past: {told:?}");
+            let reported = known.reported.as_ref().expect("reported");
+            let is_of_before = reported.age_s + 0.2 >= began.elapsed().as_secs_f64();
+            assert!(reported.source.ends_with(port) || is_of_before, "an old report: {reported:?}");
             thread::sleep(Duration::from_millis(100));
         }
-        running.until("it is told of by its new access point", |status| {
-            let told = station(status, mac).and_then(|station| station.told.as_ref());
-            told.is_some_and(|told| told.source.ends_with(port))
+        running.until("it is reported by its new access point", |status| {
+            let reported = station(status, mac).and_then(|station| station.reported.as_ref());
+            reported.is_some_and(|reported| reported.source.ends_with(port))
         });
     }
     let listed =

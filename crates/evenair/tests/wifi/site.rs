@@ -17,7 +17,7 @@ pub const HOST: &str = "10.77.0.1";
 pub const HOST_V6: &str = "fd77::1";
 /// The machine that is both access points has this one.
 pub const ACCESS_POINTS: &str = "10.77.0.2";
-/// What the box must know to be told of stations.
+/// What the box must know to get reports of stations.
 pub const SECRETS: &str = "password = \"between the box and its access points\"\n";
 
 /// The namespaces and who runs in them; all of it vanishes with the test.
@@ -70,7 +70,7 @@ impl Site {
         self.programs.push(child.expect("it is installed"));
     }
 
-    /// The box as it is installed, managing from the start, told by an evenair on the access points of their stations.
+    /// The box as it is installed, managing from the start, which an evenair on the access points reports their stations to.
     pub fn start_box(&self) -> BoxProcess {
         let file = |name: &str| self.folder.path().join(name);
         std::fs::write(file("secrets"), SECRETS).expect("written");
@@ -135,7 +135,7 @@ impl BoxProcess {
             if is_so(&status) {
                 return status;
             }
-            let parts = (&status.stations, &status.telemetry, &status.told, &status.domains);
+            let parts = (&status.stations, &status.telemetry, &status.rate_reports, &status.domains);
             assert!(began.elapsed() < Duration::from_secs(60), "{what}: {parts:#?}");
             thread::sleep(Duration::from_millis(100));
         }

@@ -81,15 +81,15 @@ pub fn measure(
 fn ask(source: &mut dyn Source, station: MacAddr) -> Result<Sample> {
     let name = source.name();
     let at = Instant::now();
-    let reading = poll_once(source).with_context(|| format!("{name} does not tell the signal"))?;
-    let Some(told) = reading.stations.iter().find(|told| told.mac == station) else {
-        let known: Vec<_> = reading.stations.iter().map(|told| told.mac.to_string()).collect();
+    let reading = poll_once(source).with_context(|| format!("{name} does not report the signal"))?;
+    let Some(reported) = reading.stations.iter().find(|known| known.mac == station) else {
+        let known: Vec<_> = reading.stations.iter().map(|station| station.mac.to_string()).collect();
         bail!(
             "{name} knows no station {station}; it knows: {}",
             if known.is_empty() { "none".into() } else { known.join(", ") }
         );
     };
-    let Some(signal_dbm) = told.signal_dbm else { bail!("{name} knows {station}, but does not tell its signal") };
+    let Some(signal_dbm) = reported.signal_dbm else { bail!("{name} knows {station}, but does not report its signal") };
     Ok(Sample { at, signal_dbm })
 }
 
@@ -161,7 +161,7 @@ impl<'a> Sender<'a> {
             self.take_reports()?;
             std::thread::sleep(LOT);
         }
-        Ok(self.windows.values().map(|&(window, told)| seen(window, told)).collect())
+        Ok(self.windows.values().map(|&(window, reported_at)| seen(window, reported_at)).collect())
     }
 
     fn send(&mut self) -> Result<()> {
@@ -209,17 +209,17 @@ impl<'a> Sender<'a> {
         Glance {
             elapsed: begun.elapsed(),
             signal_dbm: samples.last().map(|sample| sample.signal_dbm),
-            goodput_kbps: last.map(|&(window, told)| seen(window, told).goodput_kbps),
+            goodput_kbps: last.map(|&(window, reported_at)| seen(window, reported_at).goodput_kbps),
             windows: self.windows.len(),
         }
     }
 }
 
 /// When it was, by this machine's clock: it ended shortly before its report.
-fn seen(window: Window, told: Instant) -> Seen {
+fn seen(window: Window, reported_at: Instant) -> Seen {
     let lasted = Duration::from_nanos(window.lasted_ns);
     Seen {
-        middle: told.checked_sub(lasted / 2).unwrap_or(told),
+        middle: reported_at.checked_sub(lasted / 2).unwrap_or(reported_at),
         half: lasted / 2,
         goodput_kbps: window.bytes as f64 * 8e3 / lasted.as_secs_f64() / 1e6,
         lost: window.sent - window.packets,

@@ -60,8 +60,8 @@ pub(crate) enum Wish {
     Losses(MacAddr, u64),
     /// Where a station belongs.
     Membership(Observation),
-    /// What a source of telemetry says.
-    Told(Vec<Observation>),
+    /// The reports of a telemetry source.
+    Observations(Vec<Observation>),
     Reconfigure(Box<Config>, Vec<SourceConfig>),
     /// All is well.
     Nothing,

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 
 use evenair_api::{HoldStatus, PacingStatus, PoolStatus, PortStatus, RecordingStatus, ShardStatus};
 use evenair_manager::{
-    ClassReport, Counters, DelayReport, FlowReport, GuardReport, HopReport, Mode, ReceiverReport, Report,
-    StationReport, ToldCounts, UplinkReport,
+    ClassReport, Counters, DelayReport, FlowReport, GuardReport, HopReport, Mode, ReceiverReport, Report, ReportCounts,
+    StationReport, UplinkReport,
 };
 use evenair_packet::MacAddr;
 
@@ -138,7 +138,7 @@ fn reports(a: Report, b: Report) -> Report {
         calls: a.calls.into_iter().chain(b.calls).collect(),
         receiver: both(a.receiver, b.receiver, receivers),
         uplink: both(a.uplink, b.uplink, limits),
-        told: told(a.told, b.told),
+        rate_reports: rate_reports(a.rate_reports, b.rate_reports),
         guard: guards(a.guard, b.guard),
         counters: counters(&a.counters, &b.counters),
     }
@@ -196,7 +196,7 @@ fn stations(a: Vec<StationReport>, b: Vec<StationReport>) -> Vec<StationReport> 
                     from_station: most.from_station + least.from_station,
                     over_share: most.over_share || least.over_share,
                     name: most.name.clone().or(least.name),
-                    told: most.told.or(least.told),
+                    reported: most.reported.or(least.reported),
                     addresses,
                     ..most
                 }
@@ -258,8 +258,8 @@ fn delays(a: DelayReport, b: DelayReport) -> DelayReport {
     }
 }
 
-fn told(a: ToldCounts, b: ToldCounts) -> ToldCounts {
-    ToldCounts {
+fn rate_reports(a: ReportCounts, b: ReportCounts) -> ReportCounts {
+    ReportCounts {
         taken: a.taken + b.taken,
         absurd: a.absurd + b.absurd,
         untimely: a.untimely + b.untimely,

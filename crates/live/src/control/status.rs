@@ -36,7 +36,7 @@ impl From<Snapshot> for Status {
             uplink,
             classes,
             domains,
-            told,
+            rate_reports,
             guard,
             ..
         } = snapshot.report;
@@ -64,7 +64,7 @@ impl From<Snapshot> for Status {
             classes: classes.iter().map(|report| class(report, &classes)).collect(),
             domains: domains.iter().map(super::domains::domain).collect(),
             telemetry: sources.iter().map(telemetry::source).collect(),
-            told: telemetry::counts(told),
+            rate_reports: telemetry::counts(rate_reports),
             stations: stations.iter().map(|report| station(report, snapshot.now, &sources)).collect(),
             stations_known,
             flows: flows.iter().map(flow).collect(),

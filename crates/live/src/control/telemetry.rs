@@ -1,13 +1,13 @@
 //! Telemetry sources in the status.
 
-use evenair_api::{SourceStatus, StationToldStatus, ToldStatus};
-use evenair_manager::{ToldCounts, ToldReport};
+use evenair_api::{ReportCountsStatus, SourceStatus, StationReportStatus};
+use evenair_manager::{ReportCounts, ReportedRate};
 use evenair_telemetry::Health;
 use evenair_units::{BitRate, Instant};
 
-pub(super) fn counts(counts: ToldCounts) -> ToldStatus {
-    let ToldCounts { taken, absurd, untimely, unknown, contradicted } = counts;
-    ToldStatus { taken, absurd, untimely, unknown, contradicted }
+pub(super) fn counts(counts: ReportCounts) -> ReportCountsStatus {
+    let ReportCounts { taken, absurd, untimely, unknown, contradicted } = counts;
+    ReportCountsStatus { taken, absurd, untimely, unknown, contradicted }
 }
 
 pub(super) fn source(health: &Health) -> SourceStatus {
@@ -22,15 +22,15 @@ pub(super) fn source(health: &Health) -> SourceStatus {
     }
 }
 
-pub(super) fn station(told: &ToldReport, now: Instant, sources: &[Health]) -> StationToldStatus {
+pub(super) fn station(reported: &ReportedRate, now: Instant, sources: &[Health]) -> StationReportStatus {
     let mbps = |kbps: Option<u32>| kbps.map(|kbps| f64::from(kbps) / 1e3);
-    StationToldStatus {
-        source: sources.get(usize::from(told.source)).map_or_else(String::new, |source| source.name.clone()),
-        age_s: now.saturating_since(told.measured).as_secs_f64(),
-        transmit_mbps: mbps(told.transmit_kbps),
-        receive_mbps: mbps(told.receive_kbps),
-        signal_dbm: told.signal_dbm,
-        class_mbps: told.class.map(|rate| BitRate::as_mbps_f64(rate.bit_rate())),
-        set_aside: told.set_aside,
+    StationReportStatus {
+        source: sources.get(usize::from(reported.source)).map_or_else(String::new, |source| source.name.clone()),
+        age_s: now.saturating_since(reported.measured).as_secs_f64(),
+        transmit_mbps: mbps(reported.transmit_kbps),
+        receive_mbps: mbps(reported.receive_kbps),
+        signal_dbm: reported.signal_dbm,
+        class_mbps: reported.class.map(|rate| BitRate::as_mbps_f64(rate.bit_rate())),
+        set_aside: reported.set_aside,
     }
 }

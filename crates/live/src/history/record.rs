@@ -227,7 +227,7 @@ fn stations(before: &Status, now: &Status) -> Vec<StationSample> {
             name: station.name.clone(),
             rate_mbps: station.rate_mbps,
             rate_reported: station.rate_reported,
-            signal_dbm: station.told.as_ref().and_then(|told| told.signal_dbm),
+            signal_dbm: station.reported.as_ref().and_then(|reported| reported.signal_dbm),
             charged_airtime_s: seconds(|station| station.charged_airtime_s),
             charged_airtime_up_s: seconds(|station| station.charged_airtime_up_s),
             to_station_bytes: since(|station| station.to_station_bytes),
@@ -294,9 +294,9 @@ impl EventRecord {
                 let text = guard_text(*step, *before, *held);
                 Some(Self { at_s, name: "guard".into(), station: None, text })
             }
-            Event::ToldContradicted { mac, rate } => {
+            Event::ReportContradicted { mac, rate } => {
                 let rate = rate.map_or_else(|| "a rate".into(), |rate| format!("{rate} Mb/s"));
-                about("told-contradicted", mac, format!("{rate} was told, and is set aside"))
+                about("report-contradicted", mac, format!("{rate} was reported, and is set aside"))
             }
             Event::AddressContested { address, holder, claimant } => {
                 about("address-contested", claimant, format!("claims {address}, which {holder} uses"))

@@ -11,7 +11,7 @@ mod spec;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant as Clock};
 
-use evenair_manager::{Observation, Told};
+use evenair_manager::{Observation, RateReport};
 use evenair_sys::rt;
 use evenair_telemetry::{Health, Pollers, Scheduled, poll_once};
 use evenair_units::{Instant, Span};
@@ -80,10 +80,11 @@ impl Telemetry {
             let mut known = places.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
             let news = known.take(number, own[at], asked, reading);
             drop(known);
-            let told = told(number, asked, validity[at], reading).filter(|told| !news.gone.contains(&told.mac));
-            let told = told.map(Observation::Told);
+            let reports =
+                rate_reports(number, asked, validity[at], reading).filter(|report| !news.gone.contains(&report.mac));
+            let reports = reports.map(Observation::RateReport);
             let places = news.places.into_iter().map(|(mac, place)| Observation::StationAt { mac, place: Some(place) });
-            hand_over(&desk, &told.chain(places).collect::<Vec<_>>(), reading)
+            hand_over(&desk, &reports.chain(places).collect::<Vec<_>>(), reading)
         };
         self.sources = sources;
         if scheduled.is_empty() {
@@ -101,12 +102,12 @@ impl Telemetry {
     }
 }
 
-/// What an answer says of each station.
-fn told(source: u16, asked: Clock, valid_for: Span, reading: &Reading) -> impl Iterator<Item = Told> {
+/// The reports of a reading, one for each station.
+fn rate_reports(source: u16, asked: Clock, valid_for: Span, reading: &Reading) -> impl Iterator<Item = RateReport> {
     // Measured when it was asked, or some time before. Both clocks are the machine's monotonic one.
     let ago = Span::from_nanos(u64::try_from(asked.elapsed().as_nanos()).unwrap_or(u64::MAX));
     let measured = Instant::from_nanos(rt::monotonic_ns()).saturating_sub(ago);
-    reading.stations.iter().map(move |station| Told {
+    reading.stations.iter().map(move |station| RateReport {
         mac: station.mac,
         source,
         measured,
@@ -118,8 +119,8 @@ fn told(source: u16, asked: Clock, valid_for: Span, reading: &Reading) -> impl I
 }
 
 /// Hands an answer to the loop; false: it has ended.
-fn hand_over(desk: &Desk, told: &[Observation], reading: &Reading) -> bool {
-    let portions = told.chunks(PORTION).map(|portion| Wish::Told(portion.to_vec()));
+fn hand_over(desk: &Desk, observations: &[Observation], reading: &Reading) -> bool {
+    let portions = observations.chunks(PORTION).map(|portion| Wish::Observations(portion.to_vec()));
     let losses = reading.access_points.iter().map(|radio| Wish::Losses(radio.mac, radio.lost));
     portions.chain(losses).all(|wish| desk.ask(wish).is_ok())
 }

@@ -1,4 +1,4 @@
-//! A box that asks an access point for its stations, and is told sense and nonsense.
+//! A box that asks an access point for its stations, and gets right and absurd reports.
 
 use std::os::unix::net::UnixDatagram;
 use std::sync::Arc;
@@ -22,7 +22,13 @@ fn wait(client: &mut Client, what: &str, is_so: impl Fn(&Status) -> bool) -> Sta
         if is_so(&status) {
             return status;
         }
-        assert!(began.elapsed() < PATIENCE, "{what}: {:?} {:?} {:?}", status.telemetry, status.told, status.stations);
+        assert!(
+            began.elapsed() < PATIENCE,
+            "{what}: {:?} {:?} {:?}",
+            status.telemetry,
+            status.rate_reports,
+            status.stations
+        );
         thread::sleep(Duration::from_millis(100));
     }
 }
@@ -32,7 +38,7 @@ fn station(status: &Status) -> Option<&StationStatus> {
 }
 
 fn class(status: &Status) -> Option<f64> {
-    station(status)?.told.as_ref()?.class_mbps
+    station(status)?.reported.as_ref()?.class_mbps
 }
 
 #[test]
@@ -41,13 +47,13 @@ fn what_an_access_point_tells_is_taken_and_forgotten() {
     let (socket, file) = (lab.file("wlan0"), lab.file("box.toml"));
     // The rate toward the station, in 100 kb/s.
     let rate = Arc::new(AtomicI64::new(540));
-    let told = Arc::clone(&rate);
+    let reported = Arc::clone(&rate);
     let hostapd = lab.middle.run(|| UnixDatagram::bind(&socket)).expect("entered").expect("a socket");
     thread::spawn(move || {
         let mut question = [0; 256];
         while let Ok((len, from)) = hostapd.recv_from(&mut question) {
             let answer = match &question[..len] {
-                b"STA-FIRST" => format!("{STATION}\nsignal=-61\ntx_rate_info={}\n", told.load(Ordering::Relaxed)),
+                b"STA-FIRST" => format!("{STATION}\nsignal=-61\ntx_rate_info={}\n", reported.load(Ordering::Relaxed)),
                 _ => String::new(),
             };
             let _ = hostapd.send_to_addr(answer.as_bytes(), &from);
@@ -60,21 +66,21 @@ fn what_an_access_point_tells_is_taken_and_forgotten() {
     let mut started = lab.start_box(&format!("file={}", file.display()));
     let mut client = started.client();
 
-    let status = wait(&mut client, "told", |status| class(status) == Some(54.0));
+    let status = wait(&mut client, "reported", |status| class(status) == Some(54.0));
     let [good, bad] = &status.telemetry[..] else { panic!("two sources: {:?}", status.telemetry) };
     assert!(good.error.is_none() && good.stations == 1 && good.age_s.is_some_and(|age| age < 10.0), "{good:?}");
     assert!(bad.error.as_deref().is_some_and(|error| error.contains("/nowhere")) && bad.failures > 0, "{bad:?}");
-    let station = station(&status).expect("it was told of");
-    let told = station.told.as_ref().expect("it was told of");
-    assert_eq!((told.signal_dbm, told.source.as_str()), (Some(-61), good.name.as_str()));
+    let station = station(&status).expect("it is reported");
+    let reported = station.reported.as_ref().expect("it is reported");
+    assert_eq!((reported.signal_dbm, reported.source.as_str()), (Some(-61), good.name.as_str()));
     assert!((station.rate_mbps - 54.0).abs() < 1e-9, "it is charged by it: {}", station.rate_mbps);
 
-    // Nonsense is counted, and changes nothing until what was told before is too old.
+    // Absurd reports are counted, and change nothing until the previous report expires.
     rate.store(-1, Ordering::Relaxed);
-    let before = status.told.absurd;
-    wait(&mut client, "absurd", |status| status.told.absurd > before);
+    let before = status.rate_reports.absurd;
+    wait(&mut client, "absurd", |status| status.rate_reports.absurd > before);
     rate.store(540, Ordering::Relaxed);
-    wait(&mut client, "told again", |status| class(status) == Some(54.0));
+    wait(&mut client, "reported again", |status| class(status) == Some(54.0));
     // Without the source it is forgotten.
     let without = asking.split("[[telemetry]]").next().expect("a start");
     fs::write(&file, format!("{without}[control]\nsocket = \"{}\"\n", lab.file("box.sock").display()))

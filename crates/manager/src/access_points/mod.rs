@@ -53,7 +53,7 @@ pub struct AccessPoint {
     pub radios: Vec<MacPrefix>,
     /// Other names accepted where a station's place is reported.
     #[cbor(n(4), skip_if = "Vec::is_empty")]
-    pub told_as: Vec<Label>,
+    pub aliases: Vec<Label>,
     /// Its standard, with the usual profile ([`evenair_wifi::Phy::default_for`]). `None`, or that of the configuration's PHY: that
     /// PHY. All access points of a domain have the same.
     #[n(5)]
@@ -126,7 +126,7 @@ impl AccessPoint {
 
     /// One of this name, in a domain of its own, without other names.
     pub const fn new(name: Label) -> Self {
-        Self { name, domain: name, vlans: Vec::new(), radios: Vec::new(), told_as: Vec::new(), standard: None }
+        Self { name, domain: name, vlans: Vec::new(), radios: Vec::new(), aliases: Vec::new(), standard: None }
     }
 }
 
@@ -149,7 +149,7 @@ fn masked(mac: MacAddr, bits: u8) -> u64 {
 /// # Errors
 /// The first thing that is wrong.
 pub(crate) fn check(access_points: &[AccessPoint]) -> Result<(), AccessPointError> {
-    let marks = access_points.iter().map(|at| at.vlans.len() + at.radios.len() + at.told_as.len()).sum::<usize>();
+    let marks = access_points.iter().map(|at| at.vlans.len() + at.radios.len() + at.aliases.len()).sum::<usize>();
     if access_points.len() > AccessPoint::MOST || marks > AccessPoint::MOST_MARKS {
         return Err(AccessPointError::TooMany);
     }
@@ -184,7 +184,7 @@ impl fmt::Display for AccessPointError {
                 AccessPoint::MOST,
                 AccessPoint::MOST_MARKS
             ),
-            Self::Name(name) => write!(f, "two access points are told by the name {name}"),
+            Self::Name(name) => write!(f, "two access points have the name or alias {name}"),
             Self::Vlan(vlan) => match vlan.inner {
                 Some(inner) => write!(f, "the VLAN {}.{inner} is of two access points", vlan.id),
                 None => write!(f, "the VLAN {} is of two access points", vlan.id),

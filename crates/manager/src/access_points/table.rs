@@ -40,7 +40,7 @@ impl Table {
                 this.domains.push(point.domain);
             }
             this.access_points.push((point.name, DomainId::at(number)));
-            for &name in core::iter::once(&point.name).chain(&point.told_as) {
+            for &name in core::iter::once(&point.name).chain(&point.aliases) {
                 unique(this.by_name.insert(name, at), AccessPointError::Name(name))?;
             }
             for &vlan in &point.vlans {
@@ -157,7 +157,7 @@ mod tests {
         points[1].vlans = [Vlan::from(7)].into();
         points[0].radios = [radio("02:00:00:00:00:10", 44)].into();
         points[1].radios = [radio("02:00:00:00:00:1f", 48)].into();
-        points[1].told_as = [label("ap-2")].into();
+        points[1].aliases = [label("ap-2")].into();
         points[2].domain = label("hall");
         points
     }
@@ -197,7 +197,7 @@ mod tests {
         assert_eq!(with(|p| p[2].radios = [radio("02:00:00:00:00:1a", 44)].into()), Err(AccessPointError::Radio(same)));
         let long = radio("02:00:00:00:00:1a", 49);
         assert_eq!(with(|p| p[2].radios = [radio("02:00:00:00:00:1a", 49)].into()), Err(AccessPointError::Radio(long)));
-        let many = |p: &mut Vec<AccessPoint>| p[0].told_as = (0..20_000).map(|n| label(&n.to_string())).collect();
+        let many = |p: &mut Vec<AccessPoint>| p[0].aliases = (0..20_000).map(|n| label(&n.to_string())).collect();
         assert_eq!(with(many), Err(AccessPointError::TooMany));
         assert!(AccessPointError::Radio(long).to_string().contains("/49"));
     }

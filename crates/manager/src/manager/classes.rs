@@ -26,9 +26,9 @@ impl<P: Send + 'static> Manager<P> {
     pub(super) fn place(&mut self, id: FlowId, moved: bool) -> bool {
         let flow = self.flows.get_mut(id);
         let station = self.stations.get(flow.station);
-        let told = flow.placed_at != Some(station.regrouped);
+        let regrouped = flow.placed_at != Some(station.regrouped);
         let marked = self.reads_dscp && flow.dscp != flow.latest_dscp && flow.held_anywhere() == 0;
-        if !(moved || told || marked) {
+        if !(moved || regrouped || marked) {
             return false;
         }
         if flow.held_anywhere() == 0 {

@@ -144,12 +144,12 @@ impl<P: Send + 'static> Manager<P> {
         self.domains.touch(domain).pacer.on_crossed(model, &crossed, station.rate);
         station.note_packet(false, arrived.ip_len, model.packet_airtime(arrived.ip_len, station.rate));
         // A retransmission is spared: its loss would cost a timeout, and its sender has slowed down already.
-        let telling = new && self.is_to_be_told(arrived.flow) && {
+        let signals = new && self.should_signal(arrived.flow) && {
             let flow = self.flows.get_mut(arrived.flow);
-            flow.told_by_next = false;
-            flow.tcp.tell_to_slow_down()
+            flow.ce_pending = false;
+            flow.tcp.signal_congestion()
         };
-        self.pass_or_tell(now, arrived, Some(tcp), telling);
+        self.pass_or_signal(now, arrived, Some(tcp), signals);
     }
 
     /// A packet of another protocol than TCP came from the WLAN: it is paid for by its flow's next one toward the
@@ -171,21 +171,21 @@ impl<P: Send + 'static> Manager<P> {
             station.note_uncontrolled(model.airtime(&cost, station.rate));
             domain.pacer.on_unscheduled(model, &cost, station.rate);
         }
-        let telling = self.is_to_be_told(arrived.flow) && {
+        let signals = self.should_signal(arrived.flow) && {
             let flow = self.flows.get_mut(arrived.flow);
-            flow.told_by_next = false;
-            flow.uplink.tell_to_slow_down(now)
+            flow.ce_pending = false;
+            flow.uplink.signal_congestion(now)
         };
-        self.pass_or_tell(now, arrived, None, telling);
+        self.pass_or_signal(now, arrived, None, signals);
     }
 
-    /// Whether the sender of an upload is to slow down: its answers stand here, or stand for more than a queue may
+    /// Whether the sender of an upload gets a congestion signal: its ACKs stand here, or stand for more than a queue may
     /// hold.
-    fn is_to_be_told(&mut self, id: FlowId) -> bool {
+    fn should_signal(&mut self, id: FlowId) -> bool {
         let flow = self.flows.get_mut(id);
-        // What stood is gone by now: its sender need not hear of it.
-        flow.told_by_next &= flow.held > 0 && flow.direction == Direction::Up;
-        let is_ahead = flow.told_by_next || flow.is_ahead(self.config.queue_limit);
+        // A queue that has gone by now needs no signal.
+        flow.ce_pending &= flow.held > 0 && flow.direction == Direction::Up;
+        let is_ahead = flow.ce_pending || flow.is_ahead(self.config.queue_limit);
         is_ahead && self.mode == Mode::Inserted && self.holds_for_wlan()
     }
 
@@ -194,15 +194,15 @@ impl<P: Send + 'static> Manager<P> {
         self.config.controller.holds()
     }
 
-    fn pass_or_tell(&mut self, now: Instant, arrived: Arrived<P>, tcp: Option<&TcpMeta>, telling: bool) {
+    fn pass_or_signal(&mut self, now: Instant, arrived: Arrived<P>, tcp: Option<&TcpMeta>, signals: bool) {
         let Arrived { packet, flow, ip_len, takes_marks } = arrived;
         if !self.is_within_limit(now, flow, tcp, ip_len) {
             return self.discard(packet, flow, DropReason::UplinkLimit);
         }
-        if telling && !takes_marks {
+        if signals && !takes_marks {
             return self.discard(packet, flow, DropReason::SenderAhead);
         }
-        let (tcp, marked, since, came, timestamp) = (tcp.cloned(), telling, now, now, None);
+        let (tcp, marked, since, came, timestamp) = (tcp.cloned(), signals, now, now, None);
         let held = Held { packet, flow, tcp, ip_len, takes_marks, marked, since, came, timestamp };
         self.delay_or_leave(now, held);
     }
@@ -414,7 +414,7 @@ impl<P: Send + 'static> Manager<P> {
     /// TCP, whatever goes against the larger volume), and to lose that says nothing, since the next one says the
     /// same: the news goes with the DATA of the upload, to its receiver, whose echo of it comes back through the
     /// queue. An ACK at the head of a download is served.
-    pub(super) fn tell_senders(&mut self, now: Instant, id: DomainId) -> bool {
+    pub(super) fn signal_senders(&mut self, now: Instant, id: DomainId) -> bool {
         loop {
             let flows = &self.flows;
             let judged = self.domains.touch(id).queues.judge(now, |head, held| flows.get(head.flow).data_packets(held));
@@ -422,7 +422,7 @@ impl<P: Send + 'static> Manager<P> {
             let of_upload = self.flows.get(head.flow).direction == Direction::Up;
             if head.tcp.as_ref().map_or(of_upload, |tcp| tcp.payload == Bytes::ZERO) {
                 let flow = self.flows.get_mut(head.flow);
-                flow.told_by_next = flow.direction == Direction::Up;
+                flow.ce_pending = flow.direction == Direction::Up;
                 return false;
             }
             if head.takes_marks {
@@ -460,7 +460,7 @@ impl<P: Send + 'static> Manager<P> {
             let domain = self.domains.touch(flow.domain);
             let mark = domain.pacer.on_release(now, airtime, Completion::Unknown);
             if let Some(observed) = &mut domain.observed {
-                observed.release(mark.number(), flow.station, station.airtime_by_word(airtime, cost, model));
+                observed.release(mark.number(), flow.station, station.airtime_by_report(airtime, cost, model));
             }
             return;
         };
@@ -474,7 +474,7 @@ impl<P: Send + 'static> Manager<P> {
         };
         let mark = domain.pacer.on_release(now, airtime, completion);
         if let Some(observed) = &mut domain.observed {
-            let all = station.airtime_by_word(model.airtime(cost, rate), cost, model);
+            let all = station.airtime_by_report(model.airtime(cost, rate), cost, model);
             observed.release(mark.number(), flow.station, all);
         }
         flow.answers.note_release(tcp, mark);

@@ -20,8 +20,8 @@ use crate::{Config, DomainReport, Event, Hop, Label, Observation, Place};
 
 impl<P: Send + 'static> Manager<P> {
     /// Handles a report of a station's place.
-    pub(super) fn tell_place(&mut self, now: Instant, mac: MacAddr, place: Option<Place>) {
-        let Some((id, new)) = self.stations.told_of(mac, &self.models, now) else {
+    pub(super) fn handle_place_report(&mut self, now: Instant, mac: MacAddr, place: Option<Place>) {
+        let Some((id, new)) = self.stations.reported_station(mac, &self.models, now) else {
             return self.tell(Event::ObservationRefused(Observation::StationAt { mac, place }));
         };
         if new {
@@ -35,7 +35,7 @@ impl<P: Send + 'static> Manager<P> {
         }
         let station = self.stations.get_mut(id);
         // Sources say the same again and again.
-        let before = core::mem::replace(&mut station.told_at, place);
+        let before = core::mem::replace(&mut station.reported_place, place);
         if before != place && !station.is_seen {
             let found = place.and_then(|place| self.access_points.find(place));
             self.put_at(now, id, found);
@@ -63,7 +63,7 @@ impl<P: Send + 'static> Manager<P> {
     /// Handles a change of the domains: creates new ones, and moves stations to their reported places.
     fn place_anew(&mut self, now: Instant) {
         self.make_learned(now);
-        for (id, place) in self.stations.told_places() {
+        for (id, place) in self.stations.reported_places() {
             let found = self.access_points.find(place);
             self.put_at(now, id, found);
         }

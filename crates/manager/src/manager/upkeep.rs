@@ -24,7 +24,7 @@ impl<P: Send + 'static> Manager<P> {
             elapsed = self.judge_rate(now, id, said);
         }
         self.note_guard(now);
-        self.judge_told(now, elapsed);
+        self.check_reports(now, elapsed);
         self.review_places(now);
         self.tell_rate(before);
         self.judge_stations(elapsed);

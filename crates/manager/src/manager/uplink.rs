@@ -90,7 +90,11 @@ impl<P: Send + 'static> Manager<P> {
         }
         let found = self.access_points.find(Place::Radio(access_point));
         let domain = found.map_or(DomainId::DEFAULT, |(_, domain)| domain);
-        self.domains.touch(domain).uplink.as_mut().is_none_or(|limiter| limiter.losses.tell(access_point, total))
+        self.domains
+            .touch(domain)
+            .uplink
+            .as_mut()
+            .is_none_or(|limiter| limiter.losses.handle_report(access_point, total))
     }
 
     pub(super) fn reconfigure_limit(&mut self, config: &Config, now: Instant) {

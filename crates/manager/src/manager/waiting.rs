@@ -63,7 +63,7 @@ impl<P: Send + 'static> Manager<P> {
     pub(super) fn take_next(&mut self, now: Instant, id: DomainId) -> Option<(Held<P>, PacketCost, bool)> {
         if self.domains[id].discipline.is_none() {
             self.drop_old(now, id);
-            let congested = self.tell_senders(now, id);
+            let congested = self.signal_senders(now, id);
             return self.pop(now, id).map(|(held, cost)| (held, cost, congested));
         }
         let taken = self.pop_from_discipline(now, id);

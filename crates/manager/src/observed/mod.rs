@@ -18,7 +18,7 @@
 //! compared with packets, and costs of single packets are not used: when two stations alternate, one packet of delay
 //! would charge the other station.
 //!
-//! What is not here: the consequence for the reported rates (see `told::verdict`); stations beyond the [`MOST`] that
+//! What is not here: the consequence for the reported rates (see `reports::outliers`); stations beyond the [`MOST`] that
 //! use the medium most, which are lumped together; traffic from stations that no release has caused.
 //!
 //! Source: least squares with exponential forgetting (Ljung, "System Identification", 11.2); the dither is what that

@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn what_always_came_together_is_told_by_its_spread() {
+    fn what_always_came_together_is_shown_by_its_spread() {
         let apart: [&[u64]; 4] = [&[100, 50], &[50, 100], &[120, 60], &[60, 90]];
         let together: [&[u64]; 4] = [&[100, 50], &[80, 40], &[120, 60], &[60, 30]];
         let of = |rows: &[&[u64]]| {

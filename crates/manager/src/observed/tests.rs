@@ -15,7 +15,7 @@ fn stations(count: u8) -> Vec<StationId> {
     (0..count).map(|n| all.learn(MacAddr([2, 0, 0, 0, 0, n]), &models, Instant::ZERO).expect("room")).collect()
 }
 
-/// A medium that serves stations by what they are told to take, each packet really taking `real` times that (in
+/// A medium that serves stations by their reported airtimes, each packet really taking `real` times that (in
 /// tenths); answers are `late` packets late. What is known of their costs after so many seconds, by station, in
 /// tenths of the first's.
 fn run(real: &[u64], leaning: bool, late: usize, seconds: u64) -> Vec<Option<u64>> {
@@ -69,7 +69,7 @@ fn nothing_is_known_at_first() {
 }
 
 #[test]
-fn more_stations_than_are_told_apart_are_lumped_and_those_that_rest_make_room() {
+fn more_stations_than_are_distinguished_are_lumped_and_those_that_rest_make_room() {
     let ids = stations(40);
     let mut observed = Observed::default();
     let (mut now, mut number) = (Instant::ZERO, 0);

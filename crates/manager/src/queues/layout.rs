@@ -203,7 +203,7 @@ impl<P> Queues<P> {
     }
 }
 
-/// The policy's levels below its classes. Where standing queues are told apart, each connection has a queue of its
+/// The policy's levels below its classes. Where standing queues are distinguished, each connection has a queue of its
 /// own, whose wait is its own doing and no other's.
 fn levels(config: &TreeConfig<'_>) -> Vec<Level> {
     let levels = config.policy.levels.iter().filter(|level| !matches!(level, Level::Tree(_)));

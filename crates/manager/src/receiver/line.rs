@@ -58,7 +58,7 @@ impl<P> Line<P> {
         self.next += 1;
     }
 
-    /// The next one, if it leaves by then. Its flow is to be told by [`InLine::held`].
+    /// The next one, if it leaves by then. Its flow: see [`InLine::held`].
     pub(crate) fn pop(&mut self, until: Instant) -> Option<Held<P>> {
         let next = self.held.first_entry().filter(|next| next.key().0 <= until)?;
         Some(next.remove())

@@ -107,7 +107,7 @@ fn put_event(event: &Event, out: &mut Vec<u8>) {
             out.put_u64(before.as_bps());
             out.put_u64(held.as_bps());
         }
-        Event::ToldContradicted { mac, rate } => {
+        Event::ReportContradicted { mac, rate } => {
             out.put_u8(9);
             out.put(&mac.0);
             out.put_option(*rate, |out, rate| put_rate(rate, out));

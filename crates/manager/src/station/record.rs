@@ -14,7 +14,7 @@ use crate::airtime_model::AirtimeModel;
 use crate::classes::Label;
 use crate::ids::{ClassId, DomainId};
 use crate::neighbours::Address;
-use crate::told::Hearsay;
+use crate::reports::ReportHistory;
 
 /// A release of a station that owes medium time pays at most so many times what it takes itself: its held traffic
 /// keeps a tenth of its turns, and it goes on hearing from us.
@@ -35,15 +35,15 @@ pub(crate) struct Station {
     pub(crate) domain: DomainId,
     pub(crate) access_point: Option<Label>,
     /// The last report of its place; whether its own frames show the place, which takes precedence.
-    pub(crate) told_at: Option<Place>,
+    pub(crate) reported_place: Option<Place>,
     pub(crate) is_seen: bool,
     pub(super) configured: Option<StationConfig>,
     pub(super) observed: Option<PhyRate>,
     /// The telemetry reports about it, and the rate that follows from them now.
-    pub(super) hearsay: Option<Box<Hearsay>>,
-    pub(super) told: Option<PhyRate>,
+    pub(super) reports: Option<Box<ReportHistory>>,
+    pub(super) reported_rate: Option<PhyRate>,
     /// Airtime at that rate in this interval.
-    pub(super) told_used: Span,
+    pub(super) reported_airtime: Span,
     pub(crate) rate: PhyRate,
     /// C_i.
     pub(crate) capacity: BitRate,
@@ -99,13 +99,13 @@ impl Station {
 
     /// Its last reported signal.
     pub(crate) fn signal(&self, now: Instant) -> Option<Dbm> {
-        let told = self.hearsay.as_ref()?.report(now)?;
-        told.signal_dbm.map(|dbm| Dbm::from_milli(i32::from(dbm) * 1000))
+        let report = self.reports.as_ref()?.report(now)?;
+        report.signal_dbm.map(|dbm| Dbm::from_milli(i32::from(dbm) * 1000))
     }
 
     /// Its rate is reported or configured.
     pub(crate) const fn has_known_rate(&self) -> bool {
-        self.told.is_some() || self.observed.is_some() || self.configured.is_some()
+        self.reported_rate.is_some() || self.observed.is_some() || self.configured.is_some()
     }
 
     /// Connections refer to it, and it is one station.
@@ -126,7 +126,7 @@ impl Station {
             self.airtime_up += airtime;
         }
         self.account.used += airtime;
-        self.told_used += airtime;
+        self.reported_airtime += airtime;
     }
 
     /// This much of it will not be paid for by the flow that it belongs to.
@@ -142,7 +142,7 @@ impl Station {
         pay
     }
 
-    /// An interval has ended in which a fair share was so long; true: it is to be told whether it is over its share.
+    /// An interval has ended in which a fair share was so long; true: whether it is over its share has changed.
     pub(super) fn judge(&mut self, share: Span) -> bool {
         let Account { over, under, is_over, uncontrolled, .. } = &mut self.account;
         (*over, *under) =
@@ -154,13 +154,13 @@ impl Station {
     }
 
     /// The reported or configured rate.
-    pub(super) fn said_rate(&self) -> Option<PhyRate> {
-        self.told.or(self.observed).or(self.configured.as_ref().map(|c| c.rate))
+    pub(super) fn known_rate(&self) -> Option<PhyRate> {
+        self.reported_rate.or(self.observed).or(self.configured.as_ref().map(|c| c.rate))
     }
 
     /// The rate that it is at by what is known of it, or else this one, as far as the standard of its domain has it.
     pub(super) fn present_rate(&self, otherwise: PhyRate, model: &AirtimeModel) -> PhyRate {
-        model.nearest(self.said_rate().unwrap_or(otherwise))
+        model.nearest(self.known_rate().unwrap_or(otherwise))
     }
 
     /// What it is at by what is known of it, or else at this rate. True: that is another rate.
@@ -176,9 +176,9 @@ impl Station {
 
     /// Takes over the model of its domain, which is another one now: what was reported is seen by its rates.
     pub(super) fn take_model(&mut self, now: Instant, otherwise: PhyRate, model: &AirtimeModel) {
-        if let Some(hearsay) = &mut self.hearsay {
-            hearsay.reclassify(model.rates());
-            self.told = hearsay.class(now);
+        if let Some(reports) = &mut self.reports {
+            reports.reclassify(model.rates());
+            self.reported_rate = reports.class(now);
         }
         self.rate = self.present_rate(otherwise, model);
         self.capacity = model.capacity(self.rate);

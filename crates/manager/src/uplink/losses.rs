@@ -41,7 +41,7 @@ pub(crate) enum Lost {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Losses {
     totals: BTreeMap<MacAddr, u64>,
-    told: Option<u64>,
+    reported: Option<u64>,
     /// Intervals since the last report; `None`: there was none.
     silence: Option<u32>,
     seen: u64,
@@ -50,7 +50,7 @@ pub(crate) struct Losses {
 
 impl Losses {
     /// Takes the reported total of an access point. `false`: there are too many of them.
-    pub(crate) fn tell(&mut self, access_point: MacAddr, total: u64) -> bool {
+    pub(crate) fn handle_report(&mut self, access_point: MacAddr, total: u64) -> bool {
         if self.totals.len() >= MAX_ACCESS_POINTS && !self.totals.contains_key(&access_point) {
             return false;
         }
@@ -59,7 +59,7 @@ impl Losses {
             Some(_) => total,
             None => 0,
         };
-        self.told = Some(self.told.unwrap_or(0).saturating_add(new));
+        self.reported = Some(self.reported.unwrap_or(0).saturating_add(new));
         true
     }
 
@@ -88,9 +88,9 @@ impl Losses {
     pub(crate) fn take(&mut self, now: Instant) -> Lost {
         self.unrepaired.retain(|_, &mut since| now.saturating_since(since) < UNREPAIRED);
         let seen = core::mem::take(&mut self.seen).max(self.unrepaired.len() as u64);
-        if let Some(told) = self.told.take() {
+        if let Some(reported) = self.reported.take() {
             self.silence = Some(0);
-            return Lost::Packets(told);
+            return Lost::Packets(reported);
         }
         self.silence = self.silence.map(|intervals| intervals.saturating_add(1));
         match self.silence {
@@ -197,32 +197,32 @@ mod tests {
     }
 
     #[test]
-    fn what_is_told_is_a_total_for_each_access_point() {
+    fn reports_are_totals_of_each_access_point() {
         let mut losses = Losses::default();
         let other = MacAddr([2, 0, 0, 0, 0, 8]);
         let now = Instant::ZERO;
-        assert!(losses.tell(AP, 1_000));
+        assert!(losses.handle_report(AP, 1_000));
         assert_eq!(losses.take(now), Lost::Packets(0), "the first one is where counting begins");
-        losses.tell(AP, 1_003);
-        losses.tell(other, 50);
-        losses.tell(AP, 1_004);
+        losses.handle_report(AP, 1_003);
+        losses.handle_report(other, 50);
+        losses.handle_report(AP, 1_004);
         assert_eq!(losses.take(now), Lost::Packets(4));
-        losses.tell(other, 50);
+        losses.handle_report(other, 50);
         assert_eq!(losses.take(now), Lost::Packets(0));
-        losses.tell(other, 7);
+        losses.handle_report(other, 7);
         assert_eq!(losses.take(now), Lost::Packets(7), "it began anew");
         for n in 0..2_000u32 {
             let [.., high, low] = n.to_be_bytes();
-            losses.tell(MacAddr([4, 0, 0, 0, high, low]), 1);
+            losses.handle_report(MacAddr([4, 0, 0, 0, high, low]), 1);
         }
         assert_eq!(losses.totals.len(), MAX_ACCESS_POINTS);
     }
 
     #[test]
-    fn who_tells_is_believed_until_he_has_long_been_silent() {
+    fn reports_count_until_none_came_for_long() {
         let mut losses = Losses::default();
         let flow = FlowId::FIRST;
-        losses.tell(AP, 0);
+        losses.handle_report(AP, 0);
         losses.see(Instant::ZERO, flow);
         assert_eq!(losses.take(Instant::ZERO), Lost::Packets(0));
         for _ in 0..SILENT {

@@ -410,7 +410,7 @@ mod tests {
         for ms in 0..120_000u64 {
             let now = Instant::ZERO + Span::from_millis(ms);
             if ms % 300 == 0 {
-                limiter.losses.tell(evenair_packet::MacAddr([2; 6]), ms / 300);
+                limiter.losses.handle_report(evenair_packet::MacAddr([2; 6]), ms / 300);
                 limiter.judge(now, capacity);
             }
             let per_second = limiter.limit.as_bps() / FULL.bits() * of_limit[(ms / 300) as usize % 4] / 100;

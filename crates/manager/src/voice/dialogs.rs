@@ -17,7 +17,7 @@ use evenair_units::{Bytes, Instant, Span};
 use super::{Codec, Stream};
 use crate::ids::StationId;
 
-/// Descriptions at once; a call has two. More are not remembered, and their calls are told by their packets.
+/// Descriptions at once; a call has two. More are not remembered, and their calls are detected by their packets.
 const MOST: usize = 4096;
 /// One that nobody has used for so long is forgotten: nobody lets a telephone ring for longer.
 const UNUSED: Span = Span::from_secs(180);

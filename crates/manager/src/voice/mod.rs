@@ -58,7 +58,7 @@ const SILENCE: Span = Span::from_secs(10);
 const HUNG_UP: Span = Span::from_secs(2);
 /// A station's calls that go first: a telephone has one, and one more that waits or is joined to it.
 const CALLS_PER_STATION: usize = 3;
-/// More calls, admitted or refused, are not told apart: of one station, and of all.
+/// More calls, admitted or refused, are not distinguished: of one station, and of all.
 const MOST_OF_STATION: usize = 16;
 const MOST_CALLS: usize = 4096;
 /// How much a stream may be ahead of its pace: a burst after a gap in the network.
@@ -302,7 +302,7 @@ impl Calls {
         Some(call.clone())
     }
 
-    /// Takes out a call that has been silent for long, unless its end was told before.
+    /// Takes out a call that has been silent for long, unless its end was reported before.
     pub(crate) fn expire(&mut self, now: Instant) -> Option<Call> {
         self.by_number.retain(|_, call| !call.hung_up || now.saturating_since(call.last) < HUNG_UP);
         let silent = |call: &Call| !call.hung_up && now.saturating_since(call.last) >= SILENCE;

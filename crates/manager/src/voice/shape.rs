@@ -224,7 +224,7 @@ mod tests {
     const MARKED: Speaker = Speaker { clock_hz: 0, marked: true, ..PLAIN };
     const MUTE: Speaker = Speaker { clock_hz: 0, ..PLAIN };
 
-    /// After how many packets it is told that a stream with these gaps and lengths is voice. One of a clock that
+    /// The number of packets after which a stream with these gaps and lengths counts as voice. One of a clock that
     /// stands is no RTP.
     fn found(gaps_us: &[u64], lens: &[u64], speaker: Speaker) -> Option<(usize, Stream)> {
         let (mut shape, mut now) = (Shape::default(), Instant::ZERO);
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn codecs_are_told_by_what_they_say_or_by_their_rates() {
+    fn codecs_are_detected_by_what_they_say_or_by_their_rates() {
         let agreed = Speaker { payload_type: 96, ..PLAIN };
         assert_eq!(codec(&[20_000], &[200], PLAIN), Some(Codec::G711));
         assert_eq!(codec(&[30_000], &[280], agreed), Some(Codec::G711));
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn clocks_are_told_by_their_ticks() {
+    fn clocks_are_detected_by_their_ticks() {
         for clock_hz in [8_000, 16_000, 32_000, 48_000] {
             let (_, stream) =
                 found(&[18_000, 22_000], &[120], Speaker { payload_type: 111, clock_hz, marked: false }).unwrap();

@@ -43,8 +43,8 @@ impl WanConfig {
     pub const LAN_PERMILLE: u32 = 100;
     /// Half of a long round trip, of 300 ms, may stand. The interval is to be no less than the round trip of a sender
     /// that a standing queue is held against (RFC 8289), which is the long one, what may stand, and as much again as
-    /// the queue grows by until the sender has heard: where it was less, such a sender was told twice, its queue ran
-    /// empty, and those with shorter round trips had what it left.
+    /// the queue grows by until the sender reacts: with less, such a sender got two signals, its queue ran empty, and
+    /// those with shorter round trips had what it left.
     pub const AQM: CodelConfig = CodelConfig { target: Span::from_millis(150), interval: Span::from_secs(1) };
 
     pub(crate) fn check(&self) -> Result<(), ConfigError> {

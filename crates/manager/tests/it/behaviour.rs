@@ -162,9 +162,9 @@ fn an_answer_to_datagrams_from_the_wlan_pays_for_them() {
 }
 
 #[test]
-fn a_flood_that_nothing_answers_is_told_of_and_paid_for_by_its_station() {
+fn a_flood_that_nothing_answers_is_reported_and_paid_for_by_its_station() {
     let mut manager = inserted(|config| config.controller = Controller::default());
-    let mut told = Vec::new();
+    let mut events = Vec::new();
     // A second station has a share as well; the first sends more than half of what the medium carries.
     for ms in 0..4_000 {
         let now = START + Span::from_millis(ms);
@@ -176,12 +176,12 @@ fn a_flood_that_nothing_answers_is_told_of_and_paid_for_by_its_station() {
             manager.handle_packet(now, ms, &download);
         }
         manager.handle_timeout(now);
-        told.extend(drain(&mut manager).into_iter().filter_map(|output| match output {
+        events.extend(drain(&mut manager).into_iter().filter_map(|output| match output {
             Output::Event(Event::StationOverShare { mac, over }) => Some((mac, over)),
             _ => None,
         }));
     }
-    assert_eq!(told, [(mac(0), true)]);
+    assert_eq!(events, [(mac(0), true)]);
     let over: Vec<_> = manager.report(START).stations.iter().map(|station| station.over_share).collect();
     assert_eq!(over, [true, false]);
     for second in 4..12 {
@@ -191,7 +191,7 @@ fn a_flood_that_nothing_answers_is_told_of_and_paid_for_by_its_station() {
 }
 
 #[test]
-fn without_a_controller_all_passes_in_its_order_and_nobody_is_told_to_slow_down() {
+fn without_a_controller_all_passes_in_its_order_and_no_sender_gets_a_congestion_signal() {
     let mut manager = inserted(|config| {
         (config.controller, config.queue_limit) = (Controller::None, Limit::Packets(1));
     });
@@ -205,8 +205,8 @@ fn without_a_controller_all_passes_in_its_order_and_nobody_is_told_to_slow_down(
     let outputs = drain(&mut manager);
     assert_eq!(released(&outputs), (0..600).collect::<Vec<_>>());
     assert_eq!((dropped(&outputs), manager.counters().held), (vec![], 0));
-    let told = outputs.iter().any(|output| matches!(output, Output::Event(Event::StationOverShare { .. })));
-    assert!(!told && manager.report(START).stations.iter().all(|station| !station.over_share));
+    let reported = outputs.iter().any(|output| matches!(output, Output::Event(Event::StationOverShare { .. })));
+    assert!(!reported && manager.report(START).stations.iter().all(|station| !station.over_share));
 }
 
 #[test]
@@ -408,8 +408,8 @@ fn observed_rates_change_weights_and_capacity_at_once() {
     assert!(slow < fast);
     let expected = mixed_capacity(&[(fast.as_bps(), fast), (slow.as_bps(), slow)]);
     assert!(report.capacity.as_bps().abs_diff(expected.as_bps()) < 1_000, "{} for {expected}", report.capacity);
-    let told = drain(&mut manager);
-    assert!(told.iter().any(|output| matches!(output, Output::Event(Event::RateChanged { .. }))));
+    let outputs = drain(&mut manager);
+    assert!(outputs.iter().any(|output| matches!(output, Output::Event(Event::RateChanged { .. }))));
 
     manager.handle_observation(START, Observation::StationGone { mac: mac(1) });
     assert_eq!(manager.report(START).capacity, fast, "back to the configured rate");
@@ -624,14 +624,14 @@ fn a_standing_download_loses_some_or_is_marked_where_it_takes_marks() {
         let is_marked = |output: &&Output<u64>| matches!(output, Output::Release { edits, .. } if edits.congestion);
         let marked = outputs.iter().filter(is_marked).count();
         assert!(lost.iter().all(|(_, reason)| *reason == DropReason::StandingQueue), "{lost:?}");
-        let (told, other) = if ecn == 0 { (lost.len(), marked) } else { (marked, lost.len()) };
-        assert!((5..60).contains(&told) && other == 0, "ECN {ecn}: {marked} marked, {} lost", lost.len());
+        let (signals, other) = if ecn == 0 { (lost.len(), marked) } else { (marked, lost.len()) };
+        assert!((5..60).contains(&signals) && other == 0, "ECN {ecn}: {marked} marked, {} lost", lost.len());
         assert_eq!(manager.counters().marked, marked as u64);
     }
 }
 
 #[test]
-fn a_short_queue_is_not_told_however_long_it_stands() {
+fn a_short_queue_gives_no_congestion_signal_however_long_it_stands() {
     let mut manager = slow(800);
     let mut now = START;
     // Four packets, and each that goes is followed by another: the pace alone makes them wait.
@@ -647,7 +647,7 @@ fn a_short_queue_is_not_told_however_long_it_stands() {
 }
 
 #[test]
-fn a_standing_upload_is_told_by_its_next_new_data_once_in_a_window() {
+fn a_standing_upload_gets_one_congestion_signal_in_a_window_by_its_next_new_data() {
     let mut manager = slow(1_000);
     let now = standing_upload(&mut manager);
     let next = 1 + 60 * SEGMENT as u32;
@@ -657,7 +657,7 @@ fn a_standing_upload_is_told_by_its_next_new_data_once_in_a_window() {
 }
 
 #[test]
-fn an_upload_whose_queue_has_gone_is_told_nothing() {
+fn an_upload_whose_queue_has_gone_gets_no_congestion_signal() {
     let mut manager = slow(1_000);
     let now = standing_upload(&mut manager);
     let later = time_to_empty(&mut manager, now) + Span::from_secs(60);

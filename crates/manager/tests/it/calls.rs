@@ -197,7 +197,7 @@ fn a_call_that_roams_is_asked_again_and_never_cut_off() {
         });
         over.collect::<Vec<_>>()
     };
-    // Where it comes to there is no room: it is told of, and goes on.
+    // Where it comes to there is no room: it is reported, and goes on.
     manager.handle_observation(now, at(0, "b"));
     heard.drain(&mut manager, now);
     assert_eq!(roamed(&heard), [(mac(0), "b".into(), Some(Refusal::Calls))]);
@@ -212,7 +212,7 @@ fn a_call_that_roams_is_asked_again_and_never_cut_off() {
     heard.drain(&mut manager, now);
     assert_eq!(of(&manager), [vec![mac(0), mac(1), mac(2)], vec![mac(3)]]);
     assert_eq!(heard.calls().0, 3);
-    // One that roams to where there is room is told of as well.
+    // One that roams to where there is room is reported as well.
     manager.handle_observation(now, at(3, "default"));
     manager.handle_observation(now, at(1, "nowhere"));
     heard.drain(&mut manager, now);

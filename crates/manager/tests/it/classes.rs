@@ -262,11 +262,11 @@ fn kinds_of_traffic_share_within_their_station() {
     assert_shares(&got, &[0.4, 0.1, 0.5], 20.0);
 }
 
-/// The classes in which a packet of `meta` toward a station is counted, after `told`.
-fn classes_of(policy: &Policy, meta: &PacketMeta, told: &[Observation]) -> Vec<String> {
+/// The classes in which a packet of `meta` toward a station is counted, after `reports`.
+fn classes_of(policy: &Policy, meta: &PacketMeta, reports: &[Observation]) -> Vec<String> {
     let mut manager = Manager::new(with(&[rate(11_000); 4], policy.clone()), Instant::ZERO);
     manager.handle_command(Instant::ZERO, Command::Insert);
-    told.iter().for_each(|told| manager.handle_observation(Instant::ZERO, *told));
+    reports.iter().for_each(|report| manager.handle_observation(Instant::ZERO, *report));
     manager.handle_packet(Instant::ZERO, 1, meta);
     let had = |class: &ClassReport| class.released > Bytes(0) || class.held > 0;
     let report = manager.report(Instant::ZERO);
@@ -303,7 +303,7 @@ fn the_first_rule_that_is_met_says() {
     let group = Observation::StationGroup { mac: mac(0), group: Some(label("staff")) };
     let guest = Observation::StationNetwork { mac: mac(0), ssid: Some(label("Guests")) };
     let left = Observation::StationGroup { mac: mac(0), group: None };
-    for (meta, told, expected) in [
+    for (meta, reports, expected) in [
         (plain(0), &[][..], &["other"][..]),
         (vlan(20.into()), &[], &["c0", "c1"]),
         (vlan(Vlan { id: 20, inner: Some(5) }), &[], &["c0", "c1"]),
@@ -319,7 +319,7 @@ fn the_first_rule_that_is_met_says() {
         (plain(3), &[], &["c5"]),
         (plain(1), &[], &["c6", "c7"]),
     ] {
-        assert_eq!(classes_of(&policy, &meta, told), expected, "{meta:?} {told:?}");
+        assert_eq!(classes_of(&policy, &meta, reports), expected, "{meta:?} {reports:?}");
     }
 }
 

@@ -160,8 +160,8 @@ fn by_the_queue_a_medium_of_any_speed_is_used_and_the_queue_stays_short() {
         let carried = capacity * 1e3 / slowness as f64;
         assert!(close(got, carried, 20.0), "{got} of {carried} b/s");
         assert!(world.ap_queue_peak <= 6, "{} packets at the access point", world.ap_queue_peak);
-        let told = world.manager.report(world.now).service_rate.as_bps() as f64;
-        assert!(close(told, carried, 50.0), "{told} told, {carried} carried");
+        let reported = world.manager.report(world.now).service_rate.as_bps() as f64;
+        assert!(close(reported, carried, 50.0), "{reported} reported, {carried} carried");
     }
 }
 

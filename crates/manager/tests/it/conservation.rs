@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use evenair_manager::{
     AccessPoint, Amount, Application, BucketConfig, Charge, Class, ClassId, ClassTree, CodelConfig, Command, Config,
     Controller, Counters, DelayLaw, Direction, DropReason, LeafRule, Level, LimitRule, Manager, Mode, Observation,
-    Output, Place, Policy, QueueConfig, ReceiverConfig, Rule, Steps, Takes, Told, UplinkLimit, VoiceConfig, WanConfig,
-    WindowLaw,
+    Output, Place, Policy, QueueConfig, RateReport, ReceiverConfig, Rule, Steps, Takes, UplinkLimit, VoiceConfig,
+    WanConfig, WindowLaw,
 };
 use evenair_packet::{FlowKey, MacAddr, PacketMeta, Port, TcpFlags, Timestamps, Transport, Vlan};
 use evenair_sched::{
@@ -90,7 +90,7 @@ impl Session {
         config
     }
 
-    /// None, or some, of which two may be in one domain; one domain is of another standard; one may be told by a VLAN.
+    /// None, or some, of which two may be in one domain; one domain is of another standard; a VLAN may identify one.
     fn access_points(&mut self) -> Vec<AccessPoint> {
         let names = ["a", "b", "c"].map(|name| name.parse().unwrap());
         let mut points: Vec<_> =
@@ -254,7 +254,7 @@ impl Session {
     }
 
     /// Sense and nonsense.
-    fn told(&mut self, mac: MacAddr) -> Told {
+    fn report(&mut self, mac: MacAddr) -> RateReport {
         let mut value = || match self.rng.below(6) {
             0 => None,
             1 => Some(self.rng.next_u64() as i64),
@@ -265,7 +265,7 @@ impl Session {
         let measured = self.now.saturating_sub(Span::from_millis(self.rng.below(4_000)));
         let source = self.rng.below(6) as u16;
         let valid_for = Span::from_millis(self.rng.below(60_000));
-        Told { mac, source, measured, valid_for, transmit_kbps, receive_kbps, signal_dbm }
+        RateReport { mac, source, measured, valid_for, transmit_kbps, receive_kbps, signal_dbm }
     }
 
     fn observation(&mut self) -> Observation {
@@ -277,7 +277,7 @@ impl Session {
             6 => Observation::StationNetwork { mac, ssid: label },
             7 => Observation::StationGroup { mac, group: label },
             0 => Observation::StationGone { mac },
-            3 => Observation::Told(self.told(mac)),
+            3 => Observation::RateReport(self.report(mac)),
             4 => Observation::Bridged { carried: Bytes(self.rng.below(1 << 20)), elapsed: Span::from_millis(500) },
             1 => Observation::AccessPointLosses { access_point: mac, total: self.rng.below(100) },
             _ => Observation::StationRate { mac, rate: rate(RATES[self.rng.below(4) as usize]) },

@@ -1,7 +1,7 @@
 //! A queue discipline in the place of the policy's tree.
 
 use evenair_manager::{
-    ClassId, Command, Config, Controller, LeafRule, Manager, Observation, Output, QueueConfig, Told,
+    ClassId, Command, Config, Controller, LeafRule, Manager, Observation, Output, QueueConfig, RateReport,
 };
 use evenair_packet::{PacketMeta, Port, TcpFlags};
 use evenair_sched::{
@@ -142,13 +142,13 @@ fn shares(mut manager: Manager<u64>, before: impl Fn(&mut Manager<u64>, Instant)
 }
 
 #[test]
-fn a_signal_that_is_told_stretches_what_goes_over_a_poor_channel() {
+fn a_reported_signal_stretches_what_goes_over_a_poor_channel() {
     let point = |db, mbps| (Db::from_milli(db * 1000), BitRate::from_mbps(mbps));
     let table = ChannelTable::new(vec![point(10, 1), point(30, 5)]).expect("it rises");
     let tell = |signals: [i64; 2]| {
         move |manager: &mut Manager<u64>, now: Instant| {
             for (station, signal) in signals.into_iter().enumerate() {
-                let told = Told {
+                let report = RateReport {
                     mac: data(station, 1, 0).dst,
                     source: 0,
                     measured: now,
@@ -157,7 +157,7 @@ fn a_signal_that_is_told_stretches_what_goes_over_a_poor_channel() {
                     receive_kbps: None,
                     signal_dbm: Some(signal),
                 };
-                manager.handle_observation(now, Observation::Told(told));
+                manager.handle_observation(now, Observation::RateReport(report));
             }
         }
     };

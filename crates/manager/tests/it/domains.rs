@@ -229,7 +229,7 @@ fn what_was_released_before_a_roam_stays_with_the_old_medium() {
 }
 
 #[test]
-fn a_vlan_tells_where_a_station_is_and_goes_before_what_is_told() {
+fn a_vlan_tells_where_a_station_is_and_goes_before_reports() {
     let rates = [rate(11_000); 1];
     let mut points = access_points(false);
     points[0].vlans = [11.into()].into();
@@ -254,7 +254,7 @@ fn a_vlan_tells_where_a_station_is_and_goes_before_what_is_told() {
     assert_eq!(place(&manager).as_deref(), Some("a"));
     tell(&mut manager, Some(Place::Named(label("b"))));
     assert_eq!(place(&manager).as_deref(), Some("a"), "its frames are newer than any telling");
-    // A configuration that has no VLANs goes by what was told last.
+    // A configuration that has no VLANs goes by the last report.
     let other = Config { access_points: access_points(false), ..config(&rates) };
     manager.handle_command(Instant::ZERO, Command::Reconfigure(other.into()));
     assert_eq!(place(&manager).as_deref(), Some("a"), "by its name it is known still");
@@ -382,7 +382,7 @@ fn five_hundred_domains_of_a_hundred_stations() {
                 ip.dst = std::net::Ipv4Addr::from(0x0a00_0000 + at as u32).into();
             }
             if round == 0 {
-                // Learned by its traffic first: no more than 2048 are learned by being told of.
+                // Learned by its traffic first: no more than 2048 are learned from reports.
                 let hello = PacketMeta { ingress: Port::Wlan, src: meta.dst, dst: meta.src, ip: None, ..meta.clone() };
                 manager.handle_packet(now, u64::MAX, &hello);
                 let place = Some(Place::Named(label(&format!("ap-{}", at % DOMAINS))));
@@ -413,7 +413,7 @@ fn five_hundred_domains_of_a_hundred_stations() {
     assert!(report.capacity > BitRate::from_mbps(300), "of all together");
 }
 
-/// Two channels behind a box that nobody has told of access points; the first `split` stations are on the first one.
+/// Two channels behind a box without configured access points; the first `split` stations are on the first one.
 fn unconfigured(site: &Site, tuned: bool) -> (World, std::rc::Rc<std::cell::RefCell<Vec<usize>>>) {
     let channel = (0..site.rates.len()).map(|station| usize::from(station >= site.split)).collect();
     let channel = std::rc::Rc::new(std::cell::RefCell::new(channel));
@@ -444,7 +444,7 @@ fn names(world: &World) -> Vec<(String, usize, bool)> {
 }
 
 #[test]
-fn channels_that_are_told_are_media() {
+fn reported_channels_are_media() {
     let (a_alone, b_alone) = (alone(0..3), alone(3..5));
     let (mut world, channel) = unconfigured(&mixed(2, true), true);
     let got = rates_of(&mut world);

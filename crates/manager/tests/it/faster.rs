@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use evenair_manager::{Command, Config, Manager, Observation, Output, Told};
+use evenair_manager::{Command, Config, Manager, Observation, Output, RateReport};
 use evenair_packet::{PacketMeta, Port, TcpFlags, Transport};
 use evenair_units::{BitRate, Bytes, Instant, Span};
 use evenair_wifi::{Phy, Standard};
@@ -29,11 +29,11 @@ enum Talk {
     Bulk(u32),
 }
 
-/// What the box is told of the rates.
+/// The reported rates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Rates {
     Unknown,
-    Told(i64),
+    Reported(i64),
 }
 
 /// One medium, which carries packets in their order.
@@ -220,7 +220,7 @@ impl Site {
         let (udp, tcp) = (self.udp_bits, self.segments[1]);
         self.took.clear();
         for _ in 0..seconds {
-            if let Rates::Told(kbps) = rates {
+            if let Rates::Reported(kbps) = rates {
                 [UDP, TALKER].into_iter().for_each(|station| self.tell(station, kbps));
             }
             let end = self.now + SECOND;
@@ -239,7 +239,7 @@ impl Site {
     }
 
     fn tell(&mut self, station: usize, kbps: i64) {
-        let told = Told {
+        let report = RateReport {
             mac: mac(station),
             source: 1,
             measured: self.now,
@@ -248,7 +248,7 @@ impl Site {
             receive_kbps: None,
             signal_dbm: None,
         };
-        self.manager.handle_observation(self.now, Observation::Told(told));
+        self.manager.handle_observation(self.now, Observation::RateReport(report));
         self.drain();
     }
 }
@@ -272,7 +272,7 @@ fn after(seconds: u64, access_point: AccessPoint, talk: Talk, rates: Rates) -> G
 #[test]
 fn datagrams_get_what_a_fast_access_point_carries_beside_a_connection() {
     // Nobody has said any rate, or one that the standard does not have.
-    for rates in [Rates::Unknown, Rates::Told(300_000)] {
+    for rates in [Rates::Unknown, Rates::Reported(300_000)] {
         for (every, seconds) in [(5, 10), (20, 10), (100, 10), (700, 25)] {
             let got = after(seconds, AccessPoint::fast(200), Talk::Segments(MS(every)), rates);
             assert!(got.udp_mbps > 145.0, "{rates:?}, every {every} ms: {got:?}");
@@ -287,31 +287,31 @@ fn datagrams_get_what_a_fast_access_point_carries_beside_a_connection() {
 #[test]
 fn a_rate_above_the_standard_is_a_reason_to_try_more_and_one_of_the_standard_is_not() {
     for talk in [Talk::Nothing, Talk::Datagrams(MS(20))] {
-        let got = after(10, AccessPoint::fast(200), talk, Rates::Told(300_000));
+        let got = after(10, AccessPoint::fast(200), talk, Rates::Reported(300_000));
         assert!(got.udp_mbps > 145.0, "{talk:?}: {got:?}");
-        let got = after(10, AccessPoint::fast(200), talk, Rates::Told(54_000));
+        let got = after(10, AccessPoint::fast(200), talk, Rates::Reported(54_000));
         assert!((26.0..29.0).contains(&got.udp_mbps), "{talk:?}: {got:?}");
     }
     // No more than is said, where somebody else is heard: 65 Mb/s are 1.2 times 54.
-    let got = after(10, AccessPoint::fast(200), Talk::Datagrams(MS(20)), Rates::Told(65_000));
+    let got = after(10, AccessPoint::fast(200), Talk::Datagrams(MS(20)), Rates::Reported(65_000));
     assert!((30.0..36.0).contains(&got.udp_mbps), "{got:?}");
 }
 
 #[test]
 fn a_station_that_is_faster_than_the_standard_is_charged_at_its_highest_rate() {
     let mut site = Site::new(AccessPoint::fast(200), Talk::Segments(MS(20)));
-    site.run(20, 150, Rates::Told(300_000));
+    site.run(20, 150, Rates::Reported(300_000));
     let report = site.manager.report(site.now);
     let fastest = Standard::Dot11g.rates().last().copied();
     for station in report.stations {
-        let told = station.told.expect("it is told of");
-        assert_eq!((Some(station.rate), told.class, told.set_aside), (fastest, fastest, false));
+        let reported = station.reported.expect("it is reported");
+        assert_eq!((Some(station.rate), reported.class, reported.set_aside), (fastest, fastest, false));
     }
 }
 
 #[test]
 fn an_access_point_of_the_standard_keeps_its_short_queue_and_is_not_taken_for_a_slower_one() {
-    for rates in [Rates::Unknown, Rates::Told(54_000), Rates::Told(300_000)] {
+    for rates in [Rates::Unknown, Rates::Reported(54_000), Rates::Reported(300_000)] {
         for (every, p90, longest) in [(5, 4, 4), (20, 6, 20), (100, 6, 35), (700, 110, 170)] {
             let got = after(20, AccessPoint::of_the_standard(), Talk::Segments(MS(every)), rates);
             // It carries 30.5 in all.

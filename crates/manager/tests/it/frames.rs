@@ -7,8 +7,8 @@
 use std::collections::BTreeMap;
 
 use evenair_manager::{
-    AccessPoint, Command, Config, DelayLaw, Manager, Mode, Observation, Output, QueueConfig, ReceiverConfig, Told,
-    UplinkLimit, VoiceConfig, WanConfig, WindowLaw,
+    AccessPoint, Command, Config, DelayLaw, Manager, Mode, Observation, Output, QueueConfig, RateReport,
+    ReceiverConfig, UplinkLimit, VoiceConfig, WanConfig, WindowLaw,
 };
 use evenair_packet::segments::{Run, Segments, payload};
 use evenair_packet::{Edits, MacAddr, PacketMeta, Port, Transport, parse};
@@ -186,8 +186,9 @@ impl Session {
         let mut value = || Some(i64::from(i16::from_be_bytes([input.byte(), input.byte()])) * 10);
         let (transmit_kbps, receive_kbps, signal_dbm) = (value(), value(), value());
         let (measured, valid_for) = (self.now, Span::from_millis(input.number().into()));
-        let told = Told { mac, source: 1, measured, valid_for, transmit_kbps, receive_kbps, signal_dbm };
-        let observation = if input.byte() == 0 { Observation::StationGone { mac } } else { Observation::Told(told) };
+        let report = RateReport { mac, source: 1, measured, valid_for, transmit_kbps, receive_kbps, signal_dbm };
+        let observation =
+            if input.byte() == 0 { Observation::StationGone { mac } } else { Observation::RateReport(report) };
         self.manager.handle_observation(self.now, observation);
     }
 

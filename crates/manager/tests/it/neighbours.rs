@@ -154,7 +154,7 @@ fn nobody_gets_the_address_of_one_who_is_there() {
         net.frame(Port::Wlan, Macs { src: LAPTOP, dst: GATEWAY }, 0x0800, &body);
     });
     let contested = [("10.0.0.1".to_owned(), GATEWAY, LAPTOP), ("10.0.0.7".to_owned(), PHONE, LAPTOP)];
-    assert_eq!(net.contested(), contested, "each is told of once");
+    assert_eq!(net.contested(), contested, "each is reported once");
     assert_eq!(net.addresses(PHONE), ["10.0.0.7"]);
     assert_eq!(net.addresses(LAPTOP), Vec::<String>::new());
     assert_eq!(net.manager.counters().addresses_contested, 2);

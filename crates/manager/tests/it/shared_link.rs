@@ -13,7 +13,7 @@ const PAYLOAD: u64 = 1448;
 /// Such a packet at IP level.
 const PACKET: Bytes = Bytes(1500);
 
-/// A shard: a manager, its ends of the link, what it was told and has decided.
+/// A shard: a manager, its ends of the link, its inputs and its decisions.
 struct Shard {
     manager: Manager<usize>,
     shares: [(Hop, LinkShare); 2],

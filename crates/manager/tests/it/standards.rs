@@ -5,7 +5,8 @@ use std::rc::Rc;
 
 use evenair_manager::record::{DecisionLog, Player, Recorder, replay};
 use evenair_manager::{
-    AccessPoint, Command, Config, ConfigError, Controller, Label, Manager, Observation, Place, StationReport, Told,
+    AccessPoint, Command, Config, ConfigError, Controller, Label, Manager, Observation, Place, RateReport,
+    StationReport,
 };
 use evenair_packet::{IpMeta, MacAddr, PacketMeta, Port, TcpFlags, Transport};
 use evenair_units::{BitRate, Bytes, Instant, Span};
@@ -114,7 +115,7 @@ fn a_station_that_roams_is_at_a_rate_of_the_standard_there() {
     rate_at("a", &phy_a(), ofdm(12));
     rate_at("b", &adwiser_80211b(), rate(11_000));
     // A report is seen by the rates of the standard where the station is, whatever it was when the report came.
-    let told = Told {
+    let report = RateReport {
         mac: mac(0),
         source: 1,
         measured: now,
@@ -123,7 +124,7 @@ fn a_station_that_roams_is_at_a_rate_of_the_standard_there() {
         receive_kbps: None,
         signal_dbm: None,
     };
-    manager.handle_observation(now, Observation::Told(told));
+    manager.handle_observation(now, Observation::RateReport(report));
     assert_eq!(of(&manager, 0, now).rate, rate(11_000));
     manager.handle_observation(now, at(0, "a"));
     assert_eq!(of(&manager, 0, now).rate, ofdm(48));

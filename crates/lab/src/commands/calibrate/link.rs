@@ -109,12 +109,12 @@ fn check(args: &LinkArgs) -> Result<()> {
 fn source_of(args: &LinkArgs) -> Result<(SourceConfig, Duration)> {
     let config = args.config.display();
     let sources = BoxConfig::load(&args.config)?.telemetry;
-    let tells = |source: &SourceConfig| {
+    let reports = |source: &SourceConfig| {
         let reading = ask(source).map_err(|error| eprintln!("{}: {error}", source.name())).ok()?;
-        let told = reading.stations.iter().find(|told| told.mac == args.station)?;
-        told.signal_dbm
+        let reported = reading.stations.iter().find(|known| known.mac == args.station)?;
+        reported.signal_dbm
     };
-    let Some(source) = sources.iter().find(|source| tells(source).is_some()) else {
+    let Some(source) = sources.iter().find(|source| reports(source).is_some()) else {
         bail!(
             "no [[telemetry]] of {config} tells the signal of {}; `evenair telemetry {config}` shows what they tell",
             args.station
@@ -143,7 +143,7 @@ fn remark(pairs: &Pairs, rate: BitRate) -> String {
         remark += &format!(" During {} the signal changed by more than 3 dB.", pairs.unsteady);
     }
     if pairs.without_signal > 0 {
-        remark += &format!(" For {} no signal was told near them in time.", pairs.without_signal);
+        remark += &format!(" For {} no signal was reported near them in time.", pairs.without_signal);
     }
     remark
 }

@@ -28,7 +28,7 @@ pub(super) fn class(report: &ClassReport, all: &[ClassReport]) -> ClassStatus {
 pub(super) fn station(report: &StationReport, now: Instant, sources: &[Health]) -> StationStatus {
     StationStatus {
         mac: report.mac.to_string(),
-        access_point: report.access_point.map(domains::text).or(report.told_at.map(domains::place)),
+        access_point: report.access_point.map(domains::text).or(report.reported_place.map(domains::place)),
         rate_mbps: report.rate.bit_rate().as_mbps_f64(),
         rate_reported: report.rate_reported,
         capacity_mbps: report.capacity.as_mbps_f64(),
@@ -43,7 +43,7 @@ pub(super) fn station(report: &StationReport, now: Instant, sources: &[Health]) 
         to_station_bytes: report.to_station.0,
         from_station_bytes: report.from_station.0,
         over_share: report.over_share,
-        told: report.told.map(|told| telemetry::station(&told, now, sources)),
+        reported: report.reported.map(|reported| telemetry::station(&reported, now, sources)),
     }
 }
 

@@ -108,7 +108,7 @@ fn kind(input: &Input) -> &'static str {
         Input::Command(Command::Reconfigure(_)) => "reconfigure",
         Input::Observation(Observation::StationRate { .. }) => "rate",
         Input::Observation(Observation::AccessPointLosses { .. }) => "losses",
-        Input::Observation(Observation::Told(_)) => "report",
+        Input::Observation(Observation::RateReport(_)) => "report",
         Input::Observation(Observation::Bridged { .. }) => "bridged",
         Input::Observation(Observation::StationNetwork { .. }) => "network",
         Input::Observation(Observation::StationGroup { .. }) => "group",

@@ -6,8 +6,8 @@ use evenair_manager::record::Input;
 use evenair_manager::{
     AccessPoint, Amount, Application, BucketConfig, Charge, Class, ClassId, ClassTree, Codec, CodelConfig, Command,
     Config, Controller, DelayLaw, Direction, Hop, LeafRule, Lease, Level, LimitRule, MacPrefix, Observation, Place,
-    Policy, QueueConfig, ReceiverConfig, Rule, StationConfig, Steps, Takes, Told, UplinkLimit, VoiceConfig, WanConfig,
-    WindowLaw,
+    Policy, QueueConfig, RateReport, ReceiverConfig, Rule, StationConfig, Steps, Takes, UplinkLimit, VoiceConfig,
+    WanConfig, WindowLaw,
 };
 use evenair_packet::{
     Claim, Content, Encoding, HostName, MacAddr, PacketMeta, Port, RtpMeta, SdpStream, SipMeta, SipStep, TcpFlags,
@@ -99,7 +99,7 @@ fn hall() -> AccessPoint {
         domain: label("east"),
         vlans: vec![Vlan { id: 7, inner: Some(20) }],
         radios: vec![MacPrefix { mac: MacAddr([2, 0, 0, 0, 0, 9]), bits: 44 }],
-        told_as: vec![label("ap-1")],
+        aliases: vec![label("ap-1")],
         standard: Some(Standard::Dot11a),
     }
 }
@@ -255,7 +255,7 @@ pub fn inputs(start: Instant) -> Vec<(Span, Input)> {
 
 fn observations(now: Instant) -> [Observation; 9] {
     let (radio, mhz) = (MacAddr([2, 0, 0, 0, 0, 9]), 5180);
-    let report = Told {
+    let report = RateReport {
         mac: mac(1),
         source: 3,
         measured: now,
@@ -267,7 +267,7 @@ fn observations(now: Instant) -> [Observation; 9] {
     [
         Observation::StationRate { mac: mac(2), rate: rate(5_500) },
         Observation::AccessPointLosses { access_point: radio, total: 17 },
-        Observation::Told(report),
+        Observation::RateReport(report),
         Observation::StationNetwork { mac: mac(1), ssid: Some(label("Guests")) },
         Observation::StationGroup { mac: mac(1), group: Some(label("staff")) },
         Observation::StationAt { mac: mac(1), place: Some(Place::Named(label("hall"))) },

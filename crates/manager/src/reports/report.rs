@@ -8,7 +8,7 @@ use minicbor::{Decode, Encode};
 /// A source's report about a station, as received: right or wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 #[cbor(map)]
-pub struct Told {
+pub struct RateReport {
     /// The station's MAC address.
     #[n(0)]
     pub mac: MacAddr,
@@ -34,7 +34,7 @@ pub struct Told {
 
 /// The reports about a station, of which at least one value is valid now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ToldReport {
+pub struct ReportedRate {
     /// The source.
     pub source: u16,
     /// When it was measured.
@@ -53,7 +53,7 @@ pub struct ToldReport {
 
 /// Counts of reports, by outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub struct ToldCounts {
+pub struct ReportCounts {
     /// Taken, at least in part.
     pub taken: u64,
     /// An impossible rate or signal. The rest of the report may have been taken.
@@ -66,7 +66,7 @@ pub struct ToldCounts {
     pub contradicted: u64,
 }
 
-impl core::ops::AddAssign for ToldCounts {
+impl core::ops::AddAssign for ReportCounts {
     fn add_assign(&mut self, other: Self) {
         self.taken += other.taken;
         self.absurd += other.absurd;

@@ -1,4 +1,4 @@
-//! Consistency check: whether the reported rates explain the measured costs.
+//! Outlier check: whether the reported rates explain the measured costs.
 //!
 //! The estimator (`observed`) gives the real cost of each station's releases, up to a factor that is the same for all
 //! stations and follows from how busy the channel is. Two hypotheses compete to explain the costs: the reported
@@ -33,42 +33,43 @@ pub(crate) struct Seen {
     /// It is hardly off by more than this.
     pub(crate) error: u64,
     /// The airtime of a packet by the report, and as it would be charged without.
-    pub(crate) told: Span,
+    pub(crate) reported: Span,
     pub(crate) alone: Span,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub(crate) enum OutlierCheck {
     Contradicts,
     Unclear,
     Agrees,
 }
 
-/// What is to be thought of each.
-pub(crate) fn judge(seen: &[Seen]) -> Vec<Verdict> {
-    let told: Vec<[u128; 3]> = seen.iter().map(|seen| seen.bounds().map(u128::from)).collect();
-    let real = |seen: &Seen| u128::from(seen.cost) * u128::from(seen.told.as_nanos());
+/// The result for each station, in the same order.
+pub(crate) fn check_outliers(seen: &[Seen]) -> Vec<OutlierCheck> {
+    let reported: Vec<[u128; 3]> = seen.iter().map(|seen| seen.bounds().map(u128::from)).collect();
+    let real = |seen: &Seen| u128::from(seen.cost) * u128::from(seen.reported.as_nanos());
     let alone = |seen: &Seen| (real(seen) / u128::from(seen.alone.as_nanos().max(1))).clamp(1, MOST);
     let alone: Vec<u128> = seen.iter().map(alone).collect();
-    let (Some(middle), Some(middle_alone)) = (middle(told.iter().map(|told| told[1])), middle(alone.iter().copied()))
+    let (Some(middle), Some(middle_alone)) =
+        (middle(reported.iter().map(|reported| reported[1])), middle(alone.iter().copied()))
     else {
         return Vec::new();
     };
-    let verdict = |(told, alone): (&[u128; 3], &u128)| {
+    let check = |(reported, alone): (&[u128; 3], &u128)| {
         // Where the middle lies between the bounds, it may be right.
-        let [least, likely, most] = told.map(|bound| off(bound, middle));
-        let between = told[0] * told[0] <= middle && middle <= told[2] * told[2];
+        let [least, likely, most] = reported.map(|bound| off(bound, middle));
+        let between = reported[0] * reported[0] <= middle && middle <= reported[2] * reported[2];
         let nearest = if between { UNIT } else { least.min(most) };
         let beyond = |error: u128, percent: u128| error * PERCENT_SQUARED > percent * percent * UNIT;
         if likely <= off(*alone, middle_alone) || !beyond(least.max(most), HARDLY_PERCENT) {
-            Verdict::Agrees
+            OutlierCheck::Agrees
         } else if beyond(likely, CLEARLY_PERCENT) && beyond(nearest, HARDLY_PERCENT) {
-            Verdict::Contradicts
+            OutlierCheck::Contradicts
         } else {
-            Verdict::Unclear
+            OutlierCheck::Unclear
         }
     };
-    told.iter().zip(&alone).map(verdict).collect()
+    reported.iter().zip(&alone).map(check).collect()
 }
 
 /// Values are below this: two that are multiplied three times fit.
@@ -102,40 +103,40 @@ fn off(value: u128, middle: u128) -> u128 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use Verdict::{Agrees, Contradicts};
+    use OutlierCheck::{Agrees, Contradicts};
 
-    /// Stations whose packets really take so many us, and those that are told to take so many.
-    fn verdicts(real: &[u64], told: &[u64]) -> Vec<Verdict> {
-        let seen = |(&real, &told): (&u64, &u64)| Seen {
-            cost: (real << 16) / told,
-            error: (real << 11) / told,
-            told: Span::from_micros(told),
+    /// Stations whose packets really take so many us, and the airtimes that follow from their reported rates.
+    fn checks(real: &[u64], reported: &[u64]) -> Vec<OutlierCheck> {
+        let seen = |(&real, &reported): (&u64, &u64)| Seen {
+            cost: (real << 16) / reported,
+            error: (real << 11) / reported,
+            reported: Span::from_micros(reported),
             alone: Span::from_micros(2_000),
         };
-        judge(&real.iter().zip(told).map(seen).collect::<Vec<_>>())
+        check_outliers(&real.iter().zip(reported).map(seen).collect::<Vec<_>>())
     }
 
     #[test]
     fn what_is_right_agrees_whatever_else_is_slow() {
-        assert_eq!(verdicts(&[2_000, 3_600, 7_400], &[2_000, 3_600, 7_400]), [Agrees; 3]);
-        assert_eq!(verdicts(&[6_000, 10_800, 22_200], &[2_000, 3_600, 7_400]), [Agrees; 3], "a busy channel");
-        assert_eq!(verdicts(&[2_000, 5_400, 22_200], &[2_000, 3_600, 7_400]), [Agrees; 3], "far stations retry");
-        assert_eq!(verdicts(&[1_000, 1_800, 3_700], &[2_000, 3_600, 7_400]), [Agrees; 3], "all too slow alike");
-        assert!(judge(&[]).is_empty());
+        assert_eq!(checks(&[2_000, 3_600, 7_400], &[2_000, 3_600, 7_400]), [Agrees; 3]);
+        assert_eq!(checks(&[6_000, 10_800, 22_200], &[2_000, 3_600, 7_400]), [Agrees; 3], "a busy channel");
+        assert_eq!(checks(&[2_000, 5_400, 22_200], &[2_000, 3_600, 7_400]), [Agrees; 3], "far stations retry");
+        assert_eq!(checks(&[1_000, 1_800, 3_700], &[2_000, 3_600, 7_400]), [Agrees; 3], "all too slow alike");
+        assert!(check_outliers(&[]).is_empty());
     }
 
     #[test]
     fn what_is_worse_than_nothing_is_contradicted() {
-        assert_eq!(verdicts(&[2_000, 7_400], &[7_400, 2_000]), [Contradicts; 2], "swapped");
-        assert_eq!(verdicts(&[2_000, 2_000], &[2_000, 3_600]), [Contradicts; 2], "one of two, nobody knows which");
-        assert_eq!(verdicts(&[2_000, 2_000, 2_000], &[2_000, 2_000, 3_600]), [Agrees, Agrees, Contradicts]);
+        assert_eq!(checks(&[2_000, 7_400], &[7_400, 2_000]), [Contradicts; 2], "swapped");
+        assert_eq!(checks(&[2_000, 2_000], &[2_000, 3_600]), [Contradicts; 2], "one of two, nobody knows which");
+        assert_eq!(checks(&[2_000, 2_000, 2_000], &[2_000, 2_000, 3_600]), [Agrees, Agrees, Contradicts]);
         assert_eq!(
-            verdicts(&[2_000, 3_600, 7_400, 7_400, 3_600], &[2_000, 3_600, 7_400, 2_000, 3_600]),
+            checks(&[2_000, 3_600, 7_400, 7_400, 3_600], &[2_000, 3_600, 7_400, 2_000, 3_600]),
             [Agrees, Agrees, Agrees, Contradicts, Agrees],
-            "one that is slow and told fast"
+            "one slow station reported as fast"
         );
-        assert_eq!(verdicts(&[2_000, 2_000, 2_000], &[2_000, 2_000, 2_700])[2], Contradicts);
-        assert_eq!(verdicts(&[2_000, 2_000, 2_000], &[2_000, 2_000, 2_400])[2], Verdict::Unclear);
-        assert_eq!(verdicts(&[2_000; 3], &[2_000, 2_000, 2_000_000])[2], Contradicts, "absurd");
+        assert_eq!(checks(&[2_000, 2_000, 2_000], &[2_000, 2_000, 2_700])[2], Contradicts);
+        assert_eq!(checks(&[2_000, 2_000, 2_000], &[2_000, 2_000, 2_400])[2], OutlierCheck::Unclear);
+        assert_eq!(checks(&[2_000; 3], &[2_000, 2_000, 2_000_000])[2], Contradicts, "absurd");
     }
 }

@@ -1,21 +1,21 @@
-//! What sources tell of stations is plausible and wrong: that costs nothing beside inference alone, and is found out by what
+//! Telemetry reports that are plausible and wrong: they cost nothing beside inference alone, and are detected by what
 //! packets really cost.
 
 use crate::air::Dcf;
 use crate::world::{World, bits, config, jain, mac, rate, sources};
-use evenair_manager::{Command, Observation, Told};
+use evenair_manager::{Command, Observation, RateReport};
 use evenair_units::{Instant, Span};
 use evenair_wifi::{PhyRate, TcpShape, adwiser_80211b, tcp_capacity};
 
 const POLL: Span = Span::from_secs(5);
 const SEEDS: u64 = 3;
 
-/// What is told of each station at each poll, of stations of these rates that download and upload.
+/// The reports of each station at each poll; the stations have these rates, and download and upload.
 struct Case {
     name: &'static str,
     kbps: &'static [u64],
     ups: &'static [usize],
-    tell: fn(u64, usize) -> i64,
+    reports: fn(u64, usize) -> i64,
     /// From then on they are really at these rates.
     later: Option<(u64, &'static [u64])>,
 }
@@ -23,8 +23,8 @@ struct Case {
 const MIXED: &[u64] = &[11_000, 5_500, 2_000, 11_000, 5_500, 2_000];
 const LAST_THREE: &[usize] = &[3, 4, 5];
 
-fn told(station: usize, now: Instant, kbps: i64) -> Told {
-    Told {
+fn report(station: usize, now: Instant, kbps: i64) -> RateReport {
+    RateReport {
         mac: mac(station),
         source: 1,
         measured: now,
@@ -39,8 +39,8 @@ fn rates(kbps: &[u64]) -> Vec<PhyRate> {
     kbps.iter().map(|&kbps| rate(kbps)).collect()
 }
 
-/// What each station gets in a minute, 80 s after telling began or stations changed, in bits and in medium time.
-fn run(case: &Case, seed: u64, tell: Option<fn(u64, usize) -> i64>) -> (Vec<f64>, Vec<f64>) {
+/// What each station gets in a minute, 80 s after reports began or stations changed, in bits and in medium time.
+fn run(case: &Case, seed: u64, reports: Option<fn(u64, usize) -> i64>) -> (Vec<f64>, Vec<f64>) {
     let at_first = rates(case.kbps);
     let downs: Vec<usize> = (0..case.kbps.len()).filter(|at| !case.ups.contains(at)).collect();
     let config = evenair_manager::Config { stations: Vec::new(), ..config(&at_first) };
@@ -56,8 +56,8 @@ fn run(case: &Case, seed: u64, tell: Option<fn(u64, usize) -> i64>) -> (Vec<f64>
             world.rates = rates(kbps);
         }
         for station in 0..case.kbps.len() {
-            if let Some(tell) = tell {
-                world.tell(Observation::Told(told(station, world.now, tell(poll, station))));
+            if let Some(kbps) = reports {
+                world.tell(Observation::RateReport(report(station, world.now, kbps(poll, station))));
             }
         }
         let part = bits(&world.run(POLL));
@@ -71,12 +71,12 @@ fn run(case: &Case, seed: u64, tell: Option<fn(u64, usize) -> i64>) -> (Vec<f64>
 }
 
 /// Nothing is worse than 95 % of inference alone: neither the total nor the equality of shares of medium time; and nobody
-/// gets less than 80 % of what it has by inference alone or would have if all were told rightly, whichever is less. (One that
-/// is told wrongly is charged like the mean of the others, and may have the more or the less: 65 % at least.)
+/// gets less than 80 % of what it has by inference alone or would have if all reports were right, whichever is less. (One that
+/// has a wrong report is charged like the mean of the others, and may have the more or the less: 65 % at least.)
 fn costs_nothing(case: &Case) {
     for seed in 1..=SEEDS {
         let (alone, time_alone) = run(case, seed, None);
-        let (got, time) = run(case, seed, Some(case.tell));
+        let (got, time) = run(case, seed, Some(case.reports));
         let total = |got: &[f64]| got.iter().sum::<f64>();
         let (of_total, of_jain) = (total(&got) / total(&alone), jain(&time) / jain(&time_alone));
         println!("{} {seed}: total {of_total:.3}, Jain of medium time {of_jain:.3}", case.name);
@@ -85,8 +85,8 @@ fn costs_nothing(case: &Case) {
         let fair = total(&time) / time.len() as f64;
         for (station, (&own, &own_alone)) in time.iter().zip(&time_alone).enumerate() {
             let least = own_alone.min(fair);
-            let told_rightly = (case.tell)(0, station) == case.kbps[station] as i64;
-            let part = if told_rightly { 0.8 } else { 0.65 };
+            let is_right = (case.reports)(0, station) == case.kbps[station] as i64;
+            let part = if is_right { 0.8 } else { 0.65 };
             assert!(own >= part * least, "{} {seed}: station {station} has {own} s, {least}", case.name);
         }
     }
@@ -96,8 +96,8 @@ fn true_kbps(station: usize) -> i64 {
     MIXED[station] as i64
 }
 
-const fn case(name: &'static str, tell: fn(u64, usize) -> i64) -> Case {
-    Case { name, kbps: MIXED, ups: LAST_THREE, tell, later: None }
+const fn case(name: &'static str, reports: fn(u64, usize) -> i64) -> Case {
+    Case { name, kbps: MIXED, ups: LAST_THREE, reports, later: None }
 }
 
 #[test]
@@ -107,21 +107,21 @@ fn a_fast_and_a_slow_station_swapped() {
 }
 
 #[test]
-fn all_told_too_fast() {
+fn all_reported_too_fast() {
     costs_nothing(&case("twice", |_, at| true_kbps(at) * 2));
     costs_nothing(&case("five times", |_, at| true_kbps(at) * 5));
     costs_nothing(&case("ten times", |_, at| true_kbps(at) * 10));
 }
 
 #[test]
-fn all_told_too_slow() {
+fn all_reported_too_slow() {
     costs_nothing(&case("half", |_, at| true_kbps(at) / 2));
     costs_nothing(&case("a fifth", |_, at| true_kbps(at) / 5));
     costs_nothing(&case("a tenth", |_, at| (true_kbps(at) / 10).max(250)));
 }
 
 #[test]
-fn one_station_told_wrongly() {
+fn one_station_reported_wrongly() {
     costs_nothing(&case("a slow one is fast", |_, at| if at == 2 { 11_000 } else { true_kbps(at) }));
     costs_nothing(&case("a fast one is slow", |_, at| if at == 0 { 2_000 } else { true_kbps(at) }));
     let alike: &[u64] = &[11_000, 11_000, 11_000, 11_000];
@@ -139,17 +139,17 @@ fn rates_frozen_while_the_real_ones_change() {
 }
 
 #[test]
-fn rates_told_rightly_and_wrongly_by_turns() {
+fn rates_reported_rightly_and_wrongly_by_turns() {
     costs_nothing(&case("every poll", |poll, at| true_kbps(if poll % 2 == 0 { at } else { 5 - at })));
     costs_nothing(&case("every half minute", |poll, at| true_kbps(if poll / 6 % 2 == 0 { at } else { 5 - at })));
 }
 
 #[test]
-fn rates_told_rightly_are_believed_and_those_that_come_right_are_again() {
+fn right_rates_are_accepted_and_those_that_come_right_are_accepted_again() {
     for seed in 1..=SEEDS {
         let right = case("right", |_, at| true_kbps(at));
         let (alone, _) = run(&right, seed, None);
-        let (got, time) = run(&right, seed, Some(right.tell));
+        let (got, time) = run(&right, seed, Some(right.reports));
         let all: f64 = got.iter().sum();
         assert!(all > 1.2 * alone.iter().sum::<f64>(), "{seed}: {got:?} beside {alone:?}");
         assert!(jain(&time) >= 0.998, "{seed}: {time:?}");
@@ -158,7 +158,7 @@ fn rates_told_rightly_are_believed_and_those_that_come_right_are_again() {
             later: Some((12, MIXED)),
             ..case("late", |poll, at| true_kbps(if poll < 12 { 5 - at } else { at }))
         };
-        let (again, time) = run(&late, seed, Some(late.tell));
+        let (again, time) = run(&late, seed, Some(late.reports));
         assert!(again.iter().sum::<f64>() > 0.97 * all, "{seed}: {again:?} beside {got:?}");
         assert!(jain(&time) >= 0.99, "{seed}: {time:?}");
     }

@@ -1,8 +1,8 @@
-//! What sources tell of stations: right, it makes shares those of medium time; wrong, late or lost, it costs nothing.
+//! Telemetry reports of stations: right ones make the shares those of medium time; wrong, late or lost ones cost nothing.
 
 use crate::air::Dcf;
 use crate::world::{World, bits, close, config, jain, mac, rate, sources};
-use evenair_manager::{Command, Observation, Told, ToldCounts};
+use evenair_manager::{Command, Observation, RateReport, ReportCounts};
 use evenair_packet::MacAddr;
 use evenair_units::{Instant, Span};
 use evenair_wifi::PhyRate;
@@ -14,8 +14,8 @@ fn rates() -> [PhyRate; 6] {
     [rate(11_000), rate(5_500), rate(2_000), rate(11_000), rate(5_500), rate(2_000)]
 }
 
-fn told(station: usize, now: Instant, kbps: i64) -> Told {
-    Told {
+fn report(station: usize, now: Instant, kbps: i64) -> RateReport {
+    RateReport {
         mac: mac(station),
         source: 1,
         measured: now,
@@ -26,8 +26,12 @@ fn told(station: usize, now: Instant, kbps: i64) -> Told {
     }
 }
 
-/// Nobody has configured anything; `tell` is asked what a source says of each station.
-fn run_over(dcf: bool, polls: u64, tell: impl Fn(u64, usize, Instant) -> Option<Told>) -> (Vec<f64>, ToldCounts) {
+/// Nothing is configured; `reports` gives the report about each station at each poll.
+fn run_over(
+    dcf: bool,
+    polls: u64,
+    reports: impl Fn(u64, usize, Instant) -> Option<RateReport>,
+) -> (Vec<f64>, ReportCounts) {
     let rates = rates();
     let mut config = config(&rates);
     config.stations.clear();
@@ -42,8 +46,8 @@ fn run_over(dcf: bool, polls: u64, tell: impl Fn(u64, usize, Instant) -> Option<
     let mut got = vec![0.0; rates.len()];
     for poll in 0..polls + 12 {
         for station in 0..rates.len() {
-            if let Some(told) = tell(poll, station, world.now) {
-                world.tell(Observation::Told(told));
+            if let Some(report) = reports(poll, station, world.now) {
+                world.tell(Observation::RateReport(report));
             }
         }
         let part = bits(&world.run(POLL));
@@ -52,30 +56,30 @@ fn run_over(dcf: bool, polls: u64, tell: impl Fn(u64, usize, Instant) -> Option<
         }
     }
     let report = world.manager.report(world.now);
-    (got, report.told)
+    (got, report.rate_reports)
 }
 
-/// Whether wrong telling costs anything: everybody gets what inference alone gives, within 5 percent.
-fn costs_nothing(name: &str, tell: impl Fn(u64, usize, Instant) -> Option<Told> + Copy) -> ToldCounts {
-    costs_nothing_over(&[false, true], name, tell)
+/// Wrong reports cost nothing: everybody gets what inference alone gives, within 5 percent.
+fn costs_nothing(name: &str, reports: impl Fn(u64, usize, Instant) -> Option<RateReport> + Copy) -> ReportCounts {
+    costs_nothing_over(&[false, true], name, reports)
 }
 
 /// The same over DCF, over the medium without chance, or over both.
 fn costs_nothing_over(
     dcf: &[bool],
     name: &str,
-    tell: impl Fn(u64, usize, Instant) -> Option<Told> + Copy,
-) -> ToldCounts {
-    let mut counts = ToldCounts::default();
+    reports: impl Fn(u64, usize, Instant) -> Option<RateReport> + Copy,
+) -> ReportCounts {
+    let mut counts = ReportCounts::default();
     for &dcf in dcf {
         let (alone, _) = run_over(dcf, 12, |_, _, _| None);
-        let (got, told) = run_over(dcf, 12, tell);
+        let (got, reported) = run_over(dcf, 12, reports);
         let total = (got.iter().sum::<f64>(), alone.iter().sum::<f64>());
         assert!(close(total.0, total.1, 50.0), "{name}: {total:?}");
         for (got, alone) in got.iter().zip(&alone) {
             assert!(close(*got, *alone, 50.0), "{name}: {got} beside {alone}");
         }
-        counts = told;
+        counts = reported;
     }
     counts
 }
@@ -83,10 +87,10 @@ fn costs_nothing_over(
 const TRUE_KBPS: [i64; 6] = [11_000, 5_500, 2_000, 11_000, 5_500, 2_000];
 
 #[test]
-fn told_rightly_shares_are_of_medium_time() {
+fn with_right_reports_shares_are_of_medium_time() {
     for dcf in [false, true] {
         let (alone, _) = run_over(dcf, 12, |_, _, _| None);
-        let (got, counts) = run_over(dcf, 12, |_, i, now| Some(told(i, now, TRUE_KBPS[i])));
+        let (got, counts) = run_over(dcf, 12, |_, i, now| Some(report(i, now, TRUE_KBPS[i])));
         // The canary of this file: telling does change something.
         assert!(got.iter().sum::<f64>() > 1.2 * alone.iter().sum::<f64>(), "{got:?} beside {alone:?}");
         let phy = evenair_wifi::adwiser_80211b();
@@ -106,7 +110,7 @@ fn told_rightly_shares_are_of_medium_time() {
 #[test]
 fn rates_that_cannot_be_cost_nothing() {
     for kbps in [0, -11_000, 249, i64::MAX, i64::MIN] {
-        let counts = costs_nothing(&format!("{kbps}"), move |_, i, now| Some(told(i, now, kbps)));
+        let counts = costs_nothing(&format!("{kbps}"), move |_, i, now| Some(report(i, now, kbps)));
         assert_eq!((counts.taken, counts.absurd), (0, 144));
     }
 }
@@ -115,53 +119,53 @@ fn rates_that_cannot_be_cost_nothing() {
 fn late_and_future_ones_cost_nothing() {
     let late = |_, i: usize, now: Instant| {
         let measured = now.saturating_sub(Span::from_secs(16));
-        Some(Told { measured, ..told(i, now, [2_000, 5_500, 11_000][i % 3]) })
+        Some(RateReport { measured, ..report(i, now, [2_000, 5_500, 11_000][i % 3]) })
             .filter(|_| now > Instant::ZERO + POLL * 4)
     };
     assert!(costs_nothing("late", late).untimely > 100);
-    let future = |_, i: usize, now: Instant| Some(Told { measured: now + POLL, ..told(i, now, 1_000) });
+    let future = |_, i: usize, now: Instant| Some(RateReport { measured: now + POLL, ..report(i, now, 1_000) });
     assert_eq!(costs_nothing("future", future).untimely, 144);
 }
 
 #[test]
 fn lost_telling_is_forgotten() {
     // Lost for good after a quarter of a minute, or for all but one of the stations.
-    costs_nothing("lost", |poll, i, now| (poll < 3).then(|| told(i, now, TRUE_KBPS[i])));
+    costs_nothing("lost", |poll, i, now| (poll < 3).then(|| report(i, now, TRUE_KBPS[i])));
     for only in [0, 2] {
         // Without chance, stations take turns in an order that never changes; one in which a fifth of the time is lost stays.
-        costs_nothing_over(&[true], "but one", move |_, i, now| (i == only).then(|| told(i, now, TRUE_KBPS[i])));
+        costs_nothing_over(&[true], "but one", move |_, i, now| (i == only).then(|| report(i, now, TRUE_KBPS[i])));
     }
 }
 
 #[test]
 fn what_crosses_contradicts_rates_that_are_too_low() {
-    let counts = costs_nothing("all low", |_, i, now| Some(told(i, now, 1_000)));
+    let counts = costs_nothing("all low", |_, i, now| Some(report(i, now, 1_000)));
     assert!(counts.contradicted >= 6, "{counts:?}");
     let random = |poll: u64, i: usize, now: Instant| {
-        Some(told(i, now, [1_000, 11_000, 2_000, 5_500][(poll as usize * 7 + i * 3) % 4]))
+        Some(report(i, now, [1_000, 11_000, 2_000, 5_500][(poll as usize * 7 + i * 3) % 4]))
     };
-    // Without chance, stations take turns in an order that what was once believed has left behind and that never changes. Where
+    // Without chance, stations take turns in an order that earlier rates have left behind and that never changes. Where
     // it has the uploads behind each other, the box, which now takes all for slow, waits for a fifth of the time.
     costs_nothing_over(&[true], "random", random);
-    costs_nothing("all high", |_, i, now| Some(told(i, now, 54_000)));
+    costs_nothing("all high", |_, i, now| Some(report(i, now, 54_000)));
 }
 
 #[test]
-fn a_station_alone_is_believed_by_what_it_does() {
+fn the_report_of_a_lone_station_is_checked_by_its_traffic() {
     let rates = [rate(11_000)];
     let mut config = config(&rates);
     config.stations.clear();
     let mut world = World::new(config, &rates, sources(&[0], &[]));
     world.command(Command::Insert);
     for _ in 0..4 {
-        world.tell(Observation::Told(told(0, world.now, 1_000)));
+        world.tell(Observation::RateReport(report(0, world.now, 1_000)));
         world.run(POLL);
     }
     let report = world.manager.report(world.now);
     let [station] = &report.stations[..] else { panic!("one station") };
-    let told = station.told.expect("it was told of");
-    assert!(told.set_aside && told.class.is_none() && told.transmit_kbps == Some(1_000), "{told:?}");
-    assert_eq!(report.told.contradicted, 1);
+    let reported = station.reported.expect("it was reported");
+    assert!(reported.set_aside && reported.class.is_none() && reported.transmit_kbps == Some(1_000), "{reported:?}");
+    assert_eq!(report.rate_reports.contradicted, 1);
 }
 
 #[test]
@@ -169,14 +173,14 @@ fn whoever_tells_of_stations_that_are_not_there_fills_no_table() {
     let mut world = World::new(config(&[rate(11_000)]), &[rate(11_000)], sources(&[0], &[]));
     for number in 0..10_000_u32 {
         let [a, b, c, d] = number.to_be_bytes();
-        let made_up = Told { mac: MacAddr([2, 7, a, b, c, d]), ..told(0, world.now, 11_000) };
-        world.tell(Observation::Told(made_up));
+        let made_up = RateReport { mac: MacAddr([2, 7, a, b, c, d]), ..report(0, world.now, 11_000) };
+        world.tell(Observation::RateReport(made_up));
     }
-    let group = Told { mac: MacAddr([1, 0, 0, 0, 0, 1]), ..told(0, world.now, 11_000) };
-    world.tell(Observation::Told(group));
+    let group = RateReport { mac: MacAddr([1, 0, 0, 0, 0, 1]), ..report(0, world.now, 11_000) };
+    world.tell(Observation::RateReport(group));
     let report = world.manager.report(world.now);
     assert_eq!(report.stations.len(), 2_048);
-    assert_eq!(report.told.unknown, 10_000 + 1 - 2_047);
+    assert_eq!(report.rate_reports.unknown, 10_000 + 1 - 2_047);
     // They are forgotten when nobody tells of them any more.
     world.run(Span::from_secs(400));
     assert_eq!(world.manager.report(world.now).stations.len(), 1);

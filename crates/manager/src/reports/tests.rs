@@ -10,8 +10,8 @@ fn at(s: u64) -> Instant {
     Instant::ZERO + Span::from_secs(s)
 }
 
-fn told(s: u64, kbps: i64) -> Told {
-    Told {
+fn report(s: u64, kbps: i64) -> RateReport {
+    RateReport {
         mac: MAC,
         source: 1,
         measured: at(s),
@@ -22,29 +22,29 @@ fn told(s: u64, kbps: i64) -> Told {
     }
 }
 
-/// A station about which something is told every five seconds.
+/// A station that is reported every five seconds.
 #[derive(Default)]
 struct Station {
-    hearsay: Hearsay,
-    counts: ToldCounts,
+    reports: ReportHistory,
+    counts: ReportCounts,
     crossed: u64,
     now: u64,
 }
 
 impl Station {
-    fn hear(&mut self, told: &Told) -> Option<u64> {
-        self.counts += self.hearsay.accept(at(self.now), told, (Bytes(self.crossed), Bytes::ZERO), RATES);
+    fn accept(&mut self, report: &RateReport) -> Option<u64> {
+        self.counts += self.reports.accept(at(self.now), report, (Bytes(self.crossed), Bytes::ZERO), RATES);
         self.class()
     }
 
     fn class(&self) -> Option<u64> {
-        self.hearsay.class(at(self.now)).map(|rate| rate.bit_rate().as_bps() / 1_000_000)
+        self.reports.class(at(self.now)).map(|rate| rate.bit_rate().as_bps() / 1_000_000)
     }
 
     /// Five seconds later, after so many bytes.
     fn poll(&mut self, kbps: i64, bytes: u64) -> Option<u64> {
         (self.now, self.crossed) = (self.now + 5, self.crossed + bytes);
-        self.hear(&told(self.now, kbps))
+        self.accept(&report(self.now, kbps))
     }
 }
 
@@ -53,17 +53,17 @@ fn rate_adaptation_does_not_make_the_class_flap() {
     let mut station = Station::default();
     // A sender between 24 and 48 that settles nowhere: xorshift, so that the order has no period.
     let mut state = 0x9e37_79b9_u32;
-    let (mut told, mut classes) = (Vec::new(), Vec::new());
+    let (mut reported, mut classes) = (Vec::new(), Vec::new());
     for _ in 0..400 {
         state ^= state << 13;
         state ^= state >> 17;
         state ^= state << 5;
         let kbps = [24_000, 36_000, 36_000, 48_000][state as usize % 4];
-        told.push(kbps / 1_000);
+        reported.push(kbps / 1_000);
         classes.push(station.poll(kbps, BUSY).expect("a class") as i64);
     }
     let changes = |rates: &[i64]| rates.windows(2).filter(|pair| pair[0] != pair[1]).count();
-    assert!(changes(&told) > 200, "what is told does flap: {}", changes(&told));
+    assert!(changes(&reported) > 200, "the reported rates do flap: {}", changes(&reported));
     assert!(changes(&classes) <= 12, "{} changes in 2000 s", changes(&classes));
     let usual = classes.iter().filter(|&&class| class == 36).count();
     assert!(usual > 340, "{usual} of 400 at the mean");
@@ -84,7 +84,7 @@ fn the_mean_is_by_medium_time() {
     // The same volume at 54 and at 6 takes as long as twice of it at 10.8.
     let mut station = Station::default();
     (0..4).for_each(|_| _ = (station.poll(54_000, BUSY), station.poll(6_000, BUSY)));
-    let mean = station.hearsay.sources[0].mean_kbps().expect("samples");
+    let mean = station.reports.sources[0].mean_kbps().expect("samples");
     assert!((10_790..=10_810).contains(&mean), "{mean}");
 }
 
@@ -107,22 +107,22 @@ fn a_silent_station_keeps_the_rate_of_its_data() {
 fn what_cannot_be_is_not_taken_and_counted() {
     let mut station = Station { now: 100, ..Station::default() };
     for kbps in [0, -1, 249, i64::MIN, i64::MAX, 46_200_001] {
-        assert_eq!(station.hear(&told(100, kbps)), None);
+        assert_eq!(station.accept(&report(100, kbps)), None);
     }
-    assert_eq!(station.counts, ToldCounts { absurd: 6, ..ToldCounts::default() });
-    assert_eq!(station.hear(&told(101, 54_000)), None, "measured in the future");
-    assert_eq!(station.hear(&told(80, 54_000)), None, "valid no longer");
-    assert_eq!(station.hear(&told(99, 54_000)), Some(54));
-    assert_eq!(station.hear(&told(98, 6_000)), Some(54), "older than what was told before");
+    assert_eq!(station.counts, ReportCounts { absurd: 6, ..ReportCounts::default() });
+    assert_eq!(station.accept(&report(101, 54_000)), None, "measured in the future");
+    assert_eq!(station.accept(&report(80, 54_000)), None, "valid no longer");
+    assert_eq!(station.accept(&report(99, 54_000)), Some(54));
+    assert_eq!(station.accept(&report(98, 6_000)), Some(54), "older than the previous report");
     assert_eq!((station.counts.untimely, station.counts.taken), (3, 1));
     for dbm in [0, 20, -116, i64::MIN] {
-        let signal = Told { transmit_kbps: None, signal_dbm: Some(dbm), ..told(100, 0) };
-        assert_eq!(station.hear(&signal), Some(54));
-        assert_eq!(station.hearsay.report(at(100)).expect("there").signal_dbm, None);
+        let signal = RateReport { transmit_kbps: None, signal_dbm: Some(dbm), ..report(100, 0) };
+        assert_eq!(station.accept(&signal), Some(54));
+        assert_eq!(station.reports.report(at(100)).expect("there").signal_dbm, None);
     }
-    let signal = Told { transmit_kbps: None, signal_dbm: Some(-67), ..told(100, 0) };
-    station.hear(&signal);
-    let report = station.hearsay.report(at(100)).expect("there");
+    let signal = RateReport { transmit_kbps: None, signal_dbm: Some(-67), ..report(100, 0) };
+    station.accept(&signal);
+    let report = station.reports.report(at(100)).expect("there");
     assert_eq!((report.signal_dbm, report.transmit_kbps), (Some(-67), Some(54_000)));
 }
 
@@ -131,19 +131,19 @@ fn rates_of_other_standards_count_as_the_nearest() {
     for (kbps, class) in [(1_000, 6), (6_500, 6), (65_000, 54), (866_700, 54), (20_000, 18), (40_000, 36)] {
         let mut station = Station::default();
         assert_eq!(station.poll(kbps, BUSY), Some(class), "{kbps}");
-        assert_eq!(station.hearsay.can_be_judged(at(5)), kbps <= 54_000, "{kbps}");
+        assert_eq!(station.reports.can_be_checked(at(5)), kbps <= 54_000, "{kbps}");
     }
 }
 
 #[test]
 fn each_direction_counts_at_its_own_rate() {
-    let both = Told { receive_kbps: Some(6_000), ..told(5, 54_000) };
+    let both = RateReport { receive_kbps: Some(6_000), ..report(5, 54_000) };
     let mut station = Station { now: 5, ..Station::default() };
-    station.hearsay.accept(at(5), &both, (Bytes::ZERO, Bytes::ZERO), RATES);
-    let again = Told { measured: at(6), ..both };
+    station.reports.accept(at(5), &both, (Bytes::ZERO, Bytes::ZERO), RATES);
+    let again = RateReport { measured: at(6), ..both };
     station.now = 6;
     let uploads = (Bytes(10_000), Bytes(1_000_000));
-    station.hearsay.accept(at(6), &again, uploads, RATES);
+    station.reports.accept(at(6), &again, uploads, RATES);
     assert_eq!(station.class(), Some(6), "nearly all that crossed was from it");
 }
 
@@ -151,47 +151,51 @@ fn each_direction_counts_at_its_own_rate() {
 fn it_is_valid_for_as_long_as_was_said() {
     let mut station = Station::default();
     station.poll(12_000, BUSY);
-    station.hearsay.expire(at(24));
-    assert!(!station.hearsay.is_empty());
-    station.hearsay.expire(at(25));
-    assert!(station.hearsay.is_empty() && station.hearsay.class(at(25)).is_none());
+    station.reports.expire(at(24));
+    assert!(!station.reports.is_empty());
+    station.reports.expire(at(25));
+    assert!(station.reports.is_empty() && station.reports.class(at(25)).is_none());
 }
 
 #[test]
 fn two_sources_do_not_take_turns_and_a_silent_one_is_left() {
     let mut station = Station::default();
-    let other = |s, kbps| Told { source: 2, ..told(s, kbps) };
+    let other = |s, kbps| RateReport { source: 2, ..report(s, kbps) };
     for _ in 0..5 {
         station.poll(54_000, BUSY);
-        assert_eq!(station.hear(&other(station.now, 6_000)), Some(54));
+        assert_eq!(station.accept(&other(station.now, 6_000)), Some(54));
     }
     // The station has moved to the access point of the other source.
     for s in [30, 35, 40] {
         station.now = s;
         station.crossed += BUSY;
-        station.hear(&other(s, 6_000));
+        station.accept(&other(s, 6_000));
     }
     assert_eq!(station.class(), Some(6));
-    assert_eq!(station.hearsay.report(at(40)).map(|report| report.source), Some(2));
+    assert_eq!(station.reports.report(at(40)).map(|report| report.source), Some(2));
     for source in 3..10 {
-        station.hear(&Told { source, ..told(40, 54_000) });
+        station.accept(&RateReport { source, ..report(40, 54_000) });
     }
-    assert_eq!(station.hearsay.sources.len(), MAX_SOURCES);
+    assert_eq!(station.reports.sources.len(), MAX_SOURCES);
     assert_eq!(station.counts.unknown, 5);
 }
 
 #[test]
 fn what_is_set_aside_is_tried_again_later_and_later() {
-    let mut doubt = Doubt::default();
+    let mut check = ConsistencyCheck::default();
     let second = Span::from_secs(1);
-    assert!(!doubt.judge(second * 2, second) && !doubt.judge(second * 2, second));
-    assert!(!doubt.judge(second, second), "an interval without evidence: anew");
-    assert!(!doubt.judge(second * 2, second) && !doubt.judge(second * 2, second) && doubt.judge(second * 2, second));
+    assert!(!check.on_airtime(second * 2, second) && !check.on_airtime(second * 2, second));
+    assert!(!check.on_airtime(second, second), "an interval without evidence: anew");
+    assert!(
+        !check.on_airtime(second * 2, second)
+            && !check.on_airtime(second * 2, second)
+            && check.on_airtime(second * 2, second)
+    );
     let mut now = at(0);
     for aside in [30, 60, 120, 240, 480, 480] {
-        doubt.set_aside(now);
-        assert!(doubt.is_set_aside(now + Span::from_secs(aside - 1)));
+        check.set_aside(now);
+        assert!(check.is_set_aside(now + Span::from_secs(aside - 1)));
         now += Span::from_secs(aside);
-        assert!(!doubt.is_set_aside(now));
+        assert!(!check.is_set_aside(now));
     }
 }

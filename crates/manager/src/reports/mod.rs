@@ -15,18 +15,18 @@
 //! What is not here: how sources are queried (the drivers), and rates beyond those of the standard in force: a packet
 //! at a faster rate is charged as at the standard's fastest, until the medium is measured to be faster (`standing`).
 
-mod contradiction;
+mod consistency;
+mod outliers;
 mod report;
-mod verdict;
 
 use alloc::vec::Vec;
 
 use evenair_units::{Bytes, Instant, Span};
 use evenair_wifi::PhyRate;
 
-pub(crate) use contradiction::{Doubt, Shares};
-pub use report::{Told, ToldCounts, ToldReport};
-pub(crate) use verdict::{Seen, Verdict, judge};
+pub(crate) use consistency::{ConsistencyCheck, Shares};
+pub(crate) use outliers::{OutlierCheck, Seen, check_outliers};
+pub use report::{RateReport, ReportCounts, ReportedRate};
 
 /// Sources that may report one station: the access point it left, the one it is at, a controller, and one to spare.
 const MAX_SOURCES: usize = 4;
@@ -48,10 +48,10 @@ const SIGNALS_DBM: core::ops::RangeInclusive<i64> = -115..=-1;
 
 /// The accepted reports about a station.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Hearsay {
+pub(crate) struct ReportHistory {
     /// The preferred source first; the others in any order.
     sources: Vec<Source>,
-    pub(crate) doubt: Doubt,
+    pub(crate) check: ConsistencyCheck,
 }
 
 /// One source's reports about one station.
@@ -81,43 +81,43 @@ struct Sample {
     idle: bool,
 }
 
-impl Hearsay {
+impl ReportHistory {
     /// Takes a report; `crossed`: bytes to the station and from it so far. Returns its outcome, with its impossible values.
     pub(crate) fn accept(
         &mut self,
         now: Instant,
-        told: &Told,
+        report: &RateReport,
         crossed: (Bytes, Bytes),
         rates: &[PhyRate],
-    ) -> ToldCounts {
-        let mut counts = ToldCounts::default();
-        let expires = told.measured.saturating_add(told.valid_for.min(LONGEST_VALIDITY));
-        if told.measured > now || expires <= now {
+    ) -> ReportCounts {
+        let mut counts = ReportCounts::default();
+        let expires = report.measured.saturating_add(report.valid_for.min(LONGEST_VALIDITY));
+        if report.measured > now || expires <= now {
             counts.untimely += 1;
             return counts;
         }
-        let Some(at) = self.place_of(told, crossed) else {
+        let Some(at) = self.place_of(report, crossed) else {
             counts.unknown += 1;
             return counts;
         };
         let source = &mut self.sources[at];
-        if told.measured < source.measured {
+        if report.measured < source.measured {
             counts.untimely += 1;
             return counts;
         }
-        let transmit = sensible(told.transmit_kbps, &RATES_KBPS, &mut counts);
-        let receive = sensible(told.receive_kbps, &RATES_KBPS, &mut counts);
-        let signal = sensible(told.signal_dbm, &SIGNALS_DBM, &mut counts);
+        let transmit = sensible(report.transmit_kbps, &RATES_KBPS, &mut counts);
+        let receive = sensible(report.receive_kbps, &RATES_KBPS, &mut counts);
+        let signal = sensible(report.signal_dbm, &SIGNALS_DBM, &mut counts);
         if transmit.is_none() && receive.is_none() && signal.is_none() {
             return counts;
         }
         counts.taken += 1;
-        (source.measured, source.expires) = (told.measured, expires);
+        (source.measured, source.expires) = (report.measured, expires);
         source.signal_dbm = signal.or(source.signal_dbm);
         if let Some(one) = transmit.or(receive) {
             (source.transmit_kbps, source.receive_kbps) = (transmit, receive);
             source.beyond = source.is_beyond(rates);
-            source.sample(told.measured, transmit.unwrap_or(one), receive.unwrap_or(one), crossed);
+            source.sample(report.measured, transmit.unwrap_or(one), receive.unwrap_or(one), crossed);
             source.update_class(rates);
         }
         self.put_first(at);
@@ -125,15 +125,15 @@ impl Hearsay {
     }
 
     /// The entry of a source, created if needed.
-    fn place_of(&mut self, told: &Told, seen: (Bytes, Bytes)) -> Option<usize> {
-        if let Some(at) = self.sources.iter().position(|source| source.id == told.source) {
+    fn place_of(&mut self, report: &RateReport, seen: (Bytes, Bytes)) -> Option<usize> {
+        if let Some(at) = self.sources.iter().position(|source| source.id == report.source) {
             return Some(at);
         }
         if self.sources.len() >= MAX_SOURCES {
             return None;
         }
         self.sources.push(Source {
-            id: told.source,
+            id: report.source,
             measured: Instant::ZERO,
             expires: Instant::ZERO,
             transmit_kbps: None,
@@ -170,16 +170,16 @@ impl Hearsay {
 
     /// The rate in force, unless it is contradicted.
     pub(crate) fn class(&self, now: Instant) -> Option<PhyRate> {
-        self.word().filter(|_| !self.doubt.is_set_aside(now))
+        self.reported_rate().filter(|_| !self.check.is_set_aside(now))
     }
 
     /// The reported rate, contradicted or not.
-    pub(crate) fn word(&self) -> Option<PhyRate> {
+    pub(crate) fn reported_rate(&self) -> Option<PhyRate> {
         self.sources.first()?.class
     }
 
     /// Whether traffic can contradict the report: the rate is one of the standard in force.
-    pub(crate) fn can_be_judged(&self, now: Instant) -> bool {
+    pub(crate) fn can_be_checked(&self, now: Instant) -> bool {
         self.class(now).is_some() && self.sources.first().is_some_and(|source| !source.beyond)
     }
 
@@ -198,16 +198,16 @@ impl Hearsay {
         }
     }
 
-    pub(crate) fn report(&self, now: Instant) -> Option<ToldReport> {
+    pub(crate) fn report(&self, now: Instant) -> Option<ReportedRate> {
         let first = self.sources.first()?;
-        Some(ToldReport {
+        Some(ReportedRate {
             source: first.id,
             measured: first.measured,
             transmit_kbps: first.transmit_kbps,
             receive_kbps: first.receive_kbps,
             signal_dbm: first.signal_dbm,
             class: self.class(now),
-            set_aside: self.doubt.is_set_aside(now),
+            set_aside: self.check.is_set_aside(now),
         })
     }
 }
@@ -225,7 +225,7 @@ impl Source {
             self.seen = crossed;
             self.samples.retain(|sample| !sample.idle);
         }
-        // At least a packet, so that the first word on a station that was silent is one.
+        // At least a packet, so that the first report about a station that was silent is one.
         let (to, from) = if idle { (1_500, 0) } else { (to, from) };
         let nanos = |bytes: u64, kbps: u32| bytes.saturating_mul(8_000_000) / u64::from(kbps);
         let nanos = nanos(to, transmit_kbps) + nanos(from, receive_kbps);
@@ -238,7 +238,7 @@ impl Source {
     /// Whether a rate above all of these was reported.
     fn is_beyond(&self, rates: &[PhyRate]) -> bool {
         let fastest = rates.iter().map(kbps).max().unwrap_or(u64::MAX);
-        self.transmit_kbps.max(self.receive_kbps).is_some_and(|told| u64::from(told) > fastest)
+        self.transmit_kbps.max(self.receive_kbps).is_some_and(|kbps| u64::from(kbps) > fastest)
     }
 
     /// Total bits over total time, in kb/s.
@@ -273,7 +273,7 @@ fn kbps(rate: &PhyRate) -> u64 {
 fn sensible<T: TryFrom<i64>>(
     value: Option<i64>,
     range: &core::ops::RangeInclusive<i64>,
-    counts: &mut ToldCounts,
+    counts: &mut ReportCounts,
 ) -> Option<T> {
     let value = value?;
     let fits = range.contains(&value).then(|| T::try_from(value).ok()).flatten();

@@ -9,35 +9,35 @@
 //! A rejected rate is tried again after a while, and after a longer one each time.
 //!
 //! Rates that are wrong relative to each other, one too high or too low among several busy stations, are detected by
-//! the measured cost of each station (`observed`, `verdict`). Such a rate is not used as long as it is contradicted;
+//! the measured cost of each station (`observed`, `outliers`). Such a rate is not used as long as it is contradicted;
 //! the measurement goes on, so nothing has to be tried again.
 //!
 //! Not detected: wrong rates of stations that use almost no airtime, where they do almost no harm.
 
 use evenair_units::{Instant, Span};
 
-use super::verdict::Verdict;
+use super::outliers::OutlierCheck;
 
-/// Airtime by the rates told for each unit of time, in hundredths, that is still believed: rates in force lag behind
-/// the true ones for some samples, and what is released waits for a moment.
-const BELIEVED_PERCENT: u64 = 125;
-/// In so many intervals in a row, and it is no accident.
+/// Airtime at the reported rates per elapsed time, in hundredths, up to which the rates are accepted: rates in force
+/// lag behind the true ones for some samples, and released packets wait for a moment.
+const ACCEPTED_PERCENT: u64 = 125;
+/// Intervals in a row with a contradiction until a rate is rejected.
 const INTERVALS: u8 = 3;
 /// For how long a rate is set aside, at first and at most.
 const FIRST_ASIDE: Span = Span::from_secs(30);
 const LONGEST_ASIDE: Span = Span::from_secs(480);
-/// In so many intervals in a row nothing is observed of a station, and what was does not count any more.
+/// After so many intervals in a row without a measured cost, an earlier outlier check of the station no longer counts.
 const INTERVALS_UNSEEN: u8 = 60;
 
-/// How far the reports about a station are contradicted.
+/// The evidence against the reports about a station, and whether they are set aside.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Doubt {
+pub(crate) struct ConsistencyCheck {
     /// Intervals in a row with evidence against it.
     against: u8,
     aside_until: Instant,
     /// How often it was set aside.
     times: u8,
-    /// What it really costs says so, and for how many intervals it has said the opposite, or nothing.
+    /// The outlier check contradicts the rate; for how many intervals it has said the opposite, or nothing.
     contradicted: bool,
     opposed: u8,
     unseen: u8,
@@ -49,31 +49,31 @@ pub(crate) struct Shares {
     against: u8,
 }
 
-impl Doubt {
+impl ConsistencyCheck {
     pub(crate) fn is_set_aside(&self, now: Instant) -> bool {
         self.contradicted || now < self.aside_until
     }
 
-    /// An interval has ended in which its cost was this beside what is told (`None`: not known). True: with this one
-    /// there is enough against it.
-    pub(crate) fn weigh(&mut self, verdict: Option<Verdict>) -> bool {
-        self.unseen = if verdict.is_none() { self.unseen.saturating_add(1) } else { 0 };
+    /// Handles the outlier check of an interval (`None`: the cost is not measured). True: the rate is contradicted from
+    /// now on.
+    pub(crate) fn on_outlier_check(&mut self, outlier: Option<OutlierCheck>) -> bool {
+        self.unseen = if outlier.is_none() { self.unseen.saturating_add(1) } else { 0 };
         if self.unseen >= INTERVALS_UNSEEN {
             self.contradicted = false;
         }
-        let opposes = match verdict {
-            Some(Verdict::Contradicts) => !self.contradicted,
-            Some(Verdict::Agrees) => self.contradicted,
-            Some(Verdict::Unclear) | None => false,
+        let opposes = match outlier {
+            Some(OutlierCheck::Contradicts) => !self.contradicted,
+            Some(OutlierCheck::Agrees) => self.contradicted,
+            Some(OutlierCheck::Unclear) | None => false,
         };
         let turned = count(&mut self.opposed, opposes);
         self.contradicted ^= turned;
         turned && self.contradicted
     }
 
-    /// In an interval of this length the station used so much airtime by the rate told. True: with this one there is
-    /// enough against it.
-    pub(crate) fn judge(&mut self, used: Span, interval: Span) -> bool {
+    /// Handles an interval of this length in which the station used so much airtime at the reported rate. True: the rate
+    /// is contradicted.
+    pub(crate) fn on_airtime(&mut self, used: Span, interval: Span) -> bool {
         count(&mut self.against, is_too_much(used, interval))
     }
 
@@ -86,15 +86,16 @@ impl Doubt {
 }
 
 impl Shares {
-    /// Evaluates an interval of this length in which all reported stations together used so much airtime.
-    pub(crate) fn judge(&mut self, used: Span, interval: Span) -> bool {
+    /// Handles an interval of this length in which all reported stations together used so much airtime. True: their
+    /// rates are contradicted.
+    pub(crate) fn on_airtime(&mut self, used: Span, interval: Span) -> bool {
         count(&mut self.against, is_too_much(used, interval))
     }
 }
 
 /// More airtime than there was time.
 fn is_too_much(used: Span, interval: Span) -> bool {
-    used.as_nanos().saturating_mul(100) > interval.as_nanos().saturating_mul(BELIEVED_PERCENT)
+    used.as_nanos().saturating_mul(100) > interval.as_nanos().saturating_mul(ACCEPTED_PERCENT)
 }
 
 /// Counts intervals with evidence in a row; true: these are enough.

@@ -6,27 +6,27 @@ use evenair_units::{Instant, Span};
 
 use super::Manager;
 use crate::ids::StationId;
-use crate::{Event, Mode, Output, Told};
+use crate::{Event, Mode, Output, RateReport};
 
 impl<P: Send + 'static> Manager<P> {
     /// Handles a telemetry report about a station.
-    pub(super) fn hear(&mut self, now: Instant, told: &Told) {
-        let Some(heard) = self.stations.hear(now, told, &self.models) else { return };
-        if heard.new {
-            self.note_learned(now, heard.id, told.mac);
+    pub(super) fn handle_rate_report(&mut self, now: Instant, report: &RateReport) {
+        let Some(outcome) = self.stations.handle_report(now, report, &self.models) else { return };
+        if outcome.new {
+            self.note_learned(now, outcome.id, report.mac);
         }
-        if heard.changed {
-            self.update_station(heard.id);
-            self.update_capacity(now, heard.id);
+        if outcome.changed {
+            self.update_station(outcome.id);
+            self.update_capacity(now, outcome.id);
         }
-        self.pass_signal_on(now, heard.id, told);
+        self.pass_signal_on(now, outcome.id, report);
         self.serve(now);
     }
 
     /// To a discipline that knows channels by it.
-    fn pass_signal_on(&mut self, now: Instant, id: StationId, told: &Told) {
+    fn pass_signal_on(&mut self, now: Instant, id: StationId, report: &RateReport) {
         let station = self.stations.get(id);
-        let Some(signal) = told.signal_dbm.and_then(|_| station.signal(now)) else { return };
+        let Some(signal) = report.signal_dbm.and_then(|_| station.signal(now)) else { return };
         let class = station.class();
         if let Some(discipline) = &mut self.domains.touch(station.domain).discipline {
             discipline.hear(now, class, signal);
@@ -34,37 +34,37 @@ impl<P: Send + 'static> Manager<P> {
     }
 
     /// At the end of an interval: compares reports with the traffic, and forgets expired ones.
-    pub(super) fn judge_told(&mut self, now: Instant, elapsed: Span) {
+    pub(super) fn check_reports(&mut self, now: Instant, elapsed: Span) {
         // Where packets are released without regard to the medium, what is released has not crossed it.
         let released_as_it_crosses = self.mode == Mode::Inserted && self.config.controller.follows_completions();
         let outputs = &mut self.outputs;
         let shares = self.domains.iter_mut().map(|domain| &mut domain.shares).collect();
-        self.stations.judge_told(now, released_as_it_crosses.then_some(elapsed), shares, |mac, rate| {
-            outputs.push_back(Output::Event(Event::ToldContradicted { mac, rate }));
+        self.stations.check_reports(now, released_as_it_crosses.then_some(elapsed), shares, |mac, rate| {
+            outputs.push_back(Output::Event(Event::ReportContradicted { mac, rate }));
         });
         if released_as_it_crosses {
-            self.weigh_told();
+            self.check_measured_costs();
         }
-        self.observe_where_told(released_as_it_crosses);
-        for id in self.stations.review_told(now, &self.models) {
+        self.estimate_where_reported(released_as_it_crosses);
+        for id in self.stations.review_reports(now, &self.models) {
             self.update_station(id);
         }
     }
 
     /// Compares the reported rates with the measured costs of releases.
-    fn weigh_told(&mut self) {
+    fn check_measured_costs(&mut self) {
         for id in self.domains.ids() {
             let Some(observed) = &self.domains[id].observed else { continue };
             let (costs, outputs) = (observed.costs(), &mut self.outputs);
-            self.stations.weigh_told(id, &costs, &self.models, |mac, rate| {
-                outputs.push_back(Output::Event(Event::ToldContradicted { mac, rate }));
+            self.stations.check_measured_costs(id, &costs, &self.models, |mac, rate| {
+                outputs.push_back(Output::Event(Event::ReportContradicted { mac, rate }));
             });
         }
     }
 
     /// Runs the estimator if reports distinguish the stations and the tree decides the order.
-    fn observe_where_told(&mut self, released_as_it_crosses: bool) {
-        let matters = self.stations.words_matter(self.domains.iter().count(), &self.models);
+    fn estimate_where_reported(&mut self, released_as_it_crosses: bool) {
+        let matters = self.stations.reports_matter(self.domains.iter().count(), &self.models);
         for (domain, matters) in self.domains.iter_mut().zip(matters) {
             let observe = matters && released_as_it_crosses && domain.discipline.is_none();
             if domain.observed.is_some() != observe {
