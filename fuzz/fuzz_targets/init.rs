@@ -13,7 +13,7 @@ fn folder() -> std::path::PathBuf {
 }
 
 fuzz_target!(|text: &str| {
-    // Parts are told apart by a byte that no text has.
+    // Parts are separated by a byte that no text has.
     let mut parts = text.split('\0');
     let mut part = || parts.next().unwrap_or_default();
     match part() {

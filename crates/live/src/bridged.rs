@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_crosses_between_two_looks_is_told() {
+    fn what_crosses_between_two_looks_is_reported() {
         let at = |ms| Instant::ZERO + Span::from_millis(ms);
         let mut bridged = Bridged::new("lo");
         assert_eq!((bridged.look(at(0)), bridged.deadline()), (None, Some(at(500))));

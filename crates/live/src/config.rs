@@ -557,7 +557,7 @@ class = "gold"
     }
 
     #[test]
-    fn everything_wrong_is_told_at_once_with_its_line() {
+    fn everything_wrong_is_reported_at_once_with_its_line() {
         let bad = GOOD.replace("\"5.5 Mb/s\"", "\"54 Mb/s\"").replace("class = \"gold\"", "class = \"silver\"");
         let bad = bad.replace("02:00:00:00:00:01", "02:00").replace("wire = \"eth0\"", "wire = \"eth1\"");
         let error = BoxConfig::parse(&bad, "box.toml").expect_err("bad").to_string();
@@ -616,7 +616,7 @@ class = "gold"
         let with = |text: &str| BoxConfig::parse(&format!("{text}{wan}"), "box.toml");
         // Loopback has an address everywhere; it represents a bridge here.
         let config = with(&GOOD.replace("\"br0\"", "\"lo\"")).expect("good");
-        let lan = config.manager.wan.expect("it is told of the link").lan;
+        let lan = config.manager.wan.expect("a link").lan;
         assert!(lan.contains(&"127.0.0.1/8".parse().expect("a network")), "{lan:?}");
         let nowhere = GOOD.replace("\"br0\"", "\"none-9\"").replace("\"eth", "\"none-");
         let error = with(&nowhere).expect_err("no addresses").to_string();
@@ -662,10 +662,10 @@ class = "gold"
         assert_eq!(BoxConfig::parse(GOOD, "box.toml").expect("good").history, None);
         let usual = with("").expect("good").history.expect("it is asked for");
         assert_eq!((usual.path.to_str(), usual.limit.0), (Some(HistoryConfig::PATH), 64_000_000));
-        let told = with("path = \"/srv/h\"\ninterval = \"5 s\"\nlimit = \"1 MB\"\n").expect("good").history;
-        let told = told.expect("it is asked for");
+        let history = with("path = \"/srv/h\"\ninterval = \"5 s\"\nlimit = \"1 MB\"\n").expect("good").history;
+        let history = history.expect("it is asked for");
         assert_eq!(
-            (told.path.to_str(), told.interval.as_nanos(), told.limit.0),
+            (history.path.to_str(), history.interval.as_nanos(), history.limit.0),
             (Some("/srv/h"), 5_000_000_000, 1_000_000)
         );
         for (wrong, right) in [
@@ -687,13 +687,13 @@ class = "gold"
         };
         let router = with("gw0", "eth7").expect("good").router.expect("there is one");
         assert_eq!((router.gateway.as_str(), router.uplink.as_str()), ("gw0", "eth7"));
-        for (gateway, uplink, told) in [
+        for (gateway, uplink, expected) in [
             ("eth0", "eth7", "is a port of the box"),
             ("gw0", "br0", "is a port of the box or their bridge"),
             ("gw0", "gw0", "the same interface"),
         ] {
             let error = with(gateway, uplink).expect_err("refused").to_string();
-            assert!(error.contains(told), "{error}");
+            assert!(error.contains(expected), "{error}");
         }
         let alone = GOOD.replace("bridge = \"br0\"\n", "") + "[router]\ngateway = \"gw0\"\nuplink = \"eth7\"\n";
         let error = BoxConfig::parse(&alone, "box.toml").expect_err("refused").to_string();
@@ -720,13 +720,13 @@ class = "gold"
         }
         let error = |line: &str| with(line).expect_err("refused").to_string();
         let migrate = "`evenair config migrate FILE` rewrites it";
-        for (line, told) in [
+        for (line, expected) in [
             ("mode = \"insert\"", "the mode \"insert\" is now \"inserted\""),
             ("inserted = true", "`inserted` is now `[ports] mode`"),
             ("pool_packets = 64", "`pool_packets` is now `[ports] pool_frames`"),
         ] {
             let error = error(line);
-            assert!(error.contains("box.toml:6:") && error.contains(told) && error.contains(migrate), "{error}");
+            assert!(error.contains("box.toml:6:") && error.contains(expected) && error.contains(migrate), "{error}");
         }
         assert!(error("mode = \"sleep\"").contains("there is no mode \"sleep\"; allowed: \"inserted\""));
     }

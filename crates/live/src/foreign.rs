@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_box_is_told_from_others() {
+    fn a_box_is_distinguished_from_others() {
         let of = |name: Option<&str>| describe("eth0", &[Attached { hook: "tcx", id: 57, name: name.map(Into::into) }]);
         assert!(of(Some("evenair_123")).starts_with("another box, process 123, works on eth0"));
         assert!(of(Some("cil_from_netdev")).contains("tcx program number 57 \"cil_from_netdev\""));

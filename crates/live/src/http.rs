@@ -171,7 +171,7 @@ struct Place {
 async fn accept<S: Site>(listener: tokio::net::TcpListener, service: Service<S>, stopped: oneshot::Receiver<()>) {
     let mut tasks = JoinSet::new();
     let mut places: Vec<Place> = Vec::new();
-    let mut told = false;
+    let mut logged = false;
     let mut stopped = pin!(stopped);
     loop {
         let next = poll_fn(|context| match stopped.as_mut().poll(context) {
@@ -184,7 +184,7 @@ async fn accept<S: Site>(listener: tokio::net::TcpListener, service: Service<S>,
             Some(Err(error)) => {
                 if !matches!(error.kind(), ErrorKind::ConnectionAborted | ErrorKind::Interrupted) {
                     // Once, as long as it lasts.
-                    if !std::mem::replace(&mut told, true) {
+                    if !std::mem::replace(&mut logged, true) {
                         warn!("cannot accept a connection: {error}");
                     }
                     if timeout(ACCEPT_PAUSE, stopped.as_mut()).await.is_ok() {
@@ -194,7 +194,7 @@ async fn accept<S: Site>(listener: tokio::net::TcpListener, service: Service<S>,
                 continue;
             }
         };
-        told = false;
+        logged = false;
         while tasks.try_join_next().is_some() {}
         places.retain(|place| !place.task.is_finished());
         if places.len() >= MOST_CONNECTIONS {
@@ -414,7 +414,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_that_does_not_send_its_header_is_told_so() {
+    fn a_client_that_does_not_send_its_header_is_reported_so() {
         let (server, _go) = start(SEND_TIME);
         let mut stream = connect(server.address());
         stream.write_all(b"GET / HTTP/1.1\r\nHost: b").expect("it reads");

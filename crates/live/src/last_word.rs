@@ -53,7 +53,7 @@ impl LastWord {
             _ => return config,
         };
         if said != self.configured {
-            info!("the box goes on as it was last told to: {said}");
+            info!("the box continues in the mode last requested: {said}");
         }
         BoxConfig { inserted: said == INSERT, observing: said == OBSERVE, ..config }
     }

@@ -45,14 +45,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_flood_is_thinned_and_what_was_left_out_is_told() {
+    fn a_flood_is_thinned_and_what_was_left_out_is_reported() {
         let at = |ms| Instant::ZERO + Span::from_millis(ms);
         let mut limit = LogLimit::new(at(0));
         // A thousand lines a second for ten seconds: what may come at once, and five a second.
-        let told: Vec<_> = (0..10_000).filter_map(|ms| limit.admits(at(ms))).collect();
-        assert!((108..=111).contains(&told.len()), "{}", told.len());
-        assert!(told[..60].iter().all(|&unlogged| unlogged == 0));
-        assert!(told[61..].iter().all(|&unlogged| unlogged == 199), "{told:?}");
+        let logged: Vec<_> = (0..10_000).filter_map(|ms| limit.admits(at(ms))).collect();
+        assert!((108..=111).contains(&logged.len()), "{}", logged.len());
+        assert!(logged[..60].iter().all(|&unlogged| unlogged == 0));
+        assert!(logged[61..].iter().all(|&unlogged| unlogged == 199), "{logged:?}");
         // Quiet for long: all is as at first.
         assert!(limit.admits(at(100_000)).is_some_and(|unlogged| unlogged > 0));
         assert_eq!((0..100).filter(|_| limit.admits(at(100_000)).is_some()).count(), 59);

@@ -602,7 +602,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bypass_by_the_guard_is_told_from_another() {
+    fn a_bypass_by_the_guard_is_distinguished_from_another() {
         let mut status = status();
         let samples = |status: &Status| -> Vec<String> {
             let page = render(status, "eth1");
@@ -757,7 +757,7 @@ mod tests {
     }
 
     #[test]
-    fn a_box_that_ends_is_told_as_such() {
+    fn a_box_that_ends_is_reported_as_such() {
         let (desk, inbox) = Desk::for_tests();
         drop(inbox);
         let site = Metrics { interface: "eth1".into(), desk };

@@ -67,7 +67,7 @@ impl Drop for Ending {
 /// The traffic does not depend on who hears it.
 fn send(states: &[NotifyState<'_>]) {
     if let Err(error) = sd_notify::notify(states) {
-        debug!("the service manager cannot be told: {error}");
+        debug!("the service manager cannot be notified: {error}");
     }
 }
 

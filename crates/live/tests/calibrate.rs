@@ -36,8 +36,8 @@ impl Source for AccessPoint<'static> {
     }
 
     fn poll(&mut self) -> Result<Reading, TelemetryError> {
-        let told = self.1.map(|mac| StationReading { signal_dbm: Some(self.0.now().0), ..StationReading::new(mac) });
-        Ok(Reading { stations: told.into_iter().collect(), ..Reading::default() })
+        let station = self.1.map(|mac| StationReading { signal_dbm: Some(self.0.now().0), ..StationReading::new(mac) });
+        Ok(Reading { stations: station.into_iter().collect(), ..Reading::default() })
     }
 }
 

@@ -252,7 +252,7 @@ impl<F> Medium<F> {
 
     /// Says where in memory is what is known of a node that will get a frame or send one soon, with EDCA, one of best effort:
     /// `fetch` has a piece of memory fetched. It changes nothing and need not be called; among thousands of nodes it saves
-    /// time, as a processor waits for many pieces as long as for one if it is told of them before it needs the first.
+    /// time, as a processor waits for many pieces as long as for one if they are prefetched before it needs the first.
     #[inline]
     pub fn bring(&self, id: NodeId, fetch: impl Fn(*const ())) {
         let edcaf = self.mac.nodes.edcaf_id(id.0, AccessCategory::BestEffort);

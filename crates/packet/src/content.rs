@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn what_shares_its_port_is_told_apart() {
+    fn what_shares_its_port_is_distinguished() {
         let with = |first, second| {
             let mut bytes = HEADER;
             (bytes[0], bytes[1]) = (first, second);

@@ -28,7 +28,7 @@ impl FlowKey {
         (Self { protocol: ip.protocol, names_ports, low, high }, forward)
     }
 
-    /// Its ends are told apart by ports. Without them the ports of its ends are zero.
+    /// Ports distinguish its ends. Without them the ports of its ends are zero.
     pub const fn names_ports(&self) -> bool {
         self.names_ports
     }

@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_is_told_by_either_side_and_by_a_refusal() {
+    fn the_end_is_signalled_by_either_side_and_by_a_refusal() {
         let message = |start: &str, method: &str| {
             parse(&format!("{start}\r\nCall-ID: a84b4c76e66710\r\nCSeq: 1 {method}\r\n\r\n")).map(|sip| sip.step)
         };
@@ -382,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn what_describes_no_speech_that_can_be_told_describes_nothing() {
+    fn what_describes_no_speech_that_can_be_recognised_describes_nothing() {
         let with = |body: &str| {
             let head = INVITE.split("v=0").next().unwrap();
             parse(&format!("{head}{body}")).expect("it is an INVITE all the same").streams.len()

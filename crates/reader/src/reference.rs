@@ -9,7 +9,7 @@ use crate::keys::{NEEDED_WITH, ONLY_WITH};
 /// All tables and keys of `schema`, as [`schema_of`](crate::schema_of) makes it, after an introduction: each with what its value looks
 /// like, its default, and what it means.
 pub fn reference(introduction: &str, schema: &Value) -> String {
-    let mut reference = Reference { schema, text: introduction.to_owned(), told: BTreeMap::new() };
+    let mut reference = Reference { schema, text: introduction.to_owned(), printed: BTreeMap::new() };
     let required = required(schema);
     let (tables, values): (Vec<_>, Vec<_>) =
         properties(schema).partition(|(_, property)| type_of_table(property).is_some());
@@ -29,7 +29,7 @@ struct Reference<'a> {
     schema: &'a Value,
     text: String,
     /// The first heading with the keys of each type of table.
-    told: BTreeMap<&'a str, String>,
+    printed: BTreeMap<&'a str, String>,
 }
 
 impl<'a> Reference<'a> {
@@ -48,11 +48,11 @@ impl<'a> Reference<'a> {
         let heading = if is_list { format!("`[[{path}]]`") } else { format!("`[{path}]`") };
         let meaning = line(property["description"].as_str().or(table["description"].as_str()).unwrap_or_default());
         self.text += &format!("\n## {heading}\n\n{meaning}\n\n");
-        if let Some(first) = self.told.get(name) {
+        if let Some(first) = self.printed.get(name) {
             self.text += &format!("Its keys are those of {first}.\n");
             return;
         }
-        self.told.insert(name, heading);
+        self.printed.insert(name, heading);
         self.rows(path, properties(table), &required(table));
         for (key, property) in properties(table) {
             self.table(&format!("{path}.{key}"), property);

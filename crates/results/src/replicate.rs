@@ -287,10 +287,10 @@ mod tests {
 
     #[test]
     fn a_fixed_number_gives_the_mean_and_its_interval() {
-        let mut told = Vec::new();
-        let all = replicate(&Plan::fixed(8, 4), run, |advance| told.push(advance.done)).unwrap();
+        let mut reported = Vec::new();
+        let all = replicate(&Plan::fixed(8, 4), run, |advance| reported.push(advance.done)).unwrap();
         assert_eq!((all.seeds.as_slice(), all.reached), ([8, 9, 10, 11].as_slice(), None));
-        assert_eq!(told, [1, 2, 3, 4]);
+        assert_eq!(reported, [1, 2, 3, 4]);
         let total = all.estimate("phase.bypassed.total_ip_mbps").unwrap();
         assert_eq!(total.values, [10.0, 11.0, 12.0, 13.0].map(Some));
         // s = 1.29099, t(3) = 3.1824: 3.1824 * 1.29099 / 2.
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn a_measure_that_does_not_exist_is_told_at_once() {
+    fn a_measure_that_does_not_exist_is_reported_at_once() {
         let error = replicate(&until(0.1, "phase.bypassed.totl_ip_mbps"), run, |_| ()).unwrap_err();
         let expected = "no measure \"phase.bypassed.totl_ip_mbps\" in the results; \
                         did you mean \"phase.bypassed.total_ip_mbps\"?";

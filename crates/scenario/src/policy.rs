@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told_at_its_line_of_the_policys_file() {
+    fn what_is_wrong_is_reported_at_its_line_of_the_policys_file() {
         let text =
             "# mine\n[radio]\nap_buffer = \"9 parrots\"\n\n[manager]\naqm_target = \"5 ms\"\nlatency_traget = 3\n";
         let own = Policy::written("dir/mine.toml", text).unwrap();

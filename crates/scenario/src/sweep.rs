@@ -69,7 +69,7 @@ impl Scenario {
         points(axes)
     }
 
-    /// As [`Scenario::load_with`], and checks the points of the file's own `[[sweep]]` too. What is wrong at a point is told
+    /// As [`Scenario::load_with`], and checks the points of the file's own `[[sweep]]` too. What is wrong at a point is reported
     /// at the entry that brings it about.
     ///
     /// # Errors
@@ -86,7 +86,7 @@ impl Scenario {
 fn check_points(text: &str, file: &str, sets: &[(&str, &str)]) -> Result<(), ConfigError> {
     let (raw, document, mut problems) = reader::read::<ScenarioRaw>(text, file, sets)?;
     let axes = check(&raw.sweep, &mut problems);
-    let mut told = BTreeSet::new();
+    let mut found = BTreeSet::new();
     for point in few(points(&axes).unwrap_or_default(), &axes) {
         let settings: Vec<(&str, &str)> = point.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
         let all: Vec<_> = sets.iter().chain(&settings).copied().collect();
@@ -102,11 +102,11 @@ fn check_points(text: &str, file: &str, sets: &[(&str, &str)]) -> Result<(), Con
                 }
             };
             let entry = at.unwrap_or(settings.len() - 1);
-            if told.insert((entry, what.clone())) {
+            if found.insert((entry, what.clone())) {
                 problems.add(raw.sweep[entry].values.span(), what, located.allowed);
             }
         }
-        if told.len() >= PROBLEMS {
+        if found.len() >= PROBLEMS {
             break;
         }
     }
@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_list_and_no_range_is_told() {
+    fn what_is_no_list_and_no_range_is_reported() {
         for bad in [
             "",
             "a",
@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_in_a_file_is_told_with_its_place() {
+    fn what_is_wrong_in_a_file_is_reported_with_its_place() {
         let base = r#"version = 1
 name = "x"
 duration = "1 s"
@@ -361,7 +361,7 @@ ping = [{ name = "c", stations = ["a"], server = "b" }]
     }
 
     #[test]
-    fn what_is_wrong_at_a_point_is_told_at_its_entry() {
+    fn what_is_wrong_at_a_point_is_reported_at_its_entry() {
         let file = |sweeps: &str| {
             format!(
                 "version = 1\nname = \"x\"\nduration = \"1 s\"\nradio.standard = \"802.11b\"\n\
@@ -375,7 +375,7 @@ ping = [{ name = "c", stations = ["a"], server = "b" }]
         assert_eq!(check(entry("station.a.count", "1..5") + &entry("station.a.rate", "1 Mb/s, 2 Mb/s")), Ok(()));
         let rate = check(entry("seed", "1..3") + &entry("station.a.rate", "1 Mb/s, 3 Mb/s")).unwrap_err();
         assert!(rate.starts_with("x.toml:13:10: sweep.2.values: station.a.rate = 3 Mb/s: "), "{rate}");
-        assert_eq!(rate.matches("x.toml").count(), 1, "told once, not at each seed: {rate}");
+        assert_eq!(rate.matches("x.toml").count(), 1, "reported once, not at each seed: {rate}");
         let key = check(entry("station.a.nonsense", "1")).unwrap_err();
         assert!(key.contains("sweep.1.values") && key.contains("nonsense"), "{key}");
         // 2000 points, with invalid last values.

@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_that_stands_is_told_after_an_interval_and_then_ever_sooner() {
+    fn a_queue_that_stands_is_signalled_after_an_interval_and_then_ever_sooner() {
         let got = signals(&mut Codel::default(), 0, 500, |_| 20);
         // 100 ms, then 100/sqrt(n) after each other: 100, 200, 270.7, 328.4, 378.4, 423.1, 463.9 ms.
         assert_eq!(got, [100, 200, 271, 329, 379, 424, 464]);
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_short_queue_is_never_told_however_slow() {
+    fn a_short_queue_is_never_signalled_however_slow() {
         let mut codel = Codel::default();
         for ms in 0..1_000 {
             let verdict = codel.judge(at(ms * 1_000), Span::from_secs(1), true, &CONFIG);

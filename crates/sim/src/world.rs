@@ -439,11 +439,11 @@ impl World<'_> {
     #[inline(always)]
     fn drain_domain(&mut self, domain: usize) -> bool {
         self.trace_air(domain);
-        let mut told = false;
+        let mut any = false;
         loop {
-            told |= self.drain_medium(domain);
-            let Some(Unsent { from, cause, frame }) = self.airs.at_mut(domain).poll_unsent() else { return told };
-            told = true;
+            any |= self.drain_medium(domain);
+            let Some(Unsent { from, cause, frame }) = self.airs.at_mut(domain).poll_unsent() else { return any };
+            any = true;
             let category = self.category_of(frame);
             let sender = self.airs.at(domain).sender(from);
             self.lose_on_air(domain, sender, Loss::Queue(cause), frame);
@@ -453,9 +453,9 @@ impl World<'_> {
 
     #[inline(always)]
     fn drain_medium(&mut self, domain: usize) -> bool {
-        let mut told = false;
+        let mut any = false;
         while let Some(event) = self.airs.at_mut(domain).medium.poll_event() {
-            told = true;
+            any = true;
             match event {
                 AirEvent::Delivered { at, enqueued, from, to, msdu, attempts, airtime, frame } => {
                     if self.is_large() {
@@ -507,7 +507,7 @@ impl World<'_> {
                 }
             }
         }
-        told
+        any
     }
 
     /// A packet has reached its end.

@@ -1,7 +1,7 @@
 //! Sweeps whose points are run until they are known well enough.
 //!
 //! Rounds: a point whose intervals are still too wide gets a quarter more runs, and so on. What comes out does not depend
-//! on how many runs are made at once. What stopping by the width does to intervals is told in
+//! on how many runs are made at once. What stopping by the width does to intervals is explained in
 //! [`evenair_results::replicate`].
 
 use evenair_results::estimate::Estimate;

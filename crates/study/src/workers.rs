@@ -1,7 +1,7 @@
 //! The runs of an experiment, on all cores.
 //!
 //! Each thread takes the next run when it has ended one; nothing is shared but the plan. The thread that called keeps
-//! what comes back and tells how it stands. It does not wait for runs that are under way when it is told to stop: they
+//! what comes back and reports progress. It does not wait for runs that are under way when it is stopped: they
 //! are lost with the process, and made again the next time.
 
 use std::collections::BTreeMap;
@@ -131,11 +131,11 @@ fn work(shared: &Shared, sender: &Sender<Record>) {
         let index = shared.next.fetch_add(1, Ordering::Relaxed);
         let Some(job) = shared.jobs.get(index) else { return };
         let start = Instant::now();
-        let mut told = start;
+        let mut reported = start;
         let outcome = catch_unwind(AssertUnwindSafe(|| {
             one(&shared.plan, job, |part| {
-                if told.elapsed() >= LOOK {
-                    told = Instant::now();
+                if reported.elapsed() >= LOOK {
+                    reported = Instant::now();
                     shared.parts().insert(index, part);
                 }
             })

@@ -66,7 +66,7 @@ fn each_policy_does_what_it_is_known_for() {
 }
 
 #[test]
-fn a_policy_that_the_scenario_cannot_have_is_told_by_its_name() {
+fn a_policy_that_the_scenario_cannot_have_is_reported_by_its_name() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("x.toml");
     fs::write(&file, SCENARIO).unwrap();

@@ -172,7 +172,7 @@ Station 02:00:00:00:02:00 (on wlan0)
     }
 
     #[test]
-    fn a_program_that_hangs_or_fails_is_told_of() {
+    fn a_program_that_hangs_or_fails_is_reported() {
         let timeout = Duration::from_millis(300);
         let slow = run(Command::new("sleep").arg("30"), timeout);
         assert!(matches!(slow, Err(TelemetryError::Silent(_))), "{slow:?}");

@@ -16,7 +16,7 @@ use crate::source::{Reading, Source, TelemetryError};
 /// No source is asked more rarely than this, unless its interval is longer.
 const LONGEST_PAUSE: Duration = Duration::from_secs(120);
 /// A repeated error is logged again after this time.
-const TELL_AGAIN: Duration = Duration::from_secs(600);
+const LOG_AGAIN: Duration = Duration::from_secs(600);
 
 /// A source and how often it is asked.
 pub struct Scheduled {
@@ -114,14 +114,14 @@ fn ask_until(
 ) {
     let name = scheduled.source.name();
     let mut failures = 0;
-    let mut told: Option<(String, Instant)> = None;
+    let mut logged: Option<(String, Instant)> = None;
     loop {
         let asked = Instant::now();
         let outcome = poll_once(&mut *scheduled.source);
         note(&mut health.lock().unwrap_or_else(PoisonError::into_inner), asked, &outcome);
         match outcome {
             Ok(reading) => {
-                if told.take().is_some() {
+                if logged.take().is_some() {
                     info!("telemetry: {name} answers again");
                 }
                 failures = 0;
@@ -132,9 +132,9 @@ fn ask_until(
             Err(error) => {
                 failures += 1;
                 let error = error.to_string();
-                if told.as_ref().is_none_or(|(before, at)| *before != error || at.elapsed() >= TELL_AGAIN) {
-                    warn!("telemetry: {name}: {error}; stations are judged by what crosses alone until it answers");
-                    told = Some((error, Instant::now()));
+                if logged.as_ref().is_none_or(|(before, at)| *before != error || at.elapsed() >= LOG_AGAIN) {
+                    warn!("telemetry: {name}: {error}; stations are charged by their traffic alone until it answers");
+                    logged = Some((error, Instant::now()));
                 }
             }
         }
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn failures_and_faults_are_told_and_asking_goes_on() {
+    fn failures_and_faults_are_logged_and_polling_goes_on() {
         let source = Scripted(vec![
             || Err(TelemetryError::Silent(Duration::from_secs(1))),
             || panic!("index out of bounds"),

@@ -151,7 +151,7 @@ mod tests {
             idle: Some(Duration::from_millis(1_234)),
             ..StationReading::new(MacAddr([2, 0, 0, 0, 0, 1]))
         };
-        let told = Reading {
+        let reported = Reading {
             from: "STA-FIRST".into(),
             stations: vec![station.clone(), StationReading::new(MacAddr([2, 0, 0, 0, 0, 2]))],
             access_points: vec![AccessPointReading {
@@ -163,13 +163,16 @@ mod tests {
             channel_mhz: Some(5_180),
         };
         let silent = Err(TelemetryError::Silent(Duration::from_secs(1)));
-        let list = json!([entry("hostapd wlan0", &Ok(told.clone())), entry("hostapd wlan1", &silent)]);
+        let list = json!([entry("hostapd wlan0", &Ok(reported.clone())), entry("hostapd wlan1", &silent)]);
         let reading = read(&list).expect("one has answered");
         assert_eq!(reading.from, "hostapd wlan0");
         let [first, second] = &reading.stations[..] else { panic!("{reading:?}") };
         assert_eq!(*first, station, "its own entry goes before the radio that was asked");
-        assert_eq!((second.access_point, second.idle, second.channel_mhz), (told.radio, None, told.channel_mhz));
-        assert_eq!(reading.access_points, told.access_points);
+        assert_eq!(
+            (second.access_point, second.idle, second.channel_mhz),
+            (reported.radio, None, reported.channel_mhz)
+        );
+        assert_eq!(reading.access_points, reported.access_points);
     }
 
     #[test]

@@ -302,7 +302,7 @@ mod tests {
             collected.note_guard(Span::from_secs(second), &guard);
             collected.last_status = Some(Status { guard, ..Status::default() });
         }
-        let told: Vec<_> =
+        let reported: Vec<_> =
             collected.events.iter().map(|event| (event.at_s, event.what.as_str(), event.detail.as_str())).collect();
         let expected = [
             (2.0, "guard: holds less", "hall"),
@@ -310,6 +310,6 @@ mod tests {
             (5.0, "guard: bypass", "hall"),
             (8.0, "guard: bypass", "hall"),
         ];
-        assert_eq!(told, expected);
+        assert_eq!(reported, expected);
     }
 }

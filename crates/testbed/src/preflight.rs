@@ -283,14 +283,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn root_of_a_user_namespace_is_told_from_root() {
+    fn root_of_a_user_namespace_is_distinguished_from_root() {
         assert!(is_initial_user_namespace("         0          0 4294967295\n"));
         assert!(!is_initial_user_namespace("         0       1000          1\n"));
         assert!(!is_initial_user_namespace(""));
     }
 
     #[test]
-    fn kernels_are_told_apart() {
+    fn kernels_are_distinguished() {
         assert_eq!(kernel_version("6.6.0-rc1+\n"), Some((6, 6)));
         assert_eq!(kernel_version("6.12-amd64"), Some((6, 12)));
         assert!(kernel_version("5.4.0-91-generic").expect("two numbers") < BOX_KERNEL);
@@ -378,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn all_that_it_cannot_do_is_told_at_once() {
+    fn all_that_it_cannot_do_is_reported_at_once() {
         let text = "version = 1\nname = \"q\"\nduration = \"1 s\"\n[radio]\nstandard = \"802.11b\"\n\
                     ap_queue = { discipline = \"fifo\" }\nstation_queue = { discipline = \"fifo\" }\n\
                     [[station]]\nname = \"a\"\nrate = \"11 Mb/s\"\n[[server]]\nname = \"s\"\n\

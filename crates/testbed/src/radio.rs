@@ -243,5 +243,5 @@ fn join(thread: JoinHandle<Result<(), TestbedError>>) -> Result<(), TestbedError
 }
 
 fn ended() -> TestbedError {
-    TestbedError::Protocol { who: "the radio's thread".to_owned(), what: "ended before it was told to".to_owned() }
+    TestbedError::Protocol { who: "the radio's thread".to_owned(), what: "ended before it was stopped".to_owned() }
 }

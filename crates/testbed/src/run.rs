@@ -199,7 +199,7 @@ impl<'a> Session<'a> {
             if let Some(middlebox) = &self.middlebox {
                 middlebox.ask(snapshot.index as usize);
             }
-            self.tell_chosen_rates(&snapshot.station_rates);
+            self.report_chosen_rates(&snapshot.station_rates);
             self.collected.add_snapshot(snapshot);
             progress(&results::progress(self.scenario, &self.collected, &self.faults));
         }
@@ -279,7 +279,7 @@ impl<'a> Session<'a> {
             Action::Join(host) => {
                 self.radio.join_station(number(host));
                 // The box may have forgotten the station when that left.
-                self.tell_box_rate(host, event.at);
+                self.report_rate(host, event.at);
                 self.will_tell_place(host, event.at);
                 ("join", name(host))
             }
@@ -292,7 +292,7 @@ impl<'a> Session<'a> {
             }
             Action::Rate(host, rate) => {
                 self.radio.set_rate(number(host), rate);
-                self.tell_box_rate(host, event.at);
+                self.report_rate(host, event.at);
                 ("rate", format!("{} {}", name(host), rate.bit_rate()))
             }
             Action::Roam { station: host, access_point, gap } => {
@@ -305,7 +305,7 @@ impl<'a> Session<'a> {
     }
 
     /// Reports to the box a station's rate after the events up to `at`, if the scenario has reports of rates.
-    fn tell_box_rate(&self, host: usize, at: Span) {
+    fn report_rate(&self, host: usize, at: Span) {
         let informed = self.middlebox.as_ref().filter(|_| self.scenario.telemetry.rates);
         if let (Some(middlebox), Some(rate)) = (informed, self.scenario.rate_at(host, at)) {
             middlebox.observe(plan::host(self.scenario, host).mac, Some(rate.bit_rate()));
@@ -313,7 +313,7 @@ impl<'a> Session<'a> {
     }
 
     /// Reports to the box the present rates of the senders, as a controller would poll them now and then.
-    fn tell_chosen_rates(&mut self, rates: &[Option<PhyRate>]) {
+    fn report_chosen_rates(&mut self, rates: &[Option<PhyRate>]) {
         self.reported_rates.resize(rates.len(), None);
         let informed = self.middlebox.as_ref().filter(|_| self.scenario.telemetry.rates);
         let Some(middlebox) = informed else { return };

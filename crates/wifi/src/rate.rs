@@ -35,7 +35,7 @@ pub(crate) enum Modulation {
 /// A PHY rate of some [`Standard`]. Ordered by its bit rate.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Encode)]
 pub struct PhyRate {
-    /// The standard's own unit (rates are told in it in the Supported Rates element).
+    /// The standard's own unit (the Supported Rates element uses it).
     #[n(1)]
     half_mbps: u8,
     #[n(0)]

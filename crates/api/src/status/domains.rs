@@ -55,7 +55,7 @@ pub struct GuardStatus {
     pub bypasses: u64,
 }
 
-/// Control of TCP by what receivers tell senders.
+/// Control of TCP by the windows and ACKs of receivers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ReceiverStatus {
     /// TCP flows used in the last ten seconds and not closed.

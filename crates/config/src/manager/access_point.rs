@@ -166,7 +166,7 @@ domain = "hall"
     }
 
     #[test]
-    fn what_is_wrong_is_told_with_its_place() {
+    fn what_is_wrong_is_reported_with_its_place() {
         let refused = |text: &str| points(&format!("{TWO}{text}")).unwrap_err();
         let error = refused("aliases = [\"ap-1\"]\n");
         assert!(error.contains("name or alias ap-1") && error.contains(":8:8"), "{error}");

@@ -505,7 +505,7 @@ match = { mac = ["02:00:00:00:00:01"], address = ["10.0.0.0/8"], peer = ["fd00::
     }
 
     #[test]
-    fn what_cannot_be_is_told_with_its_place_and_what_would_be_right() {
+    fn what_cannot_be_is_reported_with_its_place_and_what_would_be_right() {
         let wrong = |from: &str, to: &str| {
             assert!(SCHOOL.contains(from), "{from}");
             check(&SCHOOL.replace(from, to)).map(|config| config.policy).unwrap_err().to_string()

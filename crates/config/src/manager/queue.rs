@@ -26,7 +26,7 @@ pub(crate) fn check(
         [class.stations.as_ref().map(|list| list.span()), class.apps.as_ref().map(|list| list.span())]
     });
     let of_class =
-        of_class.flatten().map(|place| (place, "the manager tells packets by direction and class of station"));
+        of_class.flatten().map(|place| (place, "the manager classifies packets by direction and class of station"));
     for (place, what) in above.into_iter().filter(|(place, _)| !place.is_empty()).chain(of_class) {
         problems.add(place, what, "only for a queue of [radio]");
     }

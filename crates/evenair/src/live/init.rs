@@ -203,11 +203,11 @@ impl Side<'_> {
     /// An interface, from the arguments, or from the dialogue with a proposal if only one `fits`.
     fn choose<R: BufRead>(
         &self,
-        told: Option<&str>,
+        given: Option<&str>,
         fits: impl Fn(&Candidate) -> bool,
         dialogue: &mut Dialogue<R>,
     ) -> Result<String> {
-        if let Some(name) = told {
+        if let Some(name) = given {
             return Ok(name.to_owned());
         }
         let free = || self.ports.iter().filter(|port| Some(port.name.as_str()) != self.other);

@@ -76,7 +76,7 @@ pub fn telemetry(args: &TelemetryArgs) -> Result<ExitCode> {
         None => BoxConfig::load(&args.config)?.telemetry,
     };
     if sources.is_empty() {
-        bail!("{} names nobody to ask: add a [[telemetry]], or try one with --kind", args.config.display());
+        bail!("{} names no source to poll: add a [[telemetry]], or try one with --kind", args.config.display());
     }
     if let Some(address) = args.listen {
         return listen(address, args, &sources);
@@ -107,7 +107,7 @@ fn listen(address: SocketAddr, args: &TelemetryArgs, sources: &[SourceConfig]) -
         None => None,
         Some(path) => Some(password_in(path).map_err(|why| anyhow!("{}: {why}", path.display()))?),
     };
-    let listener = Listener::new(address, password, sources).context("cannot tell others")?;
+    let listener = Listener::new(address, password, sources).context("cannot serve reports")?;
     eprintln!("boxes may ask http://{}", listener.address());
     listener.serve();
     Ok(ExitCode::FAILURE)

@@ -119,7 +119,7 @@ fn the_package_is_installed_watched_upgraded_and_removed() {
     guest.must(&format!("kill -KILL {second}"));
     let third = await_another(&mut guest, &second);
     assert_eq!(property(&mut guest, "NRestarts"), "2");
-    // It was told to manage, and goes on with it.
+    // It was set to manage, and goes on with it.
     guest.until("systemctl show --value --property StatusText evenair", |text| text.trim() == "inserted");
 
     let third = is_killed_for_want_of_memory(&mut guest, &third);

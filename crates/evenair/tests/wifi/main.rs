@@ -91,8 +91,8 @@ fn stations_join(guest: &mut Guest) {
         let status = guest.until(&cli(name, radio, "status"), |text| text.contains("wpa_state=COMPLETED"));
         assert!(status.contains(&format!("bssid={HALL}")) && status.contains("key_mgmt=WPA2-PSK"), "{status}");
         // All four messages of the handshake have passed, in the eyes of the access point too.
-        let told = guest.must(&format!("hostapd_cli -p /run/hostapd -i wlan0 sta {mac}"));
-        assert!(told.contains("[AUTHORIZED]"), "{told}");
+        let station = guest.must(&format!("hostapd_cli -p /run/hostapd -i wlan0 sta {mac}"));
+        assert!(station.contains("[AUTHORIZED]"), "{station}");
     }
     guest.must("access-point 1 6");
     for (port, source) in [(9470, "hostapd --socket /run/hostapd/wlan0"), (9471, "nl80211 --interface wlan1")] {

@@ -333,10 +333,10 @@ phase = [{{ name = "inserted", from = "30 s", to = "90 s" }}]
 
 fn flood_figures(run: &Run<'_>) -> Result<Vec<Figure>> {
     let inserted = phase(run.result, INSERTED);
-    let told: Vec<_> = run.result.events.iter().filter(|event| event.what == "over its share").collect();
+    let reported: Vec<_> = run.result.events.iter().filter(|event| event.what == "over its share").collect();
     let others = rates(inserted, &["up", "down"]);
     println!("    flood {:.3} Mb/s, the others {others:.3?}", rates(inserted, &["flood"]).iter().sum::<f64>());
-    let wrong = told.iter().filter(|event| event.detail != "x").count() + usize::from(told.is_empty());
+    let wrong = reported.iter().filter(|event| event.detail != "x").count() + usize::from(reported.is_empty());
     Ok(vec![
         Figure { what: "farthest of the others from their mean", value: farthest(&others), bound: Bound::within(0.05) },
         at_most("p95 in the access point, ms", sojourn_p95(inserted)?, B_11.sojourn_ms),

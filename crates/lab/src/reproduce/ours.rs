@@ -18,20 +18,20 @@ mod b11 {
 
     /// The populations' phases, when each population began, in seconds, and its slow stations.
     const POPULATIONS: [(&str, usize, u32); 3] = [("first", 1, 3), ("second", 60, 3), ("third", 120, 4)];
-    const UNTOLD: &str = "told nothing";
-    const TOLD: &str = "told stations and rates";
-    const FAR: &str = "told nothing, 300 ms there and back";
+    const WITHOUT: &str = "without telemetry";
+    const WITH: &str = "with telemetry";
+    const FAR: &str = "without telemetry, 300 ms there and back";
     /// What each must keep of the shares to count: the least part of a station over the mean.
     const FAIR: f64 = 0.94;
     /// A packet's time in the access point at most, ms, without slow stations.
     const SHORT_MS: f64 = 5.0;
 
     /// With or without reports: the label of a sweep, and from which service rate on it goes up in steps of 1 %, Mb/s.
-    const SWEEPS: [(&str, bool, f64); 2] = [(UNTOLD, false, 6.6), (TOLD, true, 9.3)];
+    const SWEEPS: [(&str, bool, f64); 2] = [(WITHOUT, false, 6.6), (WITH, true, 9.3)];
     const STEPS: i32 = 45;
 
-    fn told(variant: Variant, told: bool) -> Variant {
-        variant.set("telemetry.stations", told).set("telemetry.rates", told)
+    fn telemetry(variant: Variant, reported: bool) -> Variant {
+        variant.set("telemetry.stations", reported).set("telemetry.rates", reported)
     }
 
     fn fixed(label: &str, step: i32) -> String {
@@ -39,12 +39,12 @@ mod b11 {
     }
 
     pub fn variants() -> Vec<Variant> {
-        let far = told(Variant::new(FAR), false).set("lan.delay", "150 ms");
-        let ours = [told(Variant::new(UNTOLD), false), told(Variant::new(TOLD), true), far];
-        let sweep = |(label, knows, from): (&'static str, bool, f64)| {
+        let far = telemetry(Variant::new(FAR), false).set("lan.delay", "150 ms");
+        let ours = [telemetry(Variant::new(WITHOUT), false), telemetry(Variant::new(WITH), true), far];
+        let sweep = |(label, reported, from): (&'static str, bool, f64)| {
             (0..STEPS).map(move |step| {
                 let rate = format!("{} b/s", (from * 1e6 * 1.01f64.powi(step)) as u64);
-                told(Variant::new(fixed(label, step)), knows)
+                telemetry(Variant::new(fixed(label, step)), reported)
                     .set("manager.controller.kind", "fixed")
                     .set("manager.controller.rate", rate)
                     .seeds(2)
@@ -55,7 +55,7 @@ mod b11 {
 
     pub fn judge(runs: &Runs, judge: &mut Judge<'_>) {
         // Eight round trips more are allowed where these are long.
-        for (label, wait) in [(UNTOLD, 2), (TOLD, 2), (FAR, 5)] {
+        for (label, wait) in [(WITHOUT, 2), (WITH, 2), (FAR, 5)] {
             for (phase, began, _) in &POPULATIONS[1..] {
                 let level = |run: &Run| run.phase(phase).total_ip_mbps;
                 let after = |run: &Run, from: usize, to: usize| run.totals[began + from..began + to].to_vec();
@@ -66,11 +66,11 @@ mod b11 {
                 judge.finding("steady", &what, runs.mean(label, least), Bound::AtLeast(0.90));
             }
         }
-        for (label, knows, _) in SWEEPS {
+        for (label, reported, _) in SWEEPS {
             for (phase, _, slow) in POPULATIONS {
                 let what = format!("{label}, {phase} population:");
                 let part =
-                    runs.mean(label, |run| run.phase(phase).total_ip_mbps / best(runs, label, knows, phase, slow));
+                    runs.mean(label, |run| run.phase(phase).total_ip_mbps / best(runs, label, reported, phase, slow));
                 judge.finding("best", &what, part, Bound::AtLeast(0.98));
                 let limit = Bound::AtMost(short_ms(slow));
                 judge.finding("short", &what, runs.mean(label, |run| sojourn_p95(run.phase(phase))), limit);
@@ -80,12 +80,12 @@ mod b11 {
 
     /// The largest mean total of a phase at the constant service rates that keep its shares and its queue in bounds; not a
     /// number where none does.
-    fn best(runs: &Runs, label: &str, knows: bool, phase: &str, slow: u32) -> f64 {
+    fn best(runs: &Runs, label: &str, reported: bool, phase: &str, slow: u32) -> f64 {
         let totals = (0..STEPS).filter_map(|step| {
             let runs = runs.of(&fixed(label, step));
             let keeps = |run: &Run| {
                 let phase = run.phase(phase);
-                sojourn_p95(phase) <= short_ms(slow) && least_part(phase, knows) >= FAIR
+                sojourn_p95(phase) <= short_ms(slow) && least_part(phase, reported) >= FAIR
             };
             let total = |run: &Run| run.phase(phase).total_ip_mbps;
             runs.iter().all(keeps).then(|| mean(&runs.iter().map(total).collect::<Vec<_>>()))
@@ -94,10 +94,10 @@ mod b11 {
     }
 
     /// What the least flow has of the mean: of the medium time if the rates are reported, of bits otherwise.
-    fn least_part(phase: &PhaseResult, knows: bool) -> f64 {
+    fn least_part(phase: &PhaseResult, reported: bool) -> f64 {
         let flows = phase.flows.iter().filter(|flow| flow.ip_mbps > 0.0);
         let parts: Vec<_> = flows
-            .map(|flow| if knows { flow.ip_mbps / capacity_mbps(flow.rate_mbps, flow.d) } else { flow.ip_mbps })
+            .map(|flow| if reported { flow.ip_mbps / capacity_mbps(flow.rate_mbps, flow.d) } else { flow.ip_mbps })
             .collect();
         parts.iter().copied().fold(f64::INFINITY, f64::min) / mean(&parts)
     }

@@ -111,9 +111,9 @@ mod r07 {
 
     const FREE: &str = "without control";
     const STATIC: &str = "static";
-    const PUBLISHED: &str = "published, told";
+    const PUBLISHED: &str = "published, losses reported";
     const PUBLISHED_SEEN: &str = "published, inferred";
-    const TOLD: &str = "adaptive, told";
+    const REPORTED: &str = "adaptive, losses reported";
     const SEEN: &str = "adaptive, inferred";
     /// When intervals begin with flows of both directions, of uploads alone, and of downloads alone.
     const BOTH: [u32; 8] = [0, 50, 150, 200, 250, 300, 350, 500];
@@ -124,14 +124,14 @@ mod r07 {
 
     pub fn variants() -> Vec<Variant> {
         let rule = |label: &str, rule: &str| reno(Variant::new(label)).set("manager.uplink_limit.rule", rule).seeds(10);
-        let told = |variant: Variant| variant.set("telemetry.ap_losses", true);
+        let reported = |variant: Variant| variant.set("telemetry.ap_losses", true);
         let limit = |variant: Variant, rate: &str| variant.set("manager.uplink_limit.rate", rate);
         vec![
             limit(rule(FREE, "static"), NO_LIMIT),
             limit(rule(STATIC, "static"), "2.3 Mb/s"),
-            told(rule(PUBLISHED, "published")),
+            reported(rule(PUBLISHED, "published")),
             rule(PUBLISHED_SEEN, "published"),
-            told(rule(TOLD, "adaptive")),
+            reported(rule(REPORTED, "adaptive")),
             rule(SEEN, "adaptive"),
         ]
     }
@@ -169,7 +169,7 @@ mod r07 {
     }
 
     fn ours(runs: &Runs, judge: &mut Judge<'_>) {
-        for label in [TOLD, SEEN] {
+        for label in [REPORTED, SEEN] {
             for from in BOTH {
                 let part = runs.mean(label, |run| share(run, from));
                 judge.finding("split", &format!("{label}, from {from} s, downloads' part:"), part, SPLIT);

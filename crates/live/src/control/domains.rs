@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_guard_is_told_of_in_a_line_unless_it_watches() {
+    fn the_guard_is_reported_in_a_line_unless_it_watches() {
         let guard = |state: &str, before_mbps| GuardStatus {
             state: state.into(),
             since_s: 12.4,
@@ -87,7 +87,7 @@ mod tests {
             ..GuardStatus::default()
         };
         assert_eq!(guard("watching", Some(20.0)).in_short(), None);
-        let line = |state, before| guard(state, before).in_short().expect("to be told of");
+        let line = |state, before| guard(state, before).in_short().expect("a line");
         assert_eq!(line("loosened", Some(20.0)), "guard: holds fewer packets for 12 s: 18.3 Mb/s carried, 20.0 before");
         assert_eq!(line("loosened", None), "guard: holds fewer packets for 12 s: 18.3 Mb/s carried");
         assert_eq!(line("bypassed", Some(20.0)), "BYPASSED BY THE GUARD for 12 s: 18.3 Mb/s carried, 20.0 before");

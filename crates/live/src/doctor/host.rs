@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn the_bridge_filter_is_told_of_when_it_is_on() {
+    fn the_bridge_filter_is_reported_when_it_is_on() {
         assert_eq!(bridge_filter(Some("1\n")).map(|finding| finding.verdict), Some(Verdict::Warning));
         assert_eq!((bridge_filter(Some("0\n")), bridge_filter(None)), (None, None));
     }

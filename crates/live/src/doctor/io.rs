@@ -135,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_packaged_service_may_not_is_told_of_with_what_allows_it() {
+    fn what_the_packaged_service_may_not_is_reported_with_what_allows_it() {
         let shown = |families: &str, limit: &str| {
             format!("LoadState=loaded\nRestrictAddressFamilies={families}\nLimitMEMLOCK={limit}\n")
         };
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_that_may_not_be_locked_is_told_of() {
+    fn memory_that_may_not_be_locked_is_reported() {
         let limits = "Limit                     Soft Limit           Hard Limit           Units     \n\
                       Max locked memory         8388608              8388608              bytes     \n";
         let ordinary = "CapEff:\t0000000000000000\n";

@@ -25,7 +25,7 @@ mod tests {
     use crate::doctor::Verdict;
 
     #[test]
-    fn what_nobody_makes_again_is_told_of() {
+    fn what_nobody_makes_again_is_reported() {
         assert_eq!(judge("br0", Some("ifupdown")).verdict, Verdict::Fine);
         let finding = judge("br0", None);
         assert_eq!(finding.verdict, Verdict::Unknown);

@@ -180,7 +180,7 @@ mod tests {
         let verdict = |state, bypasses| guard(&guard_of(state, bypasses)).map(|finding| finding.verdict);
         assert_eq!((verdict("watching", 0), verdict("", 0)), (None, None));
         assert_eq!((verdict("watching", 1), verdict("loosened", 0)), (Some(Verdict::Warning), Some(Verdict::Warning)));
-        let finding = guard(&guard_of("bypassed", 1)).expect("it is told");
+        let finding = guard(&guard_of("bypassed", 1)).expect("a finding");
         assert_eq!(finding.verdict, Verdict::Wrong);
         assert!(finding.found.contains("12 s ago") && finding.found.contains("19.5 Mb/s of 20.0"), "{finding:?}");
         assert!(finding.mend.is_some_and(|mend| mend.contains("evenair insert")));

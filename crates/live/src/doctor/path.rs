@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_second_scheduler_is_told_of() {
+    fn a_second_scheduler_is_reported() {
         let plain = list(json!([{"kind": "mq", "root": true}, {"kind": "fq_codel", "parent": ":1"}]));
         assert_eq!(judge_disciplines("eth0", &plain).verdict, Verdict::Fine);
         let shaper = list(json!([{"kind": "htb", "handle": "1:", "root": true}, {"kind": "cake"}]));

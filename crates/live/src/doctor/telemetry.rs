@@ -16,9 +16,7 @@ fn judge(name: &str, answer: Result<Reading, TelemetryError>) -> Finding {
         Ok(reading) => reading,
         Err(error) => {
             let mend = match error {
-                TelemetryError::Refused(_) => {
-                    "correct the account or its secrets; they are told apart by the access point"
-                }
+                TelemetryError::Refused(_) => "correct the account or its secrets; the access point distinguishes them",
                 TelemetryError::Nonsense(_) => "see that the address is that of an access point, and of this kind",
                 _ => "see that it is on, that its address is right and that no firewall is between",
             };

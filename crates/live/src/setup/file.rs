@@ -97,7 +97,7 @@ mod tests {
         let text = |link| configuration("eth1", "eth0", "br0", Standard::Dot11g, link);
         assert_eq!(BoxConfig::parse(&text(None), "box.toml").expect("good").manager.wan, None);
         let with = text(Some(&link)).replace("# lan = ", "lan = ");
-        let wan = BoxConfig::parse(&with, "box.toml").expect("good").manager.wan.expect("it is told");
+        let wan = BoxConfig::parse(&with, "box.toml").expect("good").manager.wan.expect("a link");
         // The box serves it at 90 %.
         assert_eq!((wan.down.as_mbps_f64(), wan.up.as_mbps_f64()), (90.0, 36.0));
     }

@@ -142,7 +142,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn who_configures_an_interface_is_told_by_what_they_leave() {
+    fn who_configures_an_interface_is_detected_by_what_they_leave() {
         let (_folder, machine) = machine(&[
             ("sys/class/net/eth0/ifindex", "2\n"),
             ("sys/class/net/eth1/ifindex", "3\n"),

@@ -109,7 +109,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn ports_are_told_from_what_is_made_of_them() {
+    fn ports_are_distinguished_from_what_is_made_of_them() {
         let links = json!([
             {"ifname": "lo", "link_type": "loopback", "flags": ["UP"]},
             {"ifname": "eth0", "link_type": "ether", "address": "02:00:00:00:00:01", "flags": ["UP", "LOWER_UP"],

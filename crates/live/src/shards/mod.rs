@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_told_apart_stays_together() {
+    fn what_cannot_be_distinguished_stays_together() {
         let mixed = vec![point("a", "a", &[11]), point("b", "a", &[]), point("c", "c", &[13])];
         let plan = Plan::new(2, &config(mixed)).expect("c");
         assert_eq!(shards_of(&plan, &[11, 13]), [0, 1], "a domain with an access point that others tell of");

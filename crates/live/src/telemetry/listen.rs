@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn a_box_is_told_what_hostapd_tells_here() {
+    fn a_box_gets_what_hostapd_reports_here() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("wlan0");
         let hostapd = UnixDatagram::bind(&path).expect("a socket");
@@ -166,9 +166,9 @@ mod tests {
     fn strangers_are_refused_before_their_body_is_read_and_keep_nobody_out() {
         let listener = Listener::new(LOOPBACK.parse().expect("one"), Some("hush".into()), &[]).expect("listens");
         let address = listener.address();
-        let told = || assert!(get(address, &request("GET", "hush")).ends_with("\r\n\r\n[]"));
-        survives(address, "/stations", "", told);
-        survives(address, "/stations", "Authorization: Bearer hush\r\n", told);
+        let answers = || assert!(get(address, &request("GET", "hush")).ends_with("\r\n\r\n[]"));
+        survives(address, "/stations", "", answers);
+        survives(address, "/stations", "Authorization: Bearer hush\r\n", answers);
         // A body that was announced and never comes is not waited for.
         let promised = format!("{}\r\nContent-Length: 5", request("POST", "wrong"));
         assert!(get(address, &promised).starts_with("HTTP/1.1 401"));
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_else_is_told_without_a_password() {
+    fn nobody_else_gets_reports_without_a_password() {
         let error = Listener::new("0.0.0.0:0".parse().expect("one"), None, &[]).err().expect("refused").to_string();
         assert!(error.contains("password"), "{error}");
         assert!(Listener::new(LOOPBACK.parse().expect("one"), None, &[]).is_ok());

@@ -53,7 +53,7 @@ impl Telemetry {
         this
     }
 
-    /// Asks these from now on, and no others.
+    /// Polls these from now on, and no others.
     pub(crate) fn change(&mut self, sources: Vec<SourceConfig>) {
         if self.sources == sources {
             return;
@@ -62,7 +62,7 @@ impl Telemetry {
         let open = |source: &SourceConfig| match source.open() {
             Ok(opened) => Some((source.clone(), opened)),
             Err(error) => {
-                warn!("telemetry: {} cannot be asked: {error}", source.name());
+                warn!("telemetry: {} cannot be polled: {error}", source.name());
                 None
             }
         };
@@ -92,7 +92,7 @@ impl Telemetry {
         }
         match Pollers::start(scheduled, deliver) {
             Ok(pollers) => self.pollers = Some(pollers),
-            Err(error) => warn!("telemetry: nobody is asked: {error}"),
+            Err(error) => warn!("telemetry: no source is polled: {error}"),
         }
     }
 

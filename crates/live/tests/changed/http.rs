@@ -38,7 +38,7 @@ pub fn http(bytes: &[u8]) -> String {
             Ok(0) => break,
             Ok(read) => answer.extend_from_slice(&part[..read]),
             Err(error) if error.kind() == ErrorKind::ConnectionReset => break,
-            // It waits for more. That there is none is told only now: to a whole request it would be the wish to have no answer.
+            // It waits for more. That there is none is reported only now: to a whole request it would be the wish to have no answer.
             Err(error) if error.kind() == ErrorKind::WouldBlock && !ended => {
                 ended = true;
                 let _ = stream.shutdown(Shutdown::Write);

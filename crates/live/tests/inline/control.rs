@@ -72,7 +72,7 @@ fn a_bridge_is_made_and_taken_back() {
     assert!(reaches() && !answers(&lab.source, SINK_HOST), "the sides are apart");
     let network = || (ip_json(&lab, "addr show"), ip_json(&lab, "route show"));
     let before = network();
-    let found = lab.middle.run(interfaces).expect("entered").expect("told");
+    let found = lab.middle.run(interfaces).expect("entered").expect("interfaces");
     let to_router: Vec<_> = found.iter().filter(|port| port.to_router).map(|port| port.name.as_str()).collect();
     assert_eq!(to_router, ["wi0"]);
 
@@ -182,7 +182,7 @@ fn the_service_manager_hears_of_its_life() {
 }
 
 #[test]
-fn what_a_box_was_last_told_outlives_it() {
+fn the_last_requested_mode_outlives_the_box() {
     let Some(lab) = Lab::beside_others() else { return };
     let (directory, mode) = (lab.file("run"), |running: &BoxProcess| running.client().status().expect("answers").mode);
     fs::create_dir(&directory).expect("made");

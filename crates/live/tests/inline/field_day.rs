@@ -166,7 +166,7 @@ impl<'l> Site<'l> {
                 let mac = MacAddr([2, 0, 0, 0, 1, n as u8]);
                 client.set_rate(mac, BitRate::from_mbps(54)).expect("taken");
                 client.station_gone(mac).expect("taken");
-                "a rate is told, and no more"
+                "a rate is reported, and no more"
             }
             9 => {
                 let rate = ["18 Mb/s", "20 Mb/s", "22 Mb/s"][dice.roll(3) as usize];
@@ -303,7 +303,7 @@ fn a_day_in_the_field() {
             scope.spawn(move || serve(sink, port, over));
             scope.spawn(move || download(station, port, over));
         }
-        // Whatever is found wrong, the others end before it is told.
+        // Whatever is found wrong, the others end before it is reported.
         let day = || watched(|| the_day(&site, seed, length));
         let found = std::panic::catch_unwind(std::panic::AssertUnwindSafe(day));
         over.store(true, Relaxed);

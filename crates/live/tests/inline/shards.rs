@@ -79,7 +79,7 @@ fn each_connection_is_whole_on_the_shard_of_its_vlan() {
     assert_eq!(status.flows.len(), 5, "{:?}", status.flows);
     assert!(status.flows.iter().all(|flow| flow.released_bytes > 0 && flow.from_wlan_bytes > 0), "{:?}", status.flows);
     assert!(status.shards.iter().all(|shard| shard.received > 1000 && shard.cpu_s > 0.0), "{:?}", status.shards);
-    // What each was told, with its leases and all, comes to the same decisions.
+    // The inputs of each, with its leases and all, lead to the same decisions.
     for recording in ["recording", "recording.1"] {
         assert!(evenair_live::replay(&lab.file(recording)).expect("readable").is_identical(), "{recording}");
     }

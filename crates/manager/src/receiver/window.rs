@@ -78,8 +78,8 @@ impl Windows {
     }
 
     /// The window with which this packet, which came from `ingress`, is to leave, or `None`: as it is. `session` is
-    /// another one whenever packets may have left without this having been asked. `most` is asked only where it
-    /// counts, and told the bytes in a segment.
+    /// another one whenever packets may have left without this having been asked. `most` is called only where it
+    /// counts, with the bytes in a segment.
     pub(crate) fn lower(
         &mut self,
         ingress: Port,

@@ -3,9 +3,15 @@
 //! No source is trusted alone, and the manager works without any. A report passes four checks before a packet is
 //! charged by it:
 //! - **plausibility**: the manager rejects a rate of zero, a negative or an absurd one, a signal outside the range of
+//!   radios, a measurement from the future, an expired one, a report about a group address and reports about too many
+//!   stations;
 //! - **traffic**: a rate is weighted by the traffic since the previous report. For a silent station, access points
+//!   report the rate of its last management or null frame, which says nothing about its data;
 //! - **time**: the rate in force is the mean over the last samples, and it moves only when the mean has clearly left
+//!   it. So a sender's rate adaptation, which tries rates packet by packet, does not make the rate class of a station
+//!   flap;
 //! - **evidence**: a rate that contradicts the observed traffic is not used, and the manager reports that
+//!   (`consistency`, `outliers`).
 //!
 //! The mean is that of the medium: total bits over total time, which is the harmonic mean by volume, with each
 //! direction at its own rate. An expired report is forgotten. The station then has its configured rate again, or, if

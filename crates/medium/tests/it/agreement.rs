@@ -29,12 +29,12 @@ fn any_config() -> impl Strategy<Value = MediumConfig> {
 fn run(medium: Medium<usize>, edca: u32, arrivals: &[Arrival]) -> (Vec<Event<usize>>, Totals, BacklogChain) {
     let step = |medium: &mut Medium<usize>, at| {
         medium.handle_timeout(at);
-        told(medium)
+        events_of(medium)
     };
     run_by(medium, edca, arrivals, step)
 }
 
-fn told(medium: &mut Medium<usize>) -> Vec<Event<usize>> {
+fn events_of(medium: &mut Medium<usize>) -> Vec<Event<usize>> {
     std::iter::from_fn(|| medium.poll_event()).collect()
 }
 
@@ -65,11 +65,11 @@ fn run_by(
         let mpdu = Mpdu { to, msdu: Bytes(msdu), rate, category: AccessCategory::ALL[from as usize % 4], frame };
         medium.handle_frame(now, NodeId(from), mpdu);
     }
-    let mut events = told(&mut medium);
+    let mut events = events_of(&mut medium);
     while let Some(at) = medium.poll_deadline() {
         events.extend(goes_on(&mut medium, at));
     }
-    // A frame that is given up is told when the medium falls silent by one, at the timeout by the other.
+    // A frame that is given up is reported when the medium falls silent by one, at the timeout by the other.
     events.retain(|event| matches!(event, Event::Delivered { .. }));
     (events, medium.totals(Instant::ZERO), medium.take_backlog_chain().expect("it is counted"))
 }
@@ -89,8 +89,8 @@ proptest! {
         let advance = |medium: &mut Medium<usize>, at: Instant| {
             let limit = at + Span::from_micros(stride_us);
             let reached = medium.advance(limit);
-            let events = told(medium);
-            // It stops at the first instant of which there is something to tell, and then has told all of it.
+            let events = events_of(medium);
+            // It stops at the first instant of which there is something to tell, and then has reported all of it.
             let instants = events.iter().map(|event| match *event {
                 Event::Delivered { at, .. } | Event::Dropped { at, .. } => at,
             });

@@ -103,7 +103,7 @@ fn a_frame_on_a_silent_medium_goes_at_the_next_slot() {
 }
 
 #[test]
-fn delivery_is_not_told_before_its_time() {
+fn delivery_is_not_reported_before_its_time() {
     let (mut medium, n) = dot11b(2);
     send(&mut medium, at_us(0), n[0], n[1], 0);
     medium.handle_timeout(at_us(SLOT_US + DATA_US) - Span::from_nanos(1));
@@ -386,7 +386,7 @@ fn an_earlier_now_counts_as_the_latest() {
 }
 
 #[test]
-fn what_waits_is_told_in_the_order_of_sending_and_looking_ahead_changes_nothing() {
+fn what_waits_is_reported_in_the_order_of_sending_and_looking_ahead_changes_nothing() {
     let sent = |looks: bool| {
         let (mut medium, nodes) = dot11b(3);
         (0..5).for_each(|frame| send(&mut medium, Instant::ZERO, nodes[0], nodes[1], frame));
@@ -402,8 +402,8 @@ fn what_waits_is_told_in_the_order_of_sending_and_looking_ahead_changes_nothing(
                 let asked = Cell::new(0);
                 (0..9).for_each(|place| medium.bring_waiting(nodes[0], place, |_| asked.set(asked.get() + 1)));
                 assert_eq!(asked.get(), waiting);
-                let told: Vec<_> = (0..9).filter_map(|place| medium.waiting(nodes[0], place).copied()).collect();
-                assert_eq!(told, (5 - waiting as u32..5).collect::<Vec<_>>());
+                let found: Vec<_> = (0..9).filter_map(|place| medium.waiting(nodes[0], place).copied()).collect();
+                assert_eq!(found, (5 - waiting as u32..5).collect::<Vec<_>>());
             }
             medium.handle_timeout(at);
             events.extend(std::iter::from_fn(|| medium.poll_event()));

@@ -1,4 +1,4 @@
-//! What is told of the frames on the air.
+//! Events of the frames on the air.
 
 use evenair_medium::{
     AccessCategory, AfterCollision, Event, Kind, Medium, MediumConfig, Mpdu, NodeId, OnAir, To, Transmission, TxStatus,

@@ -188,7 +188,7 @@ pub(super) fn check_manager(raw: &ScenarioRaw, access_points: &[AccessPoint], pr
             written.get(&mut Problems::default()).is_some_and(|name| names.contains(name.as_str()))
         };
         if spec.vlan.is_none() && !known(&spec.name) && !aliases.into_iter().any(known) {
-            let what = format!("nobody would tell that a station is at {}", spec.name);
+            let what = format!("no source would report a station at {}", spec.name);
             let names: Vec<_> = names.iter().copied().collect();
             problems.add(spec.name.span(), what, format!("a name or aliases of [[access_point]]: {}", listing(&names)));
         }

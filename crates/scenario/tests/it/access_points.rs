@@ -94,7 +94,7 @@ fn stations_are_where_they_are_said_to_be_and_roam() {
 }
 
 #[test]
-fn what_cannot_be_is_told_with_its_place() {
+fn what_cannot_be_is_reported_with_its_place() {
     let refused = |text: &str, words: &[&str]| {
         let error = parse(text).map(|_| ()).expect_err(text);
         assert!(words.iter().all(|word| error.contains(word)), "{words:?} in: {error}");
@@ -117,7 +117,7 @@ fn what_cannot_be_is_told_with_its_place() {
     let asymmetric = TWO.replace("\"802.11g\"", "\"802.11g\"\naccess = \"asymmetric\"");
     refused(&format!("{asymmetric}{}", point("roof", 6, "")), &["asymmetric", "one access point"]);
     assert!(parse(&asymmetric).is_ok(), "each has a medium of its own");
-    refused(&with("[[manager.access_point]]\nname = \"hal\"\n"), &["nobody would tell", "hall, yard"]);
+    refused(&with("[[manager.access_point]]\nname = \"hal\"\n"), &["no source would report", "hall, yard"]);
     assert!(parse(&with("[[manager.access_point]]\nname = \"x\"\naliases = [\"hall\"]\n")).is_ok());
     assert!(parse(&with("[[manager.access_point]]\nname = \"x\"\nvlan = [7]\n")).is_ok());
     refused(&with("[telemetry]\nassociations_delay = \"1 h\"\n"), &["0 to 10 min"]);

@@ -39,17 +39,17 @@ fn members_of_a_group_can_be_hidden_from_each_other() {
 }
 
 #[test]
-fn nonsense_is_told_with_its_place() {
-    let error = |c: &str| scenario("", "", c).unwrap_err();
-    let told = error("hidden_from = [\"c\"]");
+fn nonsense_is_reported_with_its_place() {
+    let error_of = |c: &str| scenario("", "", c).unwrap_err();
+    let error = error_of("hidden_from = [\"c\"]");
     assert!(
-        told.contains("hidden.toml:19:16: station.c.hidden_from.1: \"c\" is one station, and hears itself"),
-        "{told}"
+        error.contains("hidden.toml:19:16: station.c.hidden_from.1: \"c\" is one station, and hears itself"),
+        "{error}"
     );
-    let told = error("hidden_from = [\"server\"]");
-    assert!(told.contains("19:16: station.c.hidden_from.1: \"server\" is not a station"), "{told}");
-    let told = error("hidden_from = [\"d\"]");
-    assert!(told.contains("there is no station \"d\""), "{told}");
-    assert!(error("hidden_from = []").contains("the list is empty"));
-    assert!(error("hidden_from = [\"a\", \"a1\"]").contains("twice"));
+    let error = error_of("hidden_from = [\"server\"]");
+    assert!(error.contains("19:16: station.c.hidden_from.1: \"server\" is not a station"), "{error}");
+    let error = error_of("hidden_from = [\"d\"]");
+    assert!(error.contains("there is no station \"d\""), "{error}");
+    assert!(error_of("hidden_from = []").contains("the list is empty"));
+    assert!(error_of("hidden_from = [\"a\", \"a1\"]").contains("twice"));
 }

@@ -67,7 +67,7 @@ fn every_file_of_the_project_has_the_present_names() {
 }
 
 #[test]
-fn each_change_is_told_and_nothing_else_is_changed() {
+fn each_change_is_reported_and_nothing_else_is_changed() {
     let text = read(&old().join("everything.toml"));
     let new = migrated(&text);
     assert_eq!(
@@ -248,7 +248,7 @@ fn nonsense_is_refused_with_its_place() {
 }
 
 #[test]
-fn an_old_key_on_the_command_line_is_told_its_new_name() {
+fn an_old_key_on_the_command_line_is_reported_its_new_name() {
     let text = migrated(&read(&old().join("b12-power-save.toml"))).text;
     let error = Scenario::parse_with(&text, "x.toml", &[("manager.know_rates", "true")]).unwrap_err().to_string();
     assert!(error.contains("--set manager.know_rates=true: `know_rates` is now `[telemetry] rates`"), "{error}");

@@ -68,7 +68,7 @@ fn an_application_belongs_to_the_first_leaf_whose_conditions_it_meets() {
 }
 
 #[test]
-fn what_no_tree_can_be_is_told() {
+fn what_no_tree_can_be_is_reported() {
     let root = class("root", "");
     let with = |more: &str| error(&format!("{HTB}{root}{more}"));
     assert!(error(HTB).contains("a tree of 0 classes"), "{}", error(HTB));

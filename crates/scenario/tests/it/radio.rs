@@ -108,7 +108,7 @@ fn a_profile_sets_what_is_open_and_keys_override_it() {
 }
 
 #[test]
-fn what_cannot_be_is_told_with_its_place() {
+fn what_cannot_be_is_reported_with_its_place() {
     let wrong = |radio: &str, a: &str, b: &str, expected: &str| {
         let error = scenario(radio, a, b).expect_err(expected);
         assert!(error.contains(expected), "{error}\ninstead of: {expected}");

@@ -1,4 +1,4 @@
-//! What applications send: sound files become what they say, and mistakes are told with their place.
+//! What applications send: sound files become what they say, and mistakes are reported with their place.
 
 use std::fs;
 
@@ -273,7 +273,7 @@ const WRONG_FRAMES: &[(&str, &str)] = &[
 ];
 
 #[test]
-fn mistakes_are_told_with_their_place() {
+fn mistakes_are_reported_with_their_place() {
     let frames = WRONG_FRAMES.iter().map(|&(keys, wanted)| {
         ("udp", format!("direction = \"up\"\nframe_interval = \"40 ms\"\nframe = {{ {keys} }}"), vec![wanted])
     });

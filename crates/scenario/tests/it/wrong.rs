@@ -1,4 +1,4 @@
-//! What is wrong with a file is told with its place, its key, and what would be right.
+//! Faults of a file are reported with their place, its key, and what would be right.
 
 use evenair_reader::ConfigError;
 use evenair_scenario::Scenario;
@@ -255,7 +255,7 @@ const BROKEN: &[(&str, &str, usize, &[&str])] = &[
 ];
 
 #[test]
-fn each_mistake_is_told_with_its_place() {
+fn each_mistake_is_reported_with_its_place() {
     let mut missed = Vec::new();
     for &(line, with, column, wanted) in BROKEN {
         let (text, number) = broken(line, with);
@@ -278,7 +278,7 @@ fn a_message_shows_the_line_and_marks_the_mistake() {
 }
 
 #[test]
-fn all_mistakes_are_told_at_once() {
+fn all_mistakes_are_reported_at_once() {
     let text = GOOD
         .replace("seed = 1", "sede = 1")
         .replace("weight = 2", "weight = 0")
@@ -293,7 +293,7 @@ fn all_mistakes_are_told_at_once() {
 }
 
 #[test]
-fn missing_keys_and_tables_are_told_together() {
+fn missing_keys_and_tables_are_reported_together() {
     let message = error_of("version = 1\n[[station]]\nname = \"a\"\n[[bulk]]\nname = \"b\"\n");
     for key in ["name", "duration", "radio", "rate", "stations", "server", "direction"] {
         assert!(message.contains(&format!("the key \"{key}\" is missing")), "{key}: {message}");

@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn a_standing_queue_is_told_ever_sooner() {
+    fn a_standing_queue_is_signalled_ever_sooner() {
         // An interval after the standing queue began; then the interval over the root of the number of signals, each counted
         // already: 100/sqrt(2) = 70.7, 100/sqrt(3) = 57.7, 50, 44.7 ms.
         assert_eq!(signals(&mut Cobalt::default(), 0..420, 20), [100, 171, 229, 279, 324, 364, 402]);

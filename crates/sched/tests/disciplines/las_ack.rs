@@ -100,7 +100,7 @@ fn a_new_connection_with_the_same_addresses_begins_anew() {
 }
 
 #[test]
-fn a_full_queue_drops_as_it_is_told() {
+fn a_full_queue_drops_as_configured() {
     let full = |overflow| {
         let mut bench = las(LasAckConfig { limit: Limit::Packets(5), overflow, ..LasAckConfig::default() });
         (0..5).for_each(|_| bench.arrive(NOW, 1, 1500));

@@ -200,9 +200,9 @@ fn a_dead_station_alone_is_not_held_back() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// Whatever arrives and whatever is told: nothing is lost, order holds, and all leaves in the end.
+    /// Whatever arrives and is reported: nothing is lost, order holds, and all leaves in the end.
     #[test]
-    fn nothing_is_lost_whatever_is_told(
+    fn nothing_is_lost_whatever_is_reported(
         steps in proptest::collection::vec((0..3000u64, 0..2u64, 40..1515u64, 0..3usize, 0..40u64, 0..3u8), 0..300),
         by_signal in any::<bool>(),
     ) {

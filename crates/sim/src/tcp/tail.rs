@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn a_probe_that_repaired_a_loss_is_told_from_one_that_was_in_vain() {
+    fn a_probe_that_repaired_a_loss_is_distinguished_from_one_that_was_in_vain() {
         for (is_again, rtt_ms, repaired) in [(true, 30, true), (true, 80, false), (false, 30, false)] {
             let mut tail = Tail::default();
             tail.on_probed(30, is_again, at(100));

@@ -58,7 +58,7 @@ pub(crate) struct Tracer {
     open: BTreeMap<(usize, NodeId), (Transmission, Vec<u8>)>,
     /// Frames whose end is known, earliest first; those to come may have begun before them.
     done: BinaryHeap<Reverse<(Instant, u64, Vec<u8>)>>,
-    told: u64,
+    ended: u64,
     /// What each category of each node has in service.
     services: BTreeMap<(usize, NodeId, AccessCategory), Service>,
     /// Nodes whose frame on the air carries no packet.
@@ -102,7 +102,7 @@ impl Tracer {
             channels: channels(scenario),
             open: BTreeMap::new(),
             done: BinaryHeap::new(),
-            told: 0,
+            ended: 0,
             services: BTreeMap::new(),
             sends_own: BTreeSet::new(),
             failed: None,
@@ -216,8 +216,8 @@ impl Tracer {
     fn end(&mut self, from: (usize, NodeId), status: TxStatus) {
         let Some((transmission, frame)) = self.open.remove(&from) else { return };
         let bytes = self.radio.capture(&transmission, self.channels[from.0], &frame, status == TxStatus::Received);
-        self.told += 1;
-        self.done.push(Reverse((transmission.at, self.told, bytes)));
+        self.ended += 1;
+        self.done.push(Reverse((transmission.at, self.ended, bytes)));
     }
 
     /// Writes all frames that began up to `horizon`.

@@ -109,7 +109,7 @@ fn a_download_over_quic_has_its_share_and_no_more() {
     assert!(idle(phase) < 0.05 && sojourn(phase) < 15.0, "{} {}", idle(phase), sojourn(phase));
 }
 
-/// Without a single answer, and a rate that nobody has told, the medium is not left idle.
+/// Without a single answer, and with an unreported rate, the medium is not left idle.
 #[test]
 fn quic_alone_is_not_throttled() {
     let apps = [bulk("q", "down", "quic"), "[telemetry]\nstations = false\nrates = false\n".to_owned()];

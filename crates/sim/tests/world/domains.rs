@@ -138,7 +138,7 @@ fn a_box_that_takes_two_channels_for_one_loses_the_queue_to_the_access_point() {
         (flow("up") / flow("down3"), node(phase, "hall").queue_mean_packets)
     };
     let (ratio, queue) = walker(&[]);
-    assert!(close(ratio, 1.0, 10.0) && queue < 12.0, "told: {ratio} times as much up as down, {queue} packets");
+    assert!(close(ratio, 1.0, 10.0) && queue < 12.0, "reported: {ratio} times as much up as down, {queue} packets");
     let domains = ["hall", "yard"].map(|name| format!("manager.access_point.{name}.domain"));
     let as_one = domains.each_ref().map(|key| (key.as_str(), "default"));
     for sets in [&[("telemetry.associations", "false")][..], &[("telemetry.associations_delay", "30 s")], &as_one] {

@@ -133,14 +133,14 @@ const UP: &[&str] = &["up"];
 const DOWN: &[&str] = &["down"];
 const BOTH: &[&str] = &["up", "down"];
 const FOUR: &[&str] = &["up", "up", "up", "down"];
-const UNTOLD: &str = "[telemetry]\nstations = false\nrates = false\n";
+const NO_TELEMETRY: &str = "[telemetry]\nstations = false\nrates = false\n";
 
 #[test]
 fn each_station_has_a_tenth_however_many_upload() {
     for (ups, downs) in [(1, 9), (5, 5), (9, 1)] {
-        for (told, rest) in [("told its stations", ""), ("told nothing", UNTOLD)] {
+        for (telemetry, rest) in [("with telemetry", ""), ("without telemetry", NO_TELEMETRY)] {
             let phase = managed(&[group("u", ups, 54, UP), group("d", downs, 54, DOWN)], rest);
-            is_fair(&format!("{ups} up, {downs} down, {told}"), &phase);
+            is_fair(&format!("{ups} up, {downs} down, {telemetry}"), &phase);
         }
     }
 }

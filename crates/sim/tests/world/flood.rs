@@ -53,7 +53,7 @@ struct Transfers {
 
 const THREE_EACH: Transfers = Transfers { uploads: 3, downloads: 3 };
 
-/// The managed phase of a flood among uploads and downloads; the box is told nothing.
+/// The managed phase of a flood among uploads and downloads; without telemetry.
 fn flooded(network: &Network, flood: Flood, transfers: Transfers, manager: &str, seed: u64) -> PhaseResult {
     let Network { radio, rate, .. } = network;
     let group = |name: &str, count: u32, direction: &str| match count {

@@ -141,7 +141,7 @@ fn the_link_is_shared_by_weights() {
     assert!(gold + bronze >= 0.95 * 7.2, "{}", gold + bronze);
 }
 
-/// A sender with a long round trip hears late that its queue stands, and is not told twice for it: its queue would run empty,
+/// A sender with a long round trip hears late that its queue stands, and gets no second signal for it: its queue would run empty,
 /// and those with shorter round trips would have what it leaves.
 #[test]
 fn weights_hold_for_long_round_trips() {

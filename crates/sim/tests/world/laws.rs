@@ -155,7 +155,7 @@ fn everything_that_can_happen_happens() {
     assert_eq!(result.series.flows[0].ip_mbps.len(), 30);
 }
 
-/// Without the box, which reckons with every station that it is told, and without the rejoining station.
+/// Without the box, which reckons with every reported station, and without the rejoining station.
 #[test]
 fn a_station_more_changes_nothing_for_the_others_unless_it_talks() {
     let lively = |more: &str| -> String {

@@ -270,7 +270,7 @@ fn access_categories_add_up_to_their_node() {
     }
 }
 
-/// The rates that are used are told only where senders choose them, and then add up.
+/// The rates that are used are reported only where senders choose them, and then add up.
 #[test]
 fn rates_used_add_up() {
     let text =
@@ -289,7 +289,7 @@ fn rates_used_add_up() {
 
 /// Response times by size: each transfer is in one class, and larger ones take longer.
 #[test]
-fn transfers_are_told_by_size() {
+fn transfers_are_counted_by_size() {
     let flows = "[[flows]]\nname = \"files\"\nstations = [\"sta\"]\nserver = \"server\"\ndirection = \"down\"\n\
                  rate = \"4 /s\"\nsize = { distribution = \"pareto\", alpha = 1.2, min = \"500 bytes\", max = \"5 MB\" }\n";
     let run = run(&cell(2, "100 s", flows));

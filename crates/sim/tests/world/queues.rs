@@ -171,7 +171,7 @@ fn a_tree_shares_by_rates_and_lends_what_is_left() {
     let quantum = |bytes| format!("{ceil}, quantum = \"{bytes} bytes\"");
     let cases = [
         (shares(by_station, &quantum(9000), &quantum(3000)), [8.0, 4.0], "by quanta"),
-        (shares(by_app, &quantum(9000), &quantum(3000)), [8.0, 4.0], "by quanta, told by application"),
+        (shares(by_app, &quantum(9000), &quantum(3000)), [8.0, 4.0], "by quanta, one for each application"),
         (shares(by_app, "ceil = \"3 Mb/s\"", ceil), [3.0, 9.0], "up to a ceiling"),
         (shares(by_app, &format!("{ceil}, priority = 1"), ceil), [2.0, 10.0], "to the higher priority"),
     ];
@@ -285,7 +285,7 @@ channel = [
 ]"#;
 
 #[test]
-fn a_box_that_is_told_signals_spares_the_near_station_the_far_ones_retries() {
+fn a_box_with_reported_signals_spares_the_near_station_the_far_ones_retries() {
     let htb = "discipline = \"htb\"";
     let [near, far] = in_the_box(WHTB, "30 dB");
     assert!((0.9..1.1).contains(&(near / far)), "both are near: {near} {far}");

@@ -216,10 +216,10 @@ payload = "1024 bytes"
 
 /// The box learns the rate that the access point has come to, and does not take the station for a fast one.
 #[test]
-fn the_box_is_told_the_rates_that_senders_choose() {
+fn the_rates_that_senders_choose_are_reported() {
     let run = run_text(
         r#"version = 1
-name = "told"
+name = "reported"
 duration = "30 s"
 [radio]
 standard = "802.11b"

@@ -1,7 +1,7 @@
 //! The access point's queue under the box's own controller, and what must not fool it.
 //!
 //! One site for all: stations that download and stations that upload as much as they get. Each case adds one thing that
-//! could be taken for a queue at the access point, or could hide one. It is told no rate but the stations', and where
+//! could be taken for a queue at the access point, or could hide one. Only the stations' rates are reported to it, and where
 //! the case says so not even these.
 
 use evenair_results::{PhaseResult, RunResult};
@@ -128,21 +128,21 @@ fn uploads_alone_without_timestamps() {
         simulate(&text.replacen('\n', &format!("\nseed = {seed}\n"), 1))
     };
     for seed in 1..=3 {
-        let told = uploads("", seed);
-        is_used("rates told", phase(&told, "managed"), 0.20, 12.0);
-        is_fair("rates told", phase(&told, "managed"));
-        let untold = uploads("[telemetry]\nstations = false\nrates = false", seed);
+        let reported = uploads("", seed);
+        is_used("rates reported", phase(&reported, "managed"), 0.20, 12.0);
+        is_fair("rates reported", phase(&reported, "managed"));
+        let unreported = uploads("[telemetry]\nstations = false\nrates = false", seed);
         // Too fast rather than too slow, and what stands in the access point comes to less than without the box.
-        is_used("rates untold", phase(&untold, "managed"), 0.20, 400.0);
-        is_fair("rates untold", phase(&untold, "managed"));
+        is_used("rates unreported", phase(&unreported, "managed"), 0.20, 400.0);
+        is_fair("rates unreported", phase(&unreported, "managed"));
     }
 }
 
 #[test]
-fn stations_and_rates_that_nobody_has_told() {
+fn stations_and_rates_that_no_report_gives() {
     let result = site("", "[telemetry]\nstations = false\nrates = false");
-    is_busy_and_short("nothing told", phase(&result, "managed"), 12.0);
-    is_fair("nothing told", phase(&result, "managed"));
+    is_busy_and_short("nothing reported", phase(&result, "managed"), 12.0);
+    is_fair("nothing reported", phase(&result, "managed"));
 }
 
 #[test]

@@ -32,9 +32,9 @@ pub struct Agent {
     address: String,
     version: Version,
     timeout: Duration,
-    /// The table that is said, or was found.
+    /// The configured table, or the one found.
     table: Option<&'static Table>,
-    told: bool,
+    configured: bool,
     session: Option<Box<Session>>,
 }
 
@@ -47,8 +47,8 @@ impl std::fmt::Debug for Session {
 impl Agent {
     /// The one at this address and port, with the table of this name; without, it is found out.
     pub fn new(address: &str, version: Version, table: Option<&'static Table>, timeout: Duration) -> Self {
-        let told = table.is_some();
-        Self { address: address.into(), version, timeout, table, told, session: None }
+        let configured = table.is_some();
+        Self { address: address.into(), version, timeout, table, configured, session: None }
     }
 
     /// The table of this name.
@@ -73,7 +73,7 @@ impl Agent {
         if let ([radio], true) = (&reading.access_points[..], table.is_access_point) {
             (reading.radio, reading.channel_mhz) = (Some(radio.mac), radio.channel_mhz);
         }
-        if reading.stations.is_empty() && !self.told {
+        if reading.stations.is_empty() && !self.configured {
             self.table = None;
         }
         Ok(reading)

@@ -51,12 +51,12 @@ fn its_stations_are_listed() {
     let mut hostapd = Hostapd::new(&path, TIMEOUT);
     for _ in 0..2 {
         let reading = hostapd.poll().expect("answers");
-        let told: Vec<_> =
+        let reported: Vec<_> =
             reading.stations.iter().map(|s| (s.mac, s.transmit_kbps, s.receive_kbps, s.signal_dbm)).collect();
         let station = |last, tx, rx, dbm| (MacAddr([2, 0, 0, 0, 0, last]), Some(tx), Some(rx), Some(dbm));
         assert_eq!(reading.radio, Some(MacAddr([2, 0, 0, 0, 9, 1])));
         assert!(reading.stations.iter().all(|s| s.idle == Some(Duration::from_millis(12)) && s.ssid.is_some()));
-        assert_eq!(told, [station(10, 54_000, 6_000, -61), station(11, 6_000, 1_000, -80)]);
+        assert_eq!(reported, [station(10, 54_000, 6_000, -61), station(11, 6_000, 1_000, -80)]);
     }
 }
 
@@ -87,7 +87,7 @@ fn whatever_else_answers_is_an_error() {
 }
 
 #[test]
-fn silence_is_told_as_such() {
+fn silence_is_reported_as_such() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("wlan0");
     let _deaf = UnixDatagram::bind(&path).expect("a socket");

@@ -176,7 +176,7 @@ fn each_vendors_table_is_found_and_read() {
 }
 
 #[test]
-fn what_radios_lose_is_told_with_or_without_stations() {
+fn what_radios_lose_is_reported_with_or_without_stations() {
     let Some(net) = start("1.3.6.1.4.1.8072.3.2.10", &radios()) else { return };
     let reading = net.v2c(None).poll().expect("answers");
     assert_eq!(reading.from, "no table of stations");
@@ -218,7 +218,7 @@ fn version_3_signs_and_hides() {
     }
     let signed = |password| net.v3("signer", None, Hash::Sha1, password);
     assert_eq!(signed(AUTHENTICATION).poll().expect("answers").stations.len(), 2);
-    // Every other way is refused, and told of.
+    // Every other way is refused, and reported.
     for mut wrong in [
         hidden("another password"),
         signed("another password"),

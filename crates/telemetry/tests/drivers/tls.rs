@@ -70,7 +70,7 @@ fn serve(folder: &Path, name: &str) -> Server {
 }
 
 #[test]
-fn a_certificate_is_checked_unless_told_otherwise() {
+fn a_certificate_is_checked_unless_configured_otherwise() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
     if !certificate(folder, "own", "subjectAltName=IP:127.0.0.1")

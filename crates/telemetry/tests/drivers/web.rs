@@ -184,9 +184,9 @@ fn openwrt_tells_the_clients_of_each_interface() {
     for _ in 0..2 {
         let reading = source.poll().expect("answers");
         assert_eq!(reading.from, "hostapd.wlan0, hostapd.wlan1");
-        let told: Vec<_> =
+        let reported: Vec<_> =
             reading.stations.iter().map(|s| (s.mac.0[5], s.transmit_kbps, s.receive_kbps, s.signal_dbm)).collect();
-        assert_eq!(told, [(10, Some(54_000), Some(6_000), Some(-61)), (11, Some(0), None, None)]);
+        assert_eq!(reported, [(10, Some(54_000), Some(6_000), Some(-61)), (11, Some(0), None, None)]);
         let at: Vec<_> = reading.stations.iter().map(|s| (s.access_point, s.channel_mhz)).collect();
         let radio = Some(MacAddr([2, 0, 0, 0, 9, 1]));
         assert_eq!(at, [(radio, Some(2_412)), (None, Some(5_180))], "the second one's hostapd has no get_status");

@@ -51,7 +51,7 @@ pub(super) struct App {
     /// The connections, to be sampled (the first) and to be cut at the end.
     connections: Mutex<Vec<(TcpStream, Role)>>,
     /// State of a sender that is not the kernel's.
-    told: Mutex<Option<TcpSample>>,
+    reported: Mutex<Option<TcpSample>>,
     reporter: Arc<Reporter>,
 }
 
@@ -73,7 +73,7 @@ impl App {
             stopped: AtomicBool::new(false),
             stop_ns: AtomicU64::new(0),
             connections: Mutex::new(Vec::new()),
-            told: Mutex::new(None),
+            reported: Mutex::new(None),
             reporter,
         }
     }
@@ -134,13 +134,13 @@ impl App {
 
     /// State of a sender that is not the kernel's.
     pub(super) fn tell_sample(&self, sample: TcpSample) {
-        *self.told.lock().unwrap_or_else(PoisonError::into_inner) = Some(sample);
+        *self.reported.lock().unwrap_or_else(PoisonError::into_inner) = Some(sample);
     }
 
     /// The state of its first sending connection.
     pub(super) fn sample(&self) -> Option<TcpSample> {
-        let told = *self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        told.or_else(|| self.sample_of_kernel())
+        let reported = *self.reported.lock().unwrap_or_else(PoisonError::into_inner);
+        reported.or_else(|| self.sample_of_kernel())
     }
 
     fn sample_of_kernel(&self) -> Option<TcpSample> {

@@ -30,7 +30,7 @@ fn a_station_comes_changes_its_rate_and_goes() {
     "#;
     let scenario = common::scenario(2, rest);
     let mut options = common::options();
-    // With the box, which is told of each of these.
+    // With the box, to which each of these is reported.
     options.always_box = true;
     let result = evenair_testbed::run(&scenario, &options, |_| {}).expect("runs");
     let rates = &result.series.flows[0].ip_mbps;
@@ -40,7 +40,7 @@ fn a_station_comes_changes_its_rate_and_goes() {
     assert!(rates[2] > 2.0, "{rates:?}");
     // At 2 Mb/s the medium carries 1.6; a queue of 100 packets sent at the old rate comes first.
     assert!(rates[3] > 1.0 && rates[3] < 3.2, "{rates:?}");
-    // Told late, it goes late.
+    // Reported late, it goes late.
     assert!(rates[4] < 0.05 + 2.0 * common::STALL_S, "gone: {rates:?}");
     let words: Vec<_> = result.events.iter().map(|event| event.what.as_str()).filter(|what| *what != "note").collect();
     assert_eq!(words, ["join", "rate", "leave"]);

@@ -6,7 +6,7 @@ use evenair_results::{PhaseResult, RunResult};
 use crate::common;
 
 /// `sta1` and `sta2` at the hall, `sta3` in the yard on another channel; `sta2` goes there at 4 s. All download and `sta2`
-/// uploads too, with the box from 1 s on, which is told where each is.
+/// uploads too, with the box from 1 s on, to which each one's place is reported.
 const ROAMING: &str = r#"
     version = 1
     name = "roaming"

@@ -53,7 +53,7 @@ fn every_kind_is_read_and_opens() {
 }
 
 #[test]
-fn what_is_wrong_is_told_with_what_would_be_right() {
+fn what_is_wrong_is_reported_with_what_would_be_right() {
     let password = "password = \"p\"\n";
     for (text, secrets, parts) in [
         ("kind = \"smtp\"\n", "", &["\"smtp\" is not known", "\"snmp\""][..]),
