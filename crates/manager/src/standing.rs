@@ -11,9 +11,15 @@
 //!
 //! The estimate is robust against:
 //! - a station that answers late, sleeps or has left, an application that reads slowly, a lost packet: the first
+//!   answer of any station advances the last completed release;
 //! - delayed ACKs: an ACK is sent for a recent packet. Packets that were delivered but are not acknowledged yet count
+//!   as backlog, a few at most; if a receiver delays its ACK for longer than the target lasts, time advances the
+//!   estimate (below);
 //! - traffic without acknowledgments (datagrams, groups): it passes through the same queue, and the next answer
+//!   covers it;
 //! - stations of unknown rate: estimated airtimes matter only in proportion to each other. The real speed of the
+//!   medium is measured from the progress of completions while the box always had something to send (the inverse
+//!   service rate, field `slowness`).
 //!
 //! Beside an unresponsive sender that takes more than its share, the medium does not wait for the box: each node with
 //! a packet contends with that sender, and so one packet in flight is enough. More packets would only wait behind the
