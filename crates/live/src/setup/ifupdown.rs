@@ -58,7 +58,8 @@ fn take_out(files: Vec<File>, interface: &str) -> Result<Said, String> {
     for mut file in files {
         let mut text = String::new();
         let mut is_inside = false;
-        for line in file.text.lines() {
+        // Not `lines`, which would take a carriage return away.
+        for line in file.text.strip_suffix('\n').unwrap_or(&file.text).split('\n') {
             let words: Vec<_> = line.split_whitespace().collect();
             let first = words.first().copied().unwrap_or_default();
             let starts = ["iface", "auto", "mapping", "source", "source-directory", "no-auto-down", "no-scripts"];
