@@ -4,5 +4,5 @@
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
-    let _ = evenair_manager::record::replay(bytes);
+    let _ = evenair_recording::replay(bytes);
 });

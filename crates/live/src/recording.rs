@@ -12,9 +12,9 @@ use std::thread::{self, JoinHandle};
 
 use anyhow::{Context, Result};
 use evenair_api::RecordingStatus;
-use evenair_manager::record::{self, DecisionLog, Recorder};
 use evenair_manager::{Command, Config, Hop, Lease, Observation, Output};
 use evenair_packet::PacketMeta;
+use evenair_recording::{DecisionLog, Recorder};
 use evenair_units::Instant;
 use tracing::{error, info};
 
@@ -240,7 +240,7 @@ impl Replay {
 /// The file cannot be read, or is no recording.
 pub fn replay(path: &Path) -> Result<Replay> {
     let bytes = fs::read(path).with_context(|| format!("read {}", path.display()))?;
-    let (log, end) = record::replay(&bytes).with_context(|| format!("replay {}", path.display()))?;
+    let (log, end) = evenair_recording::replay(&bytes).with_context(|| format!("replay {}", path.display()))?;
     Ok(Replay {
         digest: digest_text(log.digest(), log.as_bytes().len() as u64),
         recorded: fs::read_to_string(digest_path(path)).ok().map(|text| text.trim().to_owned()),

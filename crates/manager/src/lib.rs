@@ -19,8 +19,8 @@
 //!
 //! [`Manager`] is a state machine: inputs go in by `handle_*(now, ...)`, decisions come out by
 //! [`Manager::poll_output`] until there is none, and [`Manager::poll_deadline`] gives the time of the next call of
-//! [`Manager::handle_timeout`]. The same inputs at the same instants give the same decisions; [`record`] writes the
-//! inputs down and plays them back.
+//! [`Manager::handle_timeout`]. The same inputs at the same instants give the same decisions: crate `evenair-recording`
+//! writes the inputs down and plays them back.
 //!
 //! If the Internet link is configured ([`WanConfig`]), packets over it also wait for a server of its rate, in each
 //! direction.
@@ -102,7 +102,6 @@ mod packet_cost;
 mod queues;
 mod rate;
 mod receiver;
-pub mod record;
 mod reports;
 mod server;
 mod sparse;

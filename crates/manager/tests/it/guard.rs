@@ -1,8 +1,8 @@
 //! The guard against harm, from the bridge's byte counts to the bypass.
 
-use evenair_manager::record::{DecisionLog, Recorder, replay};
 use evenair_manager::{Command, Config, Event, GuardState, GuardStep, Manager, Mode, Observation, Output};
 use evenair_packet::{PacketMeta, Port, TcpFlags, Transport};
+use evenair_recording::{DecisionLog, Recorder, replay};
 use evenair_units::{BitRate, Bytes, Instant, Span};
 
 use crate::world::{Segment, config, packet, rate};

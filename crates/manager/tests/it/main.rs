@@ -17,7 +17,6 @@ mod guard;
 mod hosts;
 mod neighbours;
 mod receiver;
-mod recordings;
 mod replay;
 mod reports;
 mod shared_link;

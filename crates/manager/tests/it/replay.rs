@@ -1,7 +1,7 @@
 //! A recording replayed gives the same decisions, to the byte.
 
-use evenair_manager::record::{DecisionLog, Player, Recorder, ReplayError, replay};
 use evenair_manager::{Config, ConfigError, Manager, Output};
+use evenair_recording::{DecisionLog, Player, Recorder, ReplayError, replay};
 use evenair_units::{Instant, Span};
 
 use crate::conservation::{Session, Step, apply};

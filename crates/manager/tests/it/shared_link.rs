@@ -1,8 +1,8 @@
 //! One Internet link under several managers, in virtual time: as the shards of a box share it, on one thread.
 
-use evenair_manager::record::{DecisionLog, Recorder, replay};
 use evenair_manager::{Command, Config, Controller, Hop, LinkShare, Manager, Output, Turn, WanConfig};
 use evenair_packet::{Port, TcpFlags};
+use evenair_recording::{DecisionLog, Recorder, replay};
 use evenair_units::{BitRate, Bytes, Instant, Span};
 
 use crate::world::{Segment, config, jain, packet, rate};

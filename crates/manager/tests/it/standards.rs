@@ -3,12 +3,12 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use evenair_manager::record::{DecisionLog, Player, Recorder, replay};
 use evenair_manager::{
     AccessPoint, Command, Config, ConfigError, Controller, Label, Manager, Observation, Place, RateReport,
     StationReport,
 };
 use evenair_packet::{IpMeta, MacAddr, PacketMeta, Port, TcpFlags, Transport};
+use evenair_recording::{DecisionLog, Player, Recorder, replay};
 use evenair_units::{BitRate, Bytes, Instant, Span};
 use evenair_wifi::{Phy, PhyRate, Standard, TcpShape, adwiser_80211b, tcp_capacity};
 

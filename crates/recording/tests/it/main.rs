@@ -7,30 +7,31 @@
 //!    without it: an `Option` is `None`, `#[cbor(default)]` its type's default, `#[cbor(decode_with = .., nil = ..)]`
 //!    any other;
 //! 2. add it to [`sample`]; the compiler asks for it where it can;
-//! 3. write a new file with `cargo test -p evenair-manager --test it -- --ignored write_a_recording` and add it to
+//! 3. write a new file with `cargo test -p evenair-recording --test it -- --ignored write_a_recording` and add it to
 //!    [`CORPUS`] with a number one higher.
 //!
 //! A file of the corpus is never changed and never deleted: it is the proof that recordings of its time can be read.
 //! When the manager decides otherwise than before, only the digest of the last file is written anew, by the same
 //! command, which leaves the recording as it is where its bytes are the same.
 
+mod packets;
 mod sample;
 
-use evenair_manager::record::{DecisionLog, Input, Player, Recorder, ReplayError, replay};
 use evenair_manager::{Command, Config, Manager, Observation};
 use evenair_packet::{Content, PacketMeta, Transport};
+use evenair_recording::{DecisionLog, Input, Player, Recorder, ReplayError, replay};
 use evenair_units::Instant;
 use minicbor::data::Type;
 use minicbor::{Decoder, Encoder};
 
 /// Recordings, oldest first.
 const CORPUS: [(&str, &[u8]); 2] = [
-    ("15-1", include_bytes!("../../data/recordings/15-1.recording")),
-    ("15-2", include_bytes!("../../data/recordings/15-2.recording")),
+    ("15-1", include_bytes!("../data/recordings/15-1.recording")),
+    ("15-2", include_bytes!("../data/recordings/15-2.recording")),
 ];
 
 /// The digest of this build's decisions on the last of them.
-const DIGEST: &str = include_str!("../../data/recordings/last.digest");
+const DIGEST: &str = include_str!("../data/recordings/last.digest");
 
 /// What this build records of the sample, and its decisions.
 fn record_sample() -> (Vec<u8>, DecisionLog) {

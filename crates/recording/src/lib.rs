@@ -17,16 +17,13 @@
 
 mod decisions;
 
-use alloc::string::{String, ToString};
-use alloc::vec::Vec;
 use core::convert::Infallible;
 use core::fmt;
 
+use evenair_manager::{Command, Config, ConfigError, Hop, Lease, Manager, Observation};
 use evenair_packet::PacketMeta;
 use evenair_units::Instant;
 use minicbor::{Decode, Decoder, Encode, decode, encode};
-
-use crate::{Command, Config, ConfigError, Hop, Lease, Manager, Observation};
 
 pub use decisions::DecisionLog;
 

@@ -2,14 +2,12 @@
 //!
 //! An optional field is a presence byte followed by the value.
 
-use alloc::vec::Vec;
 use core::net::IpAddr;
 
+use evenair_manager::{Cause, Event, Label, Mode, Output, SpeechReport};
 use evenair_packet::{MacAddr, Port};
 use evenair_units::{Instant, Span};
 use evenair_wifi::{PhyRate, Standard};
-
-use crate::{Cause, Event, Label, Mode, Output, SpeechReport};
 
 const TAG_RELEASE: u8 = 1;
 const TAG_DROP: u8 = 2;

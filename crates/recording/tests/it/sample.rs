@@ -2,7 +2,6 @@
 
 use std::net::IpAddr;
 
-use evenair_manager::record::Input;
 use evenair_manager::{
     AccessPoint, Amount, Application, BucketConfig, Charge, Class, ClassId, ClassTree, Codec, CodelConfig, Command,
     Config, Controller, DelayLaw, Direction, Hop, LeafRule, Lease, Level, LimitRule, MacPrefix, Observation, Place,
@@ -13,6 +12,7 @@ use evenair_packet::{
     Claim, Content, Encoding, HostName, MacAddr, PacketMeta, Port, RtpMeta, SdpStream, SipMeta, SipStep, TcpFlags,
     Timestamps, Transport, Vlan,
 };
+use evenair_recording::Input;
 use evenair_sched::{
     CakeConfig, CbqClass, CbqConfig, ChannelTable, CodelQueueConfig, Config as Discipline, DeliveryConfig, DrrConfig,
     Estimator, FqCodelConfig, HtbClass, HtbConfig, LasAckConfig, Overflow, Sharing, WhtbConfig,
@@ -20,7 +20,7 @@ use evenair_sched::{
 use evenair_units::{BitRate, Bytes, Db, Dbm, Instant, Limit, Rng, Span, Streams};
 use evenair_wifi::{Phy, Preamble, Standard};
 
-use crate::world::{Segment, mac, packet, rate};
+use crate::packets::{Segment, mac, packet, rate};
 
 fn label(text: &str) -> evenair_manager::Label {
     text.parse().expect("a short name")
