@@ -4,7 +4,7 @@ CARGO := scripts/cargo
 EVENAIR := target/release/evenair
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test build demo accept accept-short reproduce reproduction validate-ns3 test check flaky lint deny fmt bench field-day flent fail-open offload wifi service deb doc clean
+.PHONY: help setup setup-test build demo accept accept-short reproduce reproduction validate-ns3 reference test check flaky lint deny fmt bench field-day flent fail-open offload wifi service deb doc clean
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -45,6 +45,13 @@ reproduction: build ## The same, and write docs/reproduction.md anew
 validate-ns3: setup ## Our simulator beside ns-3 3.44, which is fetched from PyPI (long; ARGS=--short for less)
 	@scripts/ns3
 	@scripts/measured validate-ns3 $(CARGO) run --release --locked -p evenair-sim --example ns3 -- validate --json target/ns3/validation.json $(ARGS)
+
+# Each goes to a file beside it first: a program that fails leaves the old one.
+reference: setup ## Write the generated references and schemas anew, after a change of keys
+	@write() { $(CARGO) run --quiet --locked -p "$$1" -- "$$2" "$$3" > "$$4.new" && mv "$$4.new" "$$4"; }; \
+		write evenair config reference docs/box-format.md && \
+		write evenair-lab scenario reference docs/scenario-format.md && \
+		write evenair-lab scenario schema scenarios/schema.json
 
 test: setup-test ## Every check: format, lints, tests, core proof, documentation (ARGS=--accept-short: and accept-short, as in continuous integration)
 	@scripts/test $(ARGS)

@@ -54,10 +54,7 @@ mod tests {
     fn the_committed_reference_is_up_to_date() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/box-format.md");
         let committed = fs::read_to_string(path).expect("it is there");
-        assert!(
-            committed == reference(),
-            "write it anew: cargo run -p evenair -- config reference > docs/box-format.md"
-        );
+        assert!(committed == reference(), "write it anew: make reference");
     }
 
     #[test]

@@ -15,18 +15,14 @@ fn root() -> PathBuf {
 fn the_committed_reference_is_up_to_date() {
     let committed = fs::read_to_string(root().join("docs/scenario-format.md")).unwrap();
     let up_to_date = committed == evenair_scenario::reference();
-    assert!(up_to_date, "write it anew: cargo run -p evenair-lab -- scenario reference > docs/scenario-format.md");
+    assert!(up_to_date, "write it anew: make reference");
 }
 
 #[test]
 fn the_committed_schema_is_up_to_date() {
     let committed = fs::read_to_string(root().join("scenarios/schema.json")).unwrap();
     let committed: Value = serde_json::from_str(&committed).unwrap();
-    assert_eq!(
-        committed,
-        evenair_scenario::schema(),
-        "write it anew: cargo run -p evenair-scenario --example schema > scenarios/schema.json"
-    );
+    assert_eq!(committed, evenair_scenario::schema(), "write it anew: make reference");
 }
 
 #[test]
