@@ -2,7 +2,7 @@
 //! the radio's standard.
 //!
 //! Each setting is declared once, in the file of what uses it: with its unit, default and description, from which the schema for
-//! editors and the reference are made, and with its range, which the check compares. [`ManagerSpec::check`] turns them into
+//! editors and the reference are made, and with its range, which is part of its type (`Written<Span, AqmTimes>`) and so in all of them. [`ManagerSpec::check`] turns them into
 //! [`evenair_manager::Config`], or says all that is wrong with its place.
 
 pub mod manager;
@@ -15,6 +15,6 @@ pub use manager::{
     AccessPointSpec, ApplicationSpec, ClassSpec, ControllerKind, ControllerSpec, Fairness, InternetSpec, LevelKind,
     ManagerSpec, MatchSpec, RadioName, ReceiverSpec, RuleKind, UplinkLimitSpec, VoiceSpec,
 };
-pub use phy::{PhySpec, phy_rate};
+pub use phy::{PhySpec, RtsThresholds, phy_rate};
 
 evenair_reader::words!(DirectionWord(Direction) { "up" => Direction::Up, "down" => Direction::Down });

@@ -1,10 +1,15 @@
 //! The configuration of the PHY profile of a BSS.
 
-use evenair_reader::{List, OrDefault, Problems, Written};
+use evenair_reader::{List, OrDefault, Problems, Written, ranges};
 use evenair_units::{BitRate, Bytes};
 use evenair_wifi::{Phy, PhyRate, Preamble, Standard};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+ranges! {
+    /// Up to the largest IP packet (RFC 791), which is never sent so.
+    pub RtsThresholds: Bytes = "0 to 65535 bytes";
+}
 
 /// PHY profile of the BSS.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -21,7 +26,7 @@ pub struct PhySpec {
     pub basic_rates: Option<List<BitRate>>,
     /// IP packets larger than this are sent with RTS/CTS. Default: no RTS/CTS.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub rts_threshold: Option<Written<Bytes>>,
+    pub rts_threshold: Option<Written<Bytes, RtsThresholds>>,
 }
 
 /// A rate of `standard`, or a problem that lists them.
@@ -38,10 +43,7 @@ pub fn phy_rate(standard: Standard, written: &Written<BitRate>, problems: &mut P
 impl PhySpec {
     /// The profile and the RTS threshold, or `None` and what is wrong.
     pub fn check(&self, problems: &mut Problems) -> Option<(Phy, Option<Bytes>)> {
-        let threshold = match &self.rts_threshold {
-            Some(written) => written.get_if(problems, |size| size.0 <= 65_535, "0 to 65535 bytes").map(Some),
-            None => Some(None),
-        };
+        let threshold = self.rts_threshold.get_optional(problems);
         let standard = self.standard.get(problems)?;
         let preamble = self.preamble.get_or(Preamble::Long, problems)?;
         if preamble == Preamble::Short && standard != Standard::Dot11b {

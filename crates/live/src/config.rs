@@ -25,10 +25,11 @@
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
+use evenair_config::manager::Weights;
 use evenair_config::{ManagerSpec, PhySpec};
 use evenair_manager::{Config, StationConfig};
 use evenair_packet::MacAddr;
-use evenair_reader::{ConfigError, OrDefault, Problems, Written, read, value_now_called};
+use evenair_reader::{ConfigError, OrDefault, Problems, Written, ranges, read, value_now_called};
 use evenair_units::BitRate;
 use evenair_wifi::{PhyRate, Standard};
 use schemars::JsonSchema;
@@ -77,6 +78,11 @@ pub struct BoxFile {
     pub station: Vec<StationSpec>,
 }
 
+ranges! {
+    /// Capacities of a ring and of the packet memory.
+    pub PacketCounts: u32 = "64 to 1048576 packets";
+}
+
 /// The interfaces.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -102,10 +108,10 @@ pub struct PortsSpec {
     pub io: Option<Written<String>>,
     /// Capacity of each receive ring, in packets. Default: 4096.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ring_packets: Option<Written<u32>>,
+    pub ring_packets: Option<Written<u32, PacketCounts>>,
     /// Capacity of the packet memory of the box, or of each shard, in packets. Default: 16384.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub pool_frames: Option<Written<u32>>,
+    pub pool_frames: Option<Written<u32, PacketCounts>>,
 }
 
 /// The interfaces of a machine that is the stations' gateway.
@@ -153,7 +159,7 @@ pub struct StationSpec {
     pub rate: Option<Written<BitRate>>,
     /// Its share relative to other stations. Default: 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub weight: Option<Written<u32>>,
+    pub weight: Option<Written<u32, Weights>>,
     /// Its class.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub class: Option<Written<String>>,
@@ -350,10 +356,8 @@ impl BoxFile {
             let right = format!("\"{}\", \"{}\", or one shard", Io::Auto, Io::AfPacket);
             problems.add(written.span(), format!("{written} does not tell the packets of several shards apart"), right);
         }
-        let sizes = |size: &u32| (64..=1 << 20).contains(size);
-        let range = "64 to 1048576 packets";
-        let ring_frames = ports.ring_packets.get_or_if(BoxConfig::RING_FRAMES, problems, sizes, range);
-        let pool_frames = ports.pool_frames.get_or_if(BoxConfig::POOL_FRAMES, problems, sizes, range);
+        let ring_frames = ports.ring_packets.get_or(BoxConfig::RING_FRAMES, problems);
+        let pool_frames = ports.pool_frames.get_or(BoxConfig::POOL_FRAMES, problems);
         let control = self.control.as_ref().map(|control| control.socket.get(problems));
         let metrics = self.metrics.as_ref().map(|metrics| metrics.check(problems));
         let history = self.history.as_ref().map(|history| history.check(problems));
@@ -501,7 +505,7 @@ impl StationSpec {
                 found
             }),
         };
-        let weight = self.weight.get_or_if(1, problems, |weight| (1..=1000).contains(weight), "1 to 1000");
+        let weight = self.weight.get_or(1, problems);
         let class = match &self.class {
             None => None,
             Some(written) => {

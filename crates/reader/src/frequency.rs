@@ -1,5 +1,7 @@
 //! The notation of frequencies, such as "50 /s".
 
+use std::cmp::Ordering;
+
 use evenair_units::Span;
 use schemars::Schema;
 
@@ -7,7 +9,7 @@ use crate::quantity::{Units, quantity, quantity_schema, with_unit};
 use crate::{FromWritten, Scalar};
 
 /// How often something happens.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub struct Frequency {
     /// Millionths of a time in each of the spans that follow.
     millionths: u64,
@@ -21,6 +23,20 @@ impl Frequency {
     /// Mean time from one to the next, to the nanosecond (rounded down); [`Span::MAX`] where it never happens.
     pub fn gap(self) -> Span {
         if self.millionths == 0 { Span::MAX } else { self.per.mul_div(1_000_000, self.millionths) }
+    }
+}
+
+impl PartialOrd for Frequency {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        let scaled = |one: &Self, other: &Self| u128::from(one.millionths) * u128::from(other.per.as_nanos());
+        Some(scaled(self, other).cmp(&scaled(other, self)))
+    }
+}
+
+/// As often, such as "60 /min" and "1 /s".
+impl PartialEq for Frequency {
+    fn eq(&self, other: &Self) -> bool {
+        self.partial_cmp(other) == Some(Ordering::Equal)
     }
 }
 

@@ -17,8 +17,10 @@ mod migration;
 mod names;
 mod numbers;
 mod quantity;
+mod range;
 mod reference;
 mod renames;
+mod scalar;
 mod schema;
 mod spelling;
 mod written;
@@ -30,11 +32,13 @@ pub use migration::{Change, Migrated, migrate};
 pub use names::name;
 pub use numbers::{CodePoint, Count};
 pub use quantity::{FromWritten, Metres, PerBillion, Permille};
+pub use range::{Allowed, Any, bounds_of};
 pub use reference::reference;
 pub use renames::value_now_called;
+pub use scalar::Scalar;
 pub use schema::schema_of;
 pub use spelling::closest;
-pub use written::{List, OrDefault, Scalar, Written};
+pub use written::{List, OrDefault, Written};
 
 #[doc(hidden)]
 pub use schemars;

@@ -2,10 +2,11 @@
 
 use schemars::{Schema, json_schema};
 
+use crate::range::declare;
 use crate::{FromWritten, Scalar};
 
 /// How many of something there are: one at least.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Count(pub u32);
 
 /// A differentiated services code point, by its number or name.
@@ -28,7 +29,9 @@ impl FromWritten for Count {
     }
 
     fn schema() -> Schema {
-        json_schema!({ "type": "integer", "minimum": 1, "maximum": MAX_COUNT })
+        let mut schema = u32::schema();
+        declare(&Self::allowed(), &mut schema);
+        schema
     }
 }
 

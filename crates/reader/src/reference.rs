@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 
 use crate::keys::{NEEDED_WITH, ONLY_WITH};
+use crate::range::RANGE;
 
 /// All tables and keys of `schema`, as [`schema_of`](crate::schema_of) makes it, after an introduction: each with what its value looks
 /// like, its default, and what it means.
@@ -110,12 +111,15 @@ fn row(table: &str, key: &str, property: &Value, required: bool) -> String {
 }
 
 /// The example that each kind of quantity has in the schema, and its name.
-const QUANTITIES: [(&str, &str); 7] = [
+const QUANTITIES: [(&str, &str); 10] = [
     ("20 s", "time"),
     ("5.5 Mb/s", "bit rate"),
     ("1500 bytes", "size"),
     ("100 packets", "buffer: packets, a size, or `\"unlimited\"`"),
     ("90 %", "percent"),
+    ("30 %", "percent"),
+    ("10 m", "length"),
+    ("50 /s", "frequency"),
     ("10 dB", "ratio in dB"),
     ("16 dBm", "power in dBm"),
 ];
@@ -128,7 +132,7 @@ fn kind(property: &Value) -> String {
     }
     let quantity =
         |examples: &[Value]| QUANTITIES.iter().find(|(example, _)| examples[0] == *example).map(|(_, kind)| *kind);
-    match (property["type"].as_str(), property["examples"].as_array()) {
+    let kind = match (property["type"].as_str(), property["examples"].as_array()) {
         (Some("array"), _) => format!("list: {}", kind(&property["items"])),
         (_, Some(examples)) => {
             quantity(examples).map_or_else(|| format!("such as {}", quoted(examples)), str::to_owned)
@@ -137,7 +141,9 @@ fn kind(property: &Value) -> String {
         (Some("integer"), _) => "whole number".into(),
         (Some("number"), _) => "number".into(),
         _ => "text".into(),
-    }
+    };
+    let comma = if kind.contains(',') { ";" } else { "," };
+    property[RANGE].as_str().map_or_else(|| kind.clone(), |range| format!("{kind}{comma} {range}"))
 }
 
 /// On one line, and with nothing that would end a cell of a table.

@@ -6,36 +6,24 @@ use std::marker::PhantomData;
 use std::ops::Range;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::{self, Deserialize, Deserializer, Visitor};
+use serde::de::{Deserialize, Deserializer};
 use serde::{Serialize, Serializer};
 use toml::Spanned;
 
-use crate::{FromWritten, Problems};
+use crate::range::declare;
+use crate::{Allowed, Any, FromWritten, Problems, Scalar};
 
-/// A value that will be read as a `T`, and its place in the file.
+/// A value that will be read as a `T` in the range `R`, and its place in the file.
 ///
-/// Deserializing accepts any scalar: that the value is a `T` is for [`Written::get`] to say, which can then name all
+/// Deserializing accepts any scalar: that the value is such a `T` is for [`Written::get`] to say, which can then name all
 /// the wrong values of a file together and what each should have been. Two are equal when they were written alike.
-pub struct Written<T> {
+pub struct Written<T, R = Any> {
     scalar: Scalar,
     span: Range<usize>,
-    kind: PhantomData<fn() -> T>,
+    kind: PhantomData<fn() -> (T, R)>,
 }
 
-/// What TOML makes of a leaf.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Scalar {
-    /// Text in quotes.
-    Text(String),
-    /// A whole number.
-    Integer(i64),
-    /// Another number.
-    Float(f64),
-    /// `true` or `false`.
-    Bool(bool),
-}
-
-impl<T> Written<T> {
+impl<T, R> Written<T, R> {
     /// A value without a file: a default, or one made by a program.
     pub fn new(scalar: impl Into<Scalar>) -> Self {
         Self { scalar: scalar.into(), span: 0..0, kind: PhantomData }
@@ -52,11 +40,12 @@ impl<T> Written<T> {
     }
 }
 
-impl<T: FromWritten> Written<T> {
+impl<T: FromWritten, R: Allowed<T>> Written<T, R> {
     /// The value, or `None` and one more problem.
     pub fn get(&self, problems: &mut Problems) -> Option<T> {
         match T::from_written(&self.scalar) {
-            Ok(value) => Some(value),
+            Ok(value) if R::admits(&value) => Some(value),
+            Ok(_) => self.refuse(problems, R::words().unwrap_or_default()),
             Err(what) => {
                 problems.add(self.span(), what, T::allowed());
                 None
@@ -64,7 +53,8 @@ impl<T: FromWritten> Written<T> {
         }
     }
 
-    /// The value where `accept` says it may be, or `None` and one more problem that says `allowed`.
+    /// The value where `accept` says it may be, or `None` and one more problem that says `allowed`: for what depends on more than the
+    /// value. A fixed range belongs into the type, with [`ranges!`](crate::ranges).
     pub fn get_if(
         &self,
         problems: &mut Problems,
@@ -72,9 +62,10 @@ impl<T: FromWritten> Written<T> {
         allowed: impl Into<String>,
     ) -> Option<T> {
         let value = self.get(problems)?;
-        if accept(&value) {
-            return Some(value);
-        }
+        if accept(&value) { Some(value) } else { self.refuse(problems, allowed) }
+    }
+
+    fn refuse(&self, problems: &mut Problems, allowed: impl Into<String>) -> Option<T> {
         let is_number = !matches!(&self.scalar, Scalar::Text(text) if !text.starts_with(|c: char| c.is_ascii_digit()));
         let what = if is_number { "is out of range" } else { "does not fit" };
         problems.add(self.span(), format!("{} {what}", self.scalar), allowed);
@@ -96,11 +87,14 @@ pub trait OrDefault<T> {
         allowed: impl Into<String>,
     ) -> Option<T>;
 
+    /// The value where there is one, or `None` and one more problem.
+    fn get_optional(&self, problems: &mut Problems) -> Option<Option<T>>;
+
     /// The position of the key's value; empty if it is left out.
     fn place(&self) -> Range<usize>;
 }
 
-impl<T: FromWritten> OrDefault<T> for Option<Written<T>> {
+impl<T: FromWritten, R: Allowed<T>> OrDefault<T> for Option<Written<T, R>> {
     fn get_or(&self, default: T, problems: &mut Problems) -> Option<T> {
         self.as_ref().map_or(Some(default), |written| written.get(problems))
     }
@@ -115,19 +109,23 @@ impl<T: FromWritten> OrDefault<T> for Option<Written<T>> {
         self.as_ref().map_or(Some(default), |written| written.get_if(problems, accept, allowed))
     }
 
+    fn get_optional(&self, problems: &mut Problems) -> Option<Option<T>> {
+        self.as_ref().map_or(Some(None), |written| written.get(problems).map(Some))
+    }
+
     fn place(&self) -> Range<usize> {
         self.as_ref().map_or(0..0, Written::span)
     }
 }
 
-/// A list of values that will be read as `T`s.
+/// A list of values that will be read as `T`s in the range `R`.
 #[derive(Clone, Debug)]
-pub struct List<T> {
-    items: Vec<Written<T>>,
+pub struct List<T, R = Any> {
+    items: Vec<Written<T, R>>,
     span: Range<usize>,
 }
 
-impl<T> List<T> {
+impl<T, R> List<T, R> {
     /// Items without a file.
     pub fn of<S: Into<Scalar>>(items: impl IntoIterator<Item = S>) -> Self {
         Self { items: items.into_iter().map(Written::new).collect(), span: 0..0 }
@@ -139,12 +137,12 @@ impl<T> List<T> {
     }
 
     /// Its items.
-    pub fn items(&self) -> &[Written<T>] {
+    pub fn items(&self) -> &[Written<T, R>] {
         &self.items
     }
 }
 
-impl<T: FromWritten> List<T> {
+impl<T: FromWritten, R: Allowed<T>> List<T, R> {
     /// The values, at least one, or `None` and more problems.
     pub fn get(&self, problems: &mut Problems) -> Option<Vec<T>> {
         if self.items.is_empty() {
@@ -157,26 +155,26 @@ impl<T: FromWritten> List<T> {
     }
 }
 
-impl<T> PartialEq for List<T> {
+impl<T, R> PartialEq for List<T, R> {
     fn eq(&self, other: &Self) -> bool {
         self.items == other.items
     }
 }
 
-impl<'de, T> Deserialize<'de> for List<T> {
+impl<'de, T, R> Deserialize<'de> for List<T, R> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let spanned = Spanned::<Vec<Written<T>>>::deserialize(deserializer)?;
+        let spanned = Spanned::<Vec<Written<T, R>>>::deserialize(deserializer)?;
         Ok(Self { span: spanned.span(), items: spanned.into_inner() })
     }
 }
 
-impl<T> Serialize for List<T> {
+impl<T, R> Serialize for List<T, R> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.items.serialize(serializer)
     }
 }
 
-impl<T: FromWritten> JsonSchema for List<T> {
+impl<T: FromWritten, R: Allowed<T>> JsonSchema for List<T, R> {
     fn inline_schema() -> bool {
         true
     }
@@ -185,89 +183,49 @@ impl<T: FromWritten> JsonSchema for List<T> {
         "List".into()
     }
 
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "array", "items": T::schema(), "minItems": 1 })
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "array", "items": Written::<T, R>::json_schema(generator), "minItems": 1 })
     }
 }
 
-impl<T> Clone for Written<T> {
+impl<T, R> Clone for Written<T, R> {
     fn clone(&self) -> Self {
         Self { scalar: self.scalar.clone(), span: self.span.clone(), kind: PhantomData }
     }
 }
 
-impl<T> PartialEq for Written<T> {
+impl<T, R> PartialEq for Written<T, R> {
     fn eq(&self, other: &Self) -> bool {
         self.scalar == other.scalar
     }
 }
 
-impl<T> fmt::Debug for Written<T> {
+impl<T, R> fmt::Debug for Written<T, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(&self.scalar, f)
     }
 }
 
-impl<T> fmt::Display for Written<T> {
+impl<T, R> fmt::Display for Written<T, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(&self.scalar, f)
     }
 }
 
-impl fmt::Display for Scalar {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Text(text) => write!(f, "\"{text}\""),
-            Self::Integer(n) => write!(f, "{n}"),
-            Self::Float(x) => write!(f, "{x}"),
-            Self::Bool(b) => write!(f, "{b}"),
-        }
-    }
-}
-
-impl From<&str> for Scalar {
-    fn from(text: &str) -> Self {
-        Self::Text(text.to_owned())
-    }
-}
-
-impl From<String> for Scalar {
-    fn from(text: String) -> Self {
-        Self::Text(text)
-    }
-}
-
-impl From<u32> for Scalar {
-    fn from(n: u32) -> Self {
-        Self::Integer(i64::from(n))
-    }
-}
-
-impl From<bool> for Scalar {
-    fn from(b: bool) -> Self {
-        Self::Bool(b)
-    }
-}
-
-impl<'de, T> Deserialize<'de> for Written<T> {
+impl<'de, T, R> Deserialize<'de> for Written<T, R> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let spanned = Spanned::<Scalar>::deserialize(deserializer)?;
         Ok(Self { span: spanned.span(), scalar: spanned.into_inner(), kind: PhantomData })
     }
 }
 
-impl<T> Serialize for Written<T> {
+impl<T, R> Serialize for Written<T, R> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match &self.scalar {
-            Scalar::Text(text) => serializer.serialize_str(text),
-            Scalar::Integer(n) => serializer.serialize_i64(*n),
-            Scalar::Float(x) => serializer.serialize_f64(*x),
-            Scalar::Bool(b) => serializer.serialize_bool(*b),
-        }
+        self.scalar.serialize(serializer)
     }
 }
 
-impl<T: FromWritten> JsonSchema for Written<T> {
+impl<T: FromWritten, R: Allowed<T>> JsonSchema for Written<T, R> {
     fn inline_schema() -> bool {
         true
     }
@@ -277,38 +235,10 @@ impl<T: FromWritten> JsonSchema for Written<T> {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        T::schema()
-    }
-}
-
-impl<'de> Deserialize<'de> for Scalar {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct AnyScalar;
-
-        impl Visitor<'_> for AnyScalar {
-            type Value = Scalar;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a single value")
-            }
-
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<Scalar, E> {
-                Ok(Scalar::Text(text.to_owned()))
-            }
-
-            fn visit_i64<E: de::Error>(self, n: i64) -> Result<Scalar, E> {
-                Ok(Scalar::Integer(n))
-            }
-
-            fn visit_f64<E: de::Error>(self, x: f64) -> Result<Scalar, E> {
-                Ok(Scalar::Float(x))
-            }
-
-            fn visit_bool<E: de::Error>(self, b: bool) -> Result<Scalar, E> {
-                Ok(Scalar::Bool(b))
-            }
+        let mut schema = T::schema();
+        if let Some(words) = R::words() {
+            declare(&words, &mut schema);
         }
-
-        deserializer.deserialize_any(AnyScalar)
+        schema
     }
 }

@@ -13,6 +13,7 @@ mod layout;
 pub mod measures;
 mod policy;
 mod profile;
+mod ranges;
 mod raw;
 mod schema;
 pub mod sweep;

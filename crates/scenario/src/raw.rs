@@ -1,6 +1,8 @@
 //! The raw form of a scenario. `docs/scenario-format.md` is generated from the comments here, and editors show them;
 //! `docs/scenario-guide.md` explains the tables with examples.
 
+use evenair_config::RtsThresholds;
+use evenair_config::manager::{Parts, QueueLimits, Weights};
 use evenair_config::{ManagerSpec, PhySpec};
 use evenair_reader::{CodePoint, Count, List, Metres, PerBillion, Permille, Written};
 use evenair_units::{BitRate, Bytes, Db, Dbm, Limit, Span};
@@ -10,6 +12,13 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::profile::Profile;
+use crate::ranges::{
+    Aifsns, ApRatios, Attempts, AwakeTimes, Batches, BeaconIntervals, BitErrorRates, BulkSizes, Channels,
+    ContentionWindows, Coordinates, Delays, Distances, DtimPeriods, Durations, IdleSlots, InitialWindows, LinkRates,
+    ListenIntervals, LossRates, MsduSizes, ObjectAlphas, ObjectCounts, ObjectSizes, PathLossExponents, ReportDelays,
+    RetransmissionTimes, RoamingTimes, SegmentSizes, SendIntervals, SensedLevels, SignalRatios, SocketBuffers,
+    ThinkTimes, TxPowers, Txops, Vlans,
+};
 use crate::words::{
     AccessWord, AdaptationWord, AfterCollisionWord, At, CaptureThreshold, Do, Measured, RateControlWord, Shape, What,
 };
@@ -35,7 +44,7 @@ pub(crate) struct ScenarioRaw {
     /// Seed of all random streams. Default: 1.
     pub seed: Option<Written<u64>>,
     /// Length of the run.
-    pub duration: Written<Span>,
+    pub duration: Written<Span, Durations>,
     /// The wireless side.
     pub radio: RadioRaw,
     /// Access points, if there are several. Default: one, named "ap".
@@ -120,42 +129,42 @@ pub(crate) struct RadioRaw {
     /// and 2 Mb/s for 802.11b, 6, 12 and 24 Mb/s otherwise.
     pub basic_rates: Option<List<BitRate>>,
     /// IP packets larger than this are sent with RTS/CTS. Default: no RTS/CTS.
-    pub rts_threshold: Option<Written<Bytes>>,
+    pub rts_threshold: Option<Written<Bytes, RtsThresholds>>,
     /// 802.11g protection beside 802.11b stations: a CTS-to-self at 11 Mb/s with this preamble precedes each frame. Not with
     /// RTS. Default: no protection.
     pub protection: Option<Written<Preamble>>,
     /// Attempts of a frame sent without RTS, and of an RTS. Default: 7.
-    pub short_retry_limit: Option<Written<u32>>,
+    pub short_retry_limit: Option<Written<u32, Attempts>>,
     /// Attempts of a frame sent after RTS/CTS. Default: 4.
-    pub long_retry_limit: Option<Written<u32>>,
+    pub long_retry_limit: Option<Written<u32, Attempts>>,
     /// Deviations of the simulator that produced published results: "standard" (none), "ns-2", "ns-3" or "qualnet"; each key
     /// overrides its profile. Default: "standard".
     pub profile: Option<Written<Profile>>,
     /// First contention window: back-off is drawn from 0 to this many slots. Default: the standard's.
-    pub cw_min: Option<Written<u32>>,
+    pub cw_min: Option<Written<u32, ContentionWindows>>,
     /// Largest contention window. Default: the standard's.
-    pub cw_max: Option<Written<u32>>,
+    pub cw_max: Option<Written<u32, ContentionWindows>>,
     /// Inter-frame space after a collision: of bystanders "eifs" (the standard) or "difs"; of all nodes "difs-for-all"
     /// (Bianchi's model) or "eifs-then-difs" (ns-2). Default: that of the profile.
     pub after_collision: Option<Written<AfterCollisionWord>>,
     /// The access point's buffer toward the stations; IP-level sizes count. Default: "100 packets".
-    pub ap_buffer: Option<Written<Limit>>,
+    pub ap_buffer: Option<Written<Limit, QueueLimits>>,
     /// Each station's buffer toward the access point. Default: "1000 packets".
-    pub station_buffer: Option<Written<Limit>>,
+    pub station_buffer: Option<Written<Limit, QueueLimits>>,
     /// How senders choose their rates: "fixed", "two-failures", "arf", "aarf" or "minstrel". Default: "fixed".
     pub rate_control: Option<Written<RateControlWord>>,
     /// Bit error rate of all frames. Default: 0.
-    pub ber: Option<Written<f64>>,
+    pub ber: Option<Written<f64, BitErrorRates>>,
     /// By how much a frame must exceed those that overlap it to be received, or "off". Default: that of the profile.
     pub capture_threshold: Option<Written<CaptureThreshold>>,
     /// Path loss exponent: 2 in free space, 3 in typical rooms. Default: 3.
-    pub path_loss_exponent: Option<Written<f64>>,
+    pub path_loss_exponent: Option<Written<f64, PathLossExponents>>,
     /// Stations whose signals reach each other with less than this are hidden from each other. Default: "-82 dBm".
-    pub carrier_sense: Option<Written<Dbm>>,
+    pub carrier_sense: Option<Written<Dbm, SensedLevels>>,
     /// Transmit power of the access point and the stations. Default: "16.021 dBm".
-    pub tx_power: Option<Written<Dbm>>,
+    pub tx_power: Option<Written<Dbm, TxPowers>>,
     /// Where the access point is: two coordinates. Default: the origin.
-    pub ap_position: Option<List<Metres>>,
+    pub ap_position: Option<List<Metres, Coordinates>>,
     /// Where the stations are.
     pub layout: Option<LayoutRaw>,
     /// Contention window: "dcf" as in the standard, "idle-sense" at all nodes, or "asymmetric": Idle Sense at stations and a
@@ -164,20 +173,20 @@ pub(crate) struct RadioRaw {
     pub access: Option<Written<AccessWord>>,
     /// Target of Idle Sense: idle slots between two transmissions. Default: 5.68 for 802.11b, 3.91 otherwise.
     #[schemars(extend("x-only-with" = { "access": ["idle-sense", "asymmetric"] }))]
-    pub idle_slots: Option<Written<f64>>,
+    pub idle_slots: Option<Written<f64, IdleSlots>>,
     /// How Idle Sense adapts: "proportional", or "aimd" as published. Default: "proportional".
     #[schemars(extend("x-only-with" = { "access": ["idle-sense", "asymmetric"] }))]
     pub idle_adaptation: Option<Written<AdaptationWord>>,
     /// "asymmetric": ratio of the access point's share to that of all stations together. Default: 2.
     #[schemars(extend("x-only-with" = { "access": ["asymmetric"] }))]
-    pub ap_ratio: Option<Written<f64>>,
+    pub ap_ratio: Option<Written<f64, ApRatios>>,
     /// Four access categories with EDCA instead of DCF. Default: false.
     #[schemars(extend("default" = false))]
     pub edca: Option<Written<bool>>,
     /// Time between two beacons of an access point. Default: no beacons, or "102.4 ms" if stations sleep.
-    pub beacon_interval: Option<Written<Span>>,
+    pub beacon_interval: Option<Written<Span, BeaconIntervals>>,
     /// Every n-th beacon announces group-addressed packets, which access points buffer while stations sleep. Default: 2.
-    pub dtim_period: Option<Written<u32>>,
+    pub dtim_period: Option<Written<u32, DtimPeriods>>,
     /// The access point's queue in front of its MAC, where its buffer is more than drop-tail (simulator only).
     pub ap_queue: Option<QueueRaw>,
     /// The same at each station (simulator only).
@@ -215,13 +224,13 @@ pub(crate) struct CategoriesRaw {
 #[serde(deny_unknown_fields)]
 pub(crate) struct CategoryRaw {
     /// Slots of AIFS after SIFS. Default: 7 for bk, 3 for be, 2 for vi and vo.
-    pub aifsn: Option<Written<u32>>,
+    pub aifsn: Option<Written<u32, Aifsns>>,
     /// First contention window. Default: that of IEEE Std 802.11-2016, table 9-137.
-    pub cw_min: Option<Written<u32>>,
+    pub cw_min: Option<Written<u32, ContentionWindows>>,
     /// Largest contention window. Default: that of table 9-137.
-    pub cw_max: Option<Written<u32>>,
+    pub cw_max: Option<Written<u32, ContentionWindows>>,
     /// Longest duration of one access, including ACKs; "0 us" means one frame. Default: that of table 9-137.
-    pub txop: Option<Written<Span>>,
+    pub txop: Option<Written<Span, Txops>>,
 }
 
 /// An access point, on one wired network with the others.
@@ -231,13 +240,13 @@ pub(crate) struct AccessPointRaw {
     /// Its name in stations, events and results.
     pub name: Written<String>,
     /// Channel of its radio. Access points on one channel share one medium.
-    pub channel: Written<u32>,
+    pub channel: Written<u32, Channels>,
     /// Radios on one channel in different areas do not hear each other. Default: one area.
     pub area: Option<Written<String>>,
     /// Where it is: two coordinates. Default: that of [radio].
-    pub position: Option<List<Metres>>,
+    pub position: Option<List<Metres, Coordinates>>,
     /// VLAN of its stations' frames at the box (simulator only). Default: none.
-    pub vlan: Option<Written<u32>>,
+    pub vlan: Option<Written<u32, Vlans>>,
     /// The wired path between the box and this access point, where it differs from [ap_path].
     #[serde(default)]
     pub path: OwnPathRaw,
@@ -260,12 +269,12 @@ pub(crate) struct PathRaw {
 #[serde(deny_unknown_fields)]
 pub(crate) struct DelayRaw {
     /// One-way delay: of a driver, a mesh hop, a tunnel. Default: "0 ms".
-    pub delay: Option<Written<Span>>,
+    pub delay: Option<Written<Span, Delays>>,
     /// Additional random delay of each packet, uniform from zero to this, without reordering. Default: "0 ms".
-    pub jitter: Option<Written<Span>>,
+    pub jitter: Option<Written<Span, Delays>>,
     /// Packets are delivered in batches at multiples of this, as with interrupt moderation; zero: each as it arrives. Default:
     /// "0 ms".
-    pub batch: Option<Written<Span>>,
+    pub batch: Option<Written<Span, Batches>>,
 }
 
 /// The wired path between the box and one access point.
@@ -285,11 +294,11 @@ pub(crate) struct OwnPathRaw {
 #[serde(deny_unknown_fields)]
 pub(crate) struct OwnDelayRaw {
     /// One-way delay. Default: that of [ap_path].
-    pub delay: Option<Written<Span>>,
+    pub delay: Option<Written<Span, Delays>>,
     /// Additional random delay of each packet, uniform from zero to this. Default: that of [ap_path].
-    pub jitter: Option<Written<Span>>,
+    pub jitter: Option<Written<Span, Delays>>,
     /// Packets are handed over together, at multiples of this. Default: that of [ap_path].
-    pub batch: Option<Written<Span>>,
+    pub batch: Option<Written<Span, Batches>>,
 }
 
 /// Where the stations are around the access point.
@@ -301,13 +310,13 @@ pub(crate) struct LayoutRaw {
     pub shape: Written<Shape>,
     /// Radius of the circle or disk. Default: "10 m".
     #[schemars(extend("x-only-with" = { "shape": ["circle", "near-random", "far-random"] }))]
-    pub radius: Option<Written<Metres>>,
+    pub radius: Option<Written<Metres, Distances>>,
     /// From one station of a line to the next. Default: "1 m".
     #[schemars(extend("x-only-with" = { "shape": ["line"] }))]
-    pub spacing: Option<Written<Metres>>,
+    pub spacing: Option<Written<Metres, Distances>>,
     /// From the access point to the centre of the far disk, or to the point. Default: "20 m", of a point "10 m".
     #[schemars(extend("x-only-with" = { "shape": ["far-random", "point"] }))]
-    pub distance: Option<Written<Metres>>,
+    pub distance: Option<Written<Metres, Distances>>,
 }
 
 impl RadioRaw {
@@ -327,11 +336,11 @@ impl RadioRaw {
 #[serde(deny_unknown_fields)]
 pub(crate) struct LinkRaw {
     /// Bit rate. Default: unlimited.
-    pub rate: Option<Written<BitRate>>,
+    pub rate: Option<Written<BitRate, LinkRates>>,
     /// One-way delay. Default: "0 ms".
-    pub delay: Option<Written<Span>>,
+    pub delay: Option<Written<Span, Delays>>,
     /// Buffer before the link. Default: "1000 packets".
-    pub buffer: Option<Written<Limit>>,
+    pub buffer: Option<Written<Limit, QueueLimits>>,
 }
 
 /// The Internet link.
@@ -355,7 +364,7 @@ pub(crate) struct StationRaw {
     /// PHY rate of its data frames in both directions.
     pub rate: Written<BitRate>,
     /// Its share in the manager's policy, relative to other stations. Default: 1.
-    pub weight: Option<Written<u32>>,
+    pub weight: Option<Written<u32, Weights>>,
     /// Its class in the manager's policy, one of [[manager.class]]. Default: none.
     pub class: Option<Written<String>>,
     /// Its access point. Default: the only one; required if there are several.
@@ -364,17 +373,17 @@ pub(crate) struct StationRaw {
     /// Default: none.
     pub hidden_from: Option<List<String>>,
     /// Loss probability of a DATA frame to or from it, in addition to other losses. Default: "0 %".
-    pub loss: Option<Written<PerBillion>>,
+    pub loss: Option<Written<PerBillion, LossRates>>,
     /// Signal-to-noise ratio between it and the access point, overriding their positions. Default: from the positions, if any.
-    pub snr: Option<Written<Db>>,
+    pub snr: Option<Written<Db, SignalRatios>>,
     /// Where it is: two coordinates. Default: from the layout, if any.
-    pub position: Option<List<Metres>>,
+    pub position: Option<List<Metres, Coordinates>>,
     /// Its transmit power. Default: that of [radio].
-    pub tx_power: Option<Written<Dbm>>,
+    pub tx_power: Option<Written<Dbm, TxPowers>>,
     /// Power save: it sleeps while it has no traffic, and wakes at every n-th beacon. Default: it never sleeps.
-    pub listen_interval: Option<Written<u32>>,
+    pub listen_interval: Option<Written<u32, ListenIntervals>>,
     /// How long it stays awake when nothing comes or goes; with listen_interval. Default: "100 ms".
-    pub stays_awake: Option<Written<Span>>,
+    pub stays_awake: Option<Written<Span, AwakeTimes>>,
 }
 
 /// A network of others on a channel.
@@ -386,11 +395,11 @@ pub(crate) struct NeighbourRaw {
     /// An access point on its channel. Default: the only one; required if there are several.
     pub access_point: Option<Written<String>>,
     /// Airtime of its frames and their ACKs without contention, as a part of the time.
-    pub load: Written<Permille>,
+    pub load: Written<Permille, Parts>,
     /// PHY rate of its frames.
     pub rate: Written<BitRate>,
     /// Size of its IP packets. Default: "1500 bytes".
-    pub size: Option<Written<Bytes>>,
+    pub size: Option<Written<Bytes, MsduSizes>>,
     /// When it begins. Default: "0 s".
     pub start: Option<Written<Span>>,
     /// When it ends. Default: at the end of the run.
@@ -408,11 +417,11 @@ pub(crate) struct ServerRaw {
     pub at: Option<Written<At>>,
     /// One-way delay of its packets before the Internet link; only "wan" (simulator only). Default: "0 ms".
     #[schemars(extend("x-only-with" = { "at": ["wan"] }))]
-    pub delay: Option<Written<Span>>,
+    pub delay: Option<Written<Span, Delays>>,
     /// Additional random delay of each of its packets, uniform from zero to this, without reordering: the processing time of
     /// real hosts; only "wan" (simulator only). Default: "0 ms".
     #[schemars(extend("x-only-with" = { "at": ["wan"] }))]
-    pub jitter: Option<Written<Span>>,
+    pub jitter: Option<Written<Span, Delays>>,
 }
 
 /// The keys that all applications share.
@@ -480,7 +489,7 @@ application!(
         /// Congestion control of the sender. Default: that of [tcp].
         pub congestion_control: Option<Written<String>>,
         /// Amount of data to send. Default: without end.
-        pub size: Option<Written<Bytes>>,
+        pub size: Option<Written<Bytes, BulkSizes>>,
     }
 );
 
@@ -488,17 +497,17 @@ application!(
     /// Clients that load web pages: a main object, further objects over parallel connections, a pause, the next page.
     WebRaw {
         /// Least number of further objects of a page. Default: 1.
-        pub objects_min: Option<Written<u32>>,
+        pub objects_min: Option<Written<u32, ObjectCounts>>,
         /// Largest number of further objects of a page. Default: 6.
-        pub objects_max: Option<Written<u32>>,
+        pub objects_max: Option<Written<u32, ObjectCounts>>,
         /// Tail exponent of the Pareto distribution of object sizes. Default: 1.1.
-        pub size_alpha: Option<Written<f64>>,
+        pub size_alpha: Option<Written<f64, ObjectAlphas>>,
         /// Mean of that distribution, before truncation. Default: "20 kB".
-        pub size_mean: Option<Written<Bytes>>,
+        pub size_mean: Option<Written<Bytes, ObjectSizes>>,
         /// Largest object. Default: "10 MB".
-        pub size_cap: Option<Written<Bytes>>,
+        pub size_cap: Option<Written<Bytes, ObjectSizes>>,
         /// Pause between the end of a page and the next request. Default: "1 s".
-        pub think: Option<Written<Span>>,
+        pub think: Option<Written<Span, ThinkTimes>>,
     }
 );
 
@@ -506,7 +515,7 @@ application!(
     /// UDP echo from stations to a server.
     PingRaw {
         /// Time between requests. Default: "200 ms".
-        pub interval: Option<Written<Span>>,
+        pub interval: Option<Written<Span, SendIntervals>>,
     }
 );
 
@@ -517,9 +526,9 @@ pub(crate) struct TcpRaw {
     /// Congestion control, by its kernel name. Default: "cubic".
     pub congestion_control: Option<Written<String>>,
     /// Largest receive buffer. Default: "8 MB".
-    pub receive_buffer: Option<Written<Bytes>>,
+    pub receive_buffer: Option<Written<Bytes, SocketBuffers>>,
     /// Largest send buffer. Default: "8 MB".
-    pub send_buffer: Option<Written<Bytes>>,
+    pub send_buffer: Option<Written<Bytes, SocketBuffers>>,
     /// RFC 7323 timestamps. Default: true.
     pub timestamps: Option<Written<bool>>,
     /// Selective acknowledgements. Default: true.
@@ -530,16 +539,16 @@ pub(crate) struct TcpRaw {
     /// Explicit congestion notification. Default: false.
     pub ecn: Option<Written<bool>>,
     /// Largest segment, TCP options included: the IPv4 packet is 40 bytes larger. Default: "1460 bytes".
-    pub mss: Option<Written<Bytes>>,
+    pub mss: Option<Written<Bytes, SegmentSizes>>,
     /// Largest window that a receiver advertises, in segments or bytes; the receive buffer is a limit too. Default:
     /// "unlimited".
     pub window: Option<Written<Limit>>,
     /// Initial congestion window, in segments. Default: 10.
-    pub initial_window: Option<Written<u32>>,
+    pub initial_window: Option<Written<u32, InitialWindows>>,
     /// Acknowledge every second segment, or after a delay; otherwise each segment at once. Default: true.
     pub delayed_ack: Option<Written<bool>>,
     /// Least retransmission timeout; Linux's stack adds it to the round-trip time. Default: "200 ms".
-    pub min_rto: Option<Written<Span>>,
+    pub min_rto: Option<Written<Span, RetransmissionTimes>>,
     /// The TCP stack: "linux", or "textbook" as in the RFCs and most simulators (simulator only). Default: "linux".
     pub stack: Option<Written<Stack>>,
     /// Loss recovery without SACK: "newreno", or "reno", whose fast recovery ends with the first new ACK (simulator only).
@@ -572,7 +581,7 @@ pub(crate) struct EventRaw {
     pub access_point: Option<Written<String>>,
     /// How long a roaming station is not associated. Default: "50 ms".
     #[schemars(extend("x-only-with" = { "do": ["roam"] }))]
-    pub gap: Option<Written<Span>>,
+    pub gap: Option<Written<Span, RoamingTimes>>,
 }
 
 /// Parameters of the time series.
@@ -597,7 +606,7 @@ pub(crate) struct TelemetryRaw {
     /// Default: true.
     pub associations: Option<Written<bool>>,
     /// Delay of these reports after an association. Default: "0 s".
-    pub associations_delay: Option<Written<Span>>,
+    pub associations_delay: Option<Written<Span, ReportDelays>>,
     /// Whether the box gets a report every second of the signal strength of each station at the access point, as over SNMP
     /// (simulator only, stations with an `snr` or a position). Default: false.
     pub signal: Option<Written<bool>>,

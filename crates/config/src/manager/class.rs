@@ -5,12 +5,12 @@
 
 use evenair_manager::{Amount, Application, Class, ClassId, ClassTree, Level, Rule, Takes};
 use evenair_packet::{MacAddr, Subnet, Vlan};
-use evenair_reader::{CodePoint, FromWritten, List, OrDefault, Permille, Problems, Scalar, Written};
+use evenair_reader::{Allowed, CodePoint, FromWritten, List, OrDefault, Permille, Problems, Scalar, Written};
 use evenair_units::BitRate;
 use schemars::{JsonSchema, Schema, json_schema};
 use serde::{Deserialize, Serialize};
 
-use super::words::{RATES, WEIGHTS, is_rate, is_weight};
+use super::words::{Parts, ServiceRates, Weights};
 use crate::DirectionWord;
 
 /// A class.
@@ -21,17 +21,17 @@ pub struct ClassSpec {
     pub name: Written<String>,
     /// Its share relative to the other classes of the same parent. Default: 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub weight: Option<Written<u32>>,
+    pub weight: Option<Written<u32, Weights>>,
     /// Its parent class. Default: none, a top-level class.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<Written<String>>,
     /// Its guaranteed share while it has packets to send: a part of the medium time, or an IP-level bit rate over the WLAN,
     /// data and ACKs together. Default: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub minimum: Option<Written<Share>>,
+    pub minimum: Option<Written<Share, Shares>>,
     /// Its largest share, even if the others leave more. Default: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ceiling: Option<Written<Share>>,
+    pub ceiling: Option<Written<Share, Shares>>,
     /// Traffic in it, beside that of the stations that name it. Default: the traffic of its child classes.
     #[serde(default, rename = "match", skip_serializing_if = "Option::is_none")]
     pub rule: Option<MatchSpec>,
@@ -51,7 +51,7 @@ pub struct ApplicationSpec {
     pub name: Written<String>,
     /// Its share relative to the other kinds of the same station. Default: 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub weight: Option<Written<u32>>,
+    pub weight: Option<Written<u32, Weights>>,
     /// Traffic of this kind.
     #[serde(rename = "match")]
     pub rule: MatchSpec,
@@ -115,6 +115,23 @@ pub struct Ports(pub u16, pub u16);
 /// Protocols that have names here, by IANA's "Assigned Internet Protocol Numbers".
 const PROTOCOLS: [(&str, u8); 7] =
     [("icmp", 1), ("tcp", 6), ("udp", 17), ("gre", 47), ("esp", 50), ("icmpv6", 58), ("sctp", 132)];
+
+/// Shares: [`Parts`] of the medium time, or [`ServiceRates`].
+#[derive(Clone, Copy, Debug)]
+pub enum Shares {}
+
+impl Allowed<Share> for Shares {
+    fn words() -> Option<String> {
+        Some(format!("{}, or {}", Parts::words()?, ServiceRates::words()?))
+    }
+
+    fn admits(share: &Share) -> bool {
+        match share.0 {
+            Amount::Part(part) => Parts::admits(&Permille(part)),
+            Amount::Rate(rate) => ServiceRates::admits(&rate),
+        }
+    }
+}
 
 impl FromWritten for Share {
     fn from_written(scalar: &Scalar) -> Result<Self, String> {
@@ -209,9 +226,9 @@ impl ClassSpec {
     }
 
     fn check(&self, all: &[Self], problems: &mut Problems) -> Option<Class> {
-        let weight = self.weight.get_or_if(1, problems, is_weight, WEIGHTS);
-        let minimum = amount(self.minimum.as_ref(), problems);
-        let ceiling = amount(self.ceiling.as_ref(), problems);
+        let weight = self.weight.get_or(1, problems);
+        let minimum = amount(&self.minimum, problems);
+        let ceiling = amount(&self.ceiling, problems);
         let parent = self.parent(all, problems);
         let rules = rules(self.rule.iter().chain(&self.or), &self.name, problems);
         let default = self.default.get_or(false, problems)?;
@@ -263,7 +280,7 @@ impl ClassSpec {
 impl ApplicationSpec {
     fn check(&self, problems: &mut Problems) -> Option<Application> {
         self.name.get(problems)?;
-        let weight = self.weight.get_or_if(1, problems, is_weight, WEIGHTS);
+        let weight = self.weight.get_or(1, problems);
         let rules = rules(std::iter::once(&self.rule).chain(&self.or), &self.name, problems);
         Some(Application { weight: weight?, rules: rules? })
     }
@@ -336,13 +353,8 @@ fn too_many(last: Option<&Written<String>>, problems: &mut Problems) -> Option<(
     None
 }
 
-fn amount(written: Option<&Written<Share>>, problems: &mut Problems) -> Option<Option<Amount>> {
-    let Some(written) = written else { return Some(None) };
-    let possible = |share: &Share| match &share.0 {
-        Amount::Part(part) => (1..=1000).contains(part),
-        Amount::Rate(rate) => is_rate(rate),
-    };
-    written.get_if(problems, possible, format!("0.1 % to 100 %, or {RATES}")).map(|share| Some(share.0))
+fn amount(written: &Option<Written<Share, Shares>>, problems: &mut Problems) -> Option<Option<Amount>> {
+    Some(written.get_optional(problems)?.map(|share| share.0))
 }
 
 fn rules<'a>(

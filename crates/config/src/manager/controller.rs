@@ -5,12 +5,21 @@
 use std::fmt;
 
 use evenair_manager::Controller;
-use evenair_reader::{OrDefault, Permille, Problems, Written, words};
+use evenair_reader::{OrDefault, Permille, Problems, Written, ranges, words};
 use evenair_units::{BitRate, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{RATES, is_rate};
+use super::{Parts, ServiceRates};
+
+ranges! {
+    /// Targets of a controller.
+    pub Targets: Span = "0.1 ms to 1 s";
+    /// Times between two decisions; of "pi" up to 10 s.
+    pub Intervals: Span = "10 ms to 60 s";
+    /// Below all of the service rate.
+    pub Tolerances: Permille = "0 % to 99.9 %";
+}
 
 /// What paces the releases to the WLAN.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -28,28 +37,28 @@ pub struct ControllerSpec {
     /// Default: 3 ms with "queue", 3 ms with "knee", 10 ms with "pi".
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-only-with" = { "kind": ["queue", "knee", "pi"] }))]
-    pub target: Option<Written<Span>>,
-    /// "published", "pi": time between two decisions. Default: 1 s with "published", 50 ms with "pi".
+    pub target: Option<Written<Span, Targets>>,
+    /// "published", "pi": time between two decisions; with "pi" up to 10 s. Default: 1 s with "published", 50 ms with "pi".
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-only-with" = { "kind": ["published", "pi"] }))]
-    pub interval: Option<Written<Span>>,
+    pub interval: Option<Written<Span, Intervals>>,
     /// "fixed": the constant service rate, IP-level bits of DATA and ACKs over the WLAN.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-only-with" = { "kind": ["fixed"] }))]
     #[schemars(extend("x-needed-with" = { "kind": ["fixed"] }))]
-    pub rate: Option<Written<BitRate>>,
+    pub rate: Option<Written<BitRate, ServiceRates>>,
     /// "published": change of the service rate at each decision. Default: "0.1 Mb/s".
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-only-with" = { "kind": ["published"] }))]
-    pub step: Option<Written<BitRate>>,
+    pub step: Option<Written<BitRate, ServiceRates>>,
     /// "published": measured use this little below the service rate counts as equal. Default: "3 %".
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-only-with" = { "kind": ["published"] }))]
-    pub tolerance: Option<Written<Permille>>,
+    pub tolerance: Option<Written<Permille, Tolerances>>,
     /// "published": initial service rate, as a part of C*. Default: "90 %".
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-only-with" = { "kind": ["published"] }))]
-    pub start: Option<Written<Permille>>,
+    pub start: Option<Written<Permille, Parts>>,
 }
 
 /// The word for a controller.
@@ -98,15 +107,14 @@ impl ControllerSpec {
             ControllerKind::Knee => self.queue(problems).map(|target| Controller::Knee { target }),
             ControllerKind::Published => self.published(problems),
             ControllerKind::Pi => self.pi(problems),
-            ControllerKind::Fixed => self.rate.as_ref()?.get_if(problems, is_rate, RATES).map(Controller::Fixed),
+            ControllerKind::Fixed => self.rate.as_ref()?.get(problems).map(Controller::Fixed),
             ControllerKind::None => Some(Controller::None),
         }
     }
 
     /// The target, where the kind's own is `default`.
     fn target(&self, default: Span, problems: &mut Problems) -> Option<Span> {
-        let targets = Span::from_micros(100)..=Span::from_secs(1);
-        self.target.get_or_if(default, problems, |span| targets.contains(span), "0.1 ms to 1 s")
+        self.target.get_or(default, problems)
     }
 
     fn queue(&self, problems: &mut Problems) -> Option<Span> {
@@ -118,9 +126,9 @@ impl ControllerSpec {
 
     fn pi(&self, problems: &mut Problems) -> Option<Controller> {
         let Controller::Pi { interval, target } = Controller::PI else { unreachable!("its name says so") };
-        let intervals = Span::from_millis(10)..=Span::from_secs(10);
+        let longest = Span::from_secs(10);
         let target = self.target(target, problems);
-        let interval = self.interval.get_or_if(interval, problems, |span| intervals.contains(span), "10 ms to 10 s");
+        let interval = self.interval.get_or_if(interval, problems, |&span| span <= longest, "10 ms to 10 s");
         Some(Controller::Pi { interval: interval?, target: target? })
     }
 
@@ -129,13 +137,10 @@ impl ControllerSpec {
         else {
             unreachable!("its name says so");
         };
-        let intervals = Span::from_millis(10)..=Span::from_secs(60);
-        let interval = self.interval.get_or_if(interval, problems, |span| intervals.contains(span), "10 ms to 60 s");
-        let delta = self.step.get_or_if(delta, problems, is_rate, RATES);
-        let tolerance =
-            self.tolerance.get_or_if(Permille(tolerance_permille), problems, |p| p.0 < 1000, "0 % to 99.9 %");
-        let starts = Permille(1)..=Permille(1000);
-        let start = self.start.get_or_if(Permille(start_permille), problems, |p| starts.contains(p), "0.1 % to 100 %");
+        let interval = self.interval.get_or(interval, problems);
+        let delta = self.step.get_or(delta, problems);
+        let tolerance = self.tolerance.get_or(Permille(tolerance_permille), problems);
+        let start = self.start.get_or(Permille(start_permille), problems);
         Some(Controller::Published {
             interval: interval?,
             delta: delta?,

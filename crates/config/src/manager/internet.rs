@@ -2,12 +2,17 @@
 
 use evenair_manager::{CodelConfig, WanConfig};
 use evenair_packet::Subnet;
-use evenair_reader::{List, OrDefault, Permille, Problems, Written};
+use evenair_reader::{List, OrDefault, Permille, Problems, Written, ranges};
 use evenair_units::{BitRate, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::manager::words::{RATES, is_rate};
+use crate::manager::words::{Parts, ProperParts, ServiceRates};
+
+ranges! {
+    /// Times of CoDel before the link, which may be slow.
+    pub LinkAqmTimes: Span = "0.1 ms to 60 s";
+}
 
 /// The Internet link as the box serves it: its transfers go before those of the LAN.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -15,40 +20,35 @@ use crate::manager::words::{RATES, is_rate};
 pub struct InternetSpec {
     /// The link's bit rate toward the stations. Default: that of [wan.down]; required for a box.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub down: Option<Written<BitRate>>,
+    pub down: Option<Written<BitRate, ServiceRates>>,
     /// The link's bit rate from the stations. Default: that of [wan.up]; required for a box.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub up: Option<Written<BitRate>>,
+    pub up: Option<Written<BitRate, ServiceRates>>,
     /// The part of the link's rate that the box uses, so that the queue is in the box. Default: "90 %".
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub share: Option<Written<Permille>>,
+    pub share: Option<Written<Permille, Parts>>,
     /// Networks on this side of the link, such as "10.0.0.0/8". Default: those of the scenario's stations and LAN; for a box,
     /// those of the addresses of its bridge and its interfaces.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lan: Option<List<String>>,
     /// The part of the WLAN that is reserved for traffic of the LAN. Default: "10 %".
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub lan_part: Option<Written<Permille>>,
+    pub lan_part: Option<Written<Permille, ProperParts>>,
     /// CoDel before the link: acceptable waiting time in the queue. Default: "150 ms".
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub aqm_target: Option<Written<Span>>,
+    pub aqm_target: Option<Written<Span, LinkAqmTimes>>,
     /// CoDel before the link: how long the waiting time may exceed the target before CoDel signals congestion to the sender.
     /// Default: "1 s".
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub aqm_interval: Option<Written<Span>>,
+    pub aqm_interval: Option<Written<Span, LinkAqmTimes>>,
 }
 
 impl InternetSpec {
     /// The link in the manager's configuration, or `None` and errors.
     pub(crate) fn check(&self, problems: &mut Problems) -> Option<WanConfig> {
-        let share = self.share.get_or_if(
-            Permille(900),
-            problems,
-            |share| (Permille(1)..=Permille(1000)).contains(share),
-            "0.1 % to 100 %",
-        );
-        let mut rate = |written: &Option<Written<BitRate>>, name: &str| match written {
-            Some(written) => written.get_if(problems, is_rate, RATES),
+        let share = self.share.get_or(Permille(900), problems);
+        let mut rate = |written: &Option<Written<BitRate, ServiceRates>>, name: &str| match written {
+            Some(written) => written.get(problems),
             None => {
                 let what = format!("the Internet link's rate {name} is not known");
                 problems.add(self.share.place(), what, format!("{name} = \"8 Mb/s\" in [manager.wan]"));
@@ -57,24 +57,13 @@ impl InternetSpec {
         };
         let (down, up) = (rate(&self.down, "down"), rate(&self.up, "up"));
         let lan = self.lan(problems);
-        let lan_part = self.lan_part.get_or_if(
-            Permille(WanConfig::LAN_PERMILLE),
-            problems,
-            |part| (Permille(1)..=Permille(999)).contains(part),
-            "0.1 % to 99.9 %",
-        );
-        let (shortest, longest) = (Span::from_micros(100), Span::from_secs(60));
+        let lan_part = self.lan_part.get_or(Permille(WanConfig::LAN_PERMILLE), problems);
         let usual = WanConfig::AQM;
-        let interval = self.aqm_interval.get_or_if(
-            usual.interval,
-            problems,
-            |span| (shortest..=longest).contains(span),
-            "0.1 ms to 60 s",
-        )?;
+        let interval = self.aqm_interval.get_or(usual.interval, problems)?;
         let target = self.aqm_target.get_or_if(
             usual.target.min(interval),
             problems,
-            |span| (shortest..=interval).contains(span),
+            |&span| span <= interval,
             "0.1 ms up to aqm_interval",
         )?;
         let served = |rate: BitRate, share: Permille| rate.mul_div(share.0.into(), 1_000).max(BitRate::from_bps(1));

@@ -4,13 +4,13 @@ use evenair_manager::{ClassId, Level, Policy};
 use evenair_reader::{OrDefault, Problems};
 
 use super::class::{self, ApplicationSpec, ClassSpec};
-use super::{Fairness, LevelKind, ManagerSpec, WEIGHTS, is_weight};
+use super::{Fairness, LevelKind, ManagerSpec};
 
 impl ManagerSpec {
     pub(super) fn policy(&self, problems: &mut Problems) -> Option<Policy> {
-        let up = self.up_weight.get_or_if(1, problems, is_weight, WEIGHTS);
-        let down = self.down_weight.get_or_if(1, problems, is_weight, WEIGHTS);
-        let other = self.other_weight.get_or_if(1, problems, is_weight, WEIGHTS);
+        let up = self.up_weight.get_or(1, problems);
+        let down = self.down_weight.get_or(1, problems);
+        let other = self.other_weight.get_or(1, problems);
         let fairness = self.station_fairness.get_or(Fairness::Airtime, problems);
         let kinds = self.level_kinds(problems);
         let classes = other.and_then(|other| self.class_level(other, problems));
@@ -102,7 +102,7 @@ impl ManagerSpec {
                 problems.add(class.name.span(), "too many classes", "256 at most");
                 return None;
             };
-            weights.push((ClassId(id), class.weight.get_or_if(1, problems, is_weight, WEIGHTS)?));
+            weights.push((ClassId(id), class.weight.get_or(1, problems)?));
         }
         Some(weights)
     }

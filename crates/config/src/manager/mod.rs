@@ -22,18 +22,29 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use self::access_point::{AccessPointSpec, RadioName};
-pub use self::aqm::Aqm;
+pub use self::aqm::{Aqm, AqmTimes};
 pub use self::class::{ApplicationSpec, ClassSpec, MatchSpec, VlanName};
 pub use self::controller::{ControllerKind, ControllerSpec};
 pub use self::internet::InternetSpec;
 pub use self::receiver::ReceiverSpec;
 pub use self::uplink_limit::{RuleKind, UplinkLimitSpec};
 pub use self::voice::VoiceSpec;
-pub use self::words::{Fairness, LevelKind, RATES, WEIGHTS, is_rate, is_weight};
-use evenair_reader::{List, OrDefault, Problems, Written};
+pub use self::words::{Fairness, LevelKind, Parts, ProperParts, Proportions, ServiceRates, Weights};
+use evenair_reader::{List, OrDefault, Problems, Written, ranges};
 
 use crate::phy::phy_rate;
 use crate::queue::QueueRaw;
+
+ranges! {
+    /// Limits of a queue, which admit a packet of any size.
+    pub QueueLimits: Limit = "room for a packet of 1500 bytes at least" if |limit: &Limit| limit.admits(0, Bytes::ZERO, Bytes(1500));
+    /// Capacities of the flow table, up to `Config::MAX_FLOWS` of the manager.
+    pub FlowLimits: u32 = "1 to 2097152";
+    /// Lateness that is made up for: more would be a burst.
+    pub PacingSlacks: Span = "0 to 100 ms";
+    /// How long a bypass may wait.
+    pub DrainLimits: Span = "above 0 and up to 60 s";
+}
 
 /// Settings of the manager.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -46,10 +57,10 @@ pub struct ManagerSpec {
     pub levels: Option<List<LevelKind>>,
     /// Level "direction": weight of uploads. Default: 1.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub up_weight: Option<Written<u32>>,
+    pub up_weight: Option<Written<u32, Weights>>,
     /// Level "direction": weight of downloads. Default: 1.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub down_weight: Option<Written<u32>>,
+    pub down_weight: Option<Written<u32, Weights>>,
     /// Level "station": stations of equal weight get equal medium time, or equal bits. Default: "airtime".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub station_fairness: Option<Written<Fairness>>,
@@ -62,14 +73,14 @@ pub struct ManagerSpec {
     pub application: Vec<ApplicationSpec>,
     /// Levels "class" and "application": weight of all unclassified traffic together. Default: 1.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub other_weight: Option<Written<u32>>,
+    pub other_weight: Option<Written<u32, Weights>>,
     /// What the scheduler charges for a packet: its medium time, or its (virtual) bits as published. Default: "airtime".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub charge: Option<Written<Fairness>>,
     /// Limit of each queue, in DATA packets or bytes; an upload's queue counts the DATA that its held ACKs acknowledge.
     /// Default: "1000 packets".
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub queue_limit: Option<Written<Limit>>,
+    pub queue_limit: Option<Written<Limit, QueueLimits>>,
     /// Active queue management: "codel" (RFC 8289), with a queue for each connection below the last level, in which packets
     /// other than pure ACKs are dropped after a second; or "none", where only the queue limit signals congestion. Default:
     /// "codel".
@@ -79,11 +90,11 @@ pub struct ManagerSpec {
     /// CoDel: acceptable waiting time in a queue. Default: "20 ms".
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-only-with" = { "aqm": ["codel"] }))]
-    pub aqm_target: Option<Written<Span>>,
+    pub aqm_target: Option<Written<Span, AqmTimes>>,
     /// CoDel: how long the waiting time may exceed the target before CoDel signals congestion to the sender. Default: "100 ms".
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-only-with" = { "aqm": ["codel"] }))]
-    pub aqm_interval: Option<Written<Span>>,
+    pub aqm_interval: Option<Written<Span, AqmTimes>>,
     /// Sparse-flow priority: connections that use little of the medium (a page request, a call) are served first. They are
     /// charged for it, so that long-term shares do not change. Default: true.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -110,16 +121,16 @@ pub struct ManagerSpec {
     /// Default: one contention domain.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub access_point: Vec<AccessPointSpec>,
-    /// Capacity of the flow table, up to 2097152 flows of 1 to 2 kB each; a new flow replaces the least recently used one.
+    /// Capacity of the flow table, in flows of 1 to 2 kB each; a new flow replaces the least recently used one.
     /// Default: 131072.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub flow_limit: Option<Written<u32>>,
+    pub flow_limit: Option<Written<u32, FlowLimits>>,
     /// How much lateness of releases the next, earlier ones make up for. Default: "2 ms".
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub pacing_slack: Option<Written<Span>>,
+    pub pacing_slack: Option<Written<Span, PacingSlacks>>,
     /// How long a bypass waits at most for the queues to drain. Default: "1 s".
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub drain_limit: Option<Written<Span>>,
+    pub drain_limit: Option<Written<Span, DrainLimits>>,
     /// PHY rate assumed for a station without a reported rate. Default: the lowest basic rate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default_rate: Option<Written<BitRate>>,
@@ -151,22 +162,12 @@ impl ManagerSpec {
         let controller = self.controller.as_ref().map_or(Some(Controller::default()), |raw| raw.check(problems));
         let policy = self.policy(problems);
         let charge = self.charge.get_or(Fairness::Airtime, problems);
-        let queue_limit = self.queue_limit.get_or_if(
-            queue_limit,
-            problems,
-            |limit| limit.admits(0, Bytes::ZERO, Bytes(1500)),
-            "room for a packet of 1500 bytes at least",
-        );
+        let queue_limit = self.queue_limit.get_or(queue_limit, problems);
         let aqm = self.aqm(problems);
         let sparse_first = self.sparse_first.get_or(true, problems);
-        let most = Config::MAX_FLOWS;
-        let flows = |n: &u32| (1..=most).contains(n);
-        let flow_limit = self.flow_limit.get_or_if(flow_limit, problems, flows, format!("1 to {most}"));
-        let slack_limit = Span::from_millis(100);
-        let pacing_slack = self.pacing_slack.get_or_if(pacing_slack, problems, |&s| s <= slack_limit, "0 to 100 ms");
-        let drain_range = Span::from_nanos(1)..=Span::from_secs(60);
-        let drain_limit =
-            self.drain_limit.get_or_if(drain_limit, problems, |s| drain_range.contains(s), "above 0 and up to 60 s");
+        let flow_limit = self.flow_limit.get_or(flow_limit, problems);
+        let pacing_slack = self.pacing_slack.get_or(pacing_slack, problems);
+        let drain_limit = self.drain_limit.get_or(drain_limit, problems);
         let default_rate = match &self.default_rate {
             Some(written) => phy_rate(phy.standard(), written, problems),
             None => Some(default_rate),

@@ -2,15 +2,12 @@
 
 use evenair_manager::{LeafRule, QueueConfig};
 use evenair_reader::{OrDefault, Problems};
-use evenair_units::{Dbm, Limit};
+use evenair_units::Limit;
 use evenair_wifi::Phy;
 use evenair_wifi::power::noise_floor;
 
 use crate::ManagerSpec;
 use crate::queue::{Checked, QueueClassRaw, QueueRaw, discipline, is_of_access_points};
-
-/// From a quiet narrow channel to one on which nothing would be heard.
-const NOISES: core::ops::RangeInclusive<Dbm> = Dbm::from_milli(-120_000)..=Dbm::from_milli(-30_000);
 
 /// The discipline with room for `limit`, over such a medium. `seed`: see [`QueueConfig`].
 pub(crate) fn check(
@@ -34,7 +31,7 @@ pub(crate) fn check(
     refuse_queues_of_access_points(raw, problems)?;
     refuse_fates(raw, problems);
     let floor = noise_floor(phy.standard());
-    let noise = raw.noise.get_or_if(floor, problems, |noise| NOISES.contains(noise), "-120 dBm to -30 dBm");
+    let noise = raw.noise.get_or(floor, problems);
     // ECN-capable packets are marked here rather than dropped.
     config.mark_with_ecn();
     let mut leaves = Vec::new();

@@ -1,10 +1,17 @@
 //! The configuration of control at the receiver: `[manager.receiver]`.
 
 use evenair_manager::{DelayLaw, ReceiverConfig, WindowLaw};
-use evenair_reader::{OrDefault, Problems, Written};
+use evenair_reader::{OrDefault, Problems, Written, ranges};
 use evenair_units::{Bytes, Limit, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+ranges! {
+    /// Windows, up to `ReceiverConfig::MAX_WINDOW` or `MAX_SEGMENTS` of the manager.
+    pub Windows: Limit = "1 packet or 1460 bytes up to 1 GiB" if is_window;
+    /// Waiting times and delays, up to `ReceiverConfig::MAX_DELAY` of the manager.
+    pub ReceiverTimes: Span = "above 0 and up to 10 s";
+}
 
 /// Control at the receiver: the box changes windows and ACK delays in transit.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -12,39 +19,30 @@ use serde::{Deserialize, Serialize};
 pub struct ReceiverSpec {
     /// Largest window that a receiver may advertise, in packets (segments) or bytes. Default: no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub window: Option<Written<Limit>>,
+    pub window: Option<Written<Limit, Windows>>,
     /// The access point's buffer, in packets or bytes: a receiver may advertise an equal part of it for each TCP flow, so that
     /// the access point loses no packet. Default: no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub ap_buffer: Option<Written<Limit>>,
+    pub ap_buffer: Option<Written<Limit, Windows>>,
     /// Waiting time in the access point to which windows are adapted. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub window_target: Option<Written<Span>>,
+    pub window_target: Option<Written<Span, ReceiverTimes>>,
     /// Also limit the windows of uploads, whose receivers are on the wired side. Default: true with ap_buffer, else false.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub uploads: Option<Written<bool>>,
     /// How long ACKs of downloads are held. Default: not held.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub delay: Option<Written<Span>>,
+    pub delay: Option<Written<Span, ReceiverTimes>>,
     /// Waiting time in the access point to which the delay of download ACKs is adapted. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub delay_target: Option<Written<Span>>,
+    pub delay_target: Option<Written<Span, ReceiverTimes>>,
 }
 
 impl ReceiverSpec {
     pub(crate) fn check(&self, problems: &mut Problems) -> Option<ReceiverConfig> {
-        let size = |written: &Option<Written<Limit>>, problems: &mut Problems| -> Option<Option<Limit>> {
-            let Some(written) = written else { return Some(None) };
-            written.get_if(problems, is_window, "1 packet or 1460 bytes up to 1 GiB").map(Some)
-        };
-        let time = |written: &Option<Written<Span>>, problems: &mut Problems| -> Option<Option<Span>> {
-            let Some(written) = written else { return Some(None) };
-            let right = |span: &Span| *span > Span::ZERO && *span <= ReceiverConfig::MAX_DELAY;
-            written.get_if(problems, right, "above 0 and up to 10 s").map(Some)
-        };
-        let (window, ap_buffer) = (size(&self.window, problems), size(&self.ap_buffer, problems));
-        let window_target = time(&self.window_target, problems);
-        let (delay, delay_target) = (time(&self.delay, problems), time(&self.delay_target, problems));
+        let (window, ap_buffer) = (self.window.get_optional(problems), self.ap_buffer.get_optional(problems));
+        let window_target = self.window_target.get_optional(problems);
+        let (delay, delay_target) = (self.delay.get_optional(problems), self.delay_target.get_optional(problems));
         let uploads = self.uploads.get_or(self.ap_buffer.is_some(), problems);
         let together = self.check_together(problems);
         let windows =

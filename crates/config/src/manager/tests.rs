@@ -1,10 +1,18 @@
 //! The manager's settings, read and written back.
 
-use evenair_manager::{Charge, ClassId, CodelConfig, Config, Controller, Level, WanConfig};
-use evenair_reader::{self as reader, ConfigError};
+use std::ops::Bound;
+
+use evenair_manager::{
+    BucketConfig, Charge, ClassId, CodelConfig, Config, Controller, Level, ReceiverConfig, WanConfig,
+};
+use evenair_reader::{self as reader, Allowed, ConfigError};
 use evenair_units::{BitRate, Limit, Span};
 use evenair_wifi::{Phy, Standard};
 
+use super::controller::Intervals;
+use super::internet::LinkAqmTimes;
+use super::receiver::ReceiverTimes;
+use super::uplink_limit::BucketDepths;
 use super::*;
 
 #[test]
@@ -40,6 +48,26 @@ fn check(text: &str) -> Result<Config, ConfigError> {
     let config = spec.check(&phy, None, &mut problems);
     document.verdict(problems)?;
     Ok(config.expect("no problems, so a configuration"))
+}
+
+/// The highest value that is written as allowed.
+fn highest<T, R: Allowed<T>>() -> Option<T> {
+    match R::bounds().1 {
+        Bound::Included(highest) => Some(highest),
+        Bound::Excluded(_) | Bound::Unbounded => None,
+    }
+}
+
+#[test]
+fn the_declared_ranges_end_where_the_managers_own_do() {
+    assert_eq!(highest::<_, ServiceRates>(), Some(Config::MAX_RATE));
+    assert_eq!(highest::<_, FlowLimits>(), Some(Config::MAX_FLOWS));
+    assert_eq!(highest::<_, ReceiverTimes>(), Some(ReceiverConfig::MAX_DELAY));
+    for longest in [highest::<_, DrainLimits>(), highest::<_, Intervals>(), highest::<_, LinkAqmTimes>()] {
+        assert!(longest.is_some_and(|longest| longest <= Config::MAX_SPAN));
+    }
+    let depth = format!("1500 bytes to {} GiB", BucketConfig::MAX_DEPTH.0 >> 30);
+    assert!(BucketDepths::words().is_some_and(|words| words.starts_with(&depth)), "{depth}");
 }
 
 #[test]
@@ -128,7 +156,7 @@ fn a_fixed_service_rate() {
     assert_eq!(config.charge, Charge::Bits);
     let error = |text: &str| check(text).unwrap_err().to_string();
     let wrong = error("[controller]\nkind = \"fixed\"\nrate = \"0 Mb/s\"\nstep = \"1 Mb/s\"");
-    assert!(wrong.contains("box.toml:3:8: controller.rate: ") && wrong.contains("more than 0 b/s"), "{wrong}");
+    assert!(wrong.contains("box.toml:3:8: controller.rate: ") && wrong.contains("above 0 b/s"), "{wrong}");
     assert!(wrong.contains("box.toml:4:8: controller.step: kind = \"fixed\" does not use this"), "{wrong}");
     let missing = error("[controller]\nkind = \"fixed\"\n");
     assert!(missing.contains("kind = \"fixed\" without rate"), "{missing}");
@@ -146,7 +174,7 @@ fn controllers_and_their_keys() {
     assert_eq!(controller("kind = \"pi\"\ntarget = \"7 ms\"\ninterval = \"20 ms\"").unwrap(), pi);
     let error = |text: &str| controller(text).unwrap_err().to_string();
     let high = error("kind = \"published\"\nstep = \"2000000 Mb/s\"");
-    assert!(high.contains("up to 1 Tb/s"), "{high}");
+    assert!(high.contains("up to 1000 Gb/s"), "{high}");
     let long = "interval = \"20 s\"";
     assert!(controller(&format!("kind = \"published\"\n{long}")).is_ok());
     assert!(error(&format!("kind = \"pi\"\n{long}")).contains("10 ms to 10 s"));

@@ -3,12 +3,19 @@
 use std::fmt;
 
 use evenair_manager::{BucketConfig, LimitRule, Steps, UplinkLimit};
-use evenair_reader::{OrDefault, Permille, Problems, Written, words};
+use evenair_reader::{OrDefault, Permille, Problems, Written, ranges, words};
 use evenair_units::{BitRate, Bytes, Limit, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::manager::words::{RATES, is_rate};
+use crate::manager::words::{ProperParts, Proportions, ServiceRates};
+
+ranges! {
+    /// Depths of the token bucket, up to `BucketConfig::MAX_DEPTH`.
+    pub BucketDepths: Limit = "1500 bytes to 1 GiB, or as packets" if is_depth;
+    /// Times of the meters and of the decisions.
+    pub LimiterTimes: Span = "10 ms to 60 s";
+}
 
 /// The upload limiter: drops packets from the WLAN to the wire above a limit.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -20,36 +27,36 @@ pub struct UplinkLimitSpec {
     pub rule: Option<Written<RuleKind>>,
     /// The limit, or the initial value of an adaptive one. Default: the split of C*.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub rate: Option<Written<BitRate>>,
+    pub rate: Option<Written<BitRate, ServiceRates>>,
     /// The uploads' part of the throughput of both directions. Default: "50 %".
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub split: Option<Written<Permille>>,
+    pub split: Option<Written<Permille, ProperParts>>,
     /// Depth of the token bucket, in packets of 1500 bytes or in bytes. Default: "500 packets".
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub bucket: Option<Written<Limit>>,
+    pub bucket: Option<Written<Limit, BucketDepths>>,
     /// Below this fill level packets are dropped at random, with a probability that rises as the bucket empties; "0 %": only
     /// when there are no tokens. Default: "90 %".
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub threshold: Option<Written<Permille>>,
+    pub threshold: Option<Written<Permille, Proportions>>,
     /// Averaging time of the rate meters. Default: "600 ms".
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub memory: Option<Written<Span>>,
+    pub memory: Option<Written<Span, LimiterTimes>>,
     /// Adaptive limit: time between two decisions. Default: "300 ms".
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-only-with" = { "rule": ["published", "adaptive"] }))]
-    pub interval: Option<Written<Span>>,
+    pub interval: Option<Written<Span, LimiterTimes>>,
     /// Adaptive limit: its change at each decision. Default: "0.2 Mb/s".
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-only-with" = { "rule": ["published", "adaptive"] }))]
-    pub step: Option<Written<BitRate>>,
+    pub step: Option<Written<BitRate, ServiceRates>>,
     /// Adaptive limit: its largest value. Default: C*.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-only-with" = { "rule": ["published", "adaptive"] }))]
-    pub ceiling: Option<Written<BitRate>>,
+    pub ceiling: Option<Written<BitRate, ServiceRates>>,
     /// Rule "adaptive": the part of the limit that is reserved for traffic other than TCP. Default: "50 %".
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-only-with" = { "rule": ["adaptive"] }))]
-    pub datagrams: Option<Written<Permille>>,
+    pub datagrams: Option<Written<Permille, ProperParts>>,
 }
 
 /// The word for what sets the limit.
@@ -74,23 +81,17 @@ impl fmt::Display for RuleKind {
     }
 }
 
-const PARTS: &str = "0.1 % to 99.9 %";
-
-fn is_part(part: &Permille) -> bool {
-    (Permille(1)..=Permille(999)).contains(part)
-}
-
 impl UplinkLimitSpec {
     /// The limit, or `None` and what is wrong.
     pub(crate) fn check(&self, problems: &mut Problems) -> Option<UplinkLimit> {
         let usual = UplinkLimit::default();
         let kind = self.rule.get_or(RuleKind::Adaptive, problems);
-        let rate = optional_rate(self.rate.as_ref(), problems);
-        let split = self.split.get_or_if(Permille(usual.split_permille), problems, is_part, PARTS);
+        let rate = self.rate.get_optional(problems);
+        let split = self.split.get_or(Permille(usual.split_permille), problems);
         let bucket = self.bucket(problems);
-        let memory = span(self.memory.as_ref(), usual.memory, problems);
+        let memory = self.memory.get_or(usual.memory, problems);
         let steps = self.steps(problems);
-        let datagrams = self.datagrams.get_or_if(Permille(500), problems, is_part, PARTS);
+        let datagrams = self.datagrams.get_or(Permille(500), problems);
         let rule = match kind? {
             RuleKind::Static => LimitRule::Static,
             RuleKind::Published => LimitRule::Published(steps?),
@@ -101,39 +102,31 @@ impl UplinkLimitSpec {
 
     fn steps(&self, problems: &mut Problems) -> Option<Steps> {
         let usual = Steps::PUBLISHED;
-        let interval = span(self.interval.as_ref(), usual.interval, problems);
-        let step = self.step.get_or_if(usual.step, problems, is_rate, RATES);
-        let ceiling = optional_rate(self.ceiling.as_ref(), problems);
+        let interval = self.interval.get_or(usual.interval, problems);
+        let step = self.step.get_or(usual.step, problems);
+        let ceiling = self.ceiling.get_optional(problems);
         Some(Steps { interval: interval?, step: step?, ceiling: ceiling? })
     }
 
     fn bucket(&self, problems: &mut Problems) -> Option<BucketConfig> {
         let usual = UplinkLimit::default().bucket;
-        let depth = |limit: Limit| match limit {
-            Limit::Packets(packets) => Bytes(u64::from(packets) * 1500),
-            Limit::Bytes(bytes) => bytes,
-            Limit::Unlimited => Bytes(u64::MAX),
-        };
-        let is_depth = |limit: &Limit| (Bytes(1500)..=BucketConfig::MAX_DEPTH).contains(&depth(*limit));
-        let bucket =
-            self.bucket.get_or_if(Limit::Bytes(usual.depth), problems, is_depth, "1500 bytes to 1 GiB, or as packets");
-        let threshold = self.threshold.get_or_if(
-            Permille(usual.threshold_permille),
-            problems,
-            |part| *part <= Permille(1000),
-            "0 % to 100 %",
-        );
+        let bucket = self.bucket.get_or(Limit::Bytes(usual.depth), problems);
+        let threshold = self.threshold.get_or(Permille(usual.threshold_permille), problems);
         Some(BucketConfig { depth: depth(bucket?), threshold_permille: threshold?.0 })
     }
 }
 
-fn span(written: Option<&Written<Span>>, usual: Span, problems: &mut Problems) -> Option<Span> {
-    let range = Span::from_millis(10)..=Span::from_secs(60);
-    written.map_or(Some(usual), |span| span.get_if(problems, |span| range.contains(span), "10 ms to 60 s"))
+/// The depth of a bucket, in bytes.
+fn depth(limit: Limit) -> Bytes {
+    match limit {
+        Limit::Packets(packets) => Bytes(u64::from(packets) * 1500),
+        Limit::Bytes(bytes) => bytes,
+        Limit::Unlimited => Bytes(u64::MAX),
+    }
 }
 
-fn optional_rate(written: Option<&Written<BitRate>>, problems: &mut Problems) -> Option<Option<BitRate>> {
-    written.map_or(Some(None), |rate| rate.get_if(problems, is_rate, RATES).map(Some))
+fn is_depth(limit: &Limit) -> bool {
+    (Bytes(1500)..=BucketConfig::MAX_DEPTH).contains(&depth(*limit))
 }
 
 #[cfg(test)]
@@ -196,18 +189,18 @@ mod tests {
         let error = |line: &str| check(&format!("[uplink_limit]\n{line}\n")).unwrap_err().to_string();
         for (line, right) in [
             ("rule = \"magic\"", "\"adaptive\""),
-            ("rate = \"0 Mb/s\"", "more than 0 b/s"),
-            ("split = \"0 %\"", PARTS),
-            ("split = \"100 %\"", PARTS),
-            ("datagrams = \"100 %\"", PARTS),
+            ("rate = \"0 Mb/s\"", "above 0 b/s and up to 1000 Gb/s"),
+            ("split = \"0 %\"", "0.1 % to 99.9 %"),
+            ("split = \"100 %\"", "0.1 % to 99.9 %"),
+            ("datagrams = \"100 %\"", "0.1 % to 99.9 %"),
             ("bucket = \"1499 bytes\"", "1500 bytes to 1 GiB"),
             ("bucket = \"0 packets\"", "1500 bytes to 1 GiB"),
             ("bucket = \"unlimited\"", "1500 bytes to 1 GiB"),
             ("threshold = \"101 %\"", "0 % to 100 %"),
             ("memory = \"0 ms\"", "10 ms to 60 s"),
             ("interval = \"2 min\"", "10 ms to 60 s"),
-            ("step = \"2000000 Mb/s\"", "up to 1 Tb/s"),
-            ("ceiling = \"0 Mb/s\"", "more than 0 b/s"),
+            ("step = \"2000000 Mb/s\"", "up to 1000 Gb/s"),
+            ("ceiling = \"0 Mb/s\"", "above 0 b/s and up to 1000 Gb/s"),
             ("rule = \"static\"\nstep = \"1 Mb/s\"", "does not use this"),
             ("rule = \"published\"\ndatagrams = \"20 %\"", "does not use this"),
             ("rates = \"1 Mb/s\"", "rate"),

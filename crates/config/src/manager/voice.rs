@@ -1,9 +1,16 @@
 //! The configuration of calls: `[manager.voice]`.
 
 use evenair_manager::{Codec, VoiceConfig};
-use evenair_reader::{CodePoint, OrDefault, Permille, Problems, Written};
+use evenair_reader::{CodePoint, OrDefault, Permille, Problems, Written, ranges};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use super::Proportions;
+
+ranges! {
+    /// Numbers of calls: no WLAN carries more.
+    pub CallLimits: u32 = "0 to 1000";
+}
 
 /// Calls are found by the header of RTP, or by marks as voice, admitted up to a limit, and go first.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -11,40 +18,32 @@ use serde::{Deserialize, Serialize};
 pub struct VoiceSpec {
     /// Limit of simultaneous calls in each contention domain. Default: as many as leave data_part.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub calls: Option<Written<u32>>,
+    pub calls: Option<Written<u32, CallLimits>>,
     /// Limit of calls with G.711 (or G.722). Default: no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub g711: Option<Written<u32>>,
+    pub g711: Option<Written<u32, CallLimits>>,
     /// Limit of calls with G.729. Default: no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub g729: Option<Written<u32>>,
+    pub g729: Option<Written<u32, CallLimits>>,
     /// Limit of calls with any other codec, such as Opus. Default: no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub other: Option<Written<u32>>,
+    pub other: Option<Written<u32, CallLimits>>,
     /// The part of the medium time that is reserved for other traffic: a call that would exceed the rest is refused. Default:
     /// "50 %".
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub data_part: Option<Written<Permille>>,
+    pub data_part: Option<Written<Permille, Proportions>>,
     /// Code point of call packets toward the WLAN, from which access points derive the access category. Default: "EF".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dscp: Option<Written<CodePoint>>,
 }
 
-/// More calls than these no WLAN carries.
-const CALLS: std::ops::RangeInclusive<u32> = 0..=1000;
-
 impl VoiceSpec {
     pub(crate) fn check(&self, problems: &mut Problems) -> Option<VoiceConfig> {
-        let mut limit = |written: &Option<Written<u32>>| match written {
-            Some(written) => written.get_if(problems, |calls| CALLS.contains(calls), "0 to 1000").map(Some),
-            None => Some(None),
-        };
-        let calls = limit(&self.calls);
-        let codecs =
-            [(Codec::G711, limit(&self.g711)), (Codec::G729, limit(&self.g729)), (Codec::Other, limit(&self.other))];
+        let calls = self.calls.get_optional(problems);
+        let codecs = [(Codec::G711, &self.g711), (Codec::G729, &self.g729), (Codec::Other, &self.other)]
+            .map(|(codec, limit)| (codec, limit.get_optional(problems)));
         let usual = VoiceConfig::default();
-        let data_part =
-            self.data_part.get_or_if(Permille(usual.data_permille), problems, |part| part.0 <= 1000, "0 % to 100 %");
+        let data_part = self.data_part.get_or(Permille(usual.data_permille), problems);
         let dscp = self.dscp.get_or(CodePoint(usual.dscp), problems);
         let mut limits = Vec::new();
         for (codec, limit) in codecs {

@@ -1,7 +1,6 @@
 //! The string enums of the manager's configuration, and the ranges of weights and rates.
 
-use evenair_manager::Config;
-use evenair_reader::words;
+use evenair_reader::{Permille, ranges, words};
 use evenair_units::BitRate;
 
 /// The word for a level of the policy.
@@ -40,21 +39,15 @@ words!(LevelKind {
 });
 words!(Fairness { "airtime" => Self::Airtime, "bits" => Self::Bits });
 
-/// The largest weight: keeps shares within the range in which integer arithmetic on them is exact.
-pub const MAX_WEIGHT: u32 = 1000;
-
-/// Which weights there may be.
-pub const WEIGHTS: &str = "1 to 1000";
-
-/// What service rates and steps may be.
-pub const RATES: &str = "more than 0 b/s and up to 1 Tb/s";
-
-/// Whether a service rate or a step may be.
-pub fn is_rate(rate: &BitRate) -> bool {
-    (BitRate::from_bps(1)..=Config::MAX_RATE).contains(rate)
-}
-
-/// Whether a weight may be.
-pub fn is_weight(weight: &u32) -> bool {
-    (1..=MAX_WEIGHT).contains(weight)
+ranges! {
+    /// Weights: up to this, integer arithmetic on shares is exact.
+    pub Weights: u32 = "1 to 1000";
+    /// Service rates and their steps, up to `Config::MAX_RATE` of the manager.
+    pub ServiceRates: BitRate = "above 0 b/s and up to 1000 Gb/s";
+    /// A proportion.
+    pub Proportions: Permille = "0 % to 100 %";
+    /// A proportion that is not nothing.
+    pub Parts: Permille = "0.1 % to 100 %";
+    /// A proportion that leaves something.
+    pub ProperParts: Permille = "0.1 % to 99.9 %";
 }

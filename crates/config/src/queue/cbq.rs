@@ -2,7 +2,7 @@
 
 use evenair_reader::{Count, OrDefault, Problems};
 use evenair_sched::{CbqClass, CbqConfig, Config, HtbClass, Sharing};
-use evenair_units::{Bytes, Span};
+use evenair_units::Bytes;
 
 use super::tree::Tree;
 use super::{QueueRaw, SharingWord};
@@ -11,8 +11,6 @@ use super::{QueueRaw, SharingWord};
 const ALLOTMENT: u64 = 1514;
 /// As in the examples of `tc`.
 const MAX_BURST: Count = Count(20);
-/// A burst of more is none that an estimator with a gain of 1/32 can bound.
-const MOST_BURST: u32 = 1000;
 
 /// The tree with the keys of CBQ.
 pub(super) fn check(raw: &QueueRaw, tree: Tree, leaf: Box<Config>, problems: &mut Problems) -> Option<CbqConfig> {
@@ -22,20 +20,12 @@ pub(super) fn check(raw: &QueueRaw, tree: Tree, leaf: Box<Config>, problems: &mu
     let written = raw.class.iter().zip(&tree.classes);
     let classes = written.map(|(raw, class)| {
         let link = root(&tree.classes, class).rate;
-        let range = format!("1 to {MOST_BURST} packets");
-        let in_bursts = |n: &Count| (1..=MOST_BURST).contains(&n.0);
-        let burst = raw.max_burst.get_or_if(MAX_BURST, problems, in_bursts, range.clone())?;
-        let extra_delay = match &raw.min_burst {
-            None => None,
-            Some(written) => Some(written.get_if(problems, in_bursts, range)?),
-        };
-        let extra_delay = extra_delay.map(|burst| CbqConfig::extra_delay(link, class.rate, burst.0, CbqConfig::GAIN));
-        let longest = Span::from_secs(10);
-        let in_range = |idle: &Span| (Span::ZERO..=longest).contains(idle);
-        let min_idle = match &raw.min_idle {
-            None => None,
-            Some(written) => Some(written.get_if(problems, in_range, "0 s to 10 s")?),
-        };
+        let burst = raw.max_burst.get_or(MAX_BURST, problems)?;
+        let extra_delay = raw
+            .min_burst
+            .get_optional(problems)?
+            .map(|burst| CbqConfig::extra_delay(link, class.rate, burst.0, CbqConfig::GAIN));
+        let min_idle = raw.min_idle.get_optional(problems)?;
         let share = u128::from(ALLOTMENT * count) * u128::from(class.rate.as_bps()) / rates.max(1);
         let usual = Bytes(u64::try_from(share).unwrap_or(u64::MAX).max(1));
         Some(CbqClass {

@@ -3,7 +3,7 @@
 mod cbq;
 mod tree;
 
-use evenair_reader::{Count, List, OrDefault, Permille, Problems, Written, words};
+use evenair_reader::{Count, List, OrDefault, Permille, Problems, Written, ranges, words};
 use evenair_sched::{
     CakeConfig, ChannelTable, CodelConfig, CodelQueueConfig, Config, DeliveryConfig, DrrConfig, Estimator,
     FqCodelConfig, HtbConfig, LasAckConfig, Mac80211Config, Overflow, Sharing, WhtbConfig,
@@ -13,7 +13,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use self::tree::ClassKeys;
-pub use self::tree::Tree;
+pub use self::tree::{ClassRates, ClassSizes, Priorities, Tree};
 use crate::DirectionWord;
 
 /// A queue discipline: between the network layer and the MAC of a node (simulator only), whose size is that of the
@@ -26,7 +26,7 @@ pub struct QueueRaw {
     pub discipline: Written<DisciplineWord>,
     /// Packets in the MAC below the queue; not in the manager. Default: 1, with "mac80211" 2.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub driver: Option<Written<Count>>,
+    pub driver: Option<Written<u32, DriverPackets>>,
     /// "drr", "fq-codel": the flows: "flow" (one direction of a connection) or "station" (all packets of a station). Default:
     /// "flow".
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -35,19 +35,19 @@ pub struct QueueRaw {
     /// "drr", "fq-codel", "cake": what a flow, or a station with CAKE, may send in a round. Default: "1500 bytes".
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-only-with" = { "discipline": ["drr", "fq-codel", "cake"] }))]
-    pub quantum: Option<Written<Bytes>>,
+    pub quantum: Option<Written<Bytes, Quanta>>,
     /// "fq-codel", "cake": number of queues that flows are hashed to. Default: 1024.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-only-with" = { "discipline": ["fq-codel", "cake"] }))]
-    pub queues: Option<Written<Count>>,
+    pub queues: Option<Written<u32, QueueCounts>>,
     /// "codel", "fq-codel", "cake": acceptable standing delay. Default: "5 ms".
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-only-with" = { "discipline": ["codel", "fq-codel", "cake"] }))]
-    pub target: Option<Written<Span>>,
+    pub target: Option<Written<Span, QueueTimes>>,
     /// "codel", "fq-codel", "cake": the longest usual round-trip time. Default: "100 ms".
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-only-with" = { "discipline": ["codel", "fq-codel", "cake"] }))]
-    pub interval: Option<Written<Span>>,
+    pub interval: Option<Written<Span, QueueTimes>>,
     /// "las-ack": which packet a full queue drops: the last one of the "most-served" connection, or the arriving one
     /// ("tail-drop"). Default: "most-served".
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -60,11 +60,11 @@ pub struct QueueRaw {
     /// "las-ack": a connection expires after this idle time. Default: "60 s".
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-only-with" = { "discipline": ["las-ack"] }))]
-    pub expire: Option<Written<Span>>,
+    pub expire: Option<Written<Span, QueueTimes>>,
     /// "las-ack": capacity of the table of connections. Default: 1000000.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-only-with" = { "discipline": ["las-ack"] }))]
-    pub connections: Option<Written<u32>>,
+    pub connections: Option<Written<u32, ConnectionCounts>>,
     /// "htb", "whtb", "cbq": the classes of the tree, parents before their children. Classes without children are its leaves,
     /// each with a drop-tail queue of the buffer's size.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -81,7 +81,7 @@ pub struct QueueRaw {
     /// "htb", "whtb": step of the clock that fills the buckets, as by Linux's timer interrupt before 2.6.22. Default: "0 s".
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-only-with" = { "discipline": ["htb", "whtb"] }))]
-    pub tick: Option<Written<Span>>,
+    pub tick: Option<Written<Span, Ticks>>,
     /// "cbq": link-sharing guidelines: "formal", "ancestors-only" or "top-level". Default: "top-level".
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-only-with" = { "discipline": ["cbq"] }))]
@@ -99,16 +99,16 @@ pub struct QueueRaw {
     /// standard's channel.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-only-with" = { "discipline": ["whtb"], "estimator": ["signal"] }))]
-    pub noise: Option<Written<Dbm>>,
+    pub noise: Option<Written<Dbm, NoiseLevels>>,
     /// Estimator "delivery": a class with less than this part of the best channel's goodput counts as dead; not in the manager.
     /// Default: "2 %".
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-only-with" = { "discipline": ["whtb"], "estimator": ["delivery"] }))]
-    pub dead: Option<Written<Permille>>,
+    pub dead: Option<Written<Permille, DeadParts>>,
     /// Estimator "delivery": how long a dead class is skipped; not in the manager. Default: "1 s".
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-only-with" = { "discipline": ["whtb"], "estimator": ["delivery"] }))]
-    pub pause: Option<Written<Span>>,
+    pub pause: Option<Written<Span, QueueTimes>>,
 }
 
 /// A point of the table from signal to goodput.
@@ -118,7 +118,7 @@ pub struct ChannelRaw {
     /// Signal-to-noise ratio.
     pub snr: Written<Db>,
     /// Goodput of a saturated link at this SNR.
-    pub goodput: Written<BitRate>,
+    pub goodput: Written<BitRate, Goodputs>,
 }
 
 /// A class of the tree: what it is owed, what it may reach, and as a leaf whose packets it takes.
@@ -131,23 +131,23 @@ pub struct QueueClassRaw {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent: Option<Written<String>>,
     /// Its guaranteed rate, counted in IP packets.
-    pub rate: Written<BitRate>,
+    pub rate: Written<BitRate, ClassRates>,
     /// "htb", "whtb": its largest rate with unused bandwidth of others. Default: its rate.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-only-with" = { "../discipline": ["htb", "whtb"] }))]
-    pub ceil: Option<Written<BitRate>>,
+    pub ceil: Option<Written<BitRate, ClassRates>>,
     /// "htb", "whtb": its burst at its rate. Default: "1600 bytes".
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-only-with" = { "../discipline": ["htb", "whtb"] }))]
-    pub burst: Option<Written<Bytes>>,
+    pub burst: Option<Written<Bytes, ClassSizes>>,
     /// "htb", "whtb": its burst at its ceiling. Default: "1600 bytes".
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-only-with" = { "../discipline": ["htb", "whtb"] }))]
-    pub cburst: Option<Written<Bytes>>,
+    pub cburst: Option<Written<Bytes, ClassSizes>>,
     /// What it may send in its turn. Default: a tenth of its rate in a second, 1000 to 200000 bytes; with "cbq" its part of
     /// 1514 bytes for each leaf.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub quantum: Option<Written<Bytes>>,
+    pub quantum: Option<Written<Bytes, ClassSizes>>,
     /// "cbq": it may exceed its rate while its parent class does not. Default: true.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-only-with" = { "../discipline": ["cbq"] }))]
@@ -159,19 +159,19 @@ pub struct QueueClassRaw {
     /// "cbq": its burst after an idle time, in packets of 1000 bytes. Default: 20.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-only-with" = { "../discipline": ["cbq"] }))]
-    pub max_burst: Option<Written<Count>>,
+    pub max_burst: Option<Written<Count, CbqBursts>>,
     /// "cbq": its burst after each wait, in packets of 1000 bytes; it waits longer for it. Default: one packet as its rate
     /// allows.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-only-with" = { "../discipline": ["cbq"] }))]
-    pub min_burst: Option<Written<Count>>,
+    pub min_burst: Option<Written<Count, CbqBursts>>,
     /// "cbq": lower bound of its mean idle time, below zero. Default: no bound.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-only-with" = { "../discipline": ["cbq"] }))]
-    pub min_idle: Option<Written<Span>>,
+    pub min_idle: Option<Written<Span, IdleTimes>>,
     /// Priority of a leaf: 0 is the highest, 7 the lowest. Default: 0.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub priority: Option<Written<u32>>,
+    pub priority: Option<Written<u32, Priorities>>,
     /// In the manager: a leaf takes packets toward stations of these policy classes. Default: all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub station_classes: Option<List<String>>,
@@ -253,14 +253,30 @@ words!(EstimatorWord { "delivery" => Self::Delivery, "signal" => Self::Signal })
 words!(FlowOf { "flow" => Self::Flow, "station" => Self::Station });
 words!(OverflowWord(Overflow) { "most-served" => Overflow::MostServed, "tail-drop" => Overflow::TailDrop });
 
-const MAX_QUEUES: u32 = 65_536;
-const MAX_CONNECTIONS: u32 = 10_000_000;
-/// Far more than a packet: a whole round of it would be served at once.
-const MAX_QUANTUM: Bytes = Bytes(1_000_000);
-/// Clocks of schedulers went at 100 Hz and above.
-const MAX_TICK: Span = Span::from_millis(100);
-/// CoDel's times, and the silence after which a connection is forgotten.
-const TIMES: std::ops::RangeInclusive<Span> = Span::from_micros(10)..=Span::from_secs(86_400);
+ranges! {
+    /// Packets below a queue: with more, it would have no effect.
+    pub DriverPackets: u32 = "1 to 10000";
+    /// What a flow may send in a round: more would be served at once.
+    pub Quanta: Bytes = "1 byte to 1 MB";
+    /// Queues that flows are hashed to, as in the kernel.
+    pub QueueCounts: u32 = "1 to 65536";
+    /// CoDel's times, and the silence after which a connection or a class is given up.
+    pub QueueTimes: Span = "10 us to 24 h";
+    /// Capacities of the table of connections.
+    pub ConnectionCounts: u32 = "1 to 10000000";
+    /// Clocks of schedulers went at 100 Hz and above.
+    pub Ticks: Span = "0 s to 100 ms";
+    /// Noise, from a quiet narrow channel to one on which nothing would be heard.
+    pub NoiseLevels: Dbm = "-120 dBm to -30 dBm";
+    /// Parts of the best channel's goodput.
+    pub DeadParts: Permille = "0 % to 50 %";
+    /// Goodputs of a saturated link.
+    pub Goodputs: BitRate = "above 0 b/s";
+    /// Bursts of CBQ: more cannot be bounded by an estimator with a gain of 1/32.
+    pub CbqBursts: Count = "1 to 1000 packets";
+    /// Idle times of CBQ, below zero.
+    pub IdleTimes: Span = "0 s to 10 s";
+}
 
 /// The common part of a discipline in any table.
 pub struct Checked {
@@ -277,23 +293,17 @@ pub fn discipline(raw: &QueueRaw, limit: Limit, problems: &mut Problems) -> Opti
     use DisciplineWord::{Cake, Cbq, Codel, Drr, Fifo, FqCodel, Htb, LasAck, Mac80211, StationFifo, Whtb};
     let discipline = raw.discipline.get(problems);
     let by = raw.by.get_or(FlowOf::Flow, problems);
-    let quanta = Bytes(1)..=MAX_QUANTUM;
-    let quantum = raw.quantum.get_or_if(Bytes(1500), problems, |q| quanta.contains(q), "1 byte to 1 MB");
-    let flows = Count(FqCodelConfig::default().flows);
-    let queues = raw.queues.get_or_if(flows, problems, |n| n.0 <= MAX_QUEUES, format!("1 to {MAX_QUEUES}"));
-    let mut time = |written: &Option<Written<Span>>, default| {
-        written.get_or_if(default, problems, |time| TIMES.contains(time), "10 us to 24 h")
-    };
+    let quantum = raw.quantum.get_or(Bytes(1500), problems);
+    let queues = raw.queues.get_or(FqCodelConfig::default().flows, problems);
     let usual = LasAckConfig::default();
-    let target = time(&raw.target, CodelConfig::RFC.target);
-    let interval = time(&raw.interval, CodelConfig::RFC.interval);
-    let expire = time(&raw.expire, usual.expire);
+    let target = raw.target.get_or(CodelConfig::RFC.target, problems);
+    let interval = raw.interval.get_or(CodelConfig::RFC.interval, problems);
+    let expire = raw.expire.get_or(usual.expire, problems);
     let overflow = raw.overflow.get_or(OverflowWord(usual.overflow), problems);
     let floor = raw.floor.as_ref().and_then(|floor| floor.get(problems)).map(|Count(n)| n);
-    let many = |n: &u32| (1..=MAX_CONNECTIONS).contains(n);
-    let connections = raw.connections.get_or_if(usual.connections, problems, many, format!("1 to {MAX_CONNECTIONS}"));
+    let connections = raw.connections.get_or(usual.connections, problems);
     let hysteresis = raw.hysteresis.get_or(false, problems);
-    let tick = raw.tick.get_or_if(Span::ZERO, problems, |tick| *tick <= MAX_TICK, "0 s to 100 ms");
+    let tick = raw.tick.get_or(Span::ZERO, problems);
     let has_tree = discipline.is_some_and(|discipline| WITH_TREE.contains(&discipline));
     let tree = if has_tree { tree(raw, problems) } else { None };
     let estimator = if discipline == Some(Whtb) { estimator(raw, problems) } else { None };
@@ -306,8 +316,8 @@ pub fn discipline(raw: &QueueRaw, limit: Limit, problems: &mut Problems) -> Opti
         Mac80211 => Config::Mac80211(Mac80211Config { limit, ..Mac80211Config::default() }),
         Codel => Config::Codel(codel, limit),
         Drr => Config::Drr(DrrConfig { quantum, limit }),
-        FqCodel => Config::FqCodel(FqCodelConfig { codel, flows: queues?.0, quantum, limit, seed: 0 }),
-        Cake => Config::Cake(CakeConfig { codel: law, queues: queues?.0, quantum, limit, seed: 0 }),
+        FqCodel => Config::FqCodel(FqCodelConfig { codel, flows: queues?, quantum, limit, seed: 0 }),
+        Cake => Config::Cake(CakeConfig { codel: law, queues: queues?, quantum, limit, seed: 0 }),
         LasAck => Config::LasAck(LasAckConfig {
             limit,
             overflow: overflow?.0,
@@ -346,15 +356,14 @@ fn estimator(raw: &QueueRaw, problems: &mut Problems) -> Option<Estimator> {
         return table(raw, problems).map(Estimator::Signal);
     }
     let usual = DeliveryConfig::default();
-    let parts = Permille(0)..=Permille(500);
-    let dead = raw.dead.get_or_if(Permille(usual.dead_permille), problems, |part| parts.contains(part), "0 % to 50 %");
-    let pause = raw.pause.get_or_if(usual.pause, problems, |pause| TIMES.contains(pause), "10 us to 24 h");
+    let dead = raw.dead.get_or(Permille(usual.dead_permille), problems);
+    let pause = raw.pause.get_or(usual.pause, problems);
     Some(Estimator::Delivery(DeliveryConfig { dead_permille: dead?.0, pause: pause? }))
 }
 
 fn table(raw: &QueueRaw, problems: &mut Problems) -> Option<ChannelTable> {
     let point = |point: &ChannelRaw, problems: &mut Problems| {
-        let goodput = point.goodput.get_if(problems, |rate| *rate > BitRate::ZERO, "above 0 b/s");
+        let goodput = point.goodput.get(problems);
         Some((point.snr.get(problems)?, goodput?))
     };
     let points: Vec<_> = raw.channel.iter().map(|raw| point(raw, problems)).collect::<Option<_>>()?;

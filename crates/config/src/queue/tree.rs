@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use evenair_reader::{OrDefault, Problems, Written};
+use evenair_reader::{OrDefault, Problems, Written, ranges};
 use evenair_sched::HtbClass;
 use evenair_units::{BitRate, Bytes};
 
@@ -10,20 +10,26 @@ use evenair_units::{BitRate, Bytes};
 const MAX_CLASSES: usize = 256;
 /// Levels of a tree, as in the kernel.
 const MAX_DEPTH: usize = 8;
-/// The largest burst or quantum: a second at 8 Gb/s.
-const MAX_BYTES: Bytes = Bytes(1_000_000_000);
-const RATES: std::ops::RangeInclusive<BitRate> = BitRate::from_bps(1_000)..=BitRate::from_mbps(100_000);
+
+ranges! {
+    /// Rates and ceilings of classes.
+    pub ClassRates: BitRate = "1 kb/s to 100 Gb/s";
+    /// Bursts and quanta of classes: up to a second at 8 Gb/s.
+    pub ClassSizes: Bytes = "1 byte to 1 GB";
+    /// Priorities of leaves, as in the kernel (TC_HTB_NUMPRIO).
+    pub Priorities: u32 = "0 to 7";
+}
 
 /// What is written of one class, but for what belongs to it.
 pub(crate) struct ClassKeys<'a> {
     pub name: &'a Written<String>,
     pub parent: &'a Option<Written<String>>,
-    pub rate: &'a Written<BitRate>,
-    pub ceil: &'a Option<Written<BitRate>>,
-    pub burst: &'a Option<Written<Bytes>>,
-    pub cburst: &'a Option<Written<Bytes>>,
-    pub quantum: &'a Option<Written<Bytes>>,
-    pub priority: &'a Option<Written<u32>>,
+    pub rate: &'a Written<BitRate, ClassRates>,
+    pub ceil: &'a Option<Written<BitRate, ClassRates>>,
+    pub burst: &'a Option<Written<Bytes, ClassSizes>>,
+    pub cburst: &'a Option<Written<Bytes, ClassSizes>>,
+    pub quantum: &'a Option<Written<Bytes, ClassSizes>>,
+    pub priority: &'a Option<Written<u32, Priorities>>,
 }
 
 /// A tree that can be.
@@ -105,22 +111,14 @@ fn parent(written: &Option<Written<String>>, names: &[String], problems: &mut Pr
 }
 
 fn class(keys: &ClassKeys<'_>, parent: Option<usize>, problems: &mut Problems) -> Option<HtbClass> {
-    let rate = keys.rate.get_if(problems, |rate| RATES.contains(rate), "1 kb/s to 100 Gb/s")?;
-    let ceil = keys.ceil.get_or_if(
-        rate,
-        problems,
-        |ceil| *ceil >= rate && RATES.contains(ceil),
-        "no less than the class's rate, and up to 100 Gb/s",
-    );
+    let rate = keys.rate.get(problems)?;
+    let ceil =
+        keys.ceil.get_or_if(rate, problems, |ceil| *ceil >= rate, "no less than the class's rate, and up to 100 Gb/s");
     let usual = HtbClass::new(rate);
-    let sizes = Bytes(1)..=MAX_BYTES;
-    let mut size = |written: &Option<Written<Bytes>>, default| {
-        written.get_or_if(default, problems, |size| sizes.contains(size), "1 byte to 1 GB")
-    };
-    let burst = size(keys.burst, usual.burst);
-    let cburst = size(keys.cburst, usual.cburst);
-    let quantum = size(keys.quantum, usual.quantum);
-    let priority = keys.priority.get_or_if(0, problems, |priority| *priority < 8, "0 to 7");
+    let burst = keys.burst.get_or(usual.burst, problems);
+    let cburst = keys.cburst.get_or(usual.cburst, problems);
+    let quantum = keys.quantum.get_or(usual.quantum, problems);
+    let priority = keys.priority.get_or(0, problems);
     Some(HtbClass {
         parent,
         rate,

@@ -2,10 +2,17 @@
 
 use std::path::PathBuf;
 
-use evenair_reader::{OrDefault, Problems, Written};
+use evenair_reader::{OrDefault, Problems, Written, ranges};
 use evenair_units::{Bytes, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+ranges! {
+    /// Times between two samples.
+    pub SampleIntervals: Span = "1 s to 1 h";
+    /// Sizes of all files together.
+    pub HistoryLimits: Bytes = "64 kB to 100 GB";
+}
 
 /// Statistics and events are kept in files. Without this table they are not.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -14,12 +21,12 @@ pub struct HistorySpec {
     /// The directory, which the box creates. Default: "/var/lib/evenair/history".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<Written<String>>,
-    /// Time between two samples, 1 s to 1 h. Default: "60 s".
+    /// Time between two samples. Default: "60 s".
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub interval: Option<Written<Span>>,
-    /// Size limit of all files together, 64 kB to 100 GB. Default: "64 MB".
+    pub interval: Option<Written<Span, SampleIntervals>>,
+    /// Size limit of all files together. Default: "64 MB".
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub limit: Option<Written<Bytes>>,
+    pub limit: Option<Written<Bytes, HistoryLimits>>,
 }
 
 /// Where, how often and how much.
@@ -42,11 +49,8 @@ impl HistorySpec {
     pub(crate) fn check(&self, problems: &mut Problems) -> Option<HistoryConfig> {
         let fits = |path: &String| path.starts_with('/');
         let path = self.path.get_or_if(HistoryConfig::PATH.into(), problems, fits, "a path that begins with /");
-        let intervals = Span::from_secs(1)..=Span::from_secs(3600);
-        let fits = |interval: &Span| intervals.contains(interval);
-        let interval = self.interval.get_or_if(Span::from_secs(60), problems, fits, "1 s to 1 h");
-        let fits = |limit: &Bytes| (64_000..=100_000_000_000).contains(&limit.0);
-        let limit = self.limit.get_or_if(Bytes(64_000_000), problems, fits, "64 kB to 100 GB");
+        let interval = self.interval.get_or(Span::from_secs(60), problems);
+        let limit = self.limit.get_or(Bytes(64_000_000), problems);
         Some(HistoryConfig { path: path?.into(), interval: interval?, limit: limit? })
     }
 }

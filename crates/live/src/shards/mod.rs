@@ -138,9 +138,19 @@ fn groups(access_points: &[AccessPoint]) -> Vec<Group> {
 
 #[cfg(test)]
 mod tests {
+    use std::ops::Bound;
+
+    use evenair_reader::Allowed;
+    use evenair_sys::hold::MAX_SHARDS;
     use evenair_wifi::{Phy, Standard};
 
+    use super::spec::ShardCounts;
     use super::*;
+
+    #[test]
+    fn there_are_as_many_shards_as_the_hold_has_blocks_for() {
+        assert_eq!(ShardCounts::bounds().1, Bound::Included(MAX_SHARDS as u32));
+    }
 
     fn point(name: &str, domain: &str, vlans: &[u16]) -> AccessPoint {
         let label = |text: &str| text.parse().expect("a short name");

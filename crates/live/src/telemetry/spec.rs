@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use evenair_manager::Label;
-use evenair_reader::{Problems, Written, words};
+use evenair_reader::{OrDefault, Problems, Written, ranges, words};
 use evenair_telemetry::hostapd::Hostapd;
 use evenair_telemetry::nl80211::StationDump;
 use evenair_telemetry::remote::Remote;
@@ -54,6 +54,11 @@ const LONGEST_SECRETS: u64 = 64 * 1024;
 /// No certificate, chain included, is longer.
 const LONGEST_CERTIFICATE: u64 = 64 * 1024;
 
+ranges! {
+    /// Polling intervals.
+    pub PollingIntervals: Span = "1 s to 10 min";
+}
+
 /// A telemetry source in the configuration.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -61,9 +66,9 @@ pub struct TelemetrySpec {
     /// "snmp", "unifi", "ubus" (OpenWrt), "hostapd" or "nl80211" (an access point on this machine), or "evenair" (`evenair
     /// telemetry --listen` on an access point).
     pub kind: Written<KindWord>,
-    /// Polling interval, 1 s to 10 min. Default: "5 s".
+    /// Polling interval. Default: "5 s".
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub interval: Option<Written<Span>>,
+    pub interval: Option<Written<Span, PollingIntervals>>,
     /// The access point of its stations, by its name in `[[manager.access_point]]`, for sources that do not report it:
     /// controllers do, access points do not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -243,11 +248,7 @@ impl TelemetrySpec {
     pub fn check(&self, problems: &mut Problems) -> Option<SourceConfig> {
         let before = problems.count();
         let kind = self.kind.get(problems)?;
-        let seconds = |interval: &Span| (Span::from_secs(1)..=Span::from_secs(600)).contains(interval);
-        let interval = match &self.interval {
-            None => Some(INTERVAL),
-            Some(interval) => interval.get_if(problems, seconds, "1 s to 10 min"),
-        };
+        let interval = self.interval.get_or(INTERVAL, problems);
         let access_point = match &self.access_point {
             None => None,
             Some(name) => {

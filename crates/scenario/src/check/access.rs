@@ -14,13 +14,8 @@ pub(super) fn check(raw: &ScenarioRaw, phy: &Phy, problems: &mut Problems) -> ((
     if let Some(written) = raw.access.as_ref().filter(|_| access != AccessWord::Dcf) {
         refuse(written, file, problems);
     }
-    let target = raw.idle_slots.get_or_if(
-        idle_sense::target(phy.standard()),
-        problems,
-        |slots| (1.0..=50.0).contains(slots),
-        "1 to 50",
-    );
-    let ratio = raw.ap_ratio.get_or_if(2.0, problems, |ratio| (0.1..=10.0).contains(ratio), "0.1 to 10");
+    let target = raw.idle_slots.get_or(idle_sense::target(phy.standard()), problems);
+    let ratio = raw.ap_ratio.get_or(2.0, problems);
     let adaptation = raw
         .idle_adaptation
         .get_or(AdaptationWord(Adaptation::Proportional), problems)

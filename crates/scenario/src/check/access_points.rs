@@ -19,8 +19,6 @@ use crate::words::AccessWord;
 const MAX_ACCESS_POINTS: usize = 50;
 /// Length limit of the names of access points in reports.
 const MAX_NAME: usize = 32;
-/// The numbers that VLANs have (IEEE Std 802.1Q-2018, 9.6).
-const VLANS: std::ops::RangeInclusive<u32> = 1..=4094;
 
 /// All access points, at least one.
 pub(super) fn check(raw: &ScenarioRaw, standard: Option<Standard>, problems: &mut Problems) -> Vec<AccessPoint> {
@@ -72,7 +70,7 @@ pub(super) fn check(raw: &ScenarioRaw, standard: Option<Standard>, problems: &mu
             problems.add(list.items().first().map_or(0..0, Written::span), "places do not matter", allowed);
         }
         let position = point.position.as_ref().and_then(|list| radio::position(list, problems)).unwrap_or(of_radio);
-        let vlan = point.vlan.as_ref().and_then(|vlan| vlan.get_if(problems, |id| VLANS.contains(id), "1 to 4094"));
+        let vlan = point.vlan.as_ref().and_then(|vlan| vlan.get(problems));
         let vlan = vlan.and_then(|id| u16::try_from(id).ok());
         let path = path::of_one(&point.path, paths, problems);
         list.push(AccessPoint { name: named, channel: Some(channel), domain, domain_name, position, vlan, path });
@@ -101,12 +99,9 @@ impl Domain {
 }
 
 fn channel(raw: &AccessPointRaw, standard: Option<Standard>, problems: &mut Problems) -> u32 {
-    let (channels, allowed) = match standard {
-        Some(Standard::Dot11a) => (1..=200, "a channel of the 5 GHz band, 1 to 200"),
-        Some(Standard::Dot11b | Standard::Dot11g) => (1..=14, "a channel of the 2.4 GHz band, 1 to 14"),
-        None => (1..=200, "1 to 200"),
-    };
-    raw.channel.get_if(problems, |channel| channels.contains(channel), allowed).unwrap_or(1)
+    let is_2ghz = matches!(standard, Some(Standard::Dot11b | Standard::Dot11g));
+    let allowed = "a channel of the 2.4 GHz band, 1 to 14";
+    raw.channel.get_if(problems, |&channel| !is_2ghz || channel <= 14, allowed).unwrap_or(1)
 }
 
 /// Radios that hear something of each other are on one channel.

@@ -227,7 +227,7 @@ fn in_group(kind: &AppKind, first: usize, members: usize) -> AppKind {
 }
 
 fn bulk_kind(raw: &BulkRaw, problems: &mut Problems) -> AppKind {
-    let size = raw.size.as_ref().and_then(|w| w.get_if(problems, |size| size.0 > 0, "one byte or more"));
+    let size = raw.size.as_ref().and_then(|size| size.get(problems));
     AppKind::Bulk {
         tool: raw.tool.get_or(Tool::Builtin, problems).unwrap_or(Tool::Builtin),
         congestion_control: congestion_control(raw.congestion_control.as_ref(), problems),
@@ -236,17 +236,14 @@ fn bulk_kind(raw: &BulkRaw, problems: &mut Problems) -> AppKind {
 }
 
 fn web_kind(raw: &WebRaw, problems: &mut Problems) -> AppKind {
-    let few = |n: &u32| *n <= 100;
-    let fewest = raw.objects_min.get_or_if(1, problems, few, "0 to 100").unwrap_or(0);
-    let most = raw.objects_max.get_or_if(6, problems, few, "0 to 100").unwrap_or(100);
+    let fewest = raw.objects_min.get_or(1, problems).unwrap_or(0);
+    let most = raw.objects_max.get_or(6, problems).unwrap_or(100);
     if fewest > most {
         problems.add(raw.objects_min.place(), format!("{fewest} is more than objects_max, {most}"), "");
     }
-    let alphas = 1.01..=10.0;
-    let alpha = raw.size_alpha.get_or_if(1.1, problems, |alpha| alphas.contains(alpha), "1.01 to 10").unwrap_or(1.1);
-    let sizes = Bytes(1)..=Bytes(10_000_000_000);
-    let mean = raw.size_mean.get_or_if(Bytes(20_000), problems, |size| sizes.contains(size), "1 byte to 10 GB");
-    let cap = raw.size_cap.get_or_if(Bytes(10_000_000), problems, |size| sizes.contains(size), "1 byte to 10 GB");
+    let alpha = raw.size_alpha.get_or(1.1, problems).unwrap_or(1.1);
+    let mean = raw.size_mean.get_or(Bytes(20_000), problems);
+    let cap = raw.size_cap.get_or(Bytes(10_000_000), problems);
     let (mean, cap) = (mean.unwrap_or(Bytes(1)), cap.unwrap_or(Bytes(10_000_000_000)));
     if cap < mean {
         let span = if raw.size_cap.is_some() { raw.size_cap.place() } else { raw.size_mean.place() };
@@ -254,14 +251,13 @@ fn web_kind(raw: &WebRaw, problems: &mut Problems) -> AppKind {
     }
     let size = Distribution::pareto_of_mean(alpha, mean.0 as f64, Some(cap.0 as f64));
     let second = Span::from_secs(1);
-    let think = raw.think.get_or_if(second, problems, |&think| think <= Span::from_secs(3600), "0 to 1 h");
+    let think = raw.think.get_or(second, problems);
     AppKind::Web { objects: (fewest, most), size, think: think.unwrap_or(second) }
 }
 
 fn ping_kind(raw: &PingRaw, problems: &mut Problems) -> AppKind {
     let default = Span::from_millis(200);
-    let intervals = Span::from_millis(1)..=Span::from_secs(60);
-    let interval = raw.interval.get_or_if(default, problems, |span| intervals.contains(span), "1 ms to 60 s");
+    let interval = raw.interval.get_or(default, problems);
     AppKind::Ping { interval: interval.unwrap_or(default) }
 }
 

@@ -4,7 +4,7 @@ use std::fs;
 use std::ops::Range;
 use std::path::Path;
 
-use evenair_reader::{FromWritten, List, OrDefault, Problems, Written};
+use evenair_reader::{Allowed, FromWritten, List, OrDefault, Problems, Written};
 use evenair_units::{Bytes, Span};
 use evenair_workload::Distribution;
 
@@ -13,8 +13,6 @@ use crate::traffic_words::Family;
 
 /// The largest file of values; an empirical distribution needs no more.
 const MAX_FILE_BYTES: u64 = 10_000_000;
-/// Tail exponents that files may ask for.
-const ALPHAS: std::ops::RangeInclusive<f64> = 0.05..=20.0;
 
 /// The range of values, and their notation in errors.
 #[derive(Clone, Copy)]
@@ -71,7 +69,7 @@ impl Quantity for f64 {
     }
 }
 
-fn value<Q: Quantity>(written: &Option<Written<Q>>, problems: &mut Problems) -> Option<Value> {
+fn value<Q: Quantity, R: Allowed<Q>>(written: &Option<Written<Q, R>>, problems: &mut Problems) -> Option<Value> {
     let written = written.as_ref()?;
     written.get(problems).map(|quantity| Value { x: quantity.number(), span: written.span() })
 }
@@ -171,9 +169,6 @@ impl Draft<'_> {
             if !(low..=high).contains(&value.x) {
                 problems.add(value.span.clone(), "is out of range", admitted.words);
             }
-        }
-        if let Some(alpha) = self.alpha.as_ref().filter(|alpha| !ALPHAS.contains(&alpha.x)) {
-            problems.add(alpha.span.clone(), format!("{} is out of range", alpha.x), "0.05 to 20");
         }
         if let (Some(min), Some(max)) = (&self.min, &self.max)
             && min.x >= max.x

@@ -1,17 +1,11 @@
 //! The access categories' parameters.
 
 use evenair_reader::{OrDefault, Problems, Written};
-use evenair_units::Span;
 use evenair_wifi::{AccessCategory, EdcaParameters, EdcaSet, Phy};
 
 use crate::Edca;
+use crate::ranges::ContentionWindows;
 use crate::raw::{CategoriesRaw, CategoryRaw, RadioRaw};
-
-/// A window is 2^n - 1 with n up to 15 (IEEE Std 802.11-2016, 9.4.2.29). Windows between these are accepted: others'
-/// experiments have them.
-const MAX_WINDOW: u32 = 32_767;
-/// 65 535 units of 32 us (the same clause).
-const MAX_TXOP: Span = Span::from_micros(65_535 * 32);
 
 /// `None` with DCF.
 pub(super) fn check(raw: &RadioRaw, phy: &Phy, problems: &mut Problems) -> Option<Edca> {
@@ -33,18 +27,17 @@ fn set(raw: &CategoriesRaw, default: &EdcaSet, least_aifsn: u32, problems: &mut 
 }
 
 fn one(raw: &CategoryRaw, default: EdcaParameters, least_aifsn: u32, problems: &mut Problems) -> EdcaParameters {
-    let aifsns = least_aifsn..=15;
     let allowed = format!("{least_aifsn} to 15");
-    let aifsn = raw.aifsn.get_or_if(default.aifsn.into(), problems, |n| aifsns.contains(n), allowed);
-    let mut window = |written: &Option<Written<u32>>, default| {
-        written.get_or_if(default, problems, |&w| w <= MAX_WINDOW, format!("0 to {MAX_WINDOW}")).unwrap_or(default)
+    let aifsn = raw.aifsn.get_or_if(default.aifsn.into(), problems, |&n| n >= least_aifsn, allowed);
+    let mut window = |written: &Option<Written<u32, ContentionWindows>>, default| {
+        written.get_or(default, problems).unwrap_or(default)
     };
     let (cw_min, cw_max) = (window(&raw.cw_min, default.cw_min), window(&raw.cw_max, default.cw_max));
     if cw_min > cw_max {
         let place = if raw.cw_min.is_some() { raw.cw_min.place() } else { raw.cw_max.place() };
         problems.add(place, format!("cw_min, {cw_min}, is more than cw_max, {cw_max}"), "cw_min up to cw_max");
     }
-    let txop = raw.txop.get_or_if(default.txop, problems, |&txop| txop <= MAX_TXOP, "0 us to 2097120 us");
+    let txop = raw.txop.get_or(default.txop, problems);
     EdcaParameters {
         aifsn: aifsn.map_or(default.aifsn, |n| n as u8),
         cw_min,

@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use evenair_config::manager::{WEIGHTS, is_weight};
 use evenair_config::{ManagerSpec, phy_rate};
 use evenair_reader::{Count, List, OrDefault, PerBillion, Problems, Written, closest};
-use evenair_units::{Db, Span};
+use evenair_units::Span;
 use evenair_wifi::Standard;
 
 use super::{access_points, beacons, radio};
@@ -94,9 +93,8 @@ impl Hosts {
             problems.add(raw.at.place(), "there is no Internet link", "[wan.down] and [wan.up], or at = \"lan\"");
         }
         self.add(&raw.name, None, place, problems);
-        let delays = |delay: &Span| *delay <= super::MAX_DELAY;
-        let delay = raw.delay.get_or_if(Span::ZERO, problems, delays, "0 to 10 s").unwrap_or_default();
-        let jitter = raw.jitter.get_or_if(Span::ZERO, problems, delays, "0 to 10 s").unwrap_or_default();
+        let delay = raw.delay.get_or(Span::ZERO, problems).unwrap_or_default();
+        let jitter = raw.jitter.get_or(Span::ZERO, problems).unwrap_or_default();
         if let Some(server) = self.list.last_mut().filter(|host| host.place == Place::Wan) {
             (server.delay, server.jitter) = (delay, jitter);
         }
@@ -190,7 +188,7 @@ fn station_place(
     };
     // A placeholder, so that the name is known to later checks.
     let rate = rate.unwrap_or(Standard::Dot11b.rates()[0]);
-    let weight = raw.weight.get_or_if(1, problems, is_weight, WEIGHTS).unwrap_or(1);
+    let weight = raw.weight.get_or(1, problems).unwrap_or(1);
     let class = raw.class.as_ref().and_then(|written| {
         let id = manager.class_id(&written.get(problems)?);
         if id.is_none() {
@@ -203,12 +201,10 @@ fn station_place(
 
 /// How a station and its access point receive each other.
 fn link(raw: &StationRaw, problems: &mut Problems) -> Link {
-    let is_proportion = |loss: &PerBillion| loss.0 <= 1_000_000_000;
-    let loss = raw.loss.get_or_if(PerBillion(0), problems, is_proportion, "0 % to 100 %").unwrap_or(PerBillion(0));
-    let ratios = Db::from_milli(-100_000)..=Db::from_milli(200_000);
+    let loss = raw.loss.get_or(PerBillion(0), problems).unwrap_or(PerBillion(0));
     Link {
         loss_per_billion: loss.0,
-        snr: raw.snr.as_ref().and_then(|snr| snr.get_if(problems, |db| ratios.contains(db), "-100 dB to 200 dB")),
+        snr: raw.snr.as_ref().and_then(|snr| snr.get(problems)),
         position: raw.position.as_ref().and_then(|list| radio::position(list, problems)),
         tx_power: radio::tx_power(&raw.tx_power, problems),
         power_save: beacons::power_save(raw, problems),

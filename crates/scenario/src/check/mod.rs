@@ -23,9 +23,10 @@ mod traffic;
 pub(crate) use std::fs;
 use std::path::Path;
 
+use evenair_config::manager::QueueLimits;
 use evenair_config::queue::QueueRaw;
 use evenair_reader::{self as reader, ConfigError, OrDefault, Problems, Written};
-use evenair_units::{BitRate, Bytes, Limit, Span};
+use evenair_units::{Limit, Span};
 use evenair_wifi::Phy;
 
 use crate::raw::{LinkRaw, ScenarioRaw, WanRaw};
@@ -35,12 +36,8 @@ use crate::{LinkSpec, Radio, Scenario, Source, WanSpec, sweep};
 const VERSION: u32 = 1;
 /// The longest run: a day.
 const MAX_DURATION: Span = Span::from_secs(86_400);
-/// No one-way delay on Earth is longer.
-const MAX_DELAY: Span = Span::from_secs(10);
 /// A scenario's file is a few kilobytes; what is much larger is something else.
 const MAX_FILE_BYTES: u64 = 1_000_000;
-/// A packet of full size, for which every buffer must have room.
-const FULL_SIZE: Bytes = Bytes(1500);
 
 /// What a scenario file says.
 pub(crate) fn text_of(path: &Path) -> Result<String, ConfigError> {
@@ -101,9 +98,7 @@ const SITE_NETWORKS: [&str; 2] = ["10.234.0.0/16", "fdea:0:0:1::/64"];
 fn scenario(raw: &ScenarioRaw, folder: &Path, problems: &mut Problems) -> Scenario {
     raw.version.get_if(problems, |&version| version == VERSION, "1, the only version there is so far");
     let name = file_name(&raw.name, problems).unwrap_or_default();
-    let durations = Span::from_millis(1)..=MAX_DURATION;
-    let duration = raw.duration.get_if(problems, |span| durations.contains(span), "above 0 and up to 24 h");
-    let duration = duration.unwrap_or(MAX_DURATION);
+    let duration = raw.duration.get(problems).unwrap_or(MAX_DURATION);
 
     let radio = radio::check(raw, problems);
     let buffers = radio.as_ref().map_or((Limit::Unlimited, Limit::Unlimited), |r| (r.ap_buffer, r.station_buffer));
@@ -170,16 +165,13 @@ fn file_name(written: &Written<String>, problems: &mut Problems) -> Option<Strin
     written.get_if(problems, fits, "1 to 80 letters, digits, \"-\", \"_\", \".\", not starting with \".\"")
 }
 
-fn buffer(written: &Option<Written<Limit>>, default: Limit, problems: &mut Problems) -> Limit {
-    let admits = |limit: &Limit| limit.admits(0, Bytes::ZERO, FULL_SIZE);
-    let allowed = "room for a packet of 1500 bytes at least, such as \"100 packets\" or \"150 kB\"";
-    written.get_or_if(default, problems, admits, allowed).unwrap_or(default)
+fn buffer(written: &Option<Written<Limit, QueueLimits>>, default: Limit, problems: &mut Problems) -> Limit {
+    written.get_or(default, problems).unwrap_or(default)
 }
 
 fn link(raw: &LinkRaw, problems: &mut Problems) -> LinkSpec {
-    let rates = BitRate::from_bps(1)..=BitRate::from_mbps(100_000);
-    let rate = raw.rate.as_ref().and_then(|w| w.get_if(problems, |rate| rates.contains(rate), "1 b/s to 100 Gb/s"));
-    let delay = raw.delay.get_or_if(Span::ZERO, problems, |&delay| delay <= MAX_DELAY, "0 to 10 s");
+    let rate = raw.rate.as_ref().and_then(|rate| rate.get(problems));
+    let delay = raw.delay.get_or(Span::ZERO, problems);
     let buffer = buffer(&raw.buffer, Limit::Packets(1000), problems);
     LinkSpec { rate, delay: delay.unwrap_or_default(), buffer }
 }

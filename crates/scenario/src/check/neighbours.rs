@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use evenair_config::phy_rate;
 use evenair_medium::Foreign;
-use evenair_reader::{OrDefault, Permille, Problems, name};
+use evenair_reader::{OrDefault, Problems, name};
 use evenair_units::{Bytes, Instant, Span};
 use evenair_wifi::Phy;
 
@@ -57,10 +57,8 @@ fn domain(raw: &NeighbourRaw, access_points: &[AccessPoint], problems: &mut Prob
 }
 
 fn sends(raw: &NeighbourRaw, phy: Option<&Phy>, duration: Span, problems: &mut Problems) -> Option<Foreign> {
-    let loads = |load: &Permille| (1..=1000).contains(&load.0);
-    let load = raw.load.get_if(problems, loads, "0.1 % to 100 %");
-    let sizes = |size: &Bytes| (1..=2304).contains(&size.0);
-    let size = raw.size.get_or_if(Bytes(1500), problems, sizes, "1 to 2304 bytes");
+    let load = raw.load.get(problems);
+    let size = raw.size.get_or(Bytes(1500), problems);
     let begins = |start: &Span| *start <= duration;
     let start = raw.start.get_or_if(Span::ZERO, problems, begins, "within the run")?;
     let ends = |stop: &Span| *stop > start && *stop <= duration;

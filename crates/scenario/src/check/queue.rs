@@ -2,17 +2,15 @@
 
 use evenair_ap::QueueSpec;
 use evenair_config::queue::{Checked, DisciplineWord, QueueClassRaw, QueueRaw, Tree, discipline};
-use evenair_reader::{Count, List, OrDefault, Problems};
+use evenair_reader::{List, OrDefault, Problems};
 use evenair_units::Limit;
 use evenair_workload::Direction;
 
 use super::apps::Apps;
 use super::hosts::Hosts;
 
-/// More packets below a queue would leave it without effect.
-const MAX_DRIVER: u32 = 10_000;
 /// Without aggregates, what ath9k keeps below Linux's intermediate queues: one on the air, and one that is ready.
-const BELOW_MAC80211: Count = Count(2);
+const BELOW_MAC80211: u32 = 2;
 
 /// A queue that holds as much as `limit` says.
 pub(super) fn check(
@@ -29,15 +27,15 @@ pub(super) fn check(
         problems.add(noise.span(), "a radio's own receiver knows its noise", "only for the manager's queue");
     }
     let is_mac80211 = raw.discipline.get(&mut Problems::default()) == Some(DisciplineWord::Mac80211);
-    let usual = if is_mac80211 { BELOW_MAC80211 } else { Count(1) };
-    let driver = raw.driver.get_or_if(usual, problems, |n| n.0 <= MAX_DRIVER, format!("1 to {MAX_DRIVER}"));
+    let usual = if is_mac80211 { BELOW_MAC80211 } else { 1 };
+    let driver = raw.driver.get_or(usual, problems);
     let checked = discipline(raw, limit, problems);
     let class_of_app = match &checked {
         Some(Checked { tree: Some(tree), .. }) => class_of_app(&raw.class, tree, hosts, apps, problems),
         _ => Vec::new(),
     };
     let Checked { config, by_station, .. } = checked?;
-    Some(QueueSpec { config, driver: driver?.0, by_station, class_of_app })
+    Some(QueueSpec { config, driver: driver?, by_station, class_of_app })
 }
 
 /// The leaf of each application: the first one all of whose conditions it meets, of those that have any.

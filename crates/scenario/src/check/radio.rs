@@ -8,31 +8,24 @@ use evenair_wifi::{BitErrorRate, PathLoss, Phy, Position, Preamble, Standard, po
 use crate::Radio;
 use crate::layout::Layout;
 use crate::profile::{Profile, Quirks};
+use crate::ranges::{Coordinates, Distances, TxPowers};
 use crate::raw::{LayoutRaw, RadioRaw, ScenarioRaw};
 use crate::words::{AfterCollisionWord, CaptureThreshold, RateControlWord, Shape};
-
-/// What a transmitter of 802.11 may have.
-const POWERS: std::ops::RangeInclusive<Dbm> = Dbm::from_milli(-30_000)..=Dbm::from_milli(36_000);
-/// The farthest that anything is from the origin.
-const MOST_METRES: i64 = 100_000;
 
 pub(super) fn check(raw: &ScenarioRaw, problems: &mut Problems) -> Option<Radio> {
     let RadioRaw { short_retry_limit, long_retry_limit, ap_buffer, station_buffer, .. } = &raw.radio;
     let phy_spec = raw.radio.phy_spec();
     let phy = phy_spec.check(problems);
     let quirks = raw.radio.profile.get_or(Profile::Standard, problems).unwrap_or(Profile::Standard).quirks();
-    let retries = |n: &u32| (1..=255).contains(n);
-    let short = short_retry_limit.get_or_if(7, problems, retries, "1 to 255");
-    let long = long_retry_limit.get_or_if(quirks.long_retry_limit, problems, retries, "1 to 255");
+    let short = short_retry_limit.get_or(7, problems);
+    let long = long_retry_limit.get_or(quirks.long_retry_limit, problems);
     let after_collision = raw.radio.after_collision.get_or(AfterCollisionWord(quirks.after_collision), problems);
     let ap_buffer = super::buffer(ap_buffer, Limit::Packets(100), problems);
     let station_buffer = super::buffer(station_buffer, Limit::Packets(1000), problems);
     let layout = raw.radio.layout.as_ref().and_then(|layout| check_layout(layout, problems));
     let ap_position = raw.radio.ap_position.as_ref().and_then(|list| position(list, problems));
     let tx_power = tx_power(&raw.radio.tx_power, problems).unwrap_or(power::USUAL_POWER);
-    let sensed = |dbm: &Dbm| (Dbm::from_milli(-150_000)..=Dbm::from_milli(0)).contains(dbm);
-    let carrier_sense = &raw.radio.carrier_sense;
-    let carrier_sense = carrier_sense.get_or_if(power::CARRIER_SENSE, problems, sensed, "-150 dBm to 0 dBm");
+    let carrier_sense = raw.radio.carrier_sense.get_or(power::CARRIER_SENSE, problems);
     let (phy, rts_threshold) = phy?;
     let protection = protection(&raw.radio, &phy, problems);
     let phy = windows(phy, &raw.radio, problems);
@@ -109,10 +102,8 @@ fn protection(raw: &RadioRaw, phy: &Phy, problems: &mut Problems) -> Option<Prea
 }
 
 fn windows(phy: Phy, raw: &RadioRaw, problems: &mut Problems) -> Phy {
-    // Windows are sent to stations as exponents of four bits (IEEE Std 802.11-2016, 9.4.2.29).
-    let fits = |window: &u32| (0..=32_767).contains(window);
-    let min = raw.cw_min.get_or_if(phy.cw_min(), problems, fits, "0 to 32767").unwrap_or(phy.cw_min());
-    let max = raw.cw_max.get_or_if(phy.cw_max(), problems, fits, "0 to 32767").unwrap_or(phy.cw_max());
+    let min = raw.cw_min.get_or(phy.cw_min(), problems).unwrap_or(phy.cw_min());
+    let max = raw.cw_max.get_or(phy.cw_max(), problems).unwrap_or(phy.cw_max());
     if max < min {
         let (span, key) = match &raw.cw_max {
             Some(written) => (written.span(), "cw_max"),
@@ -125,9 +116,8 @@ fn windows(phy: Phy, raw: &RadioRaw, problems: &mut Problems) -> Phy {
 
 fn reception(raw: &ScenarioRaw, phy: &Phy, quirks: &Quirks, problems: &mut Problems) -> Reception {
     let radio = &raw.radio;
-    let is_probability = |ber: &f64| BitErrorRate::new(*ber).is_some();
-    let ber = radio.ber.get_or_if(0.0, problems, is_probability, "a probability below 1, such as 1e-6");
-    let exponent = radio.path_loss_exponent.get_or_if(3.0, problems, |x| (1.0..=8.0).contains(x), "1 to 8");
+    let ber = radio.ber.get_or(0.0, problems);
+    let exponent = radio.path_loss_exponent.get_or(3.0, problems);
     let has_places = radio.layout.is_some() || raw.station.iter().any(|station| station.position.is_some());
     let has_signals = has_places || raw.station.iter().any(|station| station.snr.is_some());
     let without = |span, problems: &mut Problems| {
@@ -170,10 +160,8 @@ fn rate_control(raw: &RadioRaw, quirks: &Quirks, problems: &mut Problems) -> Rat
 
 fn check_layout(raw: &LayoutRaw, problems: &mut Problems) -> Option<Layout> {
     let shape = raw.shape.get(problems);
-    let mut length = |written: &Option<Written<Metres>>, default: i64| {
-        let lengths = Metres(1)..=Metres(MOST_METRES * 1_000);
-        let length = written.get_or_if(Metres(default), problems, |l| lengths.contains(l), "above 0 and up to 100 km");
-        length.unwrap_or(Metres(default)).0
+    let mut length = |written: &Option<Written<Metres, Distances>>, default: i64| {
+        written.get_or(Metres(default), problems).map_or(default, |length| length.0)
     };
     let radius_mm = length(&raw.radius, 10_000);
     let spacing_mm = length(&raw.spacing, 1_000);
@@ -189,21 +177,16 @@ fn check_layout(raw: &LayoutRaw, problems: &mut Problems) -> Option<Layout> {
 }
 
 /// Two coordinates.
-pub(super) fn position(list: &List<Metres>, problems: &mut Problems) -> Option<Position> {
+pub(super) fn position(list: &List<Metres, Coordinates>, problems: &mut Problems) -> Option<Position> {
     let values = list.get(problems)?;
     let [Metres(x_mm), Metres(y_mm)] = values[..] else {
         let span = list.items()[0].span();
         problems.add(span, format!("{} coordinates", values.len()), "two, such as [\"3 m\", \"-4.5 m\"]");
         return None;
     };
-    let is_near = |mm: i64| mm.abs() <= MOST_METRES * 1_000;
-    if !is_near(x_mm) || !is_near(y_mm) {
-        problems.add(list.items()[0].span(), "too far away", "up to 100 km each");
-        return None;
-    }
     Some(Position { x_mm, y_mm })
 }
 
-pub(super) fn tx_power(written: &Option<Written<Dbm>>, problems: &mut Problems) -> Option<Dbm> {
-    written.as_ref()?.get_if(problems, |power| POWERS.contains(power), "-30 dBm to 36 dBm")
+pub(super) fn tx_power(written: &Option<Written<Dbm, TxPowers>>, problems: &mut Problems) -> Option<Dbm> {
+    written.as_ref()?.get(problems)
 }

@@ -10,33 +10,23 @@ use crate::{FastRecovery, Stack, TcpSpec};
 const USUAL_MSS: Bytes = Bytes(1460);
 
 pub(super) fn check(raw: &TcpRaw, problems: &mut Problems) -> TcpSpec {
-    let sizes = Bytes(4096)..=Bytes(1 << 30);
     let default = Bytes(8_000_000);
-    let buffer = |written: &Option<Written<Bytes>>, problems: &mut Problems| {
-        written.get_or_if(default, problems, |size| sizes.contains(size), "4 KiB to 1 GiB").unwrap_or(default)
-    };
-    let segments = Bytes(88)..=USUAL_MSS;
-    let mss = raw.mss.get_or_if(USUAL_MSS, problems, |mss| segments.contains(mss), "88 to 1460 bytes");
-    let mss = mss.unwrap_or(USUAL_MSS);
-    let times = Span::from_millis(1)..=Span::from_secs(60);
+    let mss = raw.mss.get_or(USUAL_MSS, problems).unwrap_or(USUAL_MSS);
     let fifth = Span::from_millis(200);
     TcpSpec {
         congestion_control: congestion_control(raw.congestion_control.as_ref(), problems)
             .unwrap_or_else(|| "cubic".to_owned()),
-        rmem_max: buffer(&raw.receive_buffer, problems),
-        wmem_max: buffer(&raw.send_buffer, problems),
+        rmem_max: raw.receive_buffer.get_or(default, problems).unwrap_or(default),
+        wmem_max: raw.send_buffer.get_or(default, problems).unwrap_or(default),
         timestamps: raw.timestamps.get_or(true, problems).unwrap_or(true),
         sack: raw.sack.get_or(true, problems).unwrap_or(true),
         window_scaling: raw.window_scaling.get_or(true, problems).unwrap_or(true),
         ecn: raw.ecn.get_or(false, problems).unwrap_or(false),
         mss,
         window: window(raw, mss, problems),
-        initial_window: raw
-            .initial_window
-            .get_or_if(10, problems, |n| (1..=1000).contains(n), "1 to 1000")
-            .unwrap_or(10),
+        initial_window: raw.initial_window.get_or(10, problems).unwrap_or(10),
         delayed_ack: raw.delayed_ack.get_or(true, problems).unwrap_or(true),
-        min_rto: raw.min_rto.get_or_if(fifth, problems, |t| times.contains(t), "1 ms to 60 s").unwrap_or(fifth),
+        min_rto: raw.min_rto.get_or(fifth, problems).unwrap_or(fifth),
         stack: raw.stack.get_or(Stack::Linux, problems).unwrap_or(Stack::Linux),
         fast_recovery: fast_recovery(raw, problems),
     }

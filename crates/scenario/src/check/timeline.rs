@@ -18,8 +18,6 @@ use crate::{AccessPoint, Action, App, Event, Host, Measure, Place, WarmUp};
 /// Default time of a roam to another access point: as with fast transition or a cached key; a full authentication takes some
 /// hundred milliseconds.
 const ROAMING: Span = Span::from_millis(50);
-/// Longest time of a roam.
-const MAX_GAP: Span = Span::from_secs(60);
 /// Time series are kept in memory: the most intervals of all applications and stations together, at less than a hundred
 /// bytes each.
 const MAX_INTERVALS: u64 = 20_000_000;
@@ -59,7 +57,7 @@ fn roam(raw: &EventRaw, access_points: &[AccessPoint], problems: &mut Problems) 
     if what != Some(Do::Roam) {
         return None;
     }
-    let gap = raw.gap.get_or_if(ROAMING, problems, |&gap| gap <= MAX_GAP, "0 to 60 s");
+    let gap = raw.gap.get_or(ROAMING, problems);
     Some((access_points::find(raw.access_point.as_ref()?, access_points, problems)?, gap?))
 }
 

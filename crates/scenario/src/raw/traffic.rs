@@ -9,6 +9,10 @@ use serde::Deserialize;
 
 use super::{Common, application};
 use crate::IpVersion;
+use crate::ranges::{
+    Alphas, ArrivalIntervals, ArrivalRates, GapNoises, Impairments, OpusRates, PacketRates, PlayoutTimes, ReplaySpeeds,
+    Robustnesses, SendIntervals, TransferCounts, TransferLimits, UdpRates,
+};
 use crate::traffic_words::{ArrivalKind, CallProgram, Family, Reuse, Speech};
 
 application!(
@@ -20,17 +24,17 @@ application!(
         /// the receiver. "down" from a server on the LAN, over IPv4. Default: false.
         pub group: Option<Written<bool>>,
         /// Rate of UDP payload; of this, packet_rate and frame_interval there is one.
-        pub rate: Option<Written<BitRate>>,
+        pub rate: Option<Written<BitRate, UdpRates>>,
         /// Datagrams in a time, such as "50 /s".
-        pub packet_rate: Option<Written<Frequency>>,
+        pub packet_rate: Option<Written<Frequency, PacketRates>>,
         /// UDP payload of a datagram; with frames, of the largest one. Default: "1000 bytes".
         pub payload: Option<Written<Bytes>>,
         /// "regular", or "poisson": exponential gaps of the same mean. Default: "regular".
         pub arrivals: Option<Written<ArrivalKind>>,
         /// Regular gaps vary uniformly by up to this part. Default: "0 %".
-        pub noise: Option<Written<Permille>>,
+        pub noise: Option<Written<Permille, GapNoises>>,
         /// Time between frames with the sizes in [udp.frame]; a frame is sent at once in as many datagrams as necessary.
-        pub frame_interval: Option<Written<Span>>,
+        pub frame_interval: Option<Written<Span, SendIntervals>>,
         /// Sizes of frames; needed by frame_interval.
         pub frame: Option<SizeRaw>,
         /// Lengths of the bursts in which it sends; without [udp.on] and [udp.off] it always does.
@@ -52,7 +56,7 @@ application!(
         /// that it received. Default: all packets.
         pub host: Option<Written<String>>,
         /// Speed relative to the trace. Default: 1.
-        pub speed: Option<Written<f64>>,
+        pub speed: Option<Written<f64, ReplaySpeeds>>,
         /// Restarts at its end, after the mean gap. Default: false.
         pub repeat: Option<Written<bool>>,
     }
@@ -71,15 +75,15 @@ application!(
         /// Duration of speech in a packet. Default: "20 ms".
         pub frame: Option<Written<Span>>,
         /// Mean bit rate of "opus". Default: "24 kb/s".
-        pub bit_rate: Option<Written<BitRate>>,
+        pub bit_rate: Option<Written<BitRate, OpusRates>>,
         /// Send packets in talk spurts only, with the mean lengths of ITU-T P.59; otherwise continuously. Default: false.
         pub suppress_silence: Option<Written<bool>>,
         /// Playout delay after the arrival time of the fastest packet of the phase. Default: "60 ms".
-        pub playout: Option<Written<Span>>,
+        pub playout: Option<Written<Span, PlayoutTimes>>,
         /// Equipment impairment factor Ie of the E-model. Default: the codec's.
-        pub impairment: Option<Written<f64>>,
+        pub impairment: Option<Written<f64, Impairments>>,
         /// Packet-loss robustness factor Bpl of the E-model. Default: the codec's.
-        pub robustness: Option<Written<f64>>,
+        pub robustness: Option<Written<f64, Robustnesses>>,
     }
 );
 
@@ -107,19 +111,19 @@ pub(crate) struct FlowsRaw {
     /// With EDCA it decides the access category (RFC 8325). Default: 0.
     pub dscp: Option<Written<CodePoint>>,
     /// Mean time between arrivals, over all stations; of this, rate and load there is one.
-    pub interval: Option<Written<Span>>,
+    pub interval: Option<Written<Span, ArrivalIntervals>>,
     /// Arrivals in a time, over all stations, such as "8 /s".
-    pub rate: Option<Written<Frequency>>,
+    pub rate: Option<Written<Frequency, ArrivalRates>>,
     /// Offered load over all stations, which with the mean size determines the arrivals.
     pub load: Option<Written<BitRate>>,
     /// "poisson", or "regular": all gaps are equal, and the first transfer begins at the start. Default: "poisson".
     pub arrivals: Option<Written<ArrivalKind>>,
     /// Largest number of arrivals. Default: no limit.
-    pub count: Option<Written<u64>>,
+    pub count: Option<Written<u64, TransferCounts>>,
     /// Which station gets the next: "random" or "round-robin". Default: "random".
     pub spread: Option<Written<Spread>>,
     /// Largest number of simultaneous transfers of a station; more are refused. Default: 1000.
-    pub limit: Option<Written<u32>>,
+    pub limit: Option<Written<u32, TransferLimits>>,
     /// Congestion control of the senders. Default: that of [tcp].
     pub congestion_control: Option<Written<String>>,
     /// Sizes of the transfers.
@@ -175,7 +179,7 @@ macro_rules! distribution {
             pub deviation: Option<Written<$quantity>>,
             /// Tail exponent of "pareto" and "bounded-pareto".
             #[schemars(extend("x-only-with" = { "distribution": ["pareto", "bounded-pareto"] }))]
-            pub alpha: Option<Written<f64>>,
+            pub alpha: Option<Written<f64, Alphas>>,
             /// Values of "empirical": each equally likely, or the points of its cdf.
             #[schemars(extend("x-only-with" = { "distribution": ["empirical"] }))]
             pub values: Option<List<$quantity>>,

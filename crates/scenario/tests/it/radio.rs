@@ -133,7 +133,7 @@ fn what_cannot_be_is_reported_with_its_place() {
     wrong("layout = { shape = \"circle\", radius = \"-5 m\" }", "", "", "above 0 and up to 100 km");
     wrong("ap_position = [\"1 m\"]", "", "", "1 coordinates");
     wrong("", "position = [\"1 m\", \"2 m\"]", "", "\"b\" has no position, and others have");
-    wrong("", "position = [\"1 m\", \"2000000 km\"]", "position = [\"0 m\", \"0 m\"]", "too far away");
+    wrong("", "position = [\"1 m\", \"2000000 km\"]", "position = [\"0 m\", \"0 m\"]", "-100 km to 100 km");
     wrong("", "tx_power = \"10 dBm\"", "", "without places, power has no effect");
     wrong("", "loss = \"101 %\"", "", "allowed: 0 % to 100 %");
     wrong("", "", "snr = \"900 dB\"", "allowed: -100 dB to 200 dB");
