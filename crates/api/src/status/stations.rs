@@ -168,3 +168,32 @@ pub struct StationReportStatus {
     /// The observed traffic contradicts the reported rate, which is set aside.
     pub set_aside: bool,
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+    use crate::Status;
+
+    /// The value with a key named otherwise.
+    fn renamed(mut value: Value, from: &str, to: &str) -> Value {
+        let table = value.as_object_mut().expect("a table");
+        let inner = table.remove(from).expect("there is such a key");
+        table.insert(to.to_owned(), inner);
+        value
+    }
+
+    #[test]
+    fn what_an_older_box_calls_told_is_read() {
+        let reported = StationReportStatus { class_mbps: Some(24.0), set_aside: true, ..Default::default() };
+        let station = StationStatus { reported: Some(reported), ..Default::default() };
+        let older = renamed(serde_json::to_value(&station).expect("serialises"), "reported", "told");
+        assert_eq!(serde_json::from_value::<StationStatus>(older).expect("reads"), station);
+
+        let rate_reports = ReportCountsStatus { taken: 3, ..Default::default() };
+        let status = Status { rate_reports, ..Default::default() };
+        let older = renamed(serde_json::to_value(&status).expect("serialises"), "rate_reports", "told");
+        assert_eq!(serde_json::from_value::<Status>(older).expect("reads"), status);
+    }
+}
