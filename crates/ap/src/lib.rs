@@ -112,7 +112,7 @@ pub struct AirQueues<F> {
 struct Queue<F> {
     driver: usize,
     by_station: bool,
-    /// The discipline shares airtime, and so is told it.
+    /// The discipline shares airtime, and so gets reports of it.
     by_airtime: bool,
     class_of_app: Vec<u32>,
     /// One, or with EDCA one for each category.

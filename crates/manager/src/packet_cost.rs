@@ -16,7 +16,7 @@ pub(crate) struct Packets {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub(crate) struct PacketCost(pub(crate) [Packets; 4]);
 
-/// What a discipline is told about the cost of a packet that begins to wait.
+/// The cost of a packet that begins to wait, for a discipline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Charge {
     /// Bytes that are expected to cross the WLAN because of its release.

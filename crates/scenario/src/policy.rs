@@ -35,6 +35,21 @@ impl fmt::Display for PolicyError {
 
 impl std::error::Error for PolicyError {}
 
+/// A discipline with a class for each direction, equal ones, that borrow by the last words.
+macro_rules! both_directions {
+    ($discipline:literal, $borrows:literal) => {
+        concat!(
+            "manager.queue = { discipline = '",
+            $discipline,
+            "', class = [ { name = 'all', rate = '1 Gb/s' }, { name = 'down', direction = 'down', parent = 'all', rate = '500 kb/s', ",
+            $borrows,
+            " }, { name = 'up', direction = 'up', parent = 'all', rate = '500 kb/s', ",
+            $borrows,
+            " } ] }"
+        )
+    };
+}
+
 /// Known policies: name, meaning, tables.
 const KNOWN: &[(&str, &str, &str)] = &[
     ("fifo", "no box: the access point's own drop-tail queue", ""),
@@ -64,26 +79,17 @@ const KNOWN: &[(&str, &str, &str)] = &[
     (
         "htb",
         "HTB in the box: 500 kb/s for each direction, and half of the rest",
-        "manager.queue = { discipline = 'htb', class = [ \
-         { name = 'all', rate = '1 Gb/s' }, \
-         { name = 'down', parent = 'all', rate = '500 kb/s', ceil = '1 Gb/s', direction = 'down' }, \
-         { name = 'up', parent = 'all', rate = '500 kb/s', ceil = '1 Gb/s', direction = 'up' } ] }",
+        both_directions!("htb", "ceil = '1 Gb/s'"),
     ),
     (
         "whtb",
         "WHTB in the box: as `htb`, charged by what the channel of a station makes of a packet",
-        "manager.queue = { discipline = 'whtb', class = [ \
-         { name = 'all', rate = '1 Gb/s' }, \
-         { name = 'down', parent = 'all', rate = '500 kb/s', ceil = '1 Gb/s', direction = 'down' }, \
-         { name = 'up', parent = 'all', rate = '500 kb/s', ceil = '1 Gb/s', direction = 'up' } ] }",
+        both_directions!("whtb", "ceil = '1 Gb/s'"),
     ),
     (
         "cbq",
         "CBQ in the box: 500 kb/s for each direction, more where the other leaves it",
-        "manager.queue = { discipline = 'cbq', class = [ \
-         { name = 'all', rate = '1 Gb/s' }, \
-         { name = 'down', parent = 'all', rate = '500 kb/s', direction = 'down' }, \
-         { name = 'up', parent = 'all', rate = '500 kb/s', direction = 'up' } ] }",
+        both_directions!("cbq", "borrows = true"),
     ),
     (
         "las-ack",
