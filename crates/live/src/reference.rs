@@ -86,7 +86,6 @@ mod tests {
         &[("telemetry", "[{ kind = \"unifi\", url = \"https://192.0.2.1\", user = \"a\", secrets = \"SECRETS\" }]")],
         &[("manager.controller.kind", "published")],
         &[("manager.controller.kind", "pi")],
-        &[("manager.controller.kind", "knee")],
         &[("manager.wan", "{ down = \"8 Mb/s\", up = \"1 Mb/s\", lan = [\"10.0.0.0/8\"] }")],
         &[("manager.voice", "{}")],
         &[("manager.receiver", "{ window = \"20 packets\" }")],

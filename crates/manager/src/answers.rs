@@ -30,27 +30,44 @@ pub(crate) struct Answers {
     acks: VecDeque<(u32, Mark)>,
     /// By the timestamp of an ACK.
     echoes: VecDeque<(u32, Mark)>,
-    /// The furthest DATA asked for, the furthest timestamp, the furthest acknowledgments of the wired side
-    /// and the latest of the WLAN.
+    /// The furthest DATA asked for, the furthest timestamp, and the furthest acknowledgments of the wired side.
     furthest: Option<u32>,
     stamped: Option<u32>,
     acked_by_wire: Option<u32>,
-    acked_by_wlan: Option<u32>,
+    /// The newest release, and the newest that was acknowledged.
+    released: Option<Mark>,
+    acknowledged: Option<Mark>,
 }
 
 impl Answers {
     /// Whether an answer is due to a packet that is about to be released; `held`: more of its connection are waiting;
     /// `ratio_milli`: segments that the station's ACKs cover each, in thousandths.
     pub(crate) fn is_due(&self, tcp: &TcpMeta, held: bool, ratio_milli: u32) -> bool {
-        // A receiver waits for that many before it acknowledges; a quarter less than the mean is near enough.
-        let enough = (self.acks.len() as u64 + 1) * 1_000 + 250 >= u64::from(ratio_milli);
+        // A receiver acknowledges each time when that many have come; a quarter less than the mean is near enough.
+        let acks = |segments: usize| (segments as u64 * 1_000 + 250) / u64::from(ratio_milli.max(1_000));
+        let enough = acks(self.acks.len() + 1) > acks(self.acks.len());
         let answered = self.is_new_data(tcp) && (enough || tcp.payload.0 == 0);
         !tcp.flags.contains(TcpFlags::RST) && (answered || self.newly_covers(tcp) && self.tells(tcp, held))
+    }
+
+    /// The newest release of the connection.
+    pub(crate) const fn newest(&self) -> Option<Mark> {
+        self.released
+    }
+
+    /// The oldest release that an acknowledgment is due to, with none to a later one.
+    pub(crate) fn oldest_due(&self) -> Option<Mark> {
+        let of = |queue: &VecDeque<(u32, Mark)>| {
+            let from = queue.partition_point(|&(_, mark)| Some(mark) <= self.acknowledged);
+            queue.range(from..).map(|&(_, mark)| mark).find(|mark| mark.is_due())
+        };
+        of(&self.acks).into_iter().chain(of(&self.echoes)).min()
     }
 
     /// A packet was released.
     pub(crate) fn note_release(&mut self, tcp: &TcpMeta, mark: Mark) {
         self.restart_on_syn(tcp);
+        self.released = Some(mark);
         if self.is_new_data(tcp) {
             self.furthest = Some(tcp.seq_end());
             push(&mut self.acks, tcp.seq_end().wrapping_sub(1), mark);
@@ -68,19 +85,13 @@ impl Answers {
     }
 
     /// A packet came from the station: the newest release that it answers. Of selective acknowledgments it is the one that their
-    /// first block names, with `exact`; else each stands for one more packet behind the hole, which is sooner where many are lost,
-    /// and which the estimate of the lag was made with.
-    pub(crate) fn note_arrival(&mut self, tcp: &TcpMeta, exact: bool) -> Option<Mark> {
+    /// first block names.
+    pub(crate) fn note_arrival(&mut self, tcp: &TcpMeta) -> Option<Mark> {
         self.restart_on_syn(tcp);
         let mut newest = None;
         if tcp.flags.contains(TcpFlags::ACK) {
             newest = newest.max(pop(&mut self.acks, |end| after(tcp.ack, end)));
-            let is_duplicate = tcp.sacked_to.is_some() && self.acked_by_wlan == Some(tcp.ack);
-            if !exact && is_duplicate && self.acks.len() > 1 {
-                newest = newest.max(self.acks.remove(1).map(|(_, mark)| mark));
-            }
-            self.acked_by_wlan = Some(tcp.ack);
-            if let Some(end) = tcp.sacked_to.filter(|_| exact) {
+            if let Some(end) = tcp.sacked_to {
                 let arrived = self.acks.partition_point(|(last, _)| after(end, *last));
                 newest = newest.max(arrived.checked_sub(1).and_then(|at| self.acks.get(at)).map(|&(_, mark)| mark));
             }
@@ -88,6 +99,7 @@ impl Answers {
         if let Some(stamps) = tcp.timestamps.filter(|_| tcp.flags.contains(TcpFlags::ACK)) {
             newest = newest.max(pop(&mut self.echoes, |value| after(stamps.echo, value)));
         }
+        self.acknowledged = self.acknowledged.max(newest);
         newest
     }
 
@@ -95,6 +107,7 @@ impl Answers {
     pub(crate) fn forget(&mut self) {
         self.acks.clear();
         self.echoes.clear();
+        (self.released, self.acknowledged) = (None, None);
     }
 
     /// A SYN without ACK begins another connection between the same ports.
@@ -148,10 +161,9 @@ mod tests {
 
     /// Releases these packets, and gives their marks.
     fn release(answers: &mut Answers, packets: &[TcpMeta]) -> alloc::vec::Vec<Mark> {
-        let mut standing =
-            Standing::new(crate::ids::DomainId::DEFAULT, crate::allowance::Estimator::Lag, Instant::ZERO);
+        let mut standing = Standing::new(crate::ids::DomainId::DEFAULT, Instant::ZERO);
         let mut note = |tcp: &TcpMeta| {
-            let mark = standing.release(Instant::ZERO, Span::from_millis(1), true);
+            let mark = standing.release(Instant::ZERO, Span::from_millis(1), true, None);
             answers.note_release(tcp, mark);
             mark
         };
@@ -163,14 +175,10 @@ mod tests {
         let mut answers = Answers::default();
         let data: alloc::vec::Vec<_> = (0..4).map(|k| segment(1 + k * 100, 1, 100)).collect();
         let marks = release(&mut answers, &data);
-        assert_eq!(answers.note_arrival(&segment(1, 1, 0), true), None);
-        assert_eq!(answers.note_arrival(&segment(1, 250, 0), true), Some(marks[1]));
+        assert_eq!(answers.note_arrival(&segment(1, 1, 0)), None);
+        assert_eq!(answers.note_arrival(&segment(1, 250, 0)), Some(marks[1]));
         let missing = TcpMeta { sacked_to: Some(401), ..segment(1, 250, 0) };
-        assert_eq!(
-            answers.note_arrival(&missing, true),
-            Some(marks[3]),
-            "the third is missing, one behind it has arrived"
-        );
+        assert_eq!(answers.note_arrival(&missing), Some(marks[3]), "the third is missing, one behind it has arrived");
         assert!(!answers.is_due(&data[2], true, 2_000), "its answer may be that of the original");
     }
 
@@ -190,27 +198,27 @@ mod tests {
         let mut answers = Answers::default();
         let acks: alloc::vec::Vec<_> = (0..3).map(|k| stamped(50 + k / 2, 0, segment(1, 1 + k * 200, 0))).collect();
         let marks = release(&mut answers, &acks);
-        assert_eq!(answers.note_arrival(&stamped(9, 49, segment(1, 1, 100)), true), None);
+        assert_eq!(answers.note_arrival(&stamped(9, 49, segment(1, 1, 100))), None);
         assert_eq!(
-            answers.note_arrival(&stamped(9, 50, segment(101, 1, 100)), true),
+            answers.note_arrival(&stamped(9, 50, segment(101, 1, 100))),
             Some(marks[0]),
             "the first of two alike"
         );
-        assert_eq!(answers.note_arrival(&stamped(9, 50, segment(201, 1, 100)), true), None, "nothing new");
-        assert_eq!(answers.note_arrival(&stamped(9, 51, segment(301, 1, 100)), true), Some(marks[2]));
+        assert_eq!(answers.note_arrival(&stamped(9, 50, segment(201, 1, 100))), None, "nothing new");
+        assert_eq!(answers.note_arrival(&stamped(9, 51, segment(301, 1, 100))), Some(marks[2]));
     }
 
     #[test]
     fn without_timestamps_data_are_no_answer() {
         let mut answers = Answers::default();
-        (0..3).for_each(|k| _ = answers.note_arrival(&segment(1 + k * 100, 1, 100), true));
+        (0..3).for_each(|k| _ = answers.note_arrival(&segment(1 + k * 100, 1, 100)));
         release(&mut answers, &[segment(1, 1, 0)]);
         assert!(!answers.is_due(&segment(1, 101, 0), true, 2_000));
         release(&mut answers, &[segment(1, 101, 0), segment(1, 301, 0)]);
-        assert_eq!(answers.note_arrival(&segment(301, 1, 100), true), None);
+        assert_eq!(answers.note_arrival(&segment(301, 1, 100)), None);
         let both = segment(1, 301, 100);
         assert!(answers.is_due(&both, true, 1_000), "the DATA are acknowledged");
         let marks = release(&mut answers, &[both]);
-        assert_eq!(answers.note_arrival(&segment(401, 101, 100), true), Some(marks[0]));
+        assert_eq!(answers.note_arrival(&segment(401, 101, 100)), Some(marks[0]));
     }
 }

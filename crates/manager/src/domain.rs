@@ -120,7 +120,7 @@ impl<P: Send + 'static> Domain<P> {
         if managed {
             self.pacer.on_unscheduled_group(airtime);
         }
-        self.pacer.on_release(now, airtime, Completion::None);
+        self.pacer.on_release(now, airtime, Completion::None, None);
     }
 }
 

@@ -10,7 +10,9 @@
 //! A window of measurement begins with the first completion of a packet that was released after the last change, so that what
 //! was in flight before it does not count. Where the box had nothing to release, it was not the limit, and the window is void.
 //!
-//! What a medium carries in a window differs by two or three per cent from one to the next. So there are two kinds of trials:
+//! What a medium carries in a window differs from one to the next, by one per cent or by five; how much is measured, and a
+//! difference counts only where chance hardly makes one so large. Where it is not clear the smaller allowance is taken, since too
+//! large a one is a standing queue. There are two kinds of trials:
 //! - *Coarse* ones double or halve the allowance and need a window or two. Below the knee half in flight carries half, which no
 //!   chance hides. They find the neighbourhood of the knee within a second, at the beginning and when much less is carried than
 //!   before.
@@ -21,9 +23,14 @@
 
 use evenair_units::{Instant, Span};
 
-/// What is allowed at the insertion, until the first trial, as airtime by the rates that are assumed, often the lowest ones: some ten
-/// packets. With none, a path with a long lag would carry next to nothing until then.
+/// What is allowed at the insertion, until the first trial: as much time of the medium as packets were seen to take before, at least
+/// lately and at most this. A queue in the access point was part of that; but from too much in flight halving comes down within a
+/// second, while too little starves the medium and lets senders fall back, who take seconds to recover.
+const MOST_AT_INSERTION: Span = Span::from_millis(60);
+/// The same where nothing was seen, as airtime by the rates that are assumed, often the lowest ones: some ten packets.
 const AT_INSERTION: Span = Span::from_millis(24);
+/// The least time that packets take is that of the last one to two intervals of this length.
+const LEAST_OVER: Span = Span::from_secs(3);
 /// The largest, as airtime likewise: 50 ms each way, with jitter and batches, on a medium that is eight times as fast as assumed.
 const MOST: Span = Span::from_millis(1_200);
 /// Less than this is none, and the least step, in medium time.
@@ -43,11 +50,13 @@ const FORGOTTEN: Span = Span::from_secs(10);
 /// A doubled allowance that carries so much more, in thousandths, needs no second window.
 const OBVIOUS: u64 = 1_250;
 /// A doubled allowance carries more, and a halved one as much, from these thousandths on.
-const COARSE: (u64, u64) = (1_200, 940);
+const COARSE: (u64, u64) = (1_100, 940);
 /// The same of an allowance that is larger by a quarter, or smaller by a fifth, and of the best of the last seconds.
 const FINE: (u64, u64) = (1_025, 980);
 const ENOUGH: u64 = 970;
 const MEMORY: Span = Span::from_secs(20);
+/// Windows differ by so much at first, in thousandths: the standard deviation.
+const NOISE: u64 = 25;
 /// With less than this part of what is usual, in thousandths, the lag may have grown.
 const FALLEN: u64 = 850;
 /// Windows of a fine trial.
@@ -68,6 +77,9 @@ pub(crate) struct Knee {
     usual: Mean,
     /// What it has carried in the last windows, if that is much less.
     fallen: Mean,
+    /// The standard deviation of what is carried in a window, in thousandths of it, and what the last one carried.
+    noise: u64,
+    last: Option<u64>,
     /// The best mean of the last seconds, and when that was.
     best: (u64, Instant),
     judged: Instant,
@@ -75,6 +87,9 @@ pub(crate) struct Knee {
     /// What a packet and its answer take, with what waits before it; and the packet that is timed.
     took: Span,
     timed: Option<(u64, Instant)>,
+    /// The least time lately: of this interval and the one before, and when this one began.
+    least: [Option<Span>; 2],
+    least_since: Instant,
     /// The airtime of a packet.
     packet: Span,
     /// The most that was in flight in this window and the last one that was judged.
@@ -85,6 +100,8 @@ pub(crate) struct Knee {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
+    /// Nothing is held: what is carried, and how long packets take, is noted for the insertion.
+    Observing,
     /// The next window shows how things were before.
     Settling,
     /// The neighbourhood of the knee is to be searched.
@@ -192,11 +209,15 @@ impl Knee {
             window: Window::NEW,
             usual: Mean::NONE,
             fallen: Mean::NONE,
+            noise: NOISE,
+            last: None,
             best: (0, now),
             judged: now,
             fine: Schedule::at(now),
             took: Span::ZERO,
             timed: None,
+            least: [None; 2],
+            least_since: now,
             packet: Span::ZERO,
             peak: Span::ZERO,
             unused: Schedule::at(now),
@@ -204,8 +225,19 @@ impl Knee {
     }
 
     /// The box begins to hold packets.
-    pub(crate) const fn inserted(now: Instant) -> Self {
-        Self { allowance: AT_INSERTION, stage: Stage::Settling, ..Self::new(now) }
+    pub(crate) fn insert(&mut self, now: Instant) {
+        let least = self.least.into_iter().flatten().min().filter(|_| self.best.0 > 0);
+        let seen = least.map(|least| self.believed(least.min(MOST_AT_INSERTION)).min(MOST));
+        let allowance = seen.unwrap_or(AT_INSERTION).max(AT_INSERTION);
+        *self = Self { allowance, stage: Stage::Settling, best: self.best, ..Self::new(now) };
+    }
+
+    fn note_took(&mut self, now: Instant, took: Span) {
+        self.took = (self.took * 3 + took) / 4;
+        if now.saturating_since(self.least_since) >= LEAST_OVER {
+            (self.least, self.least_since) = ([None, self.least[0]], now);
+        }
+        self.least[0] = Some(self.least[0].map_or(took, |least| least.min(took)));
     }
 
     /// So much more than the target may be in flight, in airtime of releases.
@@ -215,12 +247,23 @@ impl Knee {
 
     /// The same, if it is known to be needed: the lag of the path, with nothing of a queue.
     pub(crate) fn proven(&self) -> Span {
-        if matches!(self.stage, Stage::Settling | Stage::Unknown) { Span::ZERO } else { self.allowance }
+        match self.stage {
+            Stage::Observing | Stage::Settling | Stage::Unknown => Span::ZERO,
+            Stage::Steady | Stage::Trial(_) => self.allowance,
+        }
     }
 
     /// The best that was carried lately; zero: nothing is known.
     pub(crate) const fn best(&self) -> u64 {
         self.best.0
+    }
+
+    /// A packet that asks for an answer passes while nothing is held.
+    pub(crate) fn note_unmanaged(&mut self, now: Instant, number: u64) {
+        if self.stage != Stage::Observing {
+            *self = Self { stage: Stage::Observing, ..Self::new(now) };
+        }
+        self.await_completion(now, number);
     }
 
     /// A packet that asks for an answer is released; `in_flight`: the airtime of all that is.
@@ -230,6 +273,10 @@ impl Knee {
             (self.unused, self.fine) = (Schedule::at(now), Schedule::at(now));
         }
         self.peak = self.peak.max(in_flight);
+        self.await_completion(now, number);
+    }
+
+    fn await_completion(&mut self, now: Instant, number: u64) {
         self.window.first.get_or_insert(number);
         if self.timed.is_none_or(|(_, at)| now.saturating_since(at) > WINDOW.1) {
             self.timed = Some((number, now));
@@ -248,6 +295,7 @@ impl Knee {
             Stage::Trial(Trial { kind: Kind::Larger | Kind::Smaller, before, .. }) => {
                 (self.stage, self.allowance) = (Stage::Steady, before);
             }
+            Stage::Observing => return,
             Stage::Settling | Stage::Unknown | Stage::Trial(_) => {
                 (self.stage, self.allowance) = (Stage::Unknown, Span::ZERO);
             }
@@ -268,6 +316,13 @@ impl Knee {
             self.judged = now;
             self.end(now, trial.before, false);
         }
+        // Where completions are too few to judge by, what was allowed at the insertion is a queue as likely as not.
+        let is_unjudged = matches!(self.stage, Stage::Settling | Stage::Unknown) && self.allowance > Span::ZERO;
+        if is_unjudged && now.saturating_since(self.judged) > GIVEN_UP {
+            self.judged = now;
+            let half = self.allowance / 2;
+            self.change(if half < self.believed(LEAST) { Span::ZERO } else { half });
+        }
     }
 
     /// A release was completed; `carried` is the airtime of all up to it.
@@ -275,8 +330,8 @@ impl Knee {
         if let Some((timed, at)) = self.timed
             && timed <= number
         {
-            self.took = (self.took * 3 + now.saturating_since(at)) / 4;
             self.timed = None;
+            self.note_took(now, now.saturating_since(at));
         }
         if self.window.first.is_none_or(|first| number < first) {
             return;
@@ -297,11 +352,23 @@ impl Knee {
         let rate = progress.mul_div(1_000_000_000, elapsed.as_nanos()).as_nanos();
         let starved = self.window.starved;
         self.window = Window { began: Some(ends), completions: 0, starved: false, ..self.window };
+        if self.stage == Stage::Observing {
+            return self.note_carried(now, rate);
+        }
         if starved {
             return self.judge_starved(now, rate);
         }
         (self.judged, self.peak) = (now, Span::ZERO);
+        self.learn_noise(rate);
         self.judge(now, rate);
+    }
+
+    /// Two windows with one allowance differ by chance alone: by 1.13 times the standard deviation in the mean.
+    fn learn_noise(&mut self, rate: u64) {
+        if let Some(last) = self.last.replace(rate).filter(|&last| last > 0) {
+            let difference = (rate.abs_diff(last) / (last / 1_000).max(1)).min(NOISE * 8);
+            self.noise = (self.noise * 15 + difference * 8 / 9) / 16;
+        }
     }
 
     /// The box had nothing to release at some time, so that it was not the limit. Where that lasts, less than the allowance is in
@@ -316,18 +383,24 @@ impl Knee {
             self.best = (rate, now);
         }
         match self.stage {
-            Stage::Trial(trial) if self.allowance > trial.before && self.usual.is_reached(rate, COARSE.0) => {
+            Stage::Trial(trial) if self.allowance > trial.before && self.usual.is_reached(rate, self.more()) => {
                 // More is carried although less than all of it is in use: senders grow into it.
                 self.end(now, self.allowance, true);
                 (self.fine.is_unjudged, self.fine.is_larger) = (true, true);
                 self.unused.next = now + GIVEN_UP;
+            }
+            Stage::Trial(trial) if self.allowance > trial.before && peak > (trial.before + self.allowance) / 2 => {
+                // It was in use, most of it, and carried no more.
+                self.end(now, trial.before, false);
             }
             Stage::Trial(trial) if self.allowance > trial.before => {
                 // What waits in the box was too little for it, as where a sender has just slowed down: it is tried again soon.
                 self.end(now, trial.before, true);
                 self.fine.is_unjudged = true;
             }
-            Stage::Trial(_) if self.usual.is_reached(rate, COARSE.1) => self.end(now, self.allowance, false),
+            Stage::Trial(_) if self.usual.is_reached(rate, COARSE.1 - self.noise) => {
+                self.end(now, self.allowance, false)
+            }
             Stage::Trial(trial) => {
                 self.unused.fail(now);
                 self.end(now, trial.before, false);
@@ -353,6 +426,7 @@ impl Knee {
 
     fn judge(&mut self, now: Instant, rate: u64) {
         match self.stage {
+            Stage::Observing => {}
             Stage::Settling => self.stage = Stage::Unknown,
             Stage::Unknown => {
                 self.usual.add(rate);
@@ -372,7 +446,7 @@ impl Knee {
     }
 
     fn watch(&mut self, now: Instant, rate: u64) {
-        if self.usual.windows >= 2 && !self.usual.is_reached(rate, FALLEN) {
+        if !self.reference().is_reached(rate, FALLEN) {
             // One window may be so by chance.
             self.fallen.add(rate);
             if self.fallen.windows >= 2 {
@@ -399,15 +473,25 @@ impl Knee {
         }
     }
 
+    /// From these thousandths on a larger allowance carries more.
+    fn more(&self) -> u64 {
+        COARSE.0.max(1_000 + self.noise * 4)
+    }
+
+    /// What is usually carried; just after a change, the best of the last seconds.
+    const fn reference(&self) -> Mean {
+        if self.usual.windows >= 2 { self.usual } else { Mean { rate: self.best.0, windows: 1 } }
+    }
+
     /// Whether a rate is clearly less than the best of the last seconds.
     const fn is_little(&self, rate: u64) -> bool {
-        !Mean { rate: self.best.0, windows: 1 }.is_reached(rate, ENOUGH)
+        !Mean { rate: self.best.0, windows: 1 }.is_reached(rate, ENOUGH - self.noise / 2)
     }
 
     fn judge_trial(&mut self, now: Instant, trial: Trial) {
         let Mean { rate, windows } = trial.carried;
         match trial.kind {
-            Kind::Double { .. } if self.usual.is_reached(rate, COARSE.0) => {
+            Kind::Double { .. } if self.usual.is_reached(rate, self.more()) => {
                 if windows >= 2 || self.usual.is_reached(rate, OBVIOUS) {
                     self.usual = trial.carried;
                     self.begin(trial.kind);
@@ -433,7 +517,7 @@ impl Knee {
                     self.begin(Kind::Halve { last: false });
                 }
             }
-            Kind::Unused if self.usual.is_reached(rate, COARSE.1) => {
+            Kind::Unused if self.usual.is_reached(rate, COARSE.1 - self.noise) => {
                 self.unused = Schedule::at(now);
                 (self.stage, self.usual) = (Stage::Unknown, Mean::NONE);
             }
@@ -442,7 +526,7 @@ impl Knee {
                 self.unused.fail(now);
                 self.end(now, trial.before, false);
             }
-            Kind::Halve { .. } if self.usual.is_reached(rate, COARSE.1) => {
+            Kind::Halve { .. } if self.usual.is_reached(rate, COARSE.1 - self.noise) => {
                 self.usual.add(rate);
                 if self.allowance == Span::ZERO {
                     self.note_best(now);
@@ -464,13 +548,15 @@ impl Knee {
                     self.begin(Kind::Halve { last: true });
                 }
             }
-            Kind::Larger if windows >= 2 && self.usual.is_reached(rate, COARSE.0) => {
+            Kind::Larger if windows >= 2 && self.usual.is_reached(rate, self.more()) => {
                 self.usual = trial.carried;
                 self.begin(Kind::Double { rescue: false });
             }
+            // No larger allowance carries so much less: something else has changed.
+            Kind::Larger if !self.usual.is_reached(rate, FALLEN) => self.end(now, trial.before, false),
             Kind::Larger | Kind::Smaller if windows < FINE_WINDOWS => {}
             Kind::Larger => {
-                let is_kept = self.usual.is_reached(rate, FINE.0);
+                let is_kept = self.usual.is_reached(rate, FINE.0.max(1_000 + self.noise * 5 / 4));
                 if is_kept || !self.is_little(self.usual.rate) {
                     self.fine.reach = 0;
                 } else if self.fine.reach < REACH {
@@ -480,7 +566,11 @@ impl Knee {
                 }
                 self.judge_fine(now, trial, is_kept);
             }
-            Kind::Smaller => self.judge_fine(now, trial, self.usual.is_reached(rate, FINE.1) && !self.is_little(rate)),
+            Kind::Smaller => self.judge_fine(
+                now,
+                trial,
+                self.usual.is_reached(rate, FINE.1 - self.noise / 4) && !self.is_little(rate),
+            ),
         }
     }
 
@@ -495,9 +585,14 @@ impl Knee {
     }
 
     const fn note_best(&mut self, now: Instant) {
+        self.note_carried(now, self.usual.rate);
+    }
+
+    /// This was carried, which may be the best of the last seconds.
+    const fn note_carried(&mut self, now: Instant, rate: u64) {
         let is_old = now.saturating_since(self.best.1).as_nanos() > MEMORY.as_nanos();
-        if is_old || self.usual.rate >= self.best.0 {
-            self.best = (self.usual.rate, now);
+        if is_old || rate >= self.best.0 {
+            self.best = (rate, now);
         }
     }
 
@@ -529,6 +624,7 @@ impl Knee {
     /// Sets the allowance; what was in flight before says nothing about it.
     const fn change(&mut self, to: Span) {
         self.fallen = Mean::NONE;
+        self.last = None;
         self.allowance = to;
         self.window = Window::NEW;
     }

@@ -73,7 +73,6 @@ extern crate alloc;
 
 mod access_points;
 mod airtime_model;
-mod allowance;
 mod answers;
 mod api;
 mod causes;
@@ -88,9 +87,9 @@ mod flow;
 mod guard;
 mod held;
 mod ids;
+mod in_flight;
 mod index;
 mod knee;
-mod lag;
 mod leases;
 mod limits;
 mod load;

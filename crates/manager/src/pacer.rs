@@ -22,7 +22,6 @@ use evenair_units::{BitRate, Instant, Span};
 use evenair_wifi::PhyRate;
 
 use crate::airtime_model::AirtimeModel;
-use crate::allowance::Estimator;
 use crate::guard::{Grip, Guard, GuardStep};
 use crate::ids::DomainId;
 use crate::packet_cost::PacketCost;
@@ -35,8 +34,8 @@ use controller::law::{Law, Pacing, Released, Seen};
 /// What is known of the completion of a release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Completion {
-    /// The station acknowledges it. `timed`: the box manages the traffic, so that the time until then tells the lag of the path.
-    Expected { timed: bool },
+    /// The station acknowledges it. `managed`: packets are held, so that what is in flight is the box's choice.
+    Expected { managed: bool },
     /// Another packet's acknowledgement will stand for it.
     None,
     /// It is of a protocol whose acknowledgements are not known.
@@ -46,6 +45,7 @@ pub(crate) enum Completion {
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct Pacer {
+    domain: DomainId,
     pacing: Pacing,
     law: Box<dyn Law>,
     server: Server,
@@ -67,10 +67,11 @@ impl Pacer {
     pub(crate) fn new(id: DomainId, config: PacerConfig, capacity: BitRate, now: Instant) -> Self {
         let (law, rate) = start(config, capacity, now);
         Self {
+            domain: id,
             pacing: config.controller.pacing(),
             law,
             server: Server::new(config.slack, now),
-            backlog: Standing::new(id, config.controller.pacing().estimator(), now),
+            backlog: Standing::new(id, now),
             guard: Guard::new(),
             rate,
         }
@@ -79,7 +80,6 @@ impl Pacer {
     /// Takes another configuration over. What is in flight stays so; the service rate starts anew. `waiting`: packets are held.
     pub(crate) fn reconfigure(&mut self, config: PacerConfig, capacity: BitRate, now: Instant, waiting: bool) {
         self.pacing = config.controller.pacing();
-        self.backlog.set_estimator(now, self.pacing.estimator());
         self.server.set_slack(config.slack);
         self.server.take_account(now, waiting);
         (self.law, self.rate) = start(config, capacity, now);
@@ -101,7 +101,7 @@ impl Pacer {
 /// Events.
 impl Pacer {
     /// The box begins to hold packets: nothing that is in flight was released by it.
-    pub(crate) const fn on_insert(&mut self, now: Instant) {
+    pub(crate) fn on_insert(&mut self, now: Instant) {
         self.backlog.begin(now);
     }
 
@@ -120,15 +120,23 @@ impl Pacer {
         self.law.on_served(waiting);
     }
 
-    /// A packet goes to the access points, held before or not, with this much airtime still to come for it.
-    pub(crate) fn on_release(&mut self, now: Instant, airtime: Span, completion: Completion) -> Mark {
+    /// A packet goes to the access points, held before or not, with this much airtime still to come for it. `previous`: the release
+    /// before it of its flow.
+    pub(crate) fn on_release(
+        &mut self,
+        now: Instant,
+        airtime: Span,
+        completion: Completion,
+        previous: Option<Mark>,
+    ) -> Mark {
         let is_expected = matches!(completion, Completion::Expected { .. });
         let in_flight = self.backlog.under_way();
-        let mark = self.backlog.release(now, airtime, is_expected);
+        let previous = previous.filter(|previous| previous.domain() == self.domain);
+        let mark = self.backlog.release(now, airtime, is_expected, previous);
         match completion {
-            Completion::Expected { timed: true } => self.backlog.time_answer(now),
+            Completion::Expected { managed } => self.backlog.time_answer(now, managed),
             Completion::Unknown => self.backlog.note_unanswerable(airtime),
-            Completion::Expected { timed: false } | Completion::None => {}
+            Completion::None => {}
         }
         if is_expected {
             self.law.on_release(now, Released { number: mark.number(), in_flight, airtime });
@@ -136,7 +144,12 @@ impl Pacer {
         mark
     }
 
-    /// This release is complete, and with it all before.
+    /// The completion of this release is not waited for any more: those of its flow cannot be relied on for now.
+    pub(crate) fn has_given_up(&self, mark: Mark) -> bool {
+        mark.domain() == self.domain && self.backlog.is_given_up(mark)
+    }
+
+    /// This release is complete, and with it all before of its flow.
     pub(crate) fn on_completion(&mut self, now: Instant, mark: Mark) {
         self.backlog.answer(now, mark);
         self.law.on_completion(now, mark.number());
@@ -233,11 +246,6 @@ impl Pacer {
         matches!(self.pacing, Pacing::Backlog { .. })
     }
 
-    /// What the path needs in flight is found by the knee of throughput, for which completions have to be exact.
-    pub(crate) fn seeks_knee(&self) -> bool {
-        self.pacing.estimator() == Estimator::Knee
-    }
-
     /// The guard, to be read.
     pub(crate) const fn state_of_guard(&self) -> &Guard {
         &self.guard
@@ -271,10 +279,5 @@ impl Pacer {
     /// The backlog of the access points, in the time that the medium takes for it.
     pub(crate) fn backlog(&self) -> Span {
         self.backlog.backlog()
-    }
-
-    /// Few packets are kept in flight for a moment, to see how long the path takes without queues.
-    pub(crate) const fn is_probing(&self) -> bool {
-        self.backlog.is_probing()
     }
 }

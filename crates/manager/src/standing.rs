@@ -3,19 +3,22 @@
 //!
 //! The box fills the access point's queue but cannot see it. It observes completions instead: an answer from a
 //! station (for TCP an ACK, see `answers`) proves that the packet has left the queue, and so have all packets
-//! released before it, to any station. The newest release known to have left is the *last completed release* (field
-//! `frontier`). The airtime of all releases after it is an upper bound of the backlog and needs no reported rate. The
+//! released before it of its flow. The airtime of all that is *in flight*, released and not known to have left, is an upper
+//! bound of the backlog and needs no reported rate. The
 //! next packet may be released when this bound is below the target. The medium then always has something to send, and
 //! the queue stays short whatever the medium does: retries, other networks, changing rates, stations that come and
 //! go. Traffic that stations send on their own needs no account here, since it delays the completions.
 //!
+//! The accounts are those of flows (see `in_flight`), so that it does not matter how many queues there are before the medium: one of
+//! an access point, those of several on one channel, of stations, or of flows.
+//!
 //! The estimate is robust against:
-//! - a station that answers late, sleeps or has left, an application that reads slowly, a lost packet: the first
-//!   answer of any station advances the last completed release;
+//! - a station that answers late, sleeps or has left, an application that reads slowly, a lost packet: a release that later ones
+//!   of other flows have overtaken is given up after a time;
 //! - delayed ACKs: an ACK is sent for a recent packet. Packets that were delivered but are not acknowledged yet count
 //!   as backlog, a few at most; if a receiver delays its ACK for longer than the target lasts, time advances the
 //!   estimate (below);
-//! - traffic without acknowledgments (datagrams, groups): it passes through the same queue, and the next answer
+//! - traffic without acknowledgments (datagrams, groups): it is taken to pass through the same queue, and the next answer
 //!   covers it;
 //! - stations of unknown rate: estimated airtimes matter only in proportion to each other. The real speed of the
 //!   medium is measured from the progress of completions while the box always had something to send (the inverse
@@ -26,7 +29,7 @@
 //! one at the head. Nothing is released in advance then, and the target is reduced by that sender's part of the
 //! medium.
 //!
-//! The lag of a path is no backlog, and is allowed in flight in addition ([`crate::allowance`]).
+//! The lag of a path is no backlog, and is allowed in flight in addition ([`crate::knee`]).
 //!
 //! Without answers, time advances the last completed release, a little more slowly than the measured speed of the
 //! medium. If an answer arrives later than that and is the newest so far, it moves the estimate back. If no answer
@@ -46,9 +49,7 @@
 //! also a reason to try higher speeds: up to the reported one if other traffic is received from the WLAN, and beyond
 //! it if not.
 //!
-//! What is not here: which packet is released next, which packet acknowledges which release (see `answers`), access
-//! points that serve each station from a queue of its own; there the bound holds for the queues of the stations that
-//! answer.
+//! What is not here: which packet is released next, which packet acknowledges which release (see `answers`).
 //!
 //! Principle: Byte Queue Limits keep a device's hidden queue short by its completions (Linux,
 //! `lib/dynamic_queue_limits.c`); the answers are the completions here. The inverse service rate is measured like
@@ -56,10 +57,13 @@
 
 use evenair_units::{Instant, Span};
 
-use crate::allowance::{Allowance, Estimator, UNIT};
 use crate::ids::DomainId;
+use crate::in_flight::InFlight;
+use crate::knee::Knee;
 use crate::speed_steps::SpeedSteps;
 
+/// Slowness is counted in parts of this.
+pub(crate) const UNIT: u64 = 1 << 10;
 /// Fewer packets than this may always be under way, however long they take: one is on the air, one is next.
 const LEAST_UNDER_WAY: u64 = 2;
 /// The same where the medium has something to do without us.
@@ -107,23 +111,24 @@ const COUNT_BITS: u32 = 48;
 pub(crate) struct Mark {
     /// How many were released up to it, behind the number of the domain.
     number: u64,
-    /// Their estimated airtime in total.
-    released: Span,
+    /// An answer is due to it.
+    due: bool,
 }
 
 #[derive(Clone, Debug)]
 pub(crate) struct Standing {
-    /// The newest release.
-    newest: Mark,
+    in_flight: InFlight,
+    /// The estimated airtime of all releases, and when the newest one was.
+    released: Span,
     released_at: Instant,
-    /// The newest release to which an answer is due.
-    asked: u64,
-    frontier: Mark,
-    /// The newest release with an answer, wherever time has moved the frontier since.
-    answered: Mark,
-    /// When that was.
+    /// The newest release with an answer.
+    answered: Option<u64>,
+    /// When something was answered that was in flight.
     answered_at: Instant,
-    /// How far time has moved it since, in estimated airtime, and until when that is computed.
+    /// The estimated airtime of all that have left, as far as answers show it; and of those that have left by time since.
+    carried: Span,
+    left_by_time: Span,
+    /// How much of what is in flight has left by time since the last answer, in estimated airtime, and until when that is computed.
     by_time: Span,
     reckoned: Instant,
     /// When the WLAN was last heard, since when an answer has been due, and when one was due last.
@@ -135,7 +140,8 @@ pub(crate) struct Standing {
     window: Window,
     /// Duration of recent windows, and the estimated airtime of the releases acknowledged in them.
     lately: (Span, Span),
-    allowance: Allowance,
+    /// How much more than the target may be in flight, and how much of that is known to be needed.
+    allowance: Knee,
     trial: Trial,
     steps: SpeedSteps,
     /// The airtime of what came from the WLAN, and that of all releases by then, since the last look at the speed.
@@ -202,6 +208,11 @@ impl Mark {
         self.number
     }
 
+    /// An answer is due to it.
+    pub(crate) const fn is_due(self) -> bool {
+        self.due
+    }
+
     /// Where it was released.
     pub(crate) fn domain(self) -> DomainId {
         DomainId::at((self.number >> COUNT_BITS) as usize)
@@ -209,15 +220,15 @@ impl Mark {
 }
 
 impl Standing {
-    pub(crate) const fn new(domain: DomainId, estimator: Estimator, now: Instant) -> Self {
-        let mark = Mark { number: (domain.index() as u64) << COUNT_BITS, released: Span::ZERO };
+    pub(crate) const fn new(domain: DomainId, now: Instant) -> Self {
         Self {
-            newest: mark,
+            in_flight: InFlight::new(((domain.index() as u64) << COUNT_BITS) + 1),
+            released: Span::ZERO,
             released_at: now,
-            asked: mark.number,
-            frontier: mark,
-            answered: mark,
+            answered: None,
             answered_at: now,
+            carried: Span::ZERO,
+            left_by_time: Span::ZERO,
             by_time: Span::ZERO,
             reckoned: now,
             heard: now,
@@ -226,7 +237,7 @@ impl Standing {
             slowness: UNIT,
             window: Window { began: now, from: Span::ZERO, news: Span::ZERO, unanswerable: Span::ZERO, void: true },
             lately: (Span::ZERO, Span::ZERO),
-            allowance: Allowance::new(estimator, now),
+            allowance: Knee::new(now),
             trial: Trial { from: None, asked: None, starved: true, not_before: Instant::ZERO },
             steps: SpeedSteps::new(),
             heard_airtime: Span::ZERO,
@@ -235,25 +246,31 @@ impl Standing {
         }
     }
 
-    /// A packet of this estimated airtime was released; `asks`: an answer is due to it.
-    pub(crate) fn release(&mut self, now: Instant, airtime: Span, asks: bool) -> Mark {
+    /// A packet of this estimated airtime was released; `due`: an answer is due to it; `previous`: the release before it of its flow.
+    pub(crate) fn release(&mut self, now: Instant, airtime: Span, due: bool, previous: Option<Mark>) -> Mark {
         self.reckon(now);
-        if self.is_empty() {
+        if self.in_flight.count() == 0 {
             self.answered_at = now;
         }
         let before = core::mem::replace(&mut self.released_at, now);
-        self.newest = Mark { number: self.newest.number + 1, released: self.newest.released + airtime };
-        if asks {
-            self.asked = self.newest.number;
+        self.released += airtime;
+        let (number, lost) = self.in_flight.push(airtime, previous.map(|mark| mark.number), due);
+        self.left(lost);
+        if due {
             if self.trial.from.is_some() {
-                self.trial.asked.get_or_insert((self.newest.number, now));
+                self.trial.asked.get_or_insert((number, now));
             }
             let expected = self.outstanding().mul_div(self.slowness, UNIT);
-            self.steps.note_release(now, self.newest.number, expected);
+            self.steps.note_release(now, number, expected);
             // What was never answered long ago says nothing about now.
             self.due_since = self.due_since.filter(|_| now.saturating_since(before) < DEAD.0).or(Some(now));
         }
-        self.newest
+        Mark { number, due }
+    }
+
+    /// It does not wait for the answer to this release any more, and for none to other releases of its flow until it is there.
+    pub(crate) fn is_given_up(&self, mark: Mark) -> bool {
+        self.in_flight.is_given_up(mark.number)
     }
 
     /// The newest release, which takes this medium time, is of a protocol whose answers are not known.
@@ -262,44 +279,48 @@ impl Standing {
     }
 
     /// The box begins to hold packets: nothing that is in flight was released by it.
-    pub(crate) const fn begin(&mut self, now: Instant) {
-        self.allowance.begin(now);
+    pub(crate) fn begin(&mut self, now: Instant) {
+        self.allowance.insert(now);
     }
 
-    /// Another estimator of the allowance, if it is another.
-    pub(crate) fn set_estimator(&mut self, now: Instant, estimator: Estimator) {
-        if self.allowance.estimator() != estimator {
-            self.allowance = Allowance::new(estimator, now);
+    /// The newest release asks for an answer, which may be timed; `managed`: packets are held.
+    pub(crate) fn time_answer(&mut self, now: Instant, managed: bool) {
+        if !managed {
+            return self.allowance.note_unmanaged(now, self.in_flight.next() - 1);
         }
-    }
-
-    /// The newest release asks for an answer, which may be timed.
-    pub(crate) fn time_answer(&mut self, now: Instant) {
         // Beside a flood even a lone packet waits for the medium.
         if self.flooded_permille == 0 {
-            let in_flight = (self.under_way(), self.outstanding());
-            self.allowance.note_release(now, self.newest.number, in_flight);
+            self.allowance.note_release(now, self.in_flight.next() - 1, self.outstanding());
         }
     }
 
     /// A release was acknowledged.
     pub(crate) fn answer(&mut self, now: Instant, mark: Mark) {
         self.reckon(now);
-        if mark.number <= self.answered.number {
+        let cleared = self.in_flight.complete(now, mark.number);
+        if cleared == Span::ZERO {
             return;
         }
-        self.allowance.note_completion(now, mark.number, mark.released);
-        self.window.news += mark.released.saturating_sub(self.frontier.released + self.by_time);
-        self.slowness = self.steps.note_answer(now, mark.number, self.slowness).min(*SLOWNESS.end());
-        // Time may have moved the frontier further. But this is the best that is known: had any of those behind it left
-        // the access point long ago, one of them would have been answered.
-        (self.answered, self.frontier) = (mark, mark);
+        self.carried += cleared + core::mem::take(&mut self.left_by_time);
+        self.window.news += cleared.saturating_sub(self.by_time);
+        let newest = self.answered.map_or(mark.number, |answered| answered.max(mark.number));
+        self.allowance.note_completion(now, newest, self.carried);
+        if newest == mark.number {
+            self.slowness = self.steps.note_answer(now, newest, self.slowness).min(*SLOWNESS.end());
+        }
+        // This is the best that is known: had more left the access point long ago, it would have been answered.
         self.by_time = Span::ZERO;
-        self.answered_at = now;
-        self.due_since = (self.asked > mark.number).then_some(now);
+        (self.answered, self.answered_at) = (Some(newest), now);
+        self.due_since = (self.in_flight.due() > 0).then_some(now);
         // It was prompt: the next one judges anew.
-        self.trial.asked = self.trial.asked.filter(|(number, _)| *number > mark.number);
+        self.trial.asked = self.trial.asked.filter(|(number, _)| *number > newest);
         self.measure(now);
+    }
+
+    /// Of what is in flight this much is taken to have left without an answer.
+    fn left(&mut self, airtime: Span) {
+        self.left_by_time += airtime;
+        self.by_time = self.by_time.saturating_sub(airtime);
     }
 
     /// A packet of this estimated airtime came from the WLAN.
@@ -307,11 +328,6 @@ impl Standing {
         self.reckon(now);
         self.heard = now;
         self.heard_airtime += airtime;
-    }
-
-    /// The box keeps few packets in flight for a moment, to see how long a path takes without queues.
-    pub(crate) const fn is_probing(&self) -> bool {
-        self.allowance.is_probing()
     }
 
     /// The box has nothing to release, or keeps it back.
@@ -325,10 +341,9 @@ impl Standing {
     /// stands than the target and as much again as it takes itself: behind a long one the answer to the one before
     /// comes late. Beside a flood it may not before that is so without it.
     pub(crate) fn ready_at(&self, target: Span, own: Span) -> Instant {
-        let target = target.mul_div(UNIT, self.allowance.slowness(self.slowness));
-        let lag = self.allowance.airtime(self.slowness);
+        let target = target.mul_div(UNIT, self.best_slowness());
+        let lag = self.allowance.get();
         let (least, most) = match self.flooded_permille {
-            0 if self.allowance.is_probing() => (LEAST_UNDER_WAY, Span::ZERO),
             0 => (LEAST_UNDER_WAY, target + lag + own),
             flooded => {
                 // One packet at a time is slow where it takes long; a short lag is less than what it waits for its
@@ -338,10 +353,17 @@ impl Standing {
             }
         };
         let outstanding = self.outstanding();
-        if self.under_way() < least || outstanding < most {
+        // Beside a flood what was overtaken waits for its station's turn on the medium, which takes long.
+        let under_way = match self.flooded_permille {
+            0 => self.under_way(),
+            _ => self.under_way().saturating_sub(self.in_flight.passed()),
+        };
+        if under_way < least || outstanding < most {
             return self.reckoned;
         }
+        let given_up = self.in_flight.expires_at().map_or(Instant::MAX, |at| at.saturating_add(ROUNDING));
         self.moved_by(outstanding.saturating_sub(most) + ROUNDING)
+            .min(given_up.max(self.reckoned.saturating_add(ROUNDING)))
     }
 
     /// To be called from time to time: where no answer has been due for long, what was learned of the medium's speed
@@ -381,7 +403,7 @@ impl Standing {
 
     /// Whether what was heard since the last look took little of the medium beside what was released.
     fn look_who_is_heard(&mut self) -> bool {
-        let released = self.newest.released - core::mem::replace(&mut self.looked_at, self.newest.released);
+        let released = self.released - core::mem::replace(&mut self.looked_at, self.released);
         core::mem::take(&mut self.heard_airtime) * QUIET_PART <= released
     }
 
@@ -420,38 +442,42 @@ impl Standing {
 
     /// The access points' backlog, in the time that the medium takes for it.
     pub(crate) fn backlog(&self) -> Span {
-        self.outstanding().mul_div(self.slowness, UNIT).saturating_sub(self.allowance.proven(self.slowness))
+        self.outstanding()
+            .mul_div(self.slowness, UNIT)
+            .saturating_sub(self.allowance.proven().mul_div(self.slowness, UNIT))
+    }
+
+    /// The slowness to convert the target by. A window in which too little was in flight makes the medium look slow; were the limit
+    /// computed from that, it would shrink further.
+    fn best_slowness(&self) -> u64 {
+        match self.allowance.best() {
+            0 => self.slowness,
+            best => self.slowness.min((UNIT * 1_000_000_000 / best).max(1)),
+        }
     }
 
     fn outstanding(&self) -> Span {
-        (self.newest.released - self.frontier.released).saturating_sub(self.by_time)
+        self.in_flight.airtime().saturating_sub(self.by_time)
     }
 
-    /// Packets released behind the newest that is known to have left the access point.
-    pub(crate) const fn under_way(&self) -> u64 {
-        self.newest.number - self.frontier.number
-    }
-
-    fn is_empty(&self) -> bool {
-        self.newest.number == self.frontier.number
+    /// Packets in flight.
+    pub(crate) fn under_way(&self) -> u64 {
+        if self.by_time < self.in_flight.airtime() { self.in_flight.count() } else { 0 }
     }
 
     /// Advances the estimate to now.
     pub(crate) fn reckon(&mut self, now: Instant) {
         self.allowance.expire(now);
-        if self.asked > self.frontier.number {
+        if self.in_flight.due() > 0 {
             self.due_last = self.due_last.max(now);
         }
         self.judge_trial(now);
-        if now > self.reckoned && !self.is_empty() {
-            self.by_time += self.progress(self.reckoned, now);
+        if now > self.reckoned && self.in_flight.count() > 0 {
             // Without a signal it is the box that the medium waits for.
             self.window.void |= self.is_lost(now);
-            if self.by_time >= self.newest.released - self.frontier.released {
-                // By the slowest reckoning all has left.
-                self.frontier = self.newest;
-                self.by_time = Span::ZERO;
-            }
+            self.by_time = (self.by_time + self.progress(self.reckoned, now)).min(self.in_flight.airtime());
+            let left = self.in_flight.serve(self.by_time) + self.in_flight.expire(now);
+            self.left(left);
         }
         self.reckoned = self.reckoned.max(now);
     }
@@ -486,11 +512,11 @@ impl Standing {
 
     /// From when on at how many hundredths of the medium's speed time moves the frontier.
     fn stages(&self) -> [(Instant, u64); 4] {
-        if self.asked <= self.frontier.number {
+        if self.in_flight.due() == 0 {
             let never = (Instant::MAX, BY_TIME_PERCENT);
             return [(Instant::ZERO, BY_TIME_PERCENT), never, never, never];
         }
-        let lag = self.allowance.time(self.slowness);
+        let lag = self.allowance.get().mul_div(self.slowness, UNIT);
         let patient_until = self.answered_at.saturating_add(PATIENCE + lag);
         let silent_since = self.due_since.map_or(self.heard, |due| due.max(self.heard));
         let lost = silent_since.saturating_add(LOST.0 + lag).max(patient_until);
@@ -511,7 +537,7 @@ impl Standing {
         if !void && took < WINDOW {
             return;
         }
-        let progress = self.answered.released.saturating_sub(from);
+        let progress = self.carried.saturating_sub(from);
         if !void && progress > Span::ZERO {
             self.note_pace(took, progress);
             // Where most of it could have been answered, answers that are late or lost are the reason.
@@ -519,13 +545,8 @@ impl Standing {
             self.learn(now, took.mul_div(UNIT, progress.as_nanos()).as_nanos(), by_time);
         }
         self.steps.begin();
-        self.window = Window {
-            began: now,
-            from: self.answered.released,
-            news: Span::ZERO,
-            unanswerable: Span::ZERO,
-            void: false,
-        };
+        self.window =
+            Window { began: now, from: self.carried, news: Span::ZERO, unanswerable: Span::ZERO, void: false };
     }
 
     /// A window has shown this slowness; `by_time`: it was time that let packets go in it, rather than answers.
@@ -579,14 +600,16 @@ mod tests {
     fn fill(standing: &mut Standing, now: Instant, asks: bool) -> VecDeque<Mark> {
         let mut marks = VecDeque::new();
         while is_ready(standing, now) {
-            marks.push_back(standing.release(now, EACH, asks));
+            // They are of one flow.
+            let previous = Mark { number: standing.in_flight.next() - 1, due: asks };
+            marks.push_back(standing.release(now, EACH, asks, Some(previous)));
         }
         marks
     }
 
     #[test]
     fn as_much_stands_as_the_target_says_and_an_answer_makes_room() {
-        let mut standing = Standing::new(DomainId::DEFAULT, Estimator::Lag, at(0));
+        let mut standing = Standing::new(DomainId::DEFAULT, at(0));
         let marks = fill(&mut standing, at(0), true);
         assert_eq!(marks.len(), 3, "6 ms stand; with two, 4 ms are less than 3 + 2");
         standing.answer(at(2_000), marks[0]);
@@ -600,7 +623,7 @@ mod tests {
 
     #[test]
     fn beside_a_flood_one_packet_is_enough_and_it_goes_when_the_flood_does() {
-        let mut standing = Standing::new(DomainId::DEFAULT, Estimator::Lag, at(0));
+        let mut standing = Standing::new(DomainId::DEFAULT, at(0));
         let flood =
             |standing: &mut Standing, us: u64| standing.note_flood(Span::from_micros(us), Span::from_micros(1_000));
         flood(&mut standing, 1_000);
@@ -619,7 +642,7 @@ mod tests {
 
     #[test]
     fn what_nobody_answers_leaves_by_time() {
-        let mut standing = Standing::new(DomainId::DEFAULT, Estimator::Lag, at(0));
+        let mut standing = Standing::new(DomainId::DEFAULT, at(0));
         let mut released = 0;
         for us in (0..1_000_000).step_by(100) {
             released += fill(&mut standing, at(us), false).len();
@@ -642,15 +665,15 @@ mod tests {
 
     #[test]
     fn a_speed_that_nobody_has_said_is_tried_out_while_something_waits() {
-        let mut standing = Standing::new(DomainId::DEFAULT, Estimator::Lag, at(0));
+        let mut standing = Standing::new(DomainId::DEFAULT, at(0));
         assert!(unanswered(&mut standing, 0..5, RatesSaid::All) < 2_300, "it is said: 450 in a second");
-        let mut standing = Standing::new(DomainId::DEFAULT, Estimator::Lag, at(0));
+        let mut standing = Standing::new(DomainId::DEFAULT, at(0));
         unanswered(&mut standing, 0..5, RatesSaid::NotAll);
         assert!(unanswered(&mut standing, 5..6, RatesSaid::NotAll) > 10_000, "nothing says that it is slow");
         // Now there is room for all that comes, and it stays so while something comes, and not for longer.
         let found = standing.speed();
         for second in 6..9 {
-            standing.release(at(second * 1_000_000), EACH, false);
+            standing.release(at(second * 1_000_000), EACH, false, None);
             standing.starve();
             standing.forget_speed(at(second * 1_000_000), Ratio::ONE, RatesSaid::NotAll);
         }
@@ -663,15 +686,15 @@ mod tests {
 
     #[test]
     fn an_answer_that_is_late_ends_the_trial_and_a_prompt_one_does_not() {
-        let mut standing = Standing::new(DomainId::DEFAULT, Estimator::Lag, at(0));
+        let mut standing = Standing::new(DomainId::DEFAULT, at(0));
         unanswered(&mut standing, 0..5, RatesSaid::NotAll);
         let tried = standing.speed();
-        let mark = standing.release(at(5_000_000), EACH, true);
+        let mark = standing.release(at(5_000_000), EACH, true, None);
         standing.hear(at(5_010_000), Span::ZERO);
         standing.answer(at(5_010_000), mark);
         standing.reckon(at(5_200_000));
         assert_eq!(standing.speed(), tried, "prompt");
-        standing.release(at(5_200_000), EACH, true);
+        standing.release(at(5_200_000), EACH, true, None);
         standing.reckon(at(5_260_000));
         assert_eq!(standing.speed(), Ratio { numerator: UNIT, denominator: UNIT }, "late");
         assert!(unanswered(&mut standing, 6..9, RatesSaid::NotAll) < 1_400, "and it is not tried again at once");
@@ -679,7 +702,7 @@ mod tests {
 
     #[test]
     fn without_a_signal_it_nearly_stops_and_with_one_it_goes_on_at_once() {
-        let mut standing = Standing::new(DomainId::DEFAULT, Estimator::Lag, at(0));
+        let mut standing = Standing::new(DomainId::DEFAULT, at(0));
         let mut in_second = |from: u64, heard: bool| {
             let mut released = 0;
             for us in (from * 1_000_000..(from + 1) * 1_000_000).step_by(1_000) {
@@ -701,7 +724,7 @@ mod tests {
     #[test]
     fn its_deadline_is_when_it_is_ready() {
         for asks in [false, true] {
-            let mut standing = Standing::new(DomainId::DEFAULT, Estimator::Lag, at(0));
+            let mut standing = Standing::new(DomainId::DEFAULT, at(0));
             fill(&mut standing, at(0), asks);
             for _ in 0..1_000 {
                 let deadline = standing.ready_at(TARGET, EACH);
@@ -713,7 +736,7 @@ mod tests {
 
     #[test]
     fn the_speed_of_the_medium_is_learned() {
-        let mut standing = Standing::new(DomainId::DEFAULT, Estimator::Lag, at(0));
+        let mut standing = Standing::new(DomainId::DEFAULT, at(0));
         let mut waiting = VecDeque::new();
         let mut serve = |standing: &mut Standing, from: u64, each_us: u64| {
             for us in (from..from + 3_000_000).step_by(each_us as usize) {

@@ -105,6 +105,7 @@ fn cases() -> Vec<Case> {
     cases.push(case("4 up quic", &equal(4, fifo), &bulk("t", "up", "tool = \"quic\""), ""));
     cases.push(case("4 up no timestamps", &equal(4, fifo), &bulk("t", "up", ""), "[tcp]\ntimestamps = false"));
     cases.push(case("4 both no timestamps", &equal(4, fifo), &both, "[tcp]\ntimestamps = false"));
+    cases.extend(slow_networks());
     let half = bulk("d", "down", "") + &bulk("q", "down", "tool = \"quic\"");
     cases.push(case("4 down half quic", &equal(4, fifo), &half, ""));
     for (name, path) in [
@@ -123,6 +124,32 @@ fn cases() -> Vec<Case> {
         }
     }
     cases
+}
+
+/// Five downloads and five uploads at 11 Mb/s, with what could be taken for a queue or hide one.
+fn slow_networks() -> Vec<Case> {
+    let radio = "[radio]\nstandard = \"802.11b\"\npreamble = \"short\"\nbasic_rates = [\"1 Mb/s\", \"2 Mb/s\"]\n\
+                 rts_threshold = \"500 bytes\"\nap_buffer = \"150 kB\"\n";
+    let of = |name: &str| format!("[[station]]\nname = \"{name}\"\ncount = 5\nrate = \"11 Mb/s\"\n");
+    let stations = |radio: &str| format!("{radio}{}{}", of("d"), of("u"));
+    let traffic = [("d", "down"), ("u", "up")]
+        .map(|(name, direction)| bulk(name, direction, "").replace("[\"s\"]", &format!("[\"{name}\"]")))
+        .concat();
+    let far = format!(
+        "{radio}[[station]]\nname = \"d\"\nrate = \"11 Mb/s\"\nsnr = \"30 dB\"\n[[station]]\nname = \"u\"\nrate = \"11 Mb/s\"\nsnr = \"6.3 dB\"\n"
+    );
+    let far_traffic = bulk("t", "down", "").replace("[\"s\"]", "[\"d\", \"u\"]");
+    let rate = |at: u32, to: &str| {
+        format!("[[event]]\nat = \"{at} s\"\ndo = \"rate\"\nstations = [\"d\", \"u\"]\nrate = \"{to}\"\n")
+    };
+    vec![
+        case("11b plain", &stations(radio), &traffic, ""),
+        case("11b far station", &far, &far_traffic, ""),
+        case("11b frame errors", &stations(&format!("{radio}ber = 1e-5\n")), &traffic, ""),
+        case("11b no delayed ACKs", &stations(radio), &traffic, "[tcp]\ndelayed_ack = false"),
+        case("11b then 2 Mb/s", &stations(radio), &traffic, &rate(15, "2 Mb/s")),
+        case("11b from 2 Mb/s", &stations(radio), &traffic, &(rate(1, "2 Mb/s") + &rate(15, "11 Mb/s"))),
+    ]
 }
 
 struct Figures {

@@ -25,18 +25,16 @@ ranges! {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ControllerSpec {
-    /// What it is: "queue" keeps the access point's backlog short, estimated from the stations' ACKs; "knee" does so too, with as
-    /// little in flight besides as carries nearly all, for paths that delay by more than a few milliseconds, at random or in
-    /// batches (one access point per contention domain); "published" adapts a service
-    /// rate by the published additive rule; "pi" adapts it by a proportional-integral law; "fixed" is a constant service rate;
+    /// What it is: "queue" keeps the access point's backlog short, estimated from the stations' ACKs, with as little in flight besides
+    /// as carries nearly all, whatever the path delays; "published" adapts a service rate by the published additive rule; "pi" adapts it by a proportional-integral law; "fixed" is a constant service rate;
     /// "none" does not queue packets for the WLAN. Default: "queue".
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = "queue"))]
     pub kind: Option<Written<ControllerKind>>,
-    /// "queue", "knee": target of the access point's backlog, as medium time; "pi": target of the mean waiting time in the access point.
-    /// Default: 3 ms with "queue", 3 ms with "knee", 10 ms with "pi".
+    /// "queue": target of the access point's backlog, as medium time; "pi": target of the mean waiting time in the access point.
+    /// Default: 3 ms with "queue", 10 ms with "pi".
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("x-only-with" = { "kind": ["queue", "knee", "pi"] }))]
+    #[schemars(extend("x-only-with" = { "kind": ["queue", "pi"] }))]
     pub target: Option<Written<Span, Targets>>,
     /// "published", "pi": time between two decisions; with "pi" up to 10 s. Default: 1 s with "published", 50 ms with "pi".
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -66,8 +64,6 @@ pub struct ControllerSpec {
 pub enum ControllerKind {
     /// By the access point's queue.
     Queue,
-    /// By the access point's queue, and the knee of throughput.
-    Knee,
     /// The published additive rule.
     Published,
     /// A proportional-integral law for the load that is offered.
@@ -80,7 +76,6 @@ pub enum ControllerKind {
 
 words!(ControllerKind {
     "queue" => Self::Queue,
-    "knee" => Self::Knee,
     "published" => Self::Published,
     "pi" => Self::Pi,
     "fixed" => Self::Fixed,
@@ -90,7 +85,6 @@ impl fmt::Display for ControllerKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Queue => "queue",
-            Self::Knee => "knee",
             Self::Published => "published",
             Self::Pi => "pi",
             Self::Fixed => "fixed",
@@ -104,7 +98,6 @@ impl ControllerSpec {
     pub(crate) fn check(&self, problems: &mut Problems) -> Option<Controller> {
         match self.kind.get_or(ControllerKind::Queue, problems)? {
             ControllerKind::Queue => self.queue(problems).map(|target| Controller::Queue { target }),
-            ControllerKind::Knee => self.queue(problems).map(|target| Controller::Knee { target }),
             ControllerKind::Published => self.published(problems),
             ControllerKind::Pi => self.pi(problems),
             ControllerKind::Fixed => self.rate.as_ref()?.get(problems).map(Controller::Fixed),

@@ -86,7 +86,6 @@ fn the_documented_defaults_are_the_managers_own() {
     let of_published = ["step", "tolerance", "start"];
     for (kind, controller, others) in [
         ("queue", Controller::default(), &of_published[..]),
-        ("knee", Controller::KNEE, &of_published),
         ("published", Controller::PUBLISHED, &[]),
         ("pi", Controller::PI, &of_published),
     ] {
@@ -102,7 +101,7 @@ fn the_documented_defaults_are_the_managers_own() {
         assert_eq!(check(&text).unwrap(), Config { controller, ..config.clone() }, "{text}");
         assert_eq!(
             lines.lines().count(),
-            1 + [1, 1, 4, 2][["queue", "knee", "published", "pi"].iter().position(|k| *k == kind).unwrap()]
+            1 + [1, 4, 2][["queue", "published", "pi"].iter().position(|k| *k == kind).unwrap()]
         );
     }
 }
@@ -168,7 +167,6 @@ fn controllers_and_their_keys() {
     let millis = Span::from_millis;
     assert_eq!(controller("").unwrap(), Controller::default());
     assert_eq!(controller("target = \"5 ms\"").unwrap(), Controller::Queue { target: millis(5) });
-    assert_eq!(controller("kind = \"knee\"\ntarget = \"5 ms\"").unwrap(), Controller::Knee { target: millis(5) });
     assert_eq!(controller("kind = \"none\"").unwrap(), Controller::None);
     let pi = Controller::Pi { interval: millis(20), target: millis(7) };
     assert_eq!(controller("kind = \"pi\"\ntarget = \"7 ms\"\ninterval = \"20 ms\"").unwrap(), pi);

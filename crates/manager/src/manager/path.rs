@@ -131,8 +131,7 @@ impl<P: Send + 'static> Manager<P> {
         self.note_acknowledged(now, arrived.flow, tcp, &crossed);
         let flow = self.flows.get_mut(arrived.flow);
         let domain = flow.domain;
-        let exact = self.domains[domain].pacer.seeks_knee();
-        if let Some(answered) = flow.answers.note_arrival(tcp, exact) {
+        if let Some(answered) = flow.answers.note_arrival(tcp) {
             let domain = self.domains.touch(answered.domain());
             domain.pacer.on_completion(now, answered);
             domain.observed.iter_mut().for_each(|observed| observed.answer(now, answered.number()));
@@ -263,7 +262,7 @@ impl<P: Send + 'static> Manager<P> {
                 domain.pacer.on_unscheduled(model, &cost, rate);
             }
             if meta.ingress == Port::Wire {
-                domain.pacer.on_release(now, airtime, Completion::None);
+                domain.pacer.on_release(now, airtime, Completion::None, None);
             }
         }
         let control = is_control(meta);
@@ -359,7 +358,7 @@ impl<P: Send + 'static> Manager<P> {
         }
         let domain = self.domains.touch(id);
         // Then the medium may wait for the box.
-        if domain.shaped_until() > now || domain.len() == 0 || domain.pacer.is_probing() {
+        if domain.shaped_until() > now || domain.len() == 0 {
             domain.pacer.on_starved();
             domain.observed.iter_mut().for_each(|observed| observed.lose());
         }
@@ -458,21 +457,22 @@ impl<P: Send + 'static> Manager<P> {
             let airtime = model.airtime(cost, rate);
             flow.watched.charged += airtime;
             let domain = self.domains.touch(flow.domain);
-            let mark = domain.pacer.on_release(now, airtime, Completion::Unknown);
+            let mark = domain.pacer.on_release(now, airtime, Completion::Unknown, None);
             if let Some(observed) = &mut domain.observed {
                 observed.release(mark.number(), flow.station, station.airtime_by_report(airtime, cost, model));
             }
             return;
         };
-        let asks = flow.answers.is_due(tcp, more, flow.tcp.download_ratio_milli());
+        let is_due = flow.answers.is_due(tcp, more, flow.tcp.download_ratio_milli());
         let airtime = model.airtime(&cost.outstanding(), rate);
         flow.watched.charged += airtime;
         let domain = self.domains.touch(flow.domain);
-        let completion = match asks {
-            true => Completion::Expected { timed: self.mode != Mode::Bypassed },
+        let is_late = flow.answers.oldest_due().is_some_and(|mark| domain.pacer.has_given_up(mark));
+        let completion = match is_due && !is_late {
+            true => Completion::Expected { managed: self.mode != Mode::Bypassed },
             false => Completion::None,
         };
-        let mark = domain.pacer.on_release(now, airtime, completion);
+        let mark = domain.pacer.on_release(now, airtime, completion, flow.answers.newest());
         if let Some(observed) = &mut domain.observed {
             let all = station.airtime_by_report(model.airtime(cost, rate), cost, model);
             observed.release(mark.number(), flow.station, all);

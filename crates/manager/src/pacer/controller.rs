@@ -16,7 +16,6 @@ use alloc::boxed::Box;
 use evenair_units::{BitRate, Instant, Span};
 use minicbor::{Decode, Encode};
 
-use crate::allowance::Estimator;
 use crate::config_error::ConfigError;
 use law::{Law, Pacing, Settings};
 
@@ -40,18 +39,17 @@ pub enum Controller {
         start_permille: u32,
     },
     /// Keeps the access points' backlog at this much medium time, estimated from the stations' acknowledgments, without
-    /// assumed rates.
+    /// assumed rates, with as little in flight besides as carries nearly all of what more would carry.
     #[n(1)]
     Queue {
         /// The medium time; the backlog may be one packet more, so that the medium never waits for the box.
         #[n(0)]
         target: Span,
     },
-    /// The same, with as little in flight besides as carries nearly all of what more would carry: for paths that take long, at random,
-    /// or in batches.
+    /// The same: what recordings have of a version in which the two differed.
     #[n(5)]
     Knee {
-        /// The medium time, as with `Queue`.
+        /// The medium time.
         #[n(0)]
         target: Span,
     },
@@ -90,8 +88,6 @@ impl Controller {
         tolerance_permille: 30,
         start_permille: 900,
     };
-    /// The default, with the knee instead of the lag.
-    pub const KNEE: Self = Self::Knee { target: Span::from_millis(3) };
     /// The law with its usual interval, in which a slow medium answers a few packets, and its usual target, which is
     /// a few packets of it.
     pub const PI: Self = Self::Pi { interval: Span::from_millis(50), target: Span::from_millis(10) };
@@ -103,8 +99,7 @@ impl Controller {
             Self::Published { interval, delta, tolerance_permille, start_permille } => {
                 ask(&published::Published { interval, delta, tolerance_permille, start_permille })
             }
-            Self::Queue { target } => ask(&queue::Queue { target, estimator: Estimator::Lag }),
-            Self::Knee { target } => ask(&queue::Queue { target, estimator: Estimator::Knee }),
+            Self::Queue { target } | Self::Knee { target } => ask(&queue::Queue { target }),
             Self::Pi { interval, target } => ask(&pi::Pi { interval, target }),
             Self::Fixed(rate) => ask(&fixed::Fixed { rate }),
             Self::None => ask(&none::Unpaced),

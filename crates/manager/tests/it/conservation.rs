@@ -61,8 +61,7 @@ impl Session {
         let aqm = [None, Some(Config::AQM), Some(strict)][self.rng.below(3) as usize];
         let limits = [Limit::Packets(1), Limit::Packets(20), Limit::Bytes(Bytes(9_000)), Limit::Unlimited];
         let fixed = Controller::Fixed(BitRate::from_kbps(3_000));
-        let controllers =
-            [Controller::default(), Controller::KNEE, Controller::PUBLISHED, Controller::PI, fixed, Controller::None];
+        let controllers = [Controller::default(), Controller::PUBLISHED, Controller::PI, fixed, Controller::None];
         let rates: Vec<_> = (0..4).map(|_| rate(RATES[self.rng.below(4) as usize])).collect();
         let mut config = Config {
             policy: Policy::of(levels),

@@ -104,12 +104,12 @@ fn each_medium_is_used_as_if_it_were_alone() {
     assert!(close(airtime[3], airtime[4], 30.0), "{airtime:?}");
     let names: Vec<_> = report.domains.iter().map(|domain| (domain.name.to_string(), domain.stations)).collect();
     assert_eq!(names, [("default".into(), 0), ("a".into(), 3), ("b".into(), 2)]);
-    // The canary: two media that are taken for one wait for each other.
+    // The canary: two media that are taken for one give each flow as much as the slower one can.
     let (mut world, _) = mixed(2, false).build();
     let common = rates_of(&mut world);
     let total = common.iter().sum::<f64>();
     println!("taken for one: {total:.2}, flows {common:.2?}");
-    assert!(total < 0.8 * (a_alone + b_alone), "{total} of {}", a_alone + b_alone);
+    assert!(total < 0.9 * (a_alone + b_alone), "{total} of {}", a_alone + b_alone);
 }
 
 #[test]
@@ -125,7 +125,7 @@ fn access_points_on_one_medium_share_it() {
     assert!(down.iter().all(|&airtime| close(airtime, down[0], 30.0)), "{airtime:?}");
     // Taken for two they still share the air, and neither starves. What is lost is that stations are equal across them: a
     // slow one takes from those of the other access point, as it does without a box.
-    let (mut world, _) = mixed(1, true).build();
+    let (mut world, _) = Site { dcf: true, ..mixed(1, true) }.build();
     let apart = rates_of(&mut world);
     println!("taken for two: flows {apart:.2?}");
     assert!(apart.iter().all(|&rate| rate > 0.1), "{apart:?}");
@@ -150,7 +150,7 @@ fn under_contention_each_medium_is_used_as_if_it_were_alone() {
     assert!(close(a, a_alone, 30.0) && close(b, b_alone, 30.0), "{a} of {a_alone}, {b} of {b_alone}");
     let common = contended(0..5, 2, false);
     println!("taken for one: {:.2}, flows {common:.2?}", total(&common));
-    assert!(total(&common) < 0.85 * (a_alone + b_alone));
+    assert!(total(&common) < 0.95 * (a_alone + b_alone));
     // On one channel: taken for what it is, and for two.
     let (one, two) = (contended(0..5, 1, false), contended(0..5, 1, true));
     println!("one channel: {:.2}, flows {one:.2?}; taken for two {:.2}, flows {two:.2?}", total(&one), total(&two));
@@ -209,15 +209,15 @@ fn what_was_released_before_a_roam_stays_with_the_old_medium() {
         core::iter::from_fn(|| manager.poll_output()).filter(|out| matches!(out, Output::Release { .. })).count()
     };
     let held = |manager: &Manager<u64>| manager.report(at_ms(1)).domains.iter().map(|d| d.hop.held).collect::<Vec<_>>();
-    send(&mut manager, 0, 20);
+    send(&mut manager, 0, 40);
     let first = released(&mut manager);
-    assert!((2..10).contains(&first), "the access point has room for some: {first}");
-    assert_eq!(held(&manager), [0, 20 - first as u64, 0]);
+    assert!((2..16).contains(&first), "the access point has room for some: {first}");
+    assert_eq!(held(&manager), [0, 40 - first as u64, 0]);
     // The other medium has room of its own, which what went to the first one does not fill.
     manager.handle_observation(at_ms(1), at(0, "b"));
     let after = released(&mut manager);
     assert_eq!(after, first);
-    assert_eq!(held(&manager), [0, 0, 20 - 2 * first as u64]);
+    assert_eq!(held(&manager), [0, 0, 40 - 2 * first as u64]);
     // On the first one nothing may follow until something is heard of what stands there.
     manager.handle_observation(at_ms(1), at(1, "a"));
     send(&mut manager, 1, 20);

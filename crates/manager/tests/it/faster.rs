@@ -280,7 +280,7 @@ fn datagrams_get_what_a_fast_access_point_carries_beside_a_connection() {
             assert!(got.tcp_mbps > 0.95 * sent && got.p90 < MS(2), "{rates:?}, every {every} ms: {got:?}");
         }
         let got = after(10, AccessPoint::fast(200), Talk::Bulk(40), rates);
-        assert!(got.udp_mbps > 90.0 && got.tcp_mbps > 90.0 && got.longest < MS(4), "{rates:?}: {got:?}");
+        assert!(got.udp_mbps > 90.0 && got.tcp_mbps > 90.0 && got.longest < MS(5), "{rates:?}: {got:?}");
     }
 }
 
@@ -312,13 +312,13 @@ fn a_station_that_is_faster_than_the_standard_is_charged_at_its_highest_rate() {
 #[test]
 fn an_access_point_of_the_standard_keeps_its_short_queue_and_is_not_taken_for_a_slower_one() {
     for rates in [Rates::Unknown, Rates::Reported(54_000), Rates::Reported(300_000)] {
-        for (every, p90, longest) in [(5, 4, 4), (20, 6, 20), (100, 6, 35), (700, 110, 170)] {
+        for (every, p90, longest) in [(5, 5, 6), (20, 6, 20), (100, 7, 35), (700, 110, 170)] {
             let got = after(20, AccessPoint::of_the_standard(), Talk::Segments(MS(every)), rates);
             // It carries 30.5 in all.
             assert!(got.udp_mbps + got.tcp_mbps > 27.0, "{rates:?}, every {every} ms: {got:?}");
             assert!(got.p90 < MS(p90) && got.longest < MS(longest), "{rates:?}, every {every} ms: {got:?}");
         }
         let got = after(10, AccessPoint::of_the_standard(), Talk::Bulk(40), rates);
-        assert!(got.udp_mbps > 14.0 && got.tcp_mbps > 14.0 && got.longest < MS(4), "{rates:?}: {got:?}");
+        assert!(got.udp_mbps > 14.0 && got.tcp_mbps > 14.0 && got.longest < MS(5), "{rates:?}: {got:?}");
     }
 }

@@ -205,7 +205,7 @@ pub fn configs() -> Vec<Config> {
         Config { charge: Charge::Bits, aqm: None, controller: Controller::PUBLISHED, ..plain() },
         Config { controller: Controller::Fixed(BitRate::from_kbps(4_890)), ..plain() },
         Config { controller: Controller::PI, ..plain() },
-        Config { controller: Controller::KNEE, ..plain() },
+        Config { controller: Controller::Knee { target: Span::from_millis(3) }, ..plain() },
         Config { controller: Controller::None, ..plain() },
     ];
     configs.extend(

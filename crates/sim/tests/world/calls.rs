@@ -32,7 +32,7 @@ fn admitted_calls_keep_their_quality_and_one_more_harms_nobody() {
     }
     let download = |phase: &str| of(&result, &format!("{phase}.flow.download.ip_mbps"));
     let (before, with_one_more) = (download("calls12"), download("calls13"));
-    assert!(with_one_more > before * 0.97, "{before} Mb/s with 12 calls, {with_one_more} with one more");
+    assert!(with_one_more > before * 0.96, "{before} Mb/s with 12 calls, {with_one_more} with one more");
     assert!(before > 0.5 * download("calls0"), "half of the medium is left to all else");
 }
 

@@ -127,10 +127,10 @@ fn one_box_in_front_of_two_channels_is_two_boxes() {
     }
 }
 
-/// To a box that does not know where stations are all is one medium: answers from the one channel make room for what goes to
-/// the other, so that the queue of the fuller one stands in its access point and shares there are nobody's choice.
+/// To a box that does not know where stations are all is one medium. It still keeps the queues, since a completion makes room for
+/// what goes to its own station alone, and stations have equal shares, but of the slower channel.
 #[test]
-fn a_box_that_takes_two_channels_for_one_loses_the_queue_to_the_access_point() {
+fn a_box_that_takes_two_channels_for_one_keeps_the_queue() {
     let walker = |sets: &[(&str, &str)]| {
         let result = simulate(ROAMING, sets);
         let phase = phase(&result, "before");
@@ -143,7 +143,7 @@ fn a_box_that_takes_two_channels_for_one_loses_the_queue_to_the_access_point() {
     let as_one = domains.each_ref().map(|key| (key.as_str(), "default"));
     for sets in [&[("telemetry.associations", "false")][..], &[("telemetry.associations_delay", "30 s")], &as_one] {
         let (ratio, queue) = walker(sets);
-        assert!(ratio > 3.0 && queue > 50.0, "{sets:?}: {ratio} times as much up as down, {queue} packets");
+        assert!(close(ratio, 1.0, 10.0) && queue < 15.0, "{sets:?}: {ratio} times as much up as down, {queue} packets");
     }
 }
 
@@ -199,12 +199,13 @@ fn access_points_on_one_channel_share_its_time_by_station() {
     let inserted = phase(&result, "inserted");
     for (name, alone) in [("seat1", fast), ("seat4", fast), ("near", fast), ("far", slow)] {
         let got = station(inserted, name);
-        assert!(close(got, alone / 6.0, 8.0), "{name}: {got} instead of {}", alone / 6.0);
+        // The formula has no collisions, of which two access points that both have packets have more than one.
+        assert!(close(got, alone / 6.0, 10.0), "{name}: {got} instead of {}", alone / 6.0);
     }
     let all = domain(inserted, "channel-6");
     let expected = (5.0 * fast + slow) / 6.0;
     // The formula has no collisions, of which two access points have more than one.
-    assert!(close(all.ip_mbps, expected, 8.0), "{} instead of {expected}", all.ip_mbps);
+    assert!(close(all.ip_mbps, expected, 10.0), "{} instead of {expected}", all.ip_mbps);
     assert!(close(all.ip_mbps, all.capacity_cstar_mbps.expect("there is one"), 5.0));
     assert_eq!(all.access_points, ["hall", "stage"]);
     // DCF gives each access point as many frames, whoever they are for; the box gives time.
@@ -399,7 +400,7 @@ do = "bypass"
     ] {
         let text = lively(more) + box_knows;
         // Of random places in so large a circle most leave a station out of reach; these do not.
-        let sets: &[_] = if more == places { &[("seed", "5")] } else { &[] };
+        let sets: &[_] = if more == places { &[("seed", "7")] } else { &[] };
         let result = simulate(&text, sets);
         let again = simulate(&text, sets);
         assert!(result == again, "two runs of one scenario differ");

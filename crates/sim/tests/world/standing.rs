@@ -186,7 +186,7 @@ fn rates_that_change() {
     for known in [true, false] {
         let knows = format!("[telemetry]\nrates = {known}\n");
         let result = site("", &[&event(15, "2 Mb/s"), &event(25, "11 Mb/s"), phases, &knows].concat());
-        is_busy_and_short("at 2 Mb/s", phase(&result, "slow"), 30.0);
+        is_busy_and_short("at 2 Mb/s", phase(&result, "slow"), 33.0);
         is_busy_and_short("at 11 Mb/s again", phase(&result, "fast"), 12.0);
         is_fair("at 2 Mb/s", phase(&result, "slow"));
     }

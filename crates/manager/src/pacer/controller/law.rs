@@ -8,7 +8,6 @@ use core::fmt;
 
 use evenair_units::{BitRate, Instant, Span};
 
-use crate::allowance::Estimator;
 use crate::config_error::ConfigError;
 use crate::rate::Rates;
 use crate::server::Account;
@@ -20,23 +19,12 @@ const DEFAULT_INTERVAL: Span = Span::from_secs(1);
 /// What releases are paced by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Pacing {
-    /// The backlog of the access points, estimated from completions and kept at this much medium time ([`crate::standing`]), with an
-    /// estimator of what the path needs in flight besides.
-    Backlog { target: Span, estimator: Estimator },
+    /// The backlog of the access points, estimated from completions and kept at this much medium time ([`crate::standing`]).
+    Backlog { target: Span },
     /// The virtual server, at the service rate ([`crate::server`]).
     Server,
     /// Nothing: packets toward the WLAN are not held.
     None,
-}
-
-impl Pacing {
-    /// What estimates how much the path needs in flight; the backlog is estimated whatever releases are paced by.
-    pub(crate) const fn estimator(self) -> Estimator {
-        match self {
-            Self::Backlog { estimator, .. } => estimator,
-            Self::Server | Self::None => Estimator::Lag,
-        }
-    }
 }
 
 /// The settings of a controller.

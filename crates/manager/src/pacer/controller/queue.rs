@@ -1,12 +1,11 @@
-//! `queue` and `knee`: keep the access points' backlog at a target, and differ in how they find what the path needs in flight besides
-//! ([`crate::allowance`]). The mechanism, with its sources, is in [`crate::standing`] and [`crate::guard`]. The service rate is a result here: C* at the measured speed of the medium.
+//! `queue`: keeps the access points' backlog at a target. The mechanism, with its sources, is in [`crate::standing`], [`crate::knee`]
+//! and [`crate::guard`]. The service rate is a result here: C* at the measured speed of the medium.
 
 use alloc::boxed::Box;
 
 use evenair_units::{BitRate, Instant, Span};
 
 use super::law::{Law, Pacing, Settings};
-use crate::allowance::Estimator;
 use crate::config_error::{ConfigError, not_long};
 use crate::rate::Rates;
 use crate::standing::Ratio;
@@ -14,7 +13,6 @@ use crate::standing::Ratio;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Queue {
     pub(super) target: Span,
-    pub(super) estimator: Estimator,
 }
 
 impl Settings for Queue {
@@ -23,7 +21,7 @@ impl Settings for Queue {
     }
 
     fn pacing(&self) -> Pacing {
-        Pacing::Backlog { target: self.target, estimator: self.estimator }
+        Pacing::Backlog { target: self.target }
     }
 
     fn law(&self, _now: Instant) -> Box<dyn Law> {
