@@ -430,8 +430,10 @@ pub struct StationReport {
     pub reported_place: Option<Place>,
     /// The PHY rate assumed of it.
     pub rate: PhyRate,
-    /// Its rate is reported or configured by the operator. Otherwise it is the default, and the real rate is unknown.
+    /// Its rate is reported or configured by the operator. Otherwise it is inferred or the default, and the real rate is unknown.
     pub rate_reported: bool,
+    /// The rate is none of these, but inferred from what packets to it really take of the medium, beside the other stations.
+    pub rate_inferred: bool,
     /// C_i at that rate.
     pub capacity: BitRate,
     /// The operator's weight.

@@ -45,7 +45,9 @@ pub(crate) struct Domain<P> {
     pub(crate) seen_ahead: u32,
     /// The airtime that stations use together, by their reported rates.
     pub(crate) shares: Shares,
-    /// The airtime estimator, while reports distinguish the stations.
+    /// The airtime of recent releases.
+    pub(crate) counted: Counted,
+    /// The airtime estimator, while reports distinguish the stations, or nobody reports the rates of some.
     pub(crate) observed: Option<Box<Observed>>,
     /// The limit on uploads, where there is one.
     pub(crate) uplink: Option<Box<Limiter>>,
@@ -58,6 +60,28 @@ pub(crate) struct Domain<P> {
     /// It is in the list of those to be looked at; else: its deadline, as the set has it.
     touched: bool,
     due: Option<Instant>,
+}
+
+/// The airtime of releases since the last look, as charged and as the pacer counts it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Counted {
+    charged: Span,
+    paced: Span,
+}
+
+impl Counted {
+    pub(crate) fn note(&mut self, charged: Span, paced: Span) {
+        self.charged += charged;
+        self.paced += paced;
+    }
+
+    /// A time as the pacer counts it, as it is charged.
+    pub(crate) fn take_charged(&mut self, paced: Span) -> Span {
+        match core::mem::take(self) {
+            Self { paced: Span::ZERO, .. } => paced,
+            Self { charged, paced: all } => paced.mul_div(charged.as_nanos(), all.as_nanos()),
+        }
+    }
 }
 
 /// All of them.
@@ -87,6 +111,7 @@ impl<P: Send + 'static> Domain<P> {
             pacer: Pacer::new(id, config.pacer(), capacity, now),
             seen_ahead: 0,
             shares: Shares::default(),
+            counted: Counted::default(),
             observed: None,
             uplink: config.uplink_limit.as_ref().map(|limit| Limiter::new(limit, capacity, now).into()),
             receiver: Steered::new(now),

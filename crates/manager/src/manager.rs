@@ -263,7 +263,11 @@ impl<P: Send + 'static> Manager<P> {
         if let Some(discipline) = &domain.discipline {
             return discipline.expected_airtime();
         }
-        let airtime = |head: &Held<P>| self.model_of(head.flow).packet_airtime(head.ip_len, self.rate_of(head.flow));
+        let airtime = |head: &Held<P>| {
+            let station = self.stations.get(self.flows.get(head.flow).station);
+            let model = &self.models[station.domain];
+            model.packet_airtime(head.ip_len, station.paced_rate(model.default_rate(self.config.default_rate)))
+        };
         domain.queues.peek().map_or(Span::ZERO, airtime)
     }
 

@@ -1,11 +1,13 @@
 //! Stations: their identity, their PHY rate, and their claims on the medium.
 //!
 //! A station is a MAC address on the WLAN side. The manager knows it from the configuration, from telemetry reports,
-//! or from the frames that it sends; a reported or observed rate takes precedence over the configured one. A frame
+//! or from the frames that it sends; a reported or observed rate takes precedence over the configured one, and that over
+//! an inferred one. A frame
 //! from the wire creates no station, since any host can address any MAC (see `unheard`).
 
 mod addresses;
 pub(crate) mod config;
+mod inferred;
 mod record;
 mod reports;
 mod unheard;
@@ -105,6 +107,7 @@ impl Stations {
         for station in self.slots.iter_mut().flatten() {
             station.configured = None;
             station.observed = station.observed.filter(|&rate| models.have_rate(rate));
+            station.inferred = station.inferred.filter(|&rate| models.have_rate(rate));
             if let Some(reports) = &mut station.reports {
                 reports.reclassify(models[station.domain].rates());
                 station.reported_rate = reports.class(now);
@@ -214,6 +217,7 @@ impl Stations {
             is_seen: false,
             configured: None,
             observed: None,
+            inferred: None,
             reports: None,
             reported_rate: None,
             reported_airtime: Span::ZERO,
@@ -256,7 +260,7 @@ impl Stations {
         let station = self.get_mut(id);
         station.observed = rate;
         if rate.is_none() {
-            (station.reports, station.reported_rate) = (None, None);
+            (station.reports, station.reported_rate, station.inferred) = (None, None, None);
         }
         station.update(otherwise, &models[domain]).then_some(id)
     }
@@ -398,6 +402,7 @@ impl Stations {
             reported_place: station.reported_place,
             rate: station.rate,
             rate_reported: station.has_known_rate(),
+            rate_inferred: !station.has_known_rate() && station.inferred.is_some(),
             capacity: station.capacity,
             weight: u32::try_from(station.weight()).unwrap_or(u32::MAX),
             learned: station.configured.is_none(),

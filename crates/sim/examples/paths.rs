@@ -1,5 +1,8 @@
 //! A controller on many paths: what is carried and how long packets wait in the access point, beside the same network without the box.
 //!
+//! Where stations differ in their rates (`mixed`), which nobody reports to the box, there is also what is carried and how equal the
+//! stations' airtimes are from 5 to 20 s after the insertion and from then on, beside the same with reported rates.
+//!
 //! `cargo run --release -p evenair-sim --example paths [part of a name] [seeds] [controller]`
 
 use std::error::Error;
@@ -92,15 +95,7 @@ fn cases() -> Vec<Case> {
         }
         cases.push(case(&format!("4 both {buffer}"), &equal(4, radio), &both, ""));
     }
-    let mixed = |radio: &str| {
-        format!(
-            "[radio]\nstandard = \"802.11g\"\n{radio}\n[[station]]\nname = \"s\"\ncount = 3\nrate = \"54 Mb/s\"\n[[station]]\nname = \"m\"\ncount = 3\nrate = \"24 Mb/s\"\n[[station]]\nname = \"l\"\ncount = 3\nrate = \"6 Mb/s\"\n"
-        )
-    };
-    for direction in ["down", "up"] {
-        let traffic = bulk("t", direction, "").replace("[\"s\"]", "[\"s\", \"m\", \"l\"]");
-        cases.push(case(&format!("9 mixed {direction}"), &mixed(fifo), &traffic, ""));
-    }
+    cases.extend(mixed_cases(fifo, &both));
     cases.push(case("4 down quic", &equal(4, fifo), &bulk("t", "down", "tool = \"quic\""), ""));
     cases.push(case("4 up quic", &equal(4, fifo), &bulk("t", "up", "tool = \"quic\""), ""));
     cases.push(case("4 up no timestamps", &equal(4, fifo), &bulk("t", "up", ""), "[tcp]\ntimestamps = false"));
@@ -150,6 +145,43 @@ fn slow_networks() -> Vec<Case> {
         case("11b then 2 Mb/s", &stations(radio), &traffic, &rate(15, "2 Mb/s")),
         case("11b from 2 Mb/s", &stations(radio), &traffic, &(rate(1, "2 Mb/s") + &rate(15, "11 Mb/s"))),
     ]
+}
+
+/// Stations at 54, 24 and 6 Mb/s.
+fn mixed_cases(radio: &str, both: &str) -> Vec<Case> {
+    let stations = |count: u32| {
+        let group = |(name, rate)| format!("[[station]]\nname = \"{name}\"\ncount = {count}\nrate = \"{rate} Mb/s\"\n");
+        let groups: String = [("s", 54), ("m", 24), ("l", 6)].map(group).concat();
+        format!("[radio]\nstandard = \"802.11g\"\n{radio}\n{groups}")
+    };
+    let swap = |(name, rate)| {
+        format!("[[event]]\nat = \"20 s\"\ndo = \"rate\"\nstations = [\"{name}\"]\nrate = \"{rate} Mb/s\"\n")
+    };
+    let changing: String = [("s", 6), ("l", 54)].map(swap).concat();
+    let mut cases = Vec::new();
+    for (name, count, path) in [("9 mixed", 3, ""), ("3 mixed", 1, ""), ("9 mixed, changing", 3, &changing)] {
+        for (direction, traffic) in
+            [("down", bulk("t", "down", "")), ("up", bulk("t", "up", "")), ("both", both.to_owned())]
+        {
+            let traffic = traffic.replace("[\"s\"]", "[\"s\", \"m\", \"l\"]");
+            let mut case = case(&format!("{name} {direction}"), &stations(count), &traffic, path);
+            case.text = case.text.replace("\"5 s\"", "\"7 s\"").replace("\"15 s\"", "\"22 s\"");
+            cases.push(case);
+        }
+    }
+    cases
+}
+
+/// The totals over those of the run with reported rates, and the equality of airtimes in both.
+fn beside_reported(case: &Case, seed: u32, with: &RunResult) -> Result<String, Box<dyn Error + Send + Sync>> {
+    let text = case.text.replacen("stations = false\nrates = false", "stations = true\nrates = true", 1);
+    let reported = simulate(&Case { name: case.name.clone(), text }, seed, true)?;
+    let phase = |(own, reported): (&PhaseResult, &PhaseResult)| {
+        let (own, reported) = (figures(own), figures(reported));
+        format!("{:.3} Jain {:.3} ({:.3})", own.goodput / reported.goodput, own.jain, reported.jain)
+    };
+    let phases: Vec<String> = with.phases.iter().zip(&reported.phases).map(phase).collect();
+    Ok(format!("of reported: {}", phases.join(", ")))
 }
 
 struct Figures {
@@ -204,8 +236,13 @@ fn judge(case: &Case, seed: u32) -> String {
         .filter(|e| e.what.starts_with("guard"))
         .map(|e| format!("{:.0}:{}", e.at_s, &e.what[7..]))
         .collect::<Vec<_>>();
+    let beside = if case.name.contains("mixed") {
+        beside_reported(case, seed, &with).unwrap_or_else(|error| error.to_string())
+    } else {
+        String::new()
+    };
     format!(
-        "{:24} {:5.1} {:5.1} | {:.3} {:.3} | up {:5.1} down {:5.1} | idle {:4.1} % | AP {} without {} | Jain {:.2} {}",
+        "{:24} {:5.1} {:5.1} | {:.3} {:.3} | up {:5.1} down {:5.1} | idle {:4.1} % | AP {} without {} | Jain {:.3} {beside} {}",
         case.name,
         w.goodput,
         f.goodput,

@@ -36,9 +36,13 @@ pub struct StationStatus {
     pub access_point: Option<String>,
     /// PHY rate assumed of it.
     pub rate_mbps: f64,
-    /// The rate was reported, or set by the operator. Otherwise it is the default, and the real rate is unknown.
+    /// The rate was reported, or set by the operator. Otherwise it is inferred or the default, and the real rate is unknown.
     #[serde(default)]
     pub rate_reported: bool,
+    /// Nobody reports the rate, and it is inferred from what packets to the station really take of the medium, beside those to
+    /// others. It counts for airtime only: the real rate may be another one.
+    #[serde(default)]
+    pub rate_inferred: bool,
     /// Its C_i: IP-level TCP capacity of the medium at that rate.
     pub capacity_mbps: f64,
     /// Weight.

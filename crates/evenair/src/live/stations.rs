@@ -25,9 +25,10 @@ pub fn lines(status: &Status) -> Vec<String> {
 
 fn line(station: &StationStatus, seconds: f64) -> String {
     let percent = |charged: f64| if seconds > 0.0 { 100.0 * charged / seconds } else { 0.0 };
-    let rate = match station.rate_reported {
-        true => format!("{} Mb/s", station.rate_mbps),
-        false => "rate unknown".to_owned(),
+    let rate = match (station.rate_reported, station.rate_inferred) {
+        (true, _) => format!("{} Mb/s", station.rate_mbps),
+        (false, true) => format!("as {} Mb/s", station.rate_mbps),
+        (false, false) => "rate unknown".to_owned(),
     };
     format!(
         "  station {} {:<NAME$} {rate:>12}  {:>5.1} % down, {:>5.1} % up{}",
@@ -69,13 +70,15 @@ mod tests {
             over_share: true,
             ..station(2, 30.0, 20.5)
         };
-        let stations = vec![station(1, 4.0, 0.0), known];
-        let status = Status { uptime_s: 200.0, stations_known: 2, stations, ..Status::default() };
+        let inferred = StationStatus { rate_mbps: 6.0, rate_inferred: true, ..station(3, 1.0, 0.0) };
+        let stations = vec![station(1, 4.0, 0.0), known, inferred];
+        let status = Status { uptime_s: 200.0, stations_known: 3, stations, ..Status::default() };
         assert_eq!(
             lines(&status)[1..],
             [
                 "  station 02:00:00:00:00:02 a-laptop-with-\u{2026}      54 Mb/s   15.0 % down,  10.2 % up, OVER ITS SHARE",
                 "  station 02:00:00:00:00:01 -               rate unknown    2.0 % down,   0.0 % up",
+                "  station 02:00:00:00:00:03 -                  as 6 Mb/s    0.5 % down,   0.0 % up",
             ]
         );
         assert!(lines(&Status::default()).is_empty());

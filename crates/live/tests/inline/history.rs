@@ -111,18 +111,25 @@ fn history_survives_a_killed_box() {
     for run in 1..=2 {
         let mut running = lab.start_box(&configuration(&lab, &history));
         transfer(&lab.sink, &lab.source, "10.9.0.1:5201", 2_000_000);
-        thread::sleep(Duration::from_millis(2_500));
+        let bytes = |record: &Record| match record {
+            Record::Sample(sample) => sample.stations.iter().map(|station| station.to_station_bytes).sum(),
+            _ => 0,
+        };
+        let carried = |records: &[Record]| records.iter().map(bytes).sum::<u64>();
+        // A sample is written each second, and the last one has all of the transfer.
+        for _ in 0..20 {
+            thread::sleep(Duration::from_millis(500));
+            if carried(&records(&history).0) > 2_000_000 * run as u64 {
+                break;
+            }
+        }
         running.child.kill().expect("it lives");
         running.child.wait().expect("it was a child");
         let (records, skipped) = records(&history);
         assert_eq!(skipped, 0);
         let starts = records.iter().filter(|record| matches!(record, Record::Start { .. })).count();
         assert_eq!((starts, events(&records, "station").len()), (run, run), "{records:?}");
-        let bytes = |record: &Record| match record {
-            Record::Sample(sample) => sample.stations.iter().map(|station| station.to_station_bytes).sum(),
-            _ => 0,
-        };
-        let carried: u64 = records.iter().map(bytes).sum();
+        let carried = carried(&records);
         assert!(carried > 2_000_000 * run as u64 && carried < 2_400_000 * run as u64, "{carried}");
     }
 }

@@ -9,7 +9,6 @@ use super::{Manager, forget};
 use crate::flow::{Flow, Key};
 use crate::held::{Arrived, Held, Service};
 use crate::ids::{Direction, DomainId, FlowId, StationId};
-use crate::observed::lean;
 use crate::pacer::Completion;
 use crate::packet_cost::{PacketCost, Packets};
 use crate::queues::Room;
@@ -134,7 +133,10 @@ impl<P: Send + 'static> Manager<P> {
         if let Some(answered) = flow.answers.note_arrival(tcp) {
             let domain = self.domains.touch(answered.domain());
             domain.pacer.on_completion(now, answered);
-            domain.observed.iter_mut().for_each(|observed| observed.answer(now, answered.number()));
+            let news = domain.observed.as_mut().is_some_and(|observed| observed.answer(now, answered.number()));
+            if news {
+                self.infer_rates(now, answered.domain());
+            }
         }
         self.time_answer(now, &arrived, tcp);
         let flow = self.flows.get(arrived.flow);
@@ -391,7 +393,8 @@ impl<P: Send + 'static> Manager<P> {
         let (flows, stations, models) = (&mut self.flows, &self.stations, &self.models);
         let domain = self.domains.touch(id);
         let (numerator, denominator) = domain.pacer.pace();
-        let leans = domain.observed.is_some();
+        let observed = domain.observed.as_deref();
+        let unknown = self.models[id].default_rate(self.config.default_rate);
         let mut cost = PacketCost::default();
         let held = domain.queues.pop(now, |held| {
             let flow = flows.get_mut(held.flow);
@@ -400,9 +403,11 @@ impl<P: Send + 'static> Manager<P> {
             cost = flow.note_release(held.tcp.as_ref(), held.ip_len);
             let station = stations.get(flow.station);
             let time = models[station.domain].airtime(&cost, station.rate);
-            let real = time.mul_div(numerator, denominator);
-            let (charged, of) = if leans { lean(flow.station, now) } else { (1, 1) };
-            Service { bits: cost.bits() * charged / of, capacity: station.capacity, time, real }
+            let paced = models[station.domain].airtime(&cost, station.paced_rate(unknown));
+            let real = paced.mul_div(numerator, denominator);
+            let (charged, of) = observed.map_or((1, 1), |observed| observed.lean(flow.station, now));
+            let (bits, time) = (cost.bits() * charged / of, time.mul_div(charged, of));
+            Service { bits, capacity: station.capacity, time, real }
         })?;
         Some((held, cost))
     }
@@ -455,9 +460,11 @@ impl<P: Send + 'static> Manager<P> {
         let Some(tcp) = &held.tcp else {
             // As much as has come for the packet before is expected to come for this one.
             let airtime = model.airtime(cost, rate);
+            let paced = model.airtime(cost, station.paced_rate(model.default_rate(self.config.default_rate)));
             flow.watched.charged += airtime;
             let domain = self.domains.touch(flow.domain);
-            let mark = domain.pacer.on_release(now, airtime, Completion::Unknown, None);
+            domain.counted.note(airtime, paced);
+            let mark = domain.pacer.on_release(now, paced, Completion::Unknown, None);
             if let Some(observed) = &mut domain.observed {
                 observed.release(mark.number(), flow.station, station.airtime_by_report(airtime, cost, model));
             }
@@ -465,14 +472,17 @@ impl<P: Send + 'static> Manager<P> {
         };
         let is_due = flow.answers.is_due(tcp, more, flow.tcp.download_ratio_milli());
         let airtime = model.airtime(&cost.outstanding(), rate);
+        let unknown = model.default_rate(self.config.default_rate);
+        let paced = model.airtime(&cost.outstanding(), station.paced_rate(unknown));
         flow.watched.charged += airtime;
         let domain = self.domains.touch(flow.domain);
+        domain.counted.note(airtime, paced);
         let is_late = flow.answers.oldest_due().is_some_and(|mark| domain.pacer.has_given_up(mark));
         let completion = match is_due && !is_late {
             true => Completion::Expected { managed: self.mode != Mode::Bypassed },
             false => Completion::None,
         };
-        let mark = domain.pacer.on_release(now, airtime, completion, flow.answers.newest());
+        let mark = domain.pacer.on_release(now, paced, completion, flow.answers.newest());
         if let Some(observed) = &mut domain.observed {
             let all = station.airtime_by_report(model.airtime(cost, rate), cost, model);
             observed.release(mark.number(), flow.station, all);

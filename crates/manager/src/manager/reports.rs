@@ -5,7 +5,7 @@ use alloc::boxed::Box;
 use evenair_units::{Instant, Span};
 
 use super::Manager;
-use crate::ids::StationId;
+use crate::ids::{DomainId, StationId};
 use crate::{Event, Mode, Output, RateReport};
 
 impl<P: Send + 'static> Manager<P> {
@@ -45,9 +45,31 @@ impl<P: Send + 'static> Manager<P> {
         if released_as_it_crosses {
             self.check_measured_costs();
         }
-        self.estimate_where_reported(released_as_it_crosses);
+        self.estimate_where_needed(released_as_it_crosses);
+        self.stations.forget_inferred(self.domains.iter().count());
         for id in self.stations.review_reports(now, &self.models) {
             self.update_station(id);
+        }
+        self.domains.ids().for_each(|id| self.note_measures(id));
+    }
+
+    /// Measured costs of a domain have changed: so may the rates of stations that nobody reports.
+    pub(super) fn infer_rates(&mut self, now: Instant, id: DomainId) {
+        self.note_measures(id);
+        let Some(observed) = &self.domains[id].observed else { return };
+        let changed = self.stations.infer(id, &observed.costs(), &self.models);
+        changed.iter().for_each(|&station| self.update_station(station));
+        if let Some(&station) = changed.first() {
+            self.update_capacity(now, station);
+            self.note_measures(id);
+        }
+    }
+
+    /// Tells the estimator in what releases are counted from now on.
+    fn note_measures(&mut self, id: DomainId) {
+        let (stations, models) = (&self.stations, &self.models);
+        if let Some(observed) = &mut self.domains.touch(id).observed {
+            observed.measure_in(|station| stations.measure(station, id, models));
         }
     }
 
@@ -62,9 +84,12 @@ impl<P: Send + 'static> Manager<P> {
         }
     }
 
-    /// Runs the estimator if reports distinguish the stations and the tree decides the order.
-    fn estimate_where_reported(&mut self, released_as_it_crosses: bool) {
-        let matters = self.stations.reports_matter(self.domains.iter().count(), &self.models);
+    /// Runs the estimator if reports distinguish the stations, or nobody reports the rates of some of several, and the tree
+    /// decides the order.
+    fn estimate_where_needed(&mut self, released_as_it_crosses: bool) {
+        let domains = self.domains.iter().count();
+        let matters = self.stations.reports_matter(domains, &self.models).into_iter();
+        let matters = matters.zip(self.stations.need_inference(domains)).map(|(reported, unknown)| reported || unknown);
         for (domain, matters) in self.domains.iter_mut().zip(matters) {
             let observe = matters && released_as_it_crosses && domain.discipline.is_none();
             if domain.observed.is_some() != observe {

@@ -74,11 +74,11 @@ impl<P: Send + 'static> Manager<P> {
             return;
         }
         // Airtimes are believed in proportion: the interval is as long as the medium has been seen to be fast.
-        let interval = |domain: &Domain<P>| {
+        let interval = |domain: &mut Domain<P>| {
             let Ratio { numerator, denominator } = domain.pacer.speed();
-            elapsed.mul_div(numerator, denominator)
+            domain.counted.take_charged(elapsed.mul_div(numerator, denominator))
         };
-        let intervals: Vec<Span> = self.domains.iter().map(interval).collect();
+        let intervals: Vec<Span> = self.domains.iter_mut().map(interval).collect();
         let outputs = &mut self.outputs;
         let floods = self.stations.judge(&intervals, |mac, over| {
             outputs.push_back(Output::Event(Event::StationOverShare { mac, over }));

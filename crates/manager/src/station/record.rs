@@ -39,6 +39,8 @@ pub(crate) struct Station {
     pub(crate) is_seen: bool,
     pub(super) configured: Option<StationConfig>,
     pub(super) observed: Option<PhyRate>,
+    /// What its releases take shows this rate.
+    pub(super) inferred: Option<PhyRate>,
     /// The telemetry reports about it, and the rate that follows from them now.
     pub(super) reports: Option<Box<ReportHistory>>,
     pub(super) reported_rate: Option<PhyRate>,
@@ -153,14 +155,25 @@ impl Station {
         self.account.is_over != before
     }
 
-    /// The reported or configured rate.
+    /// The rate that others are likely to have too: the reported one, or where there is none at all the inferred one.
+    pub(super) fn measured_rate(&self) -> Option<PhyRate> {
+        self.reported_rate.or(self.inferred.filter(|_| !self.has_known_rate()))
+    }
+
+    /// The reported or configured rate, or else the inferred one.
     pub(super) fn known_rate(&self) -> Option<PhyRate> {
-        self.reported_rate.or(self.observed).or(self.configured.as_ref().map(|c| c.rate))
+        self.reported_rate.or(self.observed).or(self.configured.as_ref().map(|c| c.rate)).or(self.inferred)
     }
 
     /// The rate that it is at by what is known of it, or else this one, as far as the standard of its domain has it.
     pub(super) fn present_rate(&self, otherwise: PhyRate, model: &AirtimeModel) -> PhyRate {
         model.nearest(self.known_rate().unwrap_or(otherwise))
+    }
+
+    /// The rate by which the airtime of what is in flight is counted; `unknown`: the one of stations of which nothing is known. An
+    /// inferred rate does not count, since it changes with what the pacer lets be in flight, which would close a loop.
+    pub(crate) fn paced_rate(&self, unknown: PhyRate) -> PhyRate {
+        if self.has_known_rate() { self.rate } else { unknown }
     }
 
     /// What it is at by what is known of it, or else at this rate. True: that is another rate.

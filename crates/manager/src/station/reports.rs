@@ -15,7 +15,7 @@ use crate::packet_cost::PacketCost;
 use crate::reports::{OutlierCheck, RateReport, ReportCounts, Seen, Shares, check_outliers};
 
 /// The packet by which rates are compared.
-const FULL_SIZE: Bytes = Bytes(1500);
+pub(super) const FULL_SIZE: Bytes = Bytes(1500);
 
 /// The outcome of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,7 +41,7 @@ impl Station {
         Some(u64::from(above) * 100_000 / fastest.bit_rate().as_bps().max(1))
     }
 
-    /// The rate that it would be charged at without reports.
+    /// The rate that it would be charged at if nothing were known of it but what the operator says.
     fn rate_alone(&self, otherwise: PhyRate, model: &AirtimeModel) -> PhyRate {
         model.nearest(self.observed.or(self.configured.as_ref().map(|c| c.rate)).unwrap_or(otherwise))
     }
@@ -74,16 +74,16 @@ impl Stations {
         models.iter().map(|(id, model)| typical(id).unwrap_or_else(|| model.default_rate(self.default_rate))).collect()
     }
 
-    /// Takes the mean of the reported rates for each airtime model.
+    /// Takes the mean of the reported and inferred rates for each airtime model.
     pub(super) fn note_typical(&mut self, models: &AirtimeModels) {
         self.typical =
             models.iter().map(|(id, model)| self.mean_reported_rate(model.rates(), |at| models.id(at) == id)).collect();
     }
 
-    /// The harmonic mean of the reported and used rates in these domains: what a medium carries for these stations on average.
+    /// The harmonic mean of the used rates that are reported or inferred in these domains: what a medium carries for these stations on average.
     fn mean_reported_rate(&self, rates: &[PhyRate], is_there: impl Fn(DomainId) -> bool) -> Option<PhyRate> {
         let there = || self.slots.iter().flatten().filter(|station| is_there(station.domain));
-        let reported = || there().filter_map(|station| station.reported_rate);
+        let reported = || there().filter_map(Station::measured_rate);
         let count = reported().count() as u64;
         // Time for a gigabit at each.
         let time: u64 = reported().map(|rate| rate.bit_rate().time_for_bits(1_000_000_000).as_nanos()).sum();
@@ -218,7 +218,7 @@ impl Stations {
             let alone = airtime(station.rate_alone(otherwise, model));
             Some((cost.station, Seen { cost: cost.cost, error: cost.error, reported: airtime(rate), alone }))
         };
-        let seen: Vec<(StationId, Seen)> = costs.iter().filter_map(of).collect();
+        let seen: Vec<(StationId, Seen)> = costs.iter().filter(|cost| cost.is_precise()).filter_map(of).collect();
         let checks = check_outliers(&seen.iter().map(|(_, seen)| *seen).collect::<Vec<_>>());
         let against = checks.iter().filter(|&&check| check == OutlierCheck::Contradicts).count();
         // If the estimator contradicts most of the reports that it can check, the others are rejected too.

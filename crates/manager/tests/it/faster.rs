@@ -312,7 +312,7 @@ fn a_station_that_is_faster_than_the_standard_is_charged_at_its_highest_rate() {
 #[test]
 fn an_access_point_of_the_standard_keeps_its_short_queue_and_is_not_taken_for_a_slower_one() {
     for rates in [Rates::Unknown, Rates::Reported(54_000), Rates::Reported(300_000)] {
-        for (every, p90, longest) in [(5, 5, 6), (20, 6, 20), (100, 7, 35), (700, 110, 170)] {
+        for (every, p90, longest) in [(5, 5, 6), (20, 7, 20), (100, 7, 35), (700, 110, 170)] {
             let got = after(20, AccessPoint::of_the_standard(), Talk::Segments(MS(every)), rates);
             // It carries 30.5 in all.
             assert!(got.udp_mbps + got.tcp_mbps > 27.0, "{rates:?}, every {every} ms: {got:?}");

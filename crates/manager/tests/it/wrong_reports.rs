@@ -1,9 +1,9 @@
-//! Telemetry reports that are plausible and wrong: they cost nothing beside inference alone, and are detected by what
+//! Telemetry reports that are plausible and wrong: they cost nothing beside equal charges for all, and are detected by what
 //! packets really cost.
 
 use crate::air::Dcf;
 use crate::world::{World, bits, config, jain, mac, rate, sources};
-use evenair_manager::{Command, Observation, RateReport};
+use evenair_manager::{Command, Config, Observation, RateReport, StationConfig};
 use evenair_units::{Instant, Span};
 use evenair_wifi::{PhyRate, TcpShape, adwiser_80211b, tcp_capacity};
 
@@ -39,11 +39,19 @@ fn rates(kbps: &[u64]) -> Vec<PhyRate> {
     kbps.iter().map(|&kbps| rate(kbps)).collect()
 }
 
+/// All stations, at the rate of those of which nothing is known: a box without telemetry that infers nothing.
+fn all_alike(config: &Config, count: usize) -> Vec<StationConfig> {
+    (0..count).map(|at| StationConfig { mac: mac(at), rate: config.default_rate, weight: 1, class: None }).collect()
+}
+
 /// What each station gets in a minute, 80 s after reports began or stations changed, in bits and in medium time.
 fn run(case: &Case, seed: u64, reports: Option<fn(u64, usize) -> i64>) -> (Vec<f64>, Vec<f64>) {
     let at_first = rates(case.kbps);
     let downs: Vec<usize> = (0..case.kbps.len()).filter(|at| !case.ups.contains(at)).collect();
-    let config = evenair_manager::Config { stations: Vec::new(), ..config(&at_first) };
+    let mut config = Config { stations: Vec::new(), ..config(&at_first) };
+    if reports.is_none() {
+        config.stations = all_alike(&config, at_first.len());
+    }
     let flows = sources(&downs, case.ups);
     let at: Vec<usize> = flows.iter().map(|flow| flow.station).collect();
     let air = Dcf::seeded(config.phy.clone(), config.rts_threshold, at_first.len(), seed);
@@ -70,8 +78,8 @@ fn run(case: &Case, seed: u64, reports: Option<fn(u64, usize) -> i64>) -> (Vec<f
     (got, time)
 }
 
-/// Nothing is worse than 95 % of inference alone: neither the total nor the equality of shares of medium time; and nobody
-/// gets less than 80 % of what it has by inference alone or would have if all reports were right, whichever is less. (One that
+/// Nothing is worse than 95 % of equal charges for all: neither the total nor the equality of shares of medium time; and nobody
+/// gets less than 80 % of what it has by equal charges or would have if all reports were right, whichever is less. (One that
 /// has a wrong report is charged like the mean of the others, and may have the more or the less: 65 % at least.)
 fn costs_nothing(case: &Case) {
     for seed in 1..=SEEDS {

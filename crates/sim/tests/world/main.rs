@@ -8,6 +8,7 @@ mod domains;
 mod fair;
 mod flood;
 mod hidden;
+mod inferred;
 mod internet;
 mod lag;
 mod laws;

@@ -31,6 +31,7 @@ pub(super) fn station(report: &StationReport, now: Instant, sources: &[Health]) 
         access_point: report.access_point.map(domains::text).or(report.reported_place.map(domains::place)),
         rate_mbps: report.rate.bit_rate().as_mbps_f64(),
         rate_reported: report.rate_reported,
+        rate_inferred: report.rate_inferred,
         capacity_mbps: report.capacity.as_mbps_f64(),
         weight: report.weight,
         learned: report.learned,

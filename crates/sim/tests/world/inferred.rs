@@ -1,0 +1,102 @@
+//! Without telemetry the box infers the rates of stations from what their releases take, and is as fair to their airtime as with
+//! reported rates.
+
+use evenair_results::PhaseResult;
+use evenair_scenario::Scenario;
+use evenair_sim::run;
+
+/// Goodput of all transfers, in Mb/s, and Jain's index of the stations' measured airtimes.
+#[derive(Debug)]
+struct Figures {
+    goodput: f64,
+    jain: f64,
+}
+
+fn figures(phase: &PhaseResult) -> Figures {
+    let measured = phase.measured_airtime.as_ref().expect("it is measured");
+    let airtimes: Vec<f64> = measured.stations.iter().map(|s| s.down_share + s.up_share).collect();
+    let sum: f64 = airtimes.iter().sum();
+    let squares: f64 = airtimes.iter().map(|airtime| airtime * airtime).sum();
+    let goodput = phase.flows.iter().map(|flow| flow.goodput_mbps).sum();
+    Figures { goodput, jain: sum * sum / (airtimes.len() as f64 * squares) }
+}
+
+/// Three stations at each of these rates in Mb/s, all with a transfer in this direction: from 5 to 20 s after the box was inserted,
+/// and later.
+fn phases(mbps: &[u32], direction: &str, controller: &str, reported: bool) -> [Figures; 2] {
+    let group = |(number, mbps)| {
+        format!(
+            "[[station]]\nname = \"s{number}\"\ncount = 3\nrate = \"{mbps} Mb/s\"\n[[bulk]]\nname = \"t{number}\"\n\
+             stations = [\"s{number}\"]\nserver = \"server\"\ndirection = \"{direction}\"\n"
+        )
+    };
+    let groups: String = mbps.iter().enumerate().map(group).collect();
+    let text = format!(
+        r#"version = 1
+name = "inferred"
+duration = "60 s"
+[radio]
+standard = "802.11g"
+ap_buffer = "150 kB"
+[telemetry]
+stations = {reported}
+rates = {reported}
+{groups}
+[[server]]
+name = "server"
+[manager.controller]
+kind = "{controller}"
+[[event]]
+at = "2 s"
+do = "insert"
+[[phase]]
+name = "early"
+from = "7 s"
+to = "22 s"
+[[phase]]
+name = "late"
+from = "22 s"
+to = "60 s"
+"#
+    );
+    let scenario = Scenario::parse(&text, "inferred.toml").expect("a sound scenario");
+    let result = run(&scenario, |_| ()).expect("it can be simulated");
+    [figures(&result.phases[0]), figures(&result.phases[1])]
+}
+
+/// Without reports there is nearly as much for all, and nearly as equal airtimes, as with them: at least these parts early and late.
+fn is_as_if_reported(direction: &str, controller: &str, [soon, then]: [f64; 2]) {
+    let rates = [54, 24, 6];
+    let [early, late] = phases(&rates, direction, controller, false);
+    let [early_reported, late_reported] = phases(&rates, direction, controller, true);
+    println!("{direction}, {controller}: {early:.3?} {early_reported:.3?} {late:.3?} {late_reported:.3?}");
+    assert!(early.jain > soon && early.goodput > soon * early_reported.goodput, "{early:?} of {early_reported:?}");
+    assert!(late.jain > then && late.goodput > then * late_reported.goodput, "{late:?} of {late_reported:?}");
+}
+
+#[test]
+fn downloads_have_equal_airtimes_without_reports() {
+    is_as_if_reported("down", "queue", [0.95, 0.97]);
+}
+
+#[test]
+fn uploads_have_equal_airtimes_without_reports() {
+    is_as_if_reported("up", "queue", [0.92, 0.93]);
+}
+
+#[test]
+fn equal_stations_stay_equal() {
+    for (direction, mbps) in [("down", 54), ("up", 54), ("down", 6), ("up", 6)] {
+        let phases = phases(&[mbps], direction, "queue", false);
+        let reported = phases_of_reported(mbps, direction);
+        println!("{direction} at {mbps} Mb/s: {phases:.3?} of {reported:.3?}");
+        for (phase, reported) in phases.iter().zip(&reported) {
+            assert!(phase.jain > 0.99, "{direction}: {phase:?}");
+            assert!(phase.goodput > 0.98 * reported.goodput, "{direction}: {phase:?} of {reported:?}");
+        }
+    }
+}
+
+fn phases_of_reported(mbps: u32, direction: &str) -> [Figures; 2] {
+    phases(&[mbps], direction, "queue", true)
+}
