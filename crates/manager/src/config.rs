@@ -96,6 +96,10 @@ pub struct Config {
     /// The longest that [`Command::Bypass`](crate::Command) waits for the queues to drain at the service rate.
     #[n(19)]
     pub drain_limit: Span,
+    /// The rates of stations that nobody reports are inferred from what their releases take.
+    #[n(20)]
+    #[cbor(default)]
+    pub infer_rates: bool,
 }
 
 impl Config {
@@ -133,6 +137,7 @@ impl Config {
             access_points: Vec::new(),
             pacing_slack: Span::from_millis(2),
             drain_limit: Span::from_secs(1),
+            infer_rates: false,
         }
     }
 

@@ -215,6 +215,8 @@ fn figures(phase: &PhaseResult) -> Figures {
 fn simulate(case: &Case, seed: u32, inserted: bool) -> Result<RunResult, Box<dyn Error + Send + Sync>> {
     let kind = std::env::args().nth(3).unwrap_or("queue".to_owned());
     let inserted_at_2 = format!("[[event]]\nat = \"2 s\"\ndo = \"insert\"\n[manager.controller]\nkind = \"{kind}\"\n");
+    let infers = if case.name.contains("mixed") { "[manager]\ninfer_rates = true\n" } else { "" };
+    let inserted_at_2 = inserted_at_2 + infers;
     let event = if inserted { inserted_at_2.as_str() } else { "" };
     let text = format!("{}{event}", case.text).replacen("version = 1", &format!("version = 1\nseed = {seed}"), 1);
     let scenario = Scenario::parse(&text, &case.name).map_err(|e| format!("{}: {e:?}", case.name))?;

@@ -131,6 +131,10 @@ pub struct ManagerSpec {
     /// How long a bypass waits at most for the queues to drain. Default: "1 s".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub drain_limit: Option<Written<Span, DrainLimits>>,
+    /// Infer the rates of stations that nobody reports, from what their releases take of the medium, so that stations of different
+    /// rates have the same airtime without telemetry. In the first seconds stations get more and less in turns. Default: false.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub infer_rates: Option<Written<bool>>,
     /// PHY rate assumed for a station without a reported rate. Default: the lowest basic rate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default_rate: Option<Written<BitRate>>,
@@ -168,6 +172,7 @@ impl ManagerSpec {
         let flow_limit = self.flow_limit.get_or(flow_limit, problems);
         let pacing_slack = self.pacing_slack.get_or(pacing_slack, problems);
         let drain_limit = self.drain_limit.get_or(drain_limit, problems);
+        let infer_rates = self.infer_rates.get_or(false, problems);
         let default_rate = match &self.default_rate {
             Some(written) => phy_rate(phy.standard(), written, problems),
             None => Some(default_rate),
@@ -223,6 +228,7 @@ impl ManagerSpec {
             flow_limit: flow_limit?,
             pacing_slack: pacing_slack?,
             drain_limit: drain_limit?,
+            infer_rates: infer_rates?,
         };
         let config = access_point::check(&self.access_point, config, problems)?;
         config.check().expect("what the manager checks was checked here, with places");

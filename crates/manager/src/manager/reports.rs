@@ -46,7 +46,7 @@ impl<P: Send + 'static> Manager<P> {
             self.check_measured_costs();
         }
         self.estimate_where_needed(released_as_it_crosses);
-        self.stations.forget_inferred(self.domains.iter().count());
+        self.stations.forget_inferred(self.domains.iter().count(), self.config.infer_rates);
         for id in self.stations.review_reports(now, &self.models) {
             self.update_station(id);
         }
@@ -56,6 +56,9 @@ impl<P: Send + 'static> Manager<P> {
     /// Measured costs of a domain have changed: so may the rates of stations that nobody reports.
     pub(super) fn infer_rates(&mut self, now: Instant, id: DomainId) {
         self.note_measures(id);
+        if !self.config.infer_rates {
+            return;
+        }
         let Some(observed) = &self.domains[id].observed else { return };
         let changed = self.stations.infer(id, &observed.costs(), &self.models);
         changed.iter().for_each(|&station| self.update_station(station));
@@ -89,7 +92,9 @@ impl<P: Send + 'static> Manager<P> {
     fn estimate_where_needed(&mut self, released_as_it_crosses: bool) {
         let domains = self.domains.iter().count();
         let matters = self.stations.reports_matter(domains, &self.models).into_iter();
-        let matters = matters.zip(self.stations.need_inference(domains)).map(|(reported, unknown)| reported || unknown);
+        let infers = self.config.infer_rates;
+        let needed = self.stations.need_inference(domains).into_iter().map(|unknown| unknown && infers);
+        let matters = matters.zip(needed).map(|(reported, unknown)| reported || unknown);
         for (domain, matters) in self.domains.iter_mut().zip(matters) {
             let observe = matters && released_as_it_crosses && domain.discipline.is_none();
             if domain.observed.is_some() != observe {

@@ -60,10 +60,10 @@ impl Stations {
         flooded
     }
 
-    /// Forgets what was inferred in those of so many domains where nothing can be.
-    pub(crate) fn forget_inferred(&mut self, domains: usize) {
+    /// Forgets what was inferred in those of so many domains where nothing can be, or nothing is to be: `infers`.
+    pub(crate) fn forget_inferred(&mut self, domains: usize, infers: bool) {
         let flooded = self.flooded(domains);
-        let there = self.slots.iter_mut().flatten().filter(|station| flooded[station.domain.index()]);
+        let there = self.slots.iter_mut().flatten().filter(|station| !infers || flooded[station.domain.index()]);
         there.for_each(|station| station.inferred = None);
     }
 

@@ -71,6 +71,7 @@ impl Session {
             aqm,
             held_limit: [None, Some(50)][self.rng.below(2) as usize],
             drain_limit: Span::from_millis(1 + self.rng.below(300)),
+            infer_rates: self.rng.below(2) == 0,
             voice: (self.rng.below(2) == 0).then(|| VoiceConfig { calls: Some(2), ..VoiceConfig::default() }.into()),
             queue: (self.rng.below(2) == 0).then(|| self.discipline().into()),
             wan: (self.rng.below(2) == 0).then(|| self.link().into()),

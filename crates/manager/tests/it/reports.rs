@@ -35,7 +35,7 @@ fn run_over(
     run_of(dcf, true, polls, reports)
 }
 
-/// The same where stations are configured so or not at all.
+/// The same where stations are configured so, or not at all, and inferred.
 fn run_of(
     dcf: bool,
     configured: bool,
@@ -48,6 +48,7 @@ fn run_of(
     config.stations.iter_mut().for_each(|station| station.rate = config.default_rate);
     if !configured {
         config.stations.clear();
+        config.infer_rates = true;
     }
     let flows = sources(&[0, 1, 2], &[3, 4, 5]);
     let mut world = if dcf {

@@ -69,6 +69,7 @@ pub fn config() -> Config {
         access_points: vec![hall(), AccessPoint::new(label("yard"))],
         pacing_slack: Span::from_millis(3),
         drain_limit: Span::from_millis(700),
+        infer_rates: true,
     }
 }
 

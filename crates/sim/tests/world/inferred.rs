@@ -44,6 +44,8 @@ rates = {reported}
 {groups}
 [[server]]
 name = "server"
+[manager]
+infer_rates = true
 [manager.controller]
 kind = "{controller}"
 [[event]]
