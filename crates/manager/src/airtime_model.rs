@@ -7,7 +7,7 @@
 //! what it costs is computed by the model of its domain, even while a discipline still holds packets for it in another one.
 
 use alloc::vec::Vec;
-use core::ops::Index;
+use core::ops::{AddAssign, Index};
 
 use evenair_units::{BitRate, Bytes, Span};
 use evenair_wifi::{Phy, PhyRate, Standard, TcpShape, tcp_capacity};
@@ -30,6 +30,27 @@ pub(crate) struct AirtimeModels {
     distinct: Vec<AirtimeModel>,
     /// By configured domain. Those that are learned have the first model.
     of_domain: Vec<ModelId>,
+}
+
+/// The airtime of releases, as it is charged and as the pacer counts it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Counted {
+    pub(crate) charged: Span,
+    pub(crate) paced: Span,
+}
+
+impl Counted {
+    /// A time as the pacer counts it, as it would be charged.
+    pub(crate) fn to_charged(self, paced: Span) -> Span {
+        if self.paced == Span::ZERO { paced } else { paced.mul_div(self.charged.as_nanos(), self.paced.as_nanos()) }
+    }
+}
+
+impl AddAssign for Counted {
+    fn add_assign(&mut self, other: Self) {
+        self.charged += other.charged;
+        self.paced += other.paced;
+    }
 }
 
 impl AirtimeModel {

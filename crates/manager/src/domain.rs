@@ -18,7 +18,7 @@ use core::ops::Index;
 
 use evenair_units::{BitRate, Bytes, Instant, Span};
 
-use crate::airtime_model::AirtimeModels;
+use crate::airtime_model::{AirtimeModels, Counted};
 use crate::discipline::Disciplined;
 use crate::ids::{DomainId, ModelId};
 use crate::observed::Observed;
@@ -45,7 +45,7 @@ pub(crate) struct Domain<P> {
     pub(crate) seen_ahead: u32,
     /// The airtime that stations use together, by their reported rates.
     pub(crate) shares: Shares,
-    /// The airtime of recent releases.
+    /// The airtime of releases in this interval.
     pub(crate) counted: Counted,
     /// The airtime estimator, while reports distinguish the stations, or nobody reports the rates of some.
     pub(crate) observed: Option<Box<Observed>>,
@@ -60,28 +60,6 @@ pub(crate) struct Domain<P> {
     /// It is in the list of those to be looked at; else: its deadline, as the set has it.
     touched: bool,
     due: Option<Instant>,
-}
-
-/// The airtime of releases since the last look, as charged and as the pacer counts it.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Counted {
-    charged: Span,
-    paced: Span,
-}
-
-impl Counted {
-    pub(crate) fn note(&mut self, charged: Span, paced: Span) {
-        self.charged += charged;
-        self.paced += paced;
-    }
-
-    /// A time as the pacer counts it, as it is charged.
-    pub(crate) fn take_charged(&mut self, paced: Span) -> Span {
-        match core::mem::take(self) {
-            Self { paced: Span::ZERO, .. } => paced,
-            Self { charged, paced: all } => paced.mul_div(charged.as_nanos(), all.as_nanos()),
-        }
-    }
 }
 
 /// All of them.

@@ -266,7 +266,7 @@ impl<P: Send + 'static> Manager<P> {
         let airtime = |head: &Held<P>| {
             let station = self.stations.get(self.flows.get(head.flow).station);
             let model = &self.models[station.domain];
-            model.packet_airtime(head.ip_len, station.paced_rate(model.default_rate(self.config.default_rate)))
+            model.packet_airtime(head.ip_len, station.paced_rate(model, self.config.default_rate))
         };
         domain.queues.peek().map_or(Span::ZERO, airtime)
     }

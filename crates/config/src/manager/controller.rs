@@ -26,8 +26,9 @@ ranges! {
 #[serde(default, deny_unknown_fields)]
 pub struct ControllerSpec {
     /// What it is: "queue" keeps the access point's backlog short, estimated from the stations' ACKs, with as little in flight besides
-    /// as carries nearly all, whatever the path delays; "published" adapts a service rate by the published additive rule; "pi" adapts it by a proportional-integral law; "fixed" is a constant service rate;
-    /// "none" does not queue packets for the WLAN. Default: "queue".
+    /// as carries nearly all, whatever the path delays; "published" adapts a service rate by the published additive rule; "pi" adapts
+    /// it by a proportional-integral law; "fixed" is a constant service rate; "none" does not queue packets for the WLAN. Default:
+    /// "queue".
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = "queue"))]
     pub kind: Option<Written<ControllerKind>>,

@@ -394,7 +394,7 @@ impl<P: Send + 'static> Manager<P> {
         let domain = self.domains.touch(id);
         let (numerator, denominator) = domain.pacer.pace();
         let observed = domain.observed.as_deref();
-        let unknown = self.models[id].default_rate(self.config.default_rate);
+        let default_rate = self.config.default_rate;
         let mut cost = PacketCost::default();
         let held = domain.queues.pop(now, |held| {
             let flow = flows.get_mut(held.flow);
@@ -402,11 +402,10 @@ impl<P: Send + 'static> Manager<P> {
             flow.released += held.ip_len;
             cost = flow.note_release(held.tcp.as_ref(), held.ip_len);
             let station = stations.get(flow.station);
-            let time = models[station.domain].airtime(&cost, station.rate);
-            let paced = models[station.domain].airtime(&cost, station.paced_rate(unknown));
-            let real = paced.mul_div(numerator, denominator);
+            let airtime = station.airtime_of(&cost, &models[station.domain], default_rate);
+            let real = airtime.paced.mul_div(numerator, denominator);
             let (charged, of) = observed.map_or((1, 1), |observed| observed.lean(flow.station, now));
-            let (bits, time) = (cost.bits() * charged / of, time.mul_div(charged, of));
+            let (bits, time) = (cost.bits() * charged / of, airtime.charged.mul_div(charged, of));
             Service { bits, capacity: station.capacity, time, real }
         })?;
         Some((held, cost))
@@ -459,30 +458,28 @@ impl<P: Send + 'static> Manager<P> {
         station.note_packet(true, held.ip_len, model.packet_airtime(held.ip_len, rate));
         let Some(tcp) = &held.tcp else {
             // As much as has come for the packet before is expected to come for this one.
-            let airtime = model.airtime(cost, rate);
-            let paced = model.airtime(cost, station.paced_rate(model.default_rate(self.config.default_rate)));
-            flow.watched.charged += airtime;
+            let airtime = station.airtime_of(cost, model, self.config.default_rate);
+            flow.watched.charged += airtime.charged;
             let domain = self.domains.touch(flow.domain);
-            domain.counted.note(airtime, paced);
-            let mark = domain.pacer.on_release(now, paced, Completion::Unknown, None);
+            domain.counted += airtime;
+            let mark = domain.pacer.on_release(now, airtime.paced, Completion::Unknown, None);
             if let Some(observed) = &mut domain.observed {
-                observed.release(mark.number(), flow.station, station.airtime_by_report(airtime, cost, model));
+                let by_report = station.airtime_by_report(airtime.charged, cost, model);
+                observed.release(mark.number(), flow.station, by_report);
             }
             return;
         };
         let is_due = flow.answers.is_due(tcp, more, flow.tcp.download_ratio_milli());
-        let airtime = model.airtime(&cost.outstanding(), rate);
-        let unknown = model.default_rate(self.config.default_rate);
-        let paced = model.airtime(&cost.outstanding(), station.paced_rate(unknown));
-        flow.watched.charged += airtime;
+        let airtime = station.airtime_of(&cost.outstanding(), model, self.config.default_rate);
+        flow.watched.charged += airtime.charged;
         let domain = self.domains.touch(flow.domain);
-        domain.counted.note(airtime, paced);
-        let is_late = flow.answers.oldest_due().is_some_and(|mark| domain.pacer.has_given_up(mark));
-        let completion = match is_due && !is_late {
+        domain.counted += airtime;
+        let is_late = || flow.answers.oldest_due().is_some_and(|mark| domain.pacer.has_given_up(mark));
+        let completion = match is_due && !is_late() {
             true => Completion::Expected { managed: self.mode != Mode::Bypassed },
             false => Completion::None,
         };
-        let mark = domain.pacer.on_release(now, paced, completion, flow.answers.newest());
+        let mark = domain.pacer.on_release(now, airtime.paced, completion, flow.answers.newest());
         if let Some(observed) = &mut domain.observed {
             let all = station.airtime_by_report(model.airtime(cost, rate), cost, model);
             observed.release(mark.number(), flow.station, all);

@@ -46,7 +46,9 @@ impl<P: Send + 'static> Manager<P> {
             self.check_measured_costs();
         }
         self.estimate_where_needed(released_as_it_crosses);
-        self.stations.forget_inferred(self.domains.iter().count(), self.config.infer_rates);
+        if self.config.infer_rates {
+            self.stations.forget_beside_floods(self.domains.iter().count());
+        }
         for id in self.stations.review_reports(now, &self.models) {
             self.update_station(id);
         }
@@ -91,10 +93,11 @@ impl<P: Send + 'static> Manager<P> {
     /// decides the order.
     fn estimate_where_needed(&mut self, released_as_it_crosses: bool) {
         let domains = self.domains.iter().count();
-        let matters = self.stations.reports_matter(domains, &self.models).into_iter();
-        let infers = self.config.infer_rates;
-        let needed = self.stations.need_inference(domains).into_iter().map(|unknown| unknown && infers);
-        let matters = matters.zip(needed).map(|(reported, unknown)| reported || unknown);
+        let mut matters = self.stations.reports_matter(domains, &self.models);
+        if self.config.infer_rates {
+            let needed = self.stations.need_inference(domains);
+            matters.iter_mut().zip(needed).for_each(|(matters, needed)| *matters |= needed);
+        }
         for (domain, matters) in self.domains.iter_mut().zip(matters) {
             let observe = matters && released_as_it_crosses && domain.discipline.is_none();
             if domain.observed.is_some() != observe {

@@ -76,7 +76,7 @@ impl<P: Send + 'static> Manager<P> {
         // Airtimes are believed in proportion: the interval is as long as the medium has been seen to be fast.
         let interval = |domain: &mut Domain<P>| {
             let Ratio { numerator, denominator } = domain.pacer.speed();
-            domain.counted.take_charged(elapsed.mul_div(numerator, denominator))
+            core::mem::take(&mut domain.counted).to_charged(elapsed.mul_div(numerator, denominator))
         };
         let intervals: Vec<Span> = self.domains.iter_mut().map(interval).collect();
         let outputs = &mut self.outputs;
@@ -134,6 +134,9 @@ impl<P: Send + 'static> Manager<P> {
             self.domains.forget_groups();
         }
         self.models = models;
+        if !config.infer_rates {
+            self.stations.forget_inferred();
+        }
         self.stations.reconfigure(config.default_rate, &config.stations, &self.models, now);
         let held = self.rebuild_domains(&config, now, moved);
         self.totals = core::mem::take(&mut self.totals).moved(&self.config.policy, &config.policy);

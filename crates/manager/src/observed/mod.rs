@@ -2,8 +2,8 @@
 //! alone.
 //!
 //! Reported or assumed rates give each release an airtime. How long the medium took for all releases together is known from
-//! completions: the newest acknowledged release has left the access point, and so have all before it (see
-//! `standing`). So each stretch in which the medium always had something to send is one equation: the releases
+//! completions: the newest acknowledged release has left the access point, and all before it are taken to have left too, which
+//! is right before a FIFO access point. So each stretch in which the medium always had something to send is one equation: the releases
 //! completed in it, station by station, each weighted with the unknown cost per unit of charged airtime, add up to
 //! its length. The equations determine the costs ([`filter`]). If the rates are right, all costs are alike,
 //! because retries, other networks and model errors affect all stations. A station whose cost differs from the

@@ -4,8 +4,9 @@
 //! stations and follows from how busy the channel is. Two hypotheses compete to explain the costs: the reported
 //! rates, and the rates that the box would use if nothing were reported or inferred (all alike, or as configured).
 //! Each hypothesis leaves an error for each station: the factor between estimated and expected cost, relative to the
-//! median station. The check rejects a reported rate if its error is significant and larger than the error without reports. So a report
-//! is used as long as it is better than none, however many retries there are; if it is worse, the box ignores it.
+//! median station. The check rejects a reported rate if its error is significant and larger than the error without
+//! reports. So a report is used as long as it is better than none, however many retries there are; if it is worse, the
+//! box ignores it.
 //!
 //! Estimated costs have an uncertainty. The check changes its result only if the comparison has the same outcome at
 //! both bounds; in between, nothing changes.

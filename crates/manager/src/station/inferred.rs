@@ -60,11 +60,16 @@ impl Stations {
         flooded
     }
 
-    /// Forgets what was inferred in those of so many domains where nothing can be, or nothing is to be: `infers`.
-    pub(crate) fn forget_inferred(&mut self, domains: usize, infers: bool) {
+    /// Forgets what was inferred in those of so many domains where nothing can be.
+    pub(crate) fn forget_beside_floods(&mut self, domains: usize) {
         let flooded = self.flooded(domains);
-        let there = self.slots.iter_mut().flatten().filter(|station| !infers || flooded[station.domain.index()]);
+        let there = self.slots.iter_mut().flatten().filter(|station| flooded[station.domain.index()]);
         there.for_each(|station| station.inferred = None);
+    }
+
+    /// Forgets all that was inferred: nothing is to be any more.
+    pub(crate) fn forget_inferred(&mut self) {
+        self.slots.iter_mut().flatten().for_each(|station| station.inferred = None);
     }
 
     /// In what the releases of a station are counted in this domain, if it is there.

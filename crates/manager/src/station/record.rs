@@ -10,10 +10,11 @@ use evenair_wifi::PhyRate;
 
 use super::config::StationConfig;
 use crate::access_points::Place;
-use crate::airtime_model::AirtimeModel;
+use crate::airtime_model::{AirtimeModel, Counted};
 use crate::classes::Label;
 use crate::ids::{ClassId, DomainId};
 use crate::neighbours::Address;
+use crate::packet_cost::PacketCost;
 use crate::reports::ReportHistory;
 
 /// A release of a station that owes medium time pays at most so many times what it takes itself: its held traffic
@@ -170,10 +171,18 @@ impl Station {
         model.nearest(self.known_rate().unwrap_or(otherwise))
     }
 
-    /// The rate by which the airtime of what is in flight is counted; `unknown`: the one of stations of which nothing is known. An
-    /// inferred rate does not count, since it changes with what the pacer lets be in flight, which would close a loop.
-    pub(crate) fn paced_rate(&self, unknown: PhyRate) -> PhyRate {
-        if self.has_known_rate() { self.rate } else { unknown }
+    /// The rate by which the airtime of what is in flight is counted; `default_rate`: the configured one of stations of which nothing
+    /// is known. An inferred rate does not count, since it changes with what the pacer lets be in flight, which would close a loop.
+    pub(crate) fn paced_rate(&self, model: &AirtimeModel, default_rate: PhyRate) -> PhyRate {
+        if self.has_known_rate() { self.rate } else { model.default_rate(default_rate) }
+    }
+
+    /// The airtime of a packet to it that costs this, as it is charged and as the pacer counts it.
+    pub(crate) fn airtime_of(&self, cost: &PacketCost, model: &AirtimeModel, default_rate: PhyRate) -> Counted {
+        let charged = model.airtime(cost, self.rate);
+        let paced_rate = self.paced_rate(model, default_rate);
+        let paced = if paced_rate == self.rate { charged } else { model.airtime(cost, paced_rate) };
+        Counted { charged, paced }
     }
 
     /// What it is at by what is known of it, or else at this rate. True: that is another rate.

@@ -80,7 +80,8 @@ impl Stations {
             models.iter().map(|(id, model)| self.mean_reported_rate(model.rates(), |at| models.id(at) == id)).collect();
     }
 
-    /// The harmonic mean of the used rates that are reported or inferred in these domains: what a medium carries for these stations on average.
+    /// The harmonic mean of the used rates that are reported or inferred in these domains: what a medium carries for these stations on
+    /// average.
     fn mean_reported_rate(&self, rates: &[PhyRate], is_there: impl Fn(DomainId) -> bool) -> Option<PhyRate> {
         let there = || self.slots.iter().flatten().filter(|station| is_there(station.domain));
         let reported = || there().filter_map(Station::measured_rate);
