@@ -13,7 +13,7 @@ use std::sync::Arc;
 use anyhow::Result;
 use evenair_api::{HoldStatus, PoolStatus, PortStatus};
 use evenair_manager::{Command, Event, Manager, Mode, Observation, Output};
-use evenair_packet::{PacketMeta, Port as Side};
+use evenair_packet::{MacAddr, PacketMeta, Port as Side};
 use evenair_sys::hold::{Hold, PortId};
 use evenair_sys::port_lock::PortLock;
 use evenair_sys::rt;
@@ -28,8 +28,9 @@ use crate::history::Tap;
 use crate::log_limit::LogLimit;
 use crate::offloads::restore_offloads;
 use crate::pacing::Pacing;
-use crate::pool::{FrameId, Pool};
+use crate::pool::{FrameId, Pool, Put};
 use crate::port::{self, Port};
+use crate::probes;
 use crate::recording::Recording;
 use crate::shards::{Leases, Plan};
 use crate::switch::{Carrier, Switch};
@@ -84,6 +85,8 @@ pub struct Engine {
     recording: Option<Recording>,
     /// Its part of the Internet link, where there are other shards.
     leases: Option<Leases>,
+    /// Where probes come from, and how many there were.
+    probes: (MacAddr, u64),
     /// Whether packets are to be looked at while the bridge carries them, and what came of it.
     watch: Watch,
     /// Throughput of the bridge meanwhile. Its counters cannot separate the traffic of several shards.
@@ -178,7 +181,9 @@ impl Engine {
         let (pool, io_why) = packet_io::open(config, &hold, [&mut wlan, &mut wire], frame_len)?;
         let held = [wlan.attach(&mut hold)?, wire.attach(&mut hold)?];
         [&mut wlan, &mut wire].into_iter().try_for_each(Port::open_lane)?;
-        let manager = plan.config_of(shard, &config.manager);
+        let mut manager = plan.config_of(shard, &config.manager);
+        let probes_from = probes::source_of(wlan.interface().address);
+        probes::set_source(&mut manager, probes_from);
         let record = |path: &PathBuf| Recording::start(&recording_of(path, shard), &manager, now);
         let recording = config.record.as_ref().map(record).transpose()?;
         Ok(Self {
@@ -197,6 +202,7 @@ impl Engine {
             pacing: Pacing::default(),
             recording,
             leases: None,
+            probes: (probes_from, 0),
             watch: Watch::default(),
             bridged: (plan.shards() == 1).then(|| Bridged::new(&config.wlan)),
             sending_since: None,
@@ -252,11 +258,14 @@ impl Engine {
     ///
     /// # Errors
     /// Why the manager refused.
-    pub fn command(&mut self, now: Instant, command: Command) -> Result<(), String> {
+    pub fn command(&mut self, now: Instant, mut command: Command) -> Result<(), String> {
         let insert = command == Command::Insert;
         if insert || command == Command::Bypass {
             self.end_watch(now);
             self.bypass_commanded = !insert;
+        }
+        if let Command::Reconfigure(config) = &mut command {
+            probes::set_source(config, self.probes.0);
         }
         if let Some(recording) = &mut self.recording {
             recording.command(now, &command);
@@ -453,9 +462,25 @@ impl Engine {
                         Side::Wire => self.wire.queue(packet),
                     }
                 }
-                Output::Drop { packet, .. } => self.pool.free(packet),
+                Output::Drop { packet, .. } | Output::Consume { packet } => self.pool.free(packet),
+                Output::Probe { station, vlan, address } => {
+                    let frame = probes::frame(self.probes.0, station, vlan, address);
+                    self.send_probe(&frame);
+                }
                 Output::Event(event) => self.note(now, event),
             }
+        }
+    }
+
+    /// Sends a probe behind what is queued. Without room for it it is lost, as it may be on the medium.
+    fn send_probe(&mut self, frame: &[u8]) {
+        let put = self.pool.put(|place| {
+            place.get_mut(..frame.len())?.copy_from_slice(frame);
+            Some(frame.len())
+        });
+        if let Put::Stored(id) = put {
+            self.probes.1 += 1;
+            self.wlan.queue(id);
         }
     }
 
@@ -634,6 +659,7 @@ impl Engine {
                 }
             },
             sending: (self.wlan.queued() + self.wire.queued()) as u64,
+            probes: self.probes.1,
             pool: PoolStatus { used: self.pool.used(), peak: self.pool.peak_used(), size: self.pool.size() },
             hold: HoldStatus { lapses: self.switch.lapses() },
             pacing: self.pacing.status(),

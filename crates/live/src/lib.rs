@@ -30,6 +30,7 @@ mod pacing;
 mod packet_io;
 mod pool;
 mod port;
+mod probes;
 mod punctual;
 mod recording;
 mod reference;

@@ -231,6 +231,8 @@ fn packets(page: &mut Page, status: &Status) {
         ("of calls", packets.calls_packets),
         ("control", packets.control),
         ("groups", packets.groups),
+        ("probe", packets.probes),
+        ("probe answer", packets.probe_answers),
         ("sent", packets.sent),
     ] {
         page.sample(&[("what", what)], count);

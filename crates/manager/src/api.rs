@@ -129,6 +129,21 @@ pub enum Output<P> {
         /// Why.
         reason: DropReason,
     },
+    /// Send a probe now, from the configuration's [`ProbeConfig::source`](crate::ProbeConfig): to this station and for this
+    /// address of its, of version 4 an ARP request with the sender's address 0.0.0.0, of version 6 a neighbour solicitation.
+    Probe {
+        /// The station's MAC address, to which the frame goes.
+        station: MacAddr,
+        /// The VLAN of the frame.
+        vlan: Option<Vlan>,
+        /// The address that is asked for.
+        address: IpAddr,
+    },
+    /// This packet answers a probe: it has arrived, and is sent nowhere.
+    Consume {
+        /// The packet.
+        packet: P,
+    },
     /// An event to report.
     Event(Event),
 }
@@ -515,7 +530,7 @@ pub struct QueueReport {
     pub bytes: Bytes,
 }
 
-/// Totals since the manager began. `received == released + dropped() + held`, always.
+/// Totals since the manager began. `received == released + dropped() + probe_answers + held`, always.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Counters {
     /// Packets handed in.
@@ -553,11 +568,20 @@ pub struct Counters {
     pub control: u64,
     /// Packets to groups that are not of that kind: never held, and charged at the lowest basic rate.
     pub groups: u64,
+    /// Probes that were sent.
+    pub probes: u64,
+    /// Packets that answered a probe, and were sent nowhere.
+    pub probe_answers: u64,
 }
 
 impl Counters {
     /// Packets dropped for whatever reason.
     pub fn dropped(&self) -> u64 {
         self.drops.total()
+    }
+
+    /// Packets that were released, dropped or consumed, or are held: all that were received.
+    pub fn accounted_for(&self) -> u64 {
+        self.released + self.dropped() + self.probe_answers + self.held
     }
 }

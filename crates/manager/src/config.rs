@@ -17,6 +17,7 @@ use crate::ids::DomainId;
 use crate::limits;
 use crate::pacer::config::PacerConfig;
 use crate::pacer::controller::Controller;
+use crate::probes::config::ProbeConfig;
 use crate::queues::TreeConfig;
 use crate::rate::Charge;
 use crate::receiver::ReceiverConfig;
@@ -100,6 +101,10 @@ pub struct Config {
     #[n(20)]
     #[cbor(default)]
     pub infer_rates: bool,
+    /// Probes, where the traffic does not show how far the access point's queue has come. `None`: there are none.
+    #[n(21)]
+    #[cbor(default)]
+    pub probes: Option<ProbeConfig>,
 }
 
 impl Config {
@@ -138,6 +143,7 @@ impl Config {
             pacing_slack: Span::from_millis(2),
             drain_limit: Span::from_secs(1),
             infer_rates: false,
+            probes: Some(ProbeConfig::default()),
         }
     }
 
@@ -175,6 +181,7 @@ impl Config {
         if let Some(limit) = &self.uplink_limit {
             limit.check()?;
         }
+        self.probes.map_or(Ok(()), |probes| probes.check())?;
         self.check_access_points().map_err(ConfigError::AccessPoints)?;
         const FULL_SIZE: Bytes = Bytes(1500);
         if !self.queue_limit.admits(0, Bytes::ZERO, FULL_SIZE) || self.held_limit == Some(0) {
@@ -262,6 +269,11 @@ impl Config {
 
     pub(crate) const fn pacer(&self) -> PacerConfig {
         PacerConfig { controller: self.controller, charge: self.charge, slack: self.pacing_slack }
+    }
+
+    /// Of probes, if there can be any.
+    pub(crate) fn probe(&self) -> Option<&ProbeConfig> {
+        self.probes.as_ref().filter(|probes| probes.source.is_some())
     }
 
     /// Of the tree of queues.

@@ -23,6 +23,8 @@ const MOST: u64 = 64;
 const ANSWERED_WITHIN: Span = Span::from_millis(500);
 /// A weight of 1/16 for a new sample of the ratio.
 const RATIO_SHIFT: u32 = 4;
+/// The same of the usual ratio: 1/256.
+const USUAL_SHIFT: u32 = 8;
 /// Packets from the WLAN for each one toward it, until known: a receiver acknowledges at least every second (RFC 9000,
 /// 13.2.2).
 const INITIAL_RATIO_MILLI: u32 = 2_000;
@@ -39,6 +41,9 @@ pub(crate) struct Uplink {
     /// There was no acknowledgment for long: none is expected any more.
     unanswered: bool,
     ratio_16: u32,
+    /// The same over a longer time, and the mean size of what was paid for.
+    usual: u64,
+    mean_len: Bytes,
     signalled_at: Option<Instant>,
 }
 
@@ -50,6 +55,8 @@ impl Default for Uplink {
             since: Instant::ZERO,
             unanswered: false,
             ratio_16: INITIAL_RATIO_MILLI << RATIO_SHIFT,
+            usual: 0,
+            mean_len: Bytes::ZERO,
             signalled_at: None,
         }
     }
@@ -75,7 +82,23 @@ impl Uplink {
         self.unanswered = false;
         let sample = (self.packets * 1_000) as u32;
         self.ratio_16 = self.ratio_16 - (self.ratio_16 >> RATIO_SHIFT) + sample;
-        self.take_all().unwrap_or_default()
+        self.usual = self.usual - (self.usual >> USUAL_SHIFT) + u64::from(sample);
+        let paid = self.take_all();
+        if let Some(Packets { ip_len, .. }) = paid {
+            let is_first = self.mean_len == Bytes::ZERO;
+            let before = if is_first { ip_len } else { self.mean_len };
+            if is_first {
+                self.usual = u64::from(INITIAL_RATIO_MILLI) << USUAL_SHIFT;
+            }
+            self.mean_len = Bytes((before.0 * ((1 << RATIO_SHIFT) - 1) + ip_len.0) >> RATIO_SHIFT);
+        }
+        paid.unwrap_or_default()
+    }
+
+    /// What will come from the WLAN for a packet that is released toward it: as much as for those before, in the mean.
+    /// What has come since the one before tells less, since packets are released in bursts.
+    pub(crate) fn expected(&self) -> Packets {
+        Packets { milli: self.usual >> USUAL_SHIFT, ip_len: self.mean_len }
     }
 
     fn take_all(&mut self) -> Option<Packets> {

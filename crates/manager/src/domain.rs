@@ -23,6 +23,7 @@ use crate::discipline::Disciplined;
 use crate::ids::{DomainId, ModelId};
 use crate::observed::Observed;
 use crate::pacer::{Completion, Pacer};
+use crate::probes::Probes;
 use crate::queues::Queues;
 use crate::receiver::Steered;
 use crate::reports::Shares;
@@ -51,6 +52,8 @@ pub(crate) struct Domain<P> {
     pub(crate) observed: Option<Box<Observed>>,
     /// The limit on uploads, where there is one.
     pub(crate) uplink: Option<Box<Limiter>>,
+    /// Probes, where there are any.
+    pub(crate) probes: Option<Box<Probes>>,
     /// How windows and ACKs are steered, and who shares the access points' buffers.
     pub(crate) receiver: Steered,
     /// Stations that came to it from another one.
@@ -92,6 +95,7 @@ impl<P: Send + 'static> Domain<P> {
             counted: Counted::default(),
             observed: None,
             uplink: config.uplink_limit.as_ref().map(|limit| Limiter::new(limit, capacity, now).into()),
+            probes: config.probe().map(|probe| Probes::new(probe, now).into()),
             receiver: Steered::new(now),
             roamed: 0,
             groups: Span::ZERO,
@@ -108,6 +112,17 @@ impl<P: Send + 'static> Domain<P> {
     /// When something may go, as far as the queues are asked: ceilings, a discipline that shapes.
     pub(crate) fn shaped_until(&self) -> Instant {
         self.discipline.as_ref().map_or(self.queues.ready_at(), Disciplined::ready_at)
+    }
+
+    /// The box begins to hold packets.
+    pub(crate) fn begin(&mut self, now: Instant) {
+        self.pacer.on_insert(now);
+        self.probes.iter_mut().for_each(|probes| probes.begin(now));
+    }
+
+    /// Until when nothing may go, so that a probe finds no queue.
+    pub(crate) fn quiet_until(&self) -> Option<Instant> {
+        self.probes.as_ref()?.holds_until()
     }
 
     /// C* of what waits or was served lately.

@@ -140,6 +140,16 @@ impl InFlight {
         cleared
     }
 
+    /// All releases up to this one have left, of whichever flow. Their airtime.
+    pub(crate) fn complete_all(&mut self, number: u64) -> Span {
+        let mut cleared = Span::ZERO;
+        let until = self.index(number).map_or(0, |at| at + 1);
+        (0..until).for_each(|at| cleared += self.close(at, State::Completed));
+        self.overtaken = self.overtaken.max(number + 1);
+        self.drop_closed();
+        cleared
+    }
+
     /// Gives up those that were overtaken too long ago. Their airtime.
     pub(crate) fn expire(&mut self, now: Instant) -> Span {
         let mut cleared = Span::ZERO;

@@ -55,6 +55,8 @@
 //!                 sent.push((packet, port));
 //!             }
 //!             Output::Drop { packet, reason } => panic!("packet {packet} is dropped: {reason:?}"),
+//!             // Only if the configuration names the address that probes come from.
+//!             Output::Probe { .. } | Output::Consume { .. } => unreachable!("this driver sends no probes"),
 //!             Output::Event(event) => println!("{event:?}"),
 //!         }
 //!     }
@@ -98,6 +100,7 @@ mod neighbours;
 mod observed;
 mod pacer;
 mod packet_cost;
+mod probes;
 mod queues;
 mod rate;
 mod receiver;
@@ -131,6 +134,7 @@ pub use ids::{ClassId, Direction};
 pub use leases::{LEASE, Lease, LinkNeed, LinkShare, Turn};
 pub use manager::Manager;
 pub use pacer::controller::Controller;
+pub use probes::config::ProbeConfig;
 pub use rate::Charge;
 pub use receiver::{DelayLaw, ReceiverConfig, ReceiverError, WindowLaw};
 pub use reports::{RateReport, ReportCounts, ReportedRate};

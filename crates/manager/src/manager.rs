@@ -8,6 +8,7 @@ mod harm;
 mod links;
 mod neighbours;
 mod path;
+mod probes;
 mod receive;
 mod reports;
 mod roaming;
@@ -114,6 +115,7 @@ impl<P: Send + 'static> Manager<P> {
     pub fn handle_packet(&mut self, now: Instant, packet: P, meta: &PacketMeta) {
         self.counters.received += 1;
         self.note_neighbour(now, meta);
+        let Some(packet) = self.take_probe_answer(now, packet, meta) else { return self.serve(now) };
         let takes_marks = meta.ip.as_ref().is_some_and(|ip| ip.ecn != 0);
         match self.on_arrival(now, meta) {
             Some((flow, tcp)) => {
@@ -167,7 +169,7 @@ impl<P: Send + 'static> Manager<P> {
         match command {
             Command::Insert => {
                 if self.mode == Mode::Bypassed {
-                    self.domains.iter_mut().for_each(|domain| domain.pacer.on_insert(now));
+                    self.domains.iter_mut().for_each(|domain| domain.begin(now));
                 }
                 self.set_mode(now, Mode::Inserted);
             }
@@ -255,7 +257,8 @@ impl<P: Send + 'static> Manager<P> {
     /// When the next packet of a domain may be released.
     fn free_at(&self, id: DomainId) -> Instant {
         let domain = &self.domains[id];
-        domain.shaped_until().max(domain.pacer.ready_at(|| self.next_airtime(domain)))
+        let free = domain.shaped_until().max(domain.pacer.ready_at(|| self.next_airtime(domain)));
+        domain.quiet_until().map_or(free, |until| free.max(until))
     }
 
     /// The airtime of the next packet, alone.

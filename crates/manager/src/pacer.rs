@@ -25,6 +25,7 @@ use crate::airtime_model::AirtimeModel;
 use crate::guard::{Grip, Guard, GuardStep};
 use crate::ids::DomainId;
 use crate::packet_cost::PacketCost;
+use crate::probes::speed::Waited;
 use crate::rate::{Rates, ServiceRate};
 use crate::server::Server;
 use crate::standing::{Mark, RatesSaid, Ratio, Standing};
@@ -155,6 +156,21 @@ impl Pacer {
         self.law.on_completion(now, mark.number());
     }
 
+    /// A station has answered the probe that was this release: all that was released before it has left.
+    pub(crate) fn on_probe_completion(&mut self, now: Instant, mark: Mark, waited: Waited) {
+        self.backlog.answer_probe(now, mark, waited);
+    }
+
+    /// The box keeps all back, so that a probe finds no queue.
+    pub(crate) const fn on_pause(&mut self, now: Instant) {
+        self.backlog.pause(now);
+    }
+
+    /// Answers to probes are not believed any more.
+    pub(crate) const fn on_probes_disbelieved(&mut self) {
+        self.backlog.disbelieve_probes();
+    }
+
     /// Something came from the WLAN, which took this airtime.
     pub(crate) fn on_heard(&mut self, now: Instant, airtime: Span) {
         self.backlog.hear(now, airtime);
@@ -244,6 +260,16 @@ impl Pacer {
     /// rate or a published rule.
     pub(crate) const fn can_do_harm(&self) -> bool {
         matches!(self.pacing, Pacing::Backlog { .. })
+    }
+
+    /// Completions decide what may be released.
+    pub(crate) const fn paces_by_completions(&self) -> bool {
+        matches!(self.pacing, Pacing::Backlog { .. })
+    }
+
+    /// Answers to probes have made the medium look faster than any queue has shown.
+    pub(crate) const fn is_speed_unproven(&self) -> bool {
+        self.backlog.is_speed_unproven()
     }
 
     /// The guard, to be read.

@@ -60,6 +60,7 @@ use evenair_units::{Instant, Span};
 use crate::ids::DomainId;
 use crate::in_flight::InFlight;
 use crate::knee::Knee;
+use crate::probes::speed::{ProbedSpeed, Waited};
 use crate::speed_steps::SpeedSteps;
 
 /// Slowness is counted in parts of this.
@@ -72,6 +73,8 @@ const LEAST_BESIDE_A_FLOOD: u64 = 1;
 const PATIENCE: Span = Span::from_millis(5);
 /// Of the medium's measured speed, in hundredths, when time moves the frontier.
 const BY_TIME_PERCENT: u64 = 90;
+/// The same between probes, which show how long the queue really is.
+const PROBED_PERCENT: u64 = 95;
 /// Nothing heard from the WLAN for so long, while answers are due, and the frontier moves at `LOST_PERCENT`; for longer
 /// than the second, at `DEAD_PERCENT`. Stations sleep for 100 to 300 ms.
 const LOST: (Span, u64) = (Span::from_millis(50), 25);
@@ -144,6 +147,7 @@ pub(crate) struct Standing {
     allowance: Knee,
     trial: Trial,
     steps: SpeedSteps,
+    probed: ProbedSpeed,
     /// The airtime of what came from the WLAN, and that of all releases by then, since the last look at the speed.
     heard_airtime: Span,
     looked_at: Span,
@@ -240,6 +244,7 @@ impl Standing {
             allowance: Knee::new(now),
             trial: Trial { from: None, asked: None, starved: true, not_before: Instant::ZERO },
             steps: SpeedSteps::new(),
+            probed: ProbedSpeed::new(now),
             heard_airtime: Span::ZERO,
             looked_at: Span::ZERO,
             flooded_permille: 0,
@@ -304,6 +309,7 @@ impl Standing {
         self.carried += cleared + core::mem::take(&mut self.left_by_time);
         self.window.news += cleared.saturating_sub(self.by_time);
         let newest = self.answered.map_or(mark.number, |answered| answered.max(mark.number));
+        self.probed.note_completion(now, self.carried);
         self.allowance.note_completion(now, newest, self.carried);
         if newest == mark.number {
             self.slowness = self.steps.note_answer(now, newest, self.slowness).min(*SLOWNESS.end());
@@ -323,6 +329,41 @@ impl Standing {
         self.by_time = self.by_time.saturating_sub(airtime);
     }
 
+    /// A station has answered a probe: all that was released before it has left, too.
+    pub(crate) fn answer_probe(&mut self, now: Instant, mark: Mark, waited: Waited) {
+        self.reckon(now);
+        let cleared = self.in_flight.complete_all(mark.number);
+        if cleared == Span::ZERO && self.left_by_time == Span::ZERO {
+            return;
+        }
+        self.carried += cleared + core::mem::take(&mut self.left_by_time);
+        let newest = self.answered.map_or(mark.number, |answered| answered.max(mark.number));
+        self.allowance.note_completion(now, newest, self.carried);
+        self.slowness =
+            self.probed.note_probe(now, self.carried, waited, self.slowness).clamp(*SLOWNESS.start(), *SLOWNESS.end());
+        self.by_time = Span::ZERO;
+        (self.answered, self.answered_at) = (Some(newest), now);
+        self.due_last = self.due_last.max(now);
+        self.due_since = (self.in_flight.due() > 0).then_some(now);
+        self.trial.asked = self.trial.asked.filter(|(number, _)| *number > newest);
+        self.window.void = true;
+    }
+
+    /// Answers to probes have made the medium look faster than any queue has shown.
+    pub(crate) const fn is_speed_unproven(&self) -> bool {
+        self.probed.is_unproven(self.slowness)
+    }
+
+    /// The box keeps all back, so that a probe finds no queue.
+    pub(crate) const fn pause(&mut self, now: Instant) {
+        self.probed.pause(now);
+    }
+
+    /// Answers to probes are not believed any more.
+    pub(crate) const fn disbelieve_probes(&mut self) {
+        self.slowness = self.probed.give_up(self.slowness);
+    }
+
     /// A packet of this estimated airtime came from the WLAN.
     pub(crate) fn hear(&mut self, now: Instant, airtime: Span) {
         self.reckon(now);
@@ -333,6 +374,7 @@ impl Standing {
     /// The box has nothing to release, or keeps it back.
     pub(crate) const fn starve(&mut self) {
         self.allowance.starve();
+        self.probed.starve();
         self.window.void = true;
         self.trial.starved = true;
     }
@@ -342,7 +384,7 @@ impl Standing {
     /// comes late. Beside a flood it may not before that is so without it.
     pub(crate) fn ready_at(&self, target: Span, own: Span) -> Instant {
         let target = target.mul_div(UNIT, self.best_slowness());
-        let lag = self.allowance.get();
+        let lag = self.allowance.get().max(self.probed.lag(self.reckoned).mul_div(UNIT, self.slowness));
         let (least, most) = match self.flooded_permille {
             0 => (LEAST_UNDER_WAY, target + lag + own),
             flooded => {
@@ -442,9 +484,8 @@ impl Standing {
 
     /// The access points' backlog, in the time that the medium takes for it.
     pub(crate) fn backlog(&self) -> Span {
-        self.outstanding()
-            .mul_div(self.slowness, UNIT)
-            .saturating_sub(self.allowance.proven().mul_div(self.slowness, UNIT))
+        let lag = self.allowance.proven().mul_div(self.slowness, UNIT).max(self.probed.lag(self.reckoned));
+        self.outstanding().mul_div(self.slowness, UNIT).saturating_sub(lag)
     }
 
     /// The slowness to convert the target by. A window in which too little was in flight makes the medium look slow; were the limit
@@ -476,7 +517,9 @@ impl Standing {
             // Without a signal it is the box that the medium waits for.
             self.window.void |= self.is_lost(now);
             self.by_time = (self.by_time + self.progress(self.reckoned, now)).min(self.in_flight.airtime());
-            let left = self.in_flight.serve(self.by_time) + self.in_flight.expire(now);
+            // Between probes it stays in the account, since the next answer may show that less has left.
+            let served = if self.probed.is_in_use() { Span::ZERO } else { self.in_flight.serve(self.by_time) };
+            let left = served + self.in_flight.expire(now);
             self.left(left);
         }
         self.reckoned = self.reckoned.max(now);
@@ -512,16 +555,17 @@ impl Standing {
 
     /// From when on at how many hundredths of the medium's speed time moves the frontier.
     fn stages(&self) -> [(Instant, u64); 4] {
+        let percent = if self.probed.is_in_use() { PROBED_PERCENT } else { BY_TIME_PERCENT };
         if self.in_flight.due() == 0 {
-            let never = (Instant::MAX, BY_TIME_PERCENT);
-            return [(Instant::ZERO, BY_TIME_PERCENT), never, never, never];
+            let never = (Instant::MAX, percent);
+            return [(Instant::ZERO, percent), never, never, never];
         }
-        let lag = self.allowance.get().mul_div(self.slowness, UNIT);
+        let lag = self.allowance.get().mul_div(self.slowness, UNIT).max(self.probed.lag(self.reckoned));
         let patient_until = self.answered_at.saturating_add(PATIENCE + lag);
         let silent_since = self.due_since.map_or(self.heard, |due| due.max(self.heard));
         let lost = silent_since.saturating_add(LOST.0 + lag).max(patient_until);
         let dead = silent_since.saturating_add(DEAD.0).max(lost);
-        [(Instant::ZERO, 0), (patient_until, BY_TIME_PERCENT), (lost, LOST.1), (dead, DEAD.1)]
+        [(Instant::ZERO, 0), (patient_until, percent), (lost, LOST.1), (dead, DEAD.1)]
     }
 
     /// Answers are due, and nothing has been heard for long.

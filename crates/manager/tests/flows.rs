@@ -239,7 +239,7 @@ impl Driver {
                     }
                 }
                 Output::Drop { .. } => self.left += 1,
-                Output::Event(_) => {}
+                Output::Probe { .. } | Output::Consume { .. } | Output::Event(_) => {}
             }
         }
     }

@@ -5,13 +5,15 @@
 use core::net::IpAddr;
 
 use evenair_manager::{Cause, Event, Label, Mode, Output, SpeechReport};
-use evenair_packet::{MacAddr, Port};
+use evenair_packet::{MacAddr, Port, Vlan};
 use evenair_units::{Instant, Span};
 use evenair_wifi::{PhyRate, Standard};
 
 const TAG_RELEASE: u8 = 1;
 const TAG_DROP: u8 = 2;
 const TAG_EVENT: u8 = 3;
+const TAG_PROBE: u8 = 4;
+const TAG_CONSUME: u8 = 5;
 
 /// What a manager decided, as bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -36,6 +38,16 @@ impl DecisionLog {
                 self.bytes.put_u8(TAG_DROP);
                 self.bytes.put_u64(number(packet));
                 self.bytes.put_u8(u8::try_from(reason.index()).expect("there are few reasons"));
+            }
+            Output::Probe { station, vlan, address } => {
+                self.bytes.put_u8(TAG_PROBE);
+                self.bytes.put(&station.0);
+                self.bytes.put_option(*vlan, put_vlan);
+                put_address(&mut self.bytes, *address);
+            }
+            Output::Consume { packet } => {
+                self.bytes.put_u8(TAG_CONSUME);
+                self.bytes.put_u64(number(packet));
             }
             Output::Event(event) => {
                 self.bytes.put_u8(TAG_EVENT);
@@ -156,6 +168,11 @@ fn put_address(out: &mut Vec<u8>, address: IpAddr) {
             out.put(&v6.octets());
         }
     }
+}
+
+fn put_vlan(out: &mut Vec<u8>, vlan: Vlan) {
+    out.put_u16(vlan.id);
+    out.put_option(vlan.inner, Write::put_u16);
 }
 
 fn put_label(out: &mut Vec<u8>, label: Label) {

@@ -100,6 +100,19 @@ fn cases() -> Vec<Case> {
     cases.push(case("4 up quic", &equal(4, fifo), &bulk("t", "up", "tool = \"quic\""), ""));
     cases.push(case("4 up no timestamps", &equal(4, fifo), &bulk("t", "up", ""), "[tcp]\ntimestamps = false"));
     cases.push(case("4 both no timestamps", &equal(4, fifo), &both, "[tcp]\ntimestamps = false"));
+    for direction in ["down", "up"] {
+        let quic = bulk("t", direction, "tool = \"quic\"");
+        cases.push(case(&format!("1 {direction} quic"), &equal(1, fifo), &quic, ""));
+        for (lag, path) in [lags[2], lags[3], lags[6]] {
+            cases.push(case(&format!("4 {direction} quic {lag}"), &equal(4, fifo), &quic, path));
+        }
+        for (queue, radio) in
+            [("drr", "{ discipline = \"drr\", by = \"station\" }"), ("fq-codel", "{ discipline = \"fq-codel\" }")]
+        {
+            let radio = equal(4, &format!("ap_queue = {radio}"));
+            cases.push(case(&format!("4 {direction} quic {queue}"), &radio, &quic, ""));
+        }
+    }
     cases.extend(slow_networks());
     let half = bulk("d", "down", "") + &bulk("q", "down", "tool = \"quic\"");
     cases.push(case("4 down half quic", &equal(4, fifo), &half, ""));

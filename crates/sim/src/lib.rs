@@ -58,6 +58,7 @@ mod occupancy;
 mod packet;
 mod paths;
 mod places;
+mod probes;
 mod records;
 mod report;
 mod rows;

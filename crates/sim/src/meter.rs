@@ -91,14 +91,15 @@ impl Meter {
         let app = packet.app as usize;
         let count = &mut self.counts[app];
         let with_data = packet.way == self.data[app];
-        count.ip_bytes += packet.len.0;
         match &packet.body {
+            Body::Probe => return,
             Body::Tcp { carries, .. } if with_data => count.data_packets += u64::from(*carries == Carries::Data),
             Body::Tcp { carries, .. } => count.ack_packets += u64::from(*carries == Carries::PureAck),
             Body::Datagram { .. } | Body::Speech { .. } | Body::Echo { .. } => {
                 count.data_packets += u64::from(with_data)
             }
         }
+        count.ip_bytes += packet.len.0;
     }
 
     /// Has fetched what is counted of an application.
@@ -112,7 +113,7 @@ impl Meter {
     /// An application sends a packet.
     pub(crate) fn send(&mut self, packet: &Packet) {
         match packet.body {
-            Body::Tcp { .. } => {}
+            Body::Tcp { .. } | Body::Probe => {}
             Body::Datagram { .. } | Body::Speech { .. } => self.counts[packet.app as usize].sent_packets += 1,
             Body::Echo { .. } => {
                 self.counts[packet.app as usize].sent_packets += u64::from(packet.way == Direction::Up)

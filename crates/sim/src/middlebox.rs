@@ -10,7 +10,7 @@ use evenair_manager::{
     Command, Config, Manager, Mode, Observation, Output, Place as At, RateReport, Reason, Report, StationConfig,
 };
 use evenair_packet::{
-    Content, IpMeta, MacAddr, PacketMeta, Port, RtpMeta, TcpFlags, TcpMeta, Timestamps, Transport, Vlan,
+    Claim, Content, IpMeta, MacAddr, PacketMeta, Port, RtpMeta, TcpFlags, TcpMeta, Timestamps, Transport, Vlan,
 };
 use evenair_reader::Problems;
 use evenair_scenario::{App, AppKind, IpVersion, Place, Scenario, Tool};
@@ -28,9 +28,16 @@ use crate::tcp::segment::Segment;
 const ETHERNET_HEADER: Bytes = Bytes(14);
 const ETHER_TYPE_V4: u16 = 0x0800;
 const ETHER_TYPE_V6: u16 = 0x86dd;
+const ETHER_TYPE_ARP: u16 = 0x0806;
 /// IANA "Assigned Internet Protocol Numbers".
 const TCP: u8 = 6;
 const UDP: u8 = 17;
+const ICMPV6: u8 = 58;
+/// RFC 4861, 4.4.
+const NEIGHBOUR_ADVERTISEMENT: u8 = 136;
+/// The box's own addresses, from which it sends probes.
+pub(crate) const BOX: MacAddr = MacAddr([0x02, 0xea, 3, 0, 0, 1]);
+pub(crate) const BOX_LOCAL: Ipv6Addr = Ipv6Addr::new(0xfe80, 0, 0, 0, 0xea, 0x03ff, 0xfe00, 1);
 /// Names the first access point in observations; the others' have their numbers at the end. No host has one of them.
 const ACCESS_POINT: MacAddr = MacAddr([0x02, 0xea, 0, 0, 0, 0]);
 /// A tag of IEEE 802.1Q.
@@ -220,12 +227,18 @@ impl Middlebox {
         self.manager.report(now)
     }
 
+    /// The application that a station has this address for.
+    pub(crate) fn app_of(&self, station: MacAddr, address: IpAddr) -> Option<usize> {
+        self.talks.iter().position(|talk| talk.station == (station, address))
+    }
+
     fn meta(&self, packet: &Packet, segment: Option<&Segment>, connections: &Connections) -> PacketMeta {
         let talk = &self.talks[packet.app as usize];
         let server_port = FIRST_SERVER_PORT + packet.app as u16;
         let station_port = match packet.body {
             Body::Tcp { connection, .. } => connections.get(connection).station_port(),
             Body::Datagram { .. } | Body::Speech { .. } | Body::Echo { .. } => FIRST_DATAGRAM_PORT + packet.app as u16,
+            Body::Probe => return probe_answer(talk),
         };
         let (ingress, from, to, ports) = match packet.way {
             Direction::Up => {
@@ -258,10 +271,42 @@ impl Middlebox {
             }),
             content: match packet.body {
                 Body::Speech { number, sent } => Content::Rtp(rtp(packet.app, number, sent)),
-                Body::Tcp { .. } | Body::Datagram { .. } | Body::Echo { .. } => Content::Opaque,
+                Body::Tcp { .. } | Body::Datagram { .. } | Body::Echo { .. } | Body::Probe => Content::Opaque,
             },
         }
     }
+}
+
+/// A station's answer to a probe, as the box sees it.
+fn probe_answer(talk: &Talk) -> PacketMeta {
+    let (mac, address) = talk.station;
+    let len = probe_len(address);
+    let ip = IpMeta {
+        src: address,
+        dst: BOX_LOCAL.into(),
+        protocol: ICMPV6,
+        dscp: 0,
+        ecn: 0,
+        total_len: len,
+        fragment: false,
+        transport: Transport::Icmp { kind: NEIGHBOUR_ADVERTISEMENT },
+    };
+    PacketMeta {
+        ingress: Port::Wlan,
+        frame_len: len + ETHERNET_HEADER + if talk.vlan.is_some() { VLAN_TAG } else { Bytes::ZERO },
+        src: mac,
+        dst: BOX,
+        vlan: talk.vlan,
+        ether_type: if address.is_ipv4() { ETHER_TYPE_ARP } else { ETHER_TYPE_V6 },
+        ip: address.is_ipv6().then_some(ip),
+        content: Content::Claim(Claim { address, mac }),
+    }
+}
+
+/// Length behind the Ethernet header of a probe for an address, and of the answer: ARP padded to Ethernet's least, or
+/// neighbour discovery with its option.
+pub(crate) fn probe_len(address: IpAddr) -> Bytes {
+    if address.is_ipv4() { Bytes(46) } else { Bytes(72) }
 }
 
 /// The header of speech: as of a codec agreed upon between the two ends (RFC 3551, 3), whose clock ticks as that of G.711.
@@ -311,6 +356,7 @@ fn config(scenario: &Scenario) -> Result<Config, SimError> {
     let Scenario { radio, manager, telemetry, .. } = scenario;
     let checked = manager.check(&radio.phy, radio.rts_threshold, &mut Problems::default());
     let mut config = checked.ok_or(SimError::Manager)?;
+    config.probes.iter_mut().for_each(|probes| probes.source = Some(BOX));
     if telemetry.stations {
         for (host, spec) in scenario.hosts.iter().enumerate() {
             if let Place::Station { rate, weight, class, .. } = spec.place {

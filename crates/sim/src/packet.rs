@@ -37,7 +37,7 @@ impl Packet {
     pub(crate) fn made(&self, entered: Instant) -> Instant {
         match self.body {
             Body::Datagram { sent } => sent,
-            Body::Tcp { .. } | Body::Speech { .. } | Body::Echo { .. } => entered,
+            Body::Tcp { .. } | Body::Speech { .. } | Body::Echo { .. } | Body::Probe => entered,
         }
     }
 
@@ -54,6 +54,7 @@ impl Packet {
                 };
                 (1 << 32 | u64::from(*serial), Some(progress))
             }
+            (Body::Probe, _) => (2 << 32 | u64::from(station), None),
             _ => (self.app.into(), None),
         };
         Tag { connection, forth, station, app: self.app, progress }
@@ -80,6 +81,9 @@ pub(crate) enum Body {
     },
     /// An echo request or its answer.
     Echo { sent: Instant },
+    /// A probe of the box to the station, or the station's answer. It is of the network, and of no application, though it
+    /// goes the way of one.
+    Probe,
 }
 
 /// What a TCP segment carries.

@@ -331,7 +331,12 @@ impl World<'_> {
     }
 
     #[inline(always)]
-    fn leave_box(&mut self, id: PacketId) {
+    pub(crate) fn leave_box(&mut self, id: PacketId) {
+        let packet = self.pool.get(id);
+        if let (Direction::Up, Body::Probe) = (packet.way, packet.body) {
+            // The box's host is the one that an answer is for, be it late or unasked for.
+            return self.end(id);
+        }
         self.trace_wire(id, false);
         let packet = self.pool.get(id);
         let app = self.ways[packet.app as usize];
@@ -375,6 +380,8 @@ impl World<'_> {
                     self.leave_box(packet);
                 }
                 Output::Drop { packet, .. } => self.lose(packet),
+                Output::Probe { station, address, .. } => self.send_probe(station, address),
+                Output::Consume { packet } => self.end(packet),
                 Output::Event(BoxEvent::ModeChanged(Mode::Inserted)) => self.note("inserted", String::new()),
                 Output::Event(BoxEvent::ModeChanged(Mode::Bypassed)) => self.note("bypassed", String::new()),
                 Output::Event(BoxEvent::StationOverShare { mac, over }) => {
@@ -542,6 +549,7 @@ impl World<'_> {
                 }
                 self.receive_echo(packet.app, *sent, side);
             }
+            Body::Probe => self.answer_probe(&packet),
         }
     }
 
@@ -576,6 +584,7 @@ impl World<'_> {
     fn category_of(&self, id: PacketId) -> AccessCategory {
         match self.pool.remarked(id) {
             Some(dscp) => AccessCategory::of_dscp(dscp),
+            None if self.is_probe(id) => AccessCategory::BestEffort,
             None => self.ways[self.pool.get(id).app as usize].category,
         }
     }

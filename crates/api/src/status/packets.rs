@@ -21,9 +21,9 @@ pub struct PacketStatus {
     /// Lost by the box, by reason; each under its own key.
     #[serde(flatten, with = "causes::flat")]
     pub losses: Losses,
-    /// Handed to the manager: `released + dropped() + held`.
+    /// Handed to the manager: `released + dropped() + probe_answers + held`.
     pub received: u64,
-    /// Released by the manager: `sent + sending + copies_done`, and what was lost after it was released.
+    /// Released by the manager: with `probes`, `sent + sending + copies_done`, and what was lost after it was released.
     pub released: u64,
     /// Dropped by the manager, by reason; each under its own key.
     #[serde(flatten, with = "causes::flat")]
@@ -58,6 +58,12 @@ pub struct PacketStatus {
     pub control: u64,
     /// Among the released: to groups, never held.
     pub groups: u64,
+    /// Probes that the box has sent, or queued to be sent; it made them itself.
+    #[serde(default)]
+    pub probes: u64,
+    /// Answers to probes; they end at the box.
+    #[serde(default)]
+    pub probe_answers: u64,
     /// In the manager's queues.
     pub held: u64,
     /// Sent.

@@ -15,7 +15,7 @@ mod uplink_limit;
 mod voice;
 mod words;
 
-use evenair_manager::{Charge, ClassId, Config, Controller};
+use evenair_manager::{Charge, ClassId, Config, Controller, ProbeConfig};
 use evenair_units::{BitRate, Bytes, Limit, Span};
 use evenair_wifi::{Phy, Standard};
 use schemars::JsonSchema;
@@ -42,6 +42,8 @@ ranges! {
     pub FlowLimits: u32 = "1 to 2097152";
     /// Lateness that is made up for: more would be a burst.
     pub PacingSlacks: Span = "0 to 100 ms";
+    /// Probes a second, up to `ProbeConfig::MOST` of the manager.
+    pub ProbeRates: u32 = "0 to 100";
     /// How long a bypass may wait.
     pub DrainLimits: Span = "above 0 and up to 60 s";
 }
@@ -135,6 +137,11 @@ pub struct ManagerSpec {
     /// rates have the same airtime without telemetry. In the first seconds stations get more and less in turns. Default: false.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub infer_rates: Option<Written<bool>>,
+    /// Probes for traffic that does not show how far the access point's queue has come (QUIC, other datagrams, uploads of TCP
+    /// without timestamps): the most ARP requests or neighbour solicitations a second that the box sends to stations in each
+    /// contention domain, under the controller "queue"; 0: none. Default: 25.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub probes_per_second: Option<Written<u32, ProbeRates>>,
     /// PHY rate assumed for a station without a reported rate. Default: the lowest basic rate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default_rate: Option<Written<BitRate>>,
@@ -173,6 +180,7 @@ impl ManagerSpec {
         let pacing_slack = self.pacing_slack.get_or(pacing_slack, problems);
         let drain_limit = self.drain_limit.get_or(drain_limit, problems);
         let infer_rates = self.infer_rates.get_or(false, problems);
+        let probes_per_second = self.probes_per_second.get_or(ProbeConfig::default().most_per_second, problems);
         let default_rate = match &self.default_rate {
             Some(written) => phy_rate(phy.standard(), written, problems),
             None => Some(default_rate),
@@ -229,6 +237,11 @@ impl ManagerSpec {
             pacing_slack: pacing_slack?,
             drain_limit: drain_limit?,
             infer_rates: infer_rates?,
+            // The driver says where probes come from.
+            probes: match probes_per_second? {
+                0 => None,
+                most_per_second => Some(ProbeConfig { most_per_second, source: None }),
+            },
         };
         let config = access_point::check(&self.access_point, config, problems)?;
         config.check().expect("what the manager checks was checked here, with places");

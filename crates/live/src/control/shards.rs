@@ -72,6 +72,7 @@ fn add(a: Snapshot, b: Snapshot) -> Snapshot {
         more_segments: a.more_segments + b.more_segments,
         underway: (a.underway.0 + b.underway.0, a.underway.1 + b.underway.1),
         sending: a.sending + b.sending,
+        probes: a.probes + b.probes,
         pool: PoolStatus {
             used: a.pool.used + b.pool.used,
             peak: a.pool.peak + b.pool.peak,
@@ -287,6 +288,8 @@ fn counters(a: &Counters, b: &Counters) -> Counters {
         untracked: a.untracked + b.untracked,
         control: a.control + b.control,
         groups: a.groups + b.groups,
+        probes: a.probes + b.probes,
+        probe_answers: a.probe_answers + b.probe_answers,
     }
 }
 

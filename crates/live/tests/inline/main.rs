@@ -13,6 +13,7 @@ mod lab;
 mod observing;
 mod offload;
 mod outage;
+mod probes;
 mod radio;
 mod router;
 mod shards;

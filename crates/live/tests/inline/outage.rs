@@ -42,7 +42,7 @@ const STALL: Duration = Duration::from_millis(25);
 const PORT: u16 = 6100;
 
 /// Moves data over one connection from one host to another until it is over.
-fn transfer(client: &Netns, server: &Netns, port: u16, client_sends: bool, over: &AtomicBool) {
+pub fn transfer(client: &Netns, server: &Netns, port: u16, client_sends: bool, over: &AtomicBool) {
     let address = SocketAddr::from(([10, 9, 0, 2], port));
     let listener = server.run(|| TcpListener::bind(address)).expect("entered").expect("free");
     let connect = || TcpStream::connect_timeout(&address, Duration::from_secs(5));

@@ -5,7 +5,7 @@
 //! once. What is not here: collisions, retries, rates that differ. The testbed has them.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -27,11 +27,21 @@ const MOST_LATE: Duration = Duration::from_millis(5);
 pub struct Radio {
     /// Nothing crosses: what is sent, and what waits, is lost.
     pub silent: AtomicBool,
+    /// Frames that the access point sent, and the sum of how many waited behind each.
+    pub sent: AtomicU64,
+    /// See above.
+    pub waited: AtomicU64,
     /// The radio's thread is to end.
     pub over: AtomicBool,
 }
 
 impl Radio {
+    /// How many frames waited in the access point behind one that it sent, on average since this was asked last.
+    pub fn mean_queue(&self) -> f64 {
+        let [sent, waited] = [&self.sent, &self.waited].map(|count| count.swap(0, Relaxed));
+        waited as f64 / sent.max(1) as f64
+    }
+
     /// Carries frames between `wired`, the access point's cable, and `air`, behind which the `stations` are, until it is over.
     /// Stations are known by the last byte of their addresses, which is their number.
     pub fn carry(&self, ns: &Netns, wired: &str, air: &str, stations: usize) {
@@ -69,6 +79,10 @@ impl Radio {
                 };
                 turn = next;
                 let frame = queues[next].pop_front().expect("it has one");
+                if next == 0 {
+                    self.sent.fetch_add(1, Relaxed);
+                    self.waited.fetch_add(queues[0].len() as u64, Relaxed);
+                }
                 // One that the kernel refuses is lost, as others are in the air.
                 let _ = senders[usize::from(next == 0)].send([&frame[..]]);
                 idle_from += OVERHEAD + Duration::from_micros(8 * frame.len() as u64) / BITS_PER_US;

@@ -5,6 +5,7 @@ use evenair_sched::{NodeId, Verdict};
 use evenair_units::{Bytes, Instant, Span};
 use evenair_wifi::PhyRate;
 
+use super::probes::note_for_probes;
 use super::{Manager, forget};
 use crate::flow::{Flow, Key};
 use crate::held::{Arrived, Held, Service};
@@ -133,6 +134,7 @@ impl<P: Send + 'static> Manager<P> {
         if let Some(answered) = flow.answers.note_arrival(tcp) {
             let domain = self.domains.touch(answered.domain());
             domain.pacer.on_completion(now, answered);
+            domain.probes.iter_mut().for_each(|probes| probes.note_completion(now));
             let news = domain.observed.as_mut().is_some_and(|observed| observed.answer(now, answered.number()));
             if news {
                 self.infer_rates(now, answered.domain());
@@ -337,6 +339,12 @@ impl<P: Send + 'static> Manager<P> {
         }
         domain.queues.refresh(now);
         domain.pacer.on_time(now);
+        if let Some(probes) = &mut domain.probes {
+            probes.expire(now);
+            if probes.holds_until().is_some() {
+                domain.pacer.on_pause(now);
+            }
+        }
         if self.mode != Mode::Bypassed && domain.len() > 0 {
             domain.pacer.shape(now);
         }
@@ -360,10 +368,11 @@ impl<P: Send + 'static> Manager<P> {
         }
         let domain = self.domains.touch(id);
         // Then the medium may wait for the box.
-        if domain.shaped_until() > now || domain.len() == 0 {
+        if domain.shaped_until() > now || domain.len() == 0 || domain.quiet_until().is_some() {
             domain.pacer.on_starved();
             domain.observed.iter_mut().for_each(|observed| observed.lose());
         }
+        self.probe(now, id);
     }
 
     /// Patience with draining has ended: everything goes out in the order of service.
@@ -457,9 +466,9 @@ impl<P: Send + 'static> Manager<P> {
         let model = &self.models[station.domain];
         station.note_packet(true, held.ip_len, model.packet_airtime(held.ip_len, rate));
         let Some(tcp) = &held.tcp else {
-            // As much as has come for the packet before is expected to come for this one.
+            flow.watched.charged += station.airtime_of(cost, model, self.config.default_rate).charged;
+            let cost = &PacketCost([Packets::one(held.ip_len), flow.uplink.expected(), <_>::default(), <_>::default()]);
             let airtime = station.airtime_of(cost, model, self.config.default_rate);
-            flow.watched.charged += airtime.charged;
             let domain = self.domains.touch(flow.domain);
             domain.counted += airtime;
             let mark = domain.pacer.on_release(now, airtime.paced, Completion::Unknown, None);
@@ -467,6 +476,7 @@ impl<P: Send + 'static> Manager<P> {
                 let by_report = station.airtime_by_report(airtime.charged, cost, model);
                 observed.release(mark.number(), flow.station, by_report);
             }
+            note_for_probes(domain, now, station, airtime.paced, Completion::Unknown);
             return;
         };
         let is_due = flow.answers.is_due(tcp, more, flow.tcp.download_ratio_milli());
@@ -485,6 +495,7 @@ impl<P: Send + 'static> Manager<P> {
             observed.release(mark.number(), flow.station, all);
         }
         flow.answers.note_release(tcp, mark);
+        note_for_probes(domain, now, station, airtime.paced, completion);
     }
 
     /// A station that has taken more than was paid for pays with its turns.

@@ -152,6 +152,7 @@ impl<P: Send + 'static> Manager<P> {
             _ => {}
         }
         self.reconfigure_limit(&config, now);
+        self.reconfigure_probes(&config, now);
         self.config = config;
         self.tell_rate(before);
     }

@@ -1,14 +1,15 @@
 //! Whatever comes in: every packet goes out once, in the order of its flow, or is accounted for.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 
 use evenair_manager::{
     AccessPoint, Amount, Application, BucketConfig, Charge, Class, ClassId, ClassTree, CodelConfig, Command, Config,
     Controller, Counters, DelayLaw, Direction, DropReason, LeafRule, Level, LimitRule, Manager, Mode, Observation,
-    Output, Place, Policy, QueueConfig, RateReport, ReceiverConfig, Rule, Steps, Takes, UplinkLimit, VoiceConfig,
-    WanConfig, WindowLaw,
+    Output, Place, Policy, ProbeConfig, QueueConfig, RateReport, ReceiverConfig, Rule, Steps, Takes, UplinkLimit,
+    VoiceConfig, WanConfig, WindowLaw,
 };
-use evenair_packet::{FlowKey, MacAddr, PacketMeta, Port, TcpFlags, Timestamps, Transport, Vlan};
+use evenair_packet::{Claim, Content, FlowKey, MacAddr, PacketMeta, Port, TcpFlags, Timestamps, Transport, Vlan};
 use evenair_sched::{
     CakeConfig, CodelQueueConfig, Config as Discipline, DeliveryConfig, DrrConfig, Estimator, FqCodelConfig, HtbClass,
     HtbConfig, LasAckConfig, WhtbConfig,
@@ -19,6 +20,8 @@ use proptest::prelude::*;
 
 use crate::world::{Segment, config, mac, packet, rate};
 
+/// The box, as stations see it.
+const BOX: MacAddr = MacAddr([2, 0, 0, 0, 8, 1]);
 const RATES: [u64; 4] = [1_000, 2_000, 5_500, 11_000];
 
 /// A session of random inputs, the same for the same seed.
@@ -78,6 +81,7 @@ impl Session {
             receiver: (self.rng.below(2) == 0).then(|| self.receiver()),
             uplink_limit: (self.rng.below(2) == 0).then(|| self.limit()),
             access_points: self.access_points(),
+            probes: Some(ProbeConfig { most_per_second: 100, source: [None, Some(BOX)][self.rng.below(2) as usize] }),
             ..config(&rates)
         };
         if config.check().is_err() && self.rng.below(2) == 0 {
@@ -329,6 +333,13 @@ impl Session {
             14 => meta.ip.as_mut().unwrap().dscp = 46,
             // The connection's station has another address now.
             6 => (meta.src, meta.dst) = (mac(7), mac(7)),
+            // Whoever was asked answers.
+            15..18 => {
+                (meta.ingress, meta.src, meta.dst) = (Port::Wlan, mac(station), BOX);
+                let address = IpAddr::from([10, 0, 0, station as u8]);
+                (meta.ether_type, meta.ip) = (0x0806, None);
+                meta.content = Content::Claim(Claim { address, mac: mac(station) });
+            }
             _ => {}
         }
         meta
@@ -354,6 +365,8 @@ struct Ledger {
     marked: u64,
     lowered: u64,
     dropped: BTreeMap<DropReason, u64>,
+    probes: u64,
+    consumed: u64,
 }
 
 impl Ledger {
@@ -383,6 +396,11 @@ impl Ledger {
                 prop_assert!(self.inside.remove(&packet).is_some());
                 *self.dropped.entry(reason).or_default() += 1;
             }
+            Output::Consume { packet } => {
+                prop_assert!(self.inside.remove(&packet).is_some());
+                self.consumed += 1;
+            }
+            Output::Probe { .. } => self.probes += 1,
             Output::Event(_) => {}
         }
         Ok(())
@@ -391,7 +409,8 @@ impl Ledger {
     fn agrees(&self, counters: Counters, received: u64) -> Result<(), TestCaseError> {
         let dropped = |reason| self.dropped.get(&reason).copied().unwrap_or(0);
         prop_assert_eq!(counters.received, received);
-        prop_assert_eq!(counters.received, counters.released + counters.dropped() + counters.held);
+        prop_assert_eq!(counters.received, counters.accounted_for());
+        prop_assert_eq!((counters.probes, counters.probe_answers), (self.probes, self.consumed));
         prop_assert_eq!(counters.held, self.inside.len() as u64);
         prop_assert_eq!(counters.released, self.released);
         prop_assert_eq!(counters.marked, self.marked);

@@ -397,7 +397,10 @@ fn five_hundred_domains_of_a_hundred_stations() {
             }
             while let Some(output) = manager.poll_output() {
                 match output {
-                    Output::Release { packet: u64::MAX, .. } | Output::Event(_) => {}
+                    Output::Release { packet: u64::MAX, .. }
+                    | Output::Probe { .. }
+                    | Output::Consume { .. }
+                    | Output::Event(_) => {}
                     Output::Release { packet, .. } => released[of[packet as usize]] += 1,
                     Output::Drop { .. } => panic!("there is room"),
                 }

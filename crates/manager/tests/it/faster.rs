@@ -186,7 +186,7 @@ impl Site {
                 Output::Drop { packet, .. } => {
                     assert!(self.packets[packet as usize].tcp().is_none(), "a segment is lost")
                 }
-                Output::Event(_) => {}
+                Output::Probe { .. } | Output::Consume { .. } | Output::Event(_) => {}
             }
         }
     }

@@ -234,7 +234,7 @@ impl Session {
                     self.inside.remove(&packet).expect("what is dropped was in");
                     self.tally.dropped += 1;
                 }
-                Output::Event(_) => {}
+                Output::Probe { .. } | Output::Consume { .. } | Output::Event(_) => {}
             }
         }
         let counters = self.manager.counters();

@@ -52,7 +52,7 @@ fn shares(levels: Vec<Level>, connections: &[Connection]) -> Vec<f64> {
             match output {
                 Output::Release { packet, .. } => got[packet] += 1,
                 Output::Drop { .. } => panic!("nothing is lost here"),
-                Output::Event(_) => {}
+                Output::Probe { .. } | Output::Consume { .. } | Output::Event(_) => {}
             }
         }
         now = manager.poll_deadline().map_or(Instant::MAX, |(at, _)| at).max(now + Span::from_micros(100));

@@ -16,6 +16,7 @@ mod frames;
 mod guard;
 mod hosts;
 mod neighbours;
+mod probes;
 mod receiver;
 mod replay;
 mod reports;

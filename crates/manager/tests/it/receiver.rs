@@ -37,7 +37,7 @@ fn manager(config: Config) -> Manager<u64> {
 fn released(manager: &mut Manager<u64>) -> Vec<(u64, Option<u16>)> {
     let left = |output| match output {
         Output::Release { packet, edits, .. } => Some((packet, edits.window)),
-        Output::Drop { .. } | Output::Event(_) => None,
+        _ => None,
     };
     core::iter::from_fn(|| manager.poll_output()).filter_map(left).collect()
 }

@@ -95,7 +95,7 @@ impl Shard {
                     self.gone[packet % 100] += 1;
                 }
                 Output::Drop { .. } => panic!("nothing is lost here"),
-                Output::Event(_) => {}
+                Output::Probe { .. } | Output::Consume { .. } | Output::Event(_) => {}
             }
         }
     }

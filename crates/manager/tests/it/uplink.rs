@@ -119,7 +119,7 @@ impl Load {
                     assert_eq!((packet, reason), (self.number, DropReason::UplinkLimit));
                     assert_eq!(meta.ingress, Port::Wlan, "only what comes from the WLAN is limited");
                 }
-                Output::Event(_) => {}
+                Output::Probe { .. } | Output::Consume { .. } | Output::Event(_) => {}
             }
         }
         (passed, 1)

@@ -223,7 +223,7 @@ impl World {
                 Output::Release { packet, port: Port::Wire, .. } => self.deliver(packet),
                 Output::Drop { packet, .. } => self.packets[packet as usize] = None,
                 Output::Event(evenair_manager::Event::ModeChanged(mode)) => self.mode_changes.push((self.now, mode)),
-                Output::Event(_) => {}
+                Output::Probe { .. } | Output::Consume { .. } | Output::Event(_) => {}
             }
         }
         if let Some(at) = self.air.deadline()

@@ -5,8 +5,8 @@ use std::net::IpAddr;
 use evenair_manager::{
     AccessPoint, Amount, Application, BucketConfig, Charge, Class, ClassId, ClassTree, Codec, CodelConfig, Command,
     Config, Controller, DelayLaw, Direction, Hop, LeafRule, Lease, Level, LimitRule, MacPrefix, Observation, Place,
-    Policy, QueueConfig, RateReport, ReceiverConfig, Rule, StationConfig, Steps, Takes, UplinkLimit, VoiceConfig,
-    WanConfig, WindowLaw,
+    Policy, ProbeConfig, QueueConfig, RateReport, ReceiverConfig, Rule, StationConfig, Steps, Takes, UplinkLimit,
+    VoiceConfig, WanConfig, WindowLaw,
 };
 use evenair_packet::{
     Claim, Content, Encoding, HostName, MacAddr, PacketMeta, Port, RtpMeta, SdpStream, SipMeta, SipStep, TcpFlags,
@@ -70,6 +70,7 @@ pub fn config() -> Config {
         pacing_slack: Span::from_millis(3),
         drain_limit: Span::from_millis(700),
         infer_rates: true,
+        probes: Some(ProbeConfig { most_per_second: 33, source: Some(mac(9)) }),
     }
 }
 

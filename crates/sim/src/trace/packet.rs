@@ -1,15 +1,17 @@
 //! IP packets as bytes: headers from the simulated state, payloads of zeros.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 
-use etherparse::{Ethernet2Header, IpDscp, IpNumber, Ipv4Header, Ipv6Header, TcpHeader, UdpHeader};
+use etherparse::{
+    Ethernet2Header, Icmpv6Header, Icmpv6Type, IpDscp, IpNumber, Ipv4Header, Ipv6Header, TcpHeader, UdpHeader,
+};
 use evenair_packet::MacAddr;
 use evenair_scenario::Scenario;
 use evenair_workload::Direction;
 
 use crate::connections::station_port;
 pub(super) use crate::middlebox::mac_of;
-use crate::middlebox::{FIRST_DATAGRAM_PORT, FIRST_SERVER_PORT, Ports, Talk, talk};
+use crate::middlebox::{BOX, BOX_LOCAL, FIRST_DATAGRAM_PORT, FIRST_SERVER_PORT, Ports, Talk, probe_len, talk};
 use crate::packet::{Body, Packet};
 use crate::tcp::Segment;
 
@@ -32,7 +34,7 @@ pub(super) struct Addresses {
 pub(super) struct IpPacket {
     pub(super) source: MacAddr,
     pub(super) destination: MacAddr,
-    is_v4: bool,
+    ether_type: [u8; 2],
     bytes: Vec<u8>,
 }
 
@@ -44,6 +46,9 @@ impl Addresses {
     /// The packet's bytes.
     pub(super) fn packet(&self, packet: &Packet, segment: Option<&Segment>) -> IpPacket {
         let talk = &self.talks[packet.app as usize];
+        if let Body::Probe = packet.body {
+            return probe(talk, packet.way);
+        }
         let server_port = FIRST_SERVER_PORT + packet.app as u16;
         let station_port = match packet.body {
             Body::Tcp { serial, .. } => station_port(serial),
@@ -75,29 +80,72 @@ impl Addresses {
             }
         }
         debug_assert_eq!(bytes.len() as u64, packet.len.0);
-        IpPacket { source: from.0, destination: to.0, is_v4: from.1.is_ipv4(), bytes }
+        IpPacket { source: from.0, destination: to.0, ether_type: ether_type(from.1), bytes }
     }
 }
 
 impl IpPacket {
-    const fn ether_type(&self) -> [u8; 2] {
-        if self.is_v4 { [0x08, 0x00] } else { [0x86, 0xdd] }
-    }
-
     /// With an Ethernet header, and without the padding that short frames have.
     pub(super) fn ethernet(&self) -> Vec<u8> {
         let header = Ethernet2Header {
             source: self.source.0,
             destination: self.destination.0,
-            ether_type: u16::from_be_bytes(self.ether_type()).into(),
+            ether_type: u16::from_be_bytes(self.ether_type).into(),
         };
         [&header.to_bytes()[..], &self.bytes].concat()
     }
 
     /// With an LLC/SNAP header (IEEE 802.2, RFC 1042).
     pub(super) fn llc(&self) -> Vec<u8> {
-        [&[0xaa, 0xaa, 0x03, 0, 0, 0][..], &self.ether_type(), &self.bytes].concat()
+        [&[0xaa, 0xaa, 0x03, 0, 0, 0][..], &self.ether_type, &self.bytes].concat()
     }
+}
+
+const fn ether_type(address: IpAddr) -> [u8; 2] {
+    if address.is_ipv4() { [0x08, 0x00] } else { [0x86, 0xdd] }
+}
+
+/// A probe of the box, or its answer: ARP (RFC 826, RFC 5227) or neighbour discovery (RFC 4861, 4.3 and 4.4).
+fn probe(talk: &Talk, way: Direction) -> IpPacket {
+    let (station, address) = talk.station;
+    let (source, destination) = if way == Direction::Down { (BOX, station) } else { (station, BOX) };
+    let (ether_type, mut bytes) = match address {
+        IpAddr::V4(address) => {
+            let nobody = [0; 4];
+            let (operation, sender, target) = match way {
+                Direction::Down => (1, nobody, address.octets()),
+                Direction::Up => (2, address.octets(), nobody),
+            };
+            let head = [0, 1, 8, 0, 6, 4, 0, operation];
+            ([0x08, 0x06], [&head[..], &source.0, &sender, &destination.0, &target].concat())
+        }
+        IpAddr::V6(address) => ([0x86, 0xdd], neighbour_discovery(address, way, source)),
+    };
+    bytes.resize(probe_len(address).0 as usize, 0);
+    IpPacket { source, destination, ether_type, bytes }
+}
+
+/// A solicitation or an advertisement for an address.
+fn neighbour_discovery(address: Ipv6Addr, way: Direction, source: MacAddr) -> Vec<u8> {
+    const SOLICITED: u8 = 0x40;
+    let (type_u8, flags, option, from, to) = match way {
+        Direction::Down => (135, 0, 1, BOX_LOCAL, address),
+        Direction::Up => (136, SOLICITED, 2, address, BOX_LOCAL),
+    };
+    // The target, and an option of eight bytes that names the sender's MAC address.
+    let payload = [&address.octets()[..], &[option, 1], &source.0].concat();
+    let kind = Icmpv6Type::Unknown { type_u8, code_u8: 0, bytes5to8: [flags, 0, 0, 0] };
+    let (from, to) = (from.octets(), to.octets());
+    let message = Icmpv6Header::with_checksum(kind, from, to, &payload).expect("it is short");
+    let header = Ipv6Header {
+        payload_length: (message.header_len() + payload.len()) as u16,
+        next_header: IpNumber::IPV6_ICMP,
+        hop_limit: u8::MAX,
+        source: from,
+        destination: to,
+        ..Ipv6Header::default()
+    };
+    [&header.to_bytes()[..], &message.to_bytes(), &payload].concat()
 }
 
 fn v4(from: std::net::Ipv4Addr, to: std::net::Ipv4Addr, payload: u16, is_tcp: bool) -> Ipv4Header {
@@ -106,7 +154,7 @@ fn v4(from: std::net::Ipv4Addr, to: std::net::Ipv4Addr, payload: u16, is_tcp: bo
     Ipv4Header::new(payload, TTL, protocol, from.octets(), to.octets()).expect("a packet is shorter than 64 KiB")
 }
 
-fn v6(from: std::net::Ipv6Addr, to: std::net::Ipv6Addr, payload: u16, is_tcp: bool) -> Ipv6Header {
+fn v6(from: Ipv6Addr, to: Ipv6Addr, payload: u16, is_tcp: bool) -> Ipv6Header {
     Ipv6Header {
         payload_length: payload,
         next_header: if is_tcp { IpNumber::TCP } else { IpNumber::UDP },

@@ -15,6 +15,7 @@ mod laws;
 mod measures;
 mod ns3;
 mod paths;
+mod probes;
 mod queues;
 mod radio;
 mod rate_control;

@@ -119,11 +119,12 @@ fn acks_that_are_delayed_or_not() {
     }
 }
 
-/// Nothing is answered: the box goes by what is said of the rates, or by the highest one.
+/// Nothing is answered, nor asked for: the box goes by what is said of the rates, or by the highest one.
 #[test]
 fn uploads_alone_without_timestamps() {
     let uploads = |rest: &str, seed: u64| {
-        let text = text("", &format!("[tcp]\ntimestamps = false\n{rest}")).replace("\"down\"", "\"up\"");
+        let text = text("", &format!("[tcp]\ntimestamps = false\n[manager]\nprobes_per_second = 0\n{rest}"))
+            .replace("\"down\"", "\"up\"");
         let text = text.replace("40 s", "100 s").replace("10 s", "60 s");
         simulate(&text.replacen('\n', &format!("\nseed = {seed}\n"), 1))
     };

@@ -10,8 +10,10 @@ pub(crate) fn log_balance(packets: &PacketStatus) {
 
 fn balance(packets: &PacketStatus) -> String {
     let PacketStatus { taken, more_segments, received, released, drops, held, losses, sent, sending, .. } = packets;
+    let PacketStatus { probes, probe_answers, .. } = packets;
     format!(
-        "taken {taken} + cut from super-packets {more_segments}; received {received} = released {released} + dropped {} + held {held}; \
+        "taken {taken} + cut from super-packets {more_segments}; received {received} = released {released} + dropped {} + held {held} \
+         + answers to probes {probe_answers}; probes {probes}; \
          sent {sent}, sending {sending}; dropped: {drops}; lost: {losses}; {}",
         packets.dropped(),
         if packets.conserved { "every packet is accounted for" } else { "THE SUMS DO NOT AGREE" }

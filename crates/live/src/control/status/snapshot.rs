@@ -28,6 +28,8 @@ pub(crate) struct Snapshot {
     /// gets a packet before the gate counts it. None while the bridge carries the traffic.
     pub(crate) underway: (u64, u64),
     pub(crate) sending: u64,
+    /// Probes that the box has sent, or queued to be sent.
+    pub(crate) probes: u64,
     pub(crate) pool: PoolStatus,
     pub(crate) hold: HoldStatus,
     pub(crate) pacing: PacingStatus,
@@ -70,12 +72,14 @@ impl Snapshot {
             control: counters.control,
             groups: counters.groups,
             held,
+            probes: self.probes,
+            probe_answers: counters.probe_answers,
             sent,
             sending: self.sending,
             conserved: offered <= admitted + self.underway.0
                 && admitted <= offered + self.underway.1
-                && received == released + counters.dropped() + held
-                && released == sent + self.sending + self.copied.1 + lost(&losses, true)
+                && received == counters.accounted_for()
+                && released + self.probes == sent + self.sending + self.copied.1 + lost(&losses, true)
                 && self.pool.used as u64 == held + self.sending,
         }
     }
@@ -119,6 +123,7 @@ pub(crate) mod tests_support {
             more_segments: 0,
             underway,
             sending: 0,
+            probes: 0,
             pool: PoolStatus { used: 0, peak: 10, size: 100 },
             hold: HoldStatus::default(),
             pacing: PacingStatus::default(),
