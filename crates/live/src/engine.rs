@@ -278,10 +278,7 @@ impl Engine {
         self.carry_out(now);
         // A command that changes nothing has no event.
         self.mode = self.manager.mode();
-        if insert && self.carrier() != Carrier::Box {
-            self.switch.take(now);
-            self.fail_open.set_bypassed(false);
-        }
+        self.take_over(now);
         self.refused.take().map_or(Ok(()), Err)
     }
 
@@ -572,8 +569,17 @@ impl Engine {
         self.bypass_commanded || self.fail_open.status().available
     }
 
+    /// Takes the traffic once the box is inserted: by a command, or by the guard for a trial.
+    fn take_over(&mut self, now: Instant) {
+        if self.mode == Mode::Inserted && self.carrier() != Carrier::Box {
+            self.switch.take(now);
+            self.fail_open.set_bypassed(false);
+        }
+    }
+
     /// Lets the traffic change hands where it is time.
     fn hand_over(&mut self, now: Instant) -> Result<()> {
+        self.take_over(now);
         let empty = self.pool.used() == 0 && self.is_sent(now);
         if self.mode == Mode::Bypassed && empty && self.carrier() == Carrier::Box && self.may_let_go() {
             self.switch.release();

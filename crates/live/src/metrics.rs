@@ -201,6 +201,10 @@ pub(crate) fn render(status: &Status, interface: &str) -> String {
     }
     let help = "How often the guard against harm has bypassed the box.";
     page.single("evenair_guard_bypasses_total", MetricType::Counter, help, status.guard.bypasses);
+    if let Some(next) = status.guard.next_try_s {
+        let help = "Time until the guard against harm inserts the box again for a trial; absent unless it has bypassed the box.";
+        page.single("evenair_guard_next_try_seconds", MetricType::Gauge, help, next);
+    }
     let (rate, capacity) = (status.service_rate_mbps * 1e6, status.capacity_mbps * 1e6);
     let help = "Service rate C: IP-level bits of DATA and ACKs over the WLAN.";
     page.single("evenair_service_rate_bits_per_second", MetricType::Gauge, help, rate);
@@ -613,9 +617,11 @@ mod tests {
         let watching = samples(&status);
         assert!(watching[0].contains("watching") && watching[0].ends_with(" 1"), "{watching:?}");
         (status.guard.state, status.guard.bypasses) = ("bypassed".into(), 2);
+        status.guard.next_try_s = Some(48.5);
         let bypassed = samples(&status);
-        assert!(bypassed[2].contains("bypassed") && bypassed[2].ends_with(" 1"), "{bypassed:?}");
-        assert!(bypassed[0].ends_with(" 0") && bypassed[3].ends_with("total 2"), "{bypassed:?}");
+        assert!(bypassed[3].contains("bypassed") && bypassed[3].ends_with(" 1"), "{bypassed:?}");
+        assert!(bypassed[0].ends_with(" 0") && bypassed[4].ends_with("total 2"), "{bypassed:?}");
+        assert!(bypassed[5].ends_with("next_try_seconds 48.5") && watching.len() == 5, "{bypassed:?} {watching:?}");
     }
 
     #[test]

@@ -11,9 +11,12 @@
 //! The present throughput is then the new reference. If more is carried, the guard doubles the target again, as long
 //! as that helps. It opens the box, that is, holds nothing, for a few seconds if much less than before is carried
 //! with the largest target too, less than half while a larger target is no gain, or next to nothing with any; with
-//! next to nothing carried, it does so at once. If holding nothing carries more, the guard bypasses the box and the
-//! operator gets an event. If nothing at all is carried, the access point may be restarting: a first success of
-//! holding nothing then counts as a coincidence.
+//! next to nothing carried, it does so at once, and with less than a fifth after three seconds. If holding nothing
+//! carries more, the guard bypasses the box and the operator gets an event. If nothing at all is carried, the access
+//! point may be restarting: a first success of holding nothing then counts as a coincidence.
+//!
+//! A box that is bypassed so is inserted again for a trial from time to time ([`Trials`]). In the first seconds of a
+//! trial in which packets wait there are no such steps: much less than was carried without the box bypasses it again.
 //!
 //! A box that was inserted at its start, or that has several domains, which the bridge's counters cannot separate,
 //! has no such reference. If it carries much less than the formula says, the guard probes a larger target: it stays
@@ -25,6 +28,9 @@
 //! probe shows the difference.
 
 mod report;
+mod trials;
+
+pub(crate) use trials::Trials;
 
 pub use report::{GuardReport, GuardState, GuardStep};
 
@@ -42,9 +48,12 @@ const NOTHING_PERCENT: u64 = 10;
 /// With less than this part of what was carried without the box, in hundredths, it is tried what holding nothing
 /// carries, even where a larger target is no gain.
 const HARM_PERCENT: u64 = 50;
+/// With less than this part of it, in hundredths, in each of the last intervals, that is tried at once: a larger target
+/// would have to be found in several steps, of seconds each.
+const SEVERE_PERCENT: u64 = 20;
 /// So many intervals of next to nothing are enough, and so many without holding; the last of these has to carry this
 /// part of what was carried before, in hundredths.
-const SEVERE_INTERVALS: usize = 2;
+const NOTHING_INTERVALS: usize = 2;
 const BACK_PERCENT: u64 = 50;
 /// So much of what was carried, in hundredths, has to be carried with a larger target, and with none, for that to be
 /// a remedy.
@@ -58,6 +67,9 @@ const FORGET: (u64, u64) = (255, 256);
 const PATIENCE: (u32, u32) = (60, 3_600);
 /// For so many intervals a larger target that has helped stays, before the usual one is tried again.
 const LOOSE_FOR: u32 = 300;
+/// So many intervals of load are a trial: longer than a path takes to empty what stood in the access point
+/// while the box was bypassed.
+const TRIAL: usize = 10;
 /// Packets have waited for so many intervals before a probe: transfers have reached their speed by then.
 const PROBE_AFTER: usize = 10;
 
@@ -96,6 +108,8 @@ pub(crate) struct Guard {
     wait: u32,
     wait_to_open: u32,
     patience: u32,
+    /// The box has been inserted for a trial, of which so many intervals are still to come.
+    trial: usize,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -123,7 +137,24 @@ impl Guard {
             wait: 0,
             wait_to_open: 0,
             patience: PATIENCE.0,
+            trial: 0,
         }
+    }
+
+    /// The box, which this guard has bypassed, is inserted for a trial.
+    pub(crate) const fn begin_trial(&mut self) {
+        self.trial = TRIAL;
+        self.enter(State::Watching);
+    }
+
+    /// There is no trial any more: an operator has decided.
+    pub(crate) const fn end_trial(&mut self) {
+        self.trial = 0;
+    }
+
+    /// Whether it is still to be seen if the box may help now.
+    pub(crate) const fn is_on_trial(&self) -> bool {
+        self.trial > 0
     }
 
     pub(crate) const fn grip(&self) -> Grip {
@@ -157,6 +188,7 @@ impl Guard {
         self.waited = if waits { self.waited.saturating_add(1) } else { 0 };
         let mean = self.mean();
         match self.state {
+            State::Watching if self.trial > 0 => self.judge_trial(mean, waits),
             State::Watching if self.is_severe() => Some(self.open(self.recent[INTERVALS - 1])),
             State::Watching if self.intervals < INTERVALS => None,
             State::Watching => self.watch(mean, expected),
@@ -172,7 +204,7 @@ impl Guard {
     /// The box is bypassed, and so much is carried without it, which is what counts later. Where nothing is, or it
     /// sees nothing, that says nothing.
     pub(crate) fn note_bypassed(&mut self, carried: BitRate) {
-        if self.is_loosened() {
+        if self.is_loosened() || self.is_on_trial() {
             let Self { reference, without, patience, .. } = *self;
             *self = Self { reference, without, patience, ..Self::new() };
         }
@@ -222,12 +254,34 @@ impl Guard {
         }
     }
 
-    /// Next to nothing of what was carried without the box is carried while packets wait, but something: the medium
-    /// works.
+    /// A trial is over as soon as it is clear that it has failed, or when for long enough packets have waited, or as much
+    /// was carried. The first interval is one of change.
+    fn judge_trial(&mut self, mean: u64, waits: bool) -> Option<GuardStep> {
+        self.trial -= usize::from(waits || !is_below(mean, SUSPICIOUS_PERCENT, self.without));
+        let is_clear = self.intervals > INTERVALS && self.waited >= INTERVALS;
+        (is_clear && is_below(mean, SUSPICIOUS_PERCENT, self.without)).then(|| self.fail_trial(mean))
+    }
+
+    /// It is as when the box was bypassed: what was carried then still counts.
+    fn fail_trial(&mut self, mean: u64) -> GuardStep {
+        let Self { without, .. } = *self;
+        *self = Self { reference: without, without, suspicious: mean, ..Self::new() };
+        GuardStep::Bypassed
+    }
+
+    /// Next to nothing of what was carried without the box is carried while packets wait, or little for longer, but
+    /// something: the medium works.
     fn is_severe(&self) -> bool {
-        let last = &self.recent[INTERVALS - SEVERE_INTERVALS..];
-        let is_little = |&carried: &u64| carried > 0 && is_below(carried, NOTHING_PERCENT, self.without);
-        self.wait_to_open == 0 && self.waited >= SEVERE_INTERVALS && last.iter().all(is_little)
+        self.wait_to_open == 0
+            && (self.has_carried_less(NOTHING_INTERVALS, NOTHING_PERCENT)
+                || self.has_carried_less(INTERVALS, SEVERE_PERCENT))
+    }
+
+    /// In each of so many intervals, in which packets have waited, something was carried, but less than this part of
+    /// what was carried without the box.
+    fn has_carried_less(&self, intervals: usize, percent: u64) -> bool {
+        let is_little = |&carried: &u64| carried > 0 && is_below(carried, percent, self.without);
+        self.waited >= intervals && self.recent[INTERVALS - intervals..].iter().all(is_little)
     }
 
     /// It is to be tried whether holding nothing carries more.
@@ -240,7 +294,7 @@ impl Guard {
         let last = self.recent[INTERVALS - 1];
         let is_remedy = self.suspicious > 0 && last * 100 >= self.suspicious * REMEDY_PERCENT;
         self.without > 0
-            && self.intervals >= SEVERE_INTERVALS
+            && self.intervals >= NOTHING_INTERVALS
             && is_remedy
             && !is_below(last, BACK_PERCENT, self.without)
     }
@@ -489,6 +543,42 @@ mod tests {
         assert_eq!(run(&mut guard, SETTLED + 4, |_| 13), [GuardStep::Loosened, GuardStep::Restored]);
         let steps = run(&mut guard, SETTLED + 2, |grip| if grip == Grip::Open { FULL } else { 3 });
         assert_eq!(steps[..2], [GuardStep::Opened, GuardStep::Bypassed]);
+    }
+
+    #[test]
+    fn little_for_three_intervals_is_enough_to_hold_nothing() {
+        let carried = |grip| if grip == Grip::Open { FULL } else { 3 };
+        assert_eq!(run(&mut after_bypass(), INTERVALS - 1, carried), []);
+        assert_eq!(run(&mut after_bypass(), INTERVALS, carried), [GuardStep::Opened]);
+        // A dip of two intervals, as of transfers that the insertion has slowed down, is not.
+        let mut guard = after_bypass();
+        for carried in [20, 3, 3, 5, 20, 20, 20, 20, 20] {
+            assert_eq!(run(&mut guard, 1, |_| carried), []);
+        }
+    }
+
+    #[test]
+    fn a_trial_needs_no_steps_to_fail_and_ends_with_ten_intervals_of_load() {
+        let mut guard = after_bypass();
+        guard.begin_trial();
+        assert_eq!(run(&mut guard, INTERVALS, |_| 13), [], "the first interval says nothing");
+        assert_eq!(run(&mut guard, 1, |_| 13), [GuardStep::Bypassed]);
+        assert_eq!((guard.rates(), guard.is_on_trial()), ((mbps(FULL), mbps(13)), false));
+        // As much as before; and what comes later is looked into step by step.
+        guard.begin_trial();
+        assert_eq!(run(&mut guard, TRIAL, |_| 15), []);
+        assert!(!guard.is_on_trial());
+        assert_eq!(run(&mut guard, SETTLED, |_| 5)[..1], [GuardStep::Loosened]);
+        // Where nothing waits and little is carried, it is still to come.
+        let mut guard = after_bypass();
+        guard.begin_trial();
+        (0..1_000).for_each(|_| assert_eq!(guard.tick(mbps(1), false, mbps(FULL)), None));
+        assert!(guard.is_on_trial());
+        assert_eq!(run(&mut guard, INTERVALS, |_| 1), [GuardStep::Bypassed]);
+    }
+
+    const fn mbps(rate: u64) -> BitRate {
+        BitRate::from_mbps(rate)
     }
 
     #[test]

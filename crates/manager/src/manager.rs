@@ -167,12 +167,7 @@ impl<P: Send + 'static> Manager<P> {
             self.overrule_guard(now);
         }
         match command {
-            Command::Insert => {
-                if self.mode == Mode::Bypassed {
-                    self.domains.iter_mut().for_each(|domain| domain.begin(now));
-                }
-                self.set_mode(now, Mode::Inserted);
-            }
+            Command::Insert => self.insert(now),
             Command::Bypass if self.mode == Mode::Inserted => {
                 self.drain_until = now.saturating_add(self.config.drain_limit);
                 self.set_mode(now, if self.holds_nothing() { Mode::Bypassed } else { Mode::Draining });
@@ -361,6 +356,13 @@ impl<P: Send + 'static> Manager<P> {
 
     fn tell(&mut self, event: Event) {
         self.outputs.push_back(Output::Event(event));
+    }
+
+    fn insert(&mut self, now: Instant) {
+        if self.mode == Mode::Bypassed {
+            self.domains.iter_mut().for_each(|domain| domain.begin(now));
+        }
+        self.set_mode(now, Mode::Inserted);
     }
 
     fn set_mode(&mut self, now: Instant, mode: Mode) {

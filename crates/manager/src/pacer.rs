@@ -277,6 +277,11 @@ impl Pacer {
         &self.guard
     }
 
+    /// The guard, whose trials are the whole box's matter.
+    pub(crate) const fn guard_mut(&mut self) -> &mut Guard {
+        &mut self.guard
+    }
+
     /// C.
     pub(crate) const fn service_rate(&self) -> BitRate {
         self.rate.rate()

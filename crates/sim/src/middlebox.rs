@@ -196,11 +196,11 @@ impl Middlebox {
         }
     }
 
-    /// The next decision. The bridge carries on once the manager has drained.
+    /// The next decision. The bridge carries on once the manager has drained, and the box when the guard tries it again.
     pub(crate) fn poll_output(&mut self) -> Option<Output<PacketId>> {
         let output = self.manager.poll_output();
         if output.is_none() {
-            self.carries &= self.manager.mode() != Mode::Bypassed;
+            self.carries = self.manager.mode() != Mode::Bypassed;
         }
         output
     }

@@ -397,6 +397,8 @@ impl World<'_> {
                         GuardStep::Restored => "guard: no gain",
                         GuardStep::Bypassed => "guard: bypass",
                         GuardStep::Probing => "guard: probe",
+                        GuardStep::Trying => "guard: trial",
+                        GuardStep::Proven => "guard: trial succeeded",
                     };
                     self.note(what, domain.to_string());
                 }

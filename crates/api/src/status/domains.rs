@@ -38,7 +38,8 @@ pub struct DomainStatus {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct GuardStatus {
     /// "watching"; "loosened": it holds fewer packets than usual, or none, to see whether more is carried, or because that has
-    /// been found out; "bypassed": the box has bypassed itself, without a command.
+    /// been found out; "trying": the box had bypassed itself, and is inserted again to see whether it may help now; "bypassed":
+    /// the box has bypassed itself, without a command.
     pub state: String,
     /// Seconds since it has been so.
     pub since_s: f64,
@@ -53,6 +54,9 @@ pub struct GuardStatus {
     pub steps: u64,
     /// How often it has bypassed the box since then.
     pub bypasses: u64,
+    /// Where it has bypassed the box: seconds until it inserts it again for a trial.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_try_s: Option<f64>,
 }
 
 /// Control of TCP by the windows and ACKs of receivers.
@@ -89,11 +93,11 @@ pub struct UplinkStatus {
 
 impl GuardStatus {
     /// The states, as the status, the metrics and the testbed call them.
-    pub const STATES: [&str; 3] = ["watching", "loosened", "bypassed"];
+    pub const STATES: [&str; 4] = ["watching", "loosened", "trying", "bypassed"];
 
     /// It has bypassed the box.
     pub fn has_bypassed(&self) -> bool {
-        self.state == Self::STATES[2]
+        self.state == Self::STATES[3]
     }
 
     /// What an operator is to hear of it; nothing while it only watches.
@@ -102,7 +106,11 @@ impl GuardStatus {
         let rates = format!("for {:.0} s: {:.1} Mb/s carried{before}", self.since_s, self.now_mbps);
         match self.state.as_str() {
             "loosened" => Some(format!("guard: holds fewer packets {rates}")),
-            "bypassed" => Some(format!("BYPASSED BY THE GUARD {rates}")),
+            "trying" => Some(format!("guard: inserted again, on trial {rates}")),
+            "bypassed" => {
+                let next = self.next_try_s.map_or_else(String::new, |next| format!(", next trial in {next:.0} s"));
+                Some(format!("BYPASSED BY THE GUARD {rates}{next}"))
+            }
             _ => None,
         }
     }

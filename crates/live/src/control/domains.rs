@@ -7,10 +7,11 @@ use evenair_units::{BitRate, Instant};
 use super::status::{receiver_status, uplink_status};
 
 pub(super) fn guard(report: &GuardReport, now: Instant) -> GuardStatus {
-    let [watching, loosened, bypassed] = GuardStatus::STATES;
+    let [watching, loosened, trying, bypassed] = GuardStatus::STATES;
     let state = match report.state {
         GuardState::Watching => watching,
         GuardState::Loosened => loosened,
+        GuardState::Trying => trying,
         GuardState::Bypassed => bypassed,
     };
     GuardStatus {
@@ -21,6 +22,7 @@ pub(super) fn guard(report: &GuardReport, now: Instant) -> GuardStatus {
         now_mbps: report.now.as_mbps_f64(),
         steps: report.steps,
         bypasses: report.bypasses,
+        next_try_s: report.next_try.map(|next| next.saturating_since(now).as_secs_f64()),
     }
 }
 
@@ -67,9 +69,11 @@ pub(crate) fn guard_text(step: GuardStep, before: BitRate, held: BitRate) -> Str
         ),
         GuardStep::Bypassed => {
             format!(
-                "{carried}, and much more without holding: the box bypasses itself; evenair insert takes the traffic up again"
+                "{carried}, and much more without holding: the box bypasses itself; it tries again later, or after evenair insert"
             )
         }
+        GuardStep::Trying => "inserted again by the guard, to see whether the box may help now".into(),
+        GuardStep::Proven => "no harm for ten minutes: the box stays inserted".into(),
     }
 }
 
@@ -90,6 +94,9 @@ mod tests {
         let line = |state, before| guard(state, before).in_short().expect("a line");
         assert_eq!(line("loosened", Some(20.0)), "guard: holds fewer packets for 12 s: 18.3 Mb/s carried, 20.0 before");
         assert_eq!(line("loosened", None), "guard: holds fewer packets for 12 s: 18.3 Mb/s carried");
+        assert_eq!(line("trying", None), "guard: inserted again, on trial for 12 s: 18.3 Mb/s carried");
         assert_eq!(line("bypassed", Some(20.0)), "BYPASSED BY THE GUARD for 12 s: 18.3 Mb/s carried, 20.0 before");
+        let bypassed = GuardStatus { next_try_s: Some(48.2), ..guard("bypassed", None) };
+        assert!(bypassed.in_short().is_some_and(|line| line.ends_with("carried, next trial in 48 s")), "{bypassed:?}");
     }
 }

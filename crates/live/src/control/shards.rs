@@ -167,7 +167,8 @@ fn receivers(a: ReceiverReport, b: ReceiverReport) -> ReceiverReport {
 /// That which does most.
 fn guards(a: GuardReport, b: GuardReport) -> GuardReport {
     let (steps, bypasses) = (a.steps + b.steps, a.bypasses + b.bypasses);
-    GuardReport { steps, bypasses, ..if b.state > a.state { b } else { a } }
+    let next_try = a.next_try.into_iter().chain(b.next_try).min();
+    GuardReport { steps, bypasses, next_try, ..if b.state > a.state { b } else { a } }
 }
 
 fn limits(a: UplinkReport, b: UplinkReport) -> UplinkReport {

@@ -107,14 +107,23 @@ fn guard(guard: &GuardStatus) -> Option<Finding> {
     const SUBJECT: &str = "guard";
     const MEND: &str = "look between the box and the access points for what delays frames in batches or by chance: an overloaded \
                         switch, a tunnel to a controller, a wireless bridge, energy saving of a port (EEE), a rate set for a station \
-                        that is too low; then run: evenair insert. Where that cannot be mended, a larger latency target may do";
+                        that is too low; then run: evenair insert, or wait for the guard's next trial. Where that cannot be mended, a larger latency target may do";
     let before = guard.before_mbps.map_or_else(String::new, |before| format!(" of {before:.1} Mb/s before"));
     let now = format!("{:.1} Mb/s{before}", guard.now_mbps);
+    let next = guard.next_try_s.map_or_else(String::new, |next| format!("; it tries again in {next:.0} s"));
     match guard.state.as_str() {
         "bypassed" => Some(Finding::wrong(
             SUBJECT,
             format!(
-                "the box has bypassed itself {:.0} s ago, because much more was carried without it; now {now} are carried by the bridge",
+                "the box has bypassed itself {:.0} s ago, because much more was carried without it; now {now} are carried by the bridge{next}",
+                guard.since_s
+            ),
+            MEND,
+        )),
+        "trying" => Some(Finding::warning(
+            SUBJECT,
+            format!(
+                "the box, which had bypassed itself, was inserted again {:.0} s ago, to see whether it may help now: it carries {now}",
                 guard.since_s
             ),
             MEND,
@@ -175,14 +184,17 @@ mod tests {
             before_mbps: Some(20.0),
             now_mbps: 19.5,
             bypasses,
+            next_try_s: (state == "bypassed").then_some(48.0),
             ..GuardStatus::default()
         };
         let verdict = |state, bypasses| guard(&guard_of(state, bypasses)).map(|finding| finding.verdict);
         assert_eq!((verdict("watching", 0), verdict("", 0)), (None, None));
         assert_eq!((verdict("watching", 1), verdict("loosened", 0)), (Some(Verdict::Warning), Some(Verdict::Warning)));
+        assert_eq!(verdict("trying", 1), Some(Verdict::Warning));
         let finding = guard(&guard_of("bypassed", 1)).expect("a finding");
         assert_eq!(finding.verdict, Verdict::Wrong);
         assert!(finding.found.contains("12 s ago") && finding.found.contains("19.5 Mb/s of 20.0"), "{finding:?}");
+        assert!(finding.found.ends_with("it tries again in 48 s"), "{finding:?}");
         assert!(finding.mend.is_some_and(|mend| mend.contains("evenair insert")));
     }
 }

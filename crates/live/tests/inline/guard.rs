@@ -79,6 +79,19 @@ fn bypassed_by_the_guard(running: &BoxProcess, carrier: &str) -> (Status, Durati
     }
 }
 
+/// The status once the guard has inserted the box for a trial and the box carries the traffic, or at the end of patience.
+fn trial(running: &BoxProcess) -> Status {
+    let start = Instant::now();
+    loop {
+        let status = running.client().status().expect("answers");
+        let is_done = status.mode == "inserted" && status.carrier == "box";
+        if is_done || start.elapsed() > Duration::from_secs(75) {
+            return status;
+        }
+        thread::sleep(Duration::from_millis(50));
+    }
+}
+
 #[test]
 fn a_box_that_has_seen_nothing_before_compares_with_what_the_bridge_carried() {
     let Some(lab) = Lab::beside_others() else { return };
@@ -96,12 +109,23 @@ fn a_box_that_has_seen_nothing_before_compares_with_what_the_bridge_carried() {
         assert!(now > 0.9 * bridged, "{now:.1} Mb/s of {bridged:.1}");
         assert!(status.guard.before_mbps.is_some_and(|before| before > 0.8 * bridged), "{:?}", status.guard);
         assert!(status.guard.in_short().is_some_and(|text| text.starts_with("BYPASSED BY THE GUARD")));
+        // It tries again by itself, and finds that nothing has changed.
+        assert!(status.guard.next_try_s.is_some_and(|next| (30.0..=60.0).contains(&next)), "{:?}", status.guard);
+        let trial = trial(&running);
+        assert_eq!((trial.guard.state.as_str(), trial.carrier.as_str()), ("trying", "box"), "{trial:?}");
+        let (status, after) = bypassed_by_the_guard(&running, "bridge");
+        let now = rate(came);
+        println!("{now:.1} Mb/s, {after:?} after the trial began: {:?}", status.guard);
+        assert_eq!((status.guard.state.as_str(), status.carrier.as_str()), ("bypassed", "bridge"), "{status:?}");
+        assert!(now > 0.9 * bridged && after < Duration::from_secs(8), "{now:.1} Mb/s of {bridged:.1}");
+        assert!(status.guard.next_try_s.is_some_and(|next| (500.0..=600.0).contains(&next)), "{:?}", status.guard);
         // An operator's bypass is another thing.
         let mut client = running.client();
         client.insert().expect("inserted");
         client.bypass().expect("bypassed");
         let guard = client.status().expect("answers").guard;
-        assert_eq!((guard.state.as_str(), guard.in_short(), guard.bypasses), ("watching", None, 1));
+        assert_eq!((guard.state.as_str(), guard.in_short(), guard.bypasses), ("watching", None, 2));
+        assert_eq!(guard.next_try_s, None);
     });
 }
 

@@ -17,6 +17,10 @@ pub enum GuardStep {
     Bypassed,
     /// The target is twice as large now, to see whether that carries more: the throughput without the box is unknown.
     Probing,
+    /// The box, which had bypassed itself, is inserted again, to see whether it may help now.
+    Trying,
+    /// The trial has succeeded: the box stays inserted.
+    Proven,
 }
 
 /// What the guard is at.
@@ -26,6 +30,8 @@ pub enum GuardState {
     Watching,
     /// It holds fewer packets than usual, or none: it tries whether that carries more, or that has been found out.
     Loosened,
+    /// It had bypassed the box, and has inserted it again to see whether it may help now.
+    Trying,
     /// It has bypassed the box.
     Bypassed,
 }
@@ -48,4 +54,6 @@ pub struct GuardReport {
     pub steps: u64,
     /// How often it has bypassed the box since then.
     pub bypasses: u64,
+    /// Where it has bypassed the box: when it inserts it again for a trial.
+    pub next_try: Option<Instant>,
 }

@@ -1,5 +1,5 @@
 //! The guard against harm (see [`crate::guard`]), as far as the whole box is concerned: what is carried while it is
-//! bypassed, and what became of the guard's steps.
+//! bypassed, what became of the guard's steps, and when a box that it has bypassed is tried again.
 
 pub(super) mod record;
 
@@ -8,7 +8,8 @@ use evenair_units::{BitRate, Bytes, Instant, Span};
 use record::Harm;
 
 use super::Manager;
-use crate::guard::{GuardReport, GuardState, GuardStep};
+use crate::domain::Domain;
+use crate::guard::{GuardReport, GuardState, GuardStep, Trials};
 use crate::ids::DomainId;
 use crate::{Event, Label, Mode};
 
@@ -39,28 +40,53 @@ impl<P: Send + 'static> Manager<P> {
     /// Checks whether the box holds packets while the medium waits.
     pub(super) fn guard_against_harm(&mut self, now: Instant, id: DomainId) {
         let domain = self.domains.touch(id);
-        let can_do_harm = domain.pacer.can_do_harm() && domain.discipline.is_none();
-        if !can_do_harm || self.mode != Mode::Inserted {
+        if !can_do_harm(domain) || self.mode != Mode::Inserted {
             return;
         }
         let waits = domain.len() > 0 && domain.shaped_until() <= now;
         let (reference, _) = domain.pacer.state_of_guard().rates();
         let Some(step) = domain.pacer.guard(waits) else { return };
-        let (before, held) = domain.pacer.state_of_guard().rates();
         let name = domain.name;
-        self.tell(Event::Guard { domain: name, step, before, held });
-        self.harm.steps += 1;
+        self.tell_step(id, step);
         if step == GuardStep::Bypassed {
             self.harm.bypasses += 1;
             self.harm.bypassed = Some((name, reference));
-            self.drain_until = now.saturating_add(self.config.drain_limit);
-            self.set_mode(now, Mode::Draining);
+            self.harm.trials.put_off(now);
+            // To drain at the pace that does the harm would prolong it.
+            self.release_all(now);
         }
+    }
+
+    /// Begins and ends trials of a box that a guard has bypassed.
+    pub(super) fn try_again(&mut self, now: Instant) {
+        let Some((name, _)) = self.harm.bypassed else { return };
+        let id = self.domains.ids().find(|&id| self.domains[id].name == name).unwrap_or(DomainId::DEFAULT);
+        if self.mode == Mode::Bypassed && self.harm.trials.next().is_some_and(|next| next <= now) {
+            self.harm.trials.begin(now);
+            self.domains.touch(id).pacer.guard_mut().begin_trial();
+            self.tell_step(id, GuardStep::Trying);
+            self.insert(now);
+        } else if self.harm.trials.is_proven(now) && !is_on_trial(&self.domains[id]) {
+            self.tell_step(id, GuardStep::Proven);
+            self.end_trials();
+        }
+    }
+
+    fn tell_step(&mut self, id: DomainId, step: GuardStep) {
+        let Domain { name, pacer, .. } = &self.domains[id];
+        let (before, held) = pacer.state_of_guard().rates();
+        self.tell(Event::Guard { domain: *name, step, before, held });
+        self.harm.steps += 1;
+    }
+
+    fn end_trials(&mut self) {
+        (self.harm.bypassed, self.harm.trials) = (None, Trials::NONE);
+        self.domains.iter_mut().for_each(|domain| domain.pacer.guard_mut().end_trial());
     }
 
     /// An operator has decided: whatever the mode is from now on, it is not the guard's.
     pub(super) fn overrule_guard(&mut self, now: Instant) {
-        self.harm.bypassed = None;
+        self.end_trials();
         self.note_guard(now);
     }
 
@@ -76,6 +102,7 @@ impl<P: Send + 'static> Manager<P> {
     fn guard_state(&self) -> (GuardState, Label) {
         let loosened = self.domains.iter().find(|domain| domain.pacer.state_of_guard().is_loosened());
         match (self.harm.bypassed, loosened) {
+            (Some((name, _)), _) if self.harm.trials.is_under_way() => (GuardState::Trying, name),
             (Some((name, _)), _) => (GuardState::Bypassed, name),
             (None, Some(domain)) => (GuardState::Loosened, domain.name),
             (None, None) => (GuardState::Watching, self.domains[DomainId::DEFAULT].name),
@@ -90,7 +117,17 @@ impl<P: Send + 'static> Manager<P> {
             (guard.rates().0, guard.carried())
         });
         let before = self.harm.bypassed.map_or(before, |(_, before)| before);
-        let Harm { since, steps, bypasses, .. } = self.harm;
-        GuardReport { state, since, domain: name, before, now, steps, bypasses }
+        let Harm { since, steps, bypasses, trials, .. } = self.harm;
+        GuardReport { state, since, domain: name, before, now, steps, bypasses, next_try: trials.next() }
     }
+}
+
+/// Whether the box can be wrong about what the medium of this domain carries.
+const fn can_do_harm<P>(domain: &Domain<P>) -> bool {
+    domain.pacer.can_do_harm() && domain.discipline.is_none()
+}
+
+/// Whether it is still to be seen in this domain if the box may help now.
+const fn is_on_trial<P>(domain: &Domain<P>) -> bool {
+    can_do_harm(domain) && domain.pacer.state_of_guard().is_on_trial()
 }

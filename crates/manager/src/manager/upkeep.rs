@@ -23,6 +23,7 @@ impl<P: Send + 'static> Manager<P> {
         for (id, said) in self.domains.ids().zip(said) {
             elapsed = self.judge_rate(now, id, said);
         }
+        self.try_again(now);
         self.note_guard(now);
         self.check_reports(now, elapsed);
         self.review_places(now);

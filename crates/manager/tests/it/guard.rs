@@ -5,7 +5,7 @@ use evenair_packet::{PacketMeta, Port, TcpFlags, Transport};
 use evenair_recording::{DecisionLog, Recorder, replay};
 use evenair_units::{BitRate, Bytes, Instant, Span};
 
-use crate::world::{Segment, config, packet, rate};
+use crate::world::{Segment, config, mac, packet, rate};
 
 const PACKET: Span = Span::from_micros(800);
 const LEN: Bytes = Bytes(1_440);
@@ -68,25 +68,43 @@ impl Stream {
 
     /// The bridge carries the stream for so long, and is looked at twice a second.
     fn bridge(&mut self, halves: u64) {
+        self.bridge_at(PACKET, halves);
+    }
+
+    fn bridge_at(&mut self, between: Span, halves: u64) {
         const HALF: Span = Span::from_millis(500);
         for _ in 0..halves {
+            if self.manager.mode() == Mode::Inserted {
+                return;
+            }
             self.wait(self.now + HALF);
-            let carried = Bytes(LEN.0 * HALF.as_nanos() / PACKET.as_nanos());
+            let carried = Bytes(LEN.0 * HALF.as_nanos() / between.as_nanos());
             self.observe(Observation::Bridged { carried, elapsed: HALF });
         }
     }
 
     /// The stream goes through the manager for so long, or until it has bypassed itself.
     fn cross(&mut self, span: Span) {
+        self.cross_at(PACKET, span);
+    }
+
+    /// The same with so much time between two packets.
+    fn cross_at(&mut self, between: Span, span: Span) {
         let end = self.now + span;
         while self.now < end && self.manager.mode() != Mode::Bypassed {
-            self.wait(self.now + PACKET);
+            self.wait(self.now + between);
             let meta = datagram();
             self.recorder.packet(self.now, self.sent, &meta);
             self.manager.handle_packet(self.now, self.sent, &meta);
             self.sent += 1;
             self.drain();
         }
+    }
+
+    /// The last step, and when the next trial is to come.
+    fn last(&self) -> (Option<GuardStep>, Option<Span>) {
+        let next = self.manager.report_recent(self.now, 0).guard.next_try;
+        (self.steps.last().map(|(_, step)| *step), next.map(|next| next.saturating_since(self.now)))
     }
 
     fn state(&self) -> GuardState {
@@ -136,4 +154,79 @@ fn a_box_that_was_inserted_at_its_start_does_not_bypass_itself() {
     println!("{:?}", stream.steps);
     assert_eq!(stream.manager.mode(), Mode::Inserted);
     assert!(stream.steps.iter().all(|(_, step)| !matches!(step, GuardStep::Opened | GuardStep::Bypassed)));
+}
+
+const fn minutes(minutes: u64) -> Span {
+    Span::from_secs(60 * minutes)
+}
+
+/// A bypassed box that the guard has had for so many trials, each of which has failed.
+fn after_failed_trials(between: Span, trials: usize) -> Stream {
+    let mut stream = Stream::new();
+    stream.bridge_at(between, 8);
+    stream.command(Command::Insert);
+    stream.cross_at(between, Span::from_secs(30));
+    for _ in 0..trials {
+        let (_, next) = stream.last();
+        stream.bridge_at(between, 2 * next.expect("a trial is to come").as_nanos() / 1_000_000_000 + 4);
+        assert_eq!((stream.last(), stream.state()), ((Some(GuardStep::Trying), None), GuardState::Trying));
+        let start = stream.now;
+        stream.cross_at(between, Span::from_secs(30));
+        let after = stream.now.saturating_since(start);
+        assert!(after <= Span::from_secs(6), "{after}");
+    }
+    assert_eq!((stream.manager.mode(), stream.state()), (Mode::Bypassed, GuardState::Bypassed));
+    stream
+}
+
+#[test]
+fn after_a_bypass_by_the_guard_it_tries_again_and_more_and_more_seldom() {
+    for (trials, pause) in [(0, minutes(1)), (1, minutes(10)), (2, minutes(60)), (3, minutes(60))] {
+        let mut stream = after_failed_trials(PACKET, trials);
+        let (step, next) = stream.last();
+        let next = next.expect("a trial is to come");
+        assert_eq!(step, Some(GuardStep::Bypassed));
+        assert!(next <= pause && next + Span::from_secs(2) >= pause, "{next} after {trials} trials");
+        assert_eq!(stream.manager.report_recent(stream.now, 0).guard.bypasses, trials as u64 + 1);
+        let (replayed, end) = replay(&stream.recorder.take()).expect("a recording");
+        assert_eq!((end, replayed.as_bytes()), (Ok(()), stream.log.as_bytes()));
+    }
+}
+
+/// What was wrong is set right: the rate of the station.
+#[test]
+fn a_trial_that_succeeds_leaves_the_box_inserted() {
+    let between = Span::from_millis(4);
+    let mut stream = after_failed_trials(between, 1);
+    stream.observe(Observation::StationRate { mac: mac(0), rate: rate(11_000) });
+    stream.bridge_at(between, 2 * 600 + 4);
+    assert_eq!((stream.manager.mode(), stream.state()), (Mode::Inserted, GuardState::Trying));
+    stream.cross_at(between, Span::from_secs(590));
+    assert_eq!(stream.state(), GuardState::Trying);
+    stream.cross_at(between, Span::from_secs(20));
+    assert_eq!((stream.last(), stream.state()), ((Some(GuardStep::Proven), None), GuardState::Watching));
+    stream.cross_at(between, Span::from_secs(60));
+    assert_eq!((stream.manager.mode(), stream.state()), (Mode::Inserted, GuardState::Watching));
+    let (replayed, end) = replay(&stream.recorder.take()).expect("a recording");
+    assert_eq!((end, replayed.as_bytes()), (Ok(()), stream.log.as_bytes()));
+}
+
+#[test]
+fn an_operator_ends_the_trials() {
+    let mut stream = after_failed_trials(PACKET, 0);
+    stream.command(Command::Bypass);
+    stream.bridge(2 * 4_000);
+    assert_eq!((stream.manager.mode(), stream.last()), (Mode::Bypassed, (Some(GuardStep::Bypassed), None)));
+    // Inserted by an operator, it is bypassed for a minute again.
+    let mut stream = after_failed_trials(PACKET, 2);
+    stream.command(Command::Insert);
+    assert_eq!((stream.state(), stream.last().1), (GuardState::Watching, None));
+    stream.cross(Span::from_secs(30));
+    assert_eq!((stream.manager.mode(), stream.state()), (Mode::Bypassed, GuardState::Bypassed));
+    assert!(stream.last().1.is_some_and(|next| next <= minutes(1)), "{:?}", stream.last());
+    // So is a trial under way.
+    stream.bridge(2 * 60 + 4);
+    assert_eq!(stream.state(), GuardState::Trying);
+    stream.command(Command::Insert);
+    assert_eq!((stream.manager.mode(), stream.state()), (Mode::Inserted, GuardState::Watching));
 }

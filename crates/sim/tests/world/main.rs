@@ -7,6 +7,7 @@ mod datagrams;
 mod domains;
 mod fair;
 mod flood;
+mod guard;
 mod hidden;
 mod inferred;
 mod internet;
