@@ -36,6 +36,10 @@ const VOLUME_MEMORY: u64 = 1 << 20;
 /// It has turned round when the other volume is this many times as large: a connection that sends as much either way
 /// does not hop between queues.
 const TURN_FACTOR: u64 = 2;
+/// Neither way of a connection without TCP's acknowledgments acknowledges the other if the smaller volume is this part of
+/// the larger one: the acknowledgments of a transfer over QUIC, one of 80 bytes for each packet at the most, are a
+/// sixteenth.
+const CONVERSATION: u64 = 8;
 
 /// A connection's key: the same addresses may be in use in several VLANs, and a connection between two stations that a
 /// router on the wired side joins crosses the box twice, once for each of its ends on the WLAN.
@@ -239,18 +243,30 @@ impl Flow {
         self.held + self.receiver.line.held + self.links.iter().map(|link| link.held).sum::<u32>()
     }
 
+    /// Its ways do not acknowledge each other, as in a call: to keep what goes to the station does not slow down what
+    /// comes from there.
+    pub(crate) fn is_conversation(&self) -> bool {
+        let (up, down) = (self.up_volume, self.down_volume);
+        !self.is_tcp() && up.min(down) * CONVERSATION >= up.max(down)
+    }
+
+    /// It is an upload, which goes on as what is held here is released.
+    pub(crate) fn is_clocked_upload(&self) -> bool {
+        self.direction == Direction::Up && !self.is_conversation()
+    }
+
     /// Whether its ACKs that are held stand for more packets of its DATA than a queue may hold.
     pub(crate) fn is_ahead(&self, limit: Limit) -> bool {
         const FULL_SIZE: Bytes = Bytes(1500);
         let packets = self.data_packets(self.held as usize);
-        self.direction == Direction::Up && !limit.admits(packets, FULL_SIZE * packets as u64, FULL_SIZE)
+        self.is_clocked_upload() && !limit.admits(packets, FULL_SIZE * packets as u64, FULL_SIZE)
     }
 
     /// The packets of its DATA that so many held packets stand for.
     pub(crate) fn data_packets(&self, held: usize) -> usize {
-        match self.direction {
-            Direction::Up => (held as u64 * u64::from(self.ratio_milli()) / 1_000) as usize,
-            Direction::Down => held,
+        match self.is_clocked_upload() {
+            true => (held as u64 * u64::from(self.ratio_milli()) / 1_000) as usize,
+            false => held,
         }
     }
 

@@ -156,13 +156,17 @@ impl<P: Send + 'static> Manager<P> {
     }
 
     /// A packet of another protocol than TCP came from the WLAN: it is paid for by its flow's next one toward the
-    /// WLAN, or where there is none by its station.
+    /// WLAN; where there is none, or neither acknowledges the other, by its station. One way of a call does not wait for
+    /// its turns because of the other.
     pub(super) fn datagram_toward_wire(&mut self, now: Instant, arrived: Arrived<P>) {
         let managed = self.mode != Mode::Bypassed && self.holds_for_wlan();
         let flow = self.flows.get_mut(arrived.flow);
         flow.from_wlan += arrived.ip_len;
         self.totals.of(flow.place.class).from_wlan += arrived.ip_len;
-        let unpaid = flow.uplink.note_arrival(now, arrived.ip_len, flow.held > 0);
+        let unpaid = match flow.is_conversation() {
+            true => Some(Packets::one(arrived.ip_len)),
+            false => flow.uplink.note_arrival(now, arrived.ip_len, flow.held > 0),
+        };
         let station = self.stations.get_mut(flow.station);
         let model = &self.models[station.domain];
         station.note_packet(false, arrived.ip_len, model.packet_airtime(arrived.ip_len, station.rate));
@@ -187,7 +191,7 @@ impl<P: Send + 'static> Manager<P> {
     fn should_signal(&mut self, id: FlowId) -> bool {
         let flow = self.flows.get_mut(id);
         // A queue that has gone by now needs no signal.
-        flow.ce_pending &= flow.held > 0 && flow.direction == Direction::Up;
+        flow.ce_pending &= flow.held > 0 && flow.is_clocked_upload();
         let is_ahead = flow.ce_pending || flow.is_ahead(self.config.queue_limit);
         is_ahead && self.mode == Mode::Inserted && self.holds_for_wlan()
     }
@@ -425,16 +429,16 @@ impl<P: Send + 'static> Manager<P> {
     /// Of a download that head is DATA, and is lost or marked. Of an upload it is an ACK (of other protocols than
     /// TCP, whatever goes against the larger volume), and to lose that says nothing, since the next one says the
     /// same: the news goes with the DATA of the upload, to its receiver, whose echo of it comes back through the
-    /// queue. An ACK at the head of a download is served.
+    /// queue. An ACK at the head of a download is served. Of a conversation it is what is too much.
     pub(super) fn signal_senders(&mut self, now: Instant, id: DomainId) -> bool {
         loop {
             let flows = &self.flows;
             let judged = self.domains.touch(id).queues.judge(now, |head, held| flows.get(head.flow).data_packets(held));
             let Some((head, Verdict::Signal)) = judged else { return false };
-            let of_upload = self.flows.get(head.flow).direction == Direction::Up;
+            let of_upload = self.flows.get(head.flow).is_clocked_upload();
             if head.tcp.as_ref().map_or(of_upload, |tcp| tcp.payload == Bytes::ZERO) {
                 let flow = self.flows.get_mut(head.flow);
-                flow.ce_pending = flow.direction == Direction::Up;
+                flow.ce_pending = flow.is_clocked_upload();
                 return false;
             }
             if head.takes_marks {

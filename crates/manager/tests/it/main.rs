@@ -22,6 +22,7 @@ mod replay;
 mod reports;
 mod shared_link;
 mod standards;
+mod two_ways;
 mod unheard;
 mod uplink;
 mod world;
