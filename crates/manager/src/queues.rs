@@ -295,20 +295,26 @@ impl<P> Queues<P> {
         self.hsfq.queue(leaf).front()
     }
 
-    /// The head that goes next, and whether its sender gets a congestion signal for a standing queue. To be called once
-    /// for each head. `data_packets` tells for how many packets of DATA a queue stands.
+    /// The head that goes next, and what is to happen to it where its queue stands. To be called once for each head. `data_packets` tells for how many packets of DATA a queue stands.
     pub(crate) fn judge(
         &mut self,
         now: Instant,
         data_packets: impl FnOnce(&Held<P>, usize) -> usize,
-    ) -> Option<(&Held<P>, Verdict)> {
+    ) -> Option<(&Held<P>, Judgement)> {
         let (leaf, _) = self.next()?;
         let head = self.hsfq.queue(leaf).front()?;
-        let Some(aqm) = &self.aqm else { return Some((head, Verdict::Serve)) };
+        let Some(aqm) = &self.aqm else { return Some((head, Judgement::Serve)) };
         let short = data_packets(head, self.hsfq.queue(leaf).len()) <= SHORT;
         let node = self.nodes[leaf.index()].as_mut().expect("a node of the tree is known here");
-        let verdict = node.codel.judge(now, now.saturating_since(head.since), short, aqm);
-        Some((head, verdict))
+        let sojourn = now.saturating_since(head.since);
+        let verdict = node.codel.judge(now, sojourn, short, aqm);
+        let is_ignored = head.tcp.is_none() && !short && node.codel.signals() > IGNORED;
+        let judgement = match verdict {
+            _ if is_ignored && sojourn > FRESH => Judgement::Stale,
+            Verdict::Serve => Judgement::Serve,
+            Verdict::Signal => Judgement::Signal,
+        };
+        Some((head, judgement))
     }
 
     /// Takes the head that goes next out, unserved.
@@ -417,6 +423,23 @@ const ACKS_PER_PACKET: usize = 4;
 /// turns: with fewer under way a loss is not noticed by duplicate ACKs (RFC 5681, 3.2: three of them), and costs its
 /// connection a timeout.
 const SHORT: usize = 4;
+
+/// A sender of datagrams that has had so many signals, one after the other over about half a second, and whose queue
+/// still stands, does not respond to them: all that it sends too much is dropped. Nothing that it sends waits longer than
+/// this then, which leaves a call some room below what a conversation bears (ITU-T G.114: 150 ms from end to end).
+const IGNORED: u32 = 8;
+const FRESH: Span = Span::from_millis(100);
+
+/// What is to happen to a head.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Judgement {
+    /// It is served.
+    Serve,
+    /// Its sender gets a congestion signal.
+    Signal,
+    /// It is dropped for those behind it, which are fresher: its sender does not respond to signals.
+    Stale,
+}
 
 /// Whether a queue has room.
 #[derive(Clone, Debug)]

@@ -61,6 +61,11 @@ impl CodelConfig {
 }
 
 impl Codel {
+    /// Signals since the queue became a standing one, which have not ended that; none where it is not.
+    pub const fn signals(&self) -> u32 {
+        if self.signalling { self.count.saturating_sub(self.count_at_start) + 1 } else { 0 }
+    }
+
     /// The head of the queue, which has waited for `sojourn`, is about to leave. `short`: the queue holds so little
     /// that it is no standing one, however long that takes: one packet of full size (RFC 8289, 4.4), or more where the
     /// owner says so.
@@ -138,6 +143,16 @@ mod tests {
         let got = signals(&mut Codel::default(), 0, 500, |_| 20);
         // 100 ms, then 100/sqrt(n) after each other: 100, 200, 270.7, 328.4, 378.4, 423.1, 463.9 ms.
         assert_eq!(got, [100, 200, 271, 329, 379, 424, 464]);
+    }
+
+    #[test]
+    fn signals_are_counted_while_they_go_on() {
+        let mut codel = Codel::default();
+        assert_eq!(codel.signals(), 0);
+        signals(&mut codel, 0, 470, |_| 20);
+        assert_eq!(codel.signals(), 7);
+        signals(&mut codel, 470, 471, |_| 1);
+        assert_eq!(codel.signals(), 0);
     }
 
     #[test]

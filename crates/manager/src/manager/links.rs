@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 
 use evenair_packet::Port;
-use evenair_sched::{NodeId, Verdict};
+use evenair_sched::NodeId;
 use evenair_units::{Bytes, Instant};
 
 use super::Manager;
@@ -11,7 +11,7 @@ use crate::api::{Hop, HopReport};
 use crate::discipline::Disciplined;
 use crate::held::Held;
 use crate::ids::{DOWN, FlowId, UP};
-use crate::queues::Room;
+use crate::queues::{Judgement, Room};
 use crate::wan::{Wan, direction_of, hop};
 use crate::{Config, DropReason, Lease, LinkNeed, Mode, QueueReport};
 
@@ -109,11 +109,14 @@ impl<P: Send + 'static> Manager<P> {
         loop {
             let Some(wan) = &mut self.wan else { return false };
             let link = &mut wan.links[direction];
-            let Some((head, Verdict::Signal)) = link.queues.judge(now, |_, held| held) else { return false };
+            let judged = link.queues.judge(now, |_, held| held);
+            let Some((head, judgement)) = judged.filter(|(_, judgement)| *judgement != Judgement::Serve) else {
+                return false;
+            };
             if head.tcp.as_ref().is_some_and(|tcp| tcp.payload == Bytes::ZERO) {
                 return false;
             }
-            if head.takes_marks {
+            if head.takes_marks && judgement == Judgement::Signal {
                 return true;
             }
             let Some(head) = link.queues.drop_next() else { return false };

@@ -1,7 +1,7 @@
 //! The way of a packet through the manager: in, held, out.
 
 use evenair_packet::{Edits, FlowKey, PacketMeta, Port, TcpMeta};
-use evenair_sched::{NodeId, Verdict};
+use evenair_sched::NodeId;
 use evenair_units::{Bytes, Instant, Span};
 use evenair_wifi::PhyRate;
 
@@ -9,10 +9,10 @@ use super::probes::note_for_probes;
 use super::{Manager, forget};
 use crate::flow::{Flow, Key};
 use crate::held::{Arrived, Held, Service};
-use crate::ids::{Direction, DomainId, FlowId, StationId};
+use crate::ids::{DomainId, FlowId, StationId};
 use crate::pacer::Completion;
 use crate::packet_cost::{PacketCost, Packets};
-use crate::queues::Room;
+use crate::queues::{Judgement, Room};
 use crate::traffic::is_control;
 use crate::{DropReason, Mode, Output};
 
@@ -434,14 +434,16 @@ impl<P: Send + 'static> Manager<P> {
         loop {
             let flows = &self.flows;
             let judged = self.domains.touch(id).queues.judge(now, |head, held| flows.get(head.flow).data_packets(held));
-            let Some((head, Verdict::Signal)) = judged else { return false };
+            let Some((head, judgement)) = judged.filter(|(_, judgement)| *judgement != Judgement::Serve) else {
+                return false;
+            };
             let of_upload = self.flows.get(head.flow).is_clocked_upload();
             if head.tcp.as_ref().map_or(of_upload, |tcp| tcp.payload == Bytes::ZERO) {
                 let flow = self.flows.get_mut(head.flow);
                 flow.ce_pending = flow.is_clocked_upload();
                 return false;
             }
-            if head.takes_marks {
+            if head.takes_marks && judgement == Judgement::Signal {
                 return true;
             }
             let Some(head) = self.domains.touch(id).queues.drop_next() else { return false };

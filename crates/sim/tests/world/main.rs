@@ -22,6 +22,7 @@ mod radio;
 mod rate_control;
 mod receiver;
 mod settings;
+mod share;
 mod standing;
 mod station_queues;
 mod traffic;
