@@ -61,7 +61,8 @@ pub struct Config {
     #[n(8)]
     pub aqm: Option<CodelConfig>,
     /// Sparse-flow priority: connections that use little of the medium are served first and are charged for it, so that
-    /// their stations get no more over time. Needs a queue for each connection.
+    /// their stations get no more over time; and within a station's share those weigh more that were served less since
+    /// they were idle. Needs a queue for each connection.
     #[n(9)]
     pub sparse_first: bool,
     /// Limit of all queues together, in packets of whatever kind; `None`: there is none. A driver with memory for so

@@ -7,6 +7,7 @@
 //! follows from its level; the weight of a station is its configured weight, multiplied by C_i if medium time is to
 //! be fair, because the server's work is counted in bits (equation 2 of Hegde et al., 2013).
 
+mod attained;
 mod config;
 mod layout;
 mod state;
@@ -18,6 +19,7 @@ use alloc::vec::Vec;
 use core::hint::black_box;
 use core::net::IpAddr;
 
+use attained::{Attained, InLevels};
 use evenair_packet::TcpMeta;
 use evenair_sched::{Codel, CodelConfig, Hsfq, NodeId, Verdict};
 use evenair_units::{BitRate, Bytes, Instant, Limit, Span};
@@ -68,10 +70,13 @@ struct Node {
     bytes: Bytes,
     codel: Codel,
     credit: Credit,
+    attained: Attained,
     last_held: Instant,
     /// Its place in the list of those that may be active.
     recent_at: Option<usize>,
     in_urgent: bool,
+    /// Of a node above queues: how many of them have attained how little.
+    in_levels: InLevels,
 }
 
 #[derive(Clone, Debug)]
@@ -100,6 +105,8 @@ pub(crate) struct Queues<P> {
     /// something. The first one holds something, has credit left, and nothing above it is too far ahead.
     sparse_first: bool,
     urgent: VecDeque<NodeId>,
+    /// Whether those of one station weigh more that were served less.
+    by_attained: bool,
 }
 
 impl Node {
@@ -144,12 +151,15 @@ impl<P> Queues<P> {
         self.note_held(leaf, 1, held.ip_len, true);
         let node = self.node(leaf);
         node.bytes += held.ip_len;
-        node.last_held = now;
+        let last_held = core::mem::replace(&mut node.last_held, now);
         if node.recent_at.is_none() {
             node.recent_at = Some(place);
             self.recent.push(leaf);
         }
         let was_empty = self.hsfq.queue(leaf).is_empty();
+        if was_empty {
+            self.begin_attaining(leaf, last_held, now);
+        }
         self.hsfq.enqueue(leaf, held);
         if was_empty && self.sparse_first {
             self.consider_urgent(leaf, now);
@@ -365,6 +375,7 @@ impl<P> Queues<P> {
             node.note_service(service);
             node.credit.refill(now, in_use);
             node.credit.spend(service.capacity.time_for_bits(service.bits));
+            self.note_attained(leaf, service.bits);
             self.note_class_service(class, &service);
         }
         // The others that are urgent come in between.

@@ -98,7 +98,8 @@ pub struct ManagerSpec {
     #[schemars(extend("x-only-with" = { "aqm": ["codel"] }))]
     pub aqm_interval: Option<Written<Span, AqmTimes>>,
     /// Sparse-flow priority: connections that use little of the medium (a page request, a call) are served first. They are
-    /// charged for it, so that long-term shares do not change. Default: true.
+    /// charged for it, so that long-term shares do not change. Within a station's share, those that got little since they
+    /// were idle weigh more: short transfers go before long ones. Default: true.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sparse_first: Option<Written<bool>>,
     /// A queue discipline for the WLAN instead of the tree of queues, with the capacity `queue_limit`. Default: the tree.

@@ -6,6 +6,7 @@ use alloc::vec::Vec;
 use evenair_sched::{Codel, CodelConfig, Hsfq, NodeId};
 use evenair_units::{BitRate, Bytes, Instant, Span};
 
+use super::attained::{Attained, InLevels, count};
 use super::config::TreeConfig;
 use super::{Node, Queues, Share};
 use crate::Level;
@@ -50,6 +51,7 @@ impl<P> Queues<P> {
     }
 
     fn with(config: &TreeConfig<'_>, levels: Vec<Level>, aqm: Option<CodelConfig>) -> Self {
+        let mut below = levels.iter().skip_while(|level| !matches!(level, Level::Station { .. }));
         Self {
             origins: None,
             classes: None,
@@ -57,6 +59,7 @@ impl<P> Queues<P> {
             by_time: false,
             sparse_first: config.sparse_first && levels.contains(&Level::Flow),
             urgent: VecDeque::new(),
+            by_attained: config.sparse_first && below.any(|level| *level == Level::Flow),
             levels,
             limit: config.queue_limit,
             aqm,
@@ -160,9 +163,11 @@ impl<P> Queues<P> {
             bytes: Bytes::ZERO,
             codel: Codel::default(),
             credit: Credit::FULL,
+            attained: Attained::default(),
             last_held: Instant::ZERO,
             recent_at: None,
             in_urgent: false,
+            in_levels: InLevels::default(),
         };
         self.nodes[id.index()] = Some(node);
         self.children.insert((share, parent), id);
@@ -176,6 +181,7 @@ impl<P> Queues<P> {
             return;
         }
         self.forget_recent(leaf);
+        count(&mut self.nodes, self.hsfq.parent(leaf), leaf, None);
         if self.node(leaf).in_urgent {
             self.urgent.retain(|&urgent| urgent != leaf);
             self.tidy_urgent();

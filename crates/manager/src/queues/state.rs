@@ -7,6 +7,7 @@ use evenair_sched::NodeId;
 use evenair_units::{BitRate, Bytes, Instant, Span};
 use evenair_wifi::mixed_capacity;
 
+use super::attained::count;
 use super::{Queues, Share};
 use crate::flow::Flows;
 use crate::ids::ClassId;
@@ -36,6 +37,9 @@ impl<P> Queues<P> {
             let active = !hsfq.queue(leaf).is_empty() || now.saturating_since(node.last_held) < ACTIVE;
             node.recent_at = active.then_some(kept);
             kept += usize::from(active);
+            if !active {
+                count(nodes, hsfq.parent(leaf), leaf, None);
+            }
             active
         });
     }

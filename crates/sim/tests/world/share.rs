@@ -95,3 +95,55 @@ fn a_stream_that_does_not_respond_has_its_share_of_what_is_fresh() {
         assert!((0.95..1.25).contains(&(stream.goodput_mbps / mean)), "{} beside {mean}", stream.goodput_mbps);
     }
 }
+
+/// Times of short transfers to a station with four downloads of its own, beside others with one, sorted; and the rates of
+/// the four. `manager`: how the box is configured.
+fn beside_downloads(others: u32, manager: &str) -> (Vec<f64>, Vec<f64>) {
+    let short = "[[flows]]\nname = \"short\"\nstations = [\"x\"]\nserver = \"server\"\ndirection = \"down\"\n\
+                 rate = \"1 /s\"\nsize = { mean = \"100 kB\" }\n";
+    let rest = [
+        manager,
+        &stations("d", others, "54 Mb/s"),
+        &stations("x", 1, "54 Mb/s"),
+        &bulk("down", "d", 1),
+        &bulk("own", "x", 4),
+        short,
+    ];
+    let result = simulate(G, &rest.concat());
+    let mut took: Vec<f64> = result.transfers.records.iter().filter_map(|transfer| transfer.took_s).collect();
+    assert!(took.len() > 40, "{} transfers", took.len());
+    took.sort_by(f64::total_cmp);
+    (took, (1..=4).map(|n| flow(&result, &format!("own{n}")).goodput_mbps).collect())
+}
+
+#[test]
+fn short_transfers_go_before_long_ones_of_their_station() {
+    for others in [1, 3] {
+        let (first, own) = beside_downloads(others, "");
+        let (in_turn, own_in_turn) = beside_downloads(others, "[manager]\nsparse_first = false\n");
+        let [median, before] = [&first, &in_turn].map(|took| took[took.len() / 2]);
+        println!("beside {others}: {median:.3} s, {before:.3} s in turn; downloads {own:.3?}, {own_in_turn:.3?}");
+        assert!(median < 0.45 * before, "{median} s, {before} s in turn");
+        let (mean, mean_in_turn) = (own.iter().sum::<f64>() / 4.0, own_in_turn.iter().sum::<f64>() / 4.0);
+        assert!(own.iter().all(|rate| (rate / mean - 1.0).abs() < 0.03), "the long ones share equally: {own:?}");
+        assert!(mean > 0.97 * mean_in_turn, "and get what is left: {own:?}, {own_in_turn:?} in turn");
+    }
+}
+
+#[test]
+fn a_download_goes_on_beside_more_short_transfers_than_fit() {
+    let short = "[[flows]]\nname = \"short\"\nstations = [\"x\"]\nserver = \"server\"\ndirection = \"down\"\n\
+                 rate = \"60 /s\"\nlimit = 40\nsize = { mean = \"100 kB\" }\n";
+    let rest = [
+        &stations("d", 1, "54 Mb/s"),
+        &stations("x", 1, "54 Mb/s"),
+        &bulk("down", "d", 1),
+        &bulk("own", "x", 1),
+        short,
+    ];
+    let result = simulate(G, &rest.concat());
+    let [down, own, short] = ["down", "own", "short"].map(|app| flow(&result, app).goodput_mbps);
+    println!("the other station {down:.3} Mb/s, short {short:.3} Mb/s, the download beside them {own:.3} Mb/s");
+    assert!(own > (own + short) / 60.0, "an equal part of forty, but for timeouts: {own} of {short} Mb/s");
+    assert!(((own + short) / down - 1.0).abs() < 0.2, "the station has its share and no more: {own} {short} {down}");
+}
