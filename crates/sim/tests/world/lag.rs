@@ -80,16 +80,20 @@ fn guard_events(result: &RunResult) -> Vec<(f64, &str)> {
     events.map(|event| (event.at_s, event.what.as_str())).collect()
 }
 
-/// Answers that come so late that the box, which never lets as much be in flight as these paths need, starves the medium. The
-/// simulated box has seen nothing before it is inserted, as a real one: what was carried before, the bridge's counters say.
+/// Answers that come so late that the box, which never lets as much be in flight as these paths need, starves the medium. Where larger
+/// targets are a remedy the guard goes no further, and where they are none it bypasses the box. The simulated box has seen nothing
+/// before it is inserted, as a real one: what was carried before, the bridge's counters say.
 #[test]
-fn a_box_that_does_harm_bypasses_itself() {
-    for path in ["[ap_path.up]\ndelay = \"3 ms\"\njitter = \"200 ms\"\n", "[ap_path.up]\ndelay = \"300 ms\"\n"] {
+fn a_box_that_does_harm_is_loosened_or_bypasses_itself() {
+    for (path, bypasses) in
+        [("[ap_path.up]\ndelay = \"3 ms\"\njitter = \"200 ms\"\n", false), ("[ap_path.up]\ndelay = \"300 ms\"\n", true)]
+    {
         let result = site("up", path);
         let events = guard_events(&result);
-        let bypassed_at = events.iter().find(|(_, what)| *what == "guard: bypass").map(|(at, _)| *at);
-        assert!(bypassed_at.is_some_and(|at| at <= 30.0), "{path:?}: {events:?}");
+        let first = events.iter().find(|(_, what)| !bypasses || *what == "guard: bypass").map(|(at, _)| *at);
+        assert!(first.is_some_and(|at| at <= 30.0), "{path:?}: {events:?}");
         let (bypassed, after) = goodputs(&result);
-        assert!(after > 0.9 * bypassed, "{path:?}: {bypassed:.2} Mb/s before, {after:.2} after");
+        println!("{path:?}: {bypassed:.2} Mb/s before, {after:.2} after");
+        assert!(after > 0.85 * bypassed, "{path:?}: {bypassed:.2} Mb/s before, {after:.2} after");
     }
 }
