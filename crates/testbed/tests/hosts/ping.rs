@@ -98,7 +98,7 @@ fn the_internet_link_adds_its_delay_and_is_routed() {
     for address in [far.v4.to_string(), format!("[{}]", far.v6)] {
         let rtt = median(round_trips(&topology, 0, &address, 2, 20));
         eprintln!("{address}: {rtt} us");
-        assert!(rtt > 40_350 && rtt < 44_000, "{rtt} us");
+        assert!((40_350..50_000).contains(&rtt), "{rtt} us");
     }
     radio.stop().expect("no error");
 }
