@@ -116,7 +116,8 @@ fn write_whole(path: &Path, text: &str) -> io::Result<()> {
 }
 
 fn put_back(text: &str, added: &str) -> String {
-    let lines = text.lines().filter(|line| added.is_empty() || *line != added);
+    // Not `lines`, which would take a carriage return away.
+    let lines = text.strip_suffix('\n').unwrap_or(text).split('\n').filter(|line| added.is_empty() || *line != added);
     lines.map(|line| format!("{}\n", line.strip_prefix(TAKEN_OUT).unwrap_or(line))).collect()
 }
 
@@ -160,8 +161,8 @@ mod tests {
 
     #[test]
     fn lines_that_were_taken_out_come_back_and_what_was_added_goes() {
-        let text = format!("auto lo\n\n{TAKEN_OUT}auto eth0\n{TAKEN_OUT}iface eth0 inet dhcp\nsource x\n");
-        let back = "auto lo\n\nauto eth0\niface eth0 inet dhcp\n";
+        let text = format!("auto lo\r\n\n{TAKEN_OUT}auto eth0\n{TAKEN_OUT}iface eth0 inet dhcp\nsource x\n");
+        let back = "auto lo\r\n\nauto eth0\niface eth0 inet dhcp\n";
         assert_eq!((put_back(&text, "source x"), put_back(&text, "")), (back.to_owned(), format!("{back}source x\n")));
         // As a shell does it.
         let folder = tempfile::tempdir().expect("a folder");
