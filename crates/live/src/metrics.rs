@@ -431,6 +431,12 @@ fn domains(page: &mut Page, status: &Status) {
     of_some("evenair_domain_uplink_limit_bits_per_second", help, |domain| Some(domain.uplink?.limit_mbps * 1e6));
     let help = "How long packets were seen to wait in the access points of one medium.";
     of_some("evenair_domain_ap_queueing_seconds", help, |domain| Some(domain.receiver?.ap_queueing_ms? / 1e3));
+    let help = "What the path between the box and the stations of one medium delays, beyond its backlog.";
+    of_some("evenair_domain_lag_seconds", help, |domain| Some(domain.path.as_ref()?.lag_ms / 1e3));
+    let help = "Estimated backlog of the access points of one medium, as time that it takes.";
+    of_some("evenair_domain_backlog_seconds", help, |domain| Some(domain.path.as_ref()?.backlog_ms / 1e3));
+    let help = "The part of released airtime of which the traffic shows no completion.";
+    of_some("evenair_domain_unacknowledged_ratio", help, |domain| domain.path.as_ref()?.unacknowledged);
 }
 
 fn shards(page: &mut Page, status: &Status) {

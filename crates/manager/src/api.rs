@@ -343,6 +343,37 @@ pub struct DomainReport {
     pub receiver: Option<ReceiverReport>,
     /// What the limit on uploads does there, where there is one.
     pub uplink: Option<UplinkReport>,
+    /// What was found of the way to the access points and back, where completions decide what may be released.
+    pub path: Option<PathReport>,
+}
+
+/// What the queue controller has found of the path between the box and the stations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PathReport {
+    /// Medium time that has to be in flight for the path to carry all it can, beyond the target of backlog: what the path delays.
+    pub lag: Span,
+    /// The access points' estimated backlog, in the time that the medium takes for it.
+    pub backlog: Span,
+    /// The part of what was released lately, by airtime, of which the traffic shows no completion, in thousandths. `None`: unknown,
+    /// since no probes are configured.
+    pub unacknowledged_permille: Option<u64>,
+    /// What probes do about that.
+    pub probes: ProbeState,
+}
+
+/// What probes do in a contention domain.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ProbeState {
+    /// None may be sent.
+    #[default]
+    Off,
+    /// None are needed: the traffic shows completions, or there is little of it.
+    Idle,
+    /// Their answers show how far the access point's queue has come.
+    Used,
+    /// Answers did not wait behind what was released before: the access point answers in the stations' place, or queues by station
+    /// or flow. None are sent for a while.
+    Disbelieved,
 }
 
 /// A class, with all below it. Totals are of all time since there was a class of this name.

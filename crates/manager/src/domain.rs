@@ -30,7 +30,7 @@ use crate::reports::Shares;
 use crate::station::Stations;
 use crate::uplink::Limiter;
 use crate::wan::Waits;
-use crate::{Config, Label};
+use crate::{Config, Label, PathReport, ProbeState};
 
 /// What one medium has of its own.
 #[derive(Debug)]
@@ -82,6 +82,22 @@ pub(crate) struct Domains<P> {
 const GROUPS_AT_MOST: Span = Span::from_millis(10);
 
 impl<P: Send + 'static> Domain<P> {
+    /// What was found of the path.
+    pub(crate) fn report_path(&self, now: Instant) -> PathReport {
+        let probes = match &self.probes {
+            None => ProbeState::Off,
+            Some(probes) if !probes.are_believed(now) => ProbeState::Disbelieved,
+            Some(_) if self.pacer.uses_probes() => ProbeState::Used,
+            Some(_) => ProbeState::Idle,
+        };
+        PathReport {
+            lag: self.pacer.lag(),
+            backlog: self.pacer.backlog(),
+            unacknowledged_permille: self.probes.as_ref().map(|probes| probes.unacknowledged_permille()),
+            probes,
+        }
+    }
+
     /// `capacity` is C* as long as nothing was seen.
     pub(crate) fn new(id: DomainId, name: Label, config: &Config, capacity: BitRate, now: Instant) -> Self {
         Self {

@@ -120,7 +120,7 @@ mod watched;
 pub use access_points::{AccessPoint, AccessPointError, MacPrefix, Place};
 pub use api::{
     CallReport, ClassReport, Command, Counters, DomainReport, Event, FlowReport, Hop, HopReport, Mode, Observation,
-    Output, QueueReport, Reason, ReceiverReport, Report, StationReport,
+    Output, PathReport, ProbeState, QueueReport, Reason, ReceiverReport, Report, StationReport,
 };
 pub use causes::{Cause, Counts, DropReason, Drops};
 pub use classes::{Amount, Application, Class, ClassError, ClassTree, Label, LabelError, Level, Policy, Rule, Takes};

@@ -267,6 +267,16 @@ impl Pacer {
         matches!(self.pacing, Pacing::Backlog { .. })
     }
 
+    /// What has to be in flight beyond the target since the path delays, in medium time.
+    pub(crate) fn lag(&self) -> Span {
+        self.backlog.lag()
+    }
+
+    /// Probes show how far the access point's queue has come, and not the traffic.
+    pub(crate) const fn uses_probes(&self) -> bool {
+        self.backlog.uses_probes()
+    }
+
     /// Answers to probes have made the medium look faster than any queue has shown.
     pub(crate) const fn is_speed_unproven(&self) -> bool {
         self.backlog.is_speed_unproven()

@@ -484,8 +484,17 @@ impl Standing {
 
     /// The access points' backlog, in the time that the medium takes for it.
     pub(crate) fn backlog(&self) -> Span {
-        let lag = self.allowance.proven().mul_div(self.slowness, UNIT).max(self.probed.lag(self.reckoned));
-        self.outstanding().mul_div(self.slowness, UNIT).saturating_sub(lag)
+        self.outstanding().mul_div(self.slowness, UNIT).saturating_sub(self.lag())
+    }
+
+    /// What has to be in flight beyond the target since the path delays, as far as that is known, in medium time.
+    pub(crate) fn lag(&self) -> Span {
+        self.allowance.proven().mul_div(self.slowness, UNIT).max(self.probed.lag(self.reckoned))
+    }
+
+    /// Probes show how far the queue has come, and not the traffic.
+    pub(crate) const fn uses_probes(&self) -> bool {
+        self.probed.is_in_use()
     }
 
     /// The slowness to convert the target by. A window in which too little was in flight makes the medium look slow; were the limit

@@ -32,6 +32,43 @@ pub struct DomainStatus {
     /// The upload limiter, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uplink: Option<UplinkStatus>,
+    /// What kind of path was found, where the controller is "queue".
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<PathStatus>,
+}
+
+/// What the queue controller has found of the path between the box and the stations.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct PathStatus {
+    /// What the path delays: medium time that has to be in flight beyond the target of backlog.
+    pub lag_ms: f64,
+    /// The access points' estimated backlog.
+    pub backlog_ms: f64,
+    /// The part of what was released lately, by airtime, of which the traffic shows no completion, 0 to 1. Absent: unknown, since
+    /// there are no probes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unacknowledged: Option<f64>,
+    /// "off"; "idle": none are needed; "used": their answers show how far the access point's queue has come; "disbelieved": their
+    /// answers do not wait behind what was released, as where an access point answers in the stations' place (proxy ARP) or
+    /// queues by station or flow.
+    pub probes: String,
+}
+
+impl PathStatus {
+    /// The states of probes.
+    pub const PROBES: [&str; 4] = ["off", "idle", "used", "disbelieved"];
+
+    /// It in a line.
+    pub fn in_short(&self) -> String {
+        let unacknowledged = match self.unacknowledged {
+            Some(part) if part >= 0.005 => format!(", {:.0} % of the airtime without completions", part * 100.0),
+            _ => String::new(),
+        };
+        format!(
+            "path: {:.1} ms of lag, {:.1} ms of backlog{unacknowledged}; probes: {}",
+            self.lag_ms, self.backlog_ms, self.probes
+        )
+    }
 }
 
 /// The guard against harm: what it is at, in the contention domain where it does most.

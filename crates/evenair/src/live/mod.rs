@@ -184,6 +184,10 @@ fn print_status(status: &Status) {
             domain.access_points.join(", ")
         );
     }
+    for domain in status.domains.iter().filter(|_| status.mode == "inserted") {
+        let name = if status.domains.len() > 1 { format!("{}: ", domain.name) } else { String::new() };
+        domain.path.iter().for_each(|path| println!("  {name}{}", path.in_short()));
+    }
     for (number, shard) in status.shards.iter().enumerate() {
         println!(
             "  shard {number}: {:.1} s of CPU time, {} received, {} sent, {} held, {} lost or dropped; {}",

@@ -1,7 +1,7 @@
 //! Contention domains in the status.
 
-use evenair_api::{DomainStatus, GuardStatus};
-use evenair_manager::{DomainReport, GuardReport, GuardState, GuardStep, Label, Place};
+use evenair_api::{DomainStatus, GuardStatus, PathStatus};
+use evenair_manager::{DomainReport, GuardReport, GuardState, GuardStep, Label, PathReport, Place, ProbeState};
 use evenair_units::{BitRate, Instant};
 
 use super::status::{receiver_status, uplink_status};
@@ -52,6 +52,23 @@ pub(super) fn domain(report: &DomainReport) -> DomainStatus {
         wait_p95_ms: report.hop.recent.p95.as_nanos() as f64 / 1e6,
         receiver: report.receiver.as_ref().map(receiver_status),
         uplink: report.uplink.map(uplink_status),
+        path: report.path.as_ref().map(path),
+    }
+}
+
+fn path(report: &PathReport) -> PathStatus {
+    let [off, idle, used, disbelieved] = PathStatus::PROBES;
+    let probes = match report.probes {
+        ProbeState::Off => off,
+        ProbeState::Idle => idle,
+        ProbeState::Used => used,
+        ProbeState::Disbelieved => disbelieved,
+    };
+    PathStatus {
+        lag_ms: report.lag.as_secs_f64() * 1e3,
+        backlog_ms: report.backlog.as_secs_f64() * 1e3,
+        unacknowledged: report.unacknowledged_permille.map(|permille| permille as f64 / 1e3),
+        probes: probes.into(),
     }
 }
 

@@ -17,7 +17,7 @@ use std::fmt;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use evenair_api::{GuardStatus, Status};
+use evenair_api::{DomainStatus, GuardStatus, PathStatus, Status};
 use evenair_reader::ConfigError;
 use serde::{Deserialize, Serialize};
 
@@ -142,6 +142,30 @@ fn guard(guard: &GuardStatus) -> Option<Finding> {
     }
 }
 
+/// A backlog of this is hard to keep short without completions.
+const UNACKNOWLEDGED: f64 = 0.25;
+
+/// What kind of path was found in a contention domain, where packets are held.
+fn found_path(domain: &DomainStatus) -> Option<Finding> {
+    let path = domain.path.as_ref()?;
+    let subject = format!("path to {}", domain.name);
+    let unacknowledged = path.unacknowledged.unwrap_or(0.0);
+    let [off, _, _, disbelieved] = PathStatus::PROBES;
+    let finding = match path.probes.as_str() {
+        state if state == disbelieved && unacknowledged >= UNACKNOWLEDGED => Finding::warning(
+            &subject,
+            format!("{}; stations answer probes without waiting behind what the box has released", path.in_short()),
+            "turn off proxy ARP (ARP suppression, \"multicast optimisation\") at the access points, if they have it; where they queue by \
+             station or flow, nothing is to be done: QUIC and other datagrams wait in their queues",
+        ),
+        state if state == off && unacknowledged >= UNACKNOWLEDGED => {
+            Finding::warning(&subject, path.in_short(), "set [manager] probes_per_second = 25")
+        }
+        _ => Finding::fine(&subject, path.in_short()),
+    };
+    Some(finding)
+}
+
 fn examine_for(config: &BoxConfig) -> Vec<Finding> {
     let mut findings = ports::examine(config);
     findings.extend(host::shards(config.shards));
@@ -158,6 +182,8 @@ fn examine_for(config: &BoxConfig) -> Vec<Finding> {
                 let now_s = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64());
                 findings.push(losses::examine(&status, history, now_s));
                 findings.extend(guard(&status.guard));
+                let holds = status.mode == "inserted";
+                findings.extend(status.domains.iter().filter(|_| holds).filter_map(found_path));
                 let ways = [&status.wlan, &status.wire].map(|port| {
                     let why = port.io_why.as_ref().map_or_else(String::new, |why| format!(" ({why})"));
                     format!("{} {}{why}", port.interface, port.io)
@@ -175,6 +201,27 @@ fn examine_for(config: &BoxConfig) -> Vec<Finding> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_path_without_completions_is_a_warning_where_probes_do_not_help() {
+        let of = |probes: &str, unacknowledged| {
+            let path = PathStatus { lag_ms: 2.0, backlog_ms: 3.0, unacknowledged, probes: probes.into() };
+            found_path(&DomainStatus { name: "default".into(), path: Some(path), ..DomainStatus::default() })
+        };
+        let verdict = |probes, unacknowledged| of(probes, Some(unacknowledged)).map(|finding| finding.verdict);
+        assert_eq!(verdict("used", 1.0), Some(Verdict::Fine));
+        assert_eq!(verdict("idle", 0.0), Some(Verdict::Fine));
+        assert_eq!(verdict("disbelieved", 0.1), Some(Verdict::Fine));
+        assert_eq!(verdict("disbelieved", 0.9), Some(Verdict::Warning));
+        assert_eq!(verdict("off", 0.9), Some(Verdict::Warning));
+        assert_eq!(of("off", None).map(|finding| finding.verdict), Some(Verdict::Fine), "unknown is no fault");
+        let found = of("used", Some(0.4)).expect("a finding").found;
+        assert_eq!(
+            found,
+            "path: 2.0 ms of lag, 3.0 ms of backlog, 40 % of the airtime without completions; probes: used"
+        );
+        assert_eq!(found_path(&DomainStatus::default()), None);
+    }
 
     #[test]
     fn a_bypass_by_the_guard_is_wrong_and_by_an_operator_is_not() {

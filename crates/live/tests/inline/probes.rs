@@ -80,7 +80,11 @@ fn compare(lab: &Lab, running: &BoxProcess, radio: &Radio, stations: &[Netns], f
         (radio.mean_queue(), crossed(stations) - before)
     };
     let (queue, carried) = measure();
-    let packets = running.client().status().expect("it lives").packets;
+    let status = running.client().status().expect("it lives");
+    let packets = status.packets;
+    let path = status.domains[0].path.as_ref().expect("completions decide");
+    println!("{}", path.in_short());
+    assert!(path.probes == "used" && path.unacknowledged.is_some_and(|part| part > 0.9), "{path:?}");
     std::fs::write(file, configuration(lab, 0)).expect("writable");
     running.client().reconfigure(None).expect("a good file");
     let (queue_without, carried_without) = measure();

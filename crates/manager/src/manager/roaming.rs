@@ -191,6 +191,7 @@ impl<P: Send + 'static> Manager<P> {
             hop: domain.waits.report(Hop::Wlan, domain.len()),
             receiver: self.report_steered(&domain.receiver),
             uplink: domain.uplink.as_ref().map(|limiter| limiter.report(now)),
+            path: domain.pacer.paces_by_completions().then(|| domain.report_path(now)),
         };
         self.domains.iter().enumerate().map(report).collect()
     }

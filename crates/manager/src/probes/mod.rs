@@ -166,6 +166,12 @@ impl Probes {
         self.stations.push(Asked { mac: station, released: now, asked: None, unanswered: 0, has_answered: false });
     }
 
+    /// The part of what was released lately, by airtime, that nobody will acknowledge.
+    pub(crate) fn unacknowledged_permille(&self) -> u64 {
+        let [acknowledged, rest] = self.mix;
+        rest.mul_div(1_000, (acknowledged + rest).as_nanos().max(1)).as_nanos()
+    }
+
     /// Answers are believed.
     pub(crate) fn are_believed(&self, now: Instant) -> bool {
         self.trust.is_given(now)
