@@ -1,4 +1,4 @@
-//! Queues between the network layer and the MAC of the access point and of stations, for the simulator only.
+//! Queues between the network layer and the MAC of the access point and of stations, for the simulator and the testbed.
 //!
 //! The MAC holds a few packets, like a driver, and takes the next packet from the queue when it has room. So packets wait
 //! in the queue, where a discipline chooses the next one. With EDCA each access category has a queue.
@@ -22,6 +22,8 @@ pub struct QueueSpec {
     pub by_station: bool,
     /// Of a discipline with classes: the class of each application's packets, in the order of the scenario's.
     pub class_of_app: Vec<u32>,
+    /// The class of packets that belong to no application.
+    pub default_class: u32,
 }
 
 /// What a queue may know of a packet.
@@ -33,7 +35,7 @@ pub struct Tag {
     pub forth: bool,
     /// The number of the station that it goes to or comes from.
     pub station: u32,
-    /// The number of the application that it belongs to.
+    /// The number of the application that it belongs to; [`u32::MAX`]: to none.
     pub app: u32,
     /// The information of its segment about its connection.
     pub progress: Option<Progress>,
@@ -115,6 +117,7 @@ struct Queue<F> {
     /// The discipline shares airtime, and so gets reports of it.
     by_airtime: bool,
     class_of_app: Vec<u32>,
+    default_class: u32,
     /// One, or with EDCA one for each category.
     lanes: Vec<Lane<F>>,
     wakes: Option<Instant>,
@@ -218,6 +221,7 @@ impl<F: Send + 'static> AirQueues<F> {
             by_station: spec.by_station,
             by_airtime: matches!(spec.config, Config::Mac80211(_)),
             class_of_app: spec.class_of_app.clone(),
+            default_class: spec.default_class,
             lanes: (0..lanes).map(lane).collect(),
             wakes: None,
         };
@@ -237,7 +241,7 @@ impl<F: Send + 'static> AirQueues<F> {
         let TaggedMpdu { mpdu, tag } = packet;
         let queue = self.nodes.get_mut(&from).expect("the node has a queue");
         let flow = if queue.by_station { u64::from(tag.station) } else { 2 * tag.connection + u64::from(tag.forth) };
-        let class = queue.class_of_app.get(tag.app as usize).copied().unwrap_or_default();
+        let class = queue.class_of_app.get(tag.app as usize).copied().unwrap_or(queue.default_class);
         let (mut rate, mut expected) = (mpdu.rate, Span::ZERO);
         if queue.by_airtime && mpdu.to != To::Broadcast {
             rate = rate_of(medium, from, mpdu.to, mpdu.rate);

@@ -187,9 +187,9 @@ pub(crate) struct RadioRaw {
     pub beacon_interval: Option<Written<Span, BeaconIntervals>>,
     /// Every n-th beacon announces group-addressed packets, which access points buffer while stations sleep. Default: 2.
     pub dtim_period: Option<Written<u32, DtimPeriods>>,
-    /// The access point's queue in front of its MAC, where its buffer is more than drop-tail (simulator only).
+    /// The access point's queue in front of its MAC, where its buffer is more than drop-tail.
     pub ap_queue: Option<QueueRaw>,
-    /// The same at each station (simulator only).
+    /// The same at each station.
     pub station_queue: Option<QueueRaw>,
     /// EDCA parameters of the access categories, at all nodes.
     #[serde(default)]
@@ -415,11 +415,11 @@ pub(crate) struct ServerRaw {
     /// Its location: "lan", or "wan" beyond the Internet link. Default: "lan".
     #[schemars(extend("default" = "lan"))]
     pub at: Option<Written<At>>,
-    /// One-way delay of its packets before the Internet link; only "wan" (simulator only). Default: "0 ms".
+    /// One-way delay of its packets before the Internet link; only "wan". Default: "0 ms".
     #[schemars(extend("x-only-with" = { "at": ["wan"] }))]
     pub delay: Option<Written<Span, Delays>>,
     /// Additional random delay of each of its packets, uniform from zero to this, without reordering: the processing time of
-    /// real hosts; only "wan" (simulator only). Default: "0 ms".
+    /// real hosts; only "wan". Default: "0 ms".
     #[schemars(extend("x-only-with" = { "at": ["wan"] }))]
     pub jitter: Option<Written<Span, Delays>>,
 }

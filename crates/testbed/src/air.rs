@@ -9,20 +9,28 @@
 //! Access points on one channel are nodes of one medium. A roaming station leaves its access point at once; the old access
 //! point learns this when the station has associated with the next one, and then flushes the station's packets.
 //!
+//! What waits for the medium is in the MAC's buffer or, where the scenario says so, in a queue above it: that of the simulator,
+//! with the same disciplines. Where that queue is the access point's, it gives up packets for a station that has left when their
+//! turn comes.
+//!
 //! Not here: association frames, encryption overhead.
+
+mod domain;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 
-use evenair_medium::{
-    AccessCategory, Counters, DropReason, Event, MeasuredAirtime, Medium, Mpdu, NodeId, QueueState, To, Totals,
-};
-use evenair_packet::{MacAddr, dscp};
+use evenair_ap::{Tag, TaggedMpdu};
+use evenair_medium::{Counters, MeasuredAirtime, Mpdu, NodeId, QueueState, To, Totals};
+use evenair_packet::MacAddr;
 use evenair_scenario::AirPlan;
 use evenair_units::{Airtime, Bytes, Instant, Span, Streams};
 use evenair_wifi::PhyRate;
+use evenair_workload::Direction;
 
-use crate::senders::{Counted, Senders};
+use self::domain::{Domain, Happened, category};
+use crate::owners::Owners;
+use crate::senders::{Counted, Loss, Senders};
 use crate::switch::{HEADER_BYTES, addresses};
 
 /// The air of all access points.
@@ -37,25 +45,8 @@ pub struct Air {
     by_mac: BTreeMap<MacAddr, usize>,
     /// Access points, then stations.
     senders: Senders,
+    owners: Owners,
     outputs: VecDeque<Output>,
-}
-
-/// A contention domain.
-#[derive(Debug)]
-struct Domain {
-    medium: Medium<Vec<u8>>,
-    plan: AirPlan,
-    /// Of each node, the number of its access point among the scenario's; those included that have left. Networks of others
-    /// have none.
-    point_of: Vec<Option<usize>>,
-    by_node: BTreeMap<NodeId, usize>,
-}
-
-impl Domain {
-    /// The access point that sends packets, or whose station does.
-    fn point_of(&self, node: NodeId) -> usize {
-        self.point_of[node.0 as usize].expect("other networks send no packets")
-    }
 }
 
 #[derive(Debug)]
@@ -140,8 +131,8 @@ pub enum Place {
 /// Why a frame was lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Reason {
-    /// By the medium.
-    Medium(DropReason),
+    /// On the way to the medium or by it.
+    Air(Loss),
     /// Its destination is no station here, or one that is not associated, or its sender is not associated.
     NotAssociated,
     /// Shorter than an Ethernet header.
@@ -149,18 +140,16 @@ pub enum Reason {
 }
 
 impl Air {
-    /// The access points and the stations of a scenario's plans, which have these addresses, all associated.
-    pub fn new(plans: Vec<AirPlan>, macs: &[MacAddr], streams: &Streams) -> Self {
+    /// The access points and the stations of a scenario's plans, which have these addresses, all associated. `owners` are the
+    /// scenario's applications.
+    pub fn new(plans: Vec<AirPlan>, macs: &[MacAddr], owners: Owners, streams: &Streams) -> Self {
         let stations: Vec<_> = plans.first().map_or(&[][..], |plan| &plan.stations).to_vec();
         assert_eq!(stations.len(), macs.len(), "each station has an address");
         let mut points = BTreeMap::new();
         let domain = |(number, plan): (usize, AirPlan)| {
-            let (medium, nodes) = plan.build(streams);
-            let numbers = plan.access_points.iter().map(|point| point.number);
-            points.extend(numbers.clone().zip(nodes.into_iter().map(|node| (number, node))));
-            let mut point_of: Vec<_> = numbers.map(Some).collect();
-            point_of.resize(plan.nodes_before_stations(), None);
-            Domain { medium, plan, point_of, by_node: BTreeMap::new() }
+            let (domain, nodes) = Domain::new(plan, streams);
+            points.extend(nodes.into_iter().map(|(point, node)| (point, (number, node))));
+            domain
         };
         let domains = plans.into_iter().enumerate().map(domain).collect();
         let station = |spec: &evenair_scenario::StationPlan| Station {
@@ -173,6 +162,7 @@ impl Air {
         let mut air = Self {
             domains,
             bytes: vec![0; points.len()],
+            owners,
             senders: Senders::new(points.len() + stations.len()),
             points: points.into_values().collect(),
             stations: stations.iter().map(station).collect(),
@@ -190,16 +180,11 @@ impl Air {
         }
         let number = self.stations[station].access_point;
         let (domain, point) = self.points[number];
-        let Domain { medium, plan, point_of, by_node } = &mut self.domains[domain];
-        let node = plan.join(medium, point, station);
-        let spec = &plan.stations[station];
-        let here = |other: &&Station| self.points[other.access_point].0 == domain;
-        let others = spec.hidden_from.iter().map(|&other| &self.stations[other]).filter(here);
-        others.filter_map(|other| other.node).for_each(|other| medium.hide(node, other));
-        let points = spec.hidden_from_points.iter().map(|&other| NodeId(other as u32));
-        points.filter(|&other| other != point).for_each(|other| medium.hide(node, other));
-        point_of.push(Some(number));
-        by_node.insert(node, station);
+        let others = |other: usize| {
+            let Station { access_point, node, .. } = self.stations[other];
+            node.filter(|_| self.points[access_point].0 == domain)
+        };
+        let node = self.domains[domain].join(station, point, number, others);
         self.stations[station].node = Some(node);
     }
 
@@ -207,12 +192,11 @@ impl Air {
     pub fn leave(&mut self, now: Instant, station: usize) {
         if let Some(node) = self.stations[station].node.take() {
             let (domain, _) = self.points[self.stations[station].access_point];
-            let medium = &mut self.domains[domain].medium;
             let earlier = &mut self.stations[station].earlier;
-            *earlier = [*earlier, medium.counters(node)].into_iter().sum();
-            medium.remove_node(now, node);
+            *earlier = [*earlier, self.domains[domain].medium.counters(node)].into_iter().sum();
+            self.domains[domain].remove(now, node);
             self.drain(now, domain);
-            self.domains[domain].by_node.remove(&node);
+            self.domains[domain].forget(node);
         }
     }
 
@@ -227,7 +211,7 @@ impl Air {
     pub fn come(&mut self, now: Instant, station: usize, access_point: usize) {
         let old = self.points[self.stations[station].access_point];
         if let Some(node) = self.stations[station].gone.take() {
-            self.domains[old.0].medium.flush(now, old.1, node);
+            self.domains[old.0].give_up(now, old.1, node);
             self.drain(now, old.0);
         }
         self.stations[station].access_point = access_point;
@@ -246,7 +230,10 @@ impl Air {
         match node {
             None => self.lose(Place::Station(station), Reason::NotAssociated),
             Some(_) if frame.len() < HEADER_BYTES => self.lose(Place::Station(station), Reason::Malformed),
-            Some(node) => self.enqueue(now, domain, node, mpdu(To::Node(point), rate, frame)),
+            Some(node) => {
+                let tag = self.tag((domain, node), Some(station), Direction::Up, &frame);
+                self.enqueue(now, (domain, node), mpdu(To::Node(point), rate, frame), tag);
+            }
         }
     }
 
@@ -282,7 +269,7 @@ impl Air {
     /// Lets the media do all that is due.
     pub fn handle_timeout(&mut self, now: Instant) {
         for domain in 0..self.domains.len() {
-            self.domains[domain].medium.handle_timeout(now);
+            self.domains[domain].handle_timeout(now);
             self.drain(now, domain);
         }
     }
@@ -294,12 +281,12 @@ impl Air {
 
     /// When a medium wants [`Self::handle_timeout`].
     pub fn poll_deadline(&self) -> Option<Instant> {
-        self.domains.iter().filter_map(|domain| domain.medium.poll_deadline()).min()
+        self.domains.iter().filter_map(Domain::poll_deadline).min()
     }
 
     /// What the access points' queues hold.
     pub fn access_point_queue(&self) -> QueueState {
-        self.points.iter().map(|&(domain, point)| self.domains[domain].medium.queue(point)).sum()
+        self.points.iter().map(|&(domain, point)| self.domains[domain].held(point)).sum()
     }
 
     /// What each medium was used for.
@@ -369,15 +356,15 @@ impl Air {
     /// The number of a node among the senders.
     fn sender(&self, domain: usize, node: NodeId) -> usize {
         let domain = &self.domains[domain];
-        domain.by_node.get(&node).map_or_else(|| domain.point_of(node), |&station| self.points.len() + station)
+        domain.station(node).map_or_else(|| domain.point_of(node), |station| self.points.len() + station)
     }
 
     /// Each access point with its stations so far.
     pub fn cells(&self) -> Vec<Cell> {
         let mut cells: Vec<_> = self.bytes.iter().map(|&bytes| Cell { bytes, airtime: Airtime::ZERO }).collect();
-        for Domain { medium, point_of, .. } in &self.domains {
-            for (node, point) in (0..).zip(point_of).filter_map(|(node, point)| Some((node, (*point)?))) {
-                cells[point].airtime += medium.counters(NodeId(node)).airtime;
+        for domain in &self.domains {
+            for (node, point) in domain.nodes() {
+                cells[point].airtime += domain.medium.counters(node).airtime;
             }
         }
         cells
@@ -395,52 +382,60 @@ impl Air {
 
     /// An access point sends a frame to all its stations.
     fn send_down_at(&mut self, now: Instant, access_point: usize, destination: MacAddr, frame: &[u8]) {
-        let (domain, point) = self.points[access_point];
+        let at = self.points[access_point];
         if destination.is_multicast() {
             // The medium sends broadcasts at the lowest basic rate, for any given rate.
             let Some(rate) = self.stations.first().map(|station| station.rate) else { return };
-            return self.enqueue(now, domain, point, mpdu(To::Broadcast, rate, frame.to_vec()));
+            let tag = self.tag(at, None, Direction::Down, frame);
+            return self.enqueue(now, at, mpdu(To::Broadcast, rate, frame.to_vec()), tag);
         }
-        let station = self.by_mac.get(&destination).map(|&station| &self.stations[station]);
-        let here = station.filter(|station| station.access_point == access_point);
-        match here.and_then(|station| Some((station.node.or(station.gone)?, station.rate))) {
-            Some((node, rate)) => self.enqueue(now, domain, point, mpdu(To::Node(node), rate, frame.to_vec())),
+        let number = self.by_mac.get(&destination).copied();
+        let station = number.map(|number| &self.stations[number]).filter(|station| station.access_point == access_point);
+        match station.and_then(|station| Some((station.node.or(station.gone)?, station.rate))) {
+            Some((node, rate)) => {
+                let tag = self.tag(at, number, Direction::Down, frame);
+                self.enqueue(now, at, mpdu(To::Node(node), rate, frame.to_vec()), tag);
+            }
             None => self.lose(Place::AccessPoint(access_point), Reason::NotAssociated),
         }
     }
 
+    /// What the queue of a sender, by its domain and node, may know of a frame; without a queue nobody asks.
+    fn tag(&self, (domain, node): (usize, NodeId), station: Option<usize>, way: Direction, frame: &[u8]) -> Tag {
+        if self.domains[domain].has_queue(node) { self.owners.tag(station, way, frame) } else { Owners::UNKNOWN }
+    }
+
     /// A node of a domain is to send a frame.
-    fn enqueue(&mut self, now: Instant, domain: usize, from: NodeId, mpdu: Mpdu<Vec<u8>>) {
+    fn enqueue(&mut self, now: Instant, (domain, from): (usize, NodeId), mpdu: Mpdu<Vec<u8>>, tag: Tag) {
         self.senders.arrive(self.sender(domain, from), now);
-        self.domains[domain].medium.handle_frame(now, from, mpdu);
+        self.domains[domain].send(now, from, TaggedMpdu { mpdu, tag });
         self.drain(now, domain);
     }
 
-    /// Turns a medium's events into outputs. Forwarding between stations puts new frames into a medium, whose events (a full
-    /// buffer) come out in the same loop.
+    /// Turns what became of frames into outputs. Forwarding between stations puts new frames into a domain; what becomes of
+    /// these at once (a full buffer) comes out in the same loop.
     fn drain(&mut self, now: Instant, domain: usize) {
-        while let Some(event) = self.domains[domain].medium.poll_event() {
-            match event {
-                Event::Delivered { at, enqueued, from, to, msdu, attempts, frame, .. } => {
-                    self.senders.deliver(self.sender(domain, from), at, enqueued, attempts);
-                    self.bytes[self.domains[domain].point_of(from)] += msdu.0;
-                    let Domain { by_node, .. } = &self.domains[domain];
-                    let (sender, access_point) = (by_node.get(&from).copied(), self.domains[domain].point_of(from));
+        while let Some(happened) = self.domains[domain].poll(now) {
+            match happened {
+                Happened::Delivered { at, since, from, to, msdu, attempts, frame } => {
+                    self.senders.deliver(self.sender(domain, from), at, since, attempts);
+                    let (sender, access_point) =
+                        (self.domains[domain].station(from), self.domains[domain].point_of(from));
+                    self.bytes[access_point] += msdu.0;
                     match (sender, to) {
                         (Some(station), _) => self.forward_from(now, at, station, frame),
-                        (None, To::Node(node)) => match by_node.get(&node) {
-                            Some(&station) => self.outputs.push_back(Output::ToStation { at, station, frame }),
+                        (None, To::Node(node)) => match self.domains[domain].station(node) {
+                            Some(station) => self.outputs.push_back(Output::ToStation { at, station, frame }),
                             None => self.lose(Place::AccessPoint(access_point), Reason::NotAssociated),
                         },
                         (None, To::Broadcast) => self.deliver_to_all(at, access_point, frame),
                     }
                 }
-                Event::Dropped { at, from, reason, .. } => {
-                    self.senders.lose(self.sender(domain, from), at, reason);
+                Happened::Lost { at, from, why } => {
+                    self.senders.lose(self.sender(domain, from), at, why);
                     let point = || Place::AccessPoint(self.domains[domain].point_of(from));
-                    let place =
-                        self.domains[domain].by_node.get(&from).map_or_else(point, |&index| Place::Station(index));
-                    self.lose(place, Reason::Medium(reason));
+                    let place = self.domains[domain].station(from).map_or_else(point, Place::Station);
+                    self.lose(place, Reason::Air(why));
                 }
             }
         }
@@ -475,12 +470,12 @@ impl Air {
 /// A frame as the medium carries it, with the access category of its DSCP.
 fn mpdu(to: To, rate: PhyRate, frame: Vec<u8>) -> Mpdu<Vec<u8>> {
     let msdu = Bytes((frame.len() - HEADER_BYTES) as u64);
-    let category = dscp(&frame).map_or(AccessCategory::BestEffort, AccessCategory::of_dscp);
-    Mpdu { to, msdu, rate, category, frame }
+    Mpdu { to, msdu, rate, category: category(&frame), frame }
 }
 
 #[cfg(test)]
 mod tests {
+    use evenair_medium::DropReason;
     use evenair_scenario::Scenario;
     use evenair_units::Span;
 
@@ -490,6 +485,11 @@ mod tests {
 
     fn mac(station: usize) -> MacAddr {
         MacAddr([2, 0, 0, 0, 0, station as u8])
+    }
+
+    /// Of a scenario whose stations are its first hosts.
+    fn owners(scenario: &Scenario) -> Owners {
+        Owners::new(scenario, |host| host)
     }
 
     fn frame(to: MacAddr, from: MacAddr) -> Vec<u8> {
@@ -525,7 +525,7 @@ mod tests {
         );
         let scenario = Scenario::parse(&text, "air.toml").unwrap_or_else(|error| panic!("{error}"));
         let macs: Vec<_> = (0..stations).map(mac).collect();
-        Air::new(AirPlan::all(&scenario), &macs, &Streams::new(1))
+        Air::new(AirPlan::all(&scenario), &macs, owners(&scenario), &Streams::new(1))
     }
 
     /// Everything that comes out until the medium is quiet.
@@ -596,7 +596,7 @@ mod tests {
         // Two fit into the access point's buffer.
         (0..3).for_each(|_| air.handle_wired_frame(Instant::ZERO, frame(mac(0), WIRED)));
         let all = outputs(&mut air);
-        assert!(all.contains(&lost(Place::AccessPoint(0), Reason::Medium(DropReason::BufferFull))));
+        assert!(all.contains(&lost(Place::AccessPoint(0), Reason::Air(Loss::Medium(DropReason::BufferFull)))));
         assert_eq!(all.iter().filter(|output| matches!(output, Output::ToStation { station: 0, .. })).count(), 2);
     }
 
@@ -656,7 +656,7 @@ mod tests {
         );
         let scenario = Scenario::parse(&text, "points.toml").unwrap_or_else(|error| panic!("{error}"));
         let macs: Vec<_> = (0..3).map(mac).collect();
-        Air::new(AirPlan::all(&scenario), &macs, &Streams::new(1))
+        Air::new(AirPlan::all(&scenario), &macs, owners(&scenario), &Streams::new(1))
     }
 
     #[test]
@@ -682,7 +682,7 @@ mod tests {
             let retried = |output: &Output| {
                 matches!(
                     output,
-                    Output::Lost { place: Place::AccessPoint(_), reason: Reason::Medium(DropReason::RetryLimit) }
+                    Output::Lost { place: Place::AccessPoint(_), reason: Reason::Air(Loss::Medium(DropReason::RetryLimit)) }
                 )
             };
             assert!(lost.len() == 1 && lost.iter().all(retried), "{lost:?}");
@@ -720,7 +720,7 @@ mod tests {
         air.go(Instant::ZERO, 1);
         air.come(Instant::ZERO, 1, 2);
         let all = outputs(&mut air);
-        let lost = |reason| Output::Lost { place: Place::AccessPoint(0), reason: Reason::Medium(reason) };
+        let lost = |reason| Output::Lost { place: Place::AccessPoint(0), reason: Reason::Air(Loss::Medium(reason)) };
         assert_eq!(all.iter().filter(|output| **output == lost(DropReason::Left)).count(), 3);
         assert_eq!(all.iter().filter(|output| **output == lost(DropReason::RetryLimit)).count(), 1, "that in service");
         assert!(matches!(all.last(), Some(Output::ToStation { station: 0, .. })), "{all:?}");

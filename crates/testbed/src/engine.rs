@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};
 
+use evenair_link::{DelayConfig, DelayLine};
 use evenair_medium::{Counters, MeasuredAirtime, Totals};
 use evenair_scenario::{AirPlan, Place, Scenario};
 use evenair_sys::rt::{Waker, thread_cpu_ns};
@@ -21,6 +22,7 @@ use crate::calls::Calls;
 use crate::error::TestbedError;
 use crate::lateness::Record;
 use crate::meter::Meter;
+use crate::owners::Owners;
 use crate::paths::{Arrival, Paths};
 use crate::plan;
 use crate::radio::{Command, Snapshot};
@@ -109,15 +111,16 @@ impl Engine {
         let waiter = Waiter::new(clock, taps.iter().map(|(_, tap)| tap), &waker)?;
         let station_hosts = topology::stations(scenario);
         let number_of = |host: usize| station_hosts.iter().position(|&h| h == host).unwrap_or(usize::MAX);
-        let meter = Meter::new(scenario, number_of);
+        let owners = Owners::new(scenario, number_of);
+        let meter = Meter::new(scenario, owners.clone());
         let macs: Vec<_> = station_hosts.iter().map(|&host| plan::host(scenario, host).mac).collect();
-        let air = Air::new(AirPlan::all(scenario), &macs, &Streams::new(scenario.seed));
+        let air = Air::new(AirPlan::all(scenario), &macs, owners, &Streams::new(scenario.seed));
         Ok(Self {
             clock,
             waiter,
             by_port: taps.iter().enumerate().map(|(index, &(port, _))| (port, index)).collect(),
             taps,
-            wire: wired_side(scenario),
+            wire: wired_side(scenario, &Streams::new(scenario.seed)),
             paths: Paths::new(scenario, &Streams::new(scenario.seed)),
             calls: Calls::new(scenario),
             counts: Counts::new(meter.clone(), &air, &BTreeMap::new(), clock.now()),
@@ -395,11 +398,16 @@ impl Counts {
     }
 }
 
-fn wired_side(scenario: &Scenario) -> Wire {
+fn wired_side(scenario: &Scenario, streams: &Streams) -> Wire {
     let at = |place: Place| -> Vec<usize> {
         (0..scenario.hosts.len()).filter(|&index| scenario.hosts[index].place == place).collect()
     };
-    Wire::new(&scenario.lan, &at(Place::Lan), scenario.wan.as_ref(), &at(Place::Wan))
+    let far = scenario.hosts.iter().enumerate().filter(|(_, host)| host.delay > Span::ZERO || host.jitter > Span::ZERO);
+    let ways = far.map(|(number, host)| {
+        let config = DelayConfig { delay: host.delay, jitter: host.jitter, ..DelayConfig::default() };
+        (number, DelayLine::new(config, streams.numbered("server jitter", number as u64)))
+    });
+    Wire::new(&scenario.lan, &at(Place::Lan), scenario.wan.as_ref(), &at(Place::Wan), ways.collect())
 }
 
 fn earlier(a: Option<Instant>, b: Option<Instant>) -> Option<Instant> {

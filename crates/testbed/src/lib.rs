@@ -11,7 +11,7 @@
 //!
 //! Namespaces are anonymous and children are tied to this process, so that a run leaves nothing behind however it ends.
 //!
-//! From the bottom up: [`plan`] (addresses), [`switch`], [`wire`], [`paths`] and [`air`] (the model, in event time), [`meter`],
+//! From the bottom up: [`plan`] (addresses), [`switch`], [`wire`], [`paths`] and [`air`] (the model, in event time), [`owners`], [`meter`],
 //! [`senders`] and [`lateness`] (what is counted), [`machine`] and [`topology`] (namespaces and devices), [`waiter`] and [`radio`] (the
 //! real-time loop).
 
@@ -30,6 +30,7 @@ pub mod machine;
 pub mod management;
 pub mod meter;
 pub mod middlebox;
+pub mod owners;
 pub mod paths;
 pub mod plan;
 pub mod preflight;

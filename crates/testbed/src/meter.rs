@@ -10,7 +10,7 @@ use evenair_packet::{IpMeta, Port, TcpFlags, TcpMeta, Transport};
 use evenair_scenario::{AppKind, Scenario};
 use evenair_workload::Direction;
 
-use crate::plan::{app_of_port, telephones};
+use crate::owners::{Owners, side};
 
 /// What one application has moved over the WLAN hop since the start of the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -30,29 +30,22 @@ pub struct AppCount {
 #[derive(Clone, Debug)]
 pub struct Meter {
     apps: Vec<MeteredApp>,
-    /// Those of telephone programs by the port of their RTP, from the station and to it.
-    telephones: BTreeMap<u16, [usize; 2]>,
+    owners: Owners,
     other_bytes: u64,
 }
 
 #[derive(Clone, Debug)]
 struct MeteredApp {
-    /// Number of its station among the stations.
-    station: usize,
     data: Direction,
-    /// Its packets go to a group.
-    group: bool,
     count: AppCount,
     /// Highest acknowledgment of each of its connections, by client port: the web opens many.
     acknowledged: BTreeMap<u16, u32>,
 }
 
 impl Meter {
-    /// For a scenario's applications; `station_number` gives the number of the station that is host `i`.
-    pub fn new(scenario: &Scenario, station_number: impl Fn(usize) -> usize) -> Self {
+    /// For a scenario's applications, which are these owners.
+    pub fn new(scenario: &Scenario, owners: Owners) -> Self {
         let apps = scenario.apps.iter().map(|app| MeteredApp {
-            station: station_number(app.station),
-            group: app.group,
             data: match app.kind {
                 AppKind::Web { .. } => Direction::Down,
                 AppKind::Ping { .. } => Direction::Up,
@@ -63,17 +56,13 @@ impl Meter {
             count: AppCount::default(),
             acknowledged: BTreeMap::new(),
         });
-        Self { apps: apps.collect(), telephones: telephones(scenario).into_iter().collect(), other_bytes: 0 }
+        Self { apps: apps.collect(), owners, other_bytes: 0 }
     }
 
     /// A frame was delivered over the air, to (`Down`) or from (`Up`) a station.
     pub fn count(&mut self, station: usize, way: Direction, frame: &[u8]) {
-        let ingress = match way {
-            Direction::Up => Port::Wlan,
-            Direction::Down => Port::Wire,
-        };
-        let meta = evenair_packet::parse(ingress, frame);
-        let app = meta.ip.as_ref().and_then(|ip| self.app_of(station, way, ip));
+        let meta = evenair_packet::parse(side(way), frame);
+        let app = meta.ip.as_ref().and_then(|ip| self.owners.app_of(station, way, ip));
         match (app, meta.ip.as_ref()) {
             (Some(app), Some(ip)) => self.apps[app].count_packet(way, ip),
             _ => self.other_bytes += meta.ip_len().0,
@@ -84,10 +73,8 @@ impl Meter {
     /// for many, or is none of IP.
     pub fn count_group(&mut self, frame: &[u8]) {
         let Some(ip) = evenair_packet::parse(Port::Wire, frame).ip else { return };
-        if let Transport::Udp { src_port, .. } = ip.transport
-            && let Some(app) = app_of_port(src_port).and_then(|app| self.apps.get_mut(app)).filter(|app| app.group)
-        {
-            app.count_packet(Direction::Down, &ip);
+        if let Some(app) = self.owners.app_of_group(&ip) {
+            self.apps[app].count_packet(Direction::Down, &ip);
         }
     }
 
@@ -99,19 +86,6 @@ impl Meter {
     /// IP-level bytes that belong to no application.
     pub fn other_bytes(&self) -> u64 {
         self.other_bytes
-    }
-
-    fn app_of(&self, station: usize, way: Direction, ip: &IpMeta) -> Option<usize> {
-        let (source, destination) = match &ip.transport {
-            Transport::Tcp(tcp) => (tcp.src_port, tcp.dst_port),
-            Transport::Udp { src_port, dst_port } => (*src_port, *dst_port),
-            Transport::Icmp { .. } | Transport::Other => return None,
-        };
-        let server = if way == Direction::Up { destination } else { source };
-        if let Some(&[up, down]) = self.telephones.get(&server).filter(|_| source == destination) {
-            return Some(if way == Direction::Up { up } else { down });
-        }
-        app_of_port(server).filter(|&app| self.apps.get(app).is_some_and(|app| app.station == station))
     }
 }
 
@@ -215,7 +189,7 @@ mod tests {
     }
 
     fn meter(scenario: &Scenario) -> Meter {
-        Meter::new(scenario, |host| host)
+        Meter::new(scenario, Owners::new(scenario, |host| host))
     }
 
     #[test]

@@ -8,7 +8,6 @@ use evenair_sys::netns::Netns;
 use evenair_sys::process::{effective_user, has_capability};
 use evenair_sys::tap::Tap;
 use evenair_sys::tcp::set_congestion_control;
-use evenair_units::Span;
 
 use crate::agent::quic::CONGESTION_CONTROLS;
 use crate::error::TestbedError;
@@ -78,7 +77,7 @@ struct SimulatorOnly {
 }
 
 /// All of them: those that the reference marks as "simulator only".
-static SIMULATOR_ONLY: [SimulatorOnly; 9] = [
+static SIMULATOR_ONLY: [SimulatorOnly; 5] = [
     SimulatorOnly {
         key: "access_point.vlan",
         asks: |scenario| {
@@ -86,22 +85,6 @@ static SIMULATOR_ONLY: [SimulatorOnly; 9] = [
             Some(format!("access_point.{}.vlan", point.name))
         },
         why: "the testbed's wired side has no VLANs",
-    },
-    SimulatorOnly {
-        key: "server.jitter",
-        asks: |scenario| {
-            let host = scenario.hosts.iter().find(|host| host.jitter > Span::ZERO)?;
-            Some(format!("server.{}.jitter", host.name))
-        },
-        why: "the testbed's hosts have their own",
-    },
-    SimulatorOnly {
-        key: "server.delay",
-        asks: |scenario| {
-            let host = scenario.hosts.iter().find(|host| host.delay > Span::ZERO)?;
-            Some(format!("server.{}.delay", host.name))
-        },
-        why: "the testbed's Internet has one delay",
     },
     SimulatorOnly {
         key: "tcp.stack",
@@ -115,16 +98,6 @@ static SIMULATOR_ONLY: [SimulatorOnly; 9] = [
             is_reno.then(|| "tcp.fast_recovery = \"reno\"".to_owned())
         },
         why: "the testbed's hosts have the kernel's TCP",
-    },
-    SimulatorOnly {
-        key: "radio.ap_queue",
-        asks: |scenario| scenario.radio.ap_queue.as_ref().map(|_| "radio.ap_queue".to_owned()),
-        why: "on the testbed, buffers in front of the medium are drop-tail",
-    },
-    SimulatorOnly {
-        key: "radio.station_queue",
-        asks: |scenario| scenario.radio.station_queue.as_ref().map(|_| "radio.station_queue".to_owned()),
-        why: "on the testbed, buffers in front of the medium are drop-tail",
     },
     SimulatorOnly {
         key: "telemetry.ap_losses",
@@ -349,12 +322,8 @@ mod tests {
     fn example(key: &str) -> Scenario {
         match key {
             "access_point.vlan" => scenario("", "", "[[access_point]]\nname = \"hall\"\nchannel = 1\nvlan = 7"),
-            "server.delay" => scenario("", "delay = \"10 ms\"", ""),
-            "server.jitter" => scenario("", "jitter = \"1 ms\"", ""),
             "tcp.stack" => scenario("", "", "[tcp]\nstack = \"textbook\""),
             "tcp.fast_recovery" => scenario("", "", "[tcp]\nsack = false\nfast_recovery = \"reno\""),
-            "radio.ap_queue" => scenario("ap_queue = { discipline = \"fifo\" }", "", ""),
-            "radio.station_queue" => scenario("station_queue = { discipline = \"fifo\" }", "", ""),
             "telemetry.ap_losses" => scenario("", "", "[telemetry]\nap_losses = true"),
             "telemetry.signal" => scenario("", "", "[telemetry]\nsignal = true"),
             key => panic!("{key} is documented as \"simulator only\": write a scenario that uses it"),
@@ -380,16 +349,15 @@ mod tests {
     #[test]
     fn all_that_it_cannot_do_is_reported_at_once() {
         let text = "version = 1\nname = \"q\"\nduration = \"1 s\"\n[radio]\nstandard = \"802.11b\"\n\
-                    ap_queue = { discipline = \"fifo\" }\nstation_queue = { discipline = \"fifo\" }\n\
                     [[station]]\nname = \"a\"\nrate = \"11 Mb/s\"\n[[server]]\nname = \"s\"\n\
                     [[ping]]\nname = \"p\"\nstations = [\"a\"]\nserver = \"s\"\n\
                     [tcp]\nstack = \"textbook\"\n[telemetry]\nsignal = true\nap_losses = true\n";
         let scenario = Scenario::parse(text, "q.toml").expect("it is sound");
         let found: Vec<_> = refusals(&scenario).iter().map(ToString::to_string).collect();
-        for key in ["radio.ap_queue", "radio.station_queue", "tcp.stack", "telemetry.signal", "telemetry.ap_losses"] {
+        for key in ["tcp.stack", "telemetry.signal", "telemetry.ap_losses"] {
             assert_eq!(found.iter().filter(|text| text.contains(key)).count(), 1, "{key}: {found:#?}");
         }
-        assert_eq!(found.len(), 5, "{found:#?}");
+        assert_eq!(found.len(), 3, "{found:#?}");
     }
 
     #[test]

@@ -6,19 +6,25 @@ use evenair_results::{LossSeries, NodeSeries};
 use evenair_scenario::Scenario;
 
 use crate::collect::Collected;
-use crate::senders::Counted;
+use crate::senders::{Counted, Loss};
 use crate::{airtime, topology};
 
-const REASONS: [DropReason; 4] =
-    [DropReason::BufferFull, DropReason::RetryLimit, DropReason::Left, DropReason::BroadcastCollision];
+const REASONS: [Loss; 5] = [
+    Loss::Medium(DropReason::BufferFull),
+    Loss::QueueDelay,
+    Loss::Medium(DropReason::RetryLimit),
+    Loss::Medium(DropReason::Left),
+    Loss::Medium(DropReason::BroadcastCollision),
+];
 
-/// Why the medium lost a frame, in a report's words.
-pub const fn reason(reason: DropReason) -> &'static str {
-    match reason {
-        DropReason::BufferFull => "buffer full",
-        DropReason::RetryLimit => "retry limit",
-        DropReason::Left => "station left",
-        DropReason::BroadcastCollision => "broadcast collided",
+/// Why a frame was lost, in a report's words.
+pub const fn reason(why: Loss) -> &'static str {
+    match why {
+        Loss::Medium(DropReason::BufferFull) => "buffer full",
+        Loss::QueueDelay => "queue delay",
+        Loss::Medium(DropReason::RetryLimit) => "retry limit",
+        Loss::Medium(DropReason::Left) => "station left",
+        Loss::Medium(DropReason::BroadcastCollision) => "broadcast collided",
     }
 }
 

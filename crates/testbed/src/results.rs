@@ -202,7 +202,7 @@ fn losses(scenario: &Scenario, last: &Snapshot) -> Vec<LossCount> {
             air::Place::Station(station) => scenario.hosts[stations[station]].name.clone(),
         },
         reason: match reason {
-            air::Reason::Medium(reason) => senders::reason(reason),
+            air::Reason::Air(why) => senders::reason(why),
             air::Reason::NotAssociated => "not associated",
             air::Reason::Malformed => "malformed",
         }

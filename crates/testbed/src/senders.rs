@@ -7,6 +7,15 @@ use evenair_medium::{Counters, DropReason};
 use evenair_results::histogram::{Histogram, Times};
 use evenair_units::{Instant, Span};
 
+/// Why a frame was lost at its sender or on the air.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Loss {
+    /// By the medium; or the queue in front of it was full, or its node left.
+    Medium(DropReason),
+    /// By a queue that had been too long for too long.
+    QueueDelay,
+}
+
 /// All senders.
 #[derive(Debug)]
 pub struct Senders {
@@ -33,7 +42,7 @@ pub struct Counted {
     /// Frames that it delivered.
     pub delivered: u64,
     /// Frames that were lost there.
-    pub lost: BTreeMap<DropReason, u64>,
+    pub lost: BTreeMap<Loss, u64>,
     /// Of its attempts.
     pub counters: Counters,
     /// Delivered frames by the attempts that they took, from one on.
@@ -77,10 +86,10 @@ impl Senders {
     }
 
     /// A frame was lost at `at`.
-    pub fn lose(&mut self, sender: usize, at: Instant, reason: DropReason) {
+    pub fn lose(&mut self, sender: usize, at: Instant, why: Loss) {
         let sender = &mut self.all[sender];
         sender.leave(at);
-        *sender.counted.lost.entry(reason).or_default() += 1;
+        *sender.counted.lost.entry(why).or_default() += 1;
     }
 
     /// What was counted of each since the last call; `counters` says what was counted of its attempts since ever.
@@ -134,12 +143,12 @@ mod tests {
         (0..4).for_each(|k| senders.arrive(1, ms(k)));
         senders.deliver(1, ms(5), ms(0), 1);
         senders.deliver(1, ms(9), ms(1), 3);
-        senders.lose(1, ms(10), DropReason::RetryLimit);
+        senders.lose(1, ms(10), Loss::Medium(DropReason::RetryLimit));
         let counters = Counters { attempts: 11, ..Counters::default() };
         let [idle, busy] = &senders.take(ms(20), |_| counters)[..] else { panic!("two") };
         assert_eq!((idle.offered, idle.delivered, idle.area_ns), (0, 0, 0));
         assert_eq!((busy.offered, busy.delivered, &busy.by_attempts[..]), (4, 2, &[1, 0, 1][..]));
-        assert_eq!(busy.lost, BTreeMap::from([(DropReason::RetryLimit, 1)]));
+        assert_eq!(busy.lost, BTreeMap::from([(Loss::Medium(DropReason::RetryLimit), 1)]));
         assert_eq!((busy.most, busy.counters.attempts), (4, 11));
         // 1 + 2 + 3 ms while they came, 2 ms of four, 4 of three, 1 of two, 10 of one.
         assert_eq!(busy.area_ns, (1 + 2 + 3 + 8 + 12 + 2 + 10) * 1_000_000);
@@ -155,7 +164,7 @@ mod tests {
         let mut senders = Senders::new(1);
         senders.arrive(0, ms(1));
         senders.arrive(0, ms(2));
-        senders.lose(0, ms(2), DropReason::BufferFull);
+        senders.lose(0, ms(2), Loss::Medium(DropReason::BufferFull));
         senders.deliver(0, ms(4), ms(1), 1);
         let counted = senders.take(ms(5), |_| Counters::default());
         assert_eq!((counted[0].most, counted[0].area_ns), (1, 3_000_000));

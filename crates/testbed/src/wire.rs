@@ -5,14 +5,15 @@
 //! access point. The input of the switch has no delay: hosts send as fast as they can.
 //!
 //! The Internet link joins the router to a switch of the hosts beyond it, with a link for each direction; between those
-//! hosts frames pass at once.
+//! hosts frames pass at once. What a host sends that is farther away than others has a way of its own before that switch,
+//! which delays it.
 //!
 //! Sizes include what a link really carries: on the LAN the frame and the 24 bytes that Ethernet spends on it (preamble 8, FCS
 //! 4, inter-frame gap 12), on the Internet link the IP packet alone.
 
 use std::collections::{BTreeMap, VecDeque};
 
-use evenair_link::{Link, LinkConfig};
+use evenair_link::{DelayLine, Link, LinkConfig};
 use evenair_scenario::{LinkSpec, WanSpec};
 use evenair_units::{Bytes, Instant};
 
@@ -45,6 +46,8 @@ pub struct Wire {
     /// as that of all WAN hosts together.
     links: BTreeMap<Port, Link<(Port, Vec<u8>)>>,
     up: Option<Link<Vec<u8>>>,
+    /// From hosts beyond the Internet link, by their numbers, to the switch there; of those that have any.
+    ways: BTreeMap<usize, DelayLine<Vec<u8>>>,
     direct: VecDeque<Delivery>,
     drops: BTreeMap<Port, u64>,
 }
@@ -61,8 +64,14 @@ pub struct Delivery {
 }
 
 impl Wire {
-    /// A wired side with these hosts; `wan` brings the router and the hosts beyond it.
-    pub fn new(lan: &LinkSpec, lan_hosts: &[usize], wan: Option<&WanSpec>, wan_hosts: &[usize]) -> Self {
+    /// A wired side with these hosts; `wan` brings the router and the hosts beyond it, of which some have a way of their own.
+    pub fn new(
+        lan: &LinkSpec,
+        lan_hosts: &[usize],
+        wan: Option<&WanSpec>,
+        wan_hosts: &[usize],
+        ways: BTreeMap<usize, DelayLine<Vec<u8>>>,
+    ) -> Self {
         let mut ports = vec![Port::Box];
         ports.extend(lan_hosts.iter().map(|&host| Port::LanHost(host)));
         ports.extend(wan.map(|_| Port::RouterLan));
@@ -73,6 +82,7 @@ impl Wire {
             wan: WanSwitch { switch: Switch::default(), hosts: wan_hosts.to_vec() },
             links,
             up: wan.map(|wan| Link::new(config(&wan.up))),
+            ways,
             direct: VecDeque::new(),
             drops: BTreeMap::new(),
         }
@@ -90,7 +100,10 @@ impl Wire {
                     *self.drops.entry(Port::RouterWan).or_default() += 1;
                 }
             }
-            Port::WanHost(_) => self.switch_wan(now, now, port, frame),
+            Port::WanHost(host) => match self.ways.get_mut(&host) {
+                Some(way) => way.handle_frame(now, frame),
+                None => self.switch_wan(now, port, frame),
+            },
         }
     }
 
@@ -101,6 +114,9 @@ impl Wire {
                 self.wan.fan_out(at, Port::RouterWan, frame, &mut self.direct);
             }
         }
+        while let Some((at, host, frame)) = self.poll_way(now) {
+            self.switch_wan(at, Port::WanHost(host), frame);
+        }
         if let Some(delivery) = self.direct.pop_front() {
             return Some(delivery);
         }
@@ -110,11 +126,21 @@ impl Wire {
         })
     }
 
-    /// When the next frame arrives.
+    /// The next frame that has come to the end of its host's own way, in the order of their coming: the link behind takes no
+    /// frame that is earlier than one before.
+    fn poll_way(&mut self, now: Instant) -> Option<(Instant, usize, Vec<u8>)> {
+        let due = |(_, way): &(&usize, &mut DelayLine<_>)| way.poll_deadline().unwrap_or(Instant::MAX);
+        let (&host, way) = self.ways.iter_mut().min_by_key(due)?;
+        let (at, frame) = way.poll_frame(now)?;
+        Some((at, host, frame))
+    }
+
+    /// When the next frame arrives, or comes to the end of its host's own way.
     pub fn poll_deadline(&self) -> Option<Instant> {
         let up = self.up.as_ref().and_then(Link::poll_deadline);
+        let way = self.ways.values().filter_map(DelayLine::poll_deadline).min();
         let direct = self.direct.front().map(|delivery| delivery.at);
-        self.links.values().filter_map(Link::poll_deadline).chain(up).chain(direct).min()
+        self.links.values().filter_map(Link::poll_deadline).chain(up).chain(way).chain(direct).min()
     }
 
     /// Frames dropped on the way out of each port since the start; [`Port::WanHost`] never, and [`Port::RouterWan`]
@@ -151,12 +177,12 @@ impl Wire {
         }
     }
 
-    fn switch_wan(&mut self, now: Instant, at: Instant, port: Port, frame: Vec<u8>) {
+    fn switch_wan(&mut self, at: Instant, port: Port, frame: Vec<u8>) {
         let mut out = VecDeque::new();
         self.wan.fan_out(at, port, frame, &mut out);
         for delivery in out {
             match delivery.port {
-                Port::RouterWan => self.send(now, Port::RouterWan, delivery.frame),
+                Port::RouterWan => self.send(at, Port::RouterWan, delivery.frame),
                 _ => self.direct.push_back(delivery),
             }
         }
@@ -191,7 +217,8 @@ fn config(spec: &LinkSpec) -> LinkConfig {
 
 #[cfg(test)]
 mod tests {
-    use evenair_units::{BitRate, Limit, Span};
+    use evenair_link::DelayConfig;
+    use evenair_units::{BitRate, Limit, Span, Streams};
 
     use super::*;
 
@@ -220,7 +247,15 @@ mod tests {
 
     fn wire() -> Wire {
         let wan = WanSpec { down: link(8, 150, 2), up: link(1, 50, 2) };
-        Wire::new(&link(100, 1, 10), &[7], Some(&wan), &[8])
+        Wire::new(&link(100, 1, 10), &[7], Some(&wan), &[8], BTreeMap::new())
+    }
+
+    /// The same with another far host, number 9, that is 30 ms farther away.
+    fn wire_with_two_far() -> Wire {
+        let wan = WanSpec { down: link(8, 150, 2), up: link(1, 50, 2) };
+        let config = DelayConfig { delay: Span::from_millis(30), ..DelayConfig::default() };
+        let way = DelayLine::new(config, Streams::new(1).stream("way"));
+        Wire::new(&link(100, 1, 10), &[7], Some(&wan), &[8, 9], BTreeMap::from([(9, way)]))
     }
 
     /// Everything that arrives by and by, in order.
@@ -259,6 +294,31 @@ mod tests {
         // A known address on the router's LAN side is no business of the hosts beyond.
         wire.handle_frame(now, Port::RouterLan, frame(STATION, ROUTER_LAN, 60));
         assert!(arrivals(&mut wire).iter().all(|(_, port)| matches!(port, Port::Box | Port::LanHost(7))));
+    }
+
+    #[test]
+    fn what_a_farther_host_sends_comes_later_to_the_internet_link_and_what_it_gets_does_not() {
+        let mut wire = wire_with_two_far();
+        const FARTHER: u8 = 6;
+        // 1500 bytes at 8 Mb/s: 1.5 ms, and 150 ms of delay. The other host's frames are before it.
+        wire.handle_frame(Instant::ZERO, Port::WanHost(9), frame(ROUTER_WAN, FARTHER, 1514));
+        for ms in [0, 29] {
+            let now = Instant::ZERO + Span::from_millis(ms);
+            while wire.poll_deadline().is_some_and(|due| due <= now) {
+                wire.poll_frame(now);
+            }
+            wire.handle_frame(now, Port::WanHost(8), frame(ROUTER_WAN, FAR, 1514));
+        }
+        let mut arrived = Vec::new();
+        while let Some(due) = wire.poll_deadline() {
+            let is_router = |delivery: &Delivery| delivery.port == Port::RouterWan;
+            arrived.extend(wire.poll_frame(due).filter(is_router).map(|delivery| (due.as_nanos(), delivery.frame[11])));
+        }
+        // That of 29 ms is on the link until 30.5 ms.
+        assert_eq!(arrived, [(151_500_000, FAR), (180_500_000, FAR), (182_000_000, FARTHER)]);
+        let now = Instant::ZERO + Span::from_secs(1);
+        wire.handle_frame(now, Port::RouterWan, frame(FARTHER, ROUTER_WAN, 1514));
+        assert_eq!(arrivals(&mut wire), [(1_062_000_000, Port::WanHost(9))]);
     }
 
     #[test]

@@ -16,8 +16,8 @@ use self::tree::ClassKeys;
 pub use self::tree::{ClassRates, ClassSizes, Priorities, Tree};
 use crate::DirectionWord;
 
-/// A queue discipline: between the network layer and the MAC of a node (simulator only), whose size is that of the
-/// buffer, or in the manager, in place of its tree of queues.
+/// A queue discipline: between the network layer and the MAC of a node, whose size is that of the buffer, or in the manager, in
+/// place of its tree of queues.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct QueueRaw {

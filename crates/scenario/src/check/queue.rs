@@ -34,8 +34,9 @@ pub(super) fn check(
         Some(Checked { tree: Some(tree), .. }) => class_of_app(&raw.class, tree, hosts, apps, problems),
         _ => Vec::new(),
     };
-    let Checked { config, by_station, .. } = checked?;
-    Some(QueueSpec { config, driver: driver?, by_station, class_of_app })
+    let Checked { config, by_station, tree, .. } = checked?;
+    let default_class = tree.map_or(0, |tree| tree.default as u32);
+    Some(QueueSpec { config, driver: driver?, by_station, class_of_app, default_class })
 }
 
 /// The leaf of each application: the first one all of whose conditions it meets, of those that have any.
