@@ -68,7 +68,13 @@ impl Owners {
         let meta = evenair_packet::parse(side(way), frame);
         let Some(ip) = &meta.ip else {
             let station = station.map_or(NONE, |station| station as u32);
-            return Tag { connection: station.into(), forth: way == Direction::Down, station, app: NONE, progress: None };
+            return Tag {
+                connection: station.into(),
+                forth: way == Direction::Down,
+                station,
+                app: NONE,
+                progress: None,
+            };
         };
         let app = station.map_or_else(|| self.app_of_group(ip), |station| self.app_of(station, way, ip));
         let station = station.or_else(|| Some(self.apps[app?].station));
@@ -97,4 +103,73 @@ fn number_of(key: &FlowKey) -> u64 {
     let mut hasher = DefaultHasher::new();
     key.hash(&mut hasher);
     hasher.finish() >> 2
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::server_port;
+
+    const SYN: u8 = 0x02;
+    const ACK: u8 = 0x10;
+
+    /// The applications of two stations, which are the first hosts: an upload of each.
+    fn owners() -> Owners {
+        let text = r#"
+            version = 1
+            name = "owners"
+            duration = "5 s"
+            [radio]
+            standard = "802.11b"
+            [[station]]
+            name = "sta"
+            count = 2
+            rate = "11 Mb/s"
+            [[server]]
+            name = "server"
+            [[bulk]]
+            name = "up"
+            stations = ["sta"]
+            server = "server"
+            direction = "up"
+        "#;
+        let scenario = Scenario::parse(text, "owners.toml").unwrap_or_else(|error| panic!("{error}"));
+        Owners::new(&scenario, |host| host)
+    }
+
+    /// A frame with a TCP segment between a station, 10.0.0.1 with port 40000, and the server of the second upload.
+    fn segment(way: Direction, ack: u32, flags: u8, payload: usize) -> Vec<u8> {
+        let (station, server) = (([10, 0, 0, 1], 40_000_u16), ([10, 0, 0, 2], server_port(1)));
+        let (from, to) = if way == Direction::Up { (station, server) } else { (server, station) };
+        let ip = [&[0x45, 0, 0, 40 + payload as u8, 0, 0, 0x40, 0, 64, 6, 0, 0][..], &from.0, &to.0].concat();
+        let ports = [from.1.to_be_bytes(), to.1.to_be_bytes()].concat();
+        let numbers = [1000_u32.to_be_bytes(), ack.to_be_bytes()].concat();
+        let rest = [0x50, flags, 0xff, 0xff, 0, 0, 0, 0];
+        [&[2; 12][..], &[8, 0], &ip, &ports, &numbers, &rest, &vec![0; payload]].concat()
+    }
+
+    #[test]
+    fn both_ways_of_a_connection_are_known_by_one_number_and_their_application() {
+        let owners = owners();
+        let up = owners.tag(Some(1), Direction::Up, &segment(Direction::Up, 7, ACK, 10));
+        let down = owners.tag(Some(1), Direction::Down, &segment(Direction::Down, 9, ACK, 0));
+        assert_eq!((up.connection, up.station, up.app), (down.connection, 1, 1));
+        assert_eq!((down.station, down.app, down.forth), (1, 1, !up.forth));
+        let progress = |tag: &Tag| tag.progress.map(|progress| (progress.opens, progress.has_data, progress.ack));
+        assert_eq!((progress(&up), progress(&down)), (Some((false, true, Some(7))), Some((false, false, Some(9)))));
+        let opens = owners.tag(Some(1), Direction::Up, &segment(Direction::Up, 7, SYN, 0));
+        assert_eq!((progress(&opens), opens.connection), (Some((true, false, None)), up.connection));
+    }
+
+    #[test]
+    fn what_is_of_no_application_is_known_as_that() {
+        let owners = owners();
+        // The port of another station's application, and no IP at all.
+        let of_other = owners.tag(Some(0), Direction::Up, &segment(Direction::Up, 7, ACK, 10));
+        assert_eq!((of_other.station, of_other.app), (0, NONE));
+        let arp = [&[2; 12][..], &[8, 6], &[0; 28]].concat();
+        let arp = |station| owners.tag(station, Direction::Down, &arp);
+        assert_eq!((arp(Some(1)).station, arp(Some(1)).app, arp(None).station), (1, NONE, NONE));
+        assert!(arp(Some(0)).connection != arp(Some(1)).connection && arp(Some(1)).progress.is_none());
+    }
 }

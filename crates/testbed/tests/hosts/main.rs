@@ -10,6 +10,7 @@ mod htb;
 mod management;
 mod middlebox;
 mod ping;
+mod queues;
 mod receiver;
 mod roaming;
 mod saturation;

@@ -103,6 +103,33 @@ fn the_internet_link_adds_its_delay_and_is_routed() {
     radio.stop().expect("no error");
 }
 
+#[test]
+fn a_server_that_is_farther_away_answers_later() {
+    let Some(_turn) = common::turn() else { return };
+    let far = r#"
+        [[server]]
+        name = "far"
+        at = "wan"
+        [[server]]
+        name = "farther"
+        at = "wan"
+        delay = "60 ms"
+        [wan]
+        down = { rate = "8 Mb/s", delay = "10 ms", buffer = "150 kB" }
+        up = { rate = "8 Mb/s", delay = "10 ms", buffer = "150 kB" }
+    "#;
+    let scenario = common::scenario(1, &format!("{far}{PING}"));
+    let mut topology = Topology::build(&scenario).expect("comes up");
+    let radio = Radio::start(&scenario, topology.take_taps(&scenario)).expect("starts");
+    for (server, expected) in [(2, 20_350..40_000), (3, 80_350..100_000)] {
+        let address = plan::host(&scenario, server).v4.to_string();
+        let rtt = median(round_trips(&topology, 0, &address, server, 20));
+        eprintln!("{address}: {rtt} us");
+        assert!(expected.contains(&rtt), "{rtt} us");
+    }
+    radio.stop().expect("no error");
+}
+
 /// The bounds are wide above, since a busy machine adds to every round trip.
 #[test]
 fn a_path_before_the_access_point_adds_the_delay_of_each_direction() {
