@@ -37,8 +37,7 @@ use crate::switch::{HEADER_BYTES, addresses};
 #[derive(Debug)]
 pub struct Air {
     domains: Vec<Domain>,
-    /// Of each access point: its domain, and its node there.
-    points: Vec<(usize, NodeId)>,
+    points: Vec<Node>,
     /// Bytes delivered between each access point and its stations, IP level.
     bytes: Vec<u64>,
     stations: Vec<Station>,
@@ -47,6 +46,15 @@ pub struct Air {
     senders: Senders,
     owners: Owners,
     outputs: VecDeque<Output>,
+}
+
+/// An access point or an associated station.
+#[derive(Clone, Copy, Debug)]
+struct Node {
+    /// The number of its contention domain.
+    domain: usize,
+    /// What it is on the medium there.
+    id: NodeId,
 }
 
 #[derive(Debug)]
@@ -146,12 +154,12 @@ impl Air {
         let stations: Vec<_> = plans.first().map_or(&[][..], |plan| &plan.stations).to_vec();
         assert_eq!(stations.len(), macs.len(), "each station has an address");
         let mut points = BTreeMap::new();
-        let domain = |(number, plan): (usize, AirPlan)| {
-            let (domain, nodes) = Domain::new(plan, streams);
-            points.extend(nodes.into_iter().map(|(point, node)| (point, (number, node))));
-            domain
+        let build = |(domain, plan): (usize, AirPlan)| {
+            let (built, nodes) = Domain::new(plan, streams);
+            points.extend(nodes.into_iter().map(|(point, id)| (point, Node { domain, id })));
+            built
         };
-        let domains = plans.into_iter().enumerate().map(domain).collect();
+        let domains = plans.into_iter().enumerate().map(build).collect();
         let station = |spec: &evenair_scenario::StationPlan| Station {
             rate: spec.rate,
             access_point: spec.access_point,
@@ -179,10 +187,10 @@ impl Air {
             return;
         }
         let number = self.stations[station].access_point;
-        let (domain, point) = self.points[number];
+        let Node { domain, id: point } = self.points[number];
         let others = |other: usize| {
             let Station { access_point, node, .. } = self.stations[other];
-            node.filter(|_| self.points[access_point].0 == domain)
+            node.filter(|_| self.points[access_point].domain == domain)
         };
         let node = self.domains[domain].join(station, point, number, others);
         self.stations[station].node = Some(node);
@@ -191,7 +199,7 @@ impl Air {
     /// A station goes away with what it holds; nothing happens if it is away.
     pub fn leave(&mut self, now: Instant, station: usize) {
         if let Some(node) = self.stations[station].node.take() {
-            let (domain, _) = self.points[self.stations[station].access_point];
+            let Node { domain, .. } = self.points[self.stations[station].access_point];
             let earlier = &mut self.stations[station].earlier;
             *earlier = [*earlier, self.domains[domain].medium.counters(node)].into_iter().sum();
             self.domains[domain].remove(now, node);
@@ -211,8 +219,8 @@ impl Air {
     pub fn come(&mut self, now: Instant, station: usize, access_point: usize) {
         let old = self.points[self.stations[station].access_point];
         if let Some(node) = self.stations[station].gone.take() {
-            self.domains[old.0].give_up(now, old.1, node);
-            self.drain(now, old.0);
+            self.domains[old.domain].give_up(now, old.id, node);
+            self.drain(now, old.domain);
         }
         self.stations[station].access_point = access_point;
         self.join(station);
@@ -226,13 +234,14 @@ impl Air {
     /// A station sends a frame.
     pub fn handle_station_frame(&mut self, now: Instant, station: usize, frame: Vec<u8>) {
         let Station { rate, node, access_point, .. } = self.stations[station];
-        let (domain, point) = self.points[access_point];
+        let Node { domain, id: point } = self.points[access_point];
         match node {
             None => self.lose(Place::Station(station), Reason::NotAssociated),
             Some(_) if frame.len() < HEADER_BYTES => self.lose(Place::Station(station), Reason::Malformed),
-            Some(node) => {
-                let tag = self.tag((domain, node), Some(station), Direction::Up, &frame);
-                self.enqueue(now, (domain, node), mpdu(To::Node(point), rate, frame), tag);
+            Some(id) => {
+                let from = Node { domain, id };
+                let tag = self.tag(from, Some(station), Direction::Up, &frame);
+                self.enqueue(now, from, mpdu(To::Node(point), rate, frame), tag);
             }
         }
     }
@@ -286,7 +295,7 @@ impl Air {
 
     /// What the access points' queues hold.
     pub fn access_point_queue(&self) -> QueueState {
-        self.points.iter().map(|&(domain, point)| self.domains[domain].held(point)).sum()
+        self.points.iter().map(|&Node { domain, id: point }| self.domains[domain].held(point)).sum()
     }
 
     /// What each medium was used for.
@@ -307,20 +316,23 @@ impl Air {
 
     /// What happened to the access points' attempts so far.
     pub fn access_point_counters(&self) -> Counters {
-        self.points.iter().map(|&(domain, point)| self.domains[domain].medium.counters(point)).sum()
+        self.points.iter().map(|&Node { domain, id: point }| self.domains[domain].medium.counters(point)).sum()
     }
 
     /// The rate that is now the best toward a station, where senders choose their rates and one has sent.
     pub fn chosen_rate(&self, station: usize) -> Option<PhyRate> {
         let node = self.stations[station].node?;
-        let (domain, point) = self.points[self.stations[station].access_point];
+        let Node { domain, id: point } = self.points[self.stations[station].access_point];
         let toward = |from, to| self.domains[domain].medium.rate_toward(from, to);
         toward(point, node).or_else(|| toward(node, point))
     }
 
     /// Airtime of each access point's own accesses so far.
     pub fn access_point_airtime(&self) -> Vec<Airtime> {
-        self.points.iter().map(|&(domain, point)| self.domains[domain].medium.counters(point).airtime).collect()
+        self.points
+            .iter()
+            .map(|&Node { domain, id: point }| self.domains[domain].medium.counters(point).airtime)
+            .collect()
     }
 
     /// Airtime of a station's accesses so far.
@@ -341,13 +353,13 @@ impl Air {
     /// What happened to a station's attempts so far.
     fn station_counters(&self, station: usize) -> Counters {
         let Station { node, earlier, access_point, .. } = self.stations[station];
-        let medium = &self.domains[self.points[access_point].0].medium;
+        let medium = &self.domains[self.points[access_point].domain].medium;
         node.map(|node| medium.counters(node)).into_iter().chain([earlier]).sum()
     }
 
     /// What was counted of each access point, and then of each station, since the last call.
     pub fn take_senders(&mut self, now: Instant) -> Vec<Counted> {
-        let points = self.points.iter().map(|&(domain, point)| self.domains[domain].medium.counters(point));
+        let points = self.points.iter().map(|&Node { domain, id: point }| self.domains[domain].medium.counters(point));
         let stations = (0..self.stations.len()).map(|station| self.station_counters(station));
         let counters: Vec<_> = points.chain(stations).collect();
         self.senders.take(now, |sender| counters[sender])
@@ -382,35 +394,39 @@ impl Air {
 
     /// An access point sends a frame to all its stations.
     fn send_down_at(&mut self, now: Instant, access_point: usize, destination: MacAddr, frame: &[u8]) {
-        let at = self.points[access_point];
+        let point = self.points[access_point];
         if destination.is_multicast() {
             // The medium sends broadcasts at the lowest basic rate, for any given rate.
             let Some(rate) = self.stations.first().map(|station| station.rate) else { return };
-            let tag = self.tag(at, None, Direction::Down, frame);
-            return self.enqueue(now, at, mpdu(To::Broadcast, rate, frame.to_vec()), tag);
+            let tag = self.tag(point, None, Direction::Down, frame);
+            return self.enqueue(now, point, mpdu(To::Broadcast, rate, frame.to_vec()), tag);
         }
         let number = self.by_mac.get(&destination).copied();
         let station =
             number.map(|number| &self.stations[number]).filter(|station| station.access_point == access_point);
         match station.and_then(|station| Some((station.node.or(station.gone)?, station.rate))) {
             Some((node, rate)) => {
-                let tag = self.tag(at, number, Direction::Down, frame);
-                self.enqueue(now, at, mpdu(To::Node(node), rate, frame.to_vec()), tag);
+                let tag = self.tag(point, number, Direction::Down, frame);
+                self.enqueue(now, point, mpdu(To::Node(node), rate, frame.to_vec()), tag);
             }
             None => self.lose(Place::AccessPoint(access_point), Reason::NotAssociated),
         }
     }
 
-    /// What the queue of a sender, by its domain and node, may know of a frame; without a queue nobody asks.
-    fn tag(&self, (domain, node): (usize, NodeId), station: Option<usize>, way: Direction, frame: &[u8]) -> Tag {
-        if self.domains[domain].has_queue(node) { self.owners.tag(station, way, frame) } else { Owners::UNKNOWN }
+    /// What the queue of a sender may know of a frame; without a queue nobody asks.
+    fn tag(&self, from: Node, station: Option<usize>, way: Direction, frame: &[u8]) -> Tag {
+        if self.domains[from.domain].has_queue(from.id) {
+            self.owners.tag(station, way, frame)
+        } else {
+            Owners::UNKNOWN
+        }
     }
 
-    /// A node of a domain is to send a frame.
-    fn enqueue(&mut self, now: Instant, (domain, from): (usize, NodeId), mpdu: Mpdu<Vec<u8>>, tag: Tag) {
-        self.senders.arrive(self.sender(domain, from), now);
-        self.domains[domain].send(now, from, TaggedMpdu { mpdu, tag });
-        self.drain(now, domain);
+    /// A node is to send a frame.
+    fn enqueue(&mut self, now: Instant, from: Node, mpdu: Mpdu<Vec<u8>>, tag: Tag) {
+        self.senders.arrive(self.sender(from.domain, from.id), now);
+        self.domains[from.domain].send(now, from.id, TaggedMpdu { mpdu, tag });
+        self.drain(now, from.domain);
     }
 
     /// Turns what became of frames into outputs. Forwarding between stations puts new frames into a domain; what becomes of
@@ -482,18 +498,18 @@ mod tests {
 
     use super::*;
 
-    const WIRED: MacAddr = MacAddr([2, 0, 0, 0, 0, 9]);
+    pub(super) const WIRED: MacAddr = MacAddr([2, 0, 0, 0, 0, 9]);
 
-    fn mac(station: usize) -> MacAddr {
+    pub(super) fn mac(station: usize) -> MacAddr {
         MacAddr([2, 0, 0, 0, 0, station as u8])
     }
 
     /// Of a scenario whose stations are its first hosts.
-    fn owners(scenario: &Scenario) -> Owners {
+    pub(super) fn owners(scenario: &Scenario) -> Owners {
         Owners::new(scenario, |host| host)
     }
 
-    fn frame(to: MacAddr, from: MacAddr) -> Vec<u8> {
+    pub(super) fn frame(to: MacAddr, from: MacAddr) -> Vec<u8> {
         [&to.0[..], &from.0[..], &[8, 0], &[0; 100]].concat()
     }
 
@@ -530,7 +546,7 @@ mod tests {
     }
 
     /// Everything that comes out until the medium is quiet.
-    fn outputs(air: &mut Air) -> Vec<Output> {
+    pub(super) fn outputs(air: &mut Air) -> Vec<Output> {
         let mut all = Vec::new();
         loop {
             while let Some(output) = air.poll_output() {
@@ -753,127 +769,5 @@ mod tests {
         points.sort_unstable();
         assert_eq!((points, heard.len()), (vec![0, 1, 2], 4), "and once to the wire");
         assert!(air.is_at(2, 2) && !air.is_at(2, 0) && air.totals(later).len() == 2);
-    }
-
-    /// 802.11g, a station at 54 Mb/s and one at 6 Mb/s, with more keys of the radio.
-    fn fast_and_slow(radio: &str) -> Air {
-        let text = format!(
-            "version = 1\nname = \"queues\"\nduration = \"5 s\"\n[radio]\nstandard = \"802.11g\"\n{radio}\n\
-             [[station]]\nname = \"fast\"\nrate = \"54 Mb/s\"\n[[station]]\nname = \"slow\"\nrate = \"6 Mb/s\"\n\
-             [[server]]\nname = \"server\"\n\
-             [[udp]]\nname = \"flood\"\nstations = [\"fast\", \"slow\"]\nserver = \"server\"\ndirection = \"down\"\n\
-             rate = \"25 Mb/s\"\n"
-        );
-        let scenario = Scenario::parse(&text, "queues.toml").unwrap_or_else(|error| panic!("{error}"));
-        Air::new(AirPlan::all(&scenario), &[mac(0), mac(1)], owners(&scenario), &Streams::new(1))
-    }
-
-    /// A datagram of 1500 bytes of the flood to a station.
-    fn datagram(station: usize) -> Vec<u8> {
-        let [high, low] = crate::plan::server_port(station).to_be_bytes();
-        let ip =
-            [&[0x45, 0, 5, 220, 0, 0, 0x40, 0, 64, 17, 0, 0, 10, 0, 0, 9, 10, 0, 0, station as u8][..], &[high, low]];
-        let udp = [&[0x9c, 0x40, 5, 200, 0, 0][..], &[0; 1472]].concat();
-        [&mac(station).0[..], &WIRED.0, &[8, 0], &ip.concat(), &udp].concat()
-    }
-
-    /// Floods both stations for four seconds with more than the medium carries, three packets to the fast one for each to the
-    /// slow one, in random order; all that came out after the first second.
-    fn flood(air: &mut Air) -> Vec<Output> {
-        let mut heard = Vec::new();
-        let mut rng = Streams::new(1).stream("flood");
-        for millisecond in 0..4000 {
-            let now = Instant::ZERO + Span::from_millis(millisecond);
-            while let Some(due) = air.poll_deadline().filter(|&due| due <= now) {
-                air.handle_timeout(due);
-            }
-            air.handle_timeout(now);
-            (0..4).for_each(|_| air.handle_wired_frame(now, datagram(usize::from(rng.below(4) == 0))));
-            let out = std::iter::from_fn(|| air.poll_output());
-            heard.extend(out.filter(|_| millisecond >= 1000));
-        }
-        heard
-    }
-
-    /// Packets that came to the fast station for each that came to the slow one.
-    fn ratio(heard: &[Output]) -> f64 {
-        let count = |wanted: usize| {
-            let is = |output: &&Output| matches!(output, Output::ToStation { station, .. } if *station == wanted);
-            heard.iter().filter(is).count() as f64
-        };
-        count(0) / count(1)
-    }
-
-    #[test]
-    fn the_access_points_queue_decides_who_is_sent_to() {
-        // Of 1500 bytes: DIFS 28 us, 20 us of preamble and (with MAC header and LLC) 57 or 513 symbols of DATA, SIFS, ACK.
-        let times_as_long = 2144.0 / 326.0;
-        let cases = [
-            ("", 3.0, "in the order of their coming"),
-            ("ap_queue = { discipline = \"fifo\" }", 3.0, "the same above the MAC"),
-            ("ap_queue = { discipline = \"station-fifo\" }", 1.0, "one packet each in turn"),
-            ("ap_queue = { discipline = \"mac80211\" }", times_as_long, "the same airtime"),
-        ];
-        for (radio, expected, what) in cases {
-            let got = ratio(&flood(&mut fast_and_slow(radio)));
-            assert!((got / expected - 1.0).abs() < 0.12, "{radio}: {got:.2} instead of {expected:.2}, {what}");
-        }
-    }
-
-    #[test]
-    fn classes_of_a_queue_are_those_of_its_packets_applications() {
-        let classes = "[radio.ap_queue]\ndiscipline = \"htb\"\ndefault = \"rest\"\n\
-                       [[radio.ap_queue.class]]\nname = \"all\"\nrate = \"5 Mb/s\"\n\
-                       [[radio.ap_queue.class]]\nname = \"gold\"\nparent = \"all\"\nrate = \"4 Mb/s\"\nceil = \"5 Mb/s\"\n\
-                       stations = [\"slow\"]\n\
-                       [[radio.ap_queue.class]]\nname = \"rest\"\nparent = \"all\"\nrate = \"1 Mb/s\"\nceil = \"5 Mb/s\"\n";
-        let mut air = fast_and_slow(classes);
-        // Of no application: it is of the default class, and not lost.
-        air.handle_wired_frame(Instant::ZERO, frame(mac(0), WIRED));
-        let heard = outputs(&mut air);
-        assert!(matches!(heard[..], [Output::ToStation { station: 0, .. }]), "{heard:?}");
-        let got = ratio(&flood(&mut fast_and_slow(classes)));
-        assert!((got / 0.25 - 1.0).abs() < 0.12, "{got:.2} instead of 1 to 4");
-    }
-
-    #[test]
-    fn what_a_queue_drops_is_counted_by_its_reason() {
-        let lost = |heard: &[Output], why| {
-            let is =
-                |output: &&Output| **output == Output::Lost { place: Place::AccessPoint(0), reason: Reason::Air(why) };
-            heard.iter().filter(is).count()
-        };
-        let full = Loss::Medium(DropReason::BufferFull);
-        let mut air = fast_and_slow("ap_buffer = \"1000 packets\"\nap_queue = { discipline = \"codel\" }");
-        let heard = flood(&mut air);
-        assert!(lost(&heard, Loss::QueueDelay) > 10, "{}", lost(&heard, Loss::QueueDelay));
-        let point = &air.take_senders(Instant::ZERO + Span::from_secs(4))[0];
-        let gone = point.delivered + point.lost.values().sum::<u64>();
-        let held = air.access_point_queue().packets as u64;
-        assert!(point.lost[&Loss::QueueDelay] > 10 && held > 1, "{point:?}, {held} held");
-        assert_eq!((point.offered, point.most >= held), (gone + held, true), "{point:?}, {held} held");
-        let heard = flood(&mut fast_and_slow("ap_buffer = \"20 packets\"\nap_queue = { discipline = \"fifo\" }"));
-        assert!(lost(&heard, full) > 10 && lost(&heard, Loss::QueueDelay) == 0, "{}", lost(&heard, full));
-    }
-
-    #[test]
-    fn what_queues_hold_for_who_has_left_is_lost() {
-        let queues = "ap_queue = { discipline = \"station-fifo\" }\nstation_queue = { discipline = \"fifo\" }";
-        let mut air = fast_and_slow(queues);
-        (0..3).for_each(|_| air.handle_station_frame(Instant::ZERO, 0, frame(WIRED, mac(0))));
-        (0..4).for_each(|_| air.handle_wired_frame(Instant::ZERO, datagram(0)));
-        air.handle_wired_frame(Instant::ZERO, datagram(1));
-        air.go(Instant::ZERO, 0);
-        air.come(Instant::ZERO, 0, 0);
-        let heard = outputs(&mut air);
-        let lost = |place, reason| {
-            let lost = Output::Lost { place, reason: Reason::Air(Loss::Medium(reason)) };
-            heard.iter().filter(|&output| *output == lost).count()
-        };
-        assert_eq!(lost(Place::Station(0), DropReason::Left), 3, "{heard:?}");
-        // The access point's MAC has one, which it cannot deliver.
-        let point = Place::AccessPoint(0);
-        assert_eq!([DropReason::Left, DropReason::RetryLimit].map(|why| lost(point, why)), [3, 1], "{heard:?}");
-        assert_eq!((ratio(&heard), air.access_point_queue().packets), (0.0, 0));
     }
 }

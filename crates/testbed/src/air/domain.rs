@@ -192,3 +192,135 @@ impl Domain {
 pub(super) fn category(frame: &[u8]) -> AccessCategory {
     dscp(frame).map_or(AccessCategory::BestEffort, AccessCategory::of_dscp)
 }
+
+#[cfg(test)]
+mod tests {
+    use evenair_scenario::Scenario;
+    use evenair_units::Span;
+
+    use super::*;
+    use crate::air::tests::{WIRED, frame, mac, outputs, owners};
+    use crate::air::{Air, Output, Place, Reason};
+
+    /// 802.11g, a station at 54 Mb/s and one at 6 Mb/s, with more keys of the radio.
+    fn fast_and_slow(radio: &str) -> Air {
+        let text = format!(
+            "version = 1\nname = \"queues\"\nduration = \"5 s\"\n[radio]\nstandard = \"802.11g\"\n{radio}\n\
+             [[station]]\nname = \"fast\"\nrate = \"54 Mb/s\"\n[[station]]\nname = \"slow\"\nrate = \"6 Mb/s\"\n\
+             [[server]]\nname = \"server\"\n\
+             [[udp]]\nname = \"flood\"\nstations = [\"fast\", \"slow\"]\nserver = \"server\"\ndirection = \"down\"\n\
+             rate = \"25 Mb/s\"\n"
+        );
+        let scenario = Scenario::parse(&text, "queues.toml").unwrap_or_else(|error| panic!("{error}"));
+        Air::new(AirPlan::all(&scenario), &[mac(0), mac(1)], owners(&scenario), &Streams::new(1))
+    }
+
+    /// A datagram of 1500 bytes of the flood to a station.
+    fn datagram(station: usize) -> Vec<u8> {
+        let [high, low] = crate::plan::server_port(station).to_be_bytes();
+        let ip =
+            [&[0x45, 0, 5, 220, 0, 0, 0x40, 0, 64, 17, 0, 0, 10, 0, 0, 9, 10, 0, 0, station as u8][..], &[high, low]];
+        let udp = [&[0x9c, 0x40, 5, 200, 0, 0][..], &[0; 1472]].concat();
+        [&mac(station).0[..], &WIRED.0, &[8, 0], &ip.concat(), &udp].concat()
+    }
+
+    /// Floods both stations for four seconds with more than the medium carries, three packets to the fast one for each to the
+    /// slow one, in random order; all that came out after the first second.
+    fn flood(air: &mut Air) -> Vec<Output> {
+        let mut heard = Vec::new();
+        let mut rng = Streams::new(1).stream("flood");
+        for millisecond in 0..4000 {
+            let now = Instant::ZERO + Span::from_millis(millisecond);
+            while let Some(due) = air.poll_deadline().filter(|&due| due <= now) {
+                air.handle_timeout(due);
+            }
+            air.handle_timeout(now);
+            (0..4).for_each(|_| air.handle_wired_frame(now, datagram(usize::from(rng.below(4) == 0))));
+            let out = std::iter::from_fn(|| air.poll_output());
+            heard.extend(out.filter(|_| millisecond >= 1000));
+        }
+        heard
+    }
+
+    /// Packets that came to the fast station for each that came to the slow one.
+    fn ratio(heard: &[Output]) -> f64 {
+        let count = |wanted: usize| {
+            let is = |output: &&Output| matches!(output, Output::ToStation { station, .. } if *station == wanted);
+            heard.iter().filter(is).count() as f64
+        };
+        count(0) / count(1)
+    }
+
+    #[test]
+    fn the_access_points_queue_decides_who_is_sent_to() {
+        // Of 1500 bytes: DIFS 28 us, 20 us of preamble and (with MAC header and LLC) 57 or 513 symbols of DATA, SIFS, ACK.
+        let times_as_long = 2144.0 / 326.0;
+        let cases = [
+            ("", 3.0, "in the order of their coming"),
+            ("ap_queue = { discipline = \"fifo\" }", 3.0, "the same above the MAC"),
+            ("ap_queue = { discipline = \"station-fifo\" }", 1.0, "one packet each in turn"),
+            ("ap_queue = { discipline = \"mac80211\" }", times_as_long, "the same airtime"),
+        ];
+        for (radio, expected, what) in cases {
+            let got = ratio(&flood(&mut fast_and_slow(radio)));
+            assert!((got / expected - 1.0).abs() < 0.12, "{radio}: {got:.2} instead of {expected:.2}, {what}");
+        }
+    }
+
+    #[test]
+    fn classes_of_a_queue_are_those_of_its_packets_applications() {
+        let classes = "[radio.ap_queue]\ndiscipline = \"htb\"\ndefault = \"rest\"\n\
+                       [[radio.ap_queue.class]]\nname = \"all\"\nrate = \"5 Mb/s\"\n\
+                       [[radio.ap_queue.class]]\nname = \"gold\"\nparent = \"all\"\nrate = \"4 Mb/s\"\nceil = \"5 Mb/s\"\n\
+                       stations = [\"slow\"]\n\
+                       [[radio.ap_queue.class]]\nname = \"rest\"\nparent = \"all\"\nrate = \"1 Mb/s\"\nceil = \"5 Mb/s\"\n";
+        let mut air = fast_and_slow(classes);
+        // Of no application: it is of the default class, and not lost.
+        air.handle_wired_frame(Instant::ZERO, frame(mac(0), WIRED));
+        let heard = outputs(&mut air);
+        assert!(matches!(heard[..], [Output::ToStation { station: 0, .. }]), "{heard:?}");
+        let got = ratio(&flood(&mut fast_and_slow(classes)));
+        assert!((got / 0.25 - 1.0).abs() < 0.12, "{got:.2} instead of 1 to 4");
+    }
+
+    #[test]
+    fn what_a_queue_drops_is_counted_by_its_reason() {
+        let lost = |heard: &[Output], why| {
+            let is =
+                |output: &&Output| **output == Output::Lost { place: Place::AccessPoint(0), reason: Reason::Air(why) };
+            heard.iter().filter(is).count()
+        };
+        let full = Loss::Medium(DropReason::BufferFull);
+        let mut air = fast_and_slow("ap_buffer = \"1000 packets\"\nap_queue = { discipline = \"codel\" }");
+        let heard = flood(&mut air);
+        assert!(lost(&heard, Loss::QueueDelay) > 10, "{}", lost(&heard, Loss::QueueDelay));
+        let point = &air.take_senders(Instant::ZERO + Span::from_secs(4))[0];
+        let gone = point.delivered + point.lost.values().sum::<u64>();
+        let held = air.access_point_queue().packets as u64;
+        assert!(point.lost[&Loss::QueueDelay] > 10 && held > 1, "{point:?}, {held} held");
+        assert_eq!((point.offered, point.most >= held), (gone + held, true), "{point:?}, {held} held");
+        let heard = flood(&mut fast_and_slow("ap_buffer = \"20 packets\"\nap_queue = { discipline = \"fifo\" }"));
+        assert!(lost(&heard, full) > 10 && lost(&heard, Loss::QueueDelay) == 0, "{}", lost(&heard, full));
+    }
+
+    #[test]
+    fn what_queues_hold_for_who_has_left_is_lost() {
+        let queues = "ap_queue = { discipline = \"station-fifo\" }\nstation_queue = { discipline = \"fifo\" }";
+        let mut air = fast_and_slow(queues);
+        (0..3).for_each(|_| air.handle_station_frame(Instant::ZERO, 0, frame(WIRED, mac(0))));
+        (0..4).for_each(|_| air.handle_wired_frame(Instant::ZERO, datagram(0)));
+        air.handle_wired_frame(Instant::ZERO, datagram(1));
+        air.go(Instant::ZERO, 0);
+        air.come(Instant::ZERO, 0, 0);
+        let heard = outputs(&mut air);
+        let lost = |place, reason| {
+            let lost = Output::Lost { place, reason: Reason::Air(Loss::Medium(reason)) };
+            heard.iter().filter(|&output| *output == lost).count()
+        };
+        assert_eq!(lost(Place::Station(0), DropReason::Left), 3, "{heard:?}");
+        // The access point's MAC has one, which it cannot deliver.
+        let point = Place::AccessPoint(0);
+        assert_eq!([DropReason::Left, DropReason::RetryLimit].map(|why| lost(point, why)), [3, 1], "{heard:?}");
+        assert_eq!((ratio(&heard), air.access_point_queue().packets), (0.0, 0));
+    }
+}
