@@ -1,0 +1,137 @@
+//! C_max: the best total goodput that a constant service rate achieves within the bounds of delay and fairness. It is what a
+//! controller could get that knew the medium from the start.
+
+use std::collections::BTreeMap;
+
+use crate::cases::{self, Case};
+use crate::figures::{self, Figures};
+use crate::{Failure, table};
+
+/// The file of the values.
+pub const PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/grid/cmax.csv");
+
+/// First line of the file.
+const HEAD: &str = "case,service_rate_mbps,goodput_mbps,p95_ms,jain";
+
+/// Service rates of the search in geometric steps, from half of the most that was carried to a little more than that.
+const COARSE: u32 = 12;
+
+/// Lowest and highest service rate, over the most that was carried.
+const FROM_TO: (f64, f64) = (0.5, 1.1);
+
+/// Service rates between the best one and the next higher one: a coarse step is 7 %, and the bars are for 3 %.
+const FINE: u32 = 5;
+
+/// Least Jain's index of a setting that counts.
+const JAIN: f64 = 0.95;
+
+/// The best constant service rate.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Best {
+    /// The service rate, Mb/s.
+    pub rate: f64,
+    /// The total goodput with it, Mb/s.
+    pub goodput: f64,
+    /// The 95th percentile of the time in the access point, ms.
+    pub p95: f64,
+    /// Jain's index.
+    pub jain: f64,
+}
+
+/// `low` to `high` in `steps` equal ratios, both included.
+fn geometric(low: f64, high: f64, steps: u32) -> impl Iterator<Item = f64> {
+    (0..=steps).map(move |step| low * (high / low).powf(f64::from(step) / f64::from(steps)))
+}
+
+/// Searches the best one; none if no setting is within the bounds.
+pub fn search(case: &Case, seeds: u32) -> Result<Option<Best>, Failure> {
+    let carried = figures::of(case, seeds, "")?.ip.max(figures::of(case, seeds, table::DEFAULT)?.ip);
+    let coarse: Vec<f64> = geometric(FROM_TO.0 * carried, FROM_TO.1 * carried, COARSE - 1).collect();
+    let best = best_of(case, seeds, &coarse)?;
+    let around = best.and_then(|best| Some((best, *coarse.iter().find(|rate| **rate > best.rate)?)));
+    let Some((best, next)) = around else { return Ok(best) };
+    let fine: Vec<f64> = geometric(best.rate, next, FINE + 1).skip(1).take(FINE as usize).collect();
+    let finer = best_of(case, seeds, &fine)?.filter(|finer| finer.goodput > best.goodput);
+    Ok(Some(finer.unwrap_or(best)))
+}
+
+/// The best one of these service rates.
+fn best_of(case: &Case, seeds: u32, rates: &[f64]) -> Result<Option<Best>, Failure> {
+    let mut best = None;
+    for rate in rates {
+        let tables = format!("[manager.controller]\nkind = \"fixed\"\nrate = \"{rate:.4} Mb/s\"\n");
+        best = better(best, *rate, case, figures::of(case, seeds, &tables)?);
+    }
+    Ok(best)
+}
+
+fn better(best: Option<Best>, rate: f64, case: &Case, found: Figures) -> Option<Best> {
+    let counts = found.p95 <= case.delay_bound_ms() && found.jain >= JAIN;
+    let new = Best { rate, goodput: found.goodput, p95: found.p95, jain: found.jain };
+    if counts && best.is_none_or(|best| found.goodput > best.goodput) { Some(new) } else { best }
+}
+
+/// The values by the names of their cases; a case without a setting within the bounds has a line without numbers.
+pub type Values = BTreeMap<String, Option<Best>>;
+
+/// Reads what [`csv`] wrote.
+pub fn read(text: &str) -> Result<Values, Failure> {
+    let line = |line: &str| {
+        let mut fields = line.split(',');
+        let name = fields.next().unwrap_or_default().to_owned();
+        let numbers: Vec<f64> = fields.filter(|f| !f.is_empty()).map(str::parse).collect::<Result<_, _>>()?;
+        match numbers[..] {
+            [] => Ok((name, None)),
+            [rate, goodput, p95, jain] => Ok((name, Some(Best { rate, goodput, p95, jain }))),
+            _ => Err(Failure::from(format!("cmax.csv: {line}"))),
+        }
+    };
+    text.lines().skip(1).map(line).collect()
+}
+
+/// The file, in the order of the cases; what is no case any more is left out.
+pub fn csv(values: &Values) -> String {
+    let line = |name: String| {
+        let value = values.get(&name)?;
+        let numbers = value.map_or(",,,".to_owned(), |Best { rate, goodput, p95, jain }| {
+            format!("{rate:.3},{goodput:.3},{p95:.2},{jain:.4}")
+        });
+        Some(format!("{name},{numbers}\n"))
+    };
+    let lines = cases::all().into_iter().filter_map(|case| line(case.to_string()));
+    format!("{HEAD}\n{}", lines.collect::<String>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_committed_file_has_each_case_and_is_as_written() {
+        let text = std::fs::read_to_string(PATH).expect("it is committed");
+        let values = read(&text).expect("it is well-formed");
+        let names: Vec<String> = cases::all().iter().map(Case::to_string).collect();
+        assert!(names.iter().all(|name| values.contains_key(name)), "call grid cmax");
+        assert_eq!(csv(&values), text);
+    }
+
+    #[test]
+    fn the_service_rates_are_in_equal_ratios() {
+        let rates: Vec<f64> = geometric(2.0, 16.0, 3).collect();
+        assert_eq!(rates.len(), 4);
+        assert!(rates.iter().zip([2.0, 4.0, 8.0, 16.0]).all(|(got, right)| (got - right).abs() < 1e-9), "{rates:?}");
+    }
+
+    #[test]
+    fn a_setting_counts_only_within_both_bounds() {
+        let case = &cases::all()[0];
+        let within = Figures { goodput: 20.0, p95: case.delay_bound_ms(), jain: JAIN, ..Figures::default() };
+        let best = better(None, 21.0, case, within);
+        assert_eq!(best.map(|best| best.goodput), Some(20.0));
+        let slow = Figures { goodput: 22.0, p95: case.delay_bound_ms() + 0.1, ..within };
+        let unfair = Figures { goodput: 22.0, jain: JAIN - 0.01, ..within };
+        assert_eq!(better(best, 23.0, case, slow), best);
+        assert_eq!(better(best, 23.0, case, unfair), best);
+        assert_eq!(better(None, 23.0, case, unfair), None);
+    }
+}

@@ -1,0 +1,170 @@
+//! The cases beside their bars.
+
+use std::fmt::Write;
+
+use crate::Failure;
+use crate::cases::Case;
+use crate::cmax::Best;
+use crate::figures::{self, Figures};
+
+/// The box as it is by default.
+pub const DEFAULT: &str = "[manager.controller]\nkind = \"queue\"\n";
+
+/// Least goodput over C_max.
+const OF_CMAX: f64 = 0.97;
+
+/// Least goodput over that without a box, where that is fair.
+const OF_BYPASS: f64 = 0.95;
+
+/// A network is fair without a box if each station gets this part of its equal share, in each direction that has transfers.
+const FAIR: f64 = 0.5;
+
+/// One case as it was measured.
+#[derive(Clone, Debug)]
+pub struct Row {
+    name: String,
+    bound: f64,
+    best: Option<Best>,
+    bypass: Figures,
+    boxed: Figures,
+}
+
+/// A bar: what it asks for, and for a case, whether that is met; none if it asks nothing of the case.
+type Bar = (&'static str, fn(&Row) -> Option<bool>);
+
+const BARS: [Bar; 3] = [
+    ("goodput at least 97 % of C_max", |row| row.of_cmax().map(|part| part >= OF_CMAX)),
+    ("goodput at least 95 % of that without a box, where that is fair", |row| {
+        row.bypass_is_fair().then(|| row.of_bypass() >= OF_BYPASS)
+    }),
+    ("95 % of the packets in the access point for 5 ms at most, 10 ms at 11 Mb/s, 15 ms with 3 access points", |row| {
+        Some(row.boxed.p95 <= row.bound)
+    }),
+];
+
+/// Names of the bars for the verdicts of a case.
+const SHORT: [&str; 3] = ["C_max", "bypass", "delay"];
+
+impl Row {
+    /// Simulates a case without and with the box.
+    pub fn measure(case: &Case, best: Option<Best>, seeds: u32) -> Result<Self, Failure> {
+        let (bypass, boxed) = (figures::of(case, seeds, "")?, figures::of(case, seeds, DEFAULT)?);
+        Ok(Self { name: case.to_string(), bound: case.delay_bound_ms(), best, bypass, boxed })
+    }
+
+    fn of_cmax(&self) -> Option<f64> {
+        self.best.map(|best| self.boxed.goodput / best.goodput)
+    }
+
+    fn of_bypass(&self) -> f64 {
+        self.boxed.goodput / self.bypass.goodput
+    }
+
+    fn bypass_is_fair(&self) -> bool {
+        self.bypass.least >= FAIR
+    }
+
+    /// The bars that it misses, or "met".
+    fn verdict(&self) -> String {
+        let missed = BARS.iter().zip(SHORT).filter(|((_, met), _)| met(self) == Some(false));
+        let missed: Vec<&str> = missed.map(|(_, name)| name).collect();
+        if missed.is_empty() { "met".to_owned() } else { format!("MISSED: {}", missed.join(", ")) }
+    }
+
+    fn columns(&self) -> [String; 10] {
+        let delays = |figures: &Figures| format!("{:.1} / {:.1}", figures.p50, figures.p95);
+        [
+            self.name.clone(),
+            format!("{:.2}", self.boxed.goodput),
+            self.of_cmax().map_or("-".to_owned(), |part| format!("{part:.3}")),
+            format!("{:.3}", self.of_bypass()),
+            (if self.bypass_is_fair() { "yes" } else { "no" }).to_owned(),
+            delays(&self.boxed),
+            delays(&self.bypass),
+            format!("{:.3}", self.boxed.jain),
+            format!("{:.1}", self.boxed.idle * 100.0),
+            self.verdict(),
+        ]
+    }
+}
+
+const HEADS: [&str; 10] = [
+    "case",
+    "goodput, Mb/s",
+    "of C_max",
+    "of bypass",
+    "bypass fair",
+    "AP p50 / p95, ms",
+    "of bypass, ms",
+    "Jain",
+    "idle, %",
+    "verdict",
+];
+
+/// How many cases meet each bar.
+fn summary(rows: &[Row]) -> Vec<String> {
+    let line = |(what, met): &Bar| {
+        let verdicts: Vec<bool> = rows.iter().filter_map(met).collect();
+        format!("{what}: {} of {} cases", verdicts.iter().filter(|met| **met).count(), verdicts.len())
+    };
+    BARS.iter().map(line).collect()
+}
+
+/// For a terminal.
+pub fn text(rows: &[Row]) -> String {
+    let lines: Vec<[String; 10]> =
+        std::iter::once(HEADS.map(str::to_owned)).chain(rows.iter().map(Row::columns)).collect();
+    let mut text = String::new();
+    for line in &lines {
+        for (at, column) in line.iter().enumerate() {
+            let wide = lines.iter().map(|line| line[at].chars().count()).max().unwrap_or(0);
+            let _ = if at == 0 { write!(text, "{column:wide$}  ") } else { write!(text, "{column:>wide$}  ") };
+        }
+        text.truncate(text.trim_end().len());
+        text.push('\n');
+    }
+    summary(rows).iter().for_each(|line| text += &format!("{line}\n"));
+    text
+}
+
+/// For a document.
+pub fn markdown(rows: &[Row]) -> String {
+    let line = |columns: [String; 10]| format!("| {} |\n", columns.join(" | "));
+    let mut text = line(HEADS.map(str::to_owned)) + &line(HEADS.map(|_| "---".to_owned()));
+    rows.iter().for_each(|row| text += &line(row.columns()));
+    text.push('\n');
+    summary(rows).iter().for_each(|bar| text += &format!("- {bar}\n"));
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(goodput: f64, p95: f64, least: f64) -> Row {
+        let best = Best { rate: 22.0, goodput: 20.0, p95: 4.0, jain: 1.0 };
+        let bypass = Figures { goodput: 20.0, p95: 60.0, least, ..Figures::default() };
+        let boxed = Figures { goodput, p95, ..Figures::default() };
+        Row { name: "one".to_owned(), bound: 5.0, best: Some(best), bypass, boxed }
+    }
+
+    #[test]
+    fn a_case_misses_the_bars_that_it_misses() {
+        assert_eq!(row(19.5, 5.0, 0.9).verdict(), "met");
+        assert_eq!(row(19.2, 5.0, 0.9).verdict(), "MISSED: C_max");
+        assert_eq!(row(18.9, 5.1, 0.9).verdict(), "MISSED: C_max, bypass, delay");
+        // Without a box one station starves: the total is no measure.
+        assert_eq!(row(18.9, 5.0, 0.4).verdict(), "MISSED: C_max");
+        let without = Row { best: None, ..row(18.9, 5.0, 0.4) };
+        assert_eq!(without.verdict(), "met");
+    }
+
+    #[test]
+    fn the_summary_counts_only_cases_of_which_a_bar_asks_something() {
+        let rows = [row(19.5, 5.0, 0.9), row(18.9, 5.1, 0.4)];
+        let counts: Vec<String> =
+            summary(&rows).iter().map(|line| line.rsplit(": ").next().unwrap().to_owned()).collect();
+        assert_eq!(counts, ["1 of 2 cases", "1 of 1 cases", "1 of 2 cases"]);
+        assert!(markdown(&rows).starts_with("| case | ") && text(&rows).contains("MISSED: C_max, delay"));
+    }
+}
