@@ -4,7 +4,7 @@ CARGO := scripts/cargo
 EVENAIR := target/release/evenair
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test build demo accept accept-short reproduce reproduction validate-ns3 reference test check flaky lint deny fmt bench field-day flent fail-open offload wifi service deb doc clean
+.PHONY: help setup setup-test build demo accept accept-short reproduce reproduction validate-ns3 reference test check flaky lint deny fmt bench field-day flent grid fail-open offload wifi service deb doc clean
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -87,6 +87,9 @@ field-day: setup-test ## Ten minutes in which everything happens to a box that m
 
 flent: build ## flent's rrul through the loaded WLAN, without the box and with it, with plots (fetches flent and netperf at first)
 	scripts/as-root scripts/flent
+
+grid: setup ## The default controller beside none and beside constant service rates, in the simulator, on 30 networks; a table goes to docs/measured
+	@scripts/measured grid --markdown $(CARGO) run --release --locked -p evenair-sim --example grid -- --md
 
 fail-open: setup-test ## How long the gap is when the box is killed or hangs, beside its bounds
 	@scripts/measured fail-open --lines '^(ok    |MISSED|        the bridge)' scripts/as-root $(CARGO) test -p evenair-live --test inline --test inline_xdp figures_of_failing_open -- --ignored --nocapture

@@ -26,6 +26,8 @@ pub struct Figures {
     pub least: f64,
     /// Part of the time in which nothing had a frame to send.
     pub idle: f64,
+    /// Part of the runs in which the box's guard acted.
+    pub guard: f64,
 }
 
 /// The figures of a case, with these tables for a box (none: no box).
@@ -41,9 +43,9 @@ pub fn of(case: &Case, seeds: u32, tables: &str) -> Result<Figures, Failure> {
 }
 
 impl Figures {
-    fn fields(&mut self) -> [&mut f64; 7] {
-        let Self { goodput, ip, p50, p95, jain, least, idle } = self;
-        [goodput, ip, p50, p95, jain, least, idle]
+    fn fields(&mut self) -> [&mut f64; 8] {
+        let Self { goodput, ip, p50, p95, jain, least, idle, guard } = self;
+        [goodput, ip, p50, p95, jain, least, idle, guard]
     }
 }
 
@@ -63,6 +65,7 @@ fn simulate(case: &Case, text: &str) -> Result<Figures, Failure> {
         jain: directions.iter().map(|rates| jain(rates)).fold(1.0, f64::min),
         least: if share > 0.0 { least / share } else { 0.0 },
         idle: phase.medium.as_ref().map_or(0.0, |medium| medium.idle_share),
+        guard: f64::from(u8::from(result.events.iter().any(|event| event.what.starts_with("guard")))),
     })
 }
 
