@@ -137,8 +137,8 @@ Internet, and the standard (802.11g at 54 Mb/s, 802.11b at 11 Mb/s; the box does
 load; figures are of the 25 s from 10 s after that, means over the seeds.
 
 - of C_max: goodput over the best that a constant service rate achieves within the bound of delay and with a Jain's index of at
-  least 0.95 (`crates/sim/examples/grid/cmax.csv`, from `grid cmax`); \"-\" if none does. It is no upper bound: a constant rate
-  cannot give way where chance fills the access point's queue.
+  least 0.95 (`crates/sim/examples/grid/cmax.csv`, from `grid cmax`); \"-\" if none does. It is no upper bound: a
+  controller that adapts can exceed it.
 - of bypass: goodput over that without the box; it is fair if each station gets at least half of an equal share in each direction.
 - AP: how long packets are in the access point; of three, in the one with the largest 95th percentile.
 - Jain: of the stations' goodput; of two directions, the lower one.
