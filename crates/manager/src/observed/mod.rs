@@ -13,7 +13,7 @@
 //! stations. Therefore the scheduler adds a dither ([`Observed::lean`]): in each stretch a station is charged so that it gets
 //! more than its share or less, by a sequence of six seconds in which both are equally frequent, and in which each
 //! station begins elsewhere. Over that time no station loses. The dither is large while costs are unknown, and small
-//! afterwards.
+//! afterwards. While it is large each stretch is followed by its opposite, so that shares are right over two of them.
 //!
 //! Completions are observed a packet or two late, and not in the order of transmission. Therefore stretches are long
 //! compared with packets, and costs of single packets are not used: when two stations alternate, one packet of delay
@@ -154,9 +154,12 @@ impl Observed {
         if now.saturating_since(self.answered) > SILENCE {
             return (1, 1);
         }
-        let place = (stretch_of(now) + u64::from(row) * 11) % SEQUENCE_BITS;
-        let more = (SEQUENCE >> place) & 1 == 1;
+        let stretch = stretch_of(now);
         let (part, whole) = self.lean;
+        let is_paired = self.lean == LEANS[0].1;
+        let step = if is_paired { stretch / 2 } else { stretch };
+        let bit = (SEQUENCE >> ((step + u64::from(row) * 11) % SEQUENCE_BITS)) & 1 == 1;
+        let more = bit ^ (is_paired && stretch % 2 == 1);
         (whole, if more { whole + part } else { whole - part })
     }
 
