@@ -6,6 +6,11 @@
 //! bridge ([`Observation::Bridged`](crate::Observation::Bridged)). An interval in which the box sees nothing is not
 //! evidence.
 //!
+//! What was carried without the box includes what filled the queue of the access point, or was dropped there. And a full
+//! queue takes seconds to drain after the insertion. As long as nothing is answered that the box has released a second
+//! ago, the access point still works on what came before: the medium does not wait for the box, and what is carried
+//! is what it can carry. So the guard takes no step then, and later asks for no more than that ([`Guard::note_drain`]).
+//!
 //! First the guard doubles the target for a few seconds. If the medium is the limit, twice as much in flight carries
 //! no more (Little's law), and the usual target returns: a neighbour uses the channel, or the only user is far away.
 //! The present throughput is then the new reference. If more is carried, the guard doubles the target again, as long
@@ -70,6 +75,8 @@ const LOOSE_FOR: u32 = 300;
 /// So many intervals of load are a trial: longer than a path takes to empty what stood in the access point
 /// while the box was bypassed.
 const TRIAL: usize = 10;
+/// A queue from before the insertion drains for so many intervals at most: two thousand packets at 2 Mb/s are 12 s.
+const DRAIN: usize = 20;
 /// Packets have waited for so many intervals before a probe: transfers have reached their speed by then.
 const PROBE_AFTER: usize = 10;
 
@@ -110,6 +117,9 @@ pub(crate) struct Guard {
     patience: u32,
     /// The box has been inserted for a trial, of which so many intervals are still to come.
     trial: usize,
+    /// For so many intervals what came before the insertion has drained, and the most that one of them has carried.
+    drained: usize,
+    most_drained: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -138,6 +148,8 @@ impl Guard {
             wait_to_open: 0,
             patience: PATIENCE.0,
             trial: 0,
+            drained: 0,
+            most_drained: 0,
         }
     }
 
@@ -179,9 +191,35 @@ impl Guard {
         self.state != State::Watching || self.times > 1
     }
 
+    /// An interval has ended in which so much was carried, all of it from before: nothing is answered that was released
+    /// in the interval before. True: there is nothing to judge. With very little carried there is, since the
+    /// access point may be silent for another reason.
+    pub(crate) const fn note_drain(&mut self, carried: BitRate) -> bool {
+        let is_little = carried.as_bps() == 0 || is_below(carried.as_bps(), SEVERE_PERCENT, self.without);
+        if !matches!(self.state, State::Watching) || self.drained >= DRAIN || is_little {
+            return false;
+        }
+        self.note(carried);
+        self.waited = 0;
+        self.drained += 1;
+        if carried.as_bps() > self.most_drained {
+            self.most_drained = carried.as_bps();
+        }
+        true
+    }
+
+    /// What drained has shown what the medium carries with packets waiting in the access point.
+    fn end_drain(&mut self) {
+        let most = core::mem::take(&mut self.most_drained);
+        if most > 0 {
+            (self.reference, self.without) = (self.reference.min(most), self.without.min(most));
+        }
+    }
+
     /// An interval has ended in which so much was carried; `waits`: packets wait that the controller keeps back;
     /// `expected`: what the medium carries by the formula.
     pub(crate) fn tick(&mut self, carried: BitRate, waits: bool, expected: BitRate) -> Option<GuardStep> {
+        self.end_drain();
         self.wait = self.wait.saturating_sub(1);
         self.wait_to_open = self.wait_to_open.saturating_sub(1);
         self.note(carried);
@@ -208,7 +246,7 @@ impl Guard {
             let Self { reference, without, patience, .. } = *self;
             *self = Self { reference, without, patience, ..Self::new() };
         }
-        self.waited = 0;
+        (self.waited, self.drained, self.most_drained) = (0, 0, 0);
         if carried == BitRate::ZERO {
             return;
         }
@@ -579,6 +617,31 @@ mod tests {
 
     const fn mbps(rate: u64) -> BitRate {
         BitRate::from_mbps(rate)
+    }
+
+    #[test]
+    fn while_the_access_point_drains_it_waits_and_learns_what_the_medium_carries() {
+        // The bridge has counted what filled the access point, twice as much as the medium carries.
+        let mut guard = after_bypass();
+        (0..8).for_each(|n| assert!(guard.note_drain(mbps(if n == 3 { 10 } else { 8 }))));
+        assert_eq!(run(&mut guard, 50, |_| 8), []);
+        // Less than that is suspicious as ever.
+        assert_eq!(run(&mut guard, SETTLED, |_| 1).first(), Some(&GuardStep::Loosened));
+        // The canary: without the drain it would have tried a larger target.
+        assert_eq!(run(&mut after_bypass(), SETTLED, |_| 8), [GuardStep::Loosened]);
+    }
+
+    #[test]
+    fn next_to_nothing_is_no_drain_and_one_that_does_not_end_is_none() {
+        let mut guard = after_bypass();
+        assert!(!guard.note_drain(mbps(3)) && !guard.note_drain(mbps(0)), "it may be the box");
+        assert_eq!(run(&mut guard, INTERVALS, |_| 3), [GuardStep::Opened]);
+        assert!(!guard.note_drain(mbps(10)), "the guard is trying something");
+        let mut guard = after_bypass();
+        assert_eq!((0..1_000).take_while(|_| guard.note_drain(mbps(10))).count(), DRAIN);
+        // After the next insertion there may be another one.
+        guard.note_bypassed(mbps(FULL));
+        assert!(guard.note_drain(mbps(10)));
     }
 
     #[test]

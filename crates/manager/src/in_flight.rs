@@ -107,6 +107,11 @@ impl InFlight {
         self.first + self.releases.len() as u64
     }
 
+    /// An acknowledgment is due, and the oldest release in flight is from before this one.
+    pub(crate) const fn has_from_before(&self, number: u64) -> bool {
+        self.due > 0 && self.first < number
+    }
+
     /// A release. `previous`: the number of the one before it of its flow; `due`: an acknowledgment is due to it. Its number, and
     /// the airtime of what is no longer kept, since there are too many.
     pub(crate) fn push(&mut self, airtime: Span, previous: Option<u64>, due: bool) -> (u64, Span) {

@@ -52,6 +52,8 @@ pub(crate) struct Pacer {
     server: Server,
     backlog: Standing,
     guard: Guard,
+    /// The number of the next release at the end of the last interval.
+    released_before: u64,
     rate: ServiceRate,
 }
 
@@ -74,6 +76,7 @@ impl Pacer {
             server: Server::new(config.slack, now),
             backlog: Standing::new(id, now),
             guard: Guard::new(),
+            released_before: 0,
             rate,
         }
     }
@@ -245,11 +248,17 @@ impl Pacer {
 
     /// Checks whether holding packets does harm; `waits`: packets are held that only the pacer keeps back.
     pub(crate) fn guard(&mut self, waits: bool) -> Option<GuardStep> {
-        self.guard.tick(self.rate.throughput(), waits, self.rate.capacity())
+        let carried = self.rate.throughput();
+        let released_before = core::mem::replace(&mut self.released_before, self.backlog.next_release());
+        if self.backlog.stands_from_before(released_before) && self.guard.note_drain(carried) {
+            return None;
+        }
+        self.guard.tick(carried, waits, self.rate.capacity())
     }
 
     /// The box is bypassed, and the bridge has carried this much by its own counters.
     pub(crate) fn guard_bypassed(&mut self, bridged: BitRate) {
+        self.released_before = self.backlog.next_release();
         self.guard.note_bypassed(self.rate.throughput().max(bridged));
     }
 }

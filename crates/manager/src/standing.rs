@@ -515,6 +515,16 @@ impl Standing {
         if self.by_time < self.in_flight.airtime() { self.in_flight.count() } else { 0 }
     }
 
+    /// The number of the next release.
+    pub(crate) fn next_release(&self) -> u64 {
+        self.in_flight.next()
+    }
+
+    /// What was released before this release still stands, and nothing after it has been answered.
+    pub(crate) const fn stands_from_before(&self, number: u64) -> bool {
+        self.in_flight.has_from_before(number)
+    }
+
     /// Advances the estimate to now.
     pub(crate) fn reckon(&mut self, now: Instant) {
         self.allowance.expire(now);

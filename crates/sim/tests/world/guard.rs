@@ -92,3 +92,72 @@ fn it_is_tried_again_after_one_minute_and_after_ten() {
     let bypassed = at(&events, "bypassed");
     assert!(bypassed.iter().zip(&bypasses).all(|(done, decided)| done - decided <= 1.5), "{bypassed:?} {bypasses:?}");
 }
+
+/// Transfers with Reno over 50 ms at 11 Mb/s, and a box that is inserted after five seconds, when access points with queues of so
+/// many packets are full.
+fn filled(buffer: u32, direction: &str, stations: u32, points: u32) -> RunResult {
+    let cell = |at: u32| {
+        format!(
+            "[[access_point]]\nname = \"ap{at}\"\nchannel = 1\n[[station]]\nname = \"s{at}\"\ncount = {stations}\n\
+             rate = \"11 Mb/s\"\naccess_point = \"ap{at}\"\n"
+        )
+    };
+    let cells: String = (0..points).map(cell).collect();
+    let groups: Vec<String> = (0..points).map(|at| format!("\"s{at}\"")).collect();
+    let text = format!(
+        r#"version = 1
+name = "filled"
+duration = "40 s"
+seed = 1
+[telemetry]
+stations = false
+rates = false
+[radio]
+standard = "802.11b"
+ap_buffer = "{buffer} packets"
+{cells}[tcp]
+congestion_control = "reno"
+[[server]]
+name = "server"
+at = "wan"
+[[bulk]]
+name = "transfer"
+stations = [{}]
+server = "server"
+direction = "{direction}"
+[wan.down]
+rate = "1 Gb/s"
+delay = "25 ms"
+[wan.up]
+rate = "1 Gb/s"
+delay = "25 ms"
+[[event]]
+at = "5 s"
+do = "insert"
+[[phase]]
+name = "drained"
+from = "20 s"
+to = "40 s"
+[manager.controller]
+kind = "queue"
+"#,
+        groups.join(", ")
+    );
+    run(&Scenario::parse(&text, "filled.toml").expect("a sound scenario"), |_| ()).expect("it can be simulated")
+}
+
+/// What stands in the access points at the insertion drains for seconds, and the bridge has counted it as carried: no reason to
+/// let the queues fill again.
+#[test]
+fn it_does_not_act_on_a_queue_from_before_the_insertion() {
+    for (buffer, direction, stations, points) in [(1_000, "down", 1, 3), (20, "up", 4, 1)] {
+        let result = filled(buffer, direction, stations, points);
+        let events = events(&result);
+        println!("{buffer} {direction}: {events:?}");
+        assert!(!events.iter().any(|(_, event)| event.starts_with("guard")), "{buffer} {direction}: {events:?}");
+        let sojourns = result.phases[0].nodes.iter().filter(|node| node.is_access_point());
+        let p95 = sojourns.filter_map(|node| node.sojourn.as_ref()).map(|sojourn| sojourn.p95_ms).fold(0.0, f64::max);
+        println!("{buffer} {direction}: 95 % of the packets are in the access point for {p95:.1} ms at most");
+        assert!(p95 < 100.0, "{buffer} {direction}: {p95} ms");
+    }
+}
