@@ -1,9 +1,17 @@
 //! The chain inferred from a run's captures against the one that the run itself has counted.
 
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
 use evenair_scenario::Scenario;
 use evenair_sim::{SimOptions, run_with};
 use evenair_study::backlog::infer;
 use evenair_units::{Rng, Span, Streams};
+use pcap_file::pcap::PcapReader;
+use pcap_file::pcapng::PcapNgWriter;
+use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketBlock;
+use pcap_file::pcapng::blocks::interface_description::{InterfaceDescriptionBlock, InterfaceDescriptionOption};
 
 /// Stations that download, 20 ms away, in all seconds of a run.
 fn downloads(stations: u32, more: &str) -> String {
@@ -86,18 +94,20 @@ fn captures_with_wrong_bytes_are_read_or_refused() {
     let options = SimOptions { trace: Some(folder.path().to_owned()), ..SimOptions::default() };
     run_with(&scenario, &options, |_| ()).expect("it can be simulated");
     let (air, wire) = (folder.path().join("air.pcap"), folder.path().join("ap-wire.pcap"));
-    let whole = [&air, &wire].map(|path| std::fs::read(path).unwrap());
+    let pcap = [&air, &wire].map(|path| std::fs::read(path).unwrap());
+    let pcapng = [&air, &wire].map(|path| std::fs::read(as_pcapng(path, Some(9))).unwrap());
     let mut rng = Streams::new(1).stream("captures gone wrong");
     let (mut read, mut refused) = (0, 0);
-    for _ in 0..400 {
-        for (path, bytes) in [&air, &wire].into_iter().zip(&whole) {
+    for round in 0..800 {
+        let whole = if round % 2 == 0 { &pcap } else { &pcapng };
+        for (path, bytes) in [&air, &wire].into_iter().zip(whole) {
             std::fs::write(path, changed(bytes, &mut rng)).unwrap();
         }
         match infer(&air, &wire) {
             Ok(inferred) => {
                 // A chain of nothing is no number, and says so.
                 let (mean, _) = inferred.mean_and_2_sigma();
-                assert!(inferred.frames == 0 || mean >= 0.0, "{inferred:?}");
+                assert!(inferred.chain.states().next().is_none() || mean >= 0.0, "{inferred:?}");
                 read += 1;
             }
             Err(error) => {
@@ -106,7 +116,78 @@ fn captures_with_wrong_bytes_are_read_or_refused() {
             }
         }
     }
-    assert!(read > 20 && refused > 20, "{read} read, {refused} refused: too one-sided to say much");
+    assert!(read > 40 && refused > 40, "{read} read, {refused} refused: too one-sided to say much");
+}
+
+/// The same capture as pcapng, beside it: with times of so many decimals, or of the microseconds that hold without the
+/// option.
+fn as_pcapng(pcap: &Path, decimals: Option<u8>) -> PathBuf {
+    let path = pcap.with_extension(format!("{}.pcapng", decimals.unwrap_or(6)));
+    let mut reader = PcapReader::new(File::open(pcap).unwrap()).unwrap();
+    let mut writer = PcapNgWriter::new(File::create(&path).unwrap()).unwrap();
+    let mut interface = InterfaceDescriptionBlock::new(reader.header().datalink, 0);
+    interface.options.extend(decimals.map(InterfaceDescriptionOption::IfTsResol));
+    writer.write_pcapng_block(interface).unwrap();
+    while let Some(packet) = reader.next_packet() {
+        let packet = packet.unwrap();
+        // The crate writes as many units as there are nanoseconds here.
+        let units = packet.timestamp.as_nanos() as u64 / 10u64.pow(9 - u32::from(decimals.unwrap_or(6)));
+        let block = EnhancedPacketBlock {
+            interface_id: 0,
+            timestamp: Duration::from_nanos(units),
+            original_len: packet.orig_len,
+            data: packet.data,
+            options: Vec::new(),
+        };
+        writer.write_pcapng_block(block).unwrap();
+    }
+    path
+}
+
+#[test]
+fn pcapng_says_what_pcap_says() {
+    let scenario = Scenario::parse(&downloads(2, ""), "backlog.toml").unwrap();
+    let scenario = Scenario { duration: Span::from_secs(3), ..scenario };
+    let folder = tempfile::tempdir().unwrap();
+    let options = SimOptions { trace: Some(folder.path().to_owned()), ..SimOptions::default() };
+    run_with(&scenario, &options, |_| ()).expect("it can be simulated");
+    let (air, wire) = (folder.path().join("air.pcap"), folder.path().join("ap-wire.pcap"));
+    let pcap = infer(&air, &wire).unwrap();
+    assert!(pcap.frames > 500 && pcap.cuts.is_empty(), "{pcap:?}");
+    assert_eq!(infer(&as_pcapng(&air, Some(9)), &as_pcapng(&wire, Some(9))).unwrap(), pcap);
+    // Microseconds: some events change places.
+    let coarse = infer(&as_pcapng(&air, None), &as_pcapng(&wire, None)).unwrap();
+    assert_eq!(coarse.frames, pcap.frames);
+    assert!((coarse.mean_and_2_sigma().0 - pcap.mean_and_2_sigma().0).abs() < 0.01, "{coarse:?}");
+    // The wire's for the air's.
+    assert!(infer(&as_pcapng(&wire, None), &wire).unwrap_err().to_string().contains("of the kind ETHERNET"));
+}
+
+#[test]
+fn a_capture_that_was_cut_short_counts_up_to_the_cut() {
+    let scenario = Scenario::parse(&downloads(2, ""), "backlog.toml").unwrap();
+    let scenario = Scenario { duration: Span::from_secs(2), ..scenario };
+    let folder = tempfile::tempdir().unwrap();
+    let options = SimOptions { trace: Some(folder.path().to_owned()), ..SimOptions::default() };
+    run_with(&scenario, &options, |_| ()).expect("it can be simulated");
+    let (air, wire) = (folder.path().join("air.pcap"), folder.path().join("ap-wire.pcap"));
+    let mut reader = PcapReader::new(File::open(&air).unwrap()).unwrap();
+    let mut packets = 0;
+    while let Some(packet) = reader.next_packet() {
+        packets += u64::from(packet.is_ok());
+    }
+    let whole = infer(&air, &wire).unwrap();
+    for file in [air.clone(), as_pcapng(&air, None)] {
+        let bytes = std::fs::read(&file).unwrap();
+        std::fs::write(&file, &bytes[..bytes.len() - 1]).unwrap();
+        let cut = infer(&file, &wire).unwrap();
+        let warning = cut.cuts[0].to_string();
+        assert_eq!(cut.cuts.len(), 1);
+        assert!(warning.contains(&format!("packet {packets};")) && warning.contains("air."), "{warning}");
+        std::fs::write(&file, &bytes[..bytes.len() / 2]).unwrap();
+        let half = infer(&file, &wire).unwrap();
+        assert!(half.cuts.len() == 1 && (0.4..0.6).contains(&(half.frames as f64 / whole.frames as f64)), "{half:?}");
+    }
 }
 
 /// A capture with a few bytes changed, half of the times within its first headers, and now and then cut short.

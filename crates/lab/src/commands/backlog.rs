@@ -10,15 +10,16 @@ use evenair_study::backlog::infer;
 /// Arguments of `evenair backlog`.
 #[derive(Args)]
 pub struct BacklogArgs {
-    /// Capture of a monitor interface: pcap with radiotap headers
+    /// Capture of a monitor interface: pcap or pcapng with radiotap headers
     air: PathBuf,
-    /// Capture of the access point's wired side, at the same time and with the same clock: pcap of Ethernet
+    /// Capture of the access point's wired side, at the same time and with the same clock: pcap or pcapng of Ethernet
     wire: PathBuf,
 }
 
 /// Prints the chain of backlogged nodes.
 pub fn backlog(args: &BacklogArgs) -> Result<ExitCode> {
     let inferred = infer(&args.air, &args.wire)?;
+    inferred.cuts.iter().for_each(|cut| eprintln!("warning: {cut}"));
     let total: u64 = inferred.chain.states().map(|(_, visits)| visits).sum();
     if total == 0 {
         bail!("{}: no two frames whose states are known follow one another", args.air.display());

@@ -2,15 +2,14 @@
 //!
 //! Frame formats are those of IEEE Std 802.11-2016, clause 9, radiotap fields those of radiotap.org.
 
-use std::fs::File;
 use std::path::Path;
 use std::time::Duration;
 
 use evenair_packet::{MacAddr, PacketMeta, Port, parse};
 use pcap_file::DataLink;
-use pcap_file::pcap::PcapReader;
 
-use super::CaptureError;
+use super::file::read;
+use super::{CaptureError, Cut};
 
 /// DATA or ACK on the air, as far as it could be decoded.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,33 +49,18 @@ const KNOWN_BY: usize = 80;
 const RADIOTAP_FLAGS_HAS_FCS: u8 = 0x10;
 const RADIOTAP_FLAGS_BAD_FCS: u8 = 0x40;
 
-/// All frames of a capture on the air that were received whole.
-pub(super) fn air(path: &Path) -> Result<Vec<AirFrame>, CaptureError> {
+/// All frames of a capture on the air that were received whole, and where it ends early.
+pub(super) fn air(path: &Path) -> Result<(Vec<AirFrame>, Option<Cut>), CaptureError> {
     let mut frames = Vec::new();
-    read(path, DataLink::IEEE802_11_RADIOTAP, |at, bytes| frames.extend(air_frame(at, bytes)))?;
-    Ok(frames)
+    let cut = read(path, DataLink::IEEE802_11_RADIOTAP, |at, bytes| frames.extend(air_frame(at, bytes)))?;
+    Ok((frames, cut))
 }
 
-/// All frames of a capture on the wire.
-pub(super) fn wire(path: &Path) -> Result<Vec<(Duration, Packet)>, CaptureError> {
+/// All frames of a capture on the wire, and where it ends early.
+pub(super) fn wire(path: &Path) -> Result<(Vec<(Duration, Packet)>, Option<Cut>), CaptureError> {
     let mut packets = Vec::new();
-    read(path, DataLink::ETHERNET, |at, bytes| packets.push((at, packet(bytes))))?;
-    Ok(packets)
-}
-
-fn read(path: &Path, link: DataLink, mut each: impl FnMut(Duration, &[u8])) -> Result<(), CaptureError> {
-    let failed = |what: String| CaptureError { path: path.to_owned(), what };
-    let file = File::open(path).map_err(|error| failed(error.to_string()))?;
-    let mut reader = PcapReader::new(file).map_err(|error| failed(error.to_string()))?;
-    let found = reader.header().datalink;
-    if found != link {
-        return Err(failed(format!("its frames are of the kind {found:?}, not {link:?}")));
-    }
-    while let Some(frame) = reader.next_packet() {
-        let frame = frame.map_err(|error| failed(error.to_string()))?;
-        each(frame.timestamp, &frame.data);
-    }
-    Ok(())
+    let cut = read(path, DataLink::ETHERNET, |at, bytes| packets.push((at, packet(bytes))))?;
+    Ok((packets, cut))
 }
 
 fn air_frame(at: Duration, bytes: &[u8]) -> Option<AirFrame> {

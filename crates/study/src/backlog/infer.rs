@@ -112,7 +112,7 @@ fn pass(
         unresolved += u64::from(matches!(since, Since::Unknown(_)));
         timeline.add(success.data.from, since, now);
     }
-    Inferred { chain: timeline.chain(), frames: successes.len() as u64, unresolved }
+    Inferred { chain: timeline.chain(), frames: successes.len() as u64, unresolved, cuts: Vec::new() }
 }
 
 /// The frames that were received, in the order of time, each once.

@@ -22,6 +22,7 @@
 //! Not here: Block ACK, aggregates, encrypted frames, captures by two clocks.
 
 mod capture;
+mod file;
 mod infer;
 
 use std::path::{Path, PathBuf};
@@ -37,6 +38,16 @@ pub struct Inferred {
     pub frames: u64,
     /// Those of them that are unresolved.
     pub unresolved: u64,
+    /// Captures that end before their last packet does.
+    pub cuts: Vec<Cut>,
+}
+
+/// A capture that ends within a packet: what was read before it counts.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}: ends within packet {}; the {packets} before it are used", path.display(), packets + 1)]
+pub struct Cut {
+    path: PathBuf,
+    packets: u64,
 }
 
 /// A capture that cannot be read.
@@ -58,10 +69,14 @@ impl Inferred {
     }
 }
 
-/// The chain from a capture on the air (pcap with radiotap headers) and one on the access point's wire (pcap of Ethernet).
+/// The chain from a capture on the air (with radiotap headers) and one on the access point's wire (Ethernet), each pcap or
+/// pcapng.
 ///
 /// # Errors
-/// Where a file cannot be read, or is a capture of something else.
+/// Where a file cannot be read, or is a capture of something else. A file that ends within a packet is no error.
 pub fn infer(air: &Path, wire: &Path) -> Result<Inferred, CaptureError> {
-    Ok(infer::infer(&capture::air(air)?, &capture::wire(wire)?))
+    let (air, air_cut) = capture::air(air)?;
+    let (wire, wire_cut) = capture::wire(wire)?;
+    let cuts = air_cut.into_iter().chain(wire_cut).collect();
+    Ok(Inferred { cuts, ..infer::infer(&air, &wire) })
 }
