@@ -296,6 +296,22 @@ fn roaming_turns_no_flow_s_order_round() {
 }
 
 #[test]
+fn numbers_of_qos_data_count_for_each_receiver() {
+    let folder = tempfile::tempdir().unwrap();
+    traced(folder.path(), &SCENARIO.replace("[radio]\n", "[radio]\nedca = true\n"), &[]);
+    let captured = read(&folder.path().join("air.pcap"), DataLink::IEEE802_11_RADIOTAP);
+    let mut last: HashMap<(Vec<u8>, u8), u16> = HashMap::new();
+    for frame in air_frames(&captured).iter().filter(|frame| frame.mac[0] == 0x88 && frame.mac[1] & 0x08 == 0) {
+        let sequence = u16::from_le_bytes([frame.mac[22], frame.mac[23]]) >> 4;
+        let counter = (frame.mac[4..16].to_vec(), frame.mac[24] & 15);
+        let before = last.insert(counter, sequence).unwrap_or(0);
+        assert_eq!(sequence, (before + 1) % 4096);
+    }
+    // The access point sends to more than one.
+    assert!(last.len() > 3, "{} counters", last.len());
+}
+
+#[test]
 fn without_a_box_there_is_one_wire() {
     let folder = tempfile::tempdir().unwrap();
     traced(folder.path(), SCENARIO, &[]);

@@ -61,11 +61,16 @@ pub(crate) struct Tracer {
     ended: u64,
     /// What each category of each node has in service.
     services: BTreeMap<(usize, NodeId, AccessCategory), Service>,
+    /// The last sequence number of each counter.
+    sequences: BTreeMap<Counter, u16>,
     /// Nodes whose frame on the air carries no packet.
     sends_own: BTreeSet<(usize, NodeId)>,
     /// The first error, reported at the end.
     failed: Option<(PathBuf, io::Error)>,
 }
+
+/// Which frames are numbered together: those of a node in a domain, to a receiver and of a category if they are QoS data.
+type Counter = (usize, NodeId, Option<(MacAddr, AccessCategory)>);
 
 /// What a category of a node has in service: kept because it may be repeated after it was received.
 #[derive(Debug)]
@@ -104,6 +109,7 @@ impl Tracer {
             done: BinaryHeap::new(),
             ended: 0,
             services: BTreeMap::new(),
+            sequences: BTreeMap::new(),
             sends_own: BTreeSet::new(),
             failed: None,
         })
@@ -178,7 +184,6 @@ impl Tracer {
         };
         let service = self.services.entry((domain, transmission.from, category)).or_default();
         if is_new {
-            service.sequence = (service.sequence + 1) % 4096;
             service.sent = false;
         }
         if let Some(packet) = packet.map(|(packet, segment)| self.addresses.packet(packet, segment)) {
@@ -202,6 +207,13 @@ impl Tracer {
             Kind::Data { category, qos, .. } => {
                 let service = self.services.entry((domain, transmission.from, category)).or_default();
                 let retry = std::mem::replace(&mut service.sent, true);
+                if !retry {
+                    // QoS data are numbered for each receiver and category, others together (10.3.2.14.2).
+                    let counter = (domain, transmission.from, qos.then_some((receiver, category)));
+                    let sequence = self.sequences.entry(counter).or_default();
+                    *sequence = (*sequence + 1) % 4096;
+                    service.sequence = *sequence;
+                }
                 let up = air.host_of(transmission.from).is_ok();
                 let (source, destination) = service.ends;
                 let addresses = if up { [receiver, source, destination] } else { [receiver, sender, source] };
