@@ -11,6 +11,6 @@ fuzz_target!(|input: (&[u8], &[u8])| {
     std::fs::write(&paths[0], input.0).expect("written");
     std::fs::write(&paths[1], input.1).expect("written");
     if let Ok(inferred) = infer(&paths[0], &paths[1]) {
-        assert!(inferred.unresolved <= inferred.frames);
+        assert!(inferred.unresolved <= inferred.frames && inferred.lost <= inferred.frames);
     }
 });

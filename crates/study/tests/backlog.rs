@@ -1,14 +1,16 @@
 //! The chain inferred from a run's captures against the one that the run itself has counted.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use evenair_medium::BacklogChain;
 use evenair_scenario::Scenario;
 use evenair_sim::{SimOptions, run_with};
 use evenair_study::backlog::infer;
 use evenair_units::{Rng, Span, Streams};
-use pcap_file::pcap::PcapReader;
+use pcap_file::pcap::{PcapReader, PcapWriter};
 use pcap_file::pcapng::PcapNgWriter;
 use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketBlock;
 use pcap_file::pcapng::blocks::interface_description::{InterfaceDescriptionBlock, InterfaceDescriptionOption};
@@ -75,6 +77,84 @@ fn captures_say_what_the_run_counted() {
     }
     // Some acknowledgments are sent by timers.
     compare(&downloads(5, ""), 0.05);
+}
+
+/// Copies a capture without so many of a thousand packets, chosen at random.
+fn remove(whole: &Path, rest: &Path, of_thousand: u64, seed: u64) {
+    let mut rng = Streams::new(seed).stream("frames that the monitor does not hear");
+    let mut reader = PcapReader::new(File::open(whole).unwrap()).unwrap();
+    let mut writer = PcapWriter::with_header(File::create(rest).unwrap(), reader.header()).unwrap();
+    while let Some(packet) = reader.next_raw_packet() {
+        let packet = packet.unwrap();
+        if rng.below(1000) >= of_thousand {
+            writer.write_raw_packet(&packet).unwrap();
+        }
+    }
+}
+
+/// Where to, by parts of all departures, of the states that are left at least 1000 times.
+fn rates(chain: &BacklogChain) -> BTreeMap<(u32, u32), f64> {
+    let mut left = BTreeMap::<u32, u64>::new();
+    chain.transitions().for_each(|(from, _, times)| *left.entry(from).or_default() += times);
+    let often = chain.transitions().filter(|(from, ..)| left[from] >= 1000);
+    often.map(|(from, to, times)| ((from, to), times as f64 / left[&from] as f64)).collect()
+}
+
+/// Simulates, takes frames of a thousand away from the capture on the air with several seeds, and compares with what the
+/// whole says: means to 0.1, transition rates to 5 % if `exactly`.
+fn lose(text: &str, of_thousand: u64, exactly: bool) {
+    let scenario = Scenario::parse(text, "backlog.toml").unwrap_or_else(|error| panic!("{error}"));
+    let folder = tempfile::tempdir().unwrap();
+    let options = SimOptions { trace: Some(folder.path().to_owned()), ..SimOptions::default() };
+    run_with(&scenario, &options, |_| ()).expect("it can be simulated");
+    let [air, rest, wire] = ["air.pcap", "rest.pcap", "ap-wire.pcap"].map(|name| folder.path().join(name));
+    let whole = infer(&air, &wire).unwrap();
+    let (mean, _) = whole.mean_and_2_sigma();
+    assert_eq!(whole.mean_interval(), (mean, mean));
+    assert_eq!(whole.lost, 0, "nothing is lost: {mean}");
+    for seed in 1..=4 {
+        remove(&air, &rest, of_thousand, seed);
+        let inferred = infer(&rest, &wire).unwrap();
+        let part = 1000.0 * inferred.lost as f64 / inferred.frames as f64 / of_thousand as f64;
+        assert!((0.8..1.2).contains(&part), "{} of {} frames lost", inferred.lost, inferred.frames);
+        let (ours, _) = inferred.mean_and_2_sigma();
+        let (low, high) = inferred.mean_interval();
+        assert!((ours - mean).abs() < 0.1, "mean {ours}, of the whole {mean}");
+        assert!((low - 0.001..high + 0.001).contains(&mean), "{low} to {high}, of the whole {mean}");
+        if exactly {
+            assert!(high - low < 0.1, "{low} to {high}");
+            compare_rates(&inferred.chain, &whole.chain);
+        }
+    }
+}
+
+/// Rates of transitions that are not rare are the same to 5 %.
+fn compare_rates(ours: &BacklogChain, whole: &BacklogChain) {
+    let (ours, whole) = (rates(ours), rates(whole));
+    let common = whole.into_iter().filter(|&(_, rate)| rate > 0.02);
+    let mut compared = 0;
+    for (which, rate) in common {
+        let Some(&ours) = ours.get(&which) else { continue };
+        assert!((ours / rate - 1.0).abs() < 0.05, "{which:?}: {ours}, of the whole {rate}");
+        compared += 1;
+    }
+    assert!(compared >= 5, "only {compared} rates");
+}
+
+#[test]
+fn frames_that_the_monitor_did_not_hear_do_not_change_the_answer() {
+    for (stations, more) in [(5, "delayed_ack = false"), (20, "delayed_ack = false"), (5, "")] {
+        lose(&downloads(stations, more), 20, true);
+    }
+    // The access point drops packets: which of those that passed the wire were on the air is a guess.
+    lose(&downloads(20, "").replace("200 packets", "20 packets"), 20, false);
+    // Receivers cannot decode some frames, and some are given up.
+    let noisy = downloads(5, "").replace("[radio]\n", "[radio]\nber = 2e-5\nshort_retry_limit = 2\n");
+    lose(&noisy, 20, true);
+    // Numbers count for each receiver.
+    lose(&downloads(5, "").replace("[radio]\n", "[radio]\nedca = true\n"), 20, true);
+    // A bad monitor.
+    lose(&downloads(20, "delayed_ack = false"), 100, false);
 }
 
 #[test]

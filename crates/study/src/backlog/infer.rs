@@ -1,6 +1,6 @@
 //! From frames to states.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::time::Duration;
 
@@ -8,23 +8,14 @@ use evenair_medium::BacklogChain;
 use evenair_packet::{MacAddr, PacketMeta, TcpFlags, TcpMeta};
 
 use super::Inferred;
-use super::capture::{AirFrame, AirKind, Data, Packet};
+use super::capture::{AirFrame, Packet};
+use super::successes::{Success, successes};
 
 /// An acknowledgment that waited longer was sent by a timer: delayed ones wait for 40 ms or more.
 const TIMER: Duration = Duration::from_millis(30);
 /// Longer than one that a timer sends waits for the medium; a timer that was longer than the shortest one seen is not
 /// known.
 const ACCESS: Duration = Duration::from_millis(20);
-
-/// A frame that was received, for the first time.
-struct Success<'a> {
-    /// About its end.
-    at: Duration,
-    /// When its first attempt that could be decoded began.
-    began: Duration,
-    to: MacAddr,
-    data: &'a Data,
-}
 
 /// The success after which a node was backlogged until its own.
 enum Since {
@@ -34,12 +25,14 @@ enum Since {
 }
 
 /// One direction of a connection: from, to, ports.
-type Flow = (IpAddr, IpAddr, u16, u16);
+pub(super) type Flow = (IpAddr, IpAddr, u16, u16);
 
 /// Data of a flow that a station received: the number after its last byte, and which success it was.
 #[derive(Default)]
 struct Received {
     segments: Vec<(u32, usize)>,
+    /// The number that was acknowledged last.
+    acknowledged: Option<u32>,
     /// So many of them have been acknowledged, or caused a duplicate acknowledgment.
     answered: usize,
 }
@@ -47,6 +40,8 @@ struct Received {
 /// What is known of a station.
 #[derive(Default)]
 struct Station {
+    /// The last success whose receiver is not known: it may have been this station.
+    unseen: Option<usize>,
     /// Its last own success, and the last one that it received.
     sent: Option<usize>,
     received: Vec<usize>,
@@ -57,14 +52,16 @@ struct Station {
 enum Made {
     /// The receipt of this success.
     By(usize),
+    /// The receipt of data that nobody saw.
+    Unseen,
     /// A timer, so long after the receipt of this success or a little less.
     Late(usize, Duration),
 }
 
-pub(super) fn infer(air: &[AirFrame], wire: &[(Duration, Packet)]) -> Inferred {
-    let successes = successes(air);
+pub(super) fn infer(air: &[&AirFrame], wire: &[(Duration, Packet)]) -> Inferred {
+    let successes = successes(air, wire);
     let mut waits: BTreeMap<u128, u64> = BTreeMap::new();
-    pass(&successes, wire, &mut |_, wait| {
+    pass(&successes, &mut |_, wait| {
         *waits.entry(wait.as_millis()).or_default() += 1;
         None
     });
@@ -72,7 +69,7 @@ pub(super) fn infer(air: &[AirFrame], wire: &[(Duration, Packet)]) -> Inferred {
     let most = waits.values().copied().max().unwrap_or(0);
     let usual = waits.into_iter().find(|&(_, times)| 4 * times >= most);
     let timer = usual.map_or(TIMER, |(ms, _)| Duration::from_millis(ms as u64));
-    pass(&successes, wire, &mut |index, wait| {
+    pass(&successes, &mut |index, wait| {
         let sent = successes[index].at + timer;
         (timer..timer + ACCESS).contains(&wait).then(|| successes.partition_point(|other| other.at <= sent) - 1)
     })
@@ -80,79 +77,42 @@ pub(super) fn infer(air: &[AirFrame], wire: &[(Duration, Packet)]) -> Inferred {
 
 /// Goes through all successes. `late` says after which success an acknowledgment was made that a timer sent: of the
 /// success whose receipt it acknowledges, and so much later than that.
-fn pass(
-    successes: &[Success<'_>],
-    wire: &[(Duration, Packet)],
-    late: &mut dyn FnMut(usize, Duration) -> Option<usize>,
-) -> Inferred {
-    let mut arrivals = arrivals(wire);
-    let mut last_arrivals: BTreeMap<(MacAddr, u8), Duration> = BTreeMap::new();
+fn pass(successes: &[Success<'_>], late: &mut dyn FnMut(usize, Duration) -> Option<usize>) -> Inferred {
     let mut stations: BTreeMap<MacAddr, Station> = BTreeMap::new();
     let mut timeline = Timeline::new(successes.len());
-    let mut unresolved = 0;
+    let (mut lost, mut unresolved) = (0, 0);
+    let mut unseen = None;
     for (now, success) in successes.iter().enumerate() {
-        let since = if success.data.up {
-            let station = stations.entry(success.data.from).or_default();
+        let since = if success.up {
+            let station = stations.entry(success.from).or_default();
+            station.unseen = unseen;
             let since = station.since(successes, success, late);
             station.sent = Some(now);
             since
         } else {
-            stations.entry(success.to).or_default().receive(now, &success.data.packet.meta);
-            let same = arrivals.get_mut(success.data.packet.start.as_slice());
-            let last = last_arrivals.entry((success.data.from, success.data.number.1)).or_default();
-            let arrival = same.and_then(|same| arrival_after(same, *last));
-            *last = arrival.unwrap_or(*last);
+            match (success.to, success.packet) {
+                (Some(to), Some(packet)) => stations.entry(to).or_default().receive(now, &packet.meta),
+                _ => unseen = Some(now),
+            }
             // Those that were received before it arrived at the access point.
-            let before = arrival.map(|at| successes.partition_point(|other| other.at < at));
+            let before = success.wired.map(|at| successes.partition_point(|other| other.at < at));
             before.map_or(Since::Unknown(now.checked_sub(1)), |before| match before {
                 0 => Since::Unknown(None),
                 before => Since::Success(before - 1),
             })
         };
+        lost += u64::from(success.lost);
         unresolved += u64::from(matches!(since, Since::Unknown(_)));
-        timeline.add(success.data.from, since, now);
+        timeline.add(success.from, since, now);
     }
-    Inferred { chain: timeline.chain(), frames: successes.len() as u64, unresolved, cuts: Vec::new() }
-}
-
-/// The frames that were received, in the order of time, each once.
-fn successes(air: &[AirFrame]) -> Vec<Success<'_>> {
-    let mut last: BTreeMap<(MacAddr, u8), u16> = BTreeMap::new();
-    let mut out: Vec<Success<'_>> = Vec::new();
-    for (index, frame) in air.iter().enumerate() {
-        let AirKind::Data(data) = &frame.kind else { continue };
-        let group = frame.to.0[0] & 1 != 0;
-        let (sequence, category) = data.number;
-        if group || last.insert((data.from, category), sequence) == Some(sequence) {
-            continue;
-        }
-        // Its ACK begins SIFS after its end.
-        let ack = air[index + 1..].first().filter(|next| next.kind == AirKind::Ack && next.to == data.from);
-        let at = ack.map_or(frame.at, |ack| ack.at);
-        out.push(Success { at, began: frame.at, to: frame.to, data });
+    Inferred {
+        chain: timeline.chain(),
+        frames: successes.len() as u64,
+        lost,
+        unresolved,
+        thinned: Vec::new(),
+        cuts: Vec::new(),
     }
-    out.sort_by_key(|success| success.at);
-    out
-}
-
-/// When packets passed the wire, by their first bytes.
-fn arrivals(wire: &[(Duration, Packet)]) -> BTreeMap<&[u8], VecDeque<Duration>> {
-    let mut arrivals: BTreeMap<&[u8], VecDeque<Duration>> = BTreeMap::new();
-    for (at, packet) in wire {
-        arrivals.entry(&packet.start).or_default().push_back(*at);
-    }
-    arrivals
-}
-
-/// When the packet that is now delivered arrived at the access point, whose queues keep the order: not before `last`. What
-/// arrived before that and was not delivered was lost, and came again.
-fn arrival_after(same: &mut VecDeque<Duration>, last: Duration) -> Option<Duration> {
-    while let Some(arrival) = same.pop_front() {
-        if arrival >= last {
-            return Some(arrival);
-        }
-    }
-    None
 }
 
 impl Station {
@@ -175,6 +135,7 @@ impl Station {
     ) -> Since {
         let made = match self.made(successes, success) {
             Some(Made::By(made)) => Some(made),
+            Some(Made::Unseen) => return Since::Unknown(self.sent),
             Some(Made::Late(data, wait)) => match late(data, wait) {
                 Some(made) => Some(made),
                 None => return Since::Unknown(self.sent.max(Some(data))),
@@ -182,6 +143,7 @@ impl Station {
             None => None,
         };
         let last = self.received.iter().rev().find(|&&received| successes[received].at <= success.began).copied();
+        let last = last.max(self.unseen);
         match (made, self.sent) {
             // It came to those that were waiting.
             (Some(made), Some(sent)) => Since::Success(made.max(sent)),
@@ -193,16 +155,18 @@ impl Station {
 
     /// What made its TCP send this acknowledgment.
     fn made(&mut self, successes: &[Success<'_>], success: &Success<'_>) -> Option<Made> {
-        let ((from, to, source, target), tcp) = flow(&success.data.packet.meta)?;
+        let ((from, to, source, target), tcp) = flow(&success.packet?.meta)?;
         if tcp.payload.0 > 0 || tcp.flags.0 & (TcpFlags::SYN.0 | TcpFlags::FIN.0 | TcpFlags::RST.0) != 0 {
             return None;
         }
-        let received = self.flows.get_mut(&(to, from, target, source))?;
+        let received = self.flows.entry((to, from, target, source)).or_default();
+        let before = received.acknowledged.replace(tcp.ack);
         let came = |&(_, index): &(u32, usize)| successes[index].at <= success.began;
         let segments = &received.segments;
         let acknowledged = segments.iter().rposition(|segment| segment.0 == tcp.ack && came(segment));
         let which = match acknowledged {
             Some(which) if which >= received.answered => which,
+            None if before.is_some_and(|before| tcp.ack.wrapping_sub(before) as i32 > 0) => return Some(Made::Unseen),
             // A duplicate: the next one that came out of order.
             _ => Some(received.answered).filter(|&next| segments.get(next).is_some_and(came))?,
         };
@@ -211,6 +175,12 @@ impl Station {
         let wait = success.began.saturating_sub(successes[made].at);
         Some(if wait < TIMER { Made::By(made) } else { Made::Late(made, wait) })
     }
+}
+
+/// A segment with data: the same one when it is sent again.
+pub(super) fn segment(meta: &PacketMeta) -> Option<(Flow, u32, u32)> {
+    let (flow, tcp) = flow(meta)?;
+    (end(tcp) != tcp.seq).then(|| (flow, tcp.seq, end(tcp)))
 }
 
 fn flow(meta: &PacketMeta) -> Option<(Flow, &TcpMeta)> {

@@ -1,0 +1,184 @@
+//! Frames that were received, and that the monitor did not hear.
+//!
+//! How many there are, the sender's sequence numbers say. A number is not missing if an attempt was heard that its receiver
+//! could not decode, and no ACK without its frame: that frame was given up.
+//!
+//! When one was received, an ACK says whose frame is missing, for the monitor seldom misses both. What it was, the wire
+//! says: a station's packet passes it after its receipt, and the access point's have passed it in the order in which they
+//! are sent. Where these are more packets than frames are missing, some were dropped at the access point: rather those that
+//! TCP sent again later.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::time::Duration;
+
+use evenair_packet::MacAddr;
+
+use super::capture::Packet;
+use super::infer::segment;
+use super::successes::{Gap, Heard, Success};
+
+/// When ACKs came whose frame is missing, by the frame's sender.
+pub(super) type Orphans = BTreeMap<MacAddr, BTreeSet<Duration>>;
+
+/// Packets on the access point's wire, and which of them are those of frames.
+pub(super) struct Wire<'a> {
+    pub(super) packets: &'a [(Duration, Packet)],
+    /// Places of packets that begin alike and are not yet found.
+    places: BTreeMap<u64, VecDeque<usize>>,
+    /// They are those of frames.
+    found: Vec<bool>,
+    /// TCP sent the same again later.
+    again: Vec<bool>,
+    /// What was found, by sender and traffic identifier: of an access point in the order in which its queue sent it.
+    queues: BTreeMap<Queue, Vec<Sent>>,
+    receivers: BTreeSet<MacAddr>,
+}
+
+/// Sender and traffic identifier.
+type Queue = (MacAddr, u8);
+
+/// A frame that was heard: the place of its packet, when it was received, and when it began.
+struct Sent {
+    place: usize,
+    at: Duration,
+    began: Duration,
+}
+
+impl<'a> Wire<'a> {
+    /// Of packets in the order of time, and all who received frames.
+    pub(super) fn new(packets: &'a [(Duration, Packet)], receivers: impl Iterator<Item = MacAddr>) -> Self {
+        let mut places: BTreeMap<u64, VecDeque<usize>> = BTreeMap::new();
+        for (index, (_, packet)) in packets.iter().enumerate() {
+            places.entry(packet.start).or_default().push_back(index);
+        }
+        let mut later = BTreeSet::new();
+        let mut again: Vec<_> = packets
+            .iter()
+            .rev()
+            .map(|(_, packet)| segment(&packet.meta).is_some_and(|segment| !later.insert(segment)))
+            .collect();
+        again.reverse();
+        let found = vec![false; packets.len()];
+        Self { packets, places, found, again, queues: BTreeMap::new(), receivers: receivers.collect() }
+    }
+
+    /// Where the packet of the next frame is.
+    pub(super) fn find(&mut self, heard: &Heard<'_>) -> Option<usize> {
+        let places = self.places.get_mut(&heard.data.packet.start)?;
+        // The access point's queues keep the order: what arrived earlier and was not delivered was dropped, and came again.
+        let queue = self.queues.entry((heard.data.from, heard.data.number.tid)).or_default();
+        let last = queue.last().map_or(0, |sent| sent.place);
+        while let Some(place) = places.pop_front() {
+            if heard.data.up && self.packets[place].0 >= heard.began || !heard.data.up && place >= last {
+                queue.push(Sent { place, at: heard.at, began: heard.began });
+                self.found[place] = true;
+                return Some(place);
+            }
+        }
+        None
+    }
+
+    /// Places of packets that may be those of the frames missing in a gap.
+    fn candidates(&self, gap: &Gap, before: &Heard<'_>, after: &Heard<'_>) -> Vec<usize> {
+        let place = |at: Duration| self.packets.partition_point(|packet| packet.0 <= at);
+        let (sender, receiver, _) = gap.counter;
+        if after.data.up {
+            let range = place(before.began)..after.wired.unwrap_or(place(after.at));
+            return range.filter(|&index| self.packets[index].1.meta.src == sender && !self.found[index]).collect();
+        }
+        let Some(before) = before.wired else { return Vec::new() };
+        let range = before + 1..after.wired.unwrap_or(place(after.began));
+        let fits = |to: MacAddr| receiver.map_or(self.receivers.contains(&to), |receiver| receiver == to);
+        range.filter(|&index| fits(self.packets[index].1.meta.dst) && !self.found[index]).collect()
+    }
+}
+
+impl Wire<'_> {
+    /// Between which instants an access point sent packets, for its queue keeps the order: within two others.
+    fn between(&self, queue: Queue, places: &[usize], (after, before): (Duration, Duration)) -> (Duration, Duration) {
+        let (Some(first), Some(last), Some(queue)) = (places.first(), places.last(), self.queues.get(&queue)) else {
+            return (after, before);
+        };
+        let earlier = queue[..queue.partition_point(|sent| sent.place < *first)].last();
+        let later = queue.get(queue.partition_point(|sent| sent.place <= *last));
+        (earlier.map_or(after, |sent| sent.at.max(after)), later.map_or(before, |sent| sent.began.min(before)))
+    }
+
+    /// So many of the candidates, rather those that TCP did not send again; they are found then.
+    fn choose(&mut self, candidates: &mut Vec<usize>, count: usize) {
+        let again = candidates.iter().filter(|&&index| self.again[index]).count();
+        let mut dropped = candidates.len().saturating_sub(count).min(again);
+        candidates.retain(|&index| {
+            let is_dropped = dropped > 0 && self.again[index];
+            dropped -= usize::from(is_dropped);
+            !is_dropped
+        });
+        candidates.truncate(count);
+        candidates.iter().for_each(|&index| self.found[index] = true);
+    }
+}
+
+/// The frames missing in a gap.
+pub(super) fn fill<'a>(gap: &Gap, heard: &[Heard<'_>], orphans: &mut Orphans, wire: &mut Wire<'a>) -> Vec<Success<'a>> {
+    let (before, after) = (&heard[gap.between.0], &heard[gap.between.1]);
+    let (sender, _, tid) = gap.counter;
+    let up = after.data.up;
+    let mut candidates = wire.candidates(gap, before, after);
+    let acks = orphans.entry(sender).or_default();
+    let between = (before.at, after.began);
+    let sent = if up { between } else { wire.between((sender, tid), &candidates, between) };
+    let most = gap.missing.unheard + gap.missing.failed;
+    let mut known = within(acks, sent).take(most).count();
+    if up {
+        known = known.max(candidates.len());
+    }
+    let count = known.clamp(gap.missing.unheard, most);
+    wire.choose(&mut candidates, count);
+    let times = if candidates.len() < count {
+        spread(take(acks, sent, count), sent, count)
+    } else if up && known > within(acks, sent).take(count).count() {
+        candidates.iter().map(|&index| wire.packets[index].0).collect()
+    } else {
+        let each = candidates.iter().map(|&index| {
+            let sent = if up { between } else { wire.between((sender, tid), &[index], between) };
+            spread(take(acks, sent, 1), sent, 1)
+        });
+        each.flatten().collect()
+    };
+    let packet = |index: Option<&usize>| index.map(|&index| &wire.packets[index]);
+    let packets = (0..count).map(|index| packet(candidates.get(index)));
+    let lost = times.into_iter().zip(packets).map(|(at, packet)| Success {
+        at,
+        began: at,
+        from: sender,
+        up,
+        packet: packet.map(|(_, packet)| packet),
+        to: if up { Some(after.to) } else { packet.map(|(_, packet)| packet.meta.dst) },
+        wired: packet.map(|&(passed, _)| passed),
+        lost: true,
+    });
+    lost.collect()
+}
+
+/// The instants between two others.
+fn within(all: &BTreeSet<Duration>, (after, before): (Duration, Duration)) -> impl Iterator<Item = Duration> {
+    all.range(after..before.max(after)).copied()
+}
+
+/// At most so many of the instants between two others; they are gone then.
+fn take(all: &mut BTreeSet<Duration>, between: (Duration, Duration), most: usize) -> Vec<Duration> {
+    let taken: Vec<_> = within(all, between).take(most).collect();
+    taken.iter().for_each(|at| {
+        all.remove(at);
+    });
+    taken
+}
+
+/// So many instants: those that are known, and others evenly between two.
+fn spread(mut known: Vec<Duration>, (after, before): (Duration, Duration), count: usize) -> Vec<Duration> {
+    let more = count.saturating_sub(known.len()) as u32;
+    let step = before.saturating_sub(after) / (more + 1);
+    known.extend((1..=more).map(|index| after + step * index));
+    known.sort_unstable();
+    known
+}

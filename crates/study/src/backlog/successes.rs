@@ -1,0 +1,192 @@
+//! The frames that were received, in the order of time: those in the capture, and those that it lost.
+//!
+//! That the monitor did not hear a frame shows in its sender's sequence numbers: a number is missing. `lost` says what it
+//! was.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use evenair_packet::MacAddr;
+
+use super::capture::{AirFrame, AirKind, Data, NO_TID, Number, Packet, Sender};
+use super::lost::{Orphans, Wire, fill};
+
+/// More numbers than this are not missing because the monitor heard nothing, but because the counter began anew.
+const MAX_MISSING: u16 = 256;
+/// Sequence numbers are of twelve bits.
+const NUMBERS: u16 = 4096;
+
+/// A frame that was received, for the first time.
+pub(super) struct Success<'a> {
+    /// About its end.
+    pub(super) at: Duration,
+    /// When its first attempt that could be decoded began.
+    pub(super) began: Duration,
+    pub(super) from: MacAddr,
+    /// From a station to its access point.
+    pub(super) up: bool,
+    /// What it carried: not known of some that the capture lost.
+    pub(super) packet: Option<&'a Packet>,
+    /// Its receiver, where that is known.
+    pub(super) to: Option<MacAddr>,
+    /// When it passed the wire, if it did.
+    pub(super) wired: Option<Duration>,
+    /// It is not in the capture.
+    pub(super) lost: bool,
+}
+
+/// Whose sequence numbers: sender, receiver if they count for one, traffic identifier.
+pub(super) type Counter = (MacAddr, Option<MacAddr>, u8);
+
+/// A frame in the capture that was received for the first time.
+pub(super) struct Heard<'a> {
+    pub(super) at: Duration,
+    pub(super) began: Duration,
+    pub(super) to: MacAddr,
+    pub(super) data: &'a Data,
+    /// Place on the wire, if it was found there.
+    pub(super) wired: Option<usize>,
+}
+
+/// Numbers of a counter that are missing between two frames in the capture.
+pub(super) struct Gap {
+    pub(super) counter: Counter,
+    pub(super) missing: Missing,
+    /// The frames before and after it, of those that were heard.
+    pub(super) between: (usize, usize),
+}
+
+/// How many numbers are missing.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Missing {
+    /// Nothing was heard of so many.
+    pub(super) unheard: usize,
+    /// Only attempts that their receiver could not decode of so many.
+    pub(super) failed: usize,
+}
+
+/// How far a counter has come.
+struct Counted {
+    last: u16,
+    /// The last frame that was heard and may have been received.
+    heard: Option<usize>,
+    /// What is missing since then.
+    missing: Missing,
+}
+
+/// What a capture on the air says at first sight.
+#[derive(Default)]
+struct Sight<'a> {
+    heard: Vec<Heard<'a>>,
+    gaps: Vec<Gap>,
+    /// ACKs whose frame is missing, by its sender.
+    orphans: Orphans,
+    counters: BTreeMap<Counter, Counted>,
+    /// Numbers of attempts that their receiver could not decode, since the last one that it could.
+    failed: BTreeMap<Counter, BTreeSet<u16>>,
+}
+
+/// The frames that were received, in the order of time, each once. Packets on the wire are in the order of time.
+pub(super) fn successes<'a>(air: &[&'a AirFrame], wire: &'a [(Duration, Packet)]) -> Vec<Success<'a>> {
+    let mut sight = Sight::default();
+    sight.look(air);
+    let Sight { mut heard, gaps, mut orphans, .. } = sight;
+    let mut wire = Wire::new(wire, heard.iter().map(|heard| heard.to));
+    heard.iter_mut().for_each(|heard| heard.wired = wire.find(heard));
+    let mut out: Vec<_> = heard.iter().map(|heard| heard.success(&wire)).collect();
+    for gap in &gaps {
+        out.extend(fill(gap, &heard, &mut orphans, &mut wire));
+    }
+    out.sort_by_key(|success| success.at);
+    out
+}
+
+impl<'a> Sight<'a> {
+    fn look(&mut self, air: &[&'a AirFrame]) {
+        // Who may be sent an ACK now.
+        let mut sender = None;
+        for (index, &frame) in air.iter().enumerate() {
+            let (from, number) = match &frame.kind {
+                AirKind::Ack => {
+                    if sender.take() != Some(frame.to) {
+                        self.orphans.entry(frame.to).or_default().insert(frame.at);
+                    }
+                    continue;
+                }
+                AirKind::Bad(Sender { from, number }) => {
+                    if let Some(number) = number {
+                        let failed = self.failed.entry(counter(*from, frame.to, *number)).or_default();
+                        failed.insert(number.sequence);
+                    }
+                    continue;
+                }
+                AirKind::Data(data) => (data.from, Some(data.number)),
+                AirKind::Other(Sender { from, number }) => (*from, *number),
+            };
+            sender = Some(from);
+            let is_new = number.is_some_and(|number| self.count(counter(from, frame.to, number), number.sequence));
+            let is_group = frame.to.0[0] & 1 != 0;
+            if let AirKind::Data(data) = &frame.kind
+                && is_new
+                && !is_group
+            {
+                self.hear(frame, data, &air[index + 1..]);
+            }
+        }
+    }
+
+    /// Notes a number, and says whether it is another one than the last.
+    fn count(&mut self, counter: Counter, sequence: u16) -> bool {
+        let failed = self.failed.remove(&counter).unwrap_or_default();
+        let Some(counted) = self.counters.get_mut(&counter) else {
+            self.counters.insert(counter, Counted { last: sequence, heard: None, missing: Missing::default() });
+            return true;
+        };
+        let last = std::mem::replace(&mut counted.last, sequence);
+        let missing = (sequence + 2 * NUMBERS - last - 1) % NUMBERS;
+        if missing <= MAX_MISSING {
+            let failed = (1..=missing).filter(|more| failed.contains(&((last + more) % NUMBERS))).count();
+            counted.missing.failed += failed;
+            counted.missing.unheard += usize::from(missing) - failed;
+        }
+        sequence != last
+    }
+
+    /// A frame that is new, and those that follow it.
+    fn hear(&mut self, frame: &AirFrame, data: &'a Data, next: &[&AirFrame]) {
+        // Its ACK begins SIFS after its end.
+        let next = next.iter().find(|frame| !matches!(frame.kind, AirKind::Bad(_)));
+        let ack = next.filter(|next| next.kind == AirKind::Ack && next.to == data.from);
+        let at = ack.map_or(frame.at, |ack| ack.at);
+        let here = self.heard.len();
+        self.heard.push(Heard { at, began: frame.at, to: frame.to, data, wired: None });
+        let counter = counter(data.from, frame.to, data.number);
+        let Some(counted) = self.counters.get_mut(&counter) else { return };
+        let missing = std::mem::take(&mut counted.missing);
+        if let Some(before) = counted.heard.replace(here)
+            && missing.unheard + missing.failed > 0
+        {
+            self.gaps.push(Gap { counter, missing, between: (before, here) });
+        }
+    }
+}
+
+fn counter(from: MacAddr, to: MacAddr, number: Number) -> Counter {
+    (from, (number.tid != NO_TID).then_some(to), number.tid)
+}
+
+impl<'a> Heard<'a> {
+    fn success(&self, wire: &Wire<'_>) -> Success<'a> {
+        let Data { from, up, packet, .. } = self.data;
+        Success {
+            at: self.at,
+            began: self.began,
+            from: *from,
+            up: *up,
+            packet: Some(packet),
+            to: Some(self.to),
+            wired: self.wired.map(|index| wire.packets[index].0),
+            lost: false,
+        }
+    }
+}
