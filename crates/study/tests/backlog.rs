@@ -8,7 +8,7 @@ use std::time::Duration;
 use evenair_medium::BacklogChain;
 use evenair_scenario::Scenario;
 use evenair_sim::{SimOptions, run_with};
-use evenair_study::backlog::infer;
+use evenair_study::backlog::{Inferred, infer};
 use evenair_units::{Rng, Span, Streams};
 use pcap_file::pcap::{PcapReader, PcapWriter};
 use pcap_file::pcapng::PcapNgWriter;
@@ -155,6 +155,43 @@ fn frames_that_the_monitor_did_not_hear_do_not_change_the_answer() {
     lose(&downloads(5, "").replace("[radio]\n", "[radio]\nedca = true\n"), 20, true);
     // A bad monitor.
     lose(&downloads(20, "delayed_ack = false"), 100, false);
+}
+
+#[test]
+fn frames_that_were_given_up_are_not_taken_for_lost_ones() {
+    // The monitor does not keep what could not be decoded, and the capture of the wire has lost packets too.
+    let text = downloads(5, "").replace("[radio]\n", "[radio]\nber = 2e-5\nshort_retry_limit = 2\n");
+    let scenario = Scenario::parse(&text, "backlog.toml").unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let options = SimOptions { trace: Some(folder.path().to_owned()), ..SimOptions::default() };
+    run_with(&scenario, &options, |_| ()).expect("it can be simulated");
+    let [air, good, rest, wire, wire_rest] =
+        ["air.pcap", "good.pcap", "rest.pcap", "ap-wire.pcap", "wire-rest.pcap"].map(|name| folder.path().join(name));
+    let whole = infer(&air, &wire).unwrap();
+    let mut reader = PcapReader::new(File::open(&air).unwrap()).unwrap();
+    let mut writer = PcapWriter::with_header(File::create(&good).unwrap(), reader.header()).unwrap();
+    let mut bad = 0;
+    while let Some(packet) = reader.next_packet() {
+        let packet = packet.unwrap();
+        // The radiotap flags are after TSFT.
+        if packet.data[16] & 0x40 == 0 {
+            writer.write_packet(&packet).unwrap();
+        } else {
+            bad += 1;
+        }
+    }
+    drop(writer);
+    assert!(bad > 1000, "{bad} could not be decoded");
+    let mean = |inferred: &Inferred| inferred.mean_and_2_sigma().0;
+    let without = infer(&good, &wire).unwrap();
+    assert!(without.lost < 10, "{} lost", without.lost);
+    assert!((mean(&without) - mean(&whole)).abs() < 0.01, "{} and {}", mean(&without), mean(&whole));
+    for seed in 1..=4 {
+        remove(&good, &rest, 20, seed);
+        remove(&wire, &wire_rest, 20, seed + 10);
+        let inferred = infer(&rest, &wire_rest).unwrap();
+        assert!((mean(&inferred) - mean(&whole)).abs() < 0.1, "{} and {}", mean(&inferred), mean(&whole));
+    }
 }
 
 #[test]

@@ -1,12 +1,13 @@
 //! Frames that were received, and that the monitor did not hear.
 //!
-//! How many there are, the sender's sequence numbers say. A number is not missing if an attempt was heard that its receiver
-//! could not decode, and no ACK without its frame: that frame was given up.
+//! How many there are at most, the sender's sequence numbers say. Some of the frames whose number is missing were not
+//! received but given up. Received were those of which an ACK without its frame was heard, for the monitor seldom misses
+//! both; those of a station whose packet passed the wire; and those of the access point whose packet TCP did not send
+//! again, unless attempts were heard that their receiver could not decode.
 //!
-//! When one was received, an ACK says whose frame is missing, for the monitor seldom misses both. What it was, the wire
-//! says: a station's packet passes it after its receipt, and the access point's have passed it in the order in which they
-//! are sent. Where these are more packets than frames are missing, some were dropped at the access point: rather those that
-//! TCP sent again later.
+//! The ACK says when one was received. What it was, the wire says: a station's packet passes it after its receipt, and the
+//! access point's have passed it in the order in which they are sent. Where these are more packets than frames, some were
+//! dropped at the access point: rather those that TCP sent again later.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
@@ -104,6 +105,16 @@ impl Wire<'_> {
         (earlier.map_or(after, |sent| sent.at.max(after)), later.map_or(before, |sent| sent.began.min(before)))
     }
 
+    /// How many of an access point's candidates were delivered, of so many frames of which nothing was heard: those that TCP
+    /// did not send again.
+    fn delivered(&self, candidates: &[usize], unheard: usize) -> usize {
+        if candidates.is_empty() {
+            // They came from elsewhere, or their capture lost packets too.
+            return unheard;
+        }
+        candidates.iter().filter(|&&index| !self.again[index]).count().min(unheard)
+    }
+
     /// So many of the candidates, rather those that TCP did not send again; they are found then.
     fn choose(&mut self, candidates: &mut Vec<usize>, count: usize) {
         let again = candidates.iter().filter(|&&index| self.again[index]).count();
@@ -128,15 +139,13 @@ pub(super) fn fill<'a>(gap: &Gap, heard: &[Heard<'_>], orphans: &mut Orphans, wi
     let between = (before.at, after.began);
     let sent = if up { between } else { wire.between((sender, tid), &candidates, between) };
     let most = gap.missing.unheard + gap.missing.failed;
-    let mut known = within(acks, sent).take(most).count();
-    if up {
-        known = known.max(candidates.len());
-    }
-    let count = known.clamp(gap.missing.unheard, most);
+    let acked = within(acks, sent).take(most).count();
+    let passed = if up { candidates.len() } else { wire.delivered(&candidates, gap.missing.unheard) };
+    let count = acked.max(passed).min(most);
     wire.choose(&mut candidates, count);
     let times = if candidates.len() < count {
         spread(take(acks, sent, count), sent, count)
-    } else if up && known > within(acks, sent).take(count).count() {
+    } else if up && acked < count {
         candidates.iter().map(|&index| wire.packets[index].0).collect()
     } else {
         let each = candidates.iter().map(|&index| {
