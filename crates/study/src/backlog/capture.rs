@@ -53,6 +53,8 @@ pub(super) struct Data {
     pub(super) from: MacAddr,
     /// From a station to its access point.
     pub(super) up: bool,
+    /// It was sent before.
+    pub(super) retry: bool,
     pub(super) number: Number,
     pub(super) packet: Packet,
 }
@@ -161,7 +163,8 @@ fn data(frame: &[u8]) -> Option<Data> {
     let (receiver, from, third) = (mac(frame, 4)?, mac(frame, 10)?, mac(frame, 16)?);
     let (destination, source) = if up { (third, from) } else { (receiver, third) };
     let ethernet = [&destination.0[..], &source.0, &llc[6..]].concat();
-    Some(Data { from, up, number: number(frame)?, packet: packet(&ethernet) })
+    let retry = frame[1] & 0x08 != 0;
+    Some(Data { from, up, retry, number: number(frame)?, packet: packet(&ethernet) })
 }
 
 fn packet(ethernet: &[u8]) -> Packet {

@@ -159,10 +159,18 @@ impl<'a> Sight<'a> {
         let ack = next.filter(|next| next.kind == AirKind::Ack && next.to == data.from);
         let at = ack.map_or(frame.at, |ack| ack.at);
         let here = self.heard.len();
-        self.heard.push(Heard { at, began: frame.at, to: frame.to, data, wired: None });
         let counter = counter(data.from, frame.to, data.number);
         let Some(counted) = self.counters.get_mut(&counter) else { return };
         let missing = std::mem::take(&mut counted.missing);
+        // It was received before, and its sender did not hear the ACK, if no other frame can have been acknowledged.
+        let last = counted.heard.map(|before| self.heard[before].at);
+        let first = last.filter(|_| data.retry && missing.unheard + missing.failed == 0).and_then(|last| {
+            let acks = self.orphans.get_mut(&data.from)?;
+            let first = acks.range(last..frame.at).next().copied()?;
+            acks.remove(&first).then_some(first)
+        });
+        let (at, began) = first.map_or((at, frame.at), |first| (first, first));
+        self.heard.push(Heard { at, began, to: frame.to, data, wired: None });
         if let Some(before) = counted.heard.replace(here)
             && missing.unheard + missing.failed > 0
         {
@@ -188,5 +196,61 @@ impl<'a> Heard<'a> {
             wired: self.wired.map(|index| wire.packets[index].0),
             lost: false,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use evenair_packet::{Port, parse};
+
+    use super::*;
+
+    const STATION: MacAddr = MacAddr([2, 0, 0, 0, 0, 1]);
+    const ACCESS_POINT: MacAddr = MacAddr([2, 0, 0, 0, 0, 9]);
+
+    fn ms(ms: u64) -> Duration {
+        Duration::from_millis(ms)
+    }
+
+    fn packet(start: u64) -> Packet {
+        let ethernet = [&ACCESS_POINT.0[..], &STATION.0, &[8, 0]].concat();
+        Packet { meta: parse(Port::Wire, &ethernet), start }
+    }
+
+    /// The station's frame with a number.
+    fn data(at: u64, sequence: u16, retry: bool) -> AirFrame {
+        let number = Number { sequence, tid: NO_TID };
+        let data = Data { from: STATION, up: true, retry, number, packet: packet(u64::from(sequence)) };
+        AirFrame { at: ms(at), to: ACCESS_POINT, kind: AirKind::Data(Box::new(data)) }
+    }
+
+    fn ack(at: u64) -> AirFrame {
+        AirFrame { at: ms(at), to: STATION, kind: AirKind::Ack }
+    }
+
+    fn found(air: &[AirFrame], wire: &[(Duration, Packet)]) -> Vec<(Duration, Option<u64>, bool)> {
+        let air: Vec<_> = air.iter().collect();
+        let successes = successes(&air, wire);
+        successes.iter().map(|success| (success.at, success.packet.map(|packet| packet.start), success.lost)).collect()
+    }
+
+    #[test]
+    fn a_missing_number_with_an_ack_is_a_frame_that_was_not_heard() {
+        let air = [data(1, 4095, false), ack(2), ack(5), data(8, 1, false), ack(9)];
+        let wire = [(ms(3), packet(4095)), (ms(6), packet(0)), (ms(10), packet(1))];
+        let expected = [(ms(2), Some(4095), false), (ms(5), Some(0), true), (ms(9), Some(1), false)];
+        assert_eq!(found(&air, &wire), expected);
+        // Neither its ACK nor the wire says that it was received.
+        let air = [data(1, 4095, false), ack(2), data(8, 1, false), ack(9)];
+        assert_eq!(found(&air, &[wire[0].clone(), wire[2].clone()]), [expected[0], expected[2]]);
+    }
+
+    #[test]
+    fn a_retry_after_an_ack_was_received_before() {
+        let air = [data(1, 7, false), ack(2), ack(5), data(8, 8, true), ack(9)];
+        assert_eq!(found(&air, &[])[1], (ms(5), Some(8), false));
+        // Its first attempts failed.
+        let air = [data(1, 7, false), ack(2), data(8, 8, true), ack(9)];
+        assert_eq!(found(&air, &[])[1], (ms(9), Some(8), false));
     }
 }
