@@ -10,6 +10,7 @@
 //! dropped at the access point: rather those that TCP sent again later.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::ops::Range;
 use std::time::Duration;
 
 use evenair_packet::MacAddr;
@@ -96,13 +97,14 @@ impl<'a> Wire<'a> {
 
 impl Wire<'_> {
     /// Between which instants an access point sent packets, for its queue keeps the order: within two others.
-    fn between(&self, queue: Queue, places: &[usize], (after, before): (Duration, Duration)) -> (Duration, Duration) {
+    fn between(&self, queue: Queue, places: &[usize], range: Range<Duration>) -> Range<Duration> {
         let (Some(first), Some(last), Some(queue)) = (places.first(), places.last(), self.queues.get(&queue)) else {
-            return (after, before);
+            return range;
         };
         let earlier = queue[..queue.partition_point(|sent| sent.place < *first)].last();
         let later = queue.get(queue.partition_point(|sent| sent.place <= *last));
-        (earlier.map_or(after, |sent| sent.at.max(after)), later.map_or(before, |sent| sent.began.min(before)))
+        let start = earlier.map_or(range.start, |sent| sent.at.max(range.start));
+        start..later.map_or(range.end, |sent| sent.began.min(range.end))
     }
 
     /// How many of an access point's candidates were delivered, of so many frames of which nothing was heard: those that TCP
@@ -136,21 +138,21 @@ pub(super) fn fill<'a>(gap: &Gap, heard: &[Heard<'_>], orphans: &mut Orphans, wi
     let up = after.data.up;
     let mut candidates = wire.candidates(gap, before, after);
     let acks = orphans.entry(sender).or_default();
-    let between = (before.at, after.began);
-    let sent = if up { between } else { wire.between((sender, tid), &candidates, between) };
+    let between = before.at..after.began;
+    let sent = if up { between.clone() } else { wire.between((sender, tid), &candidates, between.clone()) };
     let most = gap.missing.unheard + gap.missing.failed;
-    let acked = within(acks, sent).take(most).count();
+    let acked = within(acks, sent.clone()).take(most).count();
     let passed = if up { candidates.len() } else { wire.delivered(&candidates, gap.missing.unheard) };
     let count = acked.max(passed).min(most);
     wire.choose(&mut candidates, count);
     let times = if candidates.len() < count {
-        spread(take(acks, sent, count), sent, count)
+        spread(take(acks, sent.clone(), count), sent, count)
     } else if up && acked < count {
         candidates.iter().map(|&index| wire.packets[index].0).collect()
     } else {
         let each = candidates.iter().map(|&index| {
-            let sent = if up { between } else { wire.between((sender, tid), &[index], between) };
-            spread(take(acks, sent, 1), sent, 1)
+            let sent = if up { between.clone() } else { wire.between((sender, tid), &[index], between.clone()) };
+            spread(take(acks, sent.clone(), 1), sent, 1)
         });
         each.flatten().collect()
     };
@@ -170,12 +172,13 @@ pub(super) fn fill<'a>(gap: &Gap, heard: &[Heard<'_>], orphans: &mut Orphans, wi
 }
 
 /// The instants between two others.
-fn within(all: &BTreeSet<Duration>, (after, before): (Duration, Duration)) -> impl Iterator<Item = Duration> {
-    all.range(after..before.max(after)).copied()
+fn within(all: &BTreeSet<Duration>, range: Range<Duration>) -> impl Iterator<Item = Duration> {
+    let end = range.end.max(range.start);
+    all.range(range.start..end).copied()
 }
 
 /// At most so many of the instants between two others; they are gone then.
-fn take(all: &mut BTreeSet<Duration>, between: (Duration, Duration), most: usize) -> Vec<Duration> {
+fn take(all: &mut BTreeSet<Duration>, between: Range<Duration>, most: usize) -> Vec<Duration> {
     let taken: Vec<_> = within(all, between).take(most).collect();
     taken.iter().for_each(|at| {
         all.remove(at);
@@ -184,10 +187,10 @@ fn take(all: &mut BTreeSet<Duration>, between: (Duration, Duration), most: usize
 }
 
 /// So many instants: those that are known, and others evenly between two.
-fn spread(mut known: Vec<Duration>, (after, before): (Duration, Duration), count: usize) -> Vec<Duration> {
+fn spread(mut known: Vec<Duration>, range: Range<Duration>, count: usize) -> Vec<Duration> {
     let more = count.saturating_sub(known.len()) as u32;
-    let step = before.saturating_sub(after) / (more + 1);
-    known.extend((1..=more).map(|index| after + step * index));
+    let step = range.end.saturating_sub(range.start) / (more + 1);
+    known.extend((1..=more).map(|index| range.start + step * index));
     known.sort_unstable();
     known
 }
