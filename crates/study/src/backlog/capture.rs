@@ -9,8 +9,7 @@ use std::time::Duration;
 use evenair_packet::{MacAddr, PacketMeta, Port, parse};
 use pcap_file::DataLink;
 
-use super::file::read;
-use super::{CaptureError, Cut};
+use super::file::{CaptureError, Cut, read};
 
 /// A frame on the air, as far as it could be decoded.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{ErrorKind, Read, Seek};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use pcap_file::pcap::PcapReader;
@@ -10,10 +10,24 @@ use pcap_file::pcapng::blocks::interface_description::{InterfaceDescriptionBlock
 use pcap_file::pcapng::{Block, PcapNgReader};
 use pcap_file::{DataLink, PcapError};
 
-use super::{CaptureError, Cut};
-
 /// The first bytes of a pcapng file: the type of a section header block.
 const PCAPNG: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];
+
+/// A capture that ends within a packet: what was read before it counts.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}: ends within packet {}; the {packets} before it are used", path.display(), packets + 1)]
+pub struct Cut {
+    path: PathBuf,
+    packets: u64,
+}
+
+/// A capture that cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}: {what}", path.display())]
+pub struct CaptureError {
+    path: PathBuf,
+    what: String,
+}
 
 /// Calls `each` with time and bytes of every packet. A file that ends within a packet is read up to there.
 pub(super) fn read(

@@ -31,13 +31,14 @@ mod infer;
 mod lost;
 mod successes;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use evenair_medium::BacklogChain;
 use evenair_units::Streams;
 
 use self::capture::{AirFrame, Packet};
+pub use self::file::{CaptureError, Cut};
 
 /// How often frames are taken away to find by how much their loss moves the result: the standard deviation of so many values
 /// is known to a quarter of itself.
@@ -60,22 +61,6 @@ pub struct Inferred {
     pub thinned: Vec<BacklogChain>,
     /// Captures that end before their last packet does.
     pub cuts: Vec<Cut>,
-}
-
-/// A capture that ends within a packet: what was read before it counts.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{}: ends within packet {}; the {packets} before it are used", path.display(), packets + 1)]
-pub struct Cut {
-    path: PathBuf,
-    packets: u64,
-}
-
-/// A capture that cannot be read.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{}: {what}", path.display())]
-pub struct CaptureError {
-    path: PathBuf,
-    what: String,
 }
 
 impl Inferred {
