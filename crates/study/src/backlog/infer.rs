@@ -1,14 +1,14 @@
 //! From frames to states.
 
 use std::collections::BTreeMap;
-use std::net::IpAddr;
 use std::time::Duration;
 
 use evenair_medium::BacklogChain;
-use evenair_packet::{MacAddr, PacketMeta, TcpFlags, TcpMeta};
+use evenair_packet::{MacAddr, PacketMeta, TcpFlags};
 
 use super::Inferred;
 use super::capture::{AirFrame, Packet};
+use super::flow::{Flow, end, flow};
 use super::successes::{Success, successes};
 
 /// An acknowledgment that waited longer was sent by a timer: delayed ones wait for 40 ms or more.
@@ -23,9 +23,6 @@ enum Since {
     /// After this one at the earliest.
     Unknown(Option<usize>),
 }
-
-/// One direction of a connection: from, to, ports.
-pub(super) type Flow = (IpAddr, IpAddr, u16, u16);
 
 /// Data of a flow that a station received: the number after its last byte, and which success it was.
 #[derive(Default)]
@@ -175,22 +172,6 @@ impl Station {
         let wait = success.began.saturating_sub(successes[made].at);
         Some(if wait < TIMER { Made::By(made) } else { Made::Late(made, wait) })
     }
-}
-
-/// A segment with data: the same one when it is sent again.
-pub(super) fn segment(meta: &PacketMeta) -> Option<(Flow, u32, u32)> {
-    let (flow, tcp) = flow(meta)?;
-    (end(tcp) != tcp.seq).then(|| (flow, tcp.seq, end(tcp)))
-}
-
-fn flow(meta: &PacketMeta) -> Option<(Flow, &TcpMeta)> {
-    let (ip, tcp) = (meta.ip.as_ref()?, meta.tcp()?);
-    Some(((ip.src, ip.dst, tcp.src_port, tcp.dst_port), tcp))
-}
-
-/// The number after a segment's last byte.
-fn end(tcp: &TcpMeta) -> u32 {
-    tcp.seq.wrapping_add(tcp.payload.0 as u32)
 }
 
 /// Who is backlogged at each success.

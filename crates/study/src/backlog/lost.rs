@@ -16,7 +16,7 @@ use std::time::Duration;
 use evenair_packet::MacAddr;
 
 use super::capture::Packet;
-use super::infer::segment;
+use super::flow::segment;
 use super::successes::{Gap, Heard, Success};
 
 /// When ACKs came whose frame is missing, by the frame's sender.

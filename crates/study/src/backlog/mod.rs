@@ -27,6 +27,7 @@
 
 mod capture;
 mod file;
+mod flow;
 mod infer;
 mod lost;
 mod successes;
