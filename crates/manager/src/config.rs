@@ -143,7 +143,7 @@ impl Config {
             access_points: Vec::new(),
             pacing_slack: Span::from_millis(2),
             drain_limit: Span::from_secs(1),
-            infer_rates: true,
+            infer_rates: false,
             probes: Some(ProbeConfig::default()),
         }
     }

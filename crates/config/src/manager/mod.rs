@@ -135,7 +135,7 @@ pub struct ManagerSpec {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub drain_limit: Option<Written<Span, DrainLimits>>,
     /// Infer the rates of stations that nobody reports, from what their releases take of the medium, so that stations of different
-    /// rates have the same airtime without telemetry. In the first seconds stations get more and less in turns. Default: true.
+    /// rates have the same airtime without telemetry. In the first seconds stations get more and less in turns. Default: false.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub infer_rates: Option<Written<bool>>,
     /// Probes for traffic that does not show how far the access point's queue has come (QUIC, other datagrams, uploads of TCP
@@ -180,7 +180,7 @@ impl ManagerSpec {
         let flow_limit = self.flow_limit.get_or(flow_limit, problems);
         let pacing_slack = self.pacing_slack.get_or(pacing_slack, problems);
         let drain_limit = self.drain_limit.get_or(drain_limit, problems);
-        let infer_rates = self.infer_rates.get_or(true, problems);
+        let infer_rates = self.infer_rates.get_or(false, problems);
         let probes_per_second = self.probes_per_second.get_or(ProbeConfig::default().most_per_second, problems);
         let default_rate = match &self.default_rate {
             Some(written) => phy_rate(phy.standard(), written, problems),

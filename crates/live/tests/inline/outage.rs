@@ -33,10 +33,8 @@ const WINDOW: Duration = Duration::from_millis(1500);
 const LONGEST_RETURN: Duration = OUTAGE.saturating_add(Duration::from_millis(500));
 /// A connection that has moved so many bytes since the outage is back: more than a few retransmissions.
 const BACK_BYTES: u64 = 100_000;
-/// The smallest of three equal shares over the largest, in the first seconds and after the outage. While the box infers rates,
-/// stations get more and less in turns of a fifth of a second, of which a window has a few. Seen: 0.82 to 0.99, and 0.93 to 1.00.
-const LEAST_AT_FIRST: f64 = 0.7;
-const LEAST_FAIRNESS: f64 = 0.85;
+/// The smallest of three equal shares over the largest. Seen: 0.98 to 1.00, beside other work on the machine, too.
+const LEAST_FAIRNESS: f64 = 0.95;
 /// The box holds nothing for longer than a second; the rest is for the access point's queue.
 const OLDEST: Duration = Duration::from_millis(1_100);
 /// A hold lasts 50 ms; a machine that stalls for half of it is to blame for a lapse.
@@ -150,7 +148,7 @@ fn outage(running: &BoxProcess, radio: &Radio, stations: &[Netns], oldest_ns: &A
     sleep(RECOVERY);
     let (before, shares) = fairness(stations);
     println!("before the outage: shares {before:.2} {shares:?}");
-    assert!(before >= LEAST_AT_FIRST, "before the outage: shares {before:.2} {shares:?}");
+    assert!(before >= LEAST_FAIRNESS, "before the outage: shares {before:.2} {shares:?}");
     // The first datagrams waited in their host for ARP.
     oldest_ns.store(0, Relaxed);
     radio.silent.store(true, Relaxed);

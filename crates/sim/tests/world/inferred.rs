@@ -90,7 +90,7 @@ fn equal_stations_stay_equal() {
         let [phases, reported] = [false, true].map(|reported| phases(&[mbps], direction, reported));
         println!("{direction} at {mbps} Mb/s: {phases:.3?} of {reported:.3?}");
         for (phase, reported) in phases.iter().zip(&reported) {
-            assert!(phase.jain > 0.99, "{direction}: {phase:?}");
+            assert!(phase.jain > 0.985, "{direction}: {phase:?}");
             assert!(phase.goodput > 0.98 * reported.goodput, "{direction}: {phase:?} of {reported:?}");
         }
     }
