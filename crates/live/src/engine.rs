@@ -85,8 +85,10 @@ pub struct Engine {
     recording: Option<Recording>,
     /// Its part of the Internet link, where there are other shards.
     leases: Option<Leases>,
-    /// Where probes come from, and how many there were.
-    probes: (MacAddr, u64),
+    /// The address that probes come from.
+    probe_source: MacAddr,
+    /// Probes that were queued to be sent.
+    probes: u64,
     /// Whether packets are to be looked at while the bridge carries them, and what came of it.
     watch: Watch,
     /// Throughput of the bridge meanwhile. Its counters cannot separate the traffic of several shards.
@@ -182,8 +184,8 @@ impl Engine {
         let held = [wlan.attach(&mut hold)?, wire.attach(&mut hold)?];
         [&mut wlan, &mut wire].into_iter().try_for_each(Port::open_lane)?;
         let mut manager = plan.config_of(shard, &config.manager);
-        let probes_from = probes::source_of(wlan.interface().address);
-        probes::set_source(&mut manager, probes_from);
+        let probe_source = probes::source_of(wlan.interface().address);
+        probes::set_source(&mut manager, probe_source);
         let record = |path: &PathBuf| Recording::start(&recording_of(path, shard), &manager, now);
         let recording = config.record.as_ref().map(record).transpose()?;
         Ok(Self {
@@ -202,7 +204,8 @@ impl Engine {
             pacing: Pacing::default(),
             recording,
             leases: None,
-            probes: (probes_from, 0),
+            probe_source,
+            probes: 0,
             watch: Watch::default(),
             bridged: (plan.shards() == 1).then(|| Bridged::new(&config.wlan)),
             sending_since: None,
@@ -265,7 +268,7 @@ impl Engine {
             self.bypass_commanded = !insert;
         }
         if let Command::Reconfigure(config) = &mut command {
-            probes::set_source(config, self.probes.0);
+            probes::set_source(config, self.probe_source);
         }
         if let Some(recording) = &mut self.recording {
             recording.command(now, &command);
@@ -461,7 +464,7 @@ impl Engine {
                 }
                 Output::Drop { packet, .. } | Output::Consume { packet } => self.pool.free(packet),
                 Output::Probe { station, vlan, address } => {
-                    let frame = probes::frame(self.probes.0, station, vlan, address);
+                    let frame = probes::frame(self.probe_source, station, vlan, address);
                     self.send_probe(&frame);
                 }
                 Output::Event(event) => self.note(now, event),
@@ -476,7 +479,7 @@ impl Engine {
             Some(frame.len())
         });
         if let Put::Stored(id) = put {
-            self.probes.1 += 1;
+            self.probes += 1;
             self.wlan.queue(id);
         }
     }
@@ -665,7 +668,7 @@ impl Engine {
                 }
             },
             sending: (self.wlan.queued() + self.wire.queued()) as u64,
-            probes: self.probes.1,
+            probes: self.probes,
             pool: PoolStatus { used: self.pool.used(), peak: self.pool.peak_used(), size: self.pool.size() },
             hold: HoldStatus { lapses: self.switch.lapses() },
             pacing: self.pacing.status(),

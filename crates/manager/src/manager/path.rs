@@ -472,7 +472,7 @@ impl<P: Send + 'static> Manager<P> {
         let model = &self.models[station.domain];
         station.note_packet(true, held.ip_len, model.packet_airtime(held.ip_len, rate));
         let Some(tcp) = &held.tcp else {
-            flow.watched.charged += station.airtime_of(cost, model, self.config.default_rate).charged;
+            flow.watched.charged += model.airtime(cost, rate);
             let cost = &PacketCost([Packets::one(held.ip_len), flow.uplink.expected(), <_>::default(), <_>::default()]);
             let airtime = station.airtime_of(cost, model, self.config.default_rate);
             let domain = self.domains.touch(flow.domain);
