@@ -60,7 +60,7 @@ impl<P: Send + 'static> Manager<P> {
         let mac = station.mac;
         let domain = self.domains.touch(id);
         let Some(probes) = &mut domain.probes else { return };
-        // Whoever does not answer is to hold nothing up: it is not waited for as for the completion of other packets.
+        // No completion is expected of it: a station that does not answer must not delay other releases.
         let mark = domain.pacer.on_release(now, with_answer, Completion::None, None);
         let expected = domain.pacer.backlog();
         probes.note_sent(Sent { station: mac, target, mark, at: now, expected });

@@ -93,7 +93,7 @@ fn costs_are_seen_within_seconds_whatever_answers_do() {
 }
 
 #[test]
-fn nine_stations_are_told_apart_and_a_change_is_followed() {
+fn nine_stations_are_distinguished_and_a_change_is_followed() {
     let before = [10, 10, 10, 20, 20, 20, 60, 60, 60];
     let mut medium = Medium::new(before.len());
     medium.run(&before, true, 2, Span::from_secs(22));

@@ -1,4 +1,4 @@
-//! What the answer to a probe tells of the medium's speed.
+//! The medium's speed, from the answers to probes.
 //!
 //! Probes are few: between two answers time moves the estimate of the backlog, and errors of the speed add up. A probe that
 //! has found a queue shows that the medium was busy; then what left between the last two completions, and how long that

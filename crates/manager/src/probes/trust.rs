@@ -6,9 +6,9 @@
 //! point.
 //!
 //! Each probe that has found a queue ([`super::speed`]) speaks for one queue, and each that has not speaks against it, while
-//! packets wait in the box. If the speed of the medium is
-//! underestimated, answers come too soon as well; but then each of them raises the speed, until a queue
-//! forms that the next ones find. If none does after so many, probes are not believed, and none are sent for a while.
+//! packets wait in the box. If the speed of the medium is underestimated, answers come too soon as well; but then each of
+//! them raises the speed, until a queue forms that the next ones find. If none does after so many, probes are not
+//! believed, and none are sent for a while.
 //!
 //! What is not here: what the path takes without queues, which the caller takes off.
 

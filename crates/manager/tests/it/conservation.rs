@@ -333,7 +333,7 @@ impl Session {
             14 => meta.ip.as_mut().unwrap().dscp = 46,
             // The connection's station has another address now.
             6 => (meta.src, meta.dst) = (mac(7), mac(7)),
-            // Whoever was asked answers.
+            // Every probed station answers.
             15..18 => {
                 (meta.ingress, meta.src, meta.dst) = (Port::Wlan, mac(station), BOX);
                 let address = IpAddr::from([10, 0, 0, station as u8]);

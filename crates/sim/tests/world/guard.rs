@@ -7,9 +7,9 @@ use evenair_sim::run;
 /// When the box is inserted.
 const INSERTED: f64 = 10.0;
 
-/// Streams that nothing answers, to stations whose rates the box has been told wrong: it holds to them, and the medium is idle for
-/// most of the time. There is a phase for each second up to the fortieth, and one after it.
-fn harm(standard: &str, [rate, told, stream]: [&str; 3], duration: u32) -> RunResult {
+/// Unacknowledged streams to stations for which the box is configured with a wrong rate: it paces by that rate, and the medium is
+/// idle for most of the time. There is a phase for each second up to the fortieth, and one after it.
+fn harm(standard: &str, [rate, assumed, stream]: [&str; 3], duration: u32) -> RunResult {
     let phase = |(name, from, to): (String, u32, u32)| {
         format!("[[phase]]\nname = \"{name}\"\nfrom = \"{from} s\"\nto = \"{to} s\"\n")
     };
@@ -35,7 +35,7 @@ direction = "down"
 rate = "{stream} Mb/s"
 payload = "1400 bytes"
 [manager]
-default_rate = "{told} Mb/s"
+default_rate = "{assumed} Mb/s"
 [telemetry]
 rates = false
 [[event]]
@@ -146,8 +146,8 @@ kind = "queue"
     run(&Scenario::parse(&text, "filled.toml").expect("a sound scenario"), |_| ()).expect("it can be simulated")
 }
 
-/// What stands in the access points at the insertion drains for seconds, and the bridge has counted it as carried: no reason to
-/// let the queues fill again.
+/// The backlog in the access points at the insertion takes seconds to drain, and the bridge has counted it as carried. The guard must
+/// not let the queues fill again because of that.
 #[test]
 fn it_does_not_act_on_a_queue_from_before_the_insertion() {
     for (buffer, direction, stations, points) in [(1_000, "down", 1, 3), (20, "up", 4, 1)] {
