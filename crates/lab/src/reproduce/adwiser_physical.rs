@@ -3,7 +3,7 @@
 use evenair_workload::Direction;
 
 use super::adwiser::{BYPASSED, INSERTED, capacity, down, inserted_late, published_box, total, up};
-use super::judge::{Bound, BoundCheck, Judge};
+use super::judge::{Bound, BoundCheck, Judge, Ours};
 use super::runs::{Run, Runs, Variant, min_over_max};
 use super::{Experiment, experiment};
 
@@ -19,17 +19,69 @@ pub fn all() -> Vec<Experiment> {
     ]
 }
 
+/// How much the published box's queues hold is not published. By default they are as short as the access point's.
+const LONG: &str = "queues of the box of 1000 packets";
+
+fn with_long_queues() -> Variant {
+    published_box(LONG).set("manager.queue_limit", "1000 packets")
+}
+
+/// The buffer of the real access point is not published. Those of the emulated one are held in bytes.
+const IN_PACKETS: &str = "an access point buffer held in packets, not in bytes";
+
+fn in_packets(variant: Variant) -> Variant {
+    Variant { label: IN_PACKETS.to_owned(), ..variant }.set("radio.ap_buffer", "100 packets")
+}
+
+/// The least of the buffers that the source swept.
+const SHORT: &str = "an access point buffer of 10 packets";
+
+fn short(variant: Variant) -> Variant {
+    Variant { label: SHORT.to_owned(), ..variant }.set("radio.ap_buffer", "10 packets")
+}
+
+/// The access point is one with WME, by which best effort waits for a slot more than DCF does. Whether the laptops have WME is
+/// not published.
+const WME: &str = "WME at the access point alone";
+
+fn wme(variant: Variant) -> Variant {
+    let edca = Variant { label: WME.to_owned(), ..variant }.set("radio.edca", true);
+    edca.set("radio.ac.be.txop", "0 us").set("radio.ac.be.aifsn", 2).set("radio.ap_ac.be.aifsn", 3)
+}
+
 mod a04 {
     use super::*;
 
     pub fn variants() -> Vec<Variant> {
-        vec![Variant::new("file").seeds(5)]
+        vec![published_box("file").seeds(5), with_long_queues().seeds(5)]
+    }
+
+    fn sum(phase: &'static str, group: &'static str) -> impl Fn(&Run) -> f64 {
+        move |run| run.rates_of(phase, group).iter().sum()
+    }
+
+    /// The larger one of both flows' standard deviations over time, over the mean.
+    fn variation(group: &'static str) -> impl Fn(&Run) -> f64 {
+        move |run| {
+            let of = |flow| run.measure(&format!("phase.inserted.flow.{group}{flow}.variation"));
+            of(1).max(of(2))
+        }
     }
 
     pub fn judge(runs: &Runs, judge: &mut Judge<'_>) {
-        let of_link = |run: &Run| run.rates_of(BYPASSED, "wan").iter().sum::<f64>() / 8.0;
-        let used = runs.mean("file", of_link);
+        let used = runs.mean("file", |run| sum(BYPASSED, "wan")(run) / 8.0);
         judge.finding("starved", "used part of the Internet link:", used, Bound::AtMost(0.5));
+        judge.figure("internet", runs.mean("file", sum(INSERTED, "wan")));
+        judge.figure_read("internet", LONG, runs.mean(LONG, sum(INSERTED, "wan")));
+        let mut finding = |id: &str, what: &str, value: &dyn Fn(&Run) -> f64, bound: Bound| {
+            judge.finding(id, what, runs.mean("file", value), bound);
+            judge.finding_read(id, LONG, BoundCheck::new(what, runs.mean(LONG, value), bound));
+        };
+        let varies = "standard deviation of a second's rate over the mean, the worse flow:";
+        finding("stable", varies, &variation("wan"), Bound::AtMost(0.10));
+        finding("reduced", varies, &variation("lan"), Bound::AtMost(0.20));
+        let left = |run: &Run| sum(INSERTED, "lan")(run) / sum(BYPASSED, "lan")(run);
+        finding("reduced", "the LAN's rates, with over without:", &left, Bound::AtMost(0.95));
     }
 }
 
@@ -40,29 +92,58 @@ fn page_time(phase: &'static str) -> impl Fn(&Run) -> f64 {
 
 /// The source does not say whose station has the bulk transfer: another one than the reader's in the files.
 const OWN: &str = "the bulk transfer of the reader's own station";
+const OWN_IN_PACKETS: &str = "the bulk transfer of the reader's own station, an access point buffer held in packets";
 
 fn same_station() -> Variant {
-    Variant::new(OWN).set("bulk.bulk.stations", "[\"reader\"]")
+    published_box(OWN).set("bulk.bulk.stations", "[\"reader\"]")
+}
+
+/// The two beds that pages were read on: whose station has the bulk transfer, and how the access point's buffer is held.
+fn pages() -> Vec<Variant> {
+    let both = Variant { label: OWN_IN_PACKETS.to_owned(), ..in_packets(same_station()) };
+    [published_box("file"), same_station(), in_packets(published_box("file")), both].map(|v| v.seeds(20)).into()
+}
+
+const PAGE_READINGS: [&str; 3] = [OWN, IN_PACKETS, OWN_IN_PACKETS];
+
+/// Judges a finding of pages in the file and in all readings.
+fn pages_finding(judge: &mut Judge<'_>, id: &str, what: &str, value: impl Fn(&str) -> Ours, bound: Bound) {
+    judge.finding(id, what, value("file"), bound);
+    for reading in PAGE_READINGS {
+        judge.finding_read(id, reading, BoundCheck::new(what, value(reading), bound));
+    }
+}
+
+/// As [`pages_finding`], for a figure.
+fn pages_figure(judge: &mut Judge<'_>, id: &str, value: impl Fn(&str) -> Ours) {
+    judge.figure(id, value("file"));
+    for reading in PAGE_READINGS {
+        judge.figure_read(id, reading, value(reading));
+    }
 }
 
 mod a05 {
     use super::*;
 
     pub fn variants() -> Vec<Variant> {
-        vec![Variant::new("file").seeds(20), same_station().seeds(20)]
+        pages()
     }
 
     pub fn judge(runs: &Runs, judge: &mut Judge<'_>) {
-        judge.figure("alone", runs.mean("file", page_time("alone")));
-        judge.figure("beside", runs.mean("file", page_time(BYPASSED)));
-        judge.figure_read("beside", OWN, runs.mean(OWN, page_time(BYPASSED)));
+        pages_figure(judge, "alone", |label| runs.mean(label, page_time("alone")));
+        pages_figure(judge, "beside", |label| runs.mean(label, page_time(BYPASSED)));
         let slower = |run: &Run| page_time(BYPASSED)(run) / page_time("alone")(run);
         let peak = |run: &Run| run.measure("phase.bypassed.page.max_s") / page_time(BYPASSED)(run);
-        let (times, longest) = ("beside over alone:", "longest over mean:");
-        judge.finding("slower", times, runs.mean("file", slower), Bound::AtLeast(1.2));
-        judge.finding_read("slower", OWN, BoundCheck::new(times, runs.mean(OWN, slower), Bound::AtLeast(1.2)));
-        judge.finding("slower", longest, runs.mean("file", peak), Bound::AtLeast(3.0));
-        judge.finding_read("slower", OWN, BoundCheck::new(longest, runs.mean(OWN, peak), Bound::AtLeast(3.0)));
+        pages_finding(judge, "slower", "beside over alone:", |label| runs.mean(label, slower), Bound::AtLeast(1.2));
+        pages_finding(judge, "slower", "longest over mean:", |label| runs.mean(label, peak), Bound::AtLeast(3.0));
+        pages_figure(judge, "with", |label| runs.mean(label, page_time(INSERTED)));
+        let spread = |run: &Run, phase: &str| {
+            let of = |part: &str| run.measure(&format!("phase.{phase}.page.{part}_s"));
+            of("p90") - of("p50")
+        };
+        let steadier = |run: &Run| spread(run, INSERTED) / spread(run, BYPASSED);
+        let what = "from the median to the 90th percentile, with over without:";
+        pages_finding(judge, "steadier", what, |label| runs.mean(label, steadier), Bound::AtMost(1.0));
     }
 }
 
@@ -70,14 +151,22 @@ mod a06 {
     use super::*;
 
     pub fn variants() -> Vec<Variant> {
-        vec![Variant::new("file").seeds(20), same_station().seeds(20)]
+        let causes = [short(published_box("file")), wme(published_box("file"))];
+        pages().into_iter().chain(causes.map(|variant| variant.seeds(20))).collect()
     }
 
     pub fn judge(runs: &Runs, judge: &mut Judge<'_>) {
-        judge.figure("alone", runs.mean("file", page_time("alone")));
+        pages_figure(judge, "alone", |label| runs.mean(label, page_time("alone")));
         let (what, bound) = ("mean time of a page, s:", Bound::AtLeast(10.0));
-        judge.finding("stalled", what, runs.mean("file", page_time(BYPASSED)), bound);
-        judge.finding_read("stalled", OWN, BoundCheck::new(what, runs.mean(OWN, page_time(BYPASSED)), bound));
+        let stalled = |label: &str| runs.mean(label, page_time(BYPASSED));
+        pages_finding(judge, "stalled", what, stalled, bound);
+        for cause in [SHORT, WME] {
+            judge.finding_if("stalled", cause, BoundCheck::new(what, stalled(cause), bound));
+        }
+        let near = |run: &Run| page_time(INSERTED)(run) / page_time("alone")(run);
+        let better = |run: &Run| page_time(INSERTED)(run) / page_time(BYPASSED)(run);
+        pages_finding(judge, "better", "over those alone:", |label| runs.mean(label, near), Bound::AtMost(1.25));
+        pages_finding(judge, "better", "with over without:", |label| runs.mean(label, better), Bound::AtMost(0.5));
     }
 }
 
@@ -88,33 +177,69 @@ fn lowest(variant: Variant) -> Variant {
     Variant { label: LOWEST.to_owned(), ..variant }.set("radio.basic_rates", r#"["6 Mb/s"]"#)
 }
 
+const LOWEST_IN_PACKETS: &str = "control frames at 6 Mb/s, an access point buffer held in packets";
+
+/// The readings of the real access point, and what else may be so of it.
+fn real(variant: impl Fn() -> Variant) -> Vec<Variant> {
+    let both = Variant { label: LOWEST_IN_PACKETS.to_owned(), ..in_packets(lowest(variant())) };
+    let readings = [variant(), lowest(variant()), in_packets(variant()), both];
+    readings.into_iter().chain([short(variant()), wme(variant())]).map(|variant| variant.seeds(5)).collect()
+}
+
+/// Judges in the variant of the file, `file`, and in all readings of the real access point.
+struct Real<'a, 'b> {
+    runs: &'a Runs,
+    judge: &'a mut Judge<'b>,
+    file: &'static str,
+}
+
+impl Real<'_, '_> {
+    const READINGS: [&'static str; 3] = [LOWEST, IN_PACKETS, LOWEST_IN_PACKETS];
+    const CAUSES: [&'static str; 2] = [SHORT, WME];
+
+    fn figure(&mut self, id: &str, value: impl Fn(&Run) -> f64) {
+        self.judge.figure(id, self.runs.mean(self.file, &value));
+        for reading in Self::READINGS {
+            self.judge.figure_read(id, reading, self.runs.mean(reading, &value));
+        }
+    }
+
+    fn finding(&mut self, id: &str, what: &str, value: impl Fn(&Run) -> f64, bound: Bound) {
+        self.judge.finding(id, what, self.runs.mean(self.file, &value), bound);
+        for reading in Self::READINGS {
+            self.judge.finding_read(id, reading, BoundCheck::new(what, self.runs.mean(reading, &value), bound));
+        }
+    }
+
+    /// As [`Real::figure`], and whether a cause has it.
+    fn caused(&mut self, id: &str, value: impl Fn(&Run) -> f64) {
+        self.figure(id, &value);
+        for cause in Self::CAUSES {
+            self.judge.figure_if(id, cause, self.runs.mean(cause, &value));
+        }
+    }
+}
+
 mod a12 {
     use super::*;
 
     const COMPUTED: &str = "computed with control frames at 6 Mb/s";
 
     pub fn variants() -> Vec<Variant> {
-        vec![published_box("file").seeds(5), lowest(published_box("file")).seeds(5)]
+        real(|| published_box("file"))
     }
 
     pub fn judge(runs: &Runs, judge: &mut Judge<'_>) {
-        let mut figure = |id: &str, value: &dyn Fn(&Run) -> f64| {
-            judge.figure(id, runs.mean("file", value));
-            judge.figure_read(id, LOWEST, runs.mean(LOWEST, value));
-        };
-        figure("alone", &down("alone"));
-        figure("up", &up(BYPASSED));
-        figure("total", &total(INSERTED));
+        let mut real = Real { runs, judge, file: "file" };
+        real.figure("alone", down("alone"));
+        real.caused("up", up(BYPASSED));
+        real.caused("down", down(BYPASSED));
+        real.figure("total", total(INSERTED));
+        let ratio = |run: &Run| up(INSERTED)(run) / down(INSERTED)(run);
+        real.finding("equal", "up : down", ratio, Bound::Between(0.95, 1.05));
         // What the authors computed need not have the rates of the access point that they had.
         judge.figure("ceiling", runs.mean("file", capacity("alone")));
         judge.figure_read("ceiling", COMPUTED, runs.mean(LOWEST, capacity("alone")));
-        let mut finding = |id: &str, what: &str, value: &dyn Fn(&Run) -> f64, bound: Bound| {
-            judge.finding(id, what, runs.mean("file", value), bound);
-            judge.finding_read(id, LOWEST, BoundCheck::new(what, runs.mean(LOWEST, value), bound));
-        };
-        finding("starved", "the download's part:", &|run| run.down_share(BYPASSED), Bound::AtMost(0.05));
-        let ratio = |run: &Run| up(INSERTED)(run) / down(INSERTED)(run);
-        finding("equal", "up : down", &ratio, Bound::Between(0.95, 1.05));
     }
 }
 
@@ -122,19 +247,19 @@ mod a13 {
     use super::*;
 
     pub fn variants() -> Vec<Variant> {
-        vec![inserted_late("late").seeds(5), lowest(inserted_late("late")).seeds(5)]
+        real(|| inserted_late("late"))
     }
 
     pub fn judge(runs: &Runs, judge: &mut Judge<'_>) {
         let ratio = |run: &Run| min_over_max(&run.rates(BYPASSED, Direction::Up));
         let (what, bound) = ("one upload over the other:", Bound::AtMost(0.2));
-        judge.finding("starved", what, runs.mean("late", ratio), bound);
-        judge.finding_read("starved", LOWEST, BoundCheck::new(what, runs.mean(LOWEST, ratio), bound));
-        let jain = |run: &Run| run.phase(INSERTED).jain_flows.unwrap_or(f64::NAN);
-        judge.figure("equal", runs.mean("late", jain));
-        judge.figure_read("equal", LOWEST, runs.mean(LOWEST, jain));
-        judge.figure("total", runs.mean("late", total(INSERTED)));
-        judge.figure_read("total", LOWEST, runs.mean(LOWEST, total(INSERTED)));
+        let mut real = Real { runs, judge, file: "late" };
+        real.finding("starved", what, ratio, bound);
+        real.figure("equal", |run| run.phase(INSERTED).jain_flows.unwrap_or(f64::NAN));
+        real.figure("total", total(INSERTED));
+        for cause in Real::CAUSES {
+            judge.finding_if("starved", cause, BoundCheck::new(what, runs.mean(cause, ratio), bound));
+        }
     }
 }
 
@@ -142,12 +267,22 @@ mod a15 {
     use super::*;
 
     pub fn variants() -> Vec<Variant> {
-        vec![Variant::new("file").seeds(10)]
+        vec![published_box("file").seeds(10), with_long_queues().seeds(10)]
+    }
+
+    fn ratio(phase: &'static str, ahead: &'static str, behind: &'static str) -> impl Fn(&Run) -> f64 {
+        let sum = move |run: &Run, group: &str| run.rates_of(phase, group).iter().sum::<f64>();
+        move |run| sum(run, ahead) / sum(run, behind)
     }
 
     pub fn judge(runs: &Runs, judge: &mut Judge<'_>) {
-        let sum = |run: &Run, group: &str| run.rates_of(BYPASSED, group).iter().sum::<f64>();
-        let ratio = runs.mean("file", |run| sum(run, "bronze") / sum(run, "gold"));
-        judge.finding("bronze-ahead", "bronze over gold:", ratio, Bound::AtLeast(1.05));
+        let bronze = runs.mean("file", ratio(BYPASSED, "bronze", "gold"));
+        judge.finding("bronze-ahead", "bronze over gold:", bronze, Bound::AtLeast(1.05));
+        judge.figure("total", runs.mean("file", total(INSERTED)));
+        judge.figure_read("total", LONG, runs.mean(LONG, total(INSERTED)));
+        let gold = |label: &str| runs.mean(label, ratio(INSERTED, "gold", "bronze"));
+        let (what, bound) = ("gold over bronze:", Bound::Between(3.6, 4.4));
+        judge.finding("four", what, gold("file"), bound);
+        judge.finding_read("four", LONG, BoundCheck::new(what, gold(LONG), bound));
     }
 }
