@@ -2,7 +2,9 @@
 
 use evenair_workload::Direction;
 
-use super::adwiser::{BYPASSED, INSERTED, capacity, down, inserted_late, published_box, total, up};
+use super::adwiser::{
+    BYPASSED, INSERTED, LONG, capacity, down, inserted_late, published_box, total, up, with_long_queues,
+};
 use super::judge::{Bound, BoundCheck, Judge, Ours};
 use super::runs::{Run, Runs, Variant, min_over_max};
 use super::{Experiment, experiment};
@@ -17,13 +19,6 @@ pub fn all() -> Vec<Experiment> {
         experiment!(a13, "adwiser/a13-two-uploads.toml", true),
         experiment!(a15, "adwiser/a15-gold-and-bronze.toml", false),
     ]
-}
-
-/// How much the published box's queues hold is not published. By default they are as short as the access point's.
-const LONG: &str = "queues of the box of 1000 packets";
-
-fn with_long_queues() -> Variant {
-    published_box(LONG).set("manager.queue_limit", "1000 packets")
 }
 
 /// The buffer of the real access point is not published. Those of the emulated one are held in bytes.
