@@ -10,6 +10,7 @@ mod flood;
 mod guard;
 mod hidden;
 mod inferred;
+mod insertion;
 mod internet;
 mod lag;
 mod laws;
