@@ -8,7 +8,7 @@
 //! the last one leaves for all. The medium carries as much DATA as ever, shares stay as they are, ACKs leave four times as
 //! fast as they come, and the backlog goes in a third of the time in which the upload's share would carry it.
 //!
-//! When the queue is short, the edge moves as acknowledgments do and a little faster, until the sender no longer uses it:
+//! Then the edge moves as acknowledgments do, a little faster while the queue is short, until the sender no longer uses it:
 //! its congestion control has had signals meanwhile, which come back soon now. What stands later is left to these signals.
 //!
 //! Only the first such ACK takes back what the receiver had offered: the edge goes to what the sender has sent, since
@@ -38,13 +38,16 @@ pub(crate) const OF_FOUR: u32 = 4;
 const LEAST_SEGMENTS: u64 = 8;
 /// Fewer do not stand: where many stations share a slow medium, a few segments wait long for their turns.
 const STANDING_SEGMENTS: u64 = 3 * LEAST_SEGMENTS;
-/// The window grows by this part of what is acknowledged once the queue is short: by an eighth each round trip.
-const GROWTH: u64 = 8;
+/// The window grows by this part of what is acknowledged while the queue is short: slower than the congestion window is cut,
+/// which is as large as ever, and would take the backlog back.
+const GROWTH: u64 = 32;
 /// Segments that an ACK stands for at most: those of all that leave as one while a backlog is drawn down.
 const MOST_SEGMENTS: u64 = 2 * OF_FOUR as u64;
 /// A sender does not use its window that has room for twice what is seen outstanding and for so many segments, which may
 /// be on their way to the box.
 const UNSEEN_SEGMENTS: u64 = 32;
+/// Of so few outstanding the window is not what limits them.
+const FEW_SEGMENTS: u64 = 2;
 /// Largest scale (RFC 7323, 2.3).
 const MAX_SCALE: u8 = 14;
 
@@ -144,25 +147,21 @@ impl Drawdown {
             return None;
         }
         let acked = forward(self.ack, tcp.ack);
-        if acked == 0 && tcp.sacked_to.is_none() {
-            return Some(self.alike(tcp));
+        if acked == 0 {
+            return Some(self.alike(tcp, segment));
         }
         let outstanding = forward(tcp.ack, sent);
         self.make_room_for(tcp.window, outstanding, sent);
         if waited <= SHORT {
             self.stage = Stage::Grows;
         }
-        // A duplicate ACK reports the arrival of a segment behind a hole.
-        let arrived = match acked {
-            0 => segment,
-            acked => acked.saturating_sub(self.ahead),
-        };
-        self.ahead = if acked == 0 { self.ahead + segment } else { 0 };
+        let arrived = acked.saturating_sub(core::mem::take(&mut self.ahead));
         // An ACK that fills a hole acknowledges much that crossed long ago, and releases no more than another one.
         let usual = arrived.min(MOST_SEGMENTS * segment);
         let advance = match self.stage {
             Stage::Drains => usual / u64::from(OF_FOUR),
-            Stage::Grows | Stage::Over => usual + usual / GROWTH,
+            Stage::Grows | Stage::Over if waited <= SHORT => usual + usual / GROWTH,
+            Stage::Grows | Stage::Over => usual,
         };
         let before = self.edge();
         let least = tcp.ack.wrapping_add((LEAST_SEGMENTS * segment) as u32);
@@ -171,7 +170,7 @@ impl Drawdown {
             (self.advanced, self.stage) = (least.wrapping_sub(self.base), Stage::Grows);
         }
         let room = forward(tcp.ack, self.edge());
-        let is_unused = room > outstanding * 2 + UNSEEN_SEGMENTS * segment;
+        let is_unused = room > outstanding * 2 + UNSEEN_SEGMENTS * segment || outstanding < FEW_SEGMENTS * segment;
         let offers_less = room >= u64::from(tcp.window) << self.scale;
         if tcp.window == 0 {
             return None;
@@ -235,9 +234,13 @@ impl Drawdown {
         }
     }
 
-    /// An ACK that acknowledges what the one before did, and reports nothing: those that came alike leave alike (RFC 5681, 2),
-    /// and an update of the window stays one.
-    fn alike(&mut self, tcp: &TcpMeta) -> Lowered {
+    /// An ACK that acknowledges what the one before did. Those that came alike leave alike (RFC 5681, 2), and an update of the
+    /// window stays one. Linux takes no smaller window from it than it has: what the sender sends meanwhile proves nothing, and is charged for.
+    fn alike(&mut self, tcp: &TcpMeta, segment: u64) -> Lowered {
+        if tcp.sacked_to.is_some() {
+            self.ahead += segment;
+        }
+        self.since = None;
         if tcp.window != self.came && tcp.window > 0 {
             self.left = if self.left < tcp.window { self.left + 1 } else { tcp.window };
             let edge = tcp.ack.wrapping_add(u32::from(self.left) << self.scale);
@@ -304,12 +307,13 @@ mod tests {
             drawdown.lower(&leaving(&tcp, waited, 1_001_000 + step * 8_000, Some(7)))
         };
         let first = at(1, Span::from_millis(50)).expect("the sender uses its window");
-        let grown = at(2, Span::from_millis(500)).expect("it grows, though more waits");
-        assert_eq!((u32::from(grown.window - first.window), grown.kept_back), (1_000_u32.div_ceil(128), 0));
-        let last = (3..4_000).find(|&step| at(step, Span::from_millis(10)).is_none());
+        assert_eq!(at(2, Span::from_millis(500)), Some(Lowered { kept_back: 0, ..first }), "more waits");
+        let grown = at(3, Span::from_millis(50)).expect("it grows");
+        assert_eq!((u32::from(grown.window - first.window), grown.kept_back), (250_u32.div_ceil(128), 0));
+        let last = (4..6_000).find(|&step| at(step, Span::from_millis(10)).is_none());
         assert!(last.is_some_and(|step| step > 1_000), "ends at {last:?}, once it has room for twice as much");
-        assert!(at(4_001, Span::from_millis(500)).is_none());
-        assert!(at(4_002, LONG).is_some(), "it stands again");
+        assert!(at(6_001, Span::from_millis(500)).is_none());
+        assert!(at(6_002, LONG).is_some(), "it stands again");
     }
 
     #[test]
