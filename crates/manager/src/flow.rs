@@ -22,7 +22,6 @@ use crate::ids::{DOWN, Direction, DomainId, FlowId, StationId, UP};
 use crate::index::{self, Index};
 use crate::packet_cost::{Charge, PacketCost, Packets};
 use crate::receiver::FlowReceiver;
-use crate::receiver::drawdown::{Leaving, Lowered};
 use crate::tcp::Tcp;
 use crate::uplink::Released;
 use crate::voice::Talk;
@@ -276,26 +275,15 @@ impl Flow {
         self.down_volume > 0
     }
 
-    /// A packet is released toward the WLAN: what crosses the WLAN because of it. `kept_back`: of an ACK whose window is
-    /// lowered, how many bytes less are sent for it than it acknowledges.
-    pub(crate) fn note_release(&mut self, tcp: Option<&TcpMeta>, ip_len: Bytes, kept_back: u64) -> PacketCost {
+    /// A packet is released toward the WLAN: what crosses the WLAN because of it.
+    pub(crate) fn note_release(&mut self, tcp: Option<&TcpMeta>, ip_len: Bytes) -> PacketCost {
         match tcp {
             Some(tcp) => {
                 self.in_doubt.release(tcp);
-                self.tcp.note_release(tcp, ip_len, kept_back)
+                self.tcp.note_release(tcp, ip_len)
             }
             None => PacketCost([Packets::one(ip_len), self.uplink.pay(), Packets::default(), Packets::default()]),
         }
-    }
-
-    /// A packet is about to be released that has waited so long: how its window is to be lowered, where it is an ACK of an
-    /// upload whose backlog stands.
-    pub(crate) fn draw_down(&mut self, tcp: &TcpMeta, waited: Span, session: u32, may_begin: bool) -> Option<Lowered> {
-        if self.direction != Direction::Up || !tcp.flags.contains(TcpFlags::ACK) {
-            return None;
-        }
-        let (sent, segment) = self.tcp.sent_from_wlan()?;
-        self.receiver.draw_down(Leaving { tcp, waited, sent, segment, scale: None, least_scale: 0, may_begin }, session)
     }
 
     /// What a discipline is to charge for a packet that begins to wait behind those of this connection that wait already.

@@ -26,8 +26,6 @@ pub(crate) struct Held<P> {
     pub(crate) takes_marks: bool,
     /// It is to be marked when it leaves.
     pub(crate) marked: bool,
-    /// The window field with which it is to leave, if not with its own.
-    pub(crate) window: Option<u16>,
     /// Since when it waits for its present hop, and when it came.
     pub(crate) since: Instant,
     pub(crate) came: Instant,

@@ -132,9 +132,7 @@ impl<P: Send + 'static> Manager<P> {
                         let tcp = tcp.cloned();
                         let timestamp = meta.rtp().map(|rtp| rtp.timestamp);
                         let (marked, since, came) = (false, now, now);
-                        let window = None;
-                        let held =
-                            Held { packet, flow, tcp, ip_len, takes_marks, marked, window, since, came, timestamp };
+                        let held = Held { packet, flow, tcp, ip_len, takes_marks, marked, since, came, timestamp };
                         self.enter_from_wire(now, held);
                     }
                     (Port::Wlan, Some(tcp)) => {
@@ -349,8 +347,8 @@ impl<P: Send + 'static> Manager<P> {
             wlan_rtt: flow.watched.trip(),
             wlan_rtt_least: flow.watched.shortest_trip(),
             charged: flow.watched.charged,
-            resent_down: flow.watched.again[0].into(),
-            resent_up: flow.watched.again[1].into(),
+            resent_down: flow.watched.again[0],
+            resent_up: flow.watched.again[1],
             backlog_packets: flow.held_anywhere(),
             dropped: flow.dropped,
         }

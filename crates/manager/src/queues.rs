@@ -28,7 +28,7 @@ use crate::classes::nodes::{ClassNodes, LEAD as LEAD_OF_MINIMUM};
 use crate::held::{Held, Service};
 use crate::ids::{ClassId, Direction, FlowId, StationId};
 use crate::sparse::{Credit, LEAD, LEAD_ABOVE};
-use crate::tcp::{repeats, supersedes};
+use crate::tcp::supersedes;
 use crate::{DropReason, Level};
 
 /// Why a packet goes now.
@@ -337,16 +337,6 @@ impl<P> Queues<P> {
     pub(crate) fn drop_next_if(&mut self, is_to_be: impl FnOnce(&Held<P>) -> bool) -> Option<Held<P>> {
         let (leaf, _) = self.next()?;
         is_to_be(self.hsfq.queue(leaf).front()?).then(|| self.drop_head(leaf))?
-    }
-
-    /// Drops the head that goes next if the one behind it in its queue says all that it says.
-    pub(crate) fn drop_next_superseded(&mut self) -> Option<Held<P>> {
-        let (leaf, _) = self.next()?;
-        let queue = self.hsfq.queue(leaf);
-        let (head, second) = (queue.front()?, queue.get(1)?);
-        let both = head.tcp.as_ref().zip(second.tcp.as_ref()).filter(|_| head.flow == second.flow);
-        both.filter(|(earlier, later)| supersedes(later, earlier) || repeats(later, earlier))?;
-        self.drop_head(leaf)
     }
 
     fn drop_head(&mut self, leaf: NodeId) -> Option<Held<P>> {

@@ -127,9 +127,8 @@ impl Default for Side {
 }
 
 impl Tcp {
-    /// A packet is released toward the WLAN: the load it puts there. `kept_back`: of an ACK whose window is lowered, how many
-    /// bytes less it lets the sender send than it acknowledges.
-    pub(crate) fn note_release(&mut self, tcp: &TcpMeta, ip_len: Bytes, kept_back: u64) -> PacketCost {
+    /// A packet is released toward the WLAN: the load it puts there.
+    pub(crate) fn note_release(&mut self, tcp: &TcpMeta, ip_len: Bytes) -> PacketCost {
         self.restart_on_syn(tcp);
         let (own, covered) = pass(&mut self.wire, &self.wlan, tcp, ip_len);
         // Forgotten at once, because sequence numbers half their range apart change their order.
@@ -137,12 +136,8 @@ impl Tcp {
             self.signalled_at.filter(|&signalled| self.wire.acked.is_none_or(|acked| after(signalled, acked)));
         self.waiting_ack = self.waiting_ack.filter(|&ack| self.wire.acked.is_none_or(|acked| after(ack, acked)));
         let sent_for_it = match covered {
-            Covered::InOrder(bytes) => {
-                let kept_back = kept_back.min(bytes);
-                self.growth.shrink(kept_back);
-                bytes - kept_back
-            }
-            Covered::Duplicate(bytes) => bytes.saturating_sub(kept_back) * REDUCTION_PERCENT / 100,
+            Covered::InOrder(bytes) => bytes,
+            Covered::Duplicate(bytes) => bytes * REDUCTION_PERCENT / 100,
         };
         // What is not charged must not count as charged: what has arrived of it is growth.
         let charged = sent_for_it.min(MAX_RELEASED_MILLI * self.wlan.segment() / 1_000);
@@ -209,11 +204,6 @@ impl Tcp {
     /// Whether this segment of the WLAN's end, not noted yet, is new: all of it is behind what was seen so far.
     pub(crate) fn is_new(&self, tcp: &TcpMeta) -> bool {
         self.wlan.sent.is_none_or(|sent| !after(sent, tcp.seq))
-    }
-
-    /// The sequence number behind the furthest byte that the WLAN's end was seen to have sent, and the bytes of one of its segments.
-    pub(crate) fn sent_from_wlan(&self) -> Option<(u32, u64)> {
-        Some((self.wlan.sent?, self.wlan.segment()))
     }
 
     /// Whether a loss or a mark now is a new congestion signal to the WLAN's end: once for each window, which is how
@@ -334,12 +324,6 @@ impl Growth {
         }
     }
 
-    /// So many bytes less are to be outstanding from now on: should they come back, that is growth.
-    const fn shrink(&mut self, bytes: u64) {
-        self.outstanding = self.outstanding.saturating_sub_unsigned(bytes);
-        self.highest = self.highest.saturating_sub_unsigned(bytes);
-    }
-
     /// A release is charged for `covered` bytes: how many more it is to be charged for.
     fn take(&mut self, covered: u64) -> u64 {
         self.outstanding = self.outstanding.saturating_sub_unsigned(covered);
@@ -360,19 +344,13 @@ pub(crate) fn after(a: u32, b: u32) -> bool {
 }
 
 /// Bytes from `from` forward to `to`; zero where `to` is the earlier one.
-pub(crate) fn forward(from: u32, to: u32) -> u64 {
+fn forward(from: u32, to: u32) -> u64 {
     if after(to, from) { u64::from(to.wrapping_sub(from)) } else { 0 }
 }
 
 /// Whether a later acknowledgment number makes an earlier one superfluous.
 pub(crate) fn supersedes(later: &TcpMeta, earlier: &TcpMeta) -> bool {
     later.is_pure_ack() && earlier.is_pure_ack() && after(later.ack, earlier.ack)
-}
-
-/// Whether a later duplicate ACK reports all that an earlier one does: the block that has grown (RFC 2018, 4).
-pub(crate) fn repeats(later: &TcpMeta, earlier: &TcpMeta) -> bool {
-    let grown = later.sacked_to.zip(earlier.sacked_to).is_some_and(|(later, earlier)| !after(earlier, later));
-    later.is_pure_ack() && earlier.is_pure_ack() && later.ack == earlier.ack && grown
 }
 
 #[cfg(test)]
@@ -411,7 +389,7 @@ pub(crate) mod tests {
     /// A connection whose station has sent `segments` segments from `base` on, nothing acknowledged yet.
     fn upload(base: u32, segments: u32) -> Tcp {
         let mut tcp = Tcp::default();
-        tcp.note_release(&ack(base, 0), ACK, 0);
+        tcp.note_release(&ack(base, 0), ACK);
         (0..segments).for_each(|k| _ = tcp.note_arrival(&data(base.wrapping_add(k * 1448)), DATA));
         // As if this much had been outstanding, and was charged for, all the time.
         tcp.growth.uncharged = 0;
@@ -419,13 +397,13 @@ pub(crate) mod tests {
     }
 
     fn released(tcp: &mut Tcp, meta: &TcpMeta) -> u64 {
-        let cost = tcp.note_release(meta, ACK, 0);
+        let cost = tcp.note_release(meta, ACK);
         cost.0[2].milli + cost.0[3].milli
     }
 
     #[test]
     fn data_stand_for_themselves_and_a_part_of_an_ack() {
-        let cost = Tcp::default().note_release(&data(1), DATA, 0);
+        let cost = Tcp::default().note_release(&data(1), DATA);
         assert_eq!(cost.bits(), 1500 * 8 + 52 * 8 / 2);
     }
 
@@ -433,7 +411,7 @@ pub(crate) mod tests {
     fn an_ack_stands_for_the_data_it_releases() {
         for base in [1, u32::MAX - 2000] {
             let mut tcp = upload(base, 10);
-            assert_eq!(tcp.note_release(&ack(base, 2), ACK, 0).bits(), 52 * 8 + 2 * 1500 * 8, "from {base}");
+            assert_eq!(tcp.note_release(&ack(base, 2), ACK).bits(), 52 * 8 + 2 * 1500 * 8, "from {base}");
             assert_eq!(released(&mut tcp, &ack(base, 5)), 3_000);
             assert_eq!(released(&mut tcp, &ack(base, 4)), 0, "an old one");
             assert_eq!(released(&mut tcp, &ack(base, 6)), 1_000);
@@ -519,7 +497,7 @@ pub(crate) mod tests {
         assert!(tcp.signal_congestion());
         for seq in [1, 1 << 30, 2 << 30, 3 << 30] {
             tcp.note_arrival(&data(seq), DATA);
-            tcp.note_release(&ack(seq, 1), ACK, 0);
+            tcp.note_release(&ack(seq, 1), ACK);
         }
         tcp.note_arrival(&data(3 << 30), DATA);
         assert!(tcp.signal_congestion(), "3 GB later");
@@ -548,16 +526,16 @@ pub(crate) mod tests {
     fn packets_that_are_both_stand_for_both() {
         let mut tcp = upload(1, 2);
         let both = segment(1, 1 + 2 * 1448, 100);
-        assert_eq!(tcp.note_release(&both, Bytes(152), 0).bits(), 152 * 8 + 52 * 8 / 2 + 2 * 1500 * 8);
+        assert_eq!(tcp.note_release(&both, Bytes(152)).bits(), 152 * 8 + 52 * 8 / 2 + 2 * 1500 * 8);
     }
 
     #[test]
     fn opening_and_closing_ask_for_an_answer() {
         let with = |flags| TcpMeta { flags, ..segment(1, 0, 0) };
         let mut tcp = upload(1, 2);
-        assert_eq!(tcp.note_release(&with(TcpFlags::RST), ACK, 0).bits(), 52 * 8);
-        assert_eq!(tcp.note_release(&with(TcpFlags::FIN), ACK, 0).bits(), 2 * 52 * 8);
-        assert_eq!(tcp.note_release(&with(TcpFlags::SYN), ACK, 0).bits(), 2 * 52 * 8);
+        assert_eq!(tcp.note_release(&with(TcpFlags::RST), ACK).bits(), 52 * 8);
+        assert_eq!(tcp.note_release(&with(TcpFlags::FIN), ACK).bits(), 2 * 52 * 8);
+        assert_eq!(tcp.note_release(&with(TcpFlags::SYN), ACK).bits(), 2 * 52 * 8);
         // The SYN began a new connection: nothing of the old one is acknowledged any more.
         assert_eq!(released(&mut tcp, &ack(1, 2)), 0);
     }
@@ -569,10 +547,10 @@ pub(crate) mod tests {
         assert!(up.upload_ratio_milli().abs_diff(4_000) < 40, "{}", up.upload_ratio_milli());
 
         let mut down = Tcp::default();
-        (0..400).for_each(|k| _ = down.note_release(&data(1 + k * 1448), DATA, 0));
+        (0..400).for_each(|k| _ = down.note_release(&data(1 + k * 1448), DATA));
         (0..=400).for_each(|k| _ = down.note_arrival(&ack(1, k), ACK));
         assert!(down.download_ratio_milli().abs_diff(1_000) < 20, "{}", down.download_ratio_milli());
-        let cost = down.note_release(&data(1 + 400 * 1448), DATA, 0);
+        let cost = down.note_release(&data(1 + 400 * 1448), DATA);
         assert!(cost.bits().abs_diff((1500 + 52) * 8) < 16, "now an ACK for each segment");
     }
 
@@ -580,7 +558,7 @@ pub(crate) mod tests {
     fn acks_from_the_wlan_tell_what_has_crossed() {
         let mut tcp = Tcp::default();
         tcp.note_arrival(&ack(1, 0), ACK);
-        (0..4).for_each(|k| _ = tcp.note_release(&data(1 + k * 1448), DATA, 0));
+        (0..4).for_each(|k| _ = tcp.note_release(&data(1 + k * 1448), DATA));
         assert_eq!(tcp.note_arrival(&ack(1, 2), ACK).bits(), (52 + 2 * 1500) * 8);
         assert_eq!(tcp.note_arrival(&ack(1, 9), ACK).bits(), (52 + 2 * 1500) * 8, "no more than was released");
     }
@@ -588,7 +566,7 @@ pub(crate) mod tests {
     #[test]
     fn joined_segments_are_counted_apart() {
         let mut tcp = Tcp::default();
-        let cost = tcp.note_release(&segment(1, 1, 10 * 1448), Bytes(10 * 1448 + 52), 0);
+        let cost = tcp.note_release(&segment(1, 1, 10 * 1448), Bytes(10 * 1448 + 52));
         assert_eq!(cost.0[0], Packets { milli: 10_000, ip_len: DATA });
         assert_eq!(cost.0[1].milli, 5_000);
     }

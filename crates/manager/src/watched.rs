@@ -13,34 +13,33 @@ const SHIFT: u32 = 3;
 /// Of one connection.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Watched {
-    /// Round trips over the WLAN: smoothed, and the shortest. None takes no time: those are zero before the first.
-    mean: Span,
-    least: Span,
+    /// Round trips over the WLAN: smoothed, and the shortest.
+    trips: Option<(Span, Span)>,
     /// Segments of DATA that came again: from the wire, and from the WLAN.
-    pub(crate) again: [u32; 2],
+    pub(crate) again: [u64; 2],
     /// Medium time of what was released, with what that causes.
     pub(crate) charged: Span,
 }
 
 impl Watched {
     pub(crate) fn note_trip(&mut self, took: Span) {
-        let took = took.max(Span::from_nanos(1));
-        if self.mean == Span::ZERO {
-            return (self.mean, self.least) = (took, took);
-        }
-        let mean = self.mean.as_nanos();
-        self.mean = Span::from_nanos(mean - (mean >> SHIFT) + (took.as_nanos() >> SHIFT)).max(Span::from_nanos(1));
-        self.least = self.least.min(took);
+        self.trips = Some(match self.trips {
+            None => (took, took),
+            Some((mean, least)) => {
+                let mean = mean.as_nanos();
+                (Span::from_nanos(mean - (mean >> SHIFT) + (took.as_nanos() >> SHIFT)), least.min(took))
+            }
+        });
     }
 
     /// The smoothed round trip.
     pub(crate) fn trip(&self) -> Option<Span> {
-        Some(self.mean).filter(|&mean| mean > Span::ZERO)
+        self.trips.map(|(mean, _)| mean)
     }
 
     /// The shortest one.
     pub(crate) fn shortest_trip(&self) -> Option<Span> {
-        Some(self.least).filter(|&least| least > Span::ZERO)
+        self.trips.map(|(_, least)| least)
     }
 }
 

@@ -12,7 +12,7 @@ use evenair_workload::Direction;
 
 /// When the box is inserted, and how many seconds after that are shown.
 const AT: u32 = 20;
-const SHOWN: u32 = 20;
+const SHOWN: u32 = 14;
 
 struct Case {
     name: &'static str,

@@ -16,11 +16,6 @@ use crate::queues::{Judgement, Room};
 use crate::traffic::is_control;
 use crate::{DropReason, Mode, Output};
 
-/// From when to when after the insertion a backlog that stands may be from before it. At first the path is learned, which needs
-/// releases that cause what they are expected to; and of an upload no ACK is released before its station's queue has been
-/// carried, which may take long.
-const FRESHLY_INSERTED: core::ops::Range<Span> = Span::from_secs(3)..Span::from_secs(15);
-
 /// Packets in.
 impl<P: Send + 'static> Manager<P> {
     /// The flow of an IP packet between one station and the wire, and its TCP header if it has one. `None` for all
@@ -131,10 +126,7 @@ impl<P: Send + 'static> Manager<P> {
         flow.from_wlan += arrived.ip_len;
         self.totals.of(flow.place.class).from_wlan += arrived.ip_len;
         let new = tcp.payload.0 > 0 && flow.tcp.is_new(tcp);
-        flow.watched.again[1] += u32::from(tcp.payload.0 > 0 && !new);
-        if new {
-            flow.receiver.note_new_data(tcp);
-        }
+        flow.watched.again[1] += u64::from(tcp.payload.0 > 0 && !new);
         let crossed = flow.tcp.note_arrival(tcp, arrived.ip_len);
         self.note_acknowledged(now, arrived.flow, tcp, &crossed);
         let flow = self.flows.get_mut(arrived.flow);
@@ -201,8 +193,7 @@ impl<P: Send + 'static> Manager<P> {
         // A queue that has gone by now needs no signal.
         flow.ce_pending &= flow.held > 0 && flow.is_clocked_upload();
         let is_ahead = flow.ce_pending || flow.is_ahead(self.config.queue_limit);
-        // The news would come back behind the ACKs that stand; windows reach the sender at once.
-        is_ahead && !flow.receiver.drains() && self.mode == Mode::Inserted && self.holds_for_wlan()
+        is_ahead && self.mode == Mode::Inserted && self.holds_for_wlan()
     }
 
     /// Packets toward the WLAN are to wait here for their turns, and who takes more than was paid for owes it.
@@ -218,8 +209,8 @@ impl<P: Send + 'static> Manager<P> {
         if signals && !takes_marks {
             return self.discard(packet, flow, DropReason::SenderAhead);
         }
-        let (tcp, marked, window, since, came, timestamp) = (tcp.cloned(), signals, None, now, now, None);
-        let held = Held { packet, flow, tcp, ip_len, takes_marks, marked, window, since, came, timestamp };
+        let (tcp, marked, since, came, timestamp) = (tcp.cloned(), signals, now, now, None);
+        let held = Held { packet, flow, tcp, ip_len, takes_marks, marked, since, came, timestamp };
         self.delay_or_leave(now, held);
     }
 
@@ -418,31 +409,18 @@ impl<P: Send + 'static> Manager<P> {
         let observed = domain.observed.as_deref();
         let default_rate = self.config.default_rate;
         let mut cost = PacketCost::default();
-        let mut window = None;
-        let session = (self.mode == Mode::Inserted && self.config.receiver.is_none()).then_some(self.receiver.session);
-        let may_begin = FRESHLY_INSERTED.contains(&now.saturating_since(self.receiver.began));
         let held = domain.queues.pop(now, |held| {
             let flow = flows.get_mut(held.flow);
             flow.held -= 1;
             flow.released += held.ip_len;
-            let waited = now.saturating_since(held.since);
-            let lowered = held
-                .tcp
-                .as_ref()
-                .zip(session)
-                .and_then(|(tcp, session)| flow.draw_down(tcp, waited, session, may_begin));
-            window = lowered.map(|lowered| lowered.window);
-            let kept_back = lowered.map_or(0, |lowered| lowered.kept_back);
-            cost = flow.note_release(held.tcp.as_ref(), held.ip_len, kept_back);
+            cost = flow.note_release(held.tcp.as_ref(), held.ip_len);
             let station = stations.get(flow.station);
             let airtime = station.airtime_of(&cost, &models[station.domain], default_rate);
             let real = airtime.paced.mul_div(numerator, denominator);
             let (charged, of) = observed.map_or((1, 1), |observed| observed.lean(flow.station, now));
             let (bits, time) = (cost.bits() * charged / of, airtime.charged.mul_div(charged, of));
             Service { bits, capacity: station.capacity, time, real }
-        });
-        let mut held = held?;
-        held.window = window.filter(|&window| held.tcp.as_ref().is_some_and(|tcp| tcp.window != window));
+        })?;
         Some((held, cost))
     }
 
@@ -478,7 +456,7 @@ impl<P: Send + 'static> Manager<P> {
     pub(super) fn account_release(&mut self, now: Instant, held: &Held<P>) -> PacketCost {
         let flow = self.flows.get_mut(held.flow);
         flow.released += held.ip_len;
-        let cost = flow.note_release(held.tcp.as_ref(), held.ip_len, 0);
+        let cost = flow.note_release(held.tcp.as_ref(), held.ip_len);
         let rate = self.stations.get(flow.station).rate;
         self.note_standing(now, held, &cost, rate);
         self.note_unanswered(held, &cost, rate);
@@ -507,15 +485,10 @@ impl<P: Send + 'static> Manager<P> {
             note_for_probes(domain, now, station, airtime.paced, Completion::Unknown);
             return;
         };
-        // A sender whose window is drawn down has nothing to say to each ACK.
-        let drains = flow.receiver.drains();
-        let is_due = !drains && flow.answers.is_due(tcp, more, flow.tcp.download_ratio_milli());
+        let is_due = flow.answers.is_due(tcp, more, flow.tcp.download_ratio_milli());
         let airtime = station.airtime_of(&cost.outstanding(), model, self.config.default_rate);
         flow.watched.charged += airtime.charged;
         let domain = self.domains.touch(flow.domain);
-        if drains {
-            domain.pacer.on_starved();
-        }
         domain.counted += airtime;
         let is_late = || flow.answers.oldest_due().is_some_and(|mark| domain.pacer.has_given_up(mark));
         let completion = match is_due && !is_late() {

@@ -102,10 +102,9 @@ impl<P: Send + 'static> Manager<P> {
         if let Some(tcp) = held.tcp.as_ref().filter(|tcp| port == Port::Wlan && tcp.payload > Bytes::ZERO) {
             let flow = self.flows.get_mut(held.flow);
             let is_new = flow.receiver.timed.note_release(now, tcp.seq_end());
-            flow.watched.again[0] += u32::from(!is_new);
+            flow.watched.again[0] += u64::from(!is_new);
         }
-        let by_law = held.tcp.as_ref().and_then(|tcp| self.lower_window(&held, port, tcp));
-        let window = by_law.or(held.window);
+        let window = held.tcp.as_ref().and_then(|tcp| self.lower_window(&held, port, tcp));
         self.counters.windows_lowered += u64::from(window.is_some());
         let dscp = if port == Port::Wlan { self.code_point(held.flow) } else { None };
         self.output(held.packet, port, Edits { congestion: held.marked, window, dscp });
@@ -136,7 +135,6 @@ impl<P: Send + 'static> Manager<P> {
     /// The control has come into force: nothing is known of what was offered meanwhile.
     pub(super) fn begin_receiver(&mut self, now: Instant) {
         self.receiver.session = self.receiver.session.wrapping_add(1);
-        self.receiver.began = now;
         self.steer_anew(now);
     }
 

@@ -10,7 +10,6 @@ use crate::discipline::Disciplined;
 use crate::held::{Held, Service, Tags};
 use crate::ids::{DomainId, FlowId};
 use crate::packet_cost::PacketCost;
-use crate::receiver::drawdown::OF_FOUR;
 use crate::{Config, DropReason};
 
 impl<P: Send + 'static> Manager<P> {
@@ -64,7 +63,6 @@ impl<P: Send + 'static> Manager<P> {
     pub(super) fn take_next(&mut self, now: Instant, id: DomainId) -> Option<(Held<P>, PacketCost, bool)> {
         if self.domains[id].discipline.is_none() {
             self.drop_old(now, id);
-            self.thin_acks(id);
             let congested = self.signal_senders(now, id);
             return self.pop(now, id).map(|(held, cost)| (held, cost, congested));
         }
@@ -73,24 +71,13 @@ impl<P: Send + 'static> Manager<P> {
         taken.map(|(held, cost)| (held, cost, false))
     }
 
-    /// Of the ACKs of an upload whose backlog is drawn down, one leaves for several.
-    fn thin_acks(&mut self, id: DomainId) {
-        for _ in 1..OF_FOUR {
-            let domain = self.domains.touch(id);
-            let drains = domain.queues.peek().is_some_and(|head| self.flows.get(head.flow).receiver.drains());
-            let Some(head) = drains.then(|| domain.queues.drop_next_superseded()).flatten() else { return };
-            self.flows.get_mut(head.flow).held -= 1;
-            self.discard(head.packet, head.flow, DropReason::AckSuperseded);
-        }
-    }
-
     fn pop_from_discipline(&mut self, now: Instant, id: DomainId) -> Option<(Held<P>, PacketCost)> {
         let discipline = self.domains.touch(id).discipline.as_mut()?;
         let (held, charge) = discipline.pop(now)?;
         let flow = self.flows.get_mut(held.flow);
         flow.held -= 1;
         flow.released += held.ip_len;
-        let cost = flow.note_release(held.tcp.as_ref(), held.ip_len, 0);
+        let cost = flow.note_release(held.tcp.as_ref(), held.ip_len);
         flow.settle(charge.expected, &cost);
         let station = self.stations.get(flow.station);
         let model = &self.models[station.domain];

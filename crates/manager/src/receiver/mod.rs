@@ -8,8 +8,6 @@
 //! - [`window`]: lowers windows; an offer once made is never withdrawn, and a window is zero only if the receiver set
 //!   it to zero.
 //! - [`mod@line`]: holds ACKs for a set time, in their order, with all packets behind them.
-//! - [`drawdown`]: while an upload's backlog stands in the box's queues, lowers windows so that it goes; without any
-//!   configuration.
 //! - [`steering`]: adjusts window or delay so that the access point's backlog stays at a target, for each contention
 //!   domain.
 //!
@@ -21,17 +19,13 @@
 //! Fairness over Wireless LAN", INFOCOM 2003 (the access point's buffer shared by the flows).
 
 mod config;
-pub(crate) mod drawdown;
 pub(crate) mod line;
 pub(crate) mod steering;
 pub(crate) mod window;
 
-use alloc::boxed::Box;
-
 use evenair_packet::{Port, TcpFlags, TcpMeta};
 use evenair_units::{Instant, Limit, Span};
 
-use drawdown::{Drawdown, Leaving, Lowered};
 use line::{InLine, Line};
 use steering::{Aim, Steering, Timed};
 use window::{Most, Windows};
@@ -49,10 +43,6 @@ pub(crate) struct FlowReceiver {
     pub(crate) timed: Timed,
     /// Its latest window left lowered.
     pub(crate) lowered: bool,
-    /// While its standing backlog is drawn down, if it is an upload.
-    drawdown: Option<Box<Drawdown>>,
-    /// What was learned of the scale of the wire's windows where the handshake was not seen: it is no smaller.
-    least_scale: u8,
     /// One of its ends has sent FIN or RST.
     closed: bool,
 }
@@ -63,33 +53,9 @@ impl FlowReceiver {
         if tcp.begins() {
             (self.closed, self.lowered) = (false, false);
             self.timed.restart();
-            (self.drawdown, self.least_scale) = (None, 0);
         }
         self.closed |= tcp.flags.intersects(TcpFlags::FIN.with(TcpFlags::RST));
         self.windows.note_arrival(ingress, tcp);
-    }
-
-    /// An upload's new data: none of it was sent before.
-    pub(crate) fn note_new_data(&mut self, tcp: &TcpMeta) {
-        if let Some(drawdown) = &mut self.drawdown {
-            drawdown.note_new_data(tcp);
-            self.least_scale = drawdown.least_scale();
-        }
-    }
-
-    /// An ACK of an upload leaves that has waited: how it leaves where the upload's backlog is to be drawn down.
-    pub(crate) fn draw_down(&mut self, mut ack: Leaving<'_>, session: u32) -> Option<Lowered> {
-        self.drawdown.take_if(|drawdown| drawdown.session != session);
-        if self.drawdown.is_none() {
-            (ack.scale, ack.least_scale) = (self.windows.scale(Port::Wire), self.least_scale);
-            self.drawdown = Some(Box::new(Drawdown::begin(&ack, session)?));
-        }
-        self.drawdown.as_mut()?.lower(&ack)
-    }
-
-    /// Its standing backlog is drawn down: its sender hears of it by the windows of its ACKs.
-    pub(crate) fn drains(&self) -> bool {
-        self.drawdown.as_ref().is_some_and(|drawdown| drawdown.drains())
     }
 
     /// It is one of those that share the access point's buffer.
@@ -102,14 +68,13 @@ impl FlowReceiver {
 #[derive(Clone, Debug)]
 pub(crate) struct Receiver<P> {
     pub(crate) line: Line<P>,
-    /// Number of the stretch of time in which all packets were asked about, and when it began.
+    /// Number of the stretch of time in which all packets were asked about.
     pub(crate) session: u32,
-    pub(crate) began: Instant,
 }
 
 impl<P> Default for Receiver<P> {
     fn default() -> Self {
-        Self { line: Line::default(), session: 0, began: Instant::ZERO }
+        Self { line: Line::default(), session: 0 }
     }
 }
 

@@ -117,7 +117,7 @@ impl Windows {
     }
 
     /// Where both SYNs were seen, that of this end's windows: none unless both agreed to it.
-    pub(super) fn scale(&self, ingress: Port) -> Option<u8> {
+    fn scale(&self, ingress: Port) -> Option<u8> {
         let (own, other) = match ingress {
             Port::Wlan => (self.wlan.syn?, self.wire.syn?),
             Port::Wire => (self.wire.syn?, self.wlan.syn?),

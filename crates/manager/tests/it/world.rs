@@ -43,8 +43,6 @@ struct Connection {
     acked: u32,
     received: u32,
     acknowledged: u32,
-    /// Segments that the box has left of the window.
-    room: Option<u32>,
     /// The latest timestamp that each end has received, the station's first.
     stamps: [u32; 2],
 }
@@ -70,8 +68,6 @@ enum Happening {
 struct InFlight {
     flow: usize,
     meta: PacketMeta,
-    /// Its window, where the box has lowered it.
-    lowered: Option<u16>,
 }
 
 pub struct World {
@@ -217,10 +213,8 @@ impl World {
         while let Some(output) = self.manager.poll_output() {
             match output {
                 Output::Release { packet: HANDSHAKE, .. } => {}
-                Output::Release { packet, port: Port::Wlan, edits } => {
-                    let sent = self.packets[packet as usize].as_mut().unwrap();
-                    sent.lowered = edits.window;
-                    let flow = sent.flow;
+                Output::Release { packet, port: Port::Wlan, .. } => {
+                    let flow = self.packets[packet as usize].as_ref().unwrap().flow;
                     self.released[flow].push(packet);
                     self.ap_queue += 1;
                     self.ap_queue_peak = self.ap_queue_peak.max(self.ap_queue);
@@ -265,9 +259,7 @@ impl World {
     }
 
     fn send_window(&mut self, flow: usize) {
-        let window = self.sources[flow].window;
-        let window = self.connections[flow].room.map_or(window, |room| room.min(window));
-        while self.connections[flow].next < self.connections[flow].acked + window {
+        while self.connections[flow].next < self.connections[flow].acked + self.sources[flow].window {
             let seq = self.connections[flow].next;
             self.connections[flow].next += 1;
             let sender = if self.sources[flow].way == Way::Down { Port::Wire } else { Port::Wlan };
@@ -280,7 +272,7 @@ impl World {
     fn send(&mut self, flow: usize, meta: PacketMeta) {
         let number = self.packets.len() as u64;
         let from_wire = meta.ingress == Port::Wire;
-        self.packets.push(Some(InFlight { flow, meta, lowered: None }));
+        self.packets.push(Some(InFlight { flow, meta }));
         if from_wire {
             self.schedule(self.now + self.wire_delay, Happening::Arrive(number));
         } else {
@@ -290,14 +282,14 @@ impl World {
 
     /// Puts a packet in line for the medium.
     fn offer(&mut self, packet: u64) {
-        let InFlight { flow, meta, .. } = self.packets[packet as usize].as_ref().unwrap();
+        let InFlight { flow, meta } = self.packets[packet as usize].as_ref().unwrap();
         let station = self.sources[*flow].station;
         let (from_station, rate) = (meta.ingress == Port::Wlan, self.rates[station]);
         self.air.offer(self.now, Frame { packet, station, from_station, ip_len: meta.ip_len(), rate });
     }
 
     fn carried(&mut self, packet: u64) {
-        let InFlight { flow, meta, .. } = self.packets[packet as usize].clone().unwrap();
+        let InFlight { flow, meta } = self.packets[packet as usize].clone().unwrap();
         self.tallies[flow].ip_bits += meta.ip_len().bits();
         if meta.tcp().unwrap().payload.0 > 0 {
             self.tallies[flow].data_segments += 1;
@@ -313,7 +305,7 @@ impl World {
 
     /// A packet has reached its host.
     fn deliver(&mut self, packet: u64) {
-        let InFlight { flow, meta, lowered } = self.packets[packet as usize].take().unwrap();
+        let InFlight { flow, meta } = self.packets[packet as usize].take().unwrap();
         let tcp = meta.tcp().unwrap();
         let connection = &mut self.connections[flow];
         if let Some(stamps) = tcp.timestamps {
@@ -329,7 +321,6 @@ impl World {
             }
         } else {
             connection.acked = connection.acked.max(tcp.ack.wrapping_sub(1) / SEGMENT as u32);
-            connection.room = lowered.map(|window| u32::from(window) / SEGMENT as u32);
             self.send_window(flow);
         }
     }

@@ -10,7 +10,6 @@ mod flood;
 mod guard;
 mod hidden;
 mod inferred;
-mod insertion;
 mod internet;
 mod lag;
 mod laws;
