@@ -1,29 +1,27 @@
-//! I1 to I11: Choi, Park, Kim, "Performance Impact of Inter-Layer Dependence in Infrastructure WLANs".
+//! I1, I3, I4 and I7 to I10: Choi, Park, Kim, "Performance Impact of Inter-Layer Dependence in Infrastructure WLANs".
 //!
-//! I12 and I13, control at the receiver, are in `receiver`.
+//! Who of the stations gets how much is in [`super::location`]; I12 and I13, control at the receiver, are in [`super::receiver`].
 
+use evenair_results::Backlog;
+use evenair_results::backlog::BacklogState;
 use evenair_workload::Direction;
 
 use super::judge::{Bound, Judge, Ours};
-use super::runs::{Run, Runs, Variant, mean, min_over_max};
+use super::runs::{Run, Runs, Variant, mean};
 use super::{Experiment, experiment};
 
-const PHASE: &str = "measured";
+pub(super) const PHASE: &str = "measured";
 
 /// Every experiment of the source that can be run.
 pub fn all() -> Vec<Experiment> {
     vec![
         experiment!(i01, "inter-layer/i01-udp-load.toml", true),
-        experiment!(i02, "inter-layer/i02-layouts.toml", false),
         experiment!(i03, "inter-layer/i03-auto-rate.toml", false),
         experiment!(i04, "inter-layer/i04-arrivals-and-errors.toml", false),
-        experiment!(i05, "inter-layer/i05-fairness.toml", false),
-        experiment!(i06, "inter-layer/i06-priorities.toml", false),
         experiment!(i07, "inter-layer/i07-tcp-downloads.toml", false),
         experiment!(i08, "inter-layer/i08-tcp-as-open-loop.toml", false),
         experiment!(i09, "inter-layer/i09-backlog.toml", false),
         experiment!(i10, "inter-layer/i10-heavy-tails.toml", false),
-        experiment!(i11, "inter-layer/i11-location.toml", false),
     ]
 }
 
@@ -31,18 +29,18 @@ pub fn all() -> Vec<Experiment> {
 const PAYLOAD_PART: f64 = 0.964;
 
 /// `n` stations that offer `load` kb/s of frame bodies together.
-fn offering(label: String, n: u32, load_kbps: u32) -> Variant {
+pub(super) fn offering(label: String, n: u32, load_kbps: u32) -> Variant {
     let payload = f64::from(load_kbps) * PAYLOAD_PART / f64::from(n);
     Variant::new(label).set("station.sta.count", n).set("udp.load.rate", format!("{payload:.3} kb/s"))
 }
 
 /// Throughput in Mb/s of frame bodies.
-fn bodies(run: &Run) -> f64 {
+pub(super) fn bodies(run: &Run) -> f64 {
     run.phase(PHASE).total_goodput_mbps / PAYLOAD_PART
 }
 
 /// The half with TCP of a file that has both.
-fn with_tcp(variant: Variant) -> Variant {
+pub(super) fn with_tcp(variant: Variant) -> Variant {
     variant.set("udp.load.stop", "1 ms").set("bulk.download.start", "0 s")
 }
 
@@ -61,7 +59,7 @@ mod i01 {
 
     /// Offered loads in kb/s of frame bodies; the last one saturates.
     const LOADS: [u32; 13] = [4000, 4500, 4800, 4900, 5000, 5100, 5200, 5300, 5400, 5600, 6000, 6500, 7000];
-    const NUMBERS: [u32; 3] = [2, 5, 16];
+    const NUMBERS: [u32; 4] = [2, 5, 16, 50];
     const SATURATED: u32 = 7000;
 
     fn label(n: u32, load: u32) -> String {
@@ -70,7 +68,7 @@ mod i01 {
 
     pub fn variants() -> Vec<Variant> {
         let sweep = NUMBERS.into_iter().flat_map(|n| LOADS.map(|load| offering(label(n, load), n, load).seeds(3)));
-        let saturated = [1, 20, 50, 100].map(|n| offering(label(n, SATURATED), n, SATURATED).seeds(3));
+        let saturated = [1, 20, 100].map(|n| offering(label(n, SATURATED), n, SATURATED).seeds(3));
         sweep.chain(saturated).collect()
     }
 
@@ -79,7 +77,9 @@ mod i01 {
         let peak = |n: u32| LOADS.into_iter().map(|load| at(n, load).mean).fold(0.0, f64::max);
         judge.figure("saturated-2", at(2, SATURATED));
         judge.figure("saturated-16", at(16, SATURATED));
-        judge.figure("one", at(1, SATURATED));
+        for id in ["one", "one-computed", "one-measured"] {
+            judge.figure(id, at(1, SATURATED));
+        }
         for n in [2, 5] {
             let ratio = runs.mean_of_both(&label(n, SATURATED), &label(1, SATURATED), |a, b| bodies(a) / bodies(b));
             judge.finding("more-than-one", &format!("n = {n} over n = 1:"), ratio, Bound::AtLeast(1.01));
@@ -97,6 +97,10 @@ mod i01 {
         judge.figure("peak-16", Ours::exactly(peak(16) / peak(2)));
         let ratio = runs.mean_of_both(&label(16, SATURATED), &label(2, SATURATED), |a, b| bodies(a) / bodies(b));
         judge.figure("saturation-16", ratio);
+        let (peaks, saturations) = (peak(50) / peak(16), at(50, SATURATED).mean / at(16, SATURATED).mean);
+        judge.finding("fifty", "peak over that of 16:", Ours::exactly(peaks), Bound::AtMost(1.0));
+        judge.finding("fifty", "saturation over that of 16:", Ours::exactly(saturations), Bound::AtMost(1.0));
+        judge.finding("fifty", "the second over the first:", Ours::exactly(saturations / peaks), Bound::AtMost(1.0));
         for (n, fewer) in [(20, 5), (50, 20), (100, 50)] {
             let ratio = runs.mean_of_both(&label(n, SATURATED), &label(fewer, SATURATED), |a, b| bodies(a) / bodies(b));
             let what = format!("n = {n} over n = {fewer}:");
@@ -113,6 +117,12 @@ mod i07 {
     use super::*;
 
     const NUMBERS: [u32; 6] = [1, 5, 10, 20, 50, 100];
+    /// Which other sizes the source has is not given.
+    const SMALL: u32 = 500;
+
+    fn small(n: u32) -> String {
+        format!("n={n}, {SMALL} bytes")
+    }
 
     pub fn variants() -> Vec<Variant> {
         let of = |n: u32| Variant::new(format!("n={n}")).set("station.sta.count", n).seeds(3);
@@ -120,7 +130,12 @@ mod i07 {
             let variant = Variant::new(format!("n={n}, unlimited")).set("radio.ap_buffer", "unlimited");
             variant.set("station.sta.count", n).set("tcp.window", "43 packets").seeds(3)
         };
-        NUMBERS.into_iter().map(of).chain([5, 20, 100].map(unlimited)).collect()
+        let small = |n: u32| {
+            let variant = Variant::new(small(n)).set("tcp.mss", format!("{SMALL} bytes"));
+            variant.set("station.sta.count", n).seeds(3)
+        };
+        let all = NUMBERS.into_iter().map(of).chain([5, 20, 100].map(unlimited));
+        all.chain(NUMBERS.map(small)).collect()
     }
 
     pub fn judge(runs: &Runs, judge: &mut Judge<'_>) {
@@ -144,6 +159,34 @@ mod i07 {
             lost.map(|loss| loss.frames as f64).sum::<f64>()
         };
         judge.finding("no-discards", "frames discarded by the MAC:", runs.mean("n=100", discards), Bound::AtMost(0.0));
+        beside_the_total(runs, judge);
+    }
+
+    fn beside_the_total(runs: &Runs, judge: &mut Judge<'_>) {
+        let total = |run: &Run| run.phase(PHASE).total_ip_mbps;
+        let data_per_ack = |run: &Run| {
+            let flows = run.phase(PHASE).flows.iter();
+            mean(&flows.map(|flow| run.measure(&format!("phase.{PHASE}.flow.{}.d", flow.app))).collect::<Vec<_>>())
+        };
+        for n in NUMBERS {
+            let ratio = runs.mean(&format!("n={n}"), data_per_ack);
+            judge.finding("acks", &format!("DATA for an ACK, n = {n}:"), ratio, Bound::Between(0.98, 1.02));
+        }
+        for n in NUMBERS.into_iter().skip(1) {
+            let ratio = runs.mean_of_both(&small(n), &small(10), |a, b| total(a) / total(b));
+            judge.finding("sizes", &format!("total at n = {n} over that at 10:"), ratio, Bound::Between(0.95, 1.05));
+        }
+        for n in [10, 100] {
+            let part = |run: &Run| {
+                let medium = run.phase(PHASE).medium.as_ref();
+                medium.map_or(f64::NAN, |medium| {
+                    let (collisions, errors) = (medium.access.collisions as f64, medium.access.errors as f64);
+                    collisions / (collisions + errors)
+                })
+            };
+            let what = format!("collisions, of all failed attempts, n = {n}:");
+            judge.finding("bulk", &what, runs.mean(&format!("n={n}"), part), Bound::AtLeast(0.5));
+        }
     }
 }
 
@@ -185,32 +228,13 @@ mod i08 {
         let at = |load: u32| runs.mean(&label(STATIONS, load), carried).mean;
         let peak = LOADS.into_iter().map(at).fold(0.0, f64::max);
         judge.figure("peak", Ours::exactly(peak));
+        let fall = Ours::exactly(at(500) / peak);
+        judge.finding("declines", "what arrives at 500 frames/s over the peak:", fall, Bound::AtMost(0.98));
         for n in NUMBERS {
             let state = |name: &'static str| runs.mean(&label(n, PEAK), move |run| backlog(run, name));
             judge.finding("state", &format!("n = {n}, mean:"), state("mean"), Bound::Between(2.5, 3.0));
             let most = state("mean_plus_2_sigma");
             judge.finding("state", &format!("n = {n}, mean + 2 sigma:"), most, Bound::Between(4.5, 6.6));
-        }
-    }
-}
-
-mod i02 {
-    use super::*;
-
-    const SHAPES: [&str; 5] = ["line", "near-random", "far-random", "circle", "point"];
-
-    pub fn variants() -> Vec<Variant> {
-        SHAPES.map(|shape| Variant::new(shape).set("radio.layout.shape", shape).seeds(10)).into()
-    }
-
-    pub fn judge(runs: &Runs, judge: &mut Judge<'_>) {
-        let over = |a: &str, b: &str| runs.mean_of_both(a, b, |a, b| bodies(a) / bodies(b));
-        judge.finding("line-best", "line over near random:", over("line", "near-random"), Bound::AtLeast(1.0));
-        for shape in ["far-random", "circle", "point"] {
-            let what = format!("near random over {shape}:");
-            judge.finding("near-next", &what, over("near-random", shape), Bound::AtLeast(1.0));
-            let what = format!("{shape} over circle:");
-            judge.finding("others", &what, over(shape, "circle"), Bound::Between(0.95, 1.05));
         }
     }
 }
@@ -323,102 +347,6 @@ mod i04 {
     }
 }
 
-/// The stations' throughput.
-fn of_stations(run: &Run) -> Vec<f64> {
-    run.phase(PHASE).stations.iter().map(|station| station.ip_mbps).collect()
-}
-
-/// Least over most of the stations' throughput.
-fn equality(run: &Run) -> f64 {
-    min_over_max(&of_stations(run))
-}
-
-/// The same of what each station gets over all runs of a variant: what is left of it when chance is taken out, which in
-/// each run favours others.
-fn persistent_equality(runs: &Runs, label: &str) -> Ours {
-    let runs: Vec<_> = runs.of(label).iter().map(of_stations).collect();
-    let sums: Vec<f64> = (0..runs[0].len()).map(|station| runs.iter().map(|run| run[station]).sum()).collect();
-    Ours::exactly(min_over_max(&sums))
-}
-
-/// Standard deviation over mean of a station's throughput from second to second: the mean over stations whose names
-/// begin with `group`.
-fn jitter(run: &Run, group: &str) -> f64 {
-    let stations = run.phase(PHASE).stations.iter().filter(|station| station.station.starts_with(group));
-    mean(&stations.map(|station| station.variation.unwrap_or(f64::NAN)).collect::<Vec<_>>())
-}
-
-mod i05 {
-    use super::*;
-
-    const SATURATED: u32 = 7000;
-    const LOADS: [u32; 4] = [4000, 4800, 5600, SATURATED];
-
-    fn label(shape: &str, load: u32) -> String {
-        format!("{shape}, {load} kb/s")
-    }
-
-    pub fn variants() -> Vec<Variant> {
-        let of = |shape, load| {
-            let seeds = if load == SATURATED { 20 } else { 5 };
-            offering(label(shape, load), 16, load).set("radio.layout.shape", shape).seeds(seeds)
-        };
-        ["circle", "line"].into_iter().flat_map(|shape| LOADS.map(|load| of(shape, load))).collect()
-    }
-
-    pub fn judge(runs: &Runs, judge: &mut Judge<'_>) {
-        for shape in ["circle", "line"] {
-            for load in [4000, 4800] {
-                let what = format!("least over most, {}:", label(shape, load));
-                judge.finding("equal-below", &what, runs.mean(&label(shape, load), equality), Bound::AtLeast(0.97));
-            }
-        }
-        let all_runs = "least over most of what stations get over all runs, saturated:";
-        let line = label("line", SATURATED);
-        judge.finding("line-breaks", "least over most, saturated:", runs.mean(&line, equality), Bound::AtMost(0.7));
-        judge.finding("line-breaks", all_runs, persistent_equality(runs, &line), Bound::AtMost(0.7));
-        // In each run chance leaves some of 16 behind, in each run others.
-        let circle = persistent_equality(runs, &label("circle", SATURATED));
-        judge.finding("circle-equal", all_runs, circle, Bound::AtLeast(0.9));
-        for shape in ["circle", "line"] {
-            let rise = runs.mean_of_both(&label(shape, 5600), &label(shape, 4800), |above, below| {
-                jitter(above, "sta") / jitter(below, "sta")
-            });
-            let what = format!("{shape}, jitter at 5600 kb/s over that at 4800:");
-            judge.finding("jitter", &what, rise, Bound::AtLeast(2.0));
-        }
-    }
-}
-
-mod i06 {
-    use super::*;
-
-    pub fn variants() -> Vec<Variant> {
-        vec![Variant::new("file").seeds(5)]
-    }
-
-    pub fn judge(runs: &Runs, judge: &mut Judge<'_>) {
-        let ratio = runs.mean("file", |run| jitter(run, "normal") / jitter(run, "high"));
-        judge.finding("steady", "jitter of the normal priority over that of the high one:", ratio, Bound::AtLeast(2.0));
-    }
-}
-
-mod i11 {
-    use super::*;
-
-    pub fn variants() -> Vec<Variant> {
-        vec![Variant::new("file").seeds(20), with_tcp(Variant::new("TCP").seeds(20))]
-    }
-
-    pub fn judge(runs: &Runs, judge: &mut Judge<'_>) {
-        judge.figure("udp", runs.mean("file", equality));
-        // Of one run TCP's own chances would be judged, who loses packets at the access point and when; not location.
-        let missing = |label| 1.0 - persistent_equality(runs, label).mean;
-        let what = "what is missing to 1 over all runs, TCP over UDP:";
-        judge.finding("tcp", what, Ours::exactly(missing("TCP") / missing("file")), Bound::AtMost(0.7));
-    }
-}
-
 mod i10 {
     use super::*;
 
@@ -440,6 +368,15 @@ mod i10 {
         let state =
             runs.mean_of_both("n=20", "greedy", |files, greedy| backlog(files, "mean") / backlog(greedy, "mean"));
         judge.finding("backlog", "mean state, files over greedy:", state, Bound::Between(0.9, 1.1));
+        let most = |run: &Run| backlog(run, "mean_plus_2_sigma");
+        let most = runs.mean_of_both("n=20", "greedy", |files, greedy| most(files) / most(greedy));
+        judge.finding("backlog-2-sigma", "mean + 2 sigma, files over greedy:", most, Bound::Between(0.9, 1.1));
+        let size = |run: &Run| {
+            let phase = run.phase(PHASE);
+            let bytes = phase.total_goodput_mbps * 1e6 / 8.0 * (phase.to_s - phase.from_s);
+            bytes / 1e3 / run.measure(&format!("phase.{PHASE}.transfer.down.all.count"))
+        };
+        judge.figure("size", runs.mean("n=20", size));
     }
 }
 
@@ -462,8 +399,33 @@ mod i09 {
             judge.finding("mean", &format!("n = {n}:"), of(n, "mean"), Bound::Between(2.0, 3.0));
             let two_sigma = of(n, "mean_plus_2_sigma");
             judge.finding("two-sigma", &format!("n = {n}:"), two_sigma, Bound::Between(3.6, 4.4));
+            judge.finding("below", &format!("n = {n}:"), two_sigma, Bound::Between(2.7, 4.4));
+            chain(n, runs, judge);
         }
         judge.figure("most", of(20, "max"));
+        let most =
+            NUMBERS.map(|n| runs.of(&format!("n={n}")).iter().map(|run| backlog(run, "max")).fold(0.0, f64::max));
+        judge.figure("most-100", Ours::exactly(most.into_iter().fold(0.0, f64::max)));
         judge.figure("real", runs.mean(REAL, |run| backlog(run, "mean")));
+    }
+
+    /// What the chain's states say, and not their mean.
+    fn chain(n: u32, runs: &Runs, judge: &mut Judge<'_>) {
+        let of = |value: fn(&Backlog) -> f64| {
+            runs.mean(&format!("n={n}"), move |run| run.phase(PHASE).backlog.as_ref().map_or(f64::NAN, value))
+        };
+        let what = format!("n = {n}:");
+        let drift =
+            of(|chain| chain.states.iter().find(|state| state.nodes == 3).map_or(f64::NAN, |state| state.drift));
+        judge.finding("drift", &what, drift, Bound::AtMost(-1.0 / 6.0));
+        let share = |states: &mut dyn Iterator<Item = &BacklogState>| states.map(|state| state.share).sum::<f64>();
+        let covered = runs.mean(&format!("n={n}"), |run| {
+            let chain = run.phase(PHASE).backlog.as_ref();
+            chain.map_or(f64::NAN, |c| share(&mut c.states.iter().filter(|s| s.nodes as f64 <= c.mean_plus_2_sigma)))
+        });
+        judge.finding("covered", &what, covered, Bound::AtLeast(0.95));
+        let rare =
+            of(|chain| chain.states.iter().filter(|state| state.nodes == chain.max).map(|state| state.share).sum());
+        judge.finding("rare", &what, rare, Bound::AtMost(0.05));
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! The set-up of an experiment and what was published of it are in its scenario file; a `[[published]]` entry with an
 //! `id` is judged. Which variants of the file are run, and how our number is read off them, is in a module for each
-//! source ([`adwiser`], [`adwiser_physical`], [`uplink`], [`uplink_limit`], [`las_ack`], [`whtb`], [`inter_layer`], [`receiver`], [`load`];
+//! source ([`adwiser`], [`adwiser_physical`], [`uplink`], [`uplink_limit`], [`uplink_appendix`], [`las_ack`],
+//! [`whtb`], [`inter_layer`], [`location`], [`receiver`], [`load`];
 //! [`ours`] and [`disturbed`] have what we promise ourselves), a small pair of functions an experiment. [`judge`] has the rules.
 //!
 //! The table in docs/reproduction.md is this command's output. It also serves as the list of what is known to be outside:
@@ -16,11 +17,13 @@ mod inter_layer;
 mod judge;
 mod las_ack;
 mod load;
+mod location;
 mod ours;
 mod receiver;
 mod runs;
 mod table;
 mod uplink;
+mod uplink_appendix;
 mod uplink_limit;
 mod whtb;
 
@@ -96,9 +99,11 @@ fn all() -> Vec<Experiment> {
         adwiser_physical::all(),
         uplink::all(),
         uplink_limit::all(),
+        uplink_appendix::all(),
         las_ack::all(),
         whtb::all(),
         inter_layer::all(),
+        location::all(),
         receiver::all(),
         load::all(),
         ours::all(),

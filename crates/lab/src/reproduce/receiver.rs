@@ -93,6 +93,14 @@ mod i12 {
             );
         }
         let calm = runs.mean_of_both(&label(5), UNCONTROLLED, |with, without| fluctuation(with) / fluctuation(without));
+        let [second, ten] = [0, 1];
+        let better = runs.mean_of_both(&label(5), UNCONTROLLED, |with, without| {
+            with.short_term[second] / without.short_term[second]
+        });
+        let small = runs.mean(UNCONTROLLED, |run| run.short_term[second] / run.short_term[ten]);
+        // A tenth better is better.
+        judge.finding("short-windows", "of 1 s, window 5 over no control:", better, Bound::AtLeast(1.1));
+        judge.finding("short-windows", "no control, of 1 s over of 10 s:", small, Bound::AtMost(1.0));
         judge.finding("no-fluctuation", "that of a second's throughput, over that without:", calm, Bound::AtMost(0.2));
     }
 }

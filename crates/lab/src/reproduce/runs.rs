@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::{Context, Result};
-use evenair_results::{FlowResult, PhaseResult, RunResult, Series, scalars};
+use evenair_results::{FlowResult, FlowSeries, PhaseResult, RunResult, Series, scalars};
 use evenair_scenario::Scenario;
 use evenair_workload::Direction;
 
@@ -63,6 +63,9 @@ pub struct Run {
     pub short_term: [f64; WINDOWS.len()],
     /// IP-level Mb/s of all flows, by interval.
     pub totals: Vec<f64>,
+    /// Variance of all uploads together over the sum of the variances of each, from interval to interval in the
+    /// first phase: 1 where they are independent, their number where they are in step.
+    pub uploads_in_step: f64,
     scalars: BTreeMap<String, f64>,
 }
 
@@ -70,8 +73,9 @@ impl Run {
     fn new(mut result: RunResult) -> Self {
         let scalars = scalars(&result).into_iter().collect();
         let (short_term, totals) = (WINDOWS.map(|window| short_term(&result, window)), totals(&result.series));
+        let uploads_in_step = in_step(&rates_by_interval(&result, |flow| flow.direction == Direction::Up));
         result.series = Series::default();
-        Self { result, short_term, totals, scalars }
+        Self { result, short_term, totals, uploads_in_step, scalars }
     }
 
     /// A phase by its name; the first one where it is empty.
@@ -111,12 +115,30 @@ impl Run {
     }
 }
 
-fn short_term(result: &RunResult, window_s: f64) -> f64 {
-    let (Some(phase), series) = (result.phases.first(), &result.series) else { return f64::NAN };
+/// The rates in each interval of the first phase, of the flows that are asked for.
+fn rates_by_interval(result: &RunResult, is_asked: impl Fn(&FlowSeries) -> bool) -> Vec<Vec<f64>> {
+    let (Some(phase), series) = (result.phases.first(), &result.series) else { return Vec::new() };
+    let flows: Vec<_> = series.flows.iter().filter(|flow| is_asked(flow)).collect();
     let interval = |second: f64| (second / series.interval_s).round() as usize;
-    let at = |k: usize| series.flows.iter().map(|flow| flow.ip_mbps.get(k).copied().unwrap_or(0.0)).collect::<Vec<_>>();
-    let rates: Vec<_> = (interval(phase.from_s)..interval(phase.to_s)).map(at).collect();
-    equality_in_windows(&rates, interval(window_s).max(1))
+    let at = |k: usize| flows.iter().map(|flow| flow.ip_mbps.get(k).copied().unwrap_or(0.0)).collect();
+    (interval(phase.from_s)..interval(phase.to_s)).map(at).collect()
+}
+
+fn short_term(result: &RunResult, window_s: f64) -> f64 {
+    let intervals = (window_s / result.series.interval_s).round() as usize;
+    equality_in_windows(&rates_by_interval(result, |_| true), intervals.max(1))
+}
+
+/// The variance of the sums over the sum of the variances; not a number where nothing varies.
+fn in_step(rates: &[Vec<f64>]) -> f64 {
+    let variance = |values: &[f64]| {
+        let mean = mean(values);
+        values.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>()
+    };
+    let sums: Vec<f64> = rates.iter().map(|flows| flows.iter().sum()).collect();
+    let flows = rates.first().map_or(0, Vec::len);
+    let own = (0..flows).map(|flow| variance(&rates.iter().map(|rates| rates[flow]).collect::<Vec<_>>()));
+    variance(&sums) / own.sum::<f64>()
 }
 
 /// Smallest over largest of the flows' sums in each full window of so many intervals, in the mean of the windows. `rates` has
@@ -247,6 +269,14 @@ pub fn first_where(points: &[u32], is_so: impl Fn(u32) -> bool) -> Ours {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn flows_in_step_vary_together_and_flows_that_take_turns_do_not() {
+        assert_eq!(in_step(&[vec![1.0, 1.0], vec![4.0, 4.0]]), 2.0);
+        assert_eq!(in_step(&[vec![1.0, 4.0], vec![4.0, 1.0]]), 0.0);
+        let independent = [vec![1.0, 1.0], vec![1.0, 4.0], vec![4.0, 1.0], vec![4.0, 4.0]];
+        assert_eq!(in_step(&independent), 1.0);
+    }
 
     #[test]
     fn flows_that_take_turns_are_equal_in_long_windows_and_not_in_short_ones() {

@@ -1,8 +1,8 @@
-//! R1 to R4: Blefari-Melazzi, Detti, Habib, Ordine, Salsano, "Detailed Analysis of TCP Fairness Issues in IEEE 802.11
+//! R1 to R4, R9 and R18: Blefari-Melazzi, Detti, Habib, Ordine, Salsano, "Detailed Analysis of TCP Fairness Issues in IEEE 802.11
 //! Networks and their Solution using a Rate Control Approach", University of Roma Tor Vergata.
 //!
-//! Experiments with the upload limiter are in [`super::uplink_limit`], except R9's controlled half, which is here; R11, with
-//! kernel TCP, is an acceptance run.
+//! Experiments with the upload limiter are in [`super::uplink_limit`], except R9's controlled half, which is here; the
+//! appendices are in [`super::uplink_appendix`].
 
 use evenair_workload::Direction;
 
@@ -38,6 +38,9 @@ pub(super) const STARVED: f64 = 1.0 / 8.0;
 /// ... and critical unfairness, less than this part.
 pub(super) const CRITICAL: f64 = 1.0 / 3.0;
 
+/// Comparable: downloads' part of the total is a half, and a quarter of that more or less.
+pub(super) const COMPARABLE: Bound = Bound::Between(0.375, 0.625);
+
 /// Downloads together, over what N equal flows of each direction would have.
 fn downloads_over_equal(run: &Run) -> f64 {
     2.0 * run.down_share(PHASE)
@@ -51,8 +54,14 @@ fn loss_rate(run: &Run) -> f64 {
 mod r01 {
     use super::*;
 
+    fn wired(n: u32) -> String {
+        format!("N={n}, wire of 2 Mb/s")
+    }
+
     pub fn variants() -> Vec<Variant> {
-        [1, 2, 4, 10, 20].map(|n| pairs(format!("N={n}"), n).seeds(5)).into()
+        let wired = |n: u32| pairs(wired(n), n).set("lan.rate", "2 Mb/s").seeds(5);
+        let all = [1, 2, 4, 10, 20].map(|n| pairs(format!("N={n}"), n).seeds(5));
+        all.into_iter().chain([4, 10].map(wired)).collect()
     }
 
     pub fn judge(runs: &Runs, judge: &mut Judge<'_>) {
@@ -66,6 +75,10 @@ mod r01 {
         judge.finding("starved", "downloads' part of the total:", share, Bound::AtMost(0.02));
         judge.figure("lossless", runs.mean("N=1", total));
         judge.figure("rises", runs.mean("N=20", total));
+        for n in [4, 10] {
+            let share = runs.mean(&wired(n), |run| run.down_share(PHASE));
+            judge.finding("wired", &format!("downloads' part at N = {n}:"), share, COMPARABLE);
+        }
     }
 }
 
@@ -88,7 +101,10 @@ mod r02 {
         judge.finding("steep", "sigma/mean at N = 15:", at(15), Bound::AtLeast(0.5));
         judge.finding("steep", "sigma/mean at N = 20:", at(20), Bound::AtLeast(at(15).mean));
         let silent = |run: &Run| run.rates(PHASE, Direction::Up).iter().filter(|&&rate| rate < 0.001).count() as f64;
-        judge.finding("never", "uploads without any at N = 15:", runs.mean("N=15", silent), Bound::AtLeast(2.0));
+        for n in [10, 20] {
+            let (what, silent) = (format!("uploads without any at N = {n}:"), runs.mean(&format!("N={n}"), silent));
+            judge.finding("never", &what, silent, Bound::AtLeast(2.0));
+        }
         judge.finding("never", "at N = 5:", runs.mean("N=5", silent), Bound::AtMost(0.0));
     }
 }
@@ -104,6 +120,8 @@ mod r03 {
         (500, &[5, 6, 7, 8, 9, 10, 11, 12, 14]),
         (1000, &[11, 12, 13, 14, 16, 18, 19, 20, 21, 22, 24]),
     ];
+    /// Pairs that starve at any buffer.
+    const MANY: u32 = 40;
     /// From where on a loss rate has begun to increase, as read off a plot; the same for all buffers ...
     const ONSET: f64 = 0.005;
     /// ... or in the strict sense.
@@ -120,7 +138,8 @@ mod r03 {
             let seeds = if is_figure(buffer, n) { 20 } else { 3 };
             pairs(label(buffer, n), n).set("radio.ap_buffer", format!("{buffer} packets")).seeds(seeds)
         };
-        SWEEP.iter().flat_map(|&(buffer, numbers)| numbers.iter().map(move |&n| of(buffer, n))).collect()
+        let sweep = SWEEP.iter().flat_map(|&(buffer, numbers)| numbers.iter().map(move |&n| of(buffer, n)));
+        sweep.chain([of(100, 20)]).chain(SWEEP.map(|(buffer, _)| of(buffer, MANY))).collect()
     }
 
     pub fn judge(runs: &Runs, judge: &mut Judge<'_>) {
@@ -137,6 +156,14 @@ mod r03 {
             judge.figure(id, first(buffer, loss_rate, &|lost| lost >= ONSET));
             judge.figure_read(id, STRICT, first(buffer, loss_rate, &|lost| lost > 0.0));
         }
+        for (buffer, _) in SWEEP {
+            let share = runs.mean(&label(buffer, MANY), downloads_over_equal);
+            let what = format!("{buffer} packets, downloads over an equal part:");
+            judge.finding("any-buffer", &what, share, Bound::AtMost(STARVED));
+        }
+        let lost = |n: u32| runs.mean(&label(100, n), loss_rate).mean;
+        let slower = Ours::exactly((lost(20) - lost(10)) / 10.0 / ((lost(10) - lost(3)) / 7.0));
+        judge.finding("asymptote", "for a pair, from 10 to 20 over from 3 to 10:", slower, Bound::AtMost(0.5));
         let losses_where = |is_so: &dyn Fn(&Run) -> bool| -> Vec<f64> {
             let labels = SWEEP.iter().flat_map(|&(buffer, numbers)| numbers.iter().map(move |&n| label(buffer, n)));
             labels.flat_map(|label| runs.of(&label).iter().filter(|run| is_so(run)).map(loss_rate)).collect()
@@ -192,6 +219,7 @@ mod r09 {
 
     const PUBLISHED: &str = "published rule";
     const ADAPTIVE: &str = "adaptive, inferred";
+    const ALONE: &str = "alone, published rule";
     const GROUPS: [(&str, &str); 4] = [
         ("greedy_up", "greedy uploads"),
         ("greedy_down", "greedy downloads"),
@@ -200,7 +228,9 @@ mod r09 {
     ];
 
     pub fn variants() -> Vec<Variant> {
-        let alone = Variant::new("alone").set("bulk.greedy_up.start", "89 s").set("bulk.greedy_down.start", "89 s");
+        let alone = |variant: Variant| {
+            variant.set("bulk.greedy_up.start", "89 s").set("bulk.greedy_down.start", "89 s").seeds(10)
+        };
         let limited = |label: &str, rule: &str| {
             reno(Variant::new(label))
                 .set("manager.uplink_limit.rule", rule)
@@ -208,7 +238,8 @@ mod r09 {
         };
         vec![
             reno(Variant::new("file")).seeds(10),
-            reno(alone).seeds(10),
+            alone(reno(Variant::new("alone"))),
+            alone(limited(ALONE, "published").set("telemetry.ap_losses", true)),
             limited(PUBLISHED, "published").set("telemetry.ap_losses", true).seeds(10),
             limited(ADAPTIVE, "adaptive").seeds(10),
         ]
@@ -218,6 +249,7 @@ mod r09 {
         let sum = |run: &Run, group: &str| run.rates_of(PHASE, group).iter().sum::<f64>();
         let ratio = |run: &Run| sum(run, "short_down") / sum(run, "short_up");
         judge.finding("fair", "short transfers, down : up", runs.mean("alone", ratio), Bound::AtLeast(0.33));
+        short_alone(runs, judge);
         let of_total =
             |group: &'static str| runs.mean("file", move |run| sum(run, group) / run.phase(PHASE).total_ip_mbps);
         judge.finding("starved", "greedy uploads, part of the total:", of_total("greedy_up"), Bound::AtLeast(0.5));
@@ -244,6 +276,30 @@ mod r09 {
         judge.finding("same", "greedy downloads over greedy uploads:", same, Bound::Between(0.9, 1.1));
         let more = runs.mean_of_both(PUBLISHED, "file", |with, without| of(with, "short") / of(without, "short"));
         judge.finding("short-more", "short transfers over those without control:", more, Bound::AtLeast(1.0));
+    }
+
+    /// The short transfers, without greedy ones beside them.
+    fn short_alone(runs: &Runs, judge: &mut Judge<'_>) {
+        let total = |run: &Run| run.phase(PHASE).total_ip_mbps;
+        let (up, down) =
+            (|run: &Run| total(run) * (1.0 - run.down_share(PHASE)), |run: &Run| total(run) * run.down_share(PHASE));
+        judge.figure("capacity", runs.mean("alone", total));
+        for way in ["up", "down"] {
+            let of = |what: &str| {
+                let name = format!("phase.transfers.transfer.{way}.all.{what}");
+                runs.mean("alone", move |run| run.measure(&name))
+            };
+            judge.finding("complete", &format!("{way}, complete:"), of("count"), Bound::AtLeast(120.0));
+            judge.finding("complete", &format!("{way}, not complete:"), of("unfinished"), Bound::AtMost(0.0));
+        }
+        let ahead = |label: &str| runs.mean(label, |run| up(run) / down(run));
+        judge.finding("ahead", "up : down", ahead("alone"), Bound::AtLeast(1.0));
+        judge.figure("limited-up", runs.mean(ALONE, up));
+        let effect = runs.mean_of_both(ALONE, "alone", |with, without| total(with) / total(without));
+        judge.finding("limited-effect", "total over that without:", effect, Bound::Between(0.9, 1.1));
+        let apart = |run: &Run| (up(run) / down(run)).ln().abs();
+        let fairer = Ours::exactly(runs.mean(ALONE, apart).mean / runs.mean("alone", apart).mean);
+        judge.finding("limited-effect", "distance of the directions over that without:", fairer, Bound::AtMost(1.0));
     }
 
     /// What a connection of the group had on average, over what each would have if all under way had the same.

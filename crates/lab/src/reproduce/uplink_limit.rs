@@ -1,11 +1,11 @@
-//! R5 to R8, R10 and R12: the upload limiter. Source: see [`super::uplink`]. R13 is Evenair's own, for a question that the
-//! source leaves open.
+//! R5 to R8, R10, R12 and R15 to R17: the upload limiter. Source: see [`uplink`]. R19 is Evenair's own, for a question
+//! that the source leaves open.
 
 use evenair_workload::Direction;
 
 use super::judge::{Bound, Judge, Ours};
-use super::runs::{Run, Runs, Variant, mean, sigma_over_mean};
-use super::uplink::{CRITICAL, PHASE, STARVED, pairs, reno};
+use super::runs::{Run, Runs, Variant, mean, min_over_max, sigma_over_mean};
+use super::uplink::{COMPARABLE, CRITICAL, PHASE, STARVED, pairs, reno};
 use super::{Experiment, experiment};
 
 /// Every experiment of the source with the limit.
@@ -17,20 +17,20 @@ pub fn all() -> Vec<Experiment> {
         experiment!(r08, "uplink-rate-control/r08-far-host.toml", false),
         experiment!(r10, "uplink-rate-control/r10-rate.toml", false),
         experiment!(r12, "uplink-rate-control/r12-bucket.toml", false),
-        experiment!(r13, "uplink-rate-control/r13-datagrams.toml", false),
+        experiment!(r19, "uplink-rate-control/r19-datagrams.toml", false),
     ]
 }
 
-fn up(run: &Run) -> f64 {
+pub(super) fn up(run: &Run) -> f64 {
     run.phase(PHASE).directions.up_ip_mbps
 }
 
-fn total(run: &Run) -> f64 {
+pub(super) fn total(run: &Run) -> f64 {
     run.phase(PHASE).total_ip_mbps
 }
 
 /// What limits nothing.
-const NO_LIMIT: &str = "1 Gb/s";
+pub(super) const NO_LIMIT: &str = "1 Gb/s";
 
 mod r05 {
     use super::*;
@@ -41,15 +41,36 @@ mod r05 {
         format!("N={n}")
     }
 
+    const PLAIN: &str = "N=10, plain bucket";
+    /// Packets, here of r04's N of 10.
+    const NO_LOSS: &str = "N=10, buffer of 860 packets";
+
+    /// Windows that prevent losses in the access point, without the upload limiter.
+    fn lossless(n: u32) -> String {
+        format!("lossless, {}", label(n))
+    }
+
+    fn free(n: u32) -> String {
+        format!("free, {}", label(n))
+    }
+
+    fn unlimited(label: String, n: u32) -> Variant {
+        pairs(label, n).set("manager.uplink_limit.rate", NO_LIMIT).seeds(10)
+    }
+
     pub fn variants() -> Vec<Variant> {
-        NUMBERS.map(|n| pairs(label(n), n).seeds(10)).into()
+        let windows = |n: u32| unlimited(lossless(n), n).set("manager.receiver.ap_buffer", "100 packets");
+        let limited = NUMBERS.map(|n| pairs(label(n), n).seeds(10)).into_iter();
+        let plain = pairs(PLAIN.into(), 10).set("manager.uplink_limit.threshold", "0 %").seeds(10);
+        let large = unlimited(NO_LOSS.into(), 10).set("radio.ap_buffer", "860 packets");
+        let free = NUMBERS.map(|n| unlimited(free(n), n));
+        limited.chain(NUMBERS.map(windows)).chain(free).chain([plain, large]).collect()
     }
 
     pub fn judge(runs: &Runs, judge: &mut Judge<'_>) {
         for n in NUMBERS {
             let share = runs.mean(&label(n), |run| run.down_share(PHASE));
-            // A quarter more than an equal part, or less.
-            judge.finding("comparable", &format!("downloads' part at N = {n}:"), share, Bound::Between(0.375, 0.625));
+            judge.finding("comparable", &format!("downloads' part at N = {n}:"), share, COMPARABLE);
             if (2..=5).contains(&n) {
                 let over = runs.mean(&label(n), |run| up(run) / (total(run) - up(run)));
                 judge.finding("lower", &format!("up : down at N = {n}:"), over, Bound::AtMost(1.0));
@@ -61,6 +82,37 @@ mod r05 {
             }
         }
         judge.figure("total", runs.mean(&label(10), total));
+        beside_lossless(runs, judge);
+        let index = |label: &str| runs.mean(label, |run| sigma_over_mean(&run.rates(PHASE, Direction::Up)));
+        for n in NUMBERS {
+            let less = index(&label(n)).mean - index(&free(n)).mean;
+            let what = format!("sigma/mean at N = {n}, less that without control:");
+            judge.finding("index", &what, Ours::exactly(less), Bound::AtMost(0.0));
+        }
+        let rise = Ours::exactly(index(&label(15)).mean / index(&label(3)).mean);
+        judge.finding("index", "sigma/mean at N = 15 over that at 3:", rise, Bound::AtLeast(1.0));
+        let step = Ours::exactly(
+            runs.mean(&label(10), |run| run.uploads_in_step).mean / runs.mean(PLAIN, |run| run.uploads_in_step).mean,
+        );
+        judge.finding("smoothed", "smoothed over plain:", step, Bound::AtMost(1.0));
+    }
+
+    /// The windows that prevent losses, and the limit beside them.
+    fn beside_lossless(runs: &Runs, judge: &mut Judge<'_>) {
+        judge.figure("lossless-total", runs.mean(&lossless(10), total));
+        let over = |a: &str, b: &str| runs.mean_of_both(a, b, |a, b| total(a) / total(b));
+        let same = Bound::Between(0.9, 1.1);
+        for n in NUMBERS {
+            let what = format!("N = {n}, limit over windows:");
+            judge.finding("lossless-same", &what, over(&label(n), &lossless(n)), same);
+            judge.finding("constant", &format!("limit, N = {n} over 10:"), over(&label(n), &label(10)), same);
+            let what = format!("windows, N = {n} over 10:");
+            judge.finding("constant", &what, over(&lossless(n), &lossless(10)), same);
+            let equal = |run: &Run| min_over_max(&run.phase(PHASE).flows.iter().map(|f| f.ip_mbps).collect::<Vec<_>>());
+            let what = format!("N = {n}, slowest flow over fastest:");
+            judge.finding("lossless-fair", &what, runs.mean(&lossless(n), equal), Bound::AtLeast(0.9));
+        }
+        judge.finding("lossless-buffer", "windows over buffer:", over(&lossless(10), NO_LOSS), same);
     }
 }
 
@@ -85,7 +137,19 @@ mod r06 {
                 Variant::new(label(case.0, case.1)).set("station.u.count", case.0).set("station.d.count", case.1);
             reno(variant).seeds(5)
         };
-        cases().into_iter().map(of).collect()
+        let free = |case: (u32, u32)| {
+            let limited = of(case);
+            Variant { label: free(&limited.label), ..limited }.set("manager.uplink_limit.rate", NO_LIMIT)
+        };
+        cases().into_iter().flat_map(|case| [of(case), free(case)]).collect()
+    }
+
+    fn free(label: &str) -> String {
+        format!("{label}, no limit")
+    }
+
+    fn down_over_equal(run: &Run) -> f64 {
+        2.0 * run.down_share(PHASE)
     }
 
     pub fn judge(runs: &Runs, judge: &mut Judge<'_>) {
@@ -102,6 +166,22 @@ mod r06 {
                 let what = format!("{label}: the slowest of the {word} over their mean:");
                 judge.finding("none-starves", &what, runs.mean(&label, slowest), Bound::AtLeast(STARVED));
             }
+            let share = runs.mean(&label, |run| run.down_share(PHASE));
+            judge.finding("equal", &format!("{label}: downloads' part:"), share, COMPARABLE);
+            if up >= 5 {
+                let free = free(&label);
+                let what = format!("{label}: downloads over an equal part:");
+                judge.finding("uncontrolled", &what, runs.mean(&free, down_over_equal), Bound::AtMost(CRITICAL));
+            }
+        }
+        for uploads in [3, 10] {
+            let over = |value: fn(&Run) -> f64| {
+                runs.mean_of_both(&label(uploads, 15), &label(uploads, 1), |many, one| value(many) / value(one))
+            };
+            let what = format!("{uploads} uploads, all downloads, 15 over 1:");
+            judge.finding("slightly", &what, over(|run| total(run) - up(run)), Bound::Between(1.0, 1.25));
+            let what = format!("{uploads} uploads, with 15 downloads over with 1:");
+            judge.finding("slightly", &what, over(up), Bound::Between(0.75, 1.0));
         }
     }
 }
@@ -112,6 +192,10 @@ mod r07 {
     const FREE: &str = "without control";
     const STATIC: &str = "static";
     const PUBLISHED: &str = "published, losses reported";
+    /// Half of the published step, and twice as much.
+    const STEPS: [(&str, &str); 2] = [("half the step", "0.1 Mb/s"), ("twice the step", "0.4 Mb/s")];
+    /// More than six uploads are active.
+    const MANY_UP: [u32; 4] = [50, 100, 150, 200];
     const PUBLISHED_SEEN: &str = "published, inferred";
     const REPORTED: &str = "adaptive, losses reported";
     const SEEN: &str = "adaptive, inferred";
@@ -130,6 +214,8 @@ mod r07 {
             limit(rule(FREE, "static"), NO_LIMIT),
             limit(rule(STATIC, "static"), "2.3 Mb/s"),
             reported(rule(PUBLISHED, "published")),
+            reported(rule(STEPS[0].0, "published")).set("manager.uplink_limit.step", STEPS[0].1),
+            reported(rule(STEPS[1].0, "published")).set("manager.uplink_limit.step", STEPS[1].1),
             rule(PUBLISHED_SEEN, "published"),
             reported(rule(REPORTED, "adaptive")),
             rule(SEEN, "adaptive"),
@@ -165,7 +251,37 @@ mod r07 {
             let what = format!("{label}: downloads that come back over an equal part:");
             judge.finding("adaptive-recovers", &what, back, Bound::AtLeast(CRITICAL));
         }
+        static_and_starved(runs, judge);
+        for (label, _) in STEPS {
+            for from in BOTH {
+                let over = |value: fn(&Run, u32) -> f64| {
+                    runs.mean_of_both(label, PUBLISHED, |other, run| value(other, from) / value(run, from))
+                };
+                let same = Bound::Between(0.9, 1.1);
+                judge.finding("step", &format!("{label}, from {from} s, total:"), over(total), same);
+                judge.finding("step", &format!("{label}, from {from} s, downloads' part:"), over(share), same);
+            }
+        }
         ours(runs, judge);
+    }
+
+    fn static_and_starved(runs: &Runs, judge: &mut Judge<'_>) {
+        for from in MANY_UP {
+            let slowest = runs.mean(FREE, |run| {
+                let rates = run.rates(&format!("from{from}"), Direction::Up);
+                let active: Vec<f64> = rates.into_iter().take(10).collect();
+                active.iter().copied().fold(f64::INFINITY, f64::min) / mean(&active)
+            });
+            let what = format!("from {from} s, the slowest of ten uploads over their mean:");
+            judge.finding("uploads-starve", &what, slowest, Bound::AtMost(STARVED));
+        }
+        for from in BOTH {
+            let part = runs.mean(STATIC, |run| share(run, from));
+            judge.finding("static-fair", &format!("from {from} s, downloads' part:"), part, COMPARABLE);
+        }
+        let most = runs.mean(STATIC, |run| total(run, UP[0]));
+        // A DATA packet has 1500 bytes and its ACK 40.
+        judge.finding("static-most", "Mb/s:", most, Bound::AtMost(2.3 * 1540.0 / 1500.0));
     }
 
     fn ours(runs: &Runs, judge: &mut Judge<'_>) {
@@ -218,7 +334,7 @@ mod r08 {
                 let over = runs.mean_of_both(&label, &self::label(n, near), |far, near| total(far) / total(near));
                 judge.finding("unaffected", &format!("{label}: total over that near by:"), over, Bound::AtLeast(0.9));
                 let share = runs.mean(&label, |run| run.down_share(PHASE));
-                judge.finding("unaffected", &format!("{label}: downloads' part:"), share, Bound::Between(0.375, 0.625));
+                judge.finding("unaffected", &format!("{label}: downloads' part:"), share, COMPARABLE);
                 let over =
                     runs.mean_of_both(&lossless(n, delay), &lossless(n, near), |far, near| total(far) / total(near));
                 let keeps = delay == far[0] && n < 30;
@@ -262,6 +378,19 @@ mod r10 {
                     Bound::Between(0.9, 1.1),
                 );
             }
+        }
+        // A DATA packet has 1500 bytes and its ACK 40.
+        let of_limit = |n: u32, rate: &str| {
+            let limit: f64 = rate.trim_end_matches(" Mb/s").parse().expect("a number of Mb/s");
+            runs.mean(&label(n, rate), |run| up(run) / (limit * 1540.0 / 1500.0))
+        };
+        for rate in RATES {
+            for n in [3, 15] {
+                let what = format!("N = {n}, {rate}: uploads over the limit:");
+                judge.finding("bounds", &what, of_limit(n, rate), Bound::AtMost(1.0));
+            }
+            let closer = Ours::exactly(of_limit(15, rate).mean / of_limit(3, rate).mean);
+            judge.finding("bounds", &format!("{rate}: N = 15 over N = 3:"), closer, Bound::AtLeast(1.0));
         }
         judge.figure("up-15", runs.mean(&label(15, "2.3 Mb/s"), up));
         judge.figure("up-3", runs.mean(&label(3, "2.3 Mb/s"), up));
@@ -324,7 +453,7 @@ mod r12 {
     }
 }
 
-mod r13 {
+mod r19 {
     use super::*;
 
     const ONE_BUCKET: &str = "static, flood";
@@ -359,6 +488,6 @@ mod r13 {
         };
         judge.finding("light", "datagrams that arrive, Mb/s:", runs.mean(LIGHT, arrived), Bound::AtLeast(0.99));
         let down = runs.mean(LIGHT, |run| sum(run, "download") / total(run));
-        judge.finding("light", "downloads' part of the total:", down, Bound::Between(0.375, 0.625));
+        judge.finding("light", "downloads' part of the total:", down, COMPARABLE);
     }
 }
