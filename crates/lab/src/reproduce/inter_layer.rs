@@ -387,7 +387,7 @@ mod i09 {
     const REAL: &str = "n=15, delayed ACKs";
 
     pub fn variants() -> Vec<Variant> {
-        let of = |label: String, n: u32| Variant::new(label).set("station.sta.count", n).seeds(5);
+        let of = |label: String, n: u32| Variant::new(label).set("station.sta.count", n).seeds(20);
         // Simulated stations acknowledge each segment; real hosts do not.
         let real = of(REAL.to_owned(), 15).set("tcp.delayed_ack", true);
         NUMBERS.map(|n| of(format!("n={n}"), n)).into_iter().chain([real]).collect()
@@ -403,9 +403,12 @@ mod i09 {
             chain(n, runs, judge);
         }
         judge.figure("most", of(20, "max"));
-        let most =
-            NUMBERS.map(|n| runs.of(&format!("n={n}")).iter().map(|run| backlog(run, "max")).fold(0.0, f64::max));
-        judge.figure("most-100", Ours::exactly(most.into_iter().fold(0.0, f64::max)));
+        // Of one run for each number, as in the source; the mean over seeds.
+        let largest = |seed: usize| {
+            let most = NUMBERS.map(|n| backlog(&runs.of(&format!("n={n}"))[seed], "max"));
+            most.into_iter().fold(0.0, f64::max)
+        };
+        judge.figure("most-100", Ours::over((0..runs.of("n=100").len()).map(largest).collect()));
         judge.figure("real", runs.mean(REAL, |run| backlog(run, "mean")));
     }
 

@@ -136,14 +136,20 @@ mod i11 {
     use super::*;
 
     pub fn variants() -> Vec<Variant> {
-        vec![Variant::new("file").seeds(20), with_tcp(Variant::new("TCP").seeds(20))]
+        let disk = Variant::new(DISK).set("radio.layout.shape", DISK).seeds(20);
+        vec![Variant::new("file").seeds(20), disk, with_tcp(Variant::new("TCP").seeds(20))]
     }
 
     pub fn judge(runs: &Runs, judge: &mut Judge<'_>) {
-        judge.figure("udp", runs.mean("file", equality));
         let kbps = |run: &Run| of_stations(run).iter().map(|rate| rate * 1e3).collect::<Vec<_>>();
-        judge.figure("slowest", runs.mean("file", |run| kbps(run).into_iter().fold(f64::INFINITY, f64::min)));
-        judge.figure("fastest", runs.mean("file", |run| kbps(run).into_iter().fold(0.0, f64::max)));
+        let slowest = |run: &Run| kbps(run).into_iter().fold(f64::INFINITY, f64::min);
+        let fastest = |run: &Run| kbps(run).into_iter().fold(0.0, f64::max);
+        let figures: [(&str, &dyn Fn(&Run) -> f64); 3] =
+            [("udp", &equality), ("slowest", &slowest), ("fastest", &fastest)];
+        for (id, value) in figures {
+            judge.figure(id, runs.mean("file", value));
+            judge.figure_read(id, AS_DISK, runs.mean(DISK, value));
+        }
         // Of one run TCP's own chances would be judged, who loses packets at the access point and when; not location.
         let missing = |label| 1.0 - persistent_equality(runs, label).mean;
         let what = "what is missing to 1 over all runs, TCP over UDP:";

@@ -6,7 +6,7 @@
 
 use evenair_workload::Direction;
 
-use super::judge::{Bound, Judge, Ours};
+use super::judge::{Bound, BoundCheck, Judge, Ours};
 use super::runs::{Run, Runs, Variant, first_where, mean, min_over_max, sigma_over_mean};
 use super::{Experiment, experiment};
 
@@ -37,6 +37,9 @@ pub(super) fn pairs(label: String, n: u32) -> Variant {
 pub(super) const STARVED: f64 = 1.0 / 8.0;
 /// ... and critical unfairness, less than this part.
 pub(super) const CRITICAL: f64 = 1.0 / 3.0;
+
+/// The source does not say with how many segments a connection starts; here ten.
+const SLOW_START: &str = "an initial window of one segment, as ns-2 has it";
 
 /// Comparable: downloads' part of the total is a half, and a quarter of that more or less.
 pub(super) const COMPARABLE: Bound = Bound::Between(0.375, 0.625);
@@ -87,8 +90,14 @@ mod r02 {
 
     const NUMBERS: [u32; 6] = [1, 3, 5, 10, 15, 20];
 
+    fn slow(n: u32) -> String {
+        format!("N={n}, {SLOW_START}")
+    }
+
     pub fn variants() -> Vec<Variant> {
-        NUMBERS.map(|n| pairs(format!("N={n}"), n).seeds(10)).into()
+        let slow = |n: u32| pairs(slow(n), n).set("tcp.initial_window", 1).seeds(10);
+        let all = NUMBERS.map(|n| pairs(format!("N={n}"), n).seeds(10));
+        all.into_iter().chain([5, 10, 20].map(slow)).collect()
     }
 
     pub fn judge(runs: &Runs, judge: &mut Judge<'_>) {
@@ -101,11 +110,11 @@ mod r02 {
         judge.finding("steep", "sigma/mean at N = 15:", at(15), Bound::AtLeast(0.5));
         judge.finding("steep", "sigma/mean at N = 20:", at(20), Bound::AtLeast(at(15).mean));
         let silent = |run: &Run| run.rates(PHASE, Direction::Up).iter().filter(|&&rate| rate < 0.001).count() as f64;
-        for n in [10, 20] {
-            let (what, silent) = (format!("uploads without any at N = {n}:"), runs.mean(&format!("N={n}"), silent));
-            judge.finding("never", &what, silent, Bound::AtLeast(2.0));
+        for (n, bound) in [(10, Bound::AtLeast(2.0)), (20, Bound::AtLeast(2.0)), (5, Bound::AtMost(0.0))] {
+            let what = format!("uploads without any at N = {n}:");
+            judge.finding("never", &what, runs.mean(&format!("N={n}"), silent), bound);
+            judge.finding_if("never", SLOW_START, BoundCheck::new(&what, runs.mean(&slow(n), silent), bound));
         }
-        judge.finding("never", "at N = 5:", runs.mean("N=5", silent), Bound::AtMost(0.0));
     }
 }
 
@@ -201,6 +210,7 @@ mod r04 {
             pairs("N=8".into(), 8).seeds(5),
             pairs("N=15".into(), 15).set("radio.ap_buffer", "1290 packets").seeds(5),
             pairs("N=15, lossy".into(), 15).set("radio.ap_buffer", "100 packets").seeds(30),
+            pairs(SLOW_START.into(), 15).set("radio.ap_buffer", "100 packets").set("tcp.initial_window", 1).seeds(30),
         ]
     }
 
@@ -211,12 +221,14 @@ mod r04 {
         let active = |run: &Run| run.measure("phase.measured.active_stations");
         judge.figure("active", runs.mean("N=15", active));
         judge.figure("active-lossy", runs.mean("N=15, lossy", active));
+        judge.figure_if("active-lossy", SLOW_START, runs.mean(SLOW_START, active));
     }
 }
 
 mod r09 {
     use super::*;
 
+    const SEEDS: u64 = 30;
     const PUBLISHED: &str = "published rule";
     const ADAPTIVE: &str = "adaptive, inferred";
     const ALONE: &str = "alone, published rule";
@@ -229,7 +241,9 @@ mod r09 {
 
     pub fn variants() -> Vec<Variant> {
         let alone = |variant: Variant| {
-            variant.set("bulk.greedy_up.start", "89 s").set("bulk.greedy_down.start", "89 s").seeds(10)
+            // When the last transfer ends is not given.
+            let variant = variant.set("duration", "300 s").seeds(SEEDS);
+            variant.set("bulk.greedy_up.start", "299 s").set("bulk.greedy_down.start", "299 s")
         };
         let limited = |label: &str, rule: &str| {
             reno(Variant::new(label))
@@ -237,11 +251,11 @@ mod r09 {
                 .set("manager.uplink_limit.rate", "2.3 Mb/s")
         };
         vec![
-            reno(Variant::new("file")).seeds(10),
+            reno(Variant::new("file")).seeds(SEEDS),
             alone(reno(Variant::new("alone"))),
             alone(limited(ALONE, "published").set("telemetry.ap_losses", true)),
-            limited(PUBLISHED, "published").set("telemetry.ap_losses", true).seeds(10),
-            limited(ADAPTIVE, "adaptive").seeds(10),
+            limited(PUBLISHED, "published").set("telemetry.ap_losses", true).seeds(SEEDS),
+            limited(ADAPTIVE, "adaptive").seeds(SEEDS),
         ]
     }
 
@@ -293,7 +307,7 @@ mod r09 {
             judge.finding("complete", &format!("{way}, not complete:"), of("unfinished"), Bound::AtMost(0.0));
         }
         let ahead = |label: &str| runs.mean(label, |run| up(run) / down(run));
-        judge.finding("ahead", "up : down", ahead("alone"), Bound::AtLeast(1.0));
+        judge.finding("ahead", "up : down", ahead("alone"), Bound::Between(1.0, 1.25));
         judge.figure("limited-up", runs.mean(ALONE, up));
         let effect = runs.mean_of_both(ALONE, "alone", |with, without| total(with) / total(without));
         judge.finding("limited-effect", "total over that without:", effect, Bound::Between(0.9, 1.1));

@@ -1,17 +1,19 @@
-//! R11, R13 and R14: appendices. Source: see [`super::uplink`].
+//! R10 to R14: appendices. Source: see [`super::uplink`].
 
 use evenair_workload::Direction;
 
-use super::judge::{Bound, Judge, Ours};
+use super::judge::{Bound, BoundCheck, Judge, Ours};
 use super::runs::{Run, Runs, Variant, mean};
 use super::uplink::{CRITICAL, PHASE, STARVED, pairs};
-use super::uplink_limit::{NO_LIMIT, total};
+use super::uplink_limit::{BEHIND, NO_LIMIT, behind, total, up};
 use super::{Experiment, experiment};
 
 /// Every experiment of the appendices that is not with those of the text.
 pub fn all() -> Vec<Experiment> {
     vec![
+        experiment!(r10, "uplink-rate-control/r10-rate.toml", false),
         experiment!(r11, "uplink-rate-control/r11-kernel-tcp.toml", false),
+        experiment!(r12, "uplink-rate-control/r12-bucket.toml", false),
         experiment!(r13, "uplink-rate-control/r13-tcp-versions.toml", false),
         experiment!(r14, "uplink-rate-control/r14-round-trip.toml", false),
     ]
@@ -19,6 +21,70 @@ pub fn all() -> Vec<Experiment> {
 
 /// The same within 10 %.
 const SAME: Bound = Bound::Between(0.9, 1.1);
+
+mod r10 {
+    use super::*;
+
+    /// The source has 200 packets where it has these figures, and 500 in all the rest.
+    const LARGER: &str = "a bucket of 500 packets, as the source's section 4 has it";
+    const RATES: [&str; 5] = ["1.3 Mb/s", "1.8 Mb/s", "2.3 Mb/s", "2.8 Mb/s", "3.3 Mb/s"];
+
+    fn label(n: u32, rate: &str) -> String {
+        format!("N={n}, {rate}")
+    }
+
+    pub fn variants() -> Vec<Variant> {
+        let of = |n: u32| RATES.map(|rate| pairs(label(n, rate), n).set("manager.uplink_limit.rate", rate).seeds(5));
+        let larger = pairs(LARGER.into(), 3).set("manager.uplink_limit.rate", "2.3 Mb/s");
+        let larger = larger.set("manager.uplink_limit.bucket", "500 packets").seeds(5);
+        [3, 15].into_iter().flat_map(of).chain([larger]).collect()
+    }
+
+    pub fn judge(runs: &Runs, judge: &mut Judge<'_>) {
+        for n in [3, 15] {
+            for rate in RATES {
+                let over =
+                    runs.mean_of_both(&label(n, rate), &label(n, "2.3 Mb/s"), |run, half| total(run) / total(half));
+                judge.finding(
+                    "constant",
+                    &format!("N = {n}, {rate}: total over that at 2.3 Mb/s:"),
+                    over,
+                    Bound::Between(0.9, 1.1),
+                );
+            }
+        }
+        bounds(runs, judge);
+        judge.figure("up-15", runs.mean(&label(15, "2.3 Mb/s"), up));
+        judge.figure("up-3", runs.mean(&label(3, "2.3 Mb/s"), up));
+        for (id, n) in [("up-15", 15), ("up-3", 3)] {
+            judge.figure_read(id, BEHIND, runs.mean(&label(n, "2.3 Mb/s"), behind));
+        }
+        judge.figure_if("up-3", LARGER, runs.mean(LARGER, up));
+    }
+
+    fn behind(run: &Run) -> f64 {
+        super::behind(run, PHASE)
+    }
+
+    fn bounds(runs: &Runs, judge: &mut Judge<'_>) {
+        // A DATA packet has 1500 bytes and its ACK 40.
+        let of_limit = |n: u32, rate: &str, up: fn(&Run) -> f64| {
+            let limit: f64 = rate.trim_end_matches(" Mb/s").parse().expect("a number of Mb/s");
+            runs.mean(&label(n, rate), |run| up(run) / (limit * 1540.0 / 1500.0))
+        };
+        for rate in RATES {
+            for n in [3, 15] {
+                let (what, bound) = (format!("N = {n}, {rate}: uploads over the limit:"), Bound::AtMost(1.0));
+                judge.finding("bounds", &what, of_limit(n, rate, up), bound);
+                judge.finding_read("bounds", BEHIND, BoundCheck::new(&what, of_limit(n, rate, behind), bound));
+            }
+            let closer = |up| Ours::exactly(of_limit(15, rate, up).mean / of_limit(3, rate, up).mean);
+            let (what, bound) = (format!("{rate}: N = 15 over N = 3:"), Bound::AtLeast(1.0));
+            judge.finding("bounds", &what, closer(up), bound);
+            judge.finding_read("bounds", BEHIND, BoundCheck::new(&what, closer(behind), bound));
+        }
+    }
+}
 
 mod r11 {
     use super::*;
@@ -44,6 +110,61 @@ mod r11 {
             });
             let what = format!("the slowest of the {words} over their mean:");
             judge.finding("fair", &what, slowest, Bound::AtLeast(STARVED));
+        }
+    }
+}
+
+mod r12 {
+    use super::*;
+
+    const BUCKETS: [u32; 6] = [10, 50, 100, 200, 500, 1000];
+    const CASES: [(u32, u32); 4] = [(2, 3), (2, 15), (3, 3), (3, 15)];
+
+    fn label(rate: u32, n: u32, bucket: u32) -> String {
+        format!("{rate} Mb/s, N={n}, {bucket} packets")
+    }
+
+    pub fn variants() -> Vec<Variant> {
+        let of = |(rate, n): (u32, u32)| {
+            BUCKETS.map(|bucket| {
+                let variant = pairs(label(rate, n, bucket), n).seeds(5);
+                let variant = variant.set("manager.uplink_limit.rate", format!("{rate} Mb/s"));
+                variant.set("manager.uplink_limit.bucket", format!("{bucket} packets"))
+            })
+        };
+        CASES.into_iter().flat_map(of).collect()
+    }
+
+    pub fn judge(runs: &Runs, judge: &mut Judge<'_>) {
+        for (limit, n) in CASES {
+            let rate = f64::from(limit);
+            let label = |bucket: u32| label(limit, n, bucket);
+            let reached = |bucket: u32| runs.mean(&label(bucket), |run| up(run) / rate);
+            let [first, .., last] = BUCKETS;
+            let what = |words: &str| format!("{rate} Mb/s, N = {n}: {words}:");
+            let gain = runs.mean_of_both(&label(last), &label(first), |a, b| (up(a) - up(b)) / rate);
+            judge.finding(
+                "approaches",
+                &what("more of the limit with 1000 packets than with 10"),
+                gain,
+                Bound::AtLeast(0.02),
+            );
+            judge.finding(
+                "approaches",
+                &what("of the limit with 1000 packets"),
+                reached(last),
+                Bound::Between(0.9, 1.1),
+            );
+            // For each packet of depth, to 100 packets and from there on.
+            let per_packet =
+                |small: u32, large: u32| (reached(large).mean - reached(small).mean) / f64::from(large - small);
+            let steeper = Ours::exactly(per_packet(10, 100) - per_packet(100, 1000));
+            judge.finding(
+                "diminishing",
+                &what("gain for a packet of depth, up to 100 less from 100 on"),
+                steeper,
+                Bound::AtLeast(0.0),
+            );
         }
     }
 }
