@@ -144,12 +144,13 @@ mod i11 {
         let kbps = |run: &Run| of_stations(run).iter().map(|rate| rate * 1e3).collect::<Vec<_>>();
         let slowest = |run: &Run| kbps(run).into_iter().fold(f64::INFINITY, f64::min);
         let fastest = |run: &Run| kbps(run).into_iter().fold(0.0, f64::max);
-        let figures: [(&str, &dyn Fn(&Run) -> f64); 3] =
-            [("udp", &equality), ("slowest", &slowest), ("fastest", &fastest)];
-        for (id, value) in figures {
+        let mut figure = |id: &str, value: &dyn Fn(&Run) -> f64| {
             judge.figure(id, runs.mean("file", value));
             judge.figure_read(id, AS_DISK, runs.mean(DISK, value));
-        }
+        };
+        figure("udp", &equality);
+        figure("slowest", &slowest);
+        figure("fastest", &fastest);
         // Of one run TCP's own chances would be judged, who loses packets at the access point and when; not location.
         let missing = |label| 1.0 - persistent_equality(runs, label).mean;
         let what = "what is missing to 1 over all runs, TCP over UDP:";
