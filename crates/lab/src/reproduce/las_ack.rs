@@ -136,11 +136,18 @@ fn large_part(run: &Run) -> f64 {
     sizes.iter().filter(|&&large| large).count() as f64 / sizes.len() as f64
 }
 
+/// The cells of the tables of losses, in their order.
+const CELLS: [Cell; 4] =
+    [Cell::near(ASYM), Cell { mix: ASYM, delay_ms: 150 }, Cell::near(SYM), Cell { mix: SYM, delay_ms: 150 }];
+
+/// Within a factor of two or three points, whichever is wider.
+fn about(published: f64) -> Bound {
+    Bound::Between((published / 2.0).min(published - 0.03), (published * 2.0).max(published + 0.03))
+}
+
 mod las01 {
     use super::*;
 
-    const CELLS: [Cell; 4] =
-        [Cell::near(ASYM), Cell { mix: ASYM, delay_ms: 150 }, Cell::near(SYM), Cell { mix: SYM, delay_ms: 150 }];
     const TAIL_DROP: &str = "LAS-ACK that drops what arrives";
     /// The source does not say which TCP it has. Reno is what ns-2's two-way TCP is where nothing is set.
     const RENO: &str = "Reno's fast recovery";
@@ -165,9 +172,8 @@ mod las01 {
         for (cell, published) in CELLS.into_iter().zip([0.06, 0.09, 0.14, 0.09_f64]) {
             let (fifo, las) = (cell.with("FIFO"), cell.with("LAS-ACK"));
             let (Cell { mix, delay_ms }, name) = (cell, cell.name());
-            let band = Bound::Between((published / 2.0).min(published - 0.03), (published * 2.0).max(published + 0.03));
             let id = format!("fifo-{mix}-{delay_ms}");
-            judge.finding(&id, "part lost:", runs.mean(&fifo, loss), band);
+            judge.finding(&id, "part lost:", runs.mean(&fifo, loss), about(published));
             let what = format!("{name}: part lost:");
             judge.finding("las-loses-none", &what, runs.mean(&las, loss), Bound::AtMost(0.03));
             let fewer = runs.mean_of_both(&las, &fifo, |las, fifo| loss(las) - loss(fifo));
@@ -265,7 +271,7 @@ mod las02 {
     use super::*;
 
     pub fn variants() -> Vec<Variant> {
-        MIXES.into_iter().flat_map(|mix| Cell::near(mix).variants()).collect()
+        CELLS.into_iter().flat_map(Cell::variants).collect()
     }
 
     pub fn judge(runs: &Runs, judge: &mut Judge<'_>) {
@@ -280,6 +286,28 @@ mod las02 {
             let ratio = runs.mean_of_both(&las, &fifo, |las, fifo| large_part(las) / large_part(fifo));
             let what = said("part above 100 segments, over FIFO's:");
             judge.finding("starve", &what, ratio, Bound::AtMost(0.9));
+        }
+        table(runs, judge);
+    }
+
+    /// Losses of each cell, by the rules of las01.
+    fn table(runs: &Runs, judge: &mut Judge<'_>) {
+        for (cell, published) in CELLS.into_iter().zip([0.25, 0.26, 0.31, 0.29]) {
+            let id = format!("fifo-{}-{}", cell.mix, cell.delay_ms);
+            judge.finding(&id, "part lost:", runs.mean(&cell.with("FIFO"), loss), about(published));
+        }
+        let rows = [
+            ("las-ack", "LAS-ACK", [0.0, 0.02, 0.0, 0.0]),
+            ("aap-fifo", "AAP FIFO", [0.02, 0.04, 0.0, 0.02]),
+            ("aap-las-ack", "AAP LAS-ACK", [0.01, 0.03, 0.0, 0.02]),
+        ];
+        for (id, policy, cells) in rows {
+            for (cell, part) in CELLS.into_iter().zip(cells) {
+                let (other, fifo, at) = (cell.with(policy), cell.with("FIFO"), cell.name());
+                judge.finding(id, &format!("{at}: part lost:"), runs.mean(&other, loss), Bound::AtMost(part + 0.03));
+                let more = runs.mean_of_both(&other, &fifo, |other, fifo| loss(other) - loss(fifo));
+                judge.finding(id, &format!("{at}: more than with FIFO:"), more, Bound::AtMost(0.0));
+            }
         }
     }
 }
