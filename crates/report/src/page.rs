@@ -205,6 +205,7 @@ fn box_rows(counters: Option<&BoxCounters>) -> Vec<Vec<String>> {
     rows.extend(counters.dropped.iter().map(dropped));
     let lost = |(reason, packets): (LossReason, u64)| row([&format!("lost: {}", reason.word()), &packets.to_string()]);
     rows.extend(counters.losses.iter().filter(|(_, packets)| *packets > 0).map(lost));
+    rows.push(row(["answers to probes", &counters.probe_answers.to_string()]));
     rows.push(row(["still held at the end", &counters.held.to_string()]));
     rows
 }

@@ -316,7 +316,7 @@ pub struct Lateness {
     pub bounds_exceeded: u32,
 }
 
-/// The box's account: `received = released + dropped + held`. Its losses are counted beside it.
+/// The box's account: `received = released + dropped + probe_answers + held`. Its losses are counted beside it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BoxCounters {
     /// Packets that entered.
@@ -325,6 +325,9 @@ pub struct BoxCounters {
     pub released: u64,
     /// Packets dropped, by reason.
     pub dropped: Vec<DropCount>,
+    /// Packets that answered a probe of the box, and were sent nowhere.
+    #[serde(default)]
+    pub probe_answers: u64,
     /// Packets still held at the end.
     pub held: u64,
     /// Packets that the box lost without the manager's decision, by reason; each under its own key.
@@ -348,7 +351,7 @@ impl BoxCounters {
     /// By how many packets the account does not add up.
     pub fn unaccounted(&self) -> u64 {
         let dropped: u64 = self.dropped.iter().map(|drop| drop.packets).sum();
-        self.received.abs_diff(self.released + dropped + self.held)
+        self.received.abs_diff(self.released + dropped + self.probe_answers + self.held)
     }
 }
 

@@ -71,6 +71,7 @@ fn box_counters(world: &World<'_>) -> Option<BoxCounters> {
         received: counters.received,
         released: counters.released,
         dropped: DropCount::each(&counters.drops),
+        probe_answers: counters.probe_answers,
         held: counters.held,
         ..BoxCounters::default()
     })

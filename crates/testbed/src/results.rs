@@ -156,6 +156,7 @@ fn box_counters(status: &Status) -> BoxCounters {
         received: packets.received,
         released: packets.released,
         dropped: DropCount::each(&packets.drops),
+        probe_answers: packets.probe_answers,
         held: packets.held,
         losses: packets.losses,
     }

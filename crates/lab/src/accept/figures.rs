@@ -109,8 +109,9 @@ event = [{ at = "1 s", do = "insert" }]
         let holds = |run: &RunResult| super::super::check::judge(&[vec![conservation(run)]])[0].holds;
         let right = managed();
         assert!(counters(&mut right.clone()).received > 0 && holds(&right));
-        let ways: [Spoil; 5] = [
+        let ways: [Spoil; 6] = [
             |run| counters(run).received += 1,
+            |run| counters(run).probe_answers += 1,
             |run| counters(run).released += 1,
             |run| counters(run).held += 1,
             |run| run.box_faults.push("its account does not add up".into()),

@@ -1,4 +1,4 @@
-//! R5 to R8 and R15 to R17: the upload limiter. Source: see [`uplink`]. R19 is Evenair's own, for a question
+//! R5 to R8 and R15 to R17: the upload limiter. Source: see [`super::uplink`]. R19 is Evenair's own, for a question
 //! that the source leaves open.
 
 use evenair_workload::Direction;
