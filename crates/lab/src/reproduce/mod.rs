@@ -84,7 +84,7 @@ pub struct ReproduceArgs {
     /// Name the experiments and run nothing
     #[arg(long)]
     list: bool,
-    /// A few of them with few seeds, in less than a minute
+    /// A few of them with few seeds, in a minute or two
     #[arg(long)]
     short: bool,
     /// Write the table to this file
