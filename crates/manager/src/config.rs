@@ -21,6 +21,7 @@ use crate::probes::config::ProbeConfig;
 use crate::queues::TreeConfig;
 use crate::rate::Charge;
 use crate::receiver::ReceiverConfig;
+use crate::reports::RssiConfig;
 use crate::station::config::StationConfig;
 use crate::uplink::UplinkLimit;
 use crate::voice::VoiceConfig;
@@ -106,6 +107,9 @@ pub struct Config {
     #[n(21)]
     #[cbor(default)]
     pub probes: Option<ProbeConfig>,
+    /// Rate classes by signal, for reports without rates. `None`: a signal gives no rate.
+    #[n(22)]
+    pub rssi: Option<Box<RssiConfig>>,
 }
 
 impl Config {
@@ -145,6 +149,7 @@ impl Config {
             drain_limit: Span::from_secs(1),
             infer_rates: false,
             probes: Some(ProbeConfig::default()),
+            rssi: None,
         }
     }
 
@@ -172,6 +177,9 @@ impl Config {
         }
         if let Some(wan) = &self.wan {
             wan.check()?;
+        }
+        if let Some(rssi) = &self.rssi {
+            rssi.check().map_err(ConfigError::Rssi)?;
         }
         if let Some(voice) = &self.voice {
             voice.check().map_err(ConfigError::Voice)?;

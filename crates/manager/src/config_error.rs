@@ -11,6 +11,7 @@ use crate::classes::ClassError;
 use crate::ids::ClassId;
 use crate::limits::{MAX_FLOWS, MAX_PROBES, MAX_RATE, MAX_SPAN};
 use crate::receiver::ReceiverError;
+use crate::reports::RssiError;
 use crate::voice::VoiceError;
 
 /// Why a configuration cannot be.
@@ -58,6 +59,8 @@ pub enum ConfigError {
     AccessPoints(AccessPointError),
     /// Calls.
     Voice(VoiceError),
+    /// Rate classes by signal.
+    Rssi(RssiError),
     /// The control at the receiver.
     Receiver(ReceiverError),
     /// A part that the limit on uploads leaves to the uploads, or to datagrams, must be between 1 and 999 thousandths.
@@ -110,6 +113,7 @@ impl fmt::Display for ConfigError {
             Self::LanPart(p) => write!(f, "the LAN's part of the WLAN is {p} thousandths: it must be 1 to 999"),
             Self::AccessPoints(error) => error.fmt(f),
             Self::Voice(error) => error.fmt(f),
+            Self::Rssi(error) => error.fmt(f),
             Self::Receiver(error) => error.fmt(f),
         }
     }

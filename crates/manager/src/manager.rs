@@ -82,7 +82,8 @@ impl<P: Send + 'static> Manager<P> {
         config.check().expect("a driver hands in a checked configuration");
         let access_points = Table::of(&config.access_points);
         let models = config.airtime_models(&access_points);
-        let stations = Stations::new(config.default_rate, &config.stations, &models, now);
+        let mut stations = Stations::new(config.default_rate, &config.stations, &models, now);
+        stations.set_rssi(config.rssi.clone());
         let domain = |(at, name)| {
             let id = DomainId::at(at);
             Domain::new(id, name, &config, configured_capacity(&config, &models[id], &stations, id), now)

@@ -15,6 +15,7 @@ mod victim;
 
 pub(crate) use record::Station;
 
+use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use alloc::vec::Vec;
 use core::cmp::Reverse;
@@ -28,7 +29,7 @@ use crate::airtime_model::AirtimeModels;
 use crate::ids::{DomainId, StationId};
 use crate::index::{Index, hash};
 use crate::neighbours::Address;
-use crate::reports::ReportCounts;
+use crate::reports::{ReportCounts, RssiConfig};
 use crate::standing::RatesSaid;
 use crate::{Label, Place, StationReport};
 use config::StationConfig;
@@ -52,6 +53,8 @@ const LEAST_USED: Span = Span::from_millis(2);
 #[derive(Clone, Debug)]
 pub(crate) struct Stations {
     default_rate: PhyRate,
+    /// Rate classes by signal, if the operator gives them.
+    rssi: Option<Box<RssiConfig>>,
     /// The mean of the reported rates, for stations without any information: of each airtime model, those in its domains.
     typical: Vec<Option<PhyRate>>,
     counts: ReportCounts,
@@ -82,6 +85,7 @@ impl Stations {
     ) -> Self {
         let mut this = Self {
             default_rate,
+            rssi: None,
             typical: Vec::new(),
             counts: ReportCounts::default(),
             by_mac: BTreeMap::new(),
@@ -93,6 +97,16 @@ impl Stations {
         };
         this.reconfigure(default_rate, configured, models, now);
         this
+    }
+
+    /// Takes over other rate classes by signal; they hold from the [`Self::reconfigure`] on that follows.
+    pub(crate) fn set_rssi(&mut self, rssi: Option<Box<RssiConfig>>) {
+        if self.rssi != rssi {
+            // The number of a class means another one.
+            let reports = self.slots.iter_mut().flatten().filter_map(|station| station.reports.as_mut());
+            reports.for_each(|reports| reports.classify_signals(None, &[]));
+        }
+        self.rssi = rssi;
     }
 
     /// Takes over another configuration; what was learned and observed stays as far as some PHY has the rate.
@@ -109,7 +123,9 @@ impl Stations {
             station.observed = station.observed.filter(|&rate| models.have_rate(rate));
             station.inferred = station.inferred.filter(|&rate| models.have_rate(rate));
             if let Some(reports) = &mut station.reports {
-                reports.reclassify(models[station.domain].rates());
+                let rates = models[station.domain].rates();
+                reports.reclassify(rates);
+                reports.classify_signals(self.rssi.as_deref(), rates);
                 station.reported_rate = reports.class(now);
             }
         }

@@ -23,6 +23,7 @@ mod renames;
 mod scalar;
 mod schema;
 mod spelling;
+mod tables;
 mod written;
 
 pub use document::{Document, read};
@@ -38,6 +39,7 @@ pub use renames::value_now_called;
 pub use scalar::Scalar;
 pub use schema::schema_of;
 pub use spelling::closest;
+pub use tables::Tables;
 pub use written::{List, OrDefault, Written};
 
 #[doc(hidden)]

@@ -9,6 +9,7 @@ mod internet;
 mod levels;
 mod queue;
 mod receiver;
+mod rssi;
 #[cfg(test)]
 mod tests;
 mod uplink_limit;
@@ -27,6 +28,7 @@ pub use self::class::{ApplicationSpec, ClassSpec, MatchSpec, VlanName};
 pub use self::controller::{ControllerKind, ControllerSpec};
 pub use self::internet::InternetSpec;
 pub use self::receiver::ReceiverSpec;
+pub use self::rssi::{RssiClassSpec, RssiSpec};
 pub use self::uplink_limit::{RuleKind, UplinkLimitSpec};
 pub use self::voice::VoiceSpec;
 pub use self::words::{Fairness, LevelKind, Parts, ProperParts, Proportions, ServiceRates, Weights};
@@ -143,6 +145,9 @@ pub struct ManagerSpec {
     /// contention domain, under the controller "queue"; 0: none. Default: 25.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub probes_per_second: Option<Written<u32, ProbeRates>>,
+    /// Rate classes by signal, for access points that report signals and no rates. Default: a signal gives no rate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rssi: Option<RssiSpec>,
     /// PHY rate assumed for a station without a reported rate. Default: the lowest basic rate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default_rate: Option<Written<BitRate>>,
@@ -190,6 +195,7 @@ impl ManagerSpec {
         let limit = queue_limit.unwrap_or(Limit::Unlimited);
         let queue = self.queue.as_ref().map(|raw| queue::check(self, raw, limit, phy, problems));
         let voice = self.voice.as_ref().map(|voice| voice.check(problems));
+        let rssi = self.rssi.as_ref().map(|rssi| rssi.check(phy, problems));
         let receiver = self.receiver.as_ref().map(|receiver| receiver.check(problems));
         let uplink_limit = self.uplink_limit.as_ref().map(|limit| limit.check(problems));
 
@@ -242,6 +248,11 @@ impl ManagerSpec {
             probes: match probes_per_second? {
                 0 => None,
                 most_per_second => Some(ProbeConfig { most_per_second, source: None }),
+            },
+            rssi: match rssi {
+                Some(None) => return None,
+                Some(Some(rssi)) => Some(Box::new(rssi)),
+                None => None,
             },
         };
         let config = access_point::check(&self.access_point, config, problems)?;

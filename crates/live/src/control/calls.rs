@@ -71,6 +71,7 @@ pub(crate) const fn refusal_word(why: Refusal) -> &'static str {
     match why {
         Refusal::Calls => "as many calls as may be go on",
         Refusal::Codec => "as many calls of its codec as may be go on",
+        Refusal::Combination => "no combination of codecs has room for one more of its codec",
         Refusal::DataPart => "calls would take from what is left to all else",
         Refusal::Station => "as many calls of its station as may be go on",
     }

@@ -138,6 +138,7 @@ impl<P: Send + 'static> Manager<P> {
         if !config.infer_rates {
             self.stations.forget_inferred();
         }
+        self.stations.set_rssi(config.rssi.clone());
         self.stations.reconfigure(config.default_rate, &config.stations, &self.models, now);
         let held = self.rebuild_domains(&config, now, moved);
         self.totals = core::mem::take(&mut self.totals).moved(&self.config.policy, &config.policy);

@@ -18,21 +18,26 @@
 //! only other stations are reported, the mean rate of these, so that a station without reports is charged like the
 //! rest.
 //!
+//! A report without rates gives the station the rate of the class of its signal, if the operator gives such classes
+//! (`rssi`).
+//!
 //! What is not here: how sources are queried (the drivers), and rates beyond those of the standard in force: a packet
 //! at a faster rate is charged as at the standard's fastest, until the medium is measured to be faster (`standing`).
 
 mod consistency;
 mod outliers;
 mod report;
+mod rssi;
 
 use alloc::vec::Vec;
 
-use evenair_units::{Bytes, Instant, Span};
+use evenair_units::{Bytes, Dbm, Instant, Span};
 use evenair_wifi::PhyRate;
 
 pub(crate) use consistency::{ConsistencyCheck, Shares};
 pub(crate) use outliers::{OutlierCheck, Seen, check_outliers};
 pub use report::{RateReport, ReportCounts, ReportedRate};
+pub use rssi::{RssiClass, RssiConfig, RssiError};
 
 /// Sources that may report one station: the access point it left, the one it is at, a controller, and one to spare.
 const MAX_SOURCES: usize = 4;
@@ -58,6 +63,8 @@ pub(crate) struct ReportHistory {
     /// The preferred source first; the others in any order.
     sources: Vec<Source>,
     pub(crate) check: ConsistencyCheck,
+    /// The class by signal counts before a reported rate.
+    signal_first: bool,
 }
 
 /// One source's reports about one station.
@@ -71,6 +78,8 @@ struct Source {
     signal_dbm: Option<i8>,
     samples: Vec<Sample>,
     class: Option<PhyRate>,
+    /// Its class by its signal, where the operator gives such classes: index, and rate of the standard in force.
+    by_signal: Option<(usize, PhyRate)>,
     /// A rate beyond the standard was reported: the computed airtime is no lower bound.
     beyond: bool,
     /// The station's bytes at the last sample, to it and from it.
@@ -147,6 +156,7 @@ impl ReportHistory {
             signal_dbm: None,
             samples: Vec::new(),
             class: None,
+            by_signal: None,
             beyond: false,
             seen,
         });
@@ -181,17 +191,38 @@ impl ReportHistory {
 
     /// The reported rate, contradicted or not.
     pub(crate) fn reported_rate(&self) -> Option<PhyRate> {
-        self.sources.first()?.class
+        let source = self.sources.first()?;
+        let by_signal = source.by_signal.map(|(_, rate)| rate);
+        if self.signal_first { by_signal.or(source.class) } else { source.class.or(by_signal) }
+    }
+
+    /// Whether the reported rate is that of a class by signal.
+    fn is_by_signal(&self) -> bool {
+        self.sources
+            .first()
+            .is_some_and(|source| source.by_signal.is_some() && (self.signal_first || source.class.is_none()))
+    }
+
+    /// Puts each source's signal into its class; `None`: there are no such classes.
+    pub(crate) fn classify_signals(&mut self, rssi: Option<&RssiConfig>, rates: &[PhyRate]) {
+        self.signal_first = rssi.is_some_and(|rssi| rssi.before_rates);
+        for source in &mut self.sources {
+            source.by_signal = rssi.zip(source.signal_dbm).and_then(|(rssi, dbm)| {
+                let present = source.by_signal.map(|(at, _)| at);
+                let at = rssi.class_of(Dbm::from_milli(i32::from(dbm) * 1_000), present);
+                Some((at, nearest(rates, kbps(&rssi.classes.get(at)?.rate))?))
+            });
+        }
     }
 
     /// Whether traffic can contradict the report: the rate is one of the standard in force.
     pub(crate) fn can_be_checked(&self, now: Instant) -> bool {
-        self.class(now).is_some() && self.sources.first().is_some_and(|source| !source.beyond)
+        self.class(now).is_some() && (self.is_by_signal() || self.sources.first().is_some_and(|source| !source.beyond))
     }
 
     /// A rate in kb/s that is above the standard's highest: the station is at least as fast as the standard can say.
     pub(crate) fn above_standard(&self) -> Option<u32> {
-        let source = self.sources.first().filter(|source| source.beyond)?;
+        let source = self.sources.first().filter(|source| source.beyond && !self.is_by_signal())?;
         source.transmit_kbps.max(source.receive_kbps)
     }
 
@@ -201,6 +232,7 @@ impl ReportHistory {
             source.class = None;
             source.beyond = source.is_beyond(rates);
             source.update_class(rates);
+            source.by_signal = source.by_signal.and_then(|(at, rate)| Some((at, nearest(rates, kbps(&rate))?)));
         }
     }
 
@@ -256,7 +288,7 @@ impl Source {
 
     fn update_class(&mut self, rates: &[PhyRate]) {
         let Some(mean) = self.mean_kbps() else { return };
-        let nearest = rates.iter().min_by_key(|rate| kbps(rate).abs_diff(mean)).copied();
+        let nearest = nearest(rates, mean);
         let at = self.class.and_then(|class| rates.iter().position(|rate| *rate == class));
         let Some(at) = at else {
             self.class = nearest;
@@ -269,6 +301,10 @@ impl Source {
             self.class = nearest;
         }
     }
+}
+
+fn nearest(rates: &[PhyRate], to_kbps: u64) -> Option<PhyRate> {
+    rates.iter().min_by_key(|rate| kbps(rate).abs_diff(to_kbps)).copied()
 }
 
 fn kbps(rate: &PhyRate) -> u64 {

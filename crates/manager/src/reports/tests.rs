@@ -1,5 +1,6 @@
 use super::*;
 use evenair_packet::MacAddr;
+use evenair_units::{BitRate, Db};
 use evenair_wifi::Standard;
 
 const RATES: &[PhyRate] = Standard::Dot11g.rates();
@@ -198,4 +199,69 @@ fn what_is_set_aside_is_tried_again_later_and_later() {
         now += Span::from_secs(aside);
         assert!(!check.is_set_aside(now));
     }
+}
+
+const CLASSES: [(Option<i32>, u64); 3] = [(Some(-65), 54), (Some(-75), 24), (None, 6)];
+
+fn rssi(before_rates: bool) -> RssiConfig {
+    let rate = |mbps: u64| *RATES.iter().find(|rate| rate.bit_rate() == BitRate::from_mbps(mbps)).expect("a rate");
+    let class = |(dbm, mbps): (Option<i32>, u64)| RssiClass {
+        above: dbm.map(|dbm| Dbm::from_milli(dbm * 1_000)),
+        rate: rate(mbps),
+    };
+    RssiConfig { classes: CLASSES.map(class).into(), hysteresis: RssiConfig::HYSTERESIS, before_rates }
+}
+
+#[test]
+fn a_signal_alone_gives_the_rate_of_its_class_and_at_a_border_it_does_not_flap() {
+    let rssi = rssi(false);
+    assert_eq!(rssi.check(), Ok(()));
+    let mut station = Station::default();
+    let mut hear = |dbm: i64, rssi: Option<&RssiConfig>| {
+        station.now += 5;
+        let signal = RateReport { transmit_kbps: None, signal_dbm: Some(dbm), ..report(station.now, 0) };
+        station.accept(&signal);
+        station.reports.classify_signals(rssi, RATES);
+        station.class()
+    };
+    assert_eq!(hear(-60, None), None, "without classes a signal gives no rate");
+    let mut classes = |signals: &[i64]| signals.iter().map(|&dbm| hear(dbm, Some(&rssi)).expect("a class")).collect();
+    let at_border: Vec<u64> = classes(&[-64, -66, -64, -68, -65]);
+    assert_eq!(at_border, [54; 5], "3 dB beyond the border it is in its class still");
+    let away: Vec<u64> = classes(&[-69, -64, -63, -62]);
+    assert_eq!(away, [24, 24, 24, 54]);
+    let far: Vec<u64> = classes(&[-90, -73, -72, -30]);
+    assert_eq!(far, [6, 6, 24, 54]);
+}
+
+#[test]
+fn a_reported_rate_counts_before_the_class_unless_the_operator_wants_the_class() {
+    for (before_rates, expected) in [(false, 36), (true, 6)] {
+        let rssi = rssi(before_rates);
+        let mut station = Station { now: 5, ..Station::default() };
+        let both = RateReport { signal_dbm: Some(-80), ..report(5, 36_000) };
+        station.accept(&both);
+        station.reports.classify_signals(Some(&rssi), RATES);
+        assert_eq!(station.class(), Some(expected), "{before_rates}");
+        // The classes are gone from the configuration.
+        station.reports.classify_signals(None, RATES);
+        assert_eq!(station.class(), Some(36));
+    }
+}
+
+#[test]
+fn classes_that_cannot_be_are_wrong() {
+    let good = rssi(false);
+    let wrong = |change: fn(&mut RssiConfig)| {
+        let mut config = good.clone();
+        change(&mut config);
+        config.check().unwrap_err()
+    };
+    assert_eq!(wrong(|config| config.classes.truncate(1)), RssiError::Classes(1));
+    assert_eq!(wrong(|config| config.classes.truncate(2)), RssiError::Border(1));
+    assert_eq!(wrong(|config| config.classes[0].above = None), RssiError::Border(0));
+    assert_eq!(wrong(|config| config.classes[1].above = config.classes[0].above), RssiError::Border(1));
+    assert_eq!(wrong(|config| config.classes[2].rate = config.classes[1].rate), RssiError::Rate(2));
+    let much = Db::from_milli(20_001);
+    assert_eq!(wrong(|config| config.hysteresis = Db::from_milli(20_001)), RssiError::Hysteresis(much));
 }

@@ -109,10 +109,11 @@ impl Stations {
         let id = known.unwrap_or_else(|| self.insert(report.mac, models, now));
         let domain = self.get(id).domain;
         let (otherwise, model) = (self.otherwise(domain, models), &models[domain]);
-        let station = self.get_mut(id);
+        let station = self.slots[id.0 as usize].as_mut().expect("it was found or inserted");
         let crossed = (station.to_station, station.from_station);
         let reports = station.reports.get_or_insert_default();
         let counts = reports.accept(now, report, crossed, model.rates());
+        reports.classify_signals(self.rssi.as_deref(), model.rates());
         if reports.is_empty() {
             station.reports = None;
         }

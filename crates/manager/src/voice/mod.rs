@@ -23,7 +23,8 @@
 //! large ones, wait in their turn.
 //!
 //! Source: Hegde, Kumar, Vasudev, Sowmya, Anand, Kumar, Kuri, IEEE/ACM ToN 21(2), 2013 (admission control of calls).
-//! There the limit is a number of calls for each codec; the part of the medium left to the rest is ours.
+//! There the limit is a number of calls for each codec, which combinations of codecs give; the part of the medium left
+//! to the rest is ours.
 //!
 //! What is not here: which packets are speech (see [`shape`]), how well a call is heard (see [`quality`]).
 
@@ -44,7 +45,7 @@ mod quality;
 mod report;
 mod shape;
 
-pub use config::{VoiceConfig, VoiceError};
+pub use config::{Combination, VoiceConfig, VoiceError};
 pub(crate) use dialogs::Dialogs;
 pub(crate) use one_way::OneWay;
 pub(crate) use quality::Speech;
@@ -343,11 +344,12 @@ fn refusal<'a>(
     slice: Span,
     beside: impl Iterator<Item = &'a Call>,
 ) -> Option<Refusal> {
-    let (mut all, mut same, mut own, mut taken) = (0, 0, 0, slice);
+    let (mut all, mut own, mut taken) = (0, 0, slice);
+    let mut calls = Combination::default();
     for call in beside {
         all += 1;
         own += usize::from(call.station == station);
-        same += u32::from(call.codec == codec);
+        calls.add(call.codec);
         taken += call.slice;
     }
     if own >= CALLS_PER_STATION {
@@ -357,8 +359,12 @@ fn refusal<'a>(
         return Some(Refusal::Calls);
     }
     let of_codec = config.codecs.iter().find(|(limited, _)| *limited == codec);
-    if of_codec.is_some_and(|(_, most)| same >= *most) {
+    if of_codec.is_some_and(|(_, most)| calls.of(codec) >= *most) {
         return Some(Refusal::Codec);
+    }
+    calls.add(codec);
+    if !config.combines(&calls) {
+        return Some(Refusal::Combination);
     }
     let most = Span::from_millis(u64::from(1000 - config.data_permille));
     (taken > most).then_some(Refusal::DataPart)

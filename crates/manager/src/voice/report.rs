@@ -25,6 +25,8 @@ pub enum Refusal {
     Calls,
     /// As many calls of its codec as may be are going on.
     Codec,
+    /// No combination of codecs that the operator lists has room for one more of its codec.
+    Combination,
     /// It would take from the part of the medium that is left to all else.
     DataPart,
     /// Its station has as many calls as one may have.

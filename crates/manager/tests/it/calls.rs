@@ -3,7 +3,8 @@
 use std::ops::Range;
 
 use evenair_manager::{
-    AccessPoint, Codec, Command, Config, Controller, Event, Manager, Observation, Output, Place, Refusal, VoiceConfig,
+    AccessPoint, Codec, Combination, Command, Config, ConfigError, Controller, Event, Manager, Observation, Output,
+    Place, Refusal, VoiceConfig, VoiceError,
 };
 use evenair_packet::{
     Content, Encoding, MacAddr, PacketMeta, Port, RtpMeta, SdpStream, SipMeta, SipStep, TcpFlags, Transport,
@@ -128,6 +129,109 @@ fn one_call_too_many_is_refused_and_harms_nobody() {
         let code_points: Vec<_> = heard.released.iter().filter_map(|release| of_fourth(&release)).collect();
         assert!(code_points.len() > 30 && code_points.iter().all(|dscp| *dscp == Some(0)), "{code_points:?}");
     }
+}
+
+/// As [`spoken`], in this codec.
+fn spoken_in(codec: Codec, station: usize, ingress: Port, ms: u64) -> PacketMeta {
+    let (payload_type, len) = match codec {
+        Codec::G711 => (0, 200),
+        Codec::G729 => (18, 60),
+        // Its packets vary.
+        Codec::Other => (111, 100 + ms / 20 % 5 * 10),
+    };
+    let mut meta = spoken(station, ingress, len, 0, ms);
+    if let Content::Rtp(rtp) = &mut meta.content {
+        rtp.payload_type = payload_type;
+    }
+    meta
+}
+
+/// Each station begins a call in its codec, one a second.
+fn one_after_the_other(manager: &mut Manager<u64>, codecs: &[Codec]) -> Heard {
+    let mut heard = Heard::default();
+    for ms in 0..codecs.len() as u64 * 1_000 {
+        let now = Instant::ZERO + Span::from_millis(ms);
+        manager.handle_timeout(now);
+        for (station, codec) in codecs.iter().enumerate() {
+            if ms >= station as u64 * 1_000 && ms % 20 == station as u64 {
+                manager.handle_packet(now, ms, &spoken_in(*codec, station, Port::Wire, ms));
+                manager.handle_packet(now, ms, &spoken_in(*codec, station, Port::Wlan, ms));
+            }
+        }
+        heard.drain(manager, now);
+    }
+    heard
+}
+
+/// What became of each new call, in order: its codec, and why it was refused.
+fn became(heard: &Heard) -> Vec<(Codec, Option<Refusal>)> {
+    let of = |event: &Event| match event {
+        Event::CallAdmitted { codec, .. } => Some((*codec, None)),
+        Event::CallRefused { codec, why, .. } => Some((*codec, Some(*why))),
+        _ => None,
+    };
+    heard.events.iter().filter_map(of).collect()
+}
+
+#[test]
+fn a_call_is_admitted_where_one_combination_of_codecs_covers_it_with_the_others() {
+    use Codec::{G711, G729, Other};
+    let combination = |g711, g729, other| Combination { g711, g729, other };
+    let voice = |combinations: &[Combination]| VoiceConfig {
+        combinations: combinations.to_vec(),
+        data_permille: 0,
+        ..VoiceConfig::default()
+    };
+    let full = Some(Refusal::Combination);
+    let rows = [combination(3, 0, 0), combination(1, 2, 0), combination(0, 0, 1)];
+    // The corner of the second row: no more of either codec, nor of one that the row does not name.
+    let heard = one_after_the_other(&mut inserted(voice(&rows)), &[G711, G729, G711, G729, G729, Other]);
+    let expected = [(G711, None), (G729, None), (G711, full), (G729, None), (G729, full), (Other, full)];
+    assert_eq!(became(&heard), expected);
+    // Halfway between the first two rows is in none of them.
+    let heard = one_after_the_other(&mut inserted(voice(&rows)), &[G711, G711, G729, G711, G711]);
+    assert_eq!(became(&heard), [(G711, None), (G711, None), (G729, full), (G711, None), (G711, full)]);
+    // The other limits hold beside it, and are named where they refuse as well.
+    let codecs = VoiceConfig { codecs: vec![(G729, 1)], ..voice(&rows) };
+    let heard = one_after_the_other(&mut inserted(codecs), &[G729, G729, G711, G711]);
+    let expected = [(G729, None), (G729, Some(Refusal::Codec)), (G711, None), (G711, full)];
+    assert_eq!(became(&heard), expected);
+    let calls = VoiceConfig { calls: Some(2), ..voice(&rows) };
+    let heard = one_after_the_other(&mut inserted(calls), &[G711, G711, G711]);
+    assert_eq!(became(&heard), [(G711, None), (G711, None), (G711, Some(Refusal::Calls))]);
+}
+
+#[test]
+fn new_combinations_hold_for_new_calls_only() {
+    let voice = |g711| VoiceConfig {
+        combinations: vec![Combination { g711, ..Combination::default() }],
+        data_permille: 0,
+        ..VoiceConfig::default()
+    };
+    let (mut manager, mut heard) = (inserted(voice(2)), Heard::default());
+    talk(&mut manager, 0..2_000, 2, 46, &mut heard);
+    let with = |voice: VoiceConfig| Config { voice: Some(voice.into()), ..config(&[rate(11_000); 8]) };
+    let soon = Instant::ZERO + Span::from_millis(2_000);
+    manager.handle_command(soon, Command::Reconfigure(with(voice(1)).into()));
+    talk(&mut manager, 2_000..4_000, 3, 46, &mut heard);
+    assert_eq!(heard.calls(), (2, vec![Refusal::Combination], 0), "no call is cut off");
+    assert_eq!(manager.report(soon).calls.iter().filter(|call| call.refused.is_none()).count(), 2);
+}
+
+#[test]
+fn combinations_that_admit_nothing_more_are_wrong() {
+    let some = |g711, g729| Combination { g711, g729, other: 0 };
+    let check = |combinations: &[Combination]| {
+        let voice = VoiceConfig { combinations: combinations.to_vec(), ..VoiceConfig::default() };
+        Config { voice: Some(voice.into()), ..config(&[]) }.check()
+    };
+    let wrong = |error| Err(ConfigError::Voice(error));
+    assert_eq!(check(&[some(2, 0), some(0, 2), some(1, 1)]), Ok(()));
+    assert_eq!(check(&[some(2, 0), some(0, 0)]), wrong(VoiceError::CombinationEmpty(1)));
+    assert_eq!(check(&[some(2, 0), some(2, 1)]), wrong(VoiceError::CombinationCovered(0, 1)));
+    assert_eq!(check(&[some(2, 0), some(2, 0)]), wrong(VoiceError::CombinationCovered(1, 0)));
+    let many: Vec<_> = (0..101).map(|n| some(n, 100 - n)).collect();
+    assert_eq!((check(&many[..100]), check(&many)), (Ok(()), wrong(VoiceError::Combinations(101))));
 }
 
 #[test]

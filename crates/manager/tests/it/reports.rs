@@ -2,9 +2,9 @@
 
 use crate::air::Dcf;
 use crate::world::{World, bits, close, config, jain, mac, rate, sources};
-use evenair_manager::{Command, Observation, RateReport, ReportCounts};
+use evenair_manager::{Command, Config, Observation, RateReport, ReportCounts, RssiClass, RssiConfig};
 use evenair_packet::MacAddr;
-use evenair_units::{Instant, Span};
+use evenair_units::{Dbm, Instant, Span};
 use evenair_wifi::{PhyRate, TcpShape, adwiser_80211b, tcp_capacity};
 
 const POLL: Span = Span::from_secs(5);
@@ -50,6 +50,17 @@ fn run_of(
         config.stations.clear();
         config.infer_rates = true;
     }
+    run_with(config, dcf, polls, reports)
+}
+
+/// The same with this configuration.
+fn run_with(
+    config: Config,
+    dcf: bool,
+    polls: u64,
+    reports: impl Fn(u64, usize, Instant) -> Option<RateReport>,
+) -> (Vec<f64>, ReportCounts) {
+    let rates = rates();
     let flows = sources(&[0, 1, 2], &[3, 4, 5]);
     let mut world = if dcf {
         let air = Dcf::new(config.phy.clone(), config.rts_threshold, rates.len());
@@ -131,6 +142,31 @@ fn with_right_reports_shares_are_of_medium_time() {
         // Without chance the order in which stations take turns may be one in which a station's packets cost more than its rate says.
         assert!(counts.taken == 144 && counts.contradicted <= u64::from(!dcf), "{counts:?}");
     }
+}
+
+#[test]
+fn with_classes_by_signal_shares_are_of_medium_time_without_a_reported_rate() {
+    // Each signal varies by 2 dB around the border or the middle of its class; no rate is reported.
+    let signal = |poll: u64, i: usize, now| {
+        let dbm = [-59, -70, -85][i % 3] + if poll.is_multiple_of(2) { 2 } else { -2 };
+        Some(RateReport { transmit_kbps: None, signal_dbm: Some(dbm), ..report(i, now, 0) })
+    };
+    let alike = || {
+        let mut config = config(&rates());
+        config.stations.iter_mut().for_each(|station| station.rate = config.default_rate);
+        config
+    };
+    let (alone, _) = run_with(alike(), true, 12, signal);
+    let mut config = alike();
+    let class =
+        |dbm: Option<i32>, kbps| RssiClass { above: dbm.map(|dbm| Dbm::from_milli(dbm * 1_000)), rate: rate(kbps) };
+    let classes = vec![class(Some(-60), 11_000), class(Some(-75), 5_500), class(None, 2_000)];
+    config.rssi = Some(RssiConfig { classes, hysteresis: RssiConfig::HYSTERESIS, before_rates: false }.into());
+    let (got, counts) = run_with(config, true, 12, signal);
+    assert!(got.iter().sum::<f64>() > 1.2 * alone.iter().sum::<f64>(), "{got:?} beside {alone:?}");
+    let times = medium_times(&got);
+    assert!(jain(&times) >= 0.99, "{times:?}");
+    assert_eq!((counts.taken, counts.contradicted), (144, 0));
 }
 
 #[test]

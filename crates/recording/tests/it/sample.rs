@@ -3,10 +3,10 @@
 use std::net::IpAddr;
 
 use evenair_manager::{
-    AccessPoint, Amount, Application, BucketConfig, Charge, Class, ClassId, ClassTree, Codec, CodelConfig, Command,
-    Config, Controller, DelayLaw, Direction, Hop, LeafRule, Lease, Level, LimitRule, MacPrefix, Observation, Place,
-    Policy, ProbeConfig, QueueConfig, RateReport, ReceiverConfig, Rule, StationConfig, Steps, Takes, UplinkLimit,
-    VoiceConfig, WanConfig, WindowLaw,
+    AccessPoint, Amount, Application, BucketConfig, Charge, Class, ClassId, ClassTree, Codec, CodelConfig, Combination,
+    Command, Config, Controller, DelayLaw, Direction, Hop, LeafRule, Lease, Level, LimitRule, MacPrefix, Observation,
+    Place, Policy, ProbeConfig, QueueConfig, RateReport, ReceiverConfig, RssiClass, RssiConfig, Rule, StationConfig,
+    Steps, Takes, UplinkLimit, VoiceConfig, WanConfig, WindowLaw,
 };
 use evenair_packet::{
     Claim, Content, Encoding, HostName, MacAddr, PacketMeta, Port, RtpMeta, SdpStream, SipMeta, SipStep, TcpFlags,
@@ -59,6 +59,7 @@ pub fn config() -> Config {
             codecs: vec![(Codec::G711, 10), (Codec::G729, 3), (Codec::Other, 1)],
             data_permille: 400,
             dscp: 44,
+            combinations: vec![Combination { g711: 10, g729: 1, other: 1 }, Combination { g711: 8, g729: 3, other: 0 }],
         })),
         receiver: Some(ReceiverConfig {
             window: Some(WindowLaw::ShareOf(Limit::Packets(90))),
@@ -71,6 +72,14 @@ pub fn config() -> Config {
         drain_limit: Span::from_millis(700),
         infer_rates: true,
         probes: Some(ProbeConfig { most_per_second: 33, source: Some(mac(9)) }),
+        rssi: Some(Box::new(RssiConfig {
+            classes: vec![
+                RssiClass { above: Some(Dbm::from_milli(-65_000)), rate: rate(11_000) },
+                RssiClass { above: None, rate: rate(2_000) },
+            ],
+            hysteresis: RssiConfig::HYSTERESIS,
+            before_rates: true,
+        })),
     }
 }
 
