@@ -33,7 +33,7 @@ impl Airtimes {
     /// Time on air of DATA with its header and FCS and with what protects it, and of SIFS and the ACK to it.
     #[inline(always)]
     pub(crate) fn of(&mut self, phy: &Phy, psdu: Bytes, rate: PhyRate) -> (Span, Span) {
-        let known = &mut self.known[(psdu.0 as usize ^ usize::from(rate.in_half_mbps())) % PLACES];
+        let known = &mut self.known[(psdu.0 as usize ^ rate.index() as usize) % PLACES];
         if known.psdu != psdu || known.rate != rate {
             *known = Known::of(phy, psdu, rate, self.protection);
         }

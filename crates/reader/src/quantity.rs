@@ -408,7 +408,33 @@ macro_rules! words {
     };
 }
 
-words!(Standard { "802.11b" => Self::Dot11b, "802.11a" => Self::Dot11a, "802.11g" => Self::Dot11g });
+words!(StandardWord(Standard) {
+    "802.11b" => Standard::Dot11b,
+    "802.11a" => Standard::Dot11a,
+    "802.11g" => Standard::Dot11g,
+});
+
+/// The standards that a manager and an experiment can run: those of whose frames each is an access of its own.
+impl FromWritten for Standard {
+    fn from_written(scalar: &Scalar) -> Result<Self, String> {
+        if let Scalar::Text(text) = scalar
+            && let Some(standard) = Self::ALL.into_iter().find(|standard| standard.to_string() == *text)
+            && !standard.formats().is_empty()
+        {
+            return Err(format!("{standard} and its aggregates are not modelled yet"));
+        }
+        StandardWord::from_written(scalar).map(|StandardWord(standard)| standard)
+    }
+
+    fn allowed() -> String {
+        StandardWord::allowed()
+    }
+
+    fn schema() -> Schema {
+        StandardWord::schema()
+    }
+}
+
 words!(Preamble { "long" => Self::Long, "short" => Self::Short });
 
 #[cfg(test)]
@@ -459,6 +485,10 @@ mod tests {
     #[test]
     fn words_offer_the_nearest() {
         assert_eq!(read("802.11g"), Ok(Standard::Dot11g));
+        for later in ["802.11n", "802.11ac", "802.11ax"] {
+            assert_eq!(read::<Standard>(later), Err(format!("{later} and its aggregates are not modelled yet")));
+        }
+        assert_eq!(read::<Standard>("802.11be"), Err("\"802.11be\" is not known; did you mean \"802.11b\"?".into()));
         assert_eq!(read::<Preamble>("shrot"), Err("\"shrot\" is not known; did you mean \"short\"?".into()));
         assert_eq!(read::<Preamble>("zzz"), Err("\"zzz\" is not known".into()));
         assert_eq!(Preamble::allowed(), "\"long\", \"short\"");

@@ -180,14 +180,20 @@ fn put_label(out: &mut Vec<u8>, label: Label) {
     out.put(label.as_bytes());
 }
 
-/// A standard that has the rate, and its bit rate.
+/// Which kind of rate it is, and its bit rate. Of a mode also which, since several have the same bit rate.
 fn put_rate(rate: PhyRate, out: &mut Vec<u8>) {
-    let standard = Standard::ALL.into_iter().find(|standard| standard.rates().contains(&rate));
-    out.put_u8(match standard.expect("every rate is one of some standard") {
-        Standard::Dot11b => 0,
-        Standard::Dot11a => 1,
-        Standard::Dot11g => 2,
-    });
+    match rate.mode() {
+        None => {
+            let is_dsss = Standard::Dot11b.rates().contains(&rate);
+            out.put_u8(if is_dsss { 0 } else { 1 });
+        }
+        Some(mode) => {
+            let parts =
+                [mode.format() as u8, mode.mcs(), mode.streams(), mode.width() as u8, mode.guard_interval() as u8];
+            out.put_u8(2);
+            out.put(&parts);
+        }
+    }
     out.put_u64(rate.bit_rate().as_bps());
 }
 

@@ -87,12 +87,12 @@ impl EdcaParameters {
 
 impl Phy {
     /// The parameters that a BSS has unless its access point announces others (table 9-137). Windows follow from the
-    /// PHY's own; TXOP limits are those of the columns for clause 16 (DSSS, HR/DSSS) and for clauses 17 and 18 (OFDM,
-    /// ERP).
+    /// PHY's own; TXOP limits are those of the columns for clause 16 (DSSS, HR/DSSS) and for clauses 17 and later (OFDM,
+    /// ERP, HT, VHT, HE; table 9-155 of 802.11-2020).
     pub const fn default_edca(&self) -> EdcaSet {
         let txops_us = match self.standard() {
             Standard::Dot11b => [3_264, 3_264, 6_016, 3_264],
-            Standard::Dot11a | Standard::Dot11g => [2_528, 2_528, 4_096, 2_080],
+            _ => [2_528, 2_528, 4_096, 2_080],
         };
         let half = (self.cw_min().saturating_add(1) / 2).saturating_sub(1);
         let quarter = (self.cw_min().saturating_add(1) / 4).saturating_sub(1);

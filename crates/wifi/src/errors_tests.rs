@@ -135,8 +135,12 @@ fn spectrum(puncture: &[(bool, bool)], most: u32) -> BTreeMap<u32, u64> {
 fn published_spectra_are_those_of_the_codes() {
     let both = (true, true);
     let (first, second) = ((true, false), (false, true));
-    let codes: [(&Code, &[(bool, bool)]); 3] =
-        [(&HALF, &[both]), (&TWO_THIRDS, &[both, first]), (&THREE_QUARTERS, &[both, first, second])];
+    let codes: [(&Code, &[(bool, bool)]); 4] = [
+        (&HALF, &[both]),
+        (&TWO_THIRDS, &[both, first]),
+        (&THREE_QUARTERS, &[both, first, second]),
+        (&FIVE_SIXTHS, &[both, first, second, first, second]),
+    ];
     for (code, puncture) in codes {
         let most = code.free_distance + 4 * code.step;
         let counted = spectrum(puncture, most);

@@ -16,7 +16,7 @@ use crate::{Phy, Standard};
 pub const fn target(standard: Standard) -> f64 {
     match standard {
         Standard::Dot11b => 5.68,
-        Standard::Dot11a | Standard::Dot11g => 3.91,
+        _ => 3.91,
     }
 }
 

@@ -2,6 +2,8 @@
 //!
 //! - [`Standard`], [`PhyRate`], [`Phy`]: rates, inter-frame spaces, contention windows, and how long each frame is on
 //!   air. Integers only.
+//! - [`Mode`]: the modes of 802.11n, ac and ax, which are rates too; [`AggregateLimits`]: how much of
+//!   them goes into one PPDU. Integers only.
 //! - [`AccessCategory`], [`EdcaParameters`]: EDCA's categories and their default parameters. Integers only.
 //! - [`tcp_capacity`], [`mixed_capacity`]: what a TCP transfer at one rate, and a mixture of rates, can get out of the
 //!   medium. Integers only.
@@ -9,8 +11,8 @@
 //! - [`power`]: path loss, noise, interference; [`errors`]: what of a signal of some strength is received. Integers in
 //!   and out, floats within.
 //!
-//! What is not here: a medium with stations on it (that is the `medium` crate), 802.11n and later, fading and
-//! shadowing.
+//! What is not here: a medium with stations on it (that is the `medium` crate), several users in one frame
+//! (OFDMA, MU-MIMO), 802.11be, fading and shadowing.
 //!
 //! ```
 //! use evenair_units::{BitRate, Bytes};
@@ -29,6 +31,7 @@
 
 extern crate alloc;
 
+mod aggregate;
 #[allow(clippy::float_arithmetic)] // A closed form, never in the path of a packet.
 pub mod bianchi;
 mod capacity;
@@ -37,14 +40,19 @@ mod edca;
 pub mod errors;
 #[allow(clippy::float_arithmetic)] // Closed forms, of which a medium is made.
 pub mod idle_sense;
+mod mode;
 mod phy;
 #[allow(clippy::float_arithmetic)] // As above.
 pub mod power;
 mod rate;
 
+pub use aggregate::{AggregateLimits, AggregateSize, RateLimits, a_mpdu_bytes, a_msdu_bytes, full_aggregate};
 pub use capacity::{TcpShape, adwiser_80211b, mixed_capacity, tcp_capacity, time_fair_weight};
 pub use edca::{AccessCategory, EdcaParameters, EdcaSet, UnknownCategory};
 pub use errors::BitErrorRate;
-pub use phy::{ACK_CTS, LLC_SNAP, MAC_HEADER_AND_FCS, Phy, PhyError, Preamble, QOS_CONTROL, RTS};
+pub use mode::{Format, GuardInterval, Mode, ModeError, Width};
+pub use phy::{
+    ACK_CTS, BLOCK_ACK_REQUEST, CF_END, LLC_SNAP, MAC_HEADER_AND_FCS, Phy, PhyError, Preamble, QOS_CONTROL, RTS,
+};
 pub use power::{PathLoss, Position, noise_floor, thermal_noise};
-pub use rate::{PhyRate, Standard, UnknownStandard};
+pub use rate::{Band, PhyRate, Standard, UnknownStandard};

@@ -1,14 +1,18 @@
 //! The PHY profile of one BSS: its times, and how long each frame is on air.
 //!
-//! Clause numbers are those of IEEE Std 802.11-2016.
+//! Clause numbers are those of IEEE Std 802.11-2016, and for 802.11n and later those of IEEE Std 802.11-2020 and
+//! 802.11ax-2021.
+
+mod exchange;
 
 use alloc::vec::Vec;
 use core::fmt;
 
-use evenair_units::{Airtime, Bytes, Span};
+use evenair_units::{Bytes, Span};
 use minicbor::{Decode, Decoder, Encode, Encoder, decode, encode};
 
-use crate::rate::{Modulation, PhyRate, Standard};
+use crate::mode::{Format, Mode};
+use crate::rate::{Band, Modulation, PhyRate, Standard};
 
 /// LLC and SNAP in front of every IP packet (IEEE 802, IETF RFC 1042).
 pub const LLC_SNAP: Bytes = Bytes(8);
@@ -20,6 +24,12 @@ pub const QOS_CONTROL: Bytes = Bytes(2);
 pub const ACK_CTS: Bytes = Bytes(14);
 /// An RTS frame (clause 9.3.1.2).
 pub const RTS: Bytes = Bytes(20);
+/// A CF-End frame (clause 9.3.1.6).
+pub const CF_END: Bytes = Bytes(20);
+/// A BlockAckReq frame of the compressed variant (clause 9.3.1.7).
+pub const BLOCK_ACK_REQUEST: Bytes = Bytes(24);
+/// A BlockAck frame of the compressed variant without its bitmap (clause 9.3.1.8).
+const BLOCK_ACK_HEADER: Bytes = Bytes(24);
 
 /// The preamble of 802.11b frames. The OFDM standards have one preamble only.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Encode, Decode)]
@@ -59,7 +69,8 @@ const DOT11B: Timing = Timing {
     rx_start_delay_us: LONG_PREAMBLE_US,
 };
 
-/// OFDM PHY characteristics, clause 17.4.4; frame format, clause 17.3.2.
+/// OFDM PHY characteristics, clause 17.4.4; frame format, clause 17.3.2. Those of HT, VHT and HE at 5 GHz are the same
+/// (clauses 19.4.4, 21.4.4, 27.4.4).
 const DOT11A: Timing = Timing {
     slot_us: 9,
     sifs_us: 16,
@@ -70,7 +81,8 @@ const DOT11A: Timing = Timing {
     rx_start_delay_us: 20,
 };
 
-/// ERP characteristics, clause 18.5.4, with the short slot.
+/// ERP characteristics, clause 18.5.4, with the short slot; those of HT and HE at 2.4 GHz are the same (clauses 19.4.4,
+/// 27.4.4).
 const DOT11G: Timing = Timing { sifs_us: 10, signal_extension_us: 6, ..DOT11A };
 
 const LONG_PREAMBLE_US: u64 = 144 + 48;
@@ -79,13 +91,35 @@ const SHORT_PREAMBLE_US: u64 = 72 + 24;
 const SYMBOL_US: u64 = 4;
 /// SERVICE field in front of the payload and tail behind it (clauses 17.3.5.2, 17.3.5.3).
 const SERVICE_AND_TAIL_BITS: u64 = 16 + 6;
+/// VHT-SIG-B, which VHT preambles of ns-3 3.44 lack (`VhtPhy::GetSigBDuration`).
+const NS3_MISSING_SIG_B_NS: u64 = 4_000;
+/// A training field of HE in ns-3 3.44, with each guard interval.
+const NS3_TRAINING_FIELD_NS: u64 = 8_000;
+
+/// The times of a standard in a band.
+const fn timing(standard: Standard, band: Band) -> &'static Timing {
+    match (standard, band) {
+        (Standard::Dot11b, _) => &DOT11B,
+        (_, Band::Ghz2_4) => &DOT11G,
+        (_, Band::Ghz5) => &DOT11A,
+    }
+}
+
+/// Data bits of an OFDM symbol at so many half megabits per second.
+const fn bits_per_symbol(half_mbps: u8) -> u64 {
+    half_mbps as u64 * SYMBOL_US / 2
+}
 
 /// One BSS's PHY profile.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Phy {
     standard: Standard,
     preamble: Preamble,
+    band: Band,
+    /// Of the standard in its band.
     timing: &'static Timing,
+    /// Durations are those of ns-3.
+    is_ns3: bool,
     /// One bit for each of `standard.rates()`.
     basic: u16,
     /// First and largest contention window.
@@ -101,6 +135,8 @@ pub enum PhyError {
     NotARateOf(Standard, PhyRate),
     /// Only 802.11b has a short preamble.
     NoShortPreamble(Standard),
+    /// The standard is not used in this band.
+    NotInBand(Standard, Band),
 }
 
 impl Phy {
@@ -120,19 +156,18 @@ impl Phy {
         if basic == 0 {
             return Err(PhyError::NoBasicRate);
         }
-        let timing = match standard {
-            Standard::Dot11b => &DOT11B,
-            Standard::Dot11a => &DOT11A,
-            Standard::Dot11g => &DOT11G,
-        };
-        Ok(Self { standard, preamble, timing, basic, windows: (timing.cw_min, timing.cw_max) })
+        let band = standard.bands()[0];
+        let timing = timing(standard, band);
+        let windows = (timing.cw_min, timing.cw_max);
+        Ok(Self { standard, preamble, band, timing, is_ns3: false, basic, windows })
     }
 
-    /// The usual profile: long preamble and basic rates 1 and 2 for 802.11b, basic rates 6, 12 and 24 for OFDM.
+    /// The usual profile: long preamble and basic rates 1 and 2 for 802.11b, basic rates 6, 12 and 24 for OFDM; 5 GHz for
+    /// the standards that are used there and at 2.4 GHz.
     pub fn default_for(standard: Standard) -> Self {
         let basic = match standard {
             Standard::Dot11b => &standard.rates()[..2],
-            Standard::Dot11a | Standard::Dot11g => standard.mandatory_rates(),
+            _ => standard.mandatory_rates(),
         };
         Self::new(standard, Preamble::Long, basic).expect("the rates are the standard's own")
     }
@@ -145,6 +180,40 @@ impl Phy {
     /// The preamble of its DSSS frames.
     pub const fn preamble(&self) -> Preamble {
         self.preamble
+    }
+
+    /// Its band.
+    pub const fn band(&self) -> Band {
+        self.band
+    }
+
+    /// The same in another band: 802.11n and ax have the times of 802.11g at 2.4 GHz.
+    ///
+    /// # Errors
+    /// [`PhyError::NotInBand`].
+    pub fn in_band(self, band: Band) -> Result<Self, PhyError> {
+        if !self.standard.bands().contains(&band) {
+            return Err(PhyError::NotInBand(self.standard, band));
+        }
+        Ok(Self { band, timing: timing(self.standard, band), ..self })
+    }
+
+    /// The same with the durations of ns-3 3.44 for the frames of 802.11n and later, for comparisons with it alone: VHT
+    /// preambles lack VHT-SIG-B (4 us), training fields of HE take 8 us with each guard interval, and frames with the short
+    /// guard interval do not end on a boundary of 4 us. RTS and CTS in front of such frames go at the highest basic rate,
+    /// CF-End behind them at the lowest.
+    pub fn with_ns3_durations(self) -> Self {
+        Self { is_ns3: true, ..self }
+    }
+
+    /// Whether DATA can be sent at this rate in this BSS: at its standard's own rates, and in the formats of its standard
+    /// and of those before it. VHT is not for 2.4 GHz.
+    pub fn takes(&self, rate: PhyRate) -> bool {
+        match rate.mode() {
+            None => self.standard.rates().contains(&rate),
+            Some(mode) if mode.format() == Format::Vht && self.band == Band::Ghz2_4 => false,
+            Some(mode) => self.standard.formats().contains(&mode.format()),
+        }
     }
 
     /// The same with other contention windows than its standard's.
@@ -200,104 +269,73 @@ impl Phy {
     }
 
     /// The rate at which a frame at `data` is answered: the highest basic rate that is not higher, or where there is
-    /// none the highest mandatory one (clause 10.7.6.5.2).
+    /// none the highest mandatory one (clause 10.7.6.5.2). For a mode its non-HT reference rate counts.
     pub fn control_rate(&self, data: PhyRate) -> PhyRate {
+        let data = data.mode().map_or(data, Mode::reference_rate);
         let rates = self.standard.rates();
         let basic = (0..rates.len()).rev().find(|&i| self.basic & (1 << i) != 0 && rates[i] <= data);
         let mandatory = || self.standard.mandatory_rates().iter().rev().find(|&&rate| rate <= data);
         basic.map_or_else(|| *mandatory().unwrap_or(&rates[0]), |i| rates[i])
     }
 
-    /// Time on air of a PSDU (a whole MAC frame with its FCS): preamble, header and payload, as TXTIME in clauses
-    /// 16.3.4 (rounded up to a microsecond), 17.4.3 and 18.5.3.
+    /// Time on air of a PSDU (a whole MAC frame with its FCS, or an A-MPDU): preamble, header and payload, as TXTIME in
+    /// clauses 16.3.4 (rounded up to a microsecond), 17.4.3 and 18.5.3, and for modes in 19.4.3, 21.4.3 and 27.4.3.
     pub const fn ppdu(&self, psdu: Bytes, rate: PhyRate) -> Span {
-        let bps = rate.bit_rate().as_bps();
         let us = match rate.modulation() {
-            Modulation::Dsss => {
-                let header_us = match self.preamble {
-                    Preamble::Short if bps > 1_000_000 => SHORT_PREAMBLE_US,
-                    Preamble::Long | Preamble::Short => LONG_PREAMBLE_US,
-                };
-                header_us + (psdu.bits() * 1_000_000).div_ceil(bps)
+            Modulation::Dsss(half_mbps) => {
+                self.dsss_header_us(half_mbps) + (2 * psdu.bits()).div_ceil(half_mbps as u64)
             }
-            Modulation::Ofdm => {
-                let bits_per_symbol = bps * SYMBOL_US / 1_000_000;
-                let symbols = (SERVICE_AND_TAIL_BITS + psdu.bits()).div_ceil(bits_per_symbol);
-                self.timing.ofdm_header_us + symbols * SYMBOL_US + self.timing.signal_extension_us
+            Modulation::Ofdm(half_mbps) => {
+                let symbols = (SERVICE_AND_TAIL_BITS + psdu.bits()).div_ceil(bits_per_symbol(half_mbps));
+                self.ofdm_overhead_us() + symbols * SYMBOL_US
+            }
+            Modulation::Mode(mode) => {
+                let payload = mode.payload(psdu, !self.is_ns3);
+                return Span::from_nanos(self.mode_overhead(mode).as_nanos() + payload.as_nanos());
             }
         };
         Span::from_micros(us)
     }
 
-    /// Time on air of a DATA frame with an IP packet of `msdu` bytes: LLC/SNAP, MAC header and FCS are added.
-    pub const fn data(&self, msdu: Bytes, rate: PhyRate) -> Span {
-        self.ppdu(Bytes(msdu.0 + LLC_SNAP.0 + MAC_HEADER_AND_FCS.0), rate)
-    }
-
-    /// Time on air of a QoS DATA frame, as EDCA sends, with an IP packet of `msdu` bytes.
-    pub const fn qos_data(&self, msdu: Bytes, rate: PhyRate) -> Span {
-        self.data(Bytes(msdu.0 + QOS_CONTROL.0), rate)
-    }
-
-    /// Time on air of the ACK to a frame at `data`.
-    pub fn ack(&self, data: PhyRate) -> Span {
-        self.ppdu(ACK_CTS, self.control_rate(data))
-    }
-
-    /// Time on air of the RTS in front of a frame at `data`.
-    pub fn rts(&self, data: PhyRate) -> Span {
-        self.ppdu(RTS, self.control_rate(data))
-    }
-
-    /// Time on air of the CTS in front of a frame at `data`.
-    pub fn cts(&self, data: PhyRate) -> Span {
-        self.ppdu(ACK_CTS, self.control_rate(data))
-    }
-
-    /// What stands in front of an OFDM frame where stations of 802.11b are near, which would not hear it: a CTS frame that
-    /// the sender addresses to itself at 11 Mb/s, with this preamble, and SIFS (clause 10.26, CTS-to-self). The rate is the
-    /// highest that such stations have; a BSS may have it at a lower basic rate of theirs.
-    pub const fn protection(&self, preamble: Preamble) -> Span {
-        let header_us = match preamble {
-            Preamble::Long => LONG_PREAMBLE_US,
-            Preamble::Short => SHORT_PREAMBLE_US,
+    /// The largest PSDU whose PPDU takes `max` at most: the inverse of [`Phy::ppdu`]. Zero where not even one of a byte does.
+    pub const fn largest_psdu(&self, rate: PhyRate, max: Span) -> Bytes {
+        let bits = match rate.modulation() {
+            Modulation::Dsss(half_mbps) => {
+                let payload_us = max.as_micros().saturating_sub(self.dsss_header_us(half_mbps));
+                payload_us.saturating_mul(half_mbps as u64) / 2
+            }
+            Modulation::Ofdm(half_mbps) => {
+                let symbols = max.as_micros().saturating_sub(self.ofdm_overhead_us()) / SYMBOL_US;
+                symbols.saturating_mul(bits_per_symbol(half_mbps)).saturating_sub(SERVICE_AND_TAIL_BITS)
+            }
+            Modulation::Mode(mode) => {
+                return mode.largest_payload(max.saturating_sub(self.mode_overhead(mode)), !self.is_ns3);
+            }
         };
-        Span::from_micros(header_us + ACK_CTS.bits().div_ceil(11) + self.timing.sifs_us)
+        Bytes(bits / 8)
     }
 
-    /// From the first sign of RTS to the last of CTS, and the gap before DATA.
-    pub fn reservation(&self, data: PhyRate) -> Span {
-        self.rts(data) + self.sifs() + self.cts(data) + self.sifs()
+    /// Preamble and header of a DSSS frame: the short ones not at 1 Mb/s.
+    const fn dsss_header_us(&self, half_mbps: u8) -> u64 {
+        match self.preamble {
+            Preamble::Short if half_mbps > 2 => SHORT_PREAMBLE_US,
+            Preamble::Long | Preamble::Short => LONG_PREAMBLE_US,
+        }
     }
 
-    /// The medium's time for one packet once it is won: [RTS SIFS CTS SIFS] DATA SIFS ACK. No DIFS, no back-off.
-    pub fn exchange(&self, msdu: Bytes, rate: PhyRate, rts: bool) -> Airtime {
-        let reservation = if rts { self.reservation(rate) } else { Span::ZERO };
-        Airtime(reservation + self.data(msdu, rate) + self.sifs() + self.ack(rate))
+    /// What an OFDM frame takes beside its symbols of payload.
+    const fn ofdm_overhead_us(&self) -> u64 {
+        self.timing.ofdm_header_us + self.timing.signal_extension_us
     }
 
-    /// Mean back-off of a first attempt: half of the first contention window.
-    pub const fn mean_backoff(&self) -> Span {
-        Span::from_nanos(self.slot().as_nanos() * self.cw_min() as u64 / 2)
-    }
-
-    /// Mean back-off of all attempts of a packet together: the window doubles with each failure, up to the largest.
-    pub fn mean_backoff_of(&self, attempts: u32) -> Span {
-        let window = |failures: u32| ((u64::from(self.cw_min()) + 1) << failures.min(16)) - 1;
-        let mean = |failures| self.slot().as_nanos() * window(failures).min(u64::from(self.cw_max())) / 2;
-        Span::from_nanos((0..attempts).map(mean).sum())
-    }
-
-    /// What one packet costs the medium that takes so many attempts, none of which collides: DIFS, a mean back-off and the
-    /// exchange for each; of one that fails, the time in which its ACK is waited for is about that of the ACK.
-    pub fn retried_cost(&self, msdu: Bytes, rate: PhyRate, rts: bool, attempts: u32) -> Airtime {
-        let each = Airtime(self.difs()) + self.exchange(msdu, rate, rts);
-        Airtime(Span::from_nanos(each.0.as_nanos() * u64::from(attempts)) + self.mean_backoff_of(attempts))
-    }
-
-    /// What one packet costs the medium without collisions: DIFS, one mean back-off, the exchange.
-    pub fn access_cost(&self, msdu: Bytes, rate: PhyRate, rts: bool) -> Airtime {
-        Airtime(self.difs() + self.mean_backoff()) + self.exchange(msdu, rate, rts)
+    /// What a frame in this mode takes beside its payload.
+    const fn mode_overhead(&self, mode: Mode) -> Span {
+        let preamble_ns = match mode.format() {
+            Format::Vht if self.is_ns3 => mode.preamble().as_nanos() - NS3_MISSING_SIG_B_NS,
+            Format::He if self.is_ns3 => mode.fixed_preamble_ns() + mode.training_fields() * NS3_TRAINING_FIELD_NS,
+            _ => mode.preamble().as_nanos(),
+        };
+        Span::from_nanos(preamble_ns + self.timing.signal_extension_us * 1_000)
     }
 }
 
@@ -314,6 +352,20 @@ struct EncodedPhy {
     /// First and largest contention window, where they are not those of the standard.
     #[n(3)]
     windows: Option<(u32, u32)>,
+    /// Where it is not the usual one of the standard.
+    #[n(4)]
+    band: Option<Band>,
+    /// Where durations are not those of the standard.
+    #[n(5)]
+    durations: Option<Durations>,
+}
+
+/// Whose durations a profile has that has not those of its standard.
+#[derive(Clone, Copy, Encode, Decode)]
+#[cbor(index_only)]
+enum Durations {
+    #[n(0)]
+    Ns3,
 }
 
 /// The largest contention window that EDCA parameters can name (clause 9.4.2.29: an exponent of 4 bits).
@@ -324,7 +376,9 @@ impl<C> Encode<C> for Phy {
         let is_basic = |(index, _): &(usize, &PhyRate)| self.basic & (1 << index) != 0;
         let basic = self.standard.rates().iter().enumerate().filter(is_basic).map(|(_, &rate)| rate).collect();
         let windows = (self.windows != (self.timing.cw_min, self.timing.cw_max)).then_some(self.windows);
-        EncodedPhy { standard: self.standard, preamble: self.preamble, basic, windows }.encode(e, ctx)
+        let band = (self.band != self.standard.bands()[0]).then_some(self.band);
+        let durations = self.is_ns3.then_some(Durations::Ns3);
+        EncodedPhy { standard: self.standard, preamble: self.preamble, basic, windows, band, durations }.encode(e, ctx)
     }
 }
 
@@ -332,8 +386,14 @@ impl<'b, C> Decode<'b, C> for Phy {
     /// Only a profile that can be is decoded.
     fn decode(d: &mut Decoder<'b>, ctx: &mut C) -> Result<Self, decode::Error> {
         let at = d.position();
-        let EncodedPhy { standard, preamble, basic, windows } = d.decode_with(ctx)?;
-        let phy = Self::new(standard, preamble, &basic).map_err(|error| decode::Error::message(error).at(at))?;
+        let EncodedPhy { standard, preamble, basic, windows, band, durations } = d.decode_with(ctx)?;
+        let phy = Self::new(standard, preamble, &basic)
+            .and_then(|phy| phy.in_band(band.unwrap_or(standard.bands()[0])))
+            .map_err(|error| decode::Error::message(error).at(at))?;
+        let phy = match durations {
+            None => phy,
+            Some(Durations::Ns3) => phy.with_ns3_durations(),
+        };
         match windows {
             None => Ok(phy),
             Some((min, max)) if min <= max && max <= LARGEST_WINDOW => Ok(phy.with_windows(min, max)),
@@ -351,6 +411,9 @@ impl fmt::Display for PhyError {
                 standard.rates().iter().try_for_each(|known| write!(f, " {known}"))
             }
             Self::NoShortPreamble(standard) => write!(f, "{standard} has no short preamble: only 802.11b has"),
+            Self::NotInBand(standard, band) => {
+                write!(f, "{standard} is not used at {band}, only at {}", standard.bands()[0])
+            }
         }
     }
 }
@@ -358,131 +421,5 @@ impl fmt::Display for PhyError {
 impl core::error::Error for PhyError {}
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use evenair_units::BitRate;
-
-    fn rate(standard: Standard, kbps: u64) -> PhyRate {
-        standard.rate(BitRate::from_kbps(kbps)).unwrap()
-    }
-
-    fn us(n: u64) -> Span {
-        Span::from_micros(n)
-    }
-
-    #[test]
-    fn inter_frame_spaces() {
-        let of = |standard| {
-            let phy = Phy::default_for(standard);
-            [phy.slot(), phy.sifs(), phy.difs(), phy.eifs()].map(Span::as_micros)
-        };
-        assert_eq!(of(Standard::Dot11b), [20, 10, 50, 364]);
-        assert_eq!(of(Standard::Dot11a), [9, 16, 34, 94]);
-        assert_eq!(of(Standard::Dot11g), [9, 10, 28, 88]);
-    }
-
-    #[test]
-    fn dsss_frames_round_up_to_a_microsecond() {
-        let phy = Phy::default_for(Standard::Dot11b);
-        // 1536 bytes at 11 Mb/s: 1117.09 us.
-        assert_eq!(phy.data(Bytes(1_500), rate(Standard::Dot11b, 11_000)), us(192 + 1_118));
-        assert_eq!(phy.ack(rate(Standard::Dot11b, 11_000)), us(192 + 56));
-        assert_eq!(phy.ack(rate(Standard::Dot11b, 1_000)), us(192 + 112));
-    }
-
-    #[test]
-    fn short_preamble_halves_the_header_except_at_1_mbps() {
-        let phy = Phy::new(Standard::Dot11b, Preamble::Short, Standard::Dot11b.rates()).unwrap();
-        assert_eq!(phy.ppdu(Bytes(14), rate(Standard::Dot11b, 2_000)), us(96 + 56));
-        assert_eq!(phy.ppdu(Bytes(14), rate(Standard::Dot11b, 1_000)), us(192 + 112));
-        assert_eq!(phy.response_timeout(), us(10 + 20 + 96));
-    }
-
-    #[test]
-    fn protection_is_a_cts_of_80211b_and_a_gap() {
-        let phy = Phy::default_for(Standard::Dot11g);
-        // 14 bytes at 11 Mb/s: 10.2 us.
-        assert_eq!(phy.protection(Preamble::Short), us(96 + 11 + 10));
-        assert_eq!(phy.protection(Preamble::Long), us(192 + 11 + 10));
-    }
-
-    #[test]
-    fn ofdm_frames_are_whole_symbols() {
-        let phy = Phy::default_for(Standard::Dot11a);
-        // 22 + 8 * 1536 = 12310 bits, 216 to a symbol: 57 symbols.
-        assert_eq!(phy.data(Bytes(1_500), rate(Standard::Dot11a, 54_000)), us(20 + 57 * 4));
-        // 22 + 8 * 14 = 134 bits, 24 and 96 to a symbol.
-        assert_eq!(phy.ack(rate(Standard::Dot11a, 6_000)), us(44));
-        assert_eq!(phy.ack(rate(Standard::Dot11a, 54_000)), us(28));
-        let erp = Phy::default_for(Standard::Dot11g);
-        assert_eq!(erp.ack(rate(Standard::Dot11g, 54_000)), us(28 + 6));
-    }
-
-    #[test]
-    fn answers_go_at_the_highest_basic_rate_that_is_not_higher() {
-        let phy = Phy::default_for(Standard::Dot11a);
-        let answer = |kbps| phy.control_rate(rate(Standard::Dot11a, kbps)).bit_rate().as_bps() / 1_000;
-        assert_eq!([6_000, 9_000, 12_000, 18_000, 54_000].map(answer), [6_000, 6_000, 12_000, 12_000, 24_000]);
-        let only_two = Phy::new(Standard::Dot11b, Preamble::Long, &[rate(Standard::Dot11b, 2_000)]).unwrap();
-        assert_eq!(only_two.control_rate(rate(Standard::Dot11b, 1_000)), rate(Standard::Dot11b, 1_000));
-        assert_eq!(only_two.lowest_basic(), rate(Standard::Dot11b, 2_000));
-    }
-
-    #[test]
-    fn wrong_profiles_are_refused() {
-        let foreign = rate(Standard::Dot11a, 6_000);
-        assert_eq!(Phy::new(Standard::Dot11b, Preamble::Long, &[]), Err(PhyError::NoBasicRate));
-        assert_eq!(
-            Phy::new(Standard::Dot11b, Preamble::Long, &[foreign]),
-            Err(PhyError::NotARateOf(Standard::Dot11b, foreign))
-        );
-        assert_eq!(
-            Phy::new(Standard::Dot11a, Preamble::Short, &[foreign]),
-            Err(PhyError::NoShortPreamble(Standard::Dot11a))
-        );
-    }
-
-    #[test]
-    fn profiles_and_rates_read_back_and_wrong_ones_are_refused() {
-        fn written(value: &impl Encode<()>) -> Vec<u8> {
-            let mut bytes = Vec::new();
-            encode(value, &mut bytes).expect("a vector takes any bytes");
-            bytes
-        }
-        let short = Phy::new(Standard::Dot11b, Preamble::Short, &Standard::Dot11b.rates()[1..3]).unwrap();
-        let usual = Standard::ALL.map(Phy::default_for);
-        for phy in usual.into_iter().chain([short.clone(), short.clone().with_windows(7, 15)]) {
-            assert_eq!(decode::<Phy>(&written(&phy)).unwrap(), phy);
-            for &rate in phy.standard().rates() {
-                assert_eq!(decode::<PhyRate>(&written(&rate)).unwrap(), rate);
-            }
-        }
-        assert!(decode::<Phy>(&written(&short.with_windows(15, 7))).is_err());
-        let (standard, preamble) = (Standard::Dot11a, Preamble::Long);
-        for basic in [[].to_vec(), Standard::Dot11b.rates().to_vec()] {
-            let encoded = EncodedPhy { standard, preamble, basic, windows: None };
-            assert!(decode::<Phy>(&written(&encoded)).is_err());
-        }
-        // OFDM at 11 Mb/s.
-        assert!(decode::<PhyRate>(&written(&(1, 22))).is_err());
-    }
-
-    #[test]
-    fn one_saturated_station_with_1000_byte_frame_bodies_gets_5_136_mbps() {
-        // Long preamble, ACK at 2 Mb/s. The published formula does not round the payload time up: 0.03 % apart.
-        let phy = Phy::default_for(Standard::Dot11b);
-        let cost = phy.access_cost(Bytes(1_000 - LLC_SNAP.0), rate(Standard::Dot11b, 11_000), false);
-        let mbps = 8_000.0 / cost.0.as_secs_f64() / 1e6;
-        assert!((mbps / 5.136 - 1.0).abs() < 0.000_5, "{mbps}");
-    }
-
-    #[test]
-    fn one_slow_station_pulls_a_fast_one_down() {
-        // Heusse et al., INFOCOM 2003: each sends one packet in turn, so both get what both cost together.
-        let phy = Phy::default_for(Standard::Dot11b);
-        let [fast, slow] =
-            [11_000, 1_000].map(|kbps| phy.access_cost(Bytes(1_500), rate(Standard::Dot11b, kbps), false));
-        let each_mbps = 12_000.0 / (fast + slow).0.as_secs_f64() / 1e6;
-        assert!((each_mbps / 0.78 - 1.0).abs() < 0.04, "{each_mbps}");
-    }
-}
+#[path = "phy_tests.rs"]
+mod tests;

@@ -64,12 +64,12 @@ pub struct PathLoss {
 }
 
 impl PathLoss {
-    /// The loss of free space at one metre in the standard's band (2.4 or 5.15 GHz), and `exponent_permille / 1000` as
+    /// The loss of free space at one metre in the standard's band (2.4 or 5.15 GHz; the latter for 802.11n and ax), and `exponent_permille / 1000` as
     /// the exponent from there: 2 in free space, 3 in usual rooms.
     pub const fn new(standard: Standard, exponent_permille: u32) -> Self {
         let reference = match standard {
             Standard::Dot11b | Standard::Dot11g => Db::from_milli(40_050),
-            Standard::Dot11a => Db::from_milli(46_680),
+            Standard::Dot11a | Standard::Dot11n | Standard::Dot11ac | Standard::Dot11ax => Db::from_milli(46_680),
         };
         Self { reference, exponent_permille }
     }
@@ -83,11 +83,11 @@ impl PathLoss {
     }
 }
 
-/// Thermal noise in the standard's channel.
+/// Thermal noise in the standard's channel: in one of 20 MHz where it has wider ones.
 pub fn thermal_noise(standard: Standard) -> Dbm {
     let bandwidth = match standard {
         Standard::Dot11b => DSSS_BANDWIDTH_HZ,
-        Standard::Dot11a | Standard::Dot11g => OFDM_BANDWIDTH_HZ,
+        _ => OFDM_BANDWIDTH_HZ,
     };
     Dbm::from_milli(libm::round((THERMAL_DBM_PER_HZ + 10.0 * libm::log10(bandwidth)) * 1e3) as i32)
 }

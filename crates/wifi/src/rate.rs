@@ -1,10 +1,13 @@
 //! The rates a standard offers.
 
+use core::cmp::Ordering;
 use core::fmt;
 use core::str::FromStr;
 
-use evenair_units::BitRate;
-use minicbor::{Decode, Decoder, Encode, decode};
+use evenair_units::{BitRate, Bytes, Span};
+use minicbor::{Decode, Decoder, Encode, Encoder, decode, encode};
+
+use crate::mode::{Format, Mode};
 
 /// An amendment of IEEE 802.11, by the name its products carry.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Encode, Decode)]
@@ -18,40 +21,54 @@ pub enum Standard {
     /// OFDM at 2.4 GHz (clause 18, ERP) in a BSS without 802.11b stations: the short slot, OFDM only.
     #[n(2)]
     Dot11g,
+    /// High throughput (IEEE 802.11-2020 clause 19) at 2.4 or 5 GHz.
+    #[n(3)]
+    Dot11n,
+    /// Very high throughput (clause 21) at 5 GHz.
+    #[n(4)]
+    Dot11ac,
+    /// High efficiency (IEEE 802.11ax-2021 clause 27) at 2.4, 5 or 6 GHz.
+    #[n(5)]
+    Dot11ax,
+}
+
+/// A band of frequencies, as far as the times of the PHY depend on it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Encode, Decode)]
+#[cbor(index_only)]
+pub enum Band {
+    /// 2.4 GHz.
+    #[n(0)]
+    Ghz2_4,
+    /// 5 GHz, and 6 GHz, whose times are the same.
+    #[n(1)]
+    Ghz5,
 }
 
 /// How a rate's payload is sent, which decides how long a frame takes.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Encode, Decode)]
-#[cbor(index_only)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Modulation {
-    /// A run of bits.
-    #[n(0)]
-    Dsss,
-    /// A run of 4 us symbols.
-    #[n(1)]
-    Ofdm,
+    /// A run of bits, so many half megabits of them per second.
+    Dsss(u8),
+    /// A run of 4 us symbols, with so many half megabits of payload per second.
+    Ofdm(u8),
+    /// A run of symbols as the mode has them.
+    Mode(Mode),
 }
 
-/// A PHY rate of some [`Standard`]. Ordered by its bit rate.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Encode)]
-pub struct PhyRate {
-    /// The standard's own unit (the Supported Rates element uses it).
-    #[n(1)]
-    half_mbps: u8,
-    #[n(0)]
-    modulation: Modulation,
-}
+/// A PHY rate of some [`Standard`]: one of DSSS or of OFDM, or a [`Mode`] of 802.11n and later. Ordered by its bit rate.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct PhyRate(Modulation);
 
 /// A standard's name that is not one of those known here.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct UnknownStandard;
 
 const fn dsss(half_mbps: u8) -> PhyRate {
-    PhyRate { half_mbps, modulation: Modulation::Dsss }
+    PhyRate(Modulation::Dsss(half_mbps))
 }
 
-const fn ofdm(mbps: u8) -> PhyRate {
-    PhyRate { half_mbps: mbps * 2, modulation: Modulation::Ofdm }
+pub(crate) const fn ofdm(mbps: u8) -> PhyRate {
+    PhyRate(Modulation::Ofdm(mbps * 2))
 }
 
 /// HR/DSSS rates, clause 16.2.3.
@@ -63,13 +80,14 @@ const OFDM_MANDATORY: [PhyRate; 3] = [ofdm(6), ofdm(12), ofdm(24)];
 
 impl Standard {
     /// Every standard known here.
-    pub const ALL: [Self; 3] = [Self::Dot11b, Self::Dot11a, Self::Dot11g];
+    pub const ALL: [Self; 6] = [Self::Dot11b, Self::Dot11a, Self::Dot11g, Self::Dot11n, Self::Dot11ac, Self::Dot11ax];
 
-    /// Its rates, slowest first.
+    /// Its rates, slowest first. Of 802.11n and later these are the rates of frames that older stations must understand, as
+    /// control frames; the rates of DATA are those that [`Phy::takes`](crate::Phy::takes).
     pub const fn rates(self) -> &'static [PhyRate] {
         match self {
             Self::Dot11b => &DSSS_RATES,
-            Self::Dot11a | Self::Dot11g => &OFDM_RATES,
+            Self::Dot11a | Self::Dot11g | Self::Dot11n | Self::Dot11ac | Self::Dot11ax => &OFDM_RATES,
         }
     }
 
@@ -77,7 +95,7 @@ impl Standard {
     pub const fn mandatory_rates(self) -> &'static [PhyRate] {
         match self {
             Self::Dot11b => &DSSS_RATES,
-            Self::Dot11a | Self::Dot11g => &OFDM_MANDATORY,
+            Self::Dot11a | Self::Dot11g | Self::Dot11n | Self::Dot11ac | Self::Dot11ax => &OFDM_MANDATORY,
         }
     }
 
@@ -85,42 +103,139 @@ impl Standard {
     pub fn rate(self, bit_rate: BitRate) -> Option<PhyRate> {
         self.rates().iter().copied().find(|rate| rate.bit_rate() == bit_rate)
     }
+
+    /// The formats of its DATA frames, oldest first: its own and those before it.
+    pub const fn formats(self) -> &'static [Format] {
+        match self {
+            Self::Dot11b | Self::Dot11a | Self::Dot11g => &[],
+            Self::Dot11n => &[Format::Ht],
+            Self::Dot11ac => &[Format::Ht, Format::Vht],
+            Self::Dot11ax => &Format::ALL,
+        }
+    }
+
+    /// The bands in which it is used, the usual one first.
+    pub const fn bands(self) -> &'static [Band] {
+        match self {
+            Self::Dot11b | Self::Dot11g => &[Band::Ghz2_4],
+            Self::Dot11a | Self::Dot11ac => &[Band::Ghz5],
+            Self::Dot11n | Self::Dot11ax => &[Band::Ghz5, Band::Ghz2_4],
+        }
+    }
 }
 
 impl PhyRate {
-    /// Bits of payload per second of payload time.
+    /// Bits of payload per second of payload time; of a mode rounded down.
     pub const fn bit_rate(self) -> BitRate {
-        BitRate::from_kbps(self.half_mbps as u64 * 500)
+        match self.0 {
+            Modulation::Dsss(half_mbps) | Modulation::Ofdm(half_mbps) => BitRate::from_kbps(half_mbps as u64 * 500),
+            Modulation::Mode(mode) => mode.bit_rate(),
+        }
     }
 
-    /// The same in the standard's own unit of 500 kb/s.
-    pub const fn in_half_mbps(self) -> u8 {
-        self.half_mbps
+    /// The mode that it is; `None` for a rate of DSSS or OFDM.
+    pub const fn mode(self) -> Option<Mode> {
+        match self.0 {
+            Modulation::Mode(mode) => Some(mode),
+            Modulation::Dsss(_) | Modulation::Ofdm(_) => None,
+        }
+    }
+
+    /// A small number of its own for each rate, to hash by. It is no order, and may change with the version.
+    pub const fn index(self) -> u32 {
+        match self.0 {
+            // Not equal to one another: 1, 2, 5.5 and 11, and from 6 on those of OFDM.
+            Modulation::Dsss(half_mbps) | Modulation::Ofdm(half_mbps) => half_mbps as u32,
+            Modulation::Mode(mode) => 1 << 13 | mode.packed(),
+        }
+    }
+
+    /// The least whole bytes that take as long as this span or longer, headers not counted.
+    pub(crate) const fn bytes_in(self, span: Span) -> Bytes {
+        let (bits, period_ns) = match self.0 {
+            Modulation::Dsss(half_mbps) | Modulation::Ofdm(half_mbps) => (half_mbps as u64, 2_000),
+            Modulation::Mode(mode) => (mode.bits_per_symbol() as u64, mode.symbol().as_nanos()),
+        };
+        Bytes(span.as_nanos().saturating_mul(bits).div_ceil(8 * period_ns))
     }
 
     pub(crate) const fn modulation(self) -> Modulation {
-        self.modulation
+        self.0
     }
 }
 
-/// What is read of a [`PhyRate`].
-#[derive(Decode)]
-struct ReadRate {
+impl From<Mode> for PhyRate {
+    fn from(mode: Mode) -> Self {
+        Self(Modulation::Mode(mode))
+    }
+}
+
+impl Ord for PhyRate {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.bit_rate().cmp(&other.bit_rate()).then_with(|| self.index().cmp(&other.index()))
+    }
+}
+
+impl PartialOrd for PhyRate {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// How a rate is named in an encoded form.
+#[derive(Clone, Copy, PartialEq, Eq, Encode, Decode)]
+#[cbor(index_only)]
+enum Kind {
     #[n(0)]
-    modulation: Modulation,
+    Dsss,
     #[n(1)]
-    half_mbps: u8,
+    Ofdm,
+    #[n(2)]
+    Mode,
+}
+
+impl<C> Encode<C> for PhyRate {
+    /// A pair: the kind of rate, and half megabits per second or the mode.
+    fn encode<W: encode::Write>(&self, e: &mut Encoder<W>, ctx: &mut C) -> Result<(), encode::Error<W::Error>> {
+        e.array(2)?;
+        match self.0 {
+            Modulation::Dsss(half_mbps) => e.encode_with(Kind::Dsss, ctx)?.u8(half_mbps)?,
+            Modulation::Ofdm(half_mbps) => e.encode_with(Kind::Ofdm, ctx)?.u8(half_mbps)?,
+            Modulation::Mode(mode) => e.encode_with(Kind::Mode, ctx)?.encode_with(mode, ctx)?,
+        };
+        Ok(())
+    }
 }
 
 impl<'b, C> Decode<'b, C> for PhyRate {
     /// Only a rate of some standard is decoded.
     fn decode(d: &mut Decoder<'b>, ctx: &mut C) -> Result<Self, decode::Error> {
         let at = d.position();
-        let ReadRate { modulation, half_mbps } = d.decode_with(ctx)?;
-        let rate = Self { half_mbps, modulation };
-        let is_known = Standard::ALL.iter().any(|standard| standard.rates().contains(&rate));
-        if is_known { Ok(rate) } else { Err(decode::Error::message("not a rate of any standard").at(at)) }
+        let unknown = || decode::Error::message("not a rate of any standard").at(at);
+        let fields = d.array()?;
+        if fields.is_some_and(|fields| fields < 2) {
+            return Err(unknown());
+        }
+        let rate = match d.decode_with(ctx)? {
+            Kind::Dsss => Self(Modulation::Dsss(d.u8()?)),
+            Kind::Ofdm => Self(Modulation::Ofdm(d.u8()?)),
+            Kind::Mode => Self(Modulation::Mode(d.decode_with(ctx)?)),
+        };
+        skip_rest(d, fields, 2)?;
+        let is_known = rate.mode().is_some() || DSSS_RATES.contains(&rate) || OFDM_RATES.contains(&rate);
+        if is_known { Ok(rate) } else { Err(unknown()) }
     }
+}
+
+/// Skips what an array has behind the fields that were read, as later versions may write it.
+fn skip_rest(d: &mut Decoder<'_>, fields: Option<u64>, read: u64) -> Result<(), decode::Error> {
+    if let Some(fields) = fields {
+        return (read..fields).try_for_each(|_| d.skip());
+    }
+    while d.datatype()? != minicbor::data::Type::Break {
+        d.skip()?;
+    }
+    d.skip()
 }
 
 impl fmt::Display for Standard {
@@ -129,6 +244,9 @@ impl fmt::Display for Standard {
             Self::Dot11b => "802.11b",
             Self::Dot11a => "802.11a",
             Self::Dot11g => "802.11g",
+            Self::Dot11n => "802.11n",
+            Self::Dot11ac => "802.11ac",
+            Self::Dot11ax => "802.11ax",
         })
     }
 }
@@ -142,6 +260,9 @@ impl FromStr for Standard {
             "b" => Ok(Self::Dot11b),
             "a" => Ok(Self::Dot11a),
             "g" => Ok(Self::Dot11g),
+            "n" => Ok(Self::Dot11n),
+            "ac" => Ok(Self::Dot11ac),
+            "ax" => Ok(Self::Dot11ax),
             _ => Err(UnknownStandard),
         }
     }
@@ -149,17 +270,29 @@ impl FromStr for Standard {
 
 impl fmt::Display for UnknownStandard {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("not one of 802.11b, 802.11a, 802.11g")
+        f.write_str("not one of 802.11b, 802.11a, 802.11g, 802.11n, 802.11ac, 802.11ax")
     }
 }
 
 impl core::error::Error for UnknownStandard {}
 
-impl fmt::Display for PhyRate {
-    /// In Mb/s, as the standard writes it: "5.5", "11".
+impl fmt::Display for Band {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let half = if self.half_mbps % 2 == 1 { ".5" } else { "" };
-        write!(f, "{}{half}", self.half_mbps / 2)
+        f.write_str(match self {
+            Self::Ghz2_4 => "2.4 GHz",
+            Self::Ghz5 => "5 GHz",
+        })
+    }
+}
+
+impl fmt::Display for PhyRate {
+    /// In Mb/s, as the standard writes it: "5.5", "11"; what is no multiple of a tenth is rounded to one: "86", "143.4".
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let tenths = (self.bit_rate().as_bps() + 50_000) / 100_000;
+        match tenths % 10 {
+            0 => write!(f, "{}", tenths / 10),
+            tenth => write!(f, "{}.{tenth}", tenths / 10),
+        }
     }
 }
 
@@ -183,7 +316,7 @@ mod tests {
             assert_eq!(standard.to_string()[6..].parse(), Ok(standard));
         }
         assert_eq!("802.11".parse::<Standard>(), Err(UnknownStandard));
-        assert_eq!("n".parse::<Standard>(), Err(UnknownStandard));
+        assert_eq!("be".parse::<Standard>(), Err(UnknownStandard));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use evenair_medium::{AccessCategory, Transmission};
 use evenair_packet::MacAddr;
 use evenair_scenario::Scenario;
 use evenair_units::{Instant, Span};
-use evenair_wifi::{Preamble, Standard};
+use evenair_wifi::{Band, Preamble, Standard};
 
 /// Frame Control of control frames (9.2.4.1): type and subtype in the first byte.
 const RTS: [u8; 2] = [0xb4, 0];
@@ -33,6 +33,7 @@ const CHANNEL_5GHZ: u16 = 0x0100;
 #[derive(Debug)]
 pub(super) struct Radio {
     standard: Standard,
+    band: Band,
     short_preamble: bool,
 }
 
@@ -40,7 +41,11 @@ impl Radio {
     pub(super) fn new(scenario: &Scenario) -> Self {
         let phy = &scenario.radio.phy;
         let standard = phy.standard();
-        Self { standard, short_preamble: standard == Standard::Dot11b && phy.preamble() == Preamble::Short }
+        Self {
+            standard,
+            band: phy.band(),
+            short_preamble: standard == Standard::Dot11b && phy.preamble() == Preamble::Short,
+        }
     }
 
     /// A frame as it is captured on a channel: with a radiotap header and, at its end, the FCS.
@@ -56,10 +61,10 @@ impl Radio {
         flags |= if received { 0 } else { BAD_FCS };
         // Where none is named, channel 6 of the 2.4 GHz band, or channel 36 of that at 5 GHz.
         let channel = channel.map(|channel| channel as u16);
-        let (mhz, band): (u16, u16) = match (self.standard, channel) {
-            (Standard::Dot11a, channel) => (5000 + 5 * channel.unwrap_or(36), CHANNEL_5GHZ | CHANNEL_OFDM),
-            (Standard::Dot11b, channel) => (mhz_of(channel), CHANNEL_2GHZ | CHANNEL_CCK),
-            (Standard::Dot11g, channel) => (mhz_of(channel), CHANNEL_2GHZ | CHANNEL_OFDM),
+        let (mhz, band): (u16, u16) = match (self.band, self.standard) {
+            (Band::Ghz5, _) => (5000 + 5 * channel.unwrap_or(36), CHANNEL_5GHZ | CHANNEL_OFDM),
+            (Band::Ghz2_4, Standard::Dot11b) => (mhz_of(channel), CHANNEL_2GHZ | CHANNEL_CCK),
+            (Band::Ghz2_4, _) => (mhz_of(channel), CHANNEL_2GHZ | CHANNEL_OFDM),
         };
         let half_megabits = (transmission.rate.bit_rate().as_bps() / 500_000) as u8;
         let us = transmission.at.saturating_since(Instant::ZERO).as_nanos() / 1000;

@@ -1,0 +1,112 @@
+//! Frames by name and what they cost together: DATA, answers, reservations, exchanges, back-off.
+
+use evenair_units::{Airtime, Bytes, Span};
+
+use super::{
+    ACK_CTS, BLOCK_ACK_HEADER, BLOCK_ACK_REQUEST, CF_END, LLC_SNAP, LONG_PREAMBLE_US, MAC_HEADER_AND_FCS, Phy,
+    Preamble, QOS_CONTROL, RTS, SHORT_PREAMBLE_US,
+};
+use crate::rate::PhyRate;
+
+impl Phy {
+    /// Time on air of a DATA frame with an IP packet of `msdu` bytes: LLC/SNAP, MAC header and FCS are added.
+    pub const fn data(&self, msdu: Bytes, rate: PhyRate) -> Span {
+        self.ppdu(Bytes(msdu.0 + LLC_SNAP.0 + MAC_HEADER_AND_FCS.0), rate)
+    }
+
+    /// Time on air of a QoS DATA frame, as EDCA sends, with an IP packet of `msdu` bytes.
+    pub const fn qos_data(&self, msdu: Bytes, rate: PhyRate) -> Span {
+        self.data(Bytes(msdu.0 + QOS_CONTROL.0), rate)
+    }
+
+    /// Time on air of the ACK to a frame at `data`.
+    pub fn ack(&self, data: PhyRate) -> Span {
+        self.ppdu(ACK_CTS, self.control_rate(data))
+    }
+
+    /// Time on air of the BlockAck to an aggregate at `data` where so many frames can be outstanding: its bitmap is the
+    /// smallest of 64, 256 and 1024 bits that has one for each (clause 9.3.1.8).
+    pub fn block_ack(&self, data: PhyRate, window: u16) -> Span {
+        let bitmap_bits = match window {
+            0..=64 => 64,
+            65..=256 => 256,
+            _ => 1_024,
+        };
+        self.ppdu(Bytes(BLOCK_ACK_HEADER.0 + bitmap_bits / 8), self.control_rate(data))
+    }
+
+    /// Time on air of the BlockAckReq that asks for the BlockAck to an aggregate at `data`.
+    pub fn block_ack_request(&self, data: PhyRate) -> Span {
+        self.ppdu(BLOCK_ACK_REQUEST, self.control_rate(data))
+    }
+
+    /// Time on air of the CF-End that gives back what is left of a TXOP behind a frame at `data`.
+    pub fn cf_end(&self, data: PhyRate) -> Span {
+        let rate = if self.is_ns3 { self.lowest_basic() } else { self.control_rate(data) };
+        self.ppdu(CF_END, rate)
+    }
+
+    /// Time on air of the RTS in front of a frame at `data`.
+    pub fn rts(&self, data: PhyRate) -> Span {
+        self.ppdu(RTS, self.reservation_rate(data))
+    }
+
+    /// Time on air of the CTS in front of a frame at `data`.
+    pub fn cts(&self, data: PhyRate) -> Span {
+        self.ppdu(ACK_CTS, self.reservation_rate(data))
+    }
+
+    /// What stands in front of an OFDM frame where stations of 802.11b are near, which would not hear it: a CTS frame that
+    /// the sender addresses to itself at 11 Mb/s, with this preamble, and SIFS (clause 10.26, CTS-to-self). The rate is the
+    /// highest that such stations have; a BSS may have it at a lower basic rate of theirs.
+    pub const fn protection(&self, preamble: Preamble) -> Span {
+        let header_us = match preamble {
+            Preamble::Long => LONG_PREAMBLE_US,
+            Preamble::Short => SHORT_PREAMBLE_US,
+        };
+        Span::from_micros(header_us + ACK_CTS.bits().div_ceil(11) + self.timing.sifs_us)
+    }
+
+    /// From the first sign of RTS to the last of CTS, and the gap before DATA.
+    pub fn reservation(&self, data: PhyRate) -> Span {
+        self.rts(data) + self.sifs() + self.cts(data) + self.sifs()
+    }
+
+    /// The medium's time for one packet once it is won: [RTS SIFS CTS SIFS] DATA SIFS ACK. No DIFS, no back-off.
+    pub fn exchange(&self, msdu: Bytes, rate: PhyRate, rts: bool) -> Airtime {
+        let reservation = if rts { self.reservation(rate) } else { Span::ZERO };
+        Airtime(reservation + self.data(msdu, rate) + self.sifs() + self.ack(rate))
+    }
+
+    /// Mean back-off of a first attempt: half of the first contention window.
+    pub const fn mean_backoff(&self) -> Span {
+        Span::from_nanos(self.slot().as_nanos() * self.cw_min() as u64 / 2)
+    }
+
+    /// Mean back-off of all attempts of a packet together: the window doubles with each failure, up to the largest.
+    pub fn mean_backoff_of(&self, attempts: u32) -> Span {
+        let window = |failures: u32| ((u64::from(self.cw_min()) + 1) << failures.min(16)) - 1;
+        let mean = |failures| self.slot().as_nanos() * window(failures).min(u64::from(self.cw_max())) / 2;
+        Span::from_nanos((0..attempts).map(mean).sum())
+    }
+
+    /// What one packet costs the medium that takes so many attempts, none of which collides: DIFS, a mean back-off and the
+    /// exchange for each; of one that fails, the time in which its ACK is waited for is about that of the ACK.
+    pub fn retried_cost(&self, msdu: Bytes, rate: PhyRate, rts: bool, attempts: u32) -> Airtime {
+        let each = Airtime(self.difs()) + self.exchange(msdu, rate, rts);
+        Airtime(Span::from_nanos(each.0.as_nanos() * u64::from(attempts)) + self.mean_backoff_of(attempts))
+    }
+
+    /// What one packet costs the medium without collisions: DIFS, one mean back-off, the exchange.
+    pub fn access_cost(&self, msdu: Bytes, rate: PhyRate, rts: bool) -> Airtime {
+        Airtime(self.difs() + self.mean_backoff()) + self.exchange(msdu, rate, rts)
+    }
+
+    /// The rate of RTS, and of the CTS to it, in front of a frame at `data`.
+    fn reservation_rate(&self, data: PhyRate) -> PhyRate {
+        match data.mode() {
+            Some(_) if self.is_ns3 => self.standard.rates()[self.basic.ilog2() as usize],
+            _ => self.control_rate(data),
+        }
+    }
+}
