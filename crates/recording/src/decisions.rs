@@ -226,3 +226,41 @@ impl Write for Vec<u8> {
         self.extend_from_slice(bytes);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use evenair_packet::MacAddr;
+    use evenair_units::BitRate;
+    use evenair_wifi::{Format, Mode};
+
+    use super::*;
+
+    fn logged(rate: PhyRate) -> Vec<u8> {
+        let mut log = DecisionLog::default();
+        let event = Event::ReportContradicted { mac: MacAddr([1; 6]), rate: Some(rate) };
+        log.decision(Instant::ZERO, &Output::<()>::Event(event), |()| 0);
+        log.as_bytes().to_vec()
+    }
+
+    #[test]
+    fn each_rate_is_logged_as_itself() {
+        let modes = Format::ALL.into_iter().flat_map(Mode::all).map(PhyRate::from);
+        let legacy = [Standard::Dot11b, Standard::Dot11a].into_iter().flat_map(|standard| standard.rates()).copied();
+        let mut logs: Vec<_> = legacy.chain(modes).map(logged).collect();
+        let rates = logs.len();
+        logs.sort();
+        logs.dedup();
+        assert_eq!(logs.len(), rates);
+    }
+
+    #[test]
+    fn rates_before_80211n_are_a_kind_and_bits_per_second() {
+        let of = |standard: Standard, mbps| logged(standard.rate(BitRate::from_mbps(mbps)).expect("a rate of it"));
+        for (log, kind, bps) in
+            [(of(Standard::Dot11b, 11), 0, 11_000_000u64), (of(Standard::Dot11g, 54), 1, 54_000_000)]
+        {
+            assert_eq!(log[log.len() - 9], kind);
+            assert_eq!(log[log.len() - 8..], bps.to_le_bytes());
+        }
+    }
+}

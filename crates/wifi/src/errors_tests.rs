@@ -8,7 +8,7 @@ use std::vec::Vec;
 use evenair_units::{BitRate, Dbm};
 
 use super::*;
-use crate::{Preamble, Standard, thermal_noise};
+use crate::{Format, GuardInterval, Preamble, Standard, Width, thermal_noise};
 
 fn rate(standard: Standard, kbps: u64) -> PhyRate {
     standard.rate(BitRate::from_kbps(kbps)).unwrap()
@@ -154,18 +154,41 @@ fn published_spectra_are_those_of_the_codes() {
 
 #[test]
 fn better_signals_and_shorter_frames_are_lost_less() {
-    for standard in Standard::ALL {
-        for &rate in standard.rates() {
-            let error = |db: i32, bytes| {
-                frame_error_per_billion(rate, Preamble::Long, Bytes(bytes), Db::from_milli(db * 1_000))
-            };
-            let by_snr: Vec<_> = (-20..60).map(|db| error(db, 1_500)).collect();
-            assert!(by_snr.is_sorted_by(|a, b| a >= b), "{rate}: {by_snr:?}");
-            assert_eq!((by_snr[0], *by_snr.last().unwrap()), (1_000_000_000, 0), "{rate}");
-            assert!((-20..60).all(|db| error(db, 100) <= error(db, 1_500)), "{rate}");
-            let header = |db: i32| header_error_per_billion(rate, Preamble::Long, Db::from_milli(db * 1_000));
-            assert!((-20..60).all(|db| header(db) <= error(db, 14)), "{rate}");
-        }
+    let legacy = Standard::ALL.into_iter().flat_map(|standard| standard.rates()).copied();
+    for rate in legacy.chain(modes()) {
+        let error =
+            |db: i32, bytes| frame_error_per_billion(rate, Preamble::Long, Bytes(bytes), Db::from_milli(db * 1_000));
+        let by_snr: Vec<_> = (-20..60).map(|db| error(db, 1_500)).collect();
+        assert!(by_snr.is_sorted_by(|a, b| a >= b), "{rate}: {by_snr:?}");
+        assert_eq!((by_snr[0], *by_snr.last().unwrap()), (1_000_000_000, 0), "{rate}");
+        assert!((-20..60).all(|db| error(db, 100) <= error(db, 1_500)), "{rate}");
+        let header = |db: i32| header_error_per_billion(rate, Preamble::Long, Db::from_milli(db * 1_000));
+        assert!((-20..60).all(|db| header(db) <= error(db, 14)), "{rate}");
+    }
+}
+
+/// One mode of HE for each MCS, lowest first.
+fn modes() -> impl Iterator<Item = PhyRate> {
+    let mode = |mcs| Mode::new(Format::He, mcs, 1, Width::Mhz20, GuardInterval::Ns800).expect("a mode of HE");
+    (0..12).map(move |mcs| mode(mcs).into())
+}
+
+#[test]
+fn each_mcs_needs_a_better_signal_than_the_one_below() {
+    // The least signal, in tenths of a dB, with which one of ten frames is lost.
+    let needed = |rate| {
+        (0..600).find(|tenth_db| {
+            frame_error_per_billion(rate, Preamble::Long, Bytes(1_500), Db::from_milli(tenth_db * 100)) <= 100_000_000
+        })
+    };
+    let needed: Vec<i32> = modes().map(|rate| needed(rate).expect("60 dB are enough")).collect();
+    assert!(needed.is_sorted_by(|a, b| a < b), "{needed:?}");
+    // The codes and constellations that OFDM at 20 MHz has too need the same signal.
+    let ofdm = |mbps: u64| rate(Standard::Dot11a, mbps * 1_000);
+    let success = |rate| payload_success(rate, 12_000.0, 100.0);
+    for (mcs, mbps) in [(0, 6), (1, 12), (2, 18), (3, 24), (4, 36), (5, 48), (6, 54)] {
+        let mode = modes().nth(mcs).expect("twelve modes");
+        assert_eq!(success(mode), success(ofdm(mbps)), "MCS {mcs}");
     }
 }
 
