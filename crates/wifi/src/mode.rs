@@ -295,6 +295,11 @@ impl Mode {
         ofdm(REFERENCE_MBPS[self.mcs as usize])
     }
 
+    /// The non-HT reference rate in half megabits per second.
+    pub(crate) const fn reference_half_mbps(self) -> u8 {
+        2 * REFERENCE_MBPS[self.mcs as usize]
+    }
+
     pub(crate) const fn coding(self) -> (u32, u32, u32) {
         SCHEMES[self.mcs as usize]
     }

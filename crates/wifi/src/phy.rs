@@ -271,10 +271,12 @@ impl Phy {
     /// The rate at which a frame at `data` is answered: the highest basic rate that is not higher, or where there is
     /// none the highest mandatory one (clause 10.7.6.5.2). For a mode its non-HT reference rate counts.
     pub fn control_rate(&self, data: PhyRate) -> PhyRate {
-        let data = data.mode().map_or(data, Mode::reference_rate);
+        // Plain numbers, as each packet's airtime needs this: modes are not among the rates of answers.
+        let most = data.reference_half_mbps();
         let rates = self.standard.rates();
-        let basic = (0..rates.len()).rev().find(|&i| self.basic & (1 << i) != 0 && rates[i] <= data);
-        let mandatory = || self.standard.mandatory_rates().iter().rev().find(|&&rate| rate <= data);
+        let is_slow_enough = |rate: PhyRate| rate.reference_half_mbps() <= most;
+        let basic = (0..rates.len()).rev().find(|&i| self.basic & (1 << i) != 0 && is_slow_enough(rates[i]));
+        let mandatory = || self.standard.mandatory_rates().iter().rev().find(|&&rate| is_slow_enough(rate));
         basic.map_or_else(|| *mandatory().unwrap_or(&rates[0]), |i| rates[i])
     }
 
@@ -289,12 +291,15 @@ impl Phy {
                 let symbols = (SERVICE_AND_TAIL_BITS + psdu.bits()).div_ceil(bits_per_symbol(half_mbps));
                 self.ofdm_overhead_us() + symbols * SYMBOL_US
             }
-            Modulation::Mode(mode) => {
-                let payload = mode.payload(psdu, !self.is_ns3);
-                return Span::from_nanos(self.mode_overhead(mode).as_nanos() + payload.as_nanos());
-            }
+            Modulation::Mode(mode) => return self.mode_ppdu(psdu, mode),
         };
         Span::from_micros(us)
+    }
+
+    /// Apart, so that the rest of [`Phy::ppdu`] stays small enough to be inlined.
+    #[inline(never)]
+    const fn mode_ppdu(&self, psdu: Bytes, mode: Mode) -> Span {
+        Span::from_nanos(self.mode_overhead(mode).as_nanos() + mode.payload(psdu, !self.is_ns3).as_nanos())
     }
 
     /// The largest PSDU whose PPDU takes `max` at most: the inverse of [`Phy::ppdu`]. Zero where not even one of a byte does.

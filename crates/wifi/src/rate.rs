@@ -159,6 +159,15 @@ impl PhyRate {
         Bytes(span.as_nanos().saturating_mul(bits).div_ceil(8 * period_ns))
     }
 
+    /// Half megabits per second, of a mode those of its non-HT reference rate.
+    #[inline]
+    pub(crate) const fn reference_half_mbps(self) -> u8 {
+        match self.0 {
+            Modulation::Dsss(half_mbps) | Modulation::Ofdm(half_mbps) => half_mbps,
+            Modulation::Mode(mode) => mode.reference_half_mbps(),
+        }
+    }
+
     pub(crate) const fn modulation(self) -> Modulation {
         self.0
     }
