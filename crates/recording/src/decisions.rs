@@ -231,7 +231,7 @@ impl Write for Vec<u8> {
 mod tests {
     use evenair_packet::MacAddr;
     use evenair_units::BitRate;
-    use evenair_wifi::{Format, Mode};
+    use evenair_wifi::{Format, PhyMode};
 
     use super::*;
 
@@ -244,7 +244,7 @@ mod tests {
 
     #[test]
     fn each_rate_is_logged_as_itself() {
-        let modes = Format::ALL.into_iter().flat_map(Mode::all).map(PhyRate::from);
+        let modes = Format::ALL.into_iter().flat_map(PhyMode::all).map(PhyRate::from);
         let legacy = [Standard::Dot11b, Standard::Dot11a].into_iter().flat_map(|standard| standard.rates()).copied();
         let mut logs: Vec<_> = legacy.chain(modes).map(logged).collect();
         let rates = logs.len();

@@ -21,7 +21,7 @@ const DELIMITER: u64 = 4;
 /// Subframes begin at multiples of this (clauses 9.7.1, 9.3.2.2.2).
 const ALIGNMENT: u64 = 4;
 /// In front of each MSDU of an A-MSDU: two addresses and a length (clause 9.3.2.2.2).
-const A_MSDU_HEADER: u64 = 14;
+pub const A_MSDU_HEADER: Bytes = Bytes(14);
 /// aPPDUMaxTime of HT (mixed format), VHT and HE, with the preamble (clauses 19.4.4, 21.4.4, 27.4.4).
 const MAX_PPDU: Span = Span::from_micros(5_484);
 
@@ -138,7 +138,7 @@ const fn subframe(mpdu: Bytes) -> u64 {
 /// The size of an A-MSDU of these MSDUs, each of which is an IP packet with [`LLC_SNAP`](crate::LLC_SNAP). The header and
 /// FCS of the MPDU that carries it are not counted.
 pub fn a_msdu_bytes(msdus: impl IntoIterator<Item = Bytes>) -> Bytes {
-    let add = |total: u64, msdu: Bytes| total.next_multiple_of(ALIGNMENT) + A_MSDU_HEADER + msdu.0;
+    let add = |total: u64, msdu: Bytes| total.next_multiple_of(ALIGNMENT) + A_MSDU_HEADER.0 + msdu.0;
     Bytes(msdus.into_iter().fold(0, add))
 }
 

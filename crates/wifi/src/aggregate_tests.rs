@@ -6,16 +6,16 @@ use std::format;
 use evenair_units::{Bytes, Span};
 
 use super::*;
-use crate::{Mode, Standard};
+use crate::{PhyMode, Standard};
 
 fn ax() -> Phy {
     Phy::default_for(Standard::Dot11ax)
 }
 
 /// "HE 7, 80, 2, 0.8": format, MCS (the index of HT), MHz, streams, guard interval.
-fn mode(text: &str) -> Mode {
+fn mode(text: &str) -> PhyMode {
     let wanted: std::vec::Vec<&str> = text.split([' ', ',']).filter(|part| !part.is_empty()).collect();
-    let is_wanted = |mode: &Mode| {
+    let is_wanted = |mode: &PhyMode| {
         let mcs = mode.ht_index().unwrap_or(mode.mcs());
         let guard = mode.guard_interval().span().as_nanos();
         let is = [
@@ -27,7 +27,7 @@ fn mode(text: &str) -> Mode {
         ];
         is.iter().map(|part| part.as_str()).eq(wanted.iter().copied())
     };
-    Format::ALL.into_iter().flat_map(Mode::all).find(is_wanted).expect("a mode")
+    Format::ALL.into_iter().flat_map(PhyMode::all).find(is_wanted).expect("a mode")
 }
 
 /// Subframes one after the other, each at the next multiple of four.
@@ -69,7 +69,7 @@ fn sizes_of_a_msdus() {
 
 #[test]
 fn full_aggregates_of_1500_byte_packets() {
-    // Mode, frames, duration of the PPDU in whole us.
+    // PhyMode, frames, duration of the PPDU in whole us.
     let rows = [
         ("HT 0, 20, 1, 0.8", 2, 3_840),
         ("HT 7, 20, 1, 0.8", 28, 5_360),
@@ -97,7 +97,7 @@ fn full_aggregates_of_1500_byte_packets() {
 #[test]
 fn a_full_aggregate_fits_and_one_frame_more_does_not() {
     let windows = [1, 17, 64, 256];
-    for mode in Format::ALL.into_iter().flat_map(Mode::all) {
+    for mode in Format::ALL.into_iter().flat_map(PhyMode::all) {
         for (index, mpdu) in [30, 90, 91, 1_538, 3_839].into_iter().enumerate() {
             let limits = AggregateLimits {
                 frames: windows[index % windows.len()],

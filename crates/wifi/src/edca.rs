@@ -105,6 +105,42 @@ impl Phy {
     }
 }
 
+/// Whose EDCA parameters a BSS has.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum EdcaProfile {
+    /// Those of the standard's tables, at all nodes.
+    #[default]
+    Standard,
+    /// Those that hostapd's configuration file has: no TXOP limit for background and best effort, and for the access point
+    /// itself a smaller largest window for best effort, and shorter spaces for video and voice.
+    Hostapd,
+    /// Those of ns-3 3.44: the standard's, with no TXOP limit for background and best effort.
+    Ns3,
+}
+
+impl Phy {
+    /// The parameters of stations and of the access point.
+    pub const fn edca_of(&self, profile: EdcaProfile) -> (EdcaSet, EdcaSet) {
+        let all = self.default_edca();
+        let [bk, be, vi, vo] = all;
+        let (bk, be) = (without_txop(bk), without_txop(be));
+        match profile {
+            EdcaProfile::Standard => (all, all),
+            EdcaProfile::Ns3 => ([bk, be, vi, vo], [bk, be, vi, vo]),
+            EdcaProfile::Hostapd => {
+                let stations = [bk, be, set(2, vi.cw_min, vi.cw_max, 3_008), set(2, vo.cw_min, vo.cw_max, 1_504)];
+                let be = set(3, be.cw_min, be.cw_min.saturating_add(1).saturating_mul(4).saturating_sub(1), 0);
+                let ap = [bk, be, set(1, vi.cw_min, vi.cw_max, 3_008), set(1, vo.cw_min, vo.cw_max, 1_504)];
+                (stations, ap)
+            }
+        }
+    }
+}
+
+const fn without_txop(parameters: EdcaParameters) -> EdcaParameters {
+    EdcaParameters { txop: Span::ZERO, ..parameters }
+}
+
 const fn set(aifsn: u8, cw_min: u32, cw_max: u32, txop_us: u64) -> EdcaParameters {
     EdcaParameters { aifsn, cw_min, cw_max, txop: Span::from_micros(txop_us) }
 }
@@ -142,6 +178,19 @@ mod tests {
         for standard in [Standard::Dot11a, Standard::Dot11g] {
             assert_eq!(of(standard), [(7, 15, 1023, 2_528), (3, 15, 1023, 2_528), (2, 7, 15, 4_096), (2, 3, 7, 2_080)]);
         }
+    }
+
+    #[test]
+    fn profiles_have_the_published_parameters() {
+        let phy = Phy::default_for(Standard::Dot11ax);
+        let numbers = |set: EdcaSet| set.map(|p| (p.aifsn, p.cw_min, p.cw_max, p.txop.as_micros()));
+        let (stations, access_point) = phy.edca_of(EdcaProfile::Hostapd);
+        assert_eq!(numbers(stations), [(7, 15, 1023, 0), (3, 15, 1023, 0), (2, 7, 15, 3_008), (2, 3, 7, 1_504)]);
+        assert_eq!(numbers(access_point), [(7, 15, 1023, 0), (3, 15, 63, 0), (1, 7, 15, 3_008), (1, 3, 7, 1_504)]);
+        let (stations, access_point) = phy.edca_of(EdcaProfile::Ns3);
+        assert_eq!(numbers(stations), [(7, 15, 1023, 0), (3, 15, 1023, 0), (2, 7, 15, 4_096), (2, 3, 7, 2_080)]);
+        assert_eq!(stations, access_point);
+        assert_eq!(phy.edca_of(EdcaProfile::Standard), (phy.default_edca(), phy.default_edca()));
     }
 
     #[test]

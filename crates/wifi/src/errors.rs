@@ -24,7 +24,7 @@ use core::f64::consts::{PI, SQRT_2};
 
 use evenair_units::Bytes;
 
-use crate::mode::Mode;
+use crate::mode::PhyMode;
 use crate::power::{Db, db_to_ratio};
 use crate::rate::Modulation;
 use crate::{PhyRate, Preamble};
@@ -82,7 +82,7 @@ fn per_billion(probability: f64) -> u32 {
 fn header_success(rate: PhyRate, preamble: Preamble, snr: f64) -> f64 {
     match rate.modulation() {
         // All formats since begin with the SIGNAL field of OFDM.
-        Modulation::Ofdm(_) | Modulation::Mode(_) => ofdm_success(Constellation::Bpsk, &HALF, 24.0, snr),
+        Modulation::Ofdm(_) | Modulation::PhyMode(_) => ofdm_success(Constellation::Bpsk, &HALF, 24.0, snr),
         Modulation::Dsss(2) => dbpsk(snr, 48.0),
         Modulation::Dsss(_) if preamble == Preamble::Short => dqpsk(snr, 48.0),
         Modulation::Dsss(_) => dbpsk(snr, 48.0),
@@ -102,7 +102,7 @@ fn payload_success(rate: PhyRate, bits: f64, snr: f64) -> f64 {
             let row = OFDM.iter().find(|row| row.mbps * 2 == half_mbps).expect("OFDM has a row for each rate");
             ofdm_success(row.constellation, row.code, bits, snr)
         }
-        Modulation::Mode(mode) => {
+        Modulation::PhyMode(mode) => {
             let (constellation, code) = scheme(mode);
             ofdm_success(constellation, code, bits, snr)
         }
@@ -238,7 +238,7 @@ const OFDM: [Ofdm; 8] = [
 ];
 
 /// Constellation and code of a mode. Each stream has the whole SNR, as if it were received alone.
-fn scheme(mode: Mode) -> (Constellation, &'static Code) {
+fn scheme(mode: PhyMode) -> (Constellation, &'static Code) {
     let (coded_bits, numerator, denominator) = mode.coding();
     let constellation = match coded_bits {
         1 => Constellation::Bpsk,

@@ -169,7 +169,7 @@ fn better_signals_and_shorter_frames_are_lost_less() {
 
 /// One mode of HE for each MCS, lowest first.
 fn modes() -> impl Iterator<Item = PhyRate> {
-    let mode = |mcs| Mode::new(Format::He, mcs, 1, Width::Mhz20, GuardInterval::Ns800).expect("a mode of HE");
+    let mode = |mcs| PhyMode::new(Format::He, mcs, 1, Width::Mhz20, GuardInterval::Ns800).expect("a mode of HE");
     (0..12).map(move |mcs| mode(mcs).into())
 }
 

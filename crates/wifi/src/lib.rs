@@ -2,7 +2,7 @@
 //!
 //! - [`Standard`], [`PhyRate`], [`Phy`]: rates, inter-frame spaces, contention windows, and how long each frame is on
 //!   air. Integers only.
-//! - [`Mode`]: the modes of 802.11n, ac and ax, which are rates too; [`AggregateLimits`]: how much of
+//! - [`PhyMode`]: the modes of 802.11n, ac and ax, which are rates too; [`AggregateLimits`]: how much of
 //!   them goes into one PPDU. Integers only.
 //! - [`AccessCategory`], [`EdcaParameters`]: EDCA's categories and their default parameters. Integers only.
 //! - [`tcp_capacity`], [`mixed_capacity`]: what a TCP transfer at one rate, and a mixture of rates, can get out of the
@@ -46,13 +46,16 @@ mod phy;
 pub mod power;
 mod rate;
 
-pub use aggregate::{AggregateLimits, AggregateSize, RateLimits, a_mpdu_bytes, a_msdu_bytes, full_aggregate};
+pub use aggregate::{
+    A_MSDU_HEADER, AggregateLimits, AggregateSize, RateLimits, a_mpdu_bytes, a_msdu_bytes, full_aggregate,
+};
 pub use capacity::{TcpShape, adwiser_80211b, mixed_capacity, tcp_capacity, time_fair_weight};
-pub use edca::{AccessCategory, EdcaParameters, EdcaSet, UnknownCategory};
+pub use edca::{AccessCategory, EdcaParameters, EdcaProfile, EdcaSet, UnknownCategory};
 pub use errors::BitErrorRate;
-pub use mode::{Format, GuardInterval, Mode, ModeError, Width};
+pub use mode::{Format, GuardInterval, ModeError, PhyMode, Width};
 pub use phy::{
     ACK_CTS, BLOCK_ACK_REQUEST, CF_END, LLC_SNAP, MAC_HEADER_AND_FCS, Phy, PhyError, Preamble, QOS_CONTROL, RTS,
+    block_ack_size,
 };
 pub use power::{PathLoss, Position, noise_floor, thermal_noise};
 pub use rate::{Band, PhyRate, Standard, UnknownStandard};

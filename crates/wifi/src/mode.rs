@@ -73,7 +73,7 @@ pub enum GuardInterval {
 
 /// How a frame of 802.11n or later is sent. Only modes that the standard has can be made.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Encode)]
-pub struct Mode {
+pub struct PhyMode {
     #[n(0)]
     format: Format,
     /// Of each stream.
@@ -173,9 +173,9 @@ impl GuardInterval {
     }
 }
 
-impl Mode {
+impl PhyMode {
     /// A mode of `streams` streams that all have this MCS (0 to 7 for HT too, whose index counts the streams besides; see
-    /// [`Mode::ht_index`]).
+    /// [`PhyMode::ht_index`]).
     ///
     /// # Errors
     /// See [`ModeError`].
@@ -368,7 +368,7 @@ const fn vht_lacks(mcs: u8, width: Width, streams: u8) -> bool {
     }
 }
 
-/// What is read of a [`Mode`].
+/// What is read of a [`PhyMode`].
 #[derive(Decode)]
 struct ReadMode {
     #[n(0)]
@@ -383,7 +383,7 @@ struct ReadMode {
     guard: GuardInterval,
 }
 
-impl<'b, C> Decode<'b, C> for Mode {
+impl<'b, C> Decode<'b, C> for PhyMode {
     /// Only a mode that can be is decoded.
     fn decode(d: &mut Decoder<'b>, ctx: &mut C) -> Result<Self, decode::Error> {
         let at = d.position();
@@ -415,7 +415,7 @@ impl fmt::Display for GuardInterval {
     }
 }
 
-impl fmt::Display for Mode {
+impl fmt::Display for PhyMode {
     /// As products and tools write it: "HE MCS 7, 80 MHz, 2 streams, GI 0.8 us". The MCS of HT is its index.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { format, streams, width, guard, .. } = self;
@@ -425,7 +425,7 @@ impl fmt::Display for Mode {
     }
 }
 
-impl fmt::Debug for Mode {
+impl fmt::Debug for PhyMode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
     }

@@ -35,7 +35,7 @@ fn combinations() -> impl Iterator<Item = Numbers> {
 }
 
 impl Numbers {
-    fn mode(self) -> Result<Mode, ModeError> {
+    fn mode(self) -> Result<PhyMode, ModeError> {
         let format = match self.format {
             "HT" => Format::Ht,
             "VHT" => Format::Vht,
@@ -48,7 +48,7 @@ impl Numbers {
             1_600 => GuardInterval::Ns1600,
             _ => GuardInterval::Ns3200,
         };
-        Mode::new(format, self.mcs as u8, self.streams as u8, width, guard)
+        PhyMode::new(format, self.mcs as u8, self.streams as u8, width, guard)
     }
 
     /// What the standard has, written as one condition.
@@ -150,8 +150,8 @@ fn exactly_the_modes_of_the_standard_can_be_made() {
         }
     }
     for format in Format::ALL {
-        let all: BTreeSet<Mode> = Mode::all(format).collect();
-        assert_eq!((Mode::all(format).count(), all.len()), (made[format as usize], made[format as usize]));
+        let all: BTreeSet<PhyMode> = PhyMode::all(format).collect();
+        assert_eq!((PhyMode::all(format).count(), all.len()), (made[format as usize], made[format as usize]));
     }
     // 8 MCS, 4 streams, 2 widths, 2 guard intervals; the exclusions are 6 + 2 + 1 + 1 of each guard interval.
     assert_eq!(made, [8 * 4 * 2 * 2, (10 * 8 * 4 - 10) * 2, 12 * 8 * 4 * 3]);
@@ -185,7 +185,7 @@ fn rates_are_those_that_products_name() {
     use GuardInterval::{Ns400, Ns800, Ns1600, Ns3200};
     use Width::{Mhz20, Mhz40, Mhz80, Mhz160};
     let rate = |format, mcs, streams, width, guard| {
-        PhyRate::from(Mode::new(format, mcs, streams, width, guard).unwrap()).to_string()
+        PhyRate::from(PhyMode::new(format, mcs, streams, width, guard).unwrap()).to_string()
     };
     assert_eq!(rate(Format::Ht, 0, 1, Mhz20, Ns800), "6.5");
     assert_eq!(rate(Format::Ht, 7, 1, Mhz20, Ns400), "72.2");
@@ -206,7 +206,7 @@ fn rates_are_those_that_products_name() {
 #[test]
 fn reference_rates_follow_the_mcs() {
     let of = |format, mcs| {
-        let mode = Mode::new(format, mcs, 3, Width::Mhz40, GuardInterval::Ns800).unwrap();
+        let mode = PhyMode::new(format, mcs, 3, Width::Mhz40, GuardInterval::Ns800).unwrap();
         mode.reference_rate().bit_rate().as_bps() / 1_000_000
     };
     let he: Vec<_> = (0..12).map(|mcs| of(Format::He, mcs)).collect();
@@ -217,13 +217,14 @@ fn reference_rates_follow_the_mcs() {
 
 #[test]
 fn modes_are_written_as_people_write_them() {
-    let text = |format, mcs, streams, width, guard| Mode::new(format, mcs, streams, width, guard).unwrap().to_string();
+    let text =
+        |format, mcs, streams, width, guard| PhyMode::new(format, mcs, streams, width, guard).unwrap().to_string();
     let he = text(Format::He, 7, 2, Width::Mhz80, GuardInterval::Ns800);
     assert_eq!(he, "HE MCS 7, 80 MHz, 2 streams, GI 0.8 us");
     assert_eq!(text(Format::Ht, 7, 2, Width::Mhz40, GuardInterval::Ns400), "HT MCS 15, 40 MHz, 2 streams, GI 0.4 us");
     assert_eq!(text(Format::Vht, 8, 1, Width::Mhz160, GuardInterval::Ns400), "VHT MCS 8, 160 MHz, 1 stream, GI 0.4 us");
-    let texts: BTreeSet<String> = Format::ALL.into_iter().flat_map(Mode::all).map(|mode| mode.to_string()).collect();
-    assert_eq!(texts.len(), Format::ALL.into_iter().flat_map(Mode::all).count());
+    let texts: BTreeSet<String> = Format::ALL.into_iter().flat_map(PhyMode::all).map(|mode| mode.to_string()).collect();
+    assert_eq!(texts.len(), Format::ALL.into_iter().flat_map(PhyMode::all).count());
 }
 
 #[test]
@@ -231,7 +232,7 @@ fn refusals_say_what_would_be_right() {
     use GuardInterval::{Ns400, Ns800};
     use Width::{Mhz20, Mhz80};
     let error =
-        |format, mcs, streams, width, guard| Mode::new(format, mcs, streams, width, guard).unwrap_err().to_string();
+        |format, mcs, streams, width, guard| PhyMode::new(format, mcs, streams, width, guard).unwrap_err().to_string();
     assert_eq!(
         error(Format::Ht, 15, 2, Mhz20, Ns800),
         "HT has no MCS 15 for a stream, only 0 to 7: index 15 is MCS 7 with 2 streams"
@@ -249,14 +250,19 @@ fn refusals_say_what_would_be_right() {
 
 #[test]
 fn a_mode_is_small_and_so_is_a_rate() {
-    assert!(size_of::<Mode>() <= 8 && size_of::<PhyRate>() <= 8, "{} {}", size_of::<Mode>(), size_of::<PhyRate>());
+    assert!(
+        size_of::<PhyMode>() <= 8 && size_of::<PhyRate>() <= 8,
+        "{} {}",
+        size_of::<PhyMode>(),
+        size_of::<PhyRate>()
+    );
 }
 
 #[test]
 fn rates_have_indices_of_their_own_and_are_ordered_by_bit_rate() {
     let legacy = [Standard::Dot11b, Standard::Dot11a].into_iter().flat_map(|standard| standard.rates()).copied();
     let mut rates: Vec<PhyRate> =
-        legacy.chain(Format::ALL.into_iter().flat_map(Mode::all).map(PhyRate::from)).collect();
+        legacy.chain(Format::ALL.into_iter().flat_map(PhyMode::all).map(PhyRate::from)).collect();
     let indices: BTreeSet<u32> = rates.iter().map(|rate| rate.index()).collect();
     assert_eq!(indices.len(), rates.len());
     rates.sort();
@@ -267,7 +273,7 @@ fn rates_have_indices_of_their_own_and_are_ordered_by_bit_rate() {
 
 #[test]
 fn modes_read_back_and_wrong_ones_are_refused() {
-    for mode in Format::ALL.into_iter().flat_map(Mode::all) {
+    for mode in Format::ALL.into_iter().flat_map(PhyMode::all) {
         let mut bytes = Vec::new();
         minicbor::encode(PhyRate::from(mode), &mut bytes).unwrap();
         assert_eq!(decode::<PhyRate>(&bytes).unwrap().mode(), Some(mode));

@@ -5,13 +5,15 @@
 
 mod exchange;
 
+pub use self::exchange::block_ack_size;
+
 use alloc::vec::Vec;
 use core::fmt;
 
 use evenair_units::{Bytes, Span};
 use minicbor::{Decode, Decoder, Encode, Encoder, decode, encode};
 
-use crate::mode::{Format, Mode};
+use crate::mode::{Format, PhyMode};
 use crate::rate::{Band, Modulation, PhyRate, Standard};
 
 /// LLC and SNAP in front of every IP packet (IEEE 802, IETF RFC 1042).
@@ -291,14 +293,14 @@ impl Phy {
                 let symbols = (SERVICE_AND_TAIL_BITS + psdu.bits()).div_ceil(bits_per_symbol(half_mbps));
                 self.ofdm_overhead_us() + symbols * SYMBOL_US
             }
-            Modulation::Mode(mode) => return self.mode_ppdu(psdu, mode),
+            Modulation::PhyMode(mode) => return self.mode_ppdu(psdu, mode),
         };
         Span::from_micros(us)
     }
 
     /// Apart, so that the rest of [`Phy::ppdu`] stays small enough to be inlined.
     #[inline(never)]
-    const fn mode_ppdu(&self, psdu: Bytes, mode: Mode) -> Span {
+    const fn mode_ppdu(&self, psdu: Bytes, mode: PhyMode) -> Span {
         Span::from_nanos(self.mode_overhead(mode).as_nanos() + mode.payload(psdu, !self.is_ns3).as_nanos())
     }
 
@@ -313,7 +315,7 @@ impl Phy {
                 let symbols = max.as_micros().saturating_sub(self.ofdm_overhead_us()) / SYMBOL_US;
                 symbols.saturating_mul(bits_per_symbol(half_mbps)).saturating_sub(SERVICE_AND_TAIL_BITS)
             }
-            Modulation::Mode(mode) => {
+            Modulation::PhyMode(mode) => {
                 return mode.largest_payload(max.saturating_sub(self.mode_overhead(mode)), !self.is_ns3);
             }
         };
@@ -334,7 +336,7 @@ impl Phy {
     }
 
     /// What a frame in this mode takes beside its payload.
-    const fn mode_overhead(&self, mode: Mode) -> Span {
+    const fn mode_overhead(&self, mode: PhyMode) -> Span {
         let preamble_ns = match mode.format() {
             Format::Vht if self.is_ns3 => mode.preamble().as_nanos() - NS3_MISSING_SIG_B_NS,
             Format::He if self.is_ns3 => mode.fixed_preamble_ns() + mode.training_fields() * NS3_TRAINING_FIELD_NS,

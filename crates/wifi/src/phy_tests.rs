@@ -134,11 +134,11 @@ fn one_slow_station_pulls_a_fast_one_down() {
 /// All rates of all standards.
 fn all_rates() -> impl Iterator<Item = PhyRate> {
     let legacy = [Standard::Dot11b, Standard::Dot11a].into_iter().flat_map(|standard| standard.rates()).copied();
-    legacy.chain(Format::ALL.into_iter().flat_map(Mode::all).map(PhyRate::from))
+    legacy.chain(Format::ALL.into_iter().flat_map(PhyMode::all).map(PhyRate::from))
 }
 
 fn he(mcs: u8) -> PhyRate {
-    Mode::new(Format::He, mcs, 1, Width::Mhz20, GuardInterval::Ns800).unwrap().into()
+    PhyMode::new(Format::He, mcs, 1, Width::Mhz20, GuardInterval::Ns800).unwrap().into()
 }
 
 #[test]
@@ -172,7 +172,7 @@ fn a_standard_takes_its_own_formats_and_older_ones() {
     let takes = |phy: &Phy| {
         let mut formats = Vec::new();
         for rate in all_rates() {
-            let format = rate.mode().map(Mode::format);
+            let format = rate.mode().map(PhyMode::format);
             let is_dsss = format.is_none() && Standard::Dot11b.rates().contains(&rate);
             assert!(!(phy.takes(rate) && is_dsss) || phy.standard() == Standard::Dot11b, "{rate}");
             if phy.takes(rate) && !formats.contains(&format) {

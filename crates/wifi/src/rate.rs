@@ -7,7 +7,7 @@ use core::str::FromStr;
 use evenair_units::{BitRate, Bytes, Span};
 use minicbor::{Decode, Decoder, Encode, Encoder, decode, encode};
 
-use crate::mode::{Format, Mode};
+use crate::mode::{Format, PhyMode};
 
 /// An amendment of IEEE 802.11, by the name its products carry.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Encode, Decode)]
@@ -52,10 +52,10 @@ pub(crate) enum Modulation {
     /// A run of 4 us symbols, with so many half megabits of payload per second.
     Ofdm(u8),
     /// A run of symbols as the mode has them.
-    Mode(Mode),
+    PhyMode(PhyMode),
 }
 
-/// A PHY rate of some [`Standard`]: one of DSSS or of OFDM, or a [`Mode`] of 802.11n and later. Ordered by its bit rate.
+/// A PHY rate of some [`Standard`]: one of DSSS or of OFDM, or a [`PhyMode`] of 802.11n and later. Ordered by its bit rate.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct PhyRate(Modulation);
 
@@ -129,14 +129,14 @@ impl PhyRate {
     pub const fn bit_rate(self) -> BitRate {
         match self.0 {
             Modulation::Dsss(half_mbps) | Modulation::Ofdm(half_mbps) => BitRate::from_kbps(half_mbps as u64 * 500),
-            Modulation::Mode(mode) => mode.bit_rate(),
+            Modulation::PhyMode(mode) => mode.bit_rate(),
         }
     }
 
     /// The mode that it is; `None` for a rate of DSSS or OFDM.
-    pub const fn mode(self) -> Option<Mode> {
+    pub const fn mode(self) -> Option<PhyMode> {
         match self.0 {
-            Modulation::Mode(mode) => Some(mode),
+            Modulation::PhyMode(mode) => Some(mode),
             Modulation::Dsss(_) | Modulation::Ofdm(_) => None,
         }
     }
@@ -146,7 +146,7 @@ impl PhyRate {
         match self.0 {
             // Not equal to one another: 1, 2, 5.5 and 11, and from 6 on those of OFDM.
             Modulation::Dsss(half_mbps) | Modulation::Ofdm(half_mbps) => half_mbps as u32,
-            Modulation::Mode(mode) => 1 << 13 | mode.packed(),
+            Modulation::PhyMode(mode) => 1 << 13 | mode.packed(),
         }
     }
 
@@ -154,7 +154,7 @@ impl PhyRate {
     pub(crate) const fn bytes_in(self, span: Span) -> Bytes {
         let (bits, period_ns) = match self.0 {
             Modulation::Dsss(half_mbps) | Modulation::Ofdm(half_mbps) => (half_mbps as u64, 2_000),
-            Modulation::Mode(mode) => (mode.bits_per_symbol() as u64, mode.symbol().as_nanos()),
+            Modulation::PhyMode(mode) => (mode.bits_per_symbol() as u64, mode.symbol().as_nanos()),
         };
         Bytes(span.as_nanos().saturating_mul(bits).div_ceil(8 * period_ns))
     }
@@ -164,7 +164,7 @@ impl PhyRate {
     pub(crate) const fn reference_half_mbps(self) -> u8 {
         match self.0 {
             Modulation::Dsss(half_mbps) | Modulation::Ofdm(half_mbps) => half_mbps,
-            Modulation::Mode(mode) => mode.reference_half_mbps(),
+            Modulation::PhyMode(mode) => mode.reference_half_mbps(),
         }
     }
 
@@ -173,9 +173,9 @@ impl PhyRate {
     }
 }
 
-impl From<Mode> for PhyRate {
-    fn from(mode: Mode) -> Self {
-        Self(Modulation::Mode(mode))
+impl From<PhyMode> for PhyRate {
+    fn from(mode: PhyMode) -> Self {
+        Self(Modulation::PhyMode(mode))
     }
 }
 
@@ -200,7 +200,7 @@ enum Kind {
     #[n(1)]
     Ofdm,
     #[n(2)]
-    Mode,
+    PhyMode,
 }
 
 impl<C> Encode<C> for PhyRate {
@@ -210,7 +210,7 @@ impl<C> Encode<C> for PhyRate {
         match self.0 {
             Modulation::Dsss(half_mbps) => e.encode_with(Kind::Dsss, ctx)?.u8(half_mbps)?,
             Modulation::Ofdm(half_mbps) => e.encode_with(Kind::Ofdm, ctx)?.u8(half_mbps)?,
-            Modulation::Mode(mode) => e.encode_with(Kind::Mode, ctx)?.encode_with(mode, ctx)?,
+            Modulation::PhyMode(mode) => e.encode_with(Kind::PhyMode, ctx)?.encode_with(mode, ctx)?,
         };
         Ok(())
     }
@@ -228,7 +228,7 @@ impl<'b, C> Decode<'b, C> for PhyRate {
         let rate = match d.decode_with(ctx)? {
             Kind::Dsss => Self(Modulation::Dsss(d.u8()?)),
             Kind::Ofdm => Self(Modulation::Ofdm(d.u8()?)),
-            Kind::Mode => Self(Modulation::Mode(d.decode_with(ctx)?)),
+            Kind::PhyMode => Self(Modulation::PhyMode(d.decode_with(ctx)?)),
         };
         skip_rest(d, fields, 2)?;
         let is_known = rate.mode().is_some() || DSSS_RATES.contains(&rate) || OFDM_RATES.contains(&rate);

@@ -6,7 +6,20 @@ use super::{
     ACK_CTS, BLOCK_ACK_HEADER, BLOCK_ACK_REQUEST, CF_END, LLC_SNAP, LONG_PREAMBLE_US, MAC_HEADER_AND_FCS, Phy,
     Preamble, QOS_CONTROL, RTS, SHORT_PREAMBLE_US,
 };
+use crate::aggregate::a_mpdu_bytes;
+use crate::mode::Format;
 use crate::rate::PhyRate;
+
+/// A BlockAck frame where so many frames can be outstanding: its bitmap is the smallest of 64, 256 and 1024 bits that has
+/// one for each (clause 9.3.1.8).
+pub const fn block_ack_size(window: u16) -> Bytes {
+    let bitmap_bits = match window {
+        0..=64 => 64,
+        65..=256 => 256,
+        _ => 1_024,
+    };
+    Bytes(BLOCK_ACK_HEADER.0 + bitmap_bits / 8)
+}
 
 impl Phy {
     /// Time on air of a DATA frame with an IP packet of `msdu` bytes: LLC/SNAP, MAC header and FCS are added.
@@ -27,12 +40,16 @@ impl Phy {
     /// Time on air of the BlockAck to an aggregate at `data` where so many frames can be outstanding: its bitmap is the
     /// smallest of 64, 256 and 1024 bits that has one for each (clause 9.3.1.8).
     pub fn block_ack(&self, data: PhyRate, window: u16) -> Span {
-        let bitmap_bits = match window {
-            0..=64 => 64,
-            65..=256 => 256,
-            _ => 1_024,
-        };
-        self.ppdu(Bytes(BLOCK_ACK_HEADER.0 + bitmap_bits / 8), self.control_rate(data))
+        self.ppdu(block_ack_size(window), self.control_rate(data))
+    }
+
+    /// The PSDU of a single MPDU that is answered by an ACK: VHT and HE put a delimiter in front of it (clause 10.12.7);
+    /// ns-3 does not.
+    pub const fn single_mpdu(&self, mpdu: Bytes, rate: PhyRate) -> Bytes {
+        match rate.mode() {
+            Some(mode) if !self.is_ns3 && !matches!(mode.format(), Format::Ht) => a_mpdu_bytes(1, mpdu),
+            _ => mpdu,
+        }
     }
 
     /// Time on air of the BlockAckReq that asks for the BlockAck to an aggregate at `data`.
