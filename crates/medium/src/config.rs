@@ -3,6 +3,7 @@
 use evenair_units::{Bytes, Limit};
 use evenair_wifi::{EdcaSet, Phy, Preamble};
 
+use crate::aggregation::Aggregation;
 use crate::idle_sense::IdleSenseConfig;
 use crate::rate_control::RateControl;
 use crate::reception::{Antenna, Reception};
@@ -49,6 +50,8 @@ pub struct MediumConfig {
     pub rate_control: RateControl,
     /// What nodes with [`BackOff::IdleSense`] aim at.
     pub idle_sense: IdleSenseConfig,
+    /// How nodes with EDCA aggregate, where any do. Rates are those that frames bring then, whatever `rate_control` says.
+    pub aggregation: Option<Aggregation>,
 }
 
 impl MediumConfig {
@@ -65,6 +68,7 @@ impl MediumConfig {
             reception: Reception::default(),
             rate_control: RateControl::Fixed,
             idle_sense: IdleSenseConfig::default(),
+            aggregation: None,
         }
     }
 }

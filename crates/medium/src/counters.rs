@@ -47,6 +47,14 @@ pub struct Counters {
     pub retry_drops: u64,
     /// Frames that found the buffer full.
     pub buffer_drops: u64,
+    /// MPDUs sent by a node that aggregates, those in A-MPDUs one by one.
+    pub mpdus: u64,
+    /// Those of them that had been sent before.
+    pub repeated_mpdus: u64,
+    /// BlockAckReq frames sent; they are attempts, too.
+    pub block_ack_requests: u64,
+    /// Times that a receiver of its frames gave up to wait for a missing one.
+    pub reorder_timeouts: u64,
     /// Time in which the medium was taken by its frames and by frames to it. Of an access function: by its frames, and at
     /// the node's first one by all frames to the node.
     pub measured: MeasuredAirtime,
@@ -65,6 +73,10 @@ impl Sum for Counters {
             internal_collisions: a.internal_collisions + b.internal_collisions,
             retry_drops: a.retry_drops + b.retry_drops,
             buffer_drops: a.buffer_drops + b.buffer_drops,
+            mpdus: a.mpdus + b.mpdus,
+            repeated_mpdus: a.repeated_mpdus + b.repeated_mpdus,
+            block_ack_requests: a.block_ack_requests + b.block_ack_requests,
+            reorder_timeouts: a.reorder_timeouts + b.reorder_timeouts,
             measured: a.measured + b.measured,
             airtime: a.airtime + b.airtime,
         })
@@ -86,6 +98,10 @@ impl Sub for Counters {
             internal_collisions: self.internal_collisions - base.internal_collisions,
             retry_drops: self.retry_drops - base.retry_drops,
             buffer_drops: self.buffer_drops - base.buffer_drops,
+            mpdus: self.mpdus - base.mpdus,
+            repeated_mpdus: self.repeated_mpdus - base.repeated_mpdus,
+            block_ack_requests: self.block_ack_requests - base.block_ack_requests,
+            reorder_timeouts: self.reorder_timeouts - base.reorder_timeouts,
             measured: self.measured - base.measured,
             airtime: Airtime(self.airtime.0 - base.airtime.0),
         }

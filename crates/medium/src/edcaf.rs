@@ -11,6 +11,7 @@ use evenair_wifi::PhyRate;
 
 use crate::counters::{Counters, QueueState};
 use crate::frame::{Carried, Mpdu, NodeId, Queued, To};
+use crate::tx_queues::TxQueues;
 
 /// Where there are many, each access fetches an EDCAF from far: so what every access needs comes first, in three pieces
 /// of what a processor fetches at once: what a frame that comes needs, what the back-off needs, what is counted.
@@ -36,6 +37,8 @@ pub(crate) struct Edcaf<F> {
     pub(crate) counters: Counters,
     /// Attempts by rate, where rates are chosen, since they were taken last.
     pub(crate) rates_used: Vec<(PhyRate, u64)>,
+    /// In place of `queue`, where it aggregates.
+    tx_queues: Option<Box<TxQueues<F>>>,
 }
 
 /// How an EDCAF waits before it sends.
@@ -92,8 +95,10 @@ impl Service {
 }
 
 impl<F> Edcaf<F> {
-    pub(crate) fn new(node: u32, rules: Arc<Rules>, back_off: Rng) -> Self {
+    /// One that `aggregates` has its frames by receiver.
+    pub(crate) fn new(node: u32, rules: Arc<Rules>, back_off: Rng, aggregates: bool) -> Self {
         Self {
+            tx_queues: aggregates.then(|| Box::new(TxQueues::new())),
             node,
             queue: VecDeque::new(),
             bytes: Bytes::ZERO,
@@ -128,8 +133,23 @@ impl<F> Edcaf<F> {
         self.queue.get(place)?.mpdu.frame.packet()
     }
 
+    /// Its frames by receiver, where it aggregates.
+    #[inline]
+    pub(crate) fn tx_queues(&self) -> Option<&TxQueues<F>> {
+        self.tx_queues.as_deref()
+    }
+
+    /// The same.
+    #[inline]
+    pub(crate) fn tx_queues_mut(&mut self) -> Option<&mut TxQueues<F>> {
+        self.tx_queues.as_deref_mut()
+    }
+
     pub(crate) fn has_frame(&self) -> bool {
-        !self.queue.is_empty()
+        match &self.tx_queues {
+            None => !self.queue.is_empty(),
+            Some(queues) => queues.has_work(),
+        }
     }
 
     /// Whether it has a frame to send, or one to repeat.
@@ -153,9 +173,10 @@ impl<F> Edcaf<F> {
 
     /// Whether the frame in service is one of the node's own.
     pub(crate) fn serves_own(&self) -> bool {
-        match &self.unconfirmed {
-            Some(service) => service.own,
-            None => self.queue.front().is_some_and(|queued| queued.mpdu.frame.packet().is_none()),
+        match (&self.unconfirmed, &self.tx_queues) {
+            (Some(service), _) => service.own,
+            (None, Some(queues)) => queues.queues[queues.burst.queue].serves_own(),
+            (None, None) => self.queue.front().is_some_and(|queued| queued.mpdu.frame.packet().is_none()),
         }
     }
 
@@ -185,6 +206,9 @@ impl<F> Edcaf<F> {
     }
 
     pub(crate) fn queue_state(&self) -> QueueState {
+        if let Some(queues) = &self.tx_queues {
+            return queues.state();
+        }
         QueueState { packets: self.packets(), bytes: self.bytes }
     }
 
@@ -196,6 +220,9 @@ impl<F> Edcaf<F> {
     /// The frame in service is sent, for so long as is known yet.
     #[inline(always)]
     pub(crate) fn begin_attempt(&mut self, airtime: Airtime) {
+        if self.tx_queues.is_some() {
+            return self.begin_burst(airtime);
+        }
         self.head.attempts += 1;
         self.counters.attempts += 1;
         self.counters.duplicates += u64::from(self.is_unconfirmed());
@@ -205,6 +232,19 @@ impl<F> Edcaf<F> {
             self.counters.slowed += u64::from(rate < brought);
             self.note_rate(rate);
         }
+    }
+
+    #[inline(never)]
+    fn begin_burst(&mut self, airtime: Airtime) {
+        if let Some(queues) = &mut self.tx_queues {
+            let (mpdus, repeats) = queues.begin();
+            self.head.attempts = queues.attempts();
+            self.counters.attempts += 1;
+            self.counters.mpdus += mpdus;
+            self.counters.repeated_mpdus += repeats;
+            self.counters.block_ack_requests += u64::from(queues.burst.request);
+        }
+        self.charge(airtime);
     }
 
     fn note_rate(&mut self, rate: PhyRate) {
@@ -225,30 +265,45 @@ impl<F> Edcaf<F> {
         self.rules.space
     }
 
+    /// How long a TXOP may last; `None`: an access is one frame.
+    #[inline]
+    pub(crate) fn txop(&self) -> Option<Span> {
+        Some(self.rules.txop).filter(|&txop| txop > Span::ZERO)
+    }
+
     /// When a TXOP ends that begins at `at`; `None`: an access is one frame.
     #[inline]
     pub(crate) fn txop_end(&self, at: Instant) -> Option<Instant> {
-        let txop = self.rules.txop;
-        (txop > Span::ZERO).then(|| at + txop)
+        self.txop().map(|txop| at + txop)
     }
 
     /// Whether the buffer takes another frame of this size.
     #[inline]
     pub(crate) fn has_room(&self, msdu: Bytes) -> bool {
+        if let Some(queues) = &self.tx_queues {
+            let QueueState { packets, bytes } = queues.state();
+            return self.rules.buffer.admits(packets, bytes, msdu);
+        }
         self.rules.buffer.admits(self.packets(), self.bytes, msdu)
     }
 
     /// Takes a packet in for which there is room.
     #[inline]
     pub(crate) fn push(&mut self, now: Instant, mpdu: Mpdu<F>) {
-        self.bytes += mpdu.msdu;
         let Mpdu { to, msdu, rate, category, frame } = mpdu;
         let mpdu = Mpdu { to, msdu, rate, category, frame: Carried::Packet(frame) };
+        if let Some(queues) = &mut self.tx_queues {
+            return queues.push(Queued { enqueued: now, mpdu }, false);
+        }
+        self.bytes += msdu;
         self.queue.push_back(Queued { enqueued: now, mpdu });
     }
 
     /// Takes a frame to everybody in that goes before all that wait behind the frame in service, but for others like it.
     pub(crate) fn push_first(&mut self, queued: Queued<F>) {
+        if let Some(queues) = &mut self.tx_queues {
+            return queues.push(queued, true);
+        }
         let like = self.queue.iter().rposition(|other| other.mpdu.to == To::Broadcast);
         let place = like.map_or(0, |place| place + 1).max(self.first_waiting());
         self.note(&queued, true);
@@ -257,17 +312,23 @@ impl<F> Edcaf<F> {
 
     /// Takes a frame in that is none of the driver's packets.
     pub(crate) fn push_own(&mut self, queued: Queued<F>) {
+        if let Some(queues) = &mut self.tx_queues {
+            return queues.push(queued, false);
+        }
         self.note(&queued, true);
         self.queue.push_back(queued);
     }
 
     /// All frames, those that are no packets included.
     pub(crate) fn frames(&self) -> usize {
-        self.queue.len()
+        self.tx_queues.as_ref().map_or(self.queue.len(), |queues| queues.frames())
     }
 
     /// Whether a frame for a node is in the queue.
     pub(crate) fn has_for(&self, to: NodeId) -> bool {
+        if let Some(queues) = &self.tx_queues {
+            return queues.has_for(To::Node(to));
+        }
         self.queue.iter().any(|queued| queued.mpdu.to == To::Node(to))
     }
 
@@ -299,6 +360,9 @@ impl<F> Edcaf<F> {
 
     /// Takes out what waits for a node behind what is in service.
     pub(crate) fn take_waiting(&mut self, to: NodeId) -> Vec<Queued<F>> {
+        if let Some(queues) = &mut self.tx_queues {
+            return queues.take_waiting(To::Node(to));
+        }
         let waiting = self.queue.split_off(self.first_waiting());
         let (taken, kept): (Vec<_>, Vec<_>) = waiting.into_iter().partition(|queued| queued.mpdu.to == To::Node(to));
         self.queue.extend(kept);

@@ -88,6 +88,8 @@ pub enum DropReason {
     RetryLimit,
     /// The sender left, or gave up what it had for a node that did.
     Left,
+    /// It came after its receiver had given it up, and had passed up what came behind it.
+    Late,
     /// A broadcast collided; nobody acknowledges it and so it is not sent again.
     BroadcastCollision,
 }

@@ -14,6 +14,8 @@
 //!   several frames. Nodes with DCF and with EDCA share a medium.
 //! - After a collision the senders wait for their answer in vain and then DIFS, the bystanders EIFS.
 //! - A frame whose ACK is lost is sent again, and its receiver drops the copy.
+//! - Aggregation ([`Aggregation`]): an access takes frames for one receiver as an A-MPDU, each is acknowledged and repeated by
+//!   itself, and its receiver passes them up in order (10.25 of the edition of 2020).
 //! - Beside it, Idle Sense and constant windows in place of DCF's.
 //! - Where asked for, beacons, stations that save power and networks of others on the channel (`management`).
 //!
@@ -31,9 +33,10 @@
 //! medium                          the public interface: nodes, frames, time
 //! engine, management              who sends when; what nodes send by themselves
 //! shared_channel, carrier_sense   the two engines
-//! mac                             what both do with a frame: attempt, delivery, retry, report
+//! mac, bursts                     what both do with a frame, or with a burst of them: attempt, delivery, retry, report
 //! accounts, nodes                 airtime; queues and who has work
 //! edcaf, node, config             one queue with its window; one node; settings
+//! tx_queues, block_ack            queues by receiver; the two ends of a block-ack agreement
 //! reception, rate_control, ...    mechanisms that know no other
 //! frame, counters                 what goes in and comes out
 //! ```
@@ -47,7 +50,10 @@
 //! - A TXOP reserves with RTS for its first frame only, and ends with the first failure. A frame longer than the TXOP
 //!   limit is sent, alone; it is not fragmented.
 //!
-//! Not here: aggregation, other management frames.
+//! - Among nodes that aggregate, rates are those that frames bring, block-ack agreements stand from the first frame on, and an
+//!   A-MPDU that overlaps another frame is lost whole unless it is captured.
+//!
+//! Not here: rate control among nodes that aggregate, OFDMA, other management frames.
 //!
 //! ```
 //! use evenair_medium::{AccessCategory, Event, Limit, Medium, MediumConfig, Mpdu, NodeConfig, To};
@@ -80,9 +86,12 @@
 extern crate alloc;
 
 mod accounts;
+mod aggregation;
 mod airtimes;
 mod attempt;
 mod backlog;
+mod block_ack;
+mod bursts;
 mod carrier_sense;
 mod config;
 mod counters;
@@ -99,8 +108,10 @@ mod nodes;
 mod rate_control;
 mod reception;
 mod shared_channel;
+mod tx_queues;
 mod watch;
 
+pub use aggregation::{Aggregation, Order, Recover};
 pub use backlog::BacklogChain;
 pub use config::{AfterCollision, BackOff, MediumConfig, NodeConfig};
 pub use counters::{Besides, Counters, MeasuredAirtime, MeasuredTotals, QueueState, Totals};

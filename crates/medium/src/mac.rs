@@ -6,13 +6,14 @@
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 
-use evenair_units::{Bytes, Instant};
+use evenair_units::{Bytes, Instant, Span};
 use evenair_wifi::{LLC_SNAP, MAC_HEADER_AND_FCS, PhyRate, QOS_CONTROL};
 
 use crate::accounts::Accounts;
 use crate::airtimes::Airtimes;
-use crate::attempt::Attempt;
+use crate::attempt::{Attempt, Sending};
 use crate::backlog::BacklogChain;
+use crate::bursts::ReorderTimers;
 use crate::config::MediumConfig;
 use crate::edcaf::{Head, Service};
 use crate::feedback::{Feedback, FeedbackQueue};
@@ -42,6 +43,8 @@ pub(crate) struct Mac<F> {
     airtimes: Airtimes,
     /// To management traffic.
     pub(crate) feedback: FeedbackQueue,
+    /// Of receivers that wait for what is missing.
+    pub(crate) reorder: ReorderTimers,
 }
 
 impl<F> Mac<F> {
@@ -57,6 +60,7 @@ impl<F> Mac<F> {
             watch: None,
             airtimes: Airtimes::new(&config.phy, config.protection),
             feedback: FeedbackQueue::new(),
+            reorder: ReorderTimers::new(),
             config,
         }
     }
@@ -71,6 +75,9 @@ impl<F> Mac<F> {
             }
             edcaf.confirm();
         }
+        if self.config.aggregation.is_some() {
+            self.abandon_tx_queues(now, id);
+        }
         self.receivers.remove_node(id.0);
         if let Some(rates) = &mut self.rates {
             rates.remove_node(id.0);
@@ -83,10 +90,14 @@ impl<F> Mac<F> {
         self.accounts.account(now, busy, self.nodes.backlogged);
     }
 
-    /// How the frame at the head of the queue is sent now.
+    /// How the frame at the head of the queue is sent now; of one that aggregates, how much fits into `left` where its TXOP
+    /// ends.
     #[inline(always)]
-    pub(crate) fn attempt(&mut self, at: Instant, id: u32, may_reserve: bool) -> Attempt {
+    pub(crate) fn attempt(&mut self, at: Instant, id: u32, may_reserve: bool, left: Option<Span>) -> Attempt {
         let edcaf = &self.nodes.edcafs[id as usize];
+        if edcaf.tx_queues().is_some() {
+            return self.attempt_burst(id, may_reserve, left);
+        }
         let mut service = edcaf.service().expect("a function contends while it has a frame");
         let node = edcaf.node;
         if self.rates.is_some() {
@@ -118,12 +129,22 @@ impl<F> Mac<F> {
         let qos = nodes.has_edca && nodes.is_qos(node) && nodes.is_qos(receiver.0);
         let psdu = if qos { Bytes(psdu.0 + QOS_CONTROL.0) } else { psdu };
         let (data, answer) = self.airtimes.of(phy, psdu, rate);
-        Attempt { to, rate, rts, psdu, data, answer }
+        Attempt { to, rate, rts, psdu, data, answer, sending: Sending::Single }
     }
 
     /// Whether noise spoils a frame that nothing overlaps.
     pub(crate) fn draw_loss(&mut self, from: u32, to: u32, sent: Sent) -> bool {
         self.receivers.draw_loss(&self.config.phy, from, to, sent)
+    }
+
+    /// Whether noise spoils the DATA of an attempt that nothing overlaps; of an A-MPDU, all of its MPDUs.
+    pub(crate) fn draw_loss_of_data(&mut self, id: u32, to: u32, attempt: &Attempt) -> bool {
+        let edcaf = &self.nodes.edcafs[id as usize];
+        if edcaf.tx_queues().is_some() {
+            return !self.draw_burst(id, to, attempt);
+        }
+        let from = edcaf.node;
+        self.draw_loss(from, to, Sent { rate: attempt.rate, psdu: attempt.psdu, is_data: true })
     }
 
     /// Whether a bystander decodes more than half of such frames.
@@ -136,6 +157,9 @@ impl<F> Mac<F> {
     #[inline(always)]
     pub(crate) fn deliver(&mut self, at: Instant, id: u32, confirmed: bool) {
         let edcaf = &mut self.nodes.edcafs[id as usize];
+        if edcaf.tx_queues().is_some() {
+            return self.deliver_burst(at, id, confirmed);
+        }
         if !edcaf.is_unconfirmed() {
             if let Some(chain) = &mut self.backlog {
                 chain.push(self.nodes.backlogged as u32);
@@ -172,7 +196,7 @@ impl<F> Mac<F> {
 
     /// The sender's choice of rates learns what became of its DATA.
     pub(crate) fn report(&mut self, from: u32, attempt: &Attempt, acknowledged: bool) {
-        if let (Some(rates), To::Node(NodeId(to))) = (&mut self.rates, attempt.to) {
+        if let (Some(rates), To::Node(NodeId(to)), None) = (&mut self.rates, attempt.to, self.config.aggregation) {
             rates.report(NodePair { from, to }, attempt.rate, acknowledged);
         }
     }
@@ -186,6 +210,9 @@ impl<F> Mac<F> {
             true => counters.collisions += 1,
             false => counters.losses += 1,
         }
+        if edcaf.tx_queues().is_some() {
+            return self.fail_burst(at, id, failure);
+        }
         match failure.to {
             To::Broadcast => self.give_up(at, id, DropReason::BroadcastCollision),
             To::Node(_) => self.retry(at, id, failure.after_rts),
@@ -195,6 +222,10 @@ impl<F> Mac<F> {
     /// Doubles the window, or gives the frame up (10.3.3, 10.3.4.4). DATA after RTS has a retry limit of its own.
     pub(crate) fn retry(&mut self, at: Instant, id: u32, after_rts: bool) {
         let edcaf = &mut self.nodes.edcafs[id as usize];
+        if edcaf.tx_queues().is_some() {
+            // Of two EDCAFs of a node the other one sends: no MPDU of this one has been.
+            return edcaf.widen_window();
+        }
         let (retries, limit) = match after_rts {
             true => (&mut edcaf.head.long_retries, self.config.long_retry_limit),
             false => (&mut edcaf.head.short_retries, self.config.short_retry_limit),

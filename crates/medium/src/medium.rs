@@ -84,7 +84,7 @@ impl<F> Medium<F> {
         }
         for (rules, waiting, back_off) in node::edcafs(&config, id, &mac.config.phy, &self.streams) {
             self.engine.add_edcaf(self.clock, waiting, rules.cw_max);
-            mac.nodes.add_edcaf(id.0, rules, back_off);
+            mac.nodes.add_edcaf(id.0, rules, back_off, mac.config.aggregation.is_some() && config.edca.is_some());
         }
         self.engine.add_node(mac, self.clock, id.0);
         id
@@ -127,11 +127,7 @@ impl<F> Medium<F> {
             mpdu.to
         );
         if mpdu.rate != self.known_rate {
-            assert!(
-                self.mac.config.phy.standard().rates().contains(&mpdu.rate),
-                "no rate of this medium: {:?}",
-                mpdu.rate
-            );
+            assert!(self.mac.config.phy.takes(mpdu.rate), "no rate of this medium: {:?}", mpdu.rate);
             self.known_rate = mpdu.rate;
         }
         self.handle_timeout(now);
@@ -195,6 +191,8 @@ impl<F> Medium<F> {
             self.clock = at;
             if self.mac.feedback.due == at {
                 self.run_management(at);
+            } else if self.mac.reorder.due == at {
+                self.mac.expire_reorder(at);
             } else {
                 self.engine.step(&mut self.mac, at);
             }
@@ -224,7 +222,7 @@ impl<F> Medium<F> {
     /// The same; [`Instant::MAX`] where nothing will happen.
     #[inline]
     pub fn deadline(&self) -> Instant {
-        self.engine.due().min(self.mac.feedback.due)
+        self.engine.due().min(self.mac.feedback.due).min(self.mac.reorder.due)
     }
 
     /// What a node's buffers hold. A frame counts until it is received, not until its ACK is.

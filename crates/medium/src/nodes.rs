@@ -8,7 +8,7 @@ use core::ops::Range;
 use evenair_units::{Instant, Rng};
 use evenair_wifi::AccessCategory;
 
-use crate::attempt::Attempt;
+use crate::attempt::{Attempt, Sending};
 use crate::config::NodeConfig;
 use crate::counters::{Counters, QueueState};
 use crate::edcaf::{Edcaf, Rules};
@@ -44,10 +44,10 @@ impl<F> Nodes<F> {
         id
     }
 
-    /// An EDCAF of the node that joined last.
-    pub(crate) fn add_edcaf(&mut self, node: u32, rules: Rules, back_off: Rng) {
+    /// An EDCAF of the node that joined last, which `aggregates` or does not.
+    pub(crate) fn add_edcaf(&mut self, node: u32, rules: Rules, back_off: Rng, aggregates: bool) {
         let rules = share(&mut self.rules, rules);
-        self.edcafs.push(Edcaf::new(node, rules, back_off));
+        self.edcafs.push(Edcaf::new(node, rules, back_off, aggregates));
     }
 
     /// A node leaves, and has no work any more. Its queues are left to who calls this.
@@ -203,7 +203,13 @@ impl<F> Nodes<F> {
             To::Node(receiver) => node.edca && self.is_qos(receiver.0),
             To::Broadcast => false,
         };
-        Kind::Data { category, attempt: number, reserved: attempt.rts, qos }
+        match (attempt.sending, this.tx_queues()) {
+            (Sending::Request, _) => Kind::BlockAckRequest,
+            (Sending::Aggregate, Some(queues)) => {
+                Kind::Aggregate { category, attempt: number, reserved: attempt.rts, mpdus: queues.burst.places.len() }
+            }
+            _ => Kind::Data { category, attempt: number, reserved: attempt.rts, qos },
+        }
     }
 }
 

@@ -72,6 +72,21 @@ pub enum Kind {
     },
     /// ACK.
     Ack,
+    /// An A-MPDU of a category.
+    Aggregate {
+        /// The category.
+        category: AccessCategory,
+        /// The how-manieth attempt at its first MPDU, from 1.
+        attempt: u32,
+        /// It follows RTS and CTS of the same attempt.
+        reserved: bool,
+        /// How many MPDUs it has.
+        mpdus: usize,
+    },
+    /// BlockAckReq.
+    BlockAckRequest,
+    /// BlockAck.
+    BlockAck,
 }
 
 /// What has become of a frame on the air, at the one for whom it is.

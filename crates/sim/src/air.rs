@@ -169,6 +169,7 @@ struct LossCounts {
     left: u64,
     not_associated: u64,
     broadcast_collided: u64,
+    late: u64,
 }
 
 impl Air {
@@ -597,6 +598,7 @@ impl Air {
             Loss::Queue(Some(Cause::Delay)) => losses.queue_delay += 1,
             Loss::Medium(DropReason::Left) | Loss::Queue(None) => losses.left += 1,
             Loss::Medium(DropReason::BroadcastCollision) => losses.broadcast_collided += 1,
+            Loss::Medium(DropReason::Late) => losses.late += 1,
             Loss::NotAssociated => {
                 losses.not_associated += 1;
                 self.never_arrived(place, category, 1);
@@ -687,7 +689,7 @@ impl Air {
 
 impl LossCounts {
     /// The reasons' names in results, and how many frames.
-    fn reasons(&self) -> [(&'static str, u64); 6] {
+    fn reasons(&self) -> [(&'static str, u64); 7] {
         [
             ("buffer full", self.buffer_full),
             ("queue delay", self.queue_delay),
@@ -695,6 +697,7 @@ impl LossCounts {
             ("station left", self.left),
             ("not associated", self.not_associated),
             ("broadcast collided", self.broadcast_collided),
+            ("came too late", self.late),
         ]
     }
 }

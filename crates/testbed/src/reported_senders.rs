@@ -9,12 +9,13 @@ use crate::collect::Collected;
 use crate::senders::{Counted, Loss};
 use crate::{airtime, topology};
 
-const REASONS: [Loss; 5] = [
+const REASONS: [Loss; 6] = [
     Loss::Medium(DropReason::BufferFull),
     Loss::QueueDelay,
     Loss::Medium(DropReason::RetryLimit),
     Loss::Medium(DropReason::Left),
     Loss::Medium(DropReason::BroadcastCollision),
+    Loss::Medium(DropReason::Late),
 ];
 
 /// Why a frame was lost, in a report's words.
@@ -25,6 +26,7 @@ pub const fn reason(why: Loss) -> &'static str {
         Loss::Medium(DropReason::RetryLimit) => "retry limit",
         Loss::Medium(DropReason::Left) => "station left",
         Loss::Medium(DropReason::BroadcastCollision) => "broadcast collided",
+        Loss::Medium(DropReason::Late) => "came too late",
     }
 }
 

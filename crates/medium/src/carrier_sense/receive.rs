@@ -60,7 +60,7 @@ impl CarrierSense {
         let ReceivedFrame { frame, receiving: Receiving { from, intact } } = received;
         let answers = matches!(self.nodes[id as usize].phase, Phase::Awaiting(None)) && frame.to == to(id);
         let is_gone = frame.to == to(id) && mac.nodes.has_left(from);
-        let is_lost = !intact || !is_gone && spoils(mac, id, from, frame);
+        let is_lost = !intact || !is_gone && self.spoils(mac, id, from, frame);
         if is_lost {
             self.nodes[id as usize].carrier.set_erred();
             if frame.to == to(id) {
@@ -130,7 +130,7 @@ impl CarrierSense {
         self.set_status(from, TxStatus::Received);
         let Some(access) = self.nodes[from as usize].access else { return false };
         let phy = &mac.config.phy;
-        let (ack, sifs) = (Frame { to: to(from), ..access.ack(phy) }, phy.sifs());
+        let (ack, sifs) = (Frame { to: to(from), ..access.ack(&mac.config) }, phy.sifs());
         mac.nodes.edcafs[access.edcaf as usize].charge(Airtime(sifs + ack.lasts));
         mac.deliver(at, access.edcaf, false);
         self.turn(at, id, at + sifs, ack);
@@ -146,6 +146,15 @@ impl CarrierSense {
         self.turn(at, id, at + sifs, data);
         true
     }
+
+    /// Whether noise spoils a frame at one who receives it. A bystander's own signal decides alone.
+    fn spoils<F>(&self, mac: &mut Mac<F>, id: u32, from: u32, frame: Frame) -> bool {
+        match (frame.kind, &self.nodes[from as usize].access) {
+            _ if frame.to != to(id) => !mac.decodes(from, id, frame.sent),
+            (Kind::Data, Some(access)) => mac.draw_loss_of_data(access.edcaf, id, &access.attempt),
+            _ => mac.draw_loss(from, id, frame.sent),
+        }
+    }
 }
 
 /// TX status of the frame that is ending, for the watch.
@@ -153,9 +162,4 @@ fn note_status<F>(mac: &mut Mac<F>, status: TxStatus) {
     if let Some(watch) = &mut mac.watch {
         watch.status = Some(status);
     }
-}
-
-/// Whether noise spoils a frame at one who receives it. A bystander's own signal decides alone.
-fn spoils<F>(mac: &mut Mac<F>, id: u32, from: u32, frame: Frame) -> bool {
-    if frame.to == to(id) { mac.draw_loss(from, id, frame.sent) } else { !mac.decodes(from, id, frame.sent) }
 }

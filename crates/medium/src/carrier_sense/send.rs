@@ -27,7 +27,7 @@ impl CarrierSense {
             }
         }
         let txop_end = mac.nodes.edcafs[winner as usize].txop_end(at);
-        let attempt = mac.attempt(at, winner, true);
+        let attempt = mac.attempt(at, winner, true, mac.nodes.edcafs[winner as usize].txop());
         self.back_offs[winner as usize].contends = false;
         self.open += 1;
         mac.accounts.open(at, winner, attempt.to, &mut mac.nodes);
@@ -69,11 +69,17 @@ impl CarrierSense {
             (Kind::Rts, Some(access)) => mac.nodes.kind_of(access.edcaf, &access.attempt, true),
             (Kind::Data, Some(access)) => mac.nodes.kind_of(access.edcaf, &access.attempt, false),
             (Kind::Cts, _) => watch::Kind::Cts,
-            (Kind::Ack, _) => watch::Kind::Ack,
+            (Kind::Ack, _) => self.kind_of_answer(frame),
             (Kind::Rts | Kind::Data, None) => return,
         };
         let Frame { to, lasts, reserves, sent, .. } = frame;
         mac.watch_begin(watch::Transmission { at, lasts, from: NodeId(id), to, kind, rate: sent.rate, reserves });
+    }
+
+    /// ACK or BlockAck, as the watch shows it.
+    fn kind_of_answer(&self, frame: Frame) -> watch::Kind {
+        let access = if let To::Node(sender) = frame.to { self.nodes[sender.0 as usize].access } else { None };
+        access.map_or(watch::Kind::Ack, |access| access.attempt.answer_kind())
     }
 
     /// The sender waits for an answer, which should begin after SIFS (10.3.2.7, 10.3.2.9).
@@ -117,8 +123,8 @@ impl CarrierSense {
         if !mac.nodes.edcafs[access.edcaf as usize].has_work() {
             return false;
         }
-        let attempt = mac.attempt(at, access.edcaf, false);
         let next = at + mac.config.phy.sifs();
+        let attempt = mac.attempt(at, access.edcaf, false, Some(txop_end.saturating_since(next)));
         if next + attempt.data + attempt.answer > txop_end {
             return false;
         }

@@ -9,6 +9,7 @@ use evenair_wifi::{ACK_CTS, Phy, RTS};
 
 use super::carrier::Carrier;
 use crate::attempt::Attempt;
+use crate::config::MediumConfig;
 use crate::frame::{NodeId, To};
 use crate::reception::Sent;
 use crate::watch::TxStatus;
@@ -112,10 +113,12 @@ impl Access {
         Frame { kind: Kind::Cts, reserves, lasts: phy.cts(self.attempt.rate), sent, ..self.data() }
     }
 
-    /// The ACK that answers its DATA. Where it goes is filled in by who sends it.
-    pub(super) fn ack(&self, phy: &Phy) -> Frame {
-        let sent = self.control(phy, ACK_CTS);
-        Frame { kind: Kind::Ack, reserves: self.next, lasts: phy.ack(self.attempt.rate), sent, ..self.data() }
+    /// The ACK or BlockAck that answers its DATA. Where it goes is filled in by who sends it.
+    pub(super) fn ack(&self, config: &MediumConfig) -> Frame {
+        let phy = &config.phy;
+        let sent = self.control(phy, self.attempt.answer_size(config));
+        let lasts = Span::from_nanos(self.attempt.answer.as_nanos() - phy.sifs().as_nanos());
+        Frame { kind: Kind::Ack, reserves: self.next, lasts, sent, ..self.data() }
     }
 }
 

@@ -193,10 +193,10 @@ impl SharedChannel {
 fn outcome_in_noise<F>(mac: &mut Mac<F>, id: u32, to: u32, attempt: Attempt) -> Outcome {
     let from = mac.nodes.edcafs[id as usize].node;
     let control = |psdu| Sent { rate: mac.config.phy.control_rate(attempt.rate), psdu, is_data: false };
-    let (rts, answer) = (control(RTS), control(ACK_CTS));
-    if attempt.rts && (mac.draw_loss(from, to, rts) || mac.draw_loss(to, from, answer)) {
+    let (rts, cts, answer) = (control(RTS), control(ACK_CTS), control(attempt.answer_size(&mac.config)));
+    if attempt.rts && (mac.draw_loss(from, to, rts) || mac.draw_loss(to, from, cts)) {
         Outcome::Unanswered
-    } else if mac.draw_loss(from, to, Sent { rate: attempt.rate, psdu: attempt.psdu, is_data: true }) {
+    } else if mac.draw_loss_of_data(id, to, &attempt) {
         Outcome::Lost
     } else if mac.draw_loss(to, from, answer) {
         Outcome::Unconfirmed

@@ -3,7 +3,7 @@
 //!
 //! Clause numbers are those of IEEE Std 802.11-2016.
 
-use evenair_units::{Instant, Span};
+use evenair_units::{Airtime, Instant, Span};
 
 use super::access::{Access, Outcome};
 use super::channel::{SharedChannel, Stage};
@@ -18,6 +18,9 @@ impl SharedChannel {
         if mac.rates.is_some() {
             self.report_received(mac);
         }
+        if mac.config.aggregation.is_some() {
+            self.confirm_bursts(mac, at);
+        }
         self.split_airtime(mac, at);
         if mac.nodes.has_edca && self.carry_on(mac, at) {
             return;
@@ -31,6 +34,17 @@ impl SharedChannel {
             self.end_failed(mac, at);
         }
         self.due = self.contention.next();
+    }
+
+    /// Answers to bursts have come.
+    #[inline(never)]
+    fn confirm_bursts<F>(&self, mac: &mut Mac<F>, at: Instant) {
+        for access in self.on_air.iter().filter(|access| access.outcome == Outcome::Received) {
+            let edcaf = &mac.nodes.edcafs[access.edcaf as usize];
+            if edcaf.tx_queues().is_some_and(|queues| queues.burst.on_air) && !mac.nodes.has_left(access.node) {
+                mac.deliver(at, access.edcaf, true);
+            }
+        }
     }
 
     /// The medium falls silent with the end of DATA: nothing answers it.
@@ -80,12 +94,12 @@ impl SharedChannel {
             return false;
         };
         if !mac.nodes.edcafs[id as usize].has_work() {
-            return false;
+            return self.give_back(mac, at, id, txop_end);
         }
-        let attempt = mac.attempt(at, id, false);
         let next = at + mac.config.phy.sifs();
+        let attempt = mac.attempt(at, id, false, Some(txop_end.saturating_since(next)));
         if next + attempt.data + attempt.answer > txop_end {
-            return false;
+            return self.give_back(mac, at, id, txop_end);
         }
         self.on_air.clear();
         let outcome = self.outcome_alone(mac, id, attempt);
@@ -93,6 +107,19 @@ impl SharedChannel {
         self.on_air.push(Access { txop_end: Some(txop_end), ..Access::begin(mac, next, id, attempt, outcome) });
         self.watch_accesses(mac, next);
         (self.stage, self.due) = self.stage_of_transmission();
+        true
+    }
+
+    /// The rest of a TXOP is given back by a CF-End frame, where nodes do that and it fits. Says whether it is.
+    fn give_back<F>(&mut self, mac: &mut Mac<F>, at: Instant, id: u32, txop_end: Instant) -> bool {
+        let phy = &mac.config.phy;
+        let takes = phy.sifs() + phy.cf_end(self.on_air[0].attempt.rate);
+        if !mac.config.aggregation.is_some_and(|rules| rules.cf_end) || at + takes > txop_end {
+            return false;
+        }
+        mac.nodes.edcafs[id as usize].counters.airtime += Airtime(takes);
+        self.on_air[0] = Access { answered: at + takes, txop_end: None, ..self.on_air[0] };
+        (self.stage, self.due) = (Stage::Ending, at + takes);
         true
     }
 

@@ -14,7 +14,7 @@ pub(super) fn watch<F>(watch: &mut Watch, at: Instant, access: &Access, phy: &Ph
     let Access { node, edcaf, attempt, outcome, .. } = *access;
     let Attempt { to, rate, data, answer, .. } = attempt;
     let (sifs, control) = (phy.sifs(), phy.control_rate(rate));
-    let (rts, cts, ack) = (phy.rts(rate), phy.cts(rate), phy.ack(rate));
+    let (rts, cts) = (phy.rts(rate), phy.cts(rate));
     let from = NodeId(node);
     let mut at = at;
     let spoiled = match outcome {
@@ -57,9 +57,7 @@ pub(super) fn watch<F>(watch: &mut Watch, at: Instant, access: &Access, phy: &Ph
         at = at + data + sifs;
         let status = if outcome == Outcome::Received { TxStatus::Received } else { TxStatus::Lost };
         let (to, reserves) = (To::Node(from), Span::ZERO);
-        watch.frame(
-            Transmission { at, lasts: ack, from: receiver, to, kind: Kind::Ack, rate: control, reserves },
-            status,
-        );
+        let (lasts, kind) = (Span::from_nanos(answer.as_nanos() - sifs.as_nanos()), attempt.answer_kind());
+        watch.frame(Transmission { at, lasts, from: receiver, to, kind, rate: control, reserves }, status);
     }
 }

@@ -44,7 +44,9 @@ impl SharedChannel {
         if receiver_left || mac.nodes.has_left(node) {
             (access.outcome, access.answered) = (Outcome::Lost, access.sent);
         } else {
-            mac.deliver(at, edcaf, outcome == Outcome::Received);
+            // What is in a burst counts until its answer has come.
+            let confirmed = outcome == Outcome::Received && mac.nodes.edcafs[edcaf as usize].tx_queues().is_none();
+            mac.deliver(at, edcaf, confirmed);
         }
         (self.stage, self.due) =
             if alone { (Stage::Ending, self.on_air[0].answered) } else { self.stage_of_transmission() };

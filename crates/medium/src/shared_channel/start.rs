@@ -27,7 +27,7 @@ impl SharedChannel {
         mac.accounts.totals.transmissions += 1;
         if let [id] = self.senders[..] {
             self.senders.clear();
-            let attempt = mac.attempt(at, id, true);
+            let attempt = mac.attempt(at, id, true, mac.nodes.edcafs[id as usize].txop());
             let outcome = self.outcome_alone(mac, id, attempt);
             let access = Access::begin(mac, at, id, attempt, outcome);
             let Access { sent, answered, .. } = access;
@@ -48,7 +48,7 @@ impl SharedChannel {
     fn start_together<F>(&mut self, mac: &mut Mac<F>, at: Instant) {
         let senders = core::mem::take(&mut self.senders);
         for &id in &senders {
-            let attempt = mac.attempt(at, id, true);
+            let attempt = mac.attempt(at, id, true, mac.nodes.edcafs[id as usize].txop());
             self.on_air.push(Access::begin(mac, at, id, attempt, Outcome::Collided));
         }
         self.senders = senders;

@@ -1,5 +1,6 @@
 //! Tests of the medium through its public calls.
 
+mod aggregates;
 mod agreement;
 mod backlog;
 mod behaviour;

@@ -93,6 +93,10 @@ impl Default for Service {
 impl Tracer {
     /// Makes the files in `folder`, which is made where it is missing.
     fn new(folder: &Path, scenario: &Scenario, with_box: bool) -> Result<Self, (PathBuf, io::Error)> {
+        if scenario.radio.aggregation.is_some() {
+            let what = format!("frames of {} cannot be traced yet", scenario.radio.phy.standard());
+            return Err((folder.to_owned(), io::Error::new(io::ErrorKind::Unsupported, what)));
+        }
         fs::create_dir_all(folder).map_err(|error| (folder.to_owned(), error))?;
         let file = |name: &str, link| {
             let path = folder.join(name);
@@ -166,6 +170,7 @@ impl Tracer {
             }
             (Kind::Cts | Kind::Ack, To::Node(sender)) => self.sends_own.contains(&(domain, sender)),
             (Kind::Cts | Kind::Ack, To::Broadcast) => false,
+            (Kind::Aggregate { .. } | Kind::BlockAckRequest | Kind::BlockAck, _) => unreachable!("refused by new"),
         }
     }
 
@@ -180,7 +185,7 @@ impl Tracer {
         let is_new = match transmission.kind {
             Kind::Rts { attempt, .. } => attempt == 1,
             Kind::Data { attempt, reserved, .. } => attempt == 1 && !reserved,
-            Kind::Cts | Kind::Ack => false,
+            Kind::Cts | Kind::Ack | Kind::Aggregate { .. } | Kind::BlockAckRequest | Kind::BlockAck => false,
         };
         let service = self.services.entry((domain, transmission.from, category)).or_default();
         if is_new {
@@ -204,6 +209,7 @@ impl Tracer {
             Kind::Rts { .. } => frame::rts(reserves, receiver, sender),
             Kind::Cts => frame::cts(reserves, receiver),
             Kind::Ack => frame::ack(reserves, receiver),
+            Kind::Aggregate { .. } | Kind::BlockAckRequest | Kind::BlockAck => unreachable!("refused by new"),
             Kind::Data { category, qos, .. } => {
                 let service = self.services.entry((domain, transmission.from, category)).or_default();
                 let retry = std::mem::replace(&mut service.sent, true);

@@ -1,0 +1,359 @@
+//! What the MAC does with a burst: makes it up, delivers what is received of it through the reorder buffer, and settles
+//! what its answer says.
+//!
+//! Clause numbers are those of IEEE Std 802.11-2020.
+
+use alloc::collections::{BTreeSet, VecDeque};
+
+use evenair_units::{Airtime, Bytes, Instant, Span};
+use evenair_wifi::{BLOCK_ACK_REQUEST, LLC_SNAP, MAC_HEADER_AND_FCS, QOS_CONTROL};
+
+use crate::aggregation::{Aggregation, Recover};
+use crate::attempt::{Attempt, Sending};
+use crate::feedback::{Feedback, FeedbackQueue};
+use crate::frame::{Carried, DropReason, Event, NodeId, Queued, To, dropped};
+use crate::mac::{Failure, Mac};
+use crate::reception::Sent;
+use crate::tx_queues::{BurstLimits, Msdus, Received, TxQueues};
+
+/// When reorder buffers are looked at.
+#[derive(Debug)]
+pub(crate) struct ReorderTimers {
+    /// The first of them; [`Instant::MAX`] where there is none.
+    pub(crate) due: Instant,
+    /// By instant, the sender's EDCAF, and its queue.
+    all: BTreeSet<(Instant, u32, usize)>,
+}
+
+impl ReorderTimers {
+    pub(crate) const fn new() -> Self {
+        Self { due: Instant::MAX, all: BTreeSet::new() }
+    }
+
+    fn arm(&mut self, at: Instant, id: u32, queue: usize) {
+        self.all.insert((at, id, queue));
+        self.due = self.due.min(at);
+    }
+
+    fn take_due(&mut self, at: Instant) -> Option<(u32, usize)> {
+        let first = self.all.first().copied().filter(|&(due, ..)| due <= at);
+        first.map(|first| {
+            self.all.remove(&first);
+            self.due = self.all.first().map_or(Instant::MAX, |&(due, ..)| due);
+            (first.1, first.2)
+        })
+    }
+}
+
+impl<F> Mac<F> {
+    /// How an EDCAF that aggregates sends what is next; within `left`, where its TXOP ends.
+    #[inline(never)]
+    pub(crate) fn attempt_burst(&mut self, id: u32, may_reserve: bool, left: Option<Span>) -> Attempt {
+        let rules = self.config.aggregation.expect("an EDCAF has transmit queues where the medium aggregates");
+        let edcaf = &self.nodes.edcafs[id as usize];
+        let (node, queues) = (edcaf.node, edcaf.tx_queues().expect("it has queues"));
+        let place = queues.next(rules.order).expect("a function contends while it has a frame");
+        let queue = &queues.queues[place];
+        let (to, rate, request, own) = (queue.to, queue.rate, queue.request_due, queue.serves_own());
+        let qos = matches!(to, To::Node(receiver) if self.nodes.is_qos(node) && self.nodes.is_qos(receiver.0));
+        let agreed = qos && !own && rate.mode().is_some();
+        let phy = &self.config.phy;
+        let block_ack = phy.sifs() + phy.block_ack(rate, rules.window_at(rate));
+        let reserves = may_reserve && to != To::Broadcast && self.config.rts_threshold.is_some();
+        let reservation = if reserves { phy.reservation(rate) } else { Span::ZERO };
+        let left =
+            left.map(|left| Span::from_nanos(left.as_nanos().saturating_sub((reservation + block_ack).as_nanos())));
+        let crypto = if own || to == To::Broadcast { Bytes::ZERO } else { rules.crypto };
+        let qos_control = if qos { QOS_CONTROL } else { Bytes::ZERO };
+        let limits = BurstLimits {
+            a_mpdu: agreed.then(|| rules.limits_at(phy, rate, left)).flatten(),
+            mpdu: phy.largest_psdu(rate, left.map_or(rules.max_ppdu, |left| left.min(rules.max_ppdu))),
+            a_msdu: if agreed { rules.a_msdu } else { Bytes::ZERO },
+            overhead: LLC_SNAP + MAC_HEADER_AND_FCS + qos_control + crypto,
+        };
+        let queues = self.nodes.edcafs[id as usize].tx_queues_mut().expect("it has queues");
+        let a_mpdu = if request {
+            queues.request(place);
+            BLOCK_ACK_REQUEST
+        } else {
+            queues.compose(place, &limits)
+        };
+        let burst = &mut queues.burst;
+        burst.agreed = agreed;
+        let attempt = if to == To::Broadcast {
+            Attempt::broadcast(phy, burst.mpdus)
+        } else if request {
+            let data = phy.block_ack_request(rate);
+            Attempt { to, rate, rts: false, psdu: a_mpdu, data, answer: block_ack, sending: Sending::Request }
+        } else if burst.places.len() == 1 {
+            let psdu = phy.single_mpdu(burst.mpdus, rate);
+            let rts = reserves && self.config.rts_threshold.is_some_and(|threshold| psdu > threshold);
+            let answer = phy.sifs() + phy.ack(rate);
+            Attempt { to, rate, rts, psdu, data: phy.ppdu(psdu, rate), answer, sending: Sending::Single }
+        } else {
+            let rts = reserves && self.config.rts_threshold.is_some_and(|threshold| a_mpdu > threshold);
+            let data = phy.ppdu(a_mpdu, rate);
+            Attempt { to, rate, rts, psdu: a_mpdu, data, answer: block_ack, sending: Sending::Aggregate }
+        };
+        burst.reserved = attempt.rts;
+        attempt
+    }
+
+    /// Draws what noise spoils of a burst at its receiver. Says whether that gets anything.
+    #[inline(never)]
+    pub(crate) fn draw_burst(&mut self, id: u32, to: u32, attempt: &Attempt) -> bool {
+        let Self { nodes, receivers, config, .. } = self;
+        let edcaf = &mut nodes.edcafs[id as usize];
+        let node = edcaf.node;
+        let Some(queues) = edcaf.tx_queues_mut().filter(|queues| !queues.burst.request) else {
+            let rate = config.phy.control_rate(attempt.rate);
+            return !receivers.draw_loss(&config.phy, node, to, Sent { rate, psdu: attempt.psdu, is_data: false });
+        };
+        let TxQueues { queues, burst, .. } = queues;
+        let originator = &queues[burst.queue].originator;
+        burst.lost.clear();
+        for &place in &burst.places {
+            let sent = Sent { rate: attempt.rate, psdu: originator.slot(place).mpdu, is_data: true };
+            burst.lost.push(receivers.draw_loss(&config.phy, node, to, sent));
+        }
+        burst.lost.contains(&false)
+    }
+
+    /// A burst has been received, or what noise left of it, and where `confirmed`, its sender will know.
+    #[inline(never)]
+    pub(crate) fn deliver_burst(&mut self, at: Instant, id: u32, confirmed: bool) {
+        let rules = self.config.aggregation.expect("an EDCAF has transmit queues where the medium aggregates");
+        let edcaf = &mut self.nodes.edcafs[id as usize];
+        let (from, airtime) = (NodeId(edcaf.node), edcaf.head.airtime);
+        let queues = edcaf.tx_queues_mut().expect("it has queues");
+        if !core::mem::replace(&mut queues.burst.delivered, true) {
+            if let Some(chain) = &mut self.backlog {
+                chain.push(self.nodes.backlogged as u32);
+            }
+            let mut outcomes = Outcomes { at, from, events: &mut self.events, feedback: &mut self.feedback };
+            receive_burst(queues, &rules, airtime, &mut outcomes);
+            self.arm_reorder(id, &rules);
+        }
+        if confirmed {
+            self.settle_burst(at, id, true);
+            let edcaf = &mut self.nodes.edcafs[id as usize];
+            edcaf.counters.successes += 1;
+            edcaf.reset_window();
+            self.nodes.note_if_empty(id);
+        }
+    }
+
+    /// The queue of the present burst may hold something for which others wait.
+    fn arm_reorder(&mut self, id: u32, rules: &Aggregation) {
+        let Some(timeout) = rules.reorder_timeout else { return };
+        let Some(queues) = self.nodes.edcafs[id as usize].tx_queues_mut() else { return };
+        let place = queues.burst.queue;
+        let queue = queues.queue();
+        if queue.reorder_due.is_none()
+            && let Some(due) = queue.recipient.deadline(timeout)
+        {
+            queue.reorder_due = Some(due);
+            self.reorder.arm(due, id, place);
+        }
+    }
+
+    /// Gives up what receivers have waited for long enough.
+    #[inline(never)]
+    pub(crate) fn expire_reorder(&mut self, at: Instant) {
+        let Some(timeout) = self.config.aggregation.and_then(|rules| rules.reorder_timeout) else { return };
+        while let Some((id, place)) = self.reorder.take_due(at) {
+            let edcaf = &mut self.nodes.edcafs[id as usize];
+            let from = NodeId(edcaf.node);
+            let mut outcomes = Outcomes { at, from, events: &mut self.events, feedback: &mut self.feedback };
+            let Some(queue) = edcaf.tx_queues_mut().map(|queues| &mut queues.queues[place]) else { continue };
+            let (to, mut any) = (queue.to, false);
+            queue.recipient.expire(at, timeout, |received| {
+                any = true;
+                outcomes.pass_up(to, received);
+            });
+            queue.reorder_due = queue.recipient.deadline(timeout);
+            if let Some(due) = queue.reorder_due {
+                self.reorder.arm(due, id, place);
+            }
+            edcaf.counters.reorder_timeouts += u64::from(any);
+        }
+    }
+
+    /// A burst failed: nothing answered it, or its RTS.
+    #[inline(never)]
+    pub(crate) fn fail_burst(&mut self, at: Instant, id: u32, failure: Failure) {
+        let rules = self.config.aggregation.expect("an EDCAF has transmit queues where the medium aggregates");
+        let edcaf = &mut self.nodes.edcafs[id as usize];
+        let queues = edcaf.tx_queues_mut().expect("it has queues");
+        let (request, agreed, several) = (queues.burst.request, queues.burst.agreed, queues.burst.places.len() > 1);
+        if failure.to == To::Broadcast {
+            self.settle_burst(at, id, false);
+            self.nodes.edcafs[id as usize].reset_window();
+            return self.nodes.note_if_empty(id);
+        }
+        if queues.burst.reserved && !failure.after_rts {
+            // RTS alone was sent: it is no attempt of the MPDUs.
+            queues.take_back();
+            edcaf.head = Default::default();
+            return edcaf.widen_window();
+        }
+        let queue = queues.queue();
+        let failures = if request { &mut queue.failed_requests } else { &mut queue.failures };
+        *failures += 1;
+        let is_last = *failures >= rules.attempts;
+        if is_last {
+            *failures = 0;
+        }
+        if request {
+            // What it asked for is repeated.
+            queue.request_due &= !is_last;
+        } else if rules.recover == Recover::Request && agreed && several {
+            queue.request_due = true;
+        }
+        self.settle_burst(at, id, false);
+        let edcaf = &mut self.nodes.edcafs[id as usize];
+        if is_last && !request {
+            edcaf.reset_window();
+        } else {
+            edcaf.widen_window();
+        }
+        self.nodes.note_if_empty(id);
+    }
+
+    /// The access of a burst is over, and what its answer says is known, where there was one.
+    fn settle_burst(&mut self, at: Instant, id: u32, answered: bool) {
+        let rules = self.config.aggregation.expect("an EDCAF has transmit queues where the medium aggregates");
+        let edcaf = &mut self.nodes.edcafs[id as usize];
+        let (from, airtime) = (NodeId(edcaf.node), core::mem::take(&mut edcaf.head).airtime);
+        let queues = edcaf.tx_queues_mut().expect("it has queues");
+        charge_rest(queues, airtime);
+        let (request, agreed, place) = (queues.burst.request, queues.burst.agreed, queues.burst.queue);
+        let queue = queues.queue();
+        let to = queue.to;
+        if answered && request {
+            (queue.request_due, queue.failed_requests) = (false, 0);
+        } else if answered {
+            queue.failures = 0;
+        }
+        let attempts = if to == To::Broadcast { 1 } else { rules.attempts };
+        let mut outcomes = Outcomes { at, from, events: &mut self.events, feedback: &mut self.feedback };
+        let reason = if to == To::Broadcast { DropReason::BroadcastCollision } else { DropReason::RetryLimit };
+        let lost = queues.settle(answered, attempts, |msdus| outcomes.give_up(msdus, reason, airtime));
+        queues.queues[place].request_due |= lost > 0 && agreed && rules.request_after_drop;
+        edcaf.counters.retry_drops += if to == To::Broadcast { 0 } else { lost };
+    }
+
+    /// A node leaves: what its queues hold is lost; what others hold of its frames, in wait for what will not come any more,
+    /// is passed up; what it holds itself is lost.
+    pub(crate) fn abandon_tx_queues(&mut self, at: Instant, id: NodeId) {
+        for number in self.nodes.edcaf_ids(id.0) {
+            let Some(queues) = self.nodes.edcafs[number].tx_queues_mut() else { continue };
+            for queued in queues.take_all() {
+                self.events.extend(dropped(at, id, queued.mpdu, DropReason::Left));
+            }
+            let mut outcomes = Outcomes { at, from: id, events: &mut self.events, feedback: &mut self.feedback };
+            for queue in &mut queues.queues {
+                let to = queue.to;
+                queue.recipient.abandon().for_each(|received| outcomes.pass_up(to, received));
+            }
+        }
+        for edcaf in &mut self.nodes.edcafs {
+            let from = NodeId(edcaf.node);
+            let Some(queue) = edcaf.tx_queues_mut().and_then(|queues| queues.of_receiver(To::Node(id))) else {
+                continue;
+            };
+            for queued in queue.recipient.abandon().flat_map(|received| received.msdus.into_iter()) {
+                self.events.extend(dropped(at, from, queued.mpdu, DropReason::Left));
+            }
+        }
+    }
+}
+
+/// The receiver of the present burst gets what noise leaves of it.
+fn receive_burst<F>(queues: &mut TxQueues<F>, rules: &Aggregation, airtime: Airtime, outcomes: &mut Outcomes<'_, F>) {
+    let TxQueues { queues, burst, .. } = queues;
+    let queue = &mut queues[burst.queue];
+    let (to, start) = (queue.to, queue.originator.start());
+    queue.recipient.window = rules.window_at(queue.rate);
+    if burst.request {
+        return queue.recipient.move_to(start, |received| outcomes.pass_up(to, received));
+    }
+    for (number, &place) in burst.places.iter().enumerate() {
+        if burst.lost.get(number).is_some_and(|&lost| lost) {
+            continue;
+        }
+        let slot = queue.originator.slot_mut(place);
+        let Some(msdus) = slot.payload.take() else { continue };
+        slot.airtime += part(airtime, slot.mpdu, burst.mpdus);
+        let (attempts, airtime) = (slot.attempts, slot.airtime);
+        let number = start + place as u64;
+        if !burst.agreed {
+            queue.recipient.move_to(number, |received| outcomes.pass_up(to, received));
+        }
+        let received = Received { msdus, attempts, airtime };
+        let late = queue.recipient.receive(outcomes.at, number, received, |received| outcomes.pass_up(to, received));
+        late.into_iter().for_each(|late| outcomes.give_up(late.msdus, DropReason::Late, late.airtime));
+    }
+}
+
+/// Charges their part of the present access to MPDUs that will be repeated.
+fn charge_rest<F>(queues: &mut TxQueues<F>, airtime: Airtime) {
+    let TxQueues { queues, burst, .. } = queues;
+    let originator = &mut queues[burst.queue].originator;
+    for &place in &burst.places {
+        let slot = originator.slot_mut(place);
+        if slot.payload.is_some() {
+            slot.airtime += part(airtime, slot.mpdu, burst.mpdus);
+        }
+    }
+}
+
+/// A part of an access's time, by bytes.
+fn part(airtime: Airtime, mpdu: Bytes, of: Bytes) -> Airtime {
+    Airtime(Span::from_nanos(airtime.0.as_nanos() * mpdu.0 / of.0.max(1)))
+}
+
+/// Hands on what became of frames of one sender.
+struct Outcomes<'a, F> {
+    at: Instant,
+    from: NodeId,
+    events: &'a mut VecDeque<Event<F>>,
+    feedback: &'a mut FeedbackQueue,
+}
+
+impl<F> Outcomes<'_, F> {
+    /// What an MPDU carried is passed up.
+    fn pass_up(&mut self, to: To, received: Received<F>) {
+        let (at, from) = (self.at, self.from);
+        let Received { msdus, attempts, airtime } = received;
+        let bytes = msdus.first.mpdu.msdu + msdus.rest.iter().fold(Bytes::ZERO, |sum, queued| sum + queued.mpdu.msdu);
+        for Queued { enqueued, mpdu } in msdus.into_iter() {
+            let msdu = mpdu.msdu;
+            let airtime = if msdu == bytes { airtime } else { part(airtime, msdu, bytes) };
+            let own = match mpdu.frame {
+                Carried::Own(own) => Some(own),
+                Carried::Packet(frame) => {
+                    self.events.push_back(Event::Delivered { at, enqueued, from, to, msdu, attempts, airtime, frame });
+                    None
+                }
+            };
+            if self.feedback.is_wanted {
+                self.feedback.push(Feedback { at, from, to, own, airtime, received: true });
+            }
+        }
+    }
+
+    /// The frames of an MPDU are lost.
+    fn give_up(&mut self, msdus: Msdus<F>, reason: DropReason, airtime: Airtime) {
+        let (at, from) = (self.at, self.from);
+        for queued in msdus.into_iter() {
+            match queued.mpdu.frame {
+                Carried::Own(own) => {
+                    let to = queued.mpdu.to;
+                    self.feedback.push(Feedback { at, from, to, own: Some(own), airtime, received: false });
+                }
+                Carried::Packet(_) => self.events.extend(dropped(at, from, queued.mpdu, reason)),
+            }
+        }
+    }
+}

@@ -1,0 +1,428 @@
+//! The queue of an EDCAF that aggregates: its frames by receiver, with a block-ack agreement toward each, and the burst that
+//! the present access takes of them.
+//!
+//! A burst has one receiver and one rate. It takes MPDUs in the order of their sequence numbers, those to be repeated first,
+//! as many as fit when the access begins; nothing waits for more to come. Frames that are not aggregated (to groups, to a
+//! receiver without EDCA, at a rate without aggregation, of the node's own) are bursts of one.
+
+use alloc::collections::{BTreeMap, VecDeque};
+use alloc::vec::Vec;
+
+use evenair_units::{Airtime, Bytes, Instant};
+use evenair_wifi::{A_MSDU_HEADER, AggregateSize, LLC_SNAP, PhyRate, RateLimits};
+
+use crate::aggregation::Order;
+use crate::block_ack::{Load, Originator, Recipient, Settled};
+use crate::counters::QueueState;
+use crate::frame::{Queued, To};
+
+/// The frames of an EDCAF, by receiver.
+#[derive(Debug)]
+pub(crate) struct TxQueues<F> {
+    pub(crate) queues: Vec<TxQueue<F>>,
+    /// By receiver.
+    places: BTreeMap<To, usize>,
+    /// Frames that ever came.
+    arrivals: u64,
+    held: Held,
+    /// The queue of the last burst that was answered or given up.
+    served: usize,
+    pub(crate) burst: Burst,
+}
+
+/// The frames for one receiver.
+#[derive(Debug)]
+pub(crate) struct TxQueue<F> {
+    pub(crate) to: To,
+    /// Those without a sequence number.
+    waiting: VecDeque<(u64, Queued<F>)>,
+    pub(crate) originator: Originator<Msdus<F>>,
+    pub(crate) recipient: Recipient<Received<F>>,
+    /// A BlockAckReq is to be sent before anything else.
+    pub(crate) request_due: bool,
+    /// Accesses with MPDUs in a row that nothing answered.
+    pub(crate) failures: u32,
+    /// The same with BlockAckReq frames.
+    pub(crate) failed_requests: u32,
+    /// That which the last frame brought.
+    pub(crate) rate: PhyRate,
+    /// When the reorder buffer is looked at next, where it is.
+    pub(crate) reorder_due: Option<Instant>,
+}
+
+/// What an MPDU carries: a packet, or several as an A-MSDU.
+#[derive(Debug)]
+pub(crate) struct Msdus<F> {
+    pub(crate) first: Queued<F>,
+    pub(crate) rest: Vec<Queued<F>>,
+}
+
+/// What a receiver has got.
+#[derive(Debug)]
+pub(crate) struct Received<F> {
+    pub(crate) msdus: Msdus<F>,
+    pub(crate) attempts: u32,
+    pub(crate) airtime: Airtime,
+}
+
+/// What the present access sends.
+#[derive(Debug, Default)]
+pub(crate) struct Burst {
+    /// Whose frames.
+    pub(crate) queue: usize,
+    /// A BlockAckReq, and no MPDU.
+    pub(crate) request: bool,
+    /// The MPDUs' places in the originator's window.
+    pub(crate) places: Vec<usize>,
+    /// For each of them, whether noise spoils it; empty: for none.
+    pub(crate) lost: Vec<bool>,
+    /// All of the MPDUs.
+    pub(crate) mpdus: Bytes,
+    /// Under a block-ack agreement.
+    pub(crate) agreed: bool,
+    /// After RTS.
+    pub(crate) reserved: bool,
+    /// It is being sent, and what becomes of it is not settled.
+    pub(crate) on_air: bool,
+    /// The receiver has what it has got of it.
+    pub(crate) delivered: bool,
+}
+
+/// What a burst may have.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BurstLimits {
+    /// Of the A-MPDU; its `frames` are the block-ack window, too. `None`: the burst is one MPDU.
+    pub(crate) a_mpdu: Option<RateLimits>,
+    /// Of a single MPDU.
+    pub(crate) mpdu: Bytes,
+    /// Of an A-MSDU.
+    pub(crate) a_msdu: Bytes,
+    /// What an MPDU has beside the IP packet.
+    pub(crate) overhead: Bytes,
+}
+
+/// What a queue holds: all that is neither acknowledged nor given up.
+#[derive(Debug, Default)]
+struct Held {
+    packets: QueueState,
+    /// Frames of the node's own.
+    own: usize,
+}
+
+impl Held {
+    fn add(&mut self, load: Load) {
+        self.packets.packets += load.packets as usize;
+        if load.packets > 0 {
+            self.packets.bytes += load.bytes;
+        } else {
+            self.own += 1;
+        }
+    }
+
+    fn remove(&mut self, load: Load) {
+        self.packets.packets -= load.packets as usize;
+        if load.packets > 0 {
+            self.packets.bytes = self.packets.bytes - load.bytes;
+        } else {
+            self.own -= 1;
+        }
+    }
+}
+
+impl BurstLimits {
+    /// MPDUs at most.
+    fn most(&self) -> usize {
+        self.a_mpdu.map_or(1, |limits| usize::from(limits.frames))
+    }
+
+    fn empty(&self) -> AggregateSize {
+        self.a_mpdu.map_or(AggregateSize::default(), |limits| limits.empty())
+    }
+
+    /// An A-MPDU with another MPDU, where that fits.
+    fn grown(&self, mut size: AggregateSize, mpdu: Bytes) -> Option<AggregateSize> {
+        size.push(mpdu);
+        Some(size).filter(|&size| self.a_mpdu.is_some_and(|limits| limits.fits(size)))
+    }
+}
+
+impl<F> TxQueue<F> {
+    fn new(to: To, rate: PhyRate) -> Self {
+        Self {
+            to,
+            waiting: VecDeque::new(),
+            originator: Originator::new(),
+            recipient: Recipient::new(),
+            request_due: false,
+            failures: 0,
+            failed_requests: 0,
+            rate,
+            reorder_due: None,
+        }
+    }
+
+    /// Whether there is anything to send.
+    pub(crate) fn has_work(&self) -> bool {
+        self.request_due || !self.originator.is_empty() || !self.waiting.is_empty()
+    }
+
+    /// The number of the oldest frame, where there is any; a BlockAckReq goes before all frames.
+    fn oldest(&self) -> Option<u64> {
+        if self.request_due {
+            return Some(0);
+        }
+        let sent = self.originator.first().map(|slot| slot.load.arrival);
+        sent.or_else(|| self.waiting.front().map(|&(arrival, _)| arrival))
+    }
+
+    /// Whether what is sent next is a frame of the node's own.
+    pub(crate) fn serves_own(&self) -> bool {
+        match self.originator.first() {
+            Some(slot) => slot.load.packets == 0,
+            None => self.waiting.front().is_some_and(|(_, queued)| queued.mpdu.frame.packet().is_none()),
+        }
+    }
+
+    /// Gives the next waiting frames a sequence number, as one MPDU of at most so many bytes of A-MPDU after `size`.
+    fn number_next(&mut self, size: AggregateSize, limits: &BurstLimits) {
+        let Some((arrival, first)) = self.waiting.pop_front() else { return };
+        let own = first.mpdu.frame.packet().is_none();
+        let mut load = Load { arrival, packets: u32::from(!own), bytes: first.mpdu.msdu };
+        let mut mpdu = first.mpdu.msdu + limits.overhead;
+        let mut rest = Vec::new();
+        let subframe = |msdu: Bytes| A_MSDU_HEADER.0 + LLC_SNAP.0 + msdu.0;
+        let mut a_msdu = subframe(first.mpdu.msdu);
+        while let Some((_, next)) = self.waiting.front() {
+            let grown = a_msdu.next_multiple_of(4) + subframe(next.mpdu.msdu);
+            let grown_mpdu = Bytes(limits.overhead.0 - LLC_SNAP.0 + grown);
+            let fits = match size.frames() {
+                0 => grown_mpdu <= limits.mpdu,
+                _ => limits.grown(size, grown_mpdu).is_some(),
+            };
+            if own || grown > limits.a_msdu.0 || !fits || next.mpdu.frame.packet().is_none() {
+                break;
+            }
+            (a_msdu, mpdu) = (grown, grown_mpdu);
+            load = Load { packets: load.packets + 1, bytes: load.bytes + next.mpdu.msdu, ..load };
+            rest.extend(self.waiting.pop_front().map(|(_, queued)| queued));
+        }
+        self.originator.push(Msdus { first, rest }, mpdu, load);
+    }
+
+    /// Bytes of the MPDU that the first waiting frame makes by itself, where it may be taken behind what is in the window.
+    fn next_mpdu(&self, limits: &BurstLimits) -> Option<Bytes> {
+        let (_, next) = self.waiting.front()?;
+        let alone = next.mpdu.frame.packet().is_none();
+        (self.originator.is_empty() || !alone && self.originator.len() < limits.most())
+            .then(|| next.mpdu.msdu + limits.overhead)
+    }
+}
+
+impl<F> TxQueues<F> {
+    pub(crate) fn new() -> Self {
+        Self {
+            queues: Vec::new(),
+            places: BTreeMap::new(),
+            arrivals: 0,
+            held: Held::default(),
+            served: 0,
+            burst: Burst::default(),
+        }
+    }
+
+    /// A frame comes; one that is `first` goes before all others, but for those like it.
+    pub(crate) fn push(&mut self, queued: Queued<F>, first: bool) {
+        self.arrivals += 1;
+        let (to, rate) = (queued.mpdu.to, queued.mpdu.rate);
+        let place = *self.places.entry(to).or_insert_with(|| {
+            self.queues.push(TxQueue::new(to, rate));
+            self.queues.len() - 1
+        });
+        self.note(&queued, true);
+        let queue = &mut self.queues[place];
+        queue.rate = rate;
+        if first {
+            let behind = queue.waiting.iter().position(|&(arrival, _)| arrival > 0).unwrap_or(queue.waiting.len());
+            queue.waiting.insert(behind, (0, queued));
+        } else {
+            queue.waiting.push_back((self.arrivals, queued));
+        }
+    }
+
+    /// A frame comes or goes.
+    fn note(&mut self, queued: &Queued<F>, comes: bool) {
+        let packet = queued.mpdu.frame.packet().is_some();
+        let load = Load { arrival: 0, packets: u32::from(packet), bytes: queued.mpdu.msdu };
+        if comes {
+            self.held.add(load);
+        } else {
+            self.held.remove(load);
+        }
+    }
+
+    /// The access of the present burst is over: see [`Originator::settle`]. What is given up comes out; how many MPDUs.
+    pub(crate) fn settle(&mut self, answered: bool, limit: u32, mut given_up: impl FnMut(Msdus<F>)) -> u64 {
+        let Self { queues, held, burst, .. } = self;
+        let (queue, mut lost) = (&mut queues[burst.queue], 0);
+        queue.originator.settle(answered, limit, |load, settled| {
+            held.remove(load);
+            if let Settled::GivenUp(msdus) = settled {
+                lost += 1;
+                given_up(msdus);
+            }
+        });
+        self.served = burst.queue;
+        burst.reset(self.served);
+        lost
+    }
+
+    /// Packets that are neither acknowledged nor given up.
+    pub(crate) fn state(&self) -> QueueState {
+        self.held.packets
+    }
+
+    /// All frames that are neither acknowledged nor given up.
+    pub(crate) fn frames(&self) -> usize {
+        self.held.packets.packets + self.held.own
+    }
+
+    /// Whether there is anything to send.
+    pub(crate) fn has_work(&self) -> bool {
+        self.frames() > 0 || self.queues.iter().any(|queue| queue.request_due)
+    }
+
+    /// Whether there is a frame for a receiver.
+    pub(crate) fn has_for(&self, to: To) -> bool {
+        self.places.get(&to).is_some_and(|&place| {
+            let queue = &self.queues[place];
+            !queue.waiting.is_empty() || !queue.originator.is_empty()
+        })
+    }
+
+    /// The queue that the next access serves.
+    pub(crate) fn next(&self, order: Order) -> Option<usize> {
+        let queues = self.queues.iter().enumerate();
+        match order {
+            Order::Arrival => {
+                queues.filter_map(|(place, queue)| Some((queue.oldest()?, place))).min().map(|(_, place)| place)
+            }
+            Order::RoundRobin => {
+                let first = queues.clone().find(|(_, queue)| queue.oldest() == Some(0));
+                let after = queues.clone().skip(self.served + 1).chain(queues.take(self.served + 1));
+                first.or_else(|| after.into_iter().find(|(_, queue)| queue.has_work())).map(|(place, _)| place)
+            }
+        }
+    }
+
+    /// Makes up the burst of a queue, and says how many bytes its PSDU has as an A-MPDU. The first MPDU is taken, whatever its
+    /// size.
+    pub(crate) fn compose(&mut self, place: usize, limits: &BurstLimits) -> Bytes {
+        let (queue, burst) = (&mut self.queues[place], &mut self.burst);
+        burst.reset(place);
+        let mut size = limits.empty();
+        for (number, slot) in queue.originator.slots().enumerate().filter(|(_, slot)| slot.is_due()) {
+            let fits = limits.grown(size, slot.mpdu).filter(|_| number < limits.most());
+            if fits.is_none() && !burst.places.is_empty() {
+                return size.bytes();
+            }
+            burst.take(number, slot.mpdu);
+            size.push(slot.mpdu);
+        }
+        while burst.places.len() < limits.most()
+            && let Some(mpdu) = queue.next_mpdu(limits)
+        {
+            if limits.grown(size, mpdu).is_none() && !burst.places.is_empty() {
+                break;
+            }
+            queue.number_next(size, limits);
+            let number = queue.originator.len() - 1;
+            let mpdu = queue.originator.slot(number).mpdu;
+            burst.take(number, mpdu);
+            size.push(mpdu);
+        }
+        size.bytes()
+    }
+
+    /// The present burst is sent. Says how many MPDUs it has, and how many of them were sent before.
+    pub(crate) fn begin(&mut self) -> (u64, u64) {
+        let originator = &mut self.queues[self.burst.queue].originator;
+        let mut repeats = 0;
+        self.burst.on_air = true;
+        for &place in &self.burst.places {
+            repeats += u64::from(originator.slot(place).attempts > 0);
+            originator.begin(place);
+        }
+        (self.burst.places.len() as u64, repeats)
+    }
+
+    /// Transmissions of the first MPDU of the present burst.
+    pub(crate) fn attempts(&self) -> u32 {
+        let originator = &self.queues[self.burst.queue].originator;
+        self.burst.places.first().map_or(1, |&place| originator.slot(place).attempts)
+    }
+
+    /// The queue of the present burst.
+    pub(crate) fn queue(&mut self) -> &mut TxQueue<F> {
+        &mut self.queues[self.burst.queue]
+    }
+
+    /// A BlockAckReq is sent to a queue's receiver.
+    pub(crate) fn request(&mut self, place: usize) {
+        self.burst.reset(place);
+        self.burst.request = true;
+    }
+
+    /// The access of the present burst is over before any of its MPDUs was sent: its RTS was not answered.
+    pub(crate) fn take_back(&mut self) {
+        let place = self.burst.queue;
+        self.queues[place].originator.take_back();
+        self.burst.reset(place);
+    }
+
+    /// Takes out what waits for a receiver. What has a sequence number stays, and where nothing has, the first one.
+    pub(crate) fn take_waiting(&mut self, to: To) -> Vec<Queued<F>> {
+        let Some(&place) = self.places.get(&to) else { return Vec::new() };
+        let queue = &mut self.queues[place];
+        let in_service = usize::from(queue.originator.is_empty()).min(queue.waiting.len());
+        let waiting = queue.waiting.split_off(in_service);
+        waiting.iter().for_each(|(_, queued)| self.note(queued, false));
+        waiting.into_iter().map(|(_, queued)| queued).collect()
+    }
+
+    /// Takes out all frames.
+    pub(crate) fn take_all(&mut self) -> Vec<Queued<F>> {
+        let mut taken = Vec::new();
+        for queue in &mut self.queues {
+            queue.request_due = false;
+            taken.extend(queue.originator.abandon().filter_map(|(_, msdus)| msdus).flat_map(Msdus::into_iter));
+            taken.extend(queue.waiting.drain(..).map(|(_, queued)| queued));
+        }
+        self.held = Held::default();
+        taken
+    }
+
+    /// The queue of a receiver, where it ever had frames.
+    pub(crate) fn of_receiver(&mut self, to: To) -> Option<&mut TxQueue<F>> {
+        self.places.get(&to).map(|&place| &mut self.queues[place])
+    }
+}
+
+impl Burst {
+    fn reset(&mut self, queue: usize) {
+        (self.queue, self.mpdus) = (queue, Bytes::ZERO);
+        (self.request, self.agreed, self.reserved, self.on_air, self.delivered) = (false, false, false, false, false);
+        self.places.clear();
+        self.lost.clear();
+    }
+
+    fn take(&mut self, place: usize, mpdu: Bytes) {
+        self.places.push(place);
+        self.mpdus += mpdu;
+    }
+}
+
+impl<F> Msdus<F> {
+    pub(crate) fn into_iter(self) -> impl Iterator<Item = Queued<F>> {
+        core::iter::once(self.first).chain(self.rest)
+    }
+}
