@@ -389,6 +389,11 @@ impl BoxFile {
 
     fn manager(&self, problems: &mut Problems) -> Option<Config> {
         let (phy, rts_threshold) = self.radio.check(problems)?;
+        if !phy.standard().formats().is_empty() {
+            let what = format!("stations of {} are not charged by their own rates yet", phy.standard());
+            let instead = "\"802.11a\" (5 or 6 GHz) or \"802.11g\" (2.4 GHz) for access points of 802.11n and later";
+            problems.add(self.radio.standard.span(), what, instead);
+        }
         let manager = self.manager.at_site([None; 2], &self.own_networks());
         let config = manager.check(&phy, rts_threshold, problems);
         let standards = self.manager.standards(phy.standard());

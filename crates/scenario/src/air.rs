@@ -180,6 +180,7 @@ impl Radio {
             reception: self.reception,
             rate_control: self.rate_control,
             idle_sense: self.idle_sense,
+            aggregation: self.aggregation,
             ..MediumConfig::new(self.phy.clone())
         }
     }

@@ -10,6 +10,9 @@
 //! | `ns-3` | DIFS | 5 dB over all others | 7 | 60 | idle |
 //! | `qualnet` | EIFS | 10 dB over all others | 4 | 50 | busy |
 //!
+//! With 802.11n and later, `ns-3` also has its durations ([`evenair_wifi::Phy::with_ns3_durations`]), its way to aggregate
+//! ([`evenair_medium::Aggregation::ns3`]) and its EDCA parameters.
+//!
 //! Sources:
 //! - ns-2: `mac/mac-802_11.cc` (2.35). A frame that comes while another is received is ignored where that one is stronger
 //!   by `CPThresh_`, by default 10 dB, else both are lost; two signals at a time are compared (`recv`). A bystander of a
@@ -46,6 +49,7 @@ pub enum Profile {
 /// What a profile sets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Quirks {
+    pub profile: Profile,
     pub after_collision: AfterCollision,
     pub capture: Option<Capture>,
     pub over: Interference,
@@ -58,6 +62,7 @@ impl Profile {
     pub(crate) fn quirks(self) -> Quirks {
         let capture = |decibels: i32, over| Some(Capture { threshold: Db::from_milli(decibels * 1_000), over });
         let standard = Quirks {
+            profile: self,
             after_collision: AfterCollision::Eifs,
             capture: None,
             over: Interference::Sum,

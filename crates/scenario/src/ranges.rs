@@ -34,6 +34,16 @@ ranges! {
     pub(crate) Aifsns: u32 = "1 to 15";
     /// 65 535 units of 32 us (the same clause).
     pub(crate) Txops: Span = "0 us to 2097120 us";
+    /// Up to the longest A-MPDU of 802.11ax.
+    pub(crate) AggregateSizes: Bytes = "0 to 6500631 bytes";
+    /// Up to the largest window of 802.11be.
+    pub(crate) BlockAckWindows: u32 = "1 to 1024";
+    /// Up to aPPDUMaxTime (IEEE Std 802.11-2020, 19.4.4).
+    pub(crate) PpduDurations: Span = "100 us to 5484 us";
+    /// Up to the longest spacing that a receiver can ask for (IEEE Std 802.11-2020, 9.4.2.55.3).
+    pub(crate) MpduSpacings: Span = "0 us to 16 us";
+    /// Up to the longest A-MSDU of 802.11ac.
+    pub(crate) MsduAggregateSizes: Bytes = "0 to 11426 bytes";
     /// Bit error rates.
     pub(crate) BitErrorRates: f64 = "a probability below 1, such as 1e-6" if |ber: &f64| BitErrorRate::new(*ber).is_some();
     /// From less than in free space to many walls.

@@ -6,7 +6,7 @@ use evenair_config::manager::{Parts, QueueLimits, Weights};
 use evenair_config::{ManagerSpec, PhySpec};
 use evenair_reader::{CodePoint, Count, List, Metres, PerBillion, Permille, Written};
 use evenair_units::{BitRate, Bytes, Db, Dbm, Limit, Span};
-use evenair_wifi::{Preamble, Standard};
+use evenair_wifi::{Band, GuardInterval, Preamble, Standard, Width};
 use evenair_workload::Direction;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -20,12 +20,15 @@ use crate::ranges::{
     ThinkTimes, TxPowers, Txops, Vlans,
 };
 use crate::words::{
-    AccessWord, AdaptationWord, AfterCollisionWord, At, CaptureThreshold, Do, Measured, RateControlWord, Shape, What,
+    AccessWord, AdaptationWord, AfterCollisionWord, At, CaptureThreshold, Do, EdcaProfileWord, Measured,
+    RateControlWord, Shape, What,
 };
 use crate::{FastRecovery, IpVersion, Stack, Tool, WarmUp};
 
+mod aggregation;
 mod traffic;
 
+pub(crate) use aggregation::AggregationRaw;
 use evenair_config::queue::QueueRaw;
 pub(crate) use traffic::{FlowsRaw, OnOffRaw, ReplayRaw, SizeRaw, TimeRaw, UdpRaw, VoipRaw};
 
@@ -123,6 +126,12 @@ pub(crate) struct ScenarioRaw {
 pub(crate) struct RadioRaw {
     /// Standard of the BSS: its rates, slot and inter-frame spaces.
     pub standard: Written<Standard>,
+    /// Band of 802.11n and 802.11ax: "2.4 GHz" or "5 GHz" (and 6 GHz). Default: that of the standard, or "5 GHz".
+    pub band: Option<Written<Band>>,
+    /// Width of the channel of 802.11n and later: "20 MHz" to "160 MHz". Default: "20 MHz".
+    pub width: Option<Written<Width>>,
+    /// Guard interval of 802.11n and later: "0.4 us" (n, ac), "0.8 us", "1.6 us" or "3.2 us" (ax). Default: "0.8 us".
+    pub guard_interval: Option<Written<GuardInterval>>,
     /// Preamble of 802.11b frames. Default: "long".
     pub preamble: Option<Written<Preamble>>,
     /// Rates of ACK, RTS and CTS: an ACK or CTS uses the highest of them that does not exceed the DATA frame's rate. Default: 1
@@ -180,9 +189,14 @@ pub(crate) struct RadioRaw {
     /// "asymmetric": ratio of the access point's share to that of all stations together. Default: 2.
     #[schemars(extend("x-only-with" = { "access": ["asymmetric"] }))]
     pub ap_ratio: Option<Written<f64, ApRatios>>,
-    /// Four access categories with EDCA instead of DCF. Default: false.
-    #[schemars(extend("default" = false))]
+    /// Four access categories with EDCA instead of DCF. Default: true with 802.11n and later, false otherwise.
     pub edca: Option<Written<bool>>,
+    /// EDCA parameters that [radio.ac] and [radio.ap_ac] change: "standard", "hostapd" (its announced ones, and its own for
+    /// the access point), or "ns-3". Default: "ns-3" with that profile, "standard" otherwise.
+    pub edca_parameters: Option<Written<EdcaProfileWord>>,
+    /// How nodes of 802.11n and later aggregate.
+    #[serde(default)]
+    pub aggregation: AggregationRaw,
     /// Time between two beacons of an access point. Default: no beacons, or "102.4 ms" if stations sleep.
     pub beacon_interval: Option<Written<Span, BeaconIntervals>>,
     /// Every n-th beacon announces group-addressed packets, which access points buffer while stations sleep. Default: 2.
@@ -361,8 +375,14 @@ pub(crate) struct StationRaw {
     pub name: Written<String>,
     /// Number of such stations. Default: one, without a number.
     pub count: Option<Written<Count>>,
-    /// PHY rate of its data frames in both directions.
-    pub rate: Written<BitRate>,
+    /// PHY rate of its data frames in both directions; needed where mcs is not given.
+    pub rate: Option<Written<BitRate>>,
+    /// The same with 802.11n and later: its MCS, 0 to 7 (n), 9 (ac) or 11 (ax) for each stream.
+    pub mcs: Option<Written<u32>>,
+    /// Spatial streams; with mcs. Default: 1.
+    pub streams: Option<Written<u32>>,
+    /// Standard of the station, where it is older than that of the BSS; with mcs. Default: that of the BSS.
+    pub standard: Option<Written<Standard>>,
     /// Its share in the manager's policy, relative to other stations. Default: 1.
     pub weight: Option<Written<u32, Weights>>,
     /// Its class in the manager's policy, one of [[manager.class]]. Default: none.

@@ -8,7 +8,9 @@ use std::net::Ipv4Addr;
 
 use evenair_config::{ManagerSpec, PhySpec};
 use evenair_manager::ClassId;
-use evenair_medium::{AfterCollision, BackOff, Beacons, Foreign, IdleSenseConfig, PowerSave, RateControl, Reception};
+use evenair_medium::{
+    AfterCollision, Aggregation, BackOff, Beacons, Foreign, IdleSenseConfig, PowerSave, RateControl, Reception,
+};
 use evenair_units::{BitRate, Bytes, Db, Dbm, Limit, Span};
 use evenair_wifi::{EdcaSet, Phy, PhyRate, Position, Preamble};
 use evenair_workload::voice::{CallTool, VoipSpec};
@@ -137,6 +139,8 @@ pub struct Radio {
     pub carrier_sense: Dbm,
     /// The access points' beacons, where there are any.
     pub beacons: Option<Beacons>,
+    /// How nodes aggregate, with 802.11n and later.
+    pub aggregation: Option<Aggregation>,
 }
 
 /// A network of others on a channel.

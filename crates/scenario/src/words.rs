@@ -1,8 +1,9 @@
 //! String enums of the scenario format without a checked type.
 
-use evenair_medium::{Adaptation, AfterCollision};
+use evenair_medium::{Adaptation, AfterCollision, Order, Recover};
 use evenair_reader::{FromWritten, Scalar, closest, words};
 use evenair_units::{BitRate, Db, Span};
+use evenair_wifi::EdcaProfile;
 use schemars::{Schema, json_schema};
 
 use crate::measures::{full_name, measure_named, measures};
@@ -78,6 +79,34 @@ pub(crate) enum CaptureThreshold {
     Above(Db),
 }
 
+/// What encrypts frames.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum EncryptionWord {
+    None,
+    Ccmp,
+}
+
+/// A time, or none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Timeout(pub Option<Span>);
+
+impl FromWritten for Timeout {
+    fn from_written(scalar: &Scalar) -> Result<Self, String> {
+        match scalar {
+            Scalar::Text(text) if text == "off" => Ok(Self(None)),
+            other => Span::from_written(other).map(|span| Self(Some(span))),
+        }
+    }
+
+    fn allowed() -> String {
+        format!("{}, or \"off\"", Span::allowed())
+    }
+
+    fn schema() -> Schema {
+        json_schema!({ "anyOf": [Span::schema(), { "enum": ["off"] }] })
+    }
+}
+
 /// A published value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Measured {
@@ -94,6 +123,14 @@ words!(Do {
     "leave" => Self::Leave,
     "roam" => Self::Roam,
     "rate" => Self::Rate,
+});
+words!(EncryptionWord { "none" => Self::None, "ccmp" => Self::Ccmp });
+words!(RecoverWord(Recover) { "data" => Recover::Data, "request" => Recover::Request });
+words!(OrderWord(Order) { "arrival" => Order::Arrival, "stations" => Order::RoundRobin });
+words!(EdcaProfileWord(EdcaProfile) {
+    "standard" => EdcaProfile::Standard,
+    "hostapd" => EdcaProfile::Hostapd,
+    "ns-3" => EdcaProfile::Ns3,
 });
 words!(AfterCollisionWord(AfterCollision) {
     "eifs" => AfterCollision::Eifs,

@@ -1,20 +1,34 @@
 //! The access categories' parameters.
 
 use evenair_reader::{OrDefault, Problems, Written};
-use evenair_wifi::{AccessCategory, EdcaParameters, EdcaSet, Phy};
+use evenair_wifi::{AccessCategory, EdcaParameters, EdcaProfile, EdcaSet, Phy};
 
 use crate::Edca;
+use crate::profile::{Profile, Quirks};
 use crate::ranges::ContentionWindows;
 use crate::raw::{CategoriesRaw, CategoryRaw, RadioRaw};
+use crate::words::EdcaProfileWord;
 
 /// `None` with DCF.
-pub(super) fn check(raw: &RadioRaw, phy: &Phy, problems: &mut Problems) -> Option<Edca> {
-    let on = raw.edca.get_or(false, problems)?;
+pub(super) fn check(raw: &RadioRaw, phy: &Phy, quirks: &Quirks, problems: &mut Problems) -> Option<Edca> {
+    let aggregates = !phy.standard().formats().is_empty();
+    let on = raw.edca.get_or(aggregates, problems)?;
     if !on {
+        if aggregates {
+            problems.add(raw.edca.place(), format!("{} has EDCA", phy.standard()), "true, or no such key");
+        }
         return None;
     }
-    let stations = set(&raw.ac, &phy.default_edca(), 2, problems);
-    Some(Edca { stations, access_point: set(&raw.ap_ac, &stations, 1, problems) })
+    let usual = match quirks.profile {
+        Profile::Ns3 if aggregates => EdcaProfile::Ns3,
+        _ => EdcaProfile::Standard,
+    };
+    let profile = raw.edca_parameters.get_or(EdcaProfileWord(usual), problems)?.0;
+    let (of_stations, of_access_point) = phy.edca_of(profile);
+    let stations = set(&raw.ac, &of_stations, 2, problems);
+    // Without parameters of its own, the access point has what is written for all.
+    let default = if of_stations == of_access_point { stations } else { set(&raw.ac, &of_access_point, 1, problems) };
+    Some(Edca { stations, access_point: set(&raw.ap_ac, &default, 1, problems) })
 }
 
 fn categories(raw: &CategoriesRaw) -> [&CategoryRaw; 4] {

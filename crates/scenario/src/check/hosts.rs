@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use evenair_config::{ManagerSpec, phy_rate};
+use evenair_config::ManagerSpec;
 use evenair_reader::{Count, List, OrDefault, PerBillion, Problems, Written, closest};
 use evenair_units::Span;
-use evenair_wifi::Standard;
 
+use super::rates::Rates;
 use super::{access_points, beacons, radio};
 use crate::raw::{ScenarioRaw, ServerRaw, StationRaw};
 use crate::words::At;
@@ -52,13 +52,13 @@ impl fmt::Display for Kind {
 pub(super) fn check(
     raw: &ScenarioRaw,
     access_points: &[AccessPoint],
-    standard: Option<Standard>,
+    rates: Option<&Rates>,
     problems: &mut Problems,
 ) -> Hosts {
     let mut hosts = Hosts { list: Vec::new(), names: BTreeMap::new() };
     for station in &raw.station {
         let access_point = access_points::of_station(station, access_points, problems);
-        let place = station_place(station, access_point, standard, &raw.manager, problems);
+        let place = station_place(station, access_point, rates, &raw.manager, problems);
         let count = station.count.as_ref().map(|count| count.get(problems).unwrap_or(Count(1)));
         hosts.add(&station.name, count, place, problems);
     }
@@ -177,17 +177,17 @@ impl Hosts {
 fn station_place(
     raw: &StationRaw,
     access_point: usize,
-    standard: Option<Standard>,
+    rates: Option<&Rates>,
     manager: &ManagerSpec,
     problems: &mut Problems,
 ) -> Place {
-    let rate = match standard {
-        Some(standard) => phy_rate(standard, &raw.rate, problems),
+    let rate = match rates {
+        Some(rates) => rates.of_station(raw, problems),
         // The standard is wrong, so whether it has this rate cannot be said; the unit can.
-        None => raw.rate.get(problems).and(None),
+        None => raw.rate.as_ref().and_then(|rate| rate.get(problems)).and(None),
     };
     // A placeholder, so that the name is known to later checks.
-    let rate = rate.unwrap_or(Standard::Dot11b.rates()[0]);
+    let rate = rate.unwrap_or(Rates::stand_in());
     let weight = raw.weight.get_or(1, problems).unwrap_or(1);
     let class = raw.class.as_ref().and_then(|written| {
         let id = manager.class_id(&written.get(problems)?);

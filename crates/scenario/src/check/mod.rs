@@ -5,6 +5,7 @@
 
 mod access;
 mod access_points;
+mod aggregation;
 mod apps;
 mod beacons;
 mod distribution;
@@ -16,6 +17,7 @@ mod path;
 mod published;
 pub(crate) mod queue;
 mod radio;
+mod rates;
 mod tcp;
 mod telemetry;
 mod timeline;
@@ -100,15 +102,16 @@ fn scenario(raw: &ScenarioRaw, folder: &Path, problems: &mut Problems) -> Scenar
     let name = file_name(&raw.name, problems).unwrap_or_default();
     let duration = raw.duration.get(problems).unwrap_or(MAX_DURATION);
 
-    let radio = radio::check(raw, problems);
+    let (radio, rates) = radio::check(raw, problems).unzip();
+    let rates = rates.as_ref();
     let buffers = radio.as_ref().map_or((Limit::Unlimited, Limit::Unlimited), |r| (r.ap_buffer, r.station_buffer));
     let phy = radio.as_ref().map(|radio| &radio.phy);
     let standard = phy.map(Phy::standard);
     let access_points = access_points::check(raw, standard, problems);
-    let hosts = hosts::check(raw, &access_points, standard, problems);
+    let hosts = hosts::check(raw, &access_points, rates, problems);
     let neighbours = neighbours::check(&raw.neighbour, &access_points, phy, duration, problems);
     let hidden = hidden::check(&raw.station, &hosts, problems);
-    let timeline = timeline::EventChecker { hosts: &hosts, access_points: &access_points, standard, duration };
+    let timeline = timeline::EventChecker { hosts: &hosts, access_points: &access_points, rates, duration };
     let events = timeline.check(&raw.event, problems);
     let apps = apps::Checker::new(&hosts, &events, duration).check(raw, folder, problems);
     let mut queue = |raw: &Option<QueueRaw>, limit| queue::check(raw.as_ref()?, limit, &hosts, &apps, problems);
@@ -117,9 +120,9 @@ fn scenario(raw: &ScenarioRaw, folder: &Path, problems: &mut Problems) -> Scenar
     let measure = timeline::measure(raw, duration, &apps.list, &hosts, problems);
     let names = published::Names { hosts: &hosts, apps: &apps, phases: &measure.phases };
     let published = published::published(&raw.published, names, problems);
-    let rates = [|wan: &WanRaw| wan.down.rate.clone(), |wan: &WanRaw| wan.up.rate.clone()];
-    let rates = rates.map(|rate| raw.wan.as_ref().and_then(rate)?.get(&mut Problems::default()));
-    let manager = raw.manager.at_site(rates, &SITE_NETWORKS);
+    let of_wan = [|wan: &WanRaw| wan.down.rate.clone(), |wan: &WanRaw| wan.up.rate.clone()];
+    let of_wan = of_wan.map(|rate| raw.wan.as_ref().and_then(rate)?.get(&mut Problems::default()));
+    let manager = raw.manager.at_site(of_wan, &SITE_NETWORKS);
     if let Some(radio) = &radio {
         manager.check(&radio.phy, radio.rts_threshold, problems);
     }

@@ -5,6 +5,7 @@ use evenair_reader::{List, Metres, OrDefault, Problems, Written};
 use evenair_units::{Dbm, Limit};
 use evenair_wifi::{BitErrorRate, PathLoss, Phy, Position, Preamble, Standard, power};
 
+use super::rates::Rates;
 use crate::Radio;
 use crate::layout::Layout;
 use crate::profile::{Profile, Quirks};
@@ -12,7 +13,7 @@ use crate::ranges::{Coordinates, Distances, TxPowers};
 use crate::raw::{LayoutRaw, RadioRaw, ScenarioRaw};
 use crate::words::{AfterCollisionWord, CaptureThreshold, RateControlWord, Shape};
 
-pub(super) fn check(raw: &ScenarioRaw, problems: &mut Problems) -> Option<Radio> {
+pub(super) fn check(raw: &ScenarioRaw, problems: &mut Problems) -> Option<(Radio, Rates)> {
     let RadioRaw { short_retry_limit, long_retry_limit, ap_buffer, station_buffer, .. } = &raw.radio;
     let phy_spec = raw.radio.phy_spec();
     let phy = phy_spec.check(problems);
@@ -27,13 +28,16 @@ pub(super) fn check(raw: &ScenarioRaw, problems: &mut Problems) -> Option<Radio>
     let tx_power = tx_power(&raw.radio.tx_power, problems).unwrap_or(power::USUAL_POWER);
     let carrier_sense = raw.radio.carrier_sense.get_or(power::CARRIER_SENSE, problems);
     let (phy, rts_threshold) = phy?;
+    let phy = of_standard(phy, &raw.radio, &quirks, problems);
+    let rates = Rates::of(&raw.radio, &phy, problems);
+    let aggregation = super::aggregation::check(&raw.radio, &phy, &quirks, problems);
     let protection = protection(&raw.radio, &phy, problems);
     let phy = windows(phy, &raw.radio, problems);
-    let edca = super::edca::check(&raw.radio, &phy, problems);
+    let edca = super::edca::check(&raw.radio, &phy, &quirks, problems);
     let (back_off, idle_sense) = super::access::check(raw, &phy, problems);
-    Some(Radio {
+    let radio = Radio {
         reception: reception(raw, &phy, &quirks, problems),
-        rate_control: rate_control(&raw.radio, &quirks, problems),
+        rate_control: rate_control(&raw.radio, &phy, &quirks, problems),
         phy,
         phy_spec,
         rts_threshold,
@@ -56,7 +60,22 @@ pub(super) fn check(raw: &ScenarioRaw, problems: &mut Problems) -> Option<Radio>
         tx_power,
         carrier_sense: carrier_sense?,
         beacons: super::beacons::check(raw, problems),
-    })
+        aggregation,
+    };
+    Some((radio, rates))
+}
+
+/// Band and durations of 802.11n and later.
+fn of_standard(phy: Phy, raw: &RadioRaw, quirks: &Quirks, problems: &mut Problems) -> Phy {
+    let phy = match raw.band.as_ref().and_then(|band| band.get(problems)) {
+        None => phy,
+        Some(band) => phy.clone().in_band(band).unwrap_or_else(|error| {
+            problems.add(raw.band.place(), error.to_string(), "the standard's own band");
+            phy
+        }),
+    };
+    let is_ns3 = quirks.profile == Profile::Ns3 && !phy.standard().formats().is_empty();
+    if is_ns3 { phy.with_ns3_durations() } else { phy }
 }
 
 /// A placeholder for an invalid one, so that the other checks can continue.
@@ -86,6 +105,7 @@ pub(super) fn stand_in(raw: &RadioRaw) -> Radio {
         tx_power: power::USUAL_POWER,
         carrier_sense: power::CARRIER_SENSE,
         beacons: None,
+        aggregation: None,
     }
 }
 
@@ -148,7 +168,12 @@ fn reception(raw: &ScenarioRaw, phy: &Phy, quirks: &Quirks, problems: &mut Probl
     }
 }
 
-fn rate_control(raw: &RadioRaw, quirks: &Quirks, problems: &mut Problems) -> RateControl {
+fn rate_control(raw: &RadioRaw, phy: &Phy, quirks: &Quirks, problems: &mut Problems) -> RateControl {
+    if let Some(written) = raw.rate_control.as_ref().filter(|_| !phy.standard().formats().is_empty())
+        && written.get(&mut Problems::default()) != Some(RateControlWord::Fixed)
+    {
+        problems.add(written.span(), format!("with {} rates are fixed", phy.standard()), "\"fixed\", or no such key");
+    }
     match raw.rate_control.get_or(RateControlWord::Fixed, problems) {
         Some(RateControlWord::TwoFailures) => RateControl::TwoFailures,
         Some(RateControlWord::Arf) => RateControl::Arf,

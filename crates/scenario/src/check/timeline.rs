@@ -2,15 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use evenair_config::phy_rate;
 use evenair_reader::{OrDefault, Problems, Written, name};
 use evenair_units::Span;
-use evenair_wifi::Standard;
 use evenair_workload::Phase;
 
 use super::access_points;
 use super::apps::seconds;
 use super::hosts::Hosts;
+use super::rates::Rates;
 use crate::raw::{EventRaw, PhaseRaw, ScenarioRaw};
 use crate::words::Do;
 use crate::{AccessPoint, Action, App, Event, Host, Measure, Place, WarmUp};
@@ -27,20 +26,20 @@ pub(super) struct EventChecker<'a> {
     pub hosts: &'a Hosts,
     pub access_points: &'a [AccessPoint],
     /// `None` if it is wrong.
-    pub standard: Option<Standard>,
+    pub rates: Option<&'a Rates>,
     pub duration: Span,
 }
 
 impl EventChecker<'_> {
     /// The events in the order of their times.
     pub fn check(&self, raw: &[EventRaw], problems: &mut Problems) -> Vec<Event> {
-        let Self { hosts, access_points, standard, duration } = *self;
+        let Self { hosts, access_points, rates, duration } = *self;
         let mut events = Vec::new();
         for raw in raw {
             let allowed = format!("before the run's end at {}", seconds(duration));
             let at = raw.at.get_if(problems, |&at| at < duration, allowed);
             let roam = roam(raw, access_points, problems);
-            let actions = actions(raw, hosts, standard, roam, problems);
+            let actions = actions(raw, hosts, rates, roam, problems);
             if let Some(at) = at {
                 events.extend(actions.into_iter().map(|action| (Event { at, action }, raw.action.span())));
             }
@@ -65,7 +64,7 @@ fn roam(raw: &EventRaw, access_points: &[AccessPoint], problems: &mut Problems) 
 fn actions(
     raw: &EventRaw,
     hosts: &Hosts,
-    standard: Option<Standard>,
+    rates: Option<&Rates>,
     roam: Option<(usize, Span)>,
     problems: &mut Problems,
 ) -> Vec<Action> {
@@ -80,7 +79,7 @@ fn actions(
         Do::Leave => stations.map(Action::Leave).collect(),
         Do::Rate => {
             let Some(rate) = &raw.rate else { return Vec::new() };
-            let rate = standard.and_then(|standard| phy_rate(standard, rate, problems));
+            let rate = rates.and_then(|rates| rates.find(rate, problems));
             rate.map(|rate| stations.map(|station| Action::Rate(station, rate)).collect()).unwrap_or_default()
         }
         Do::Roam => {

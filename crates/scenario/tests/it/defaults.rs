@@ -36,6 +36,8 @@ sweep = [{ key = "seed", values = "1, 2" }]
 const BESIDE: &[&[(&str, &str)]] = &[
     &[],
     &[("radio.standard", "\"802.11b\""), ("station.1.rate", "\"11 Mb/s\""), ("neighbour", "[]")],
+    &[("radio.standard", "\"802.11ax\"")],
+    &[("radio.standard", "\"802.11ax\""), ("station", "[{ name = \"sta\", mcs = 7 }]")],
     &[("radio.layout", "{ shape = \"circle\" }")],
     &[("radio.layout", "{ shape = \"line\" }")],
     &[("radio.layout", "{ shape = \"far-random\" }")],

@@ -1,6 +1,7 @@
 //! Scenario files: what is read, what is refused, and what the documents say of it.
 
 mod access_points;
+mod aggregation;
 mod defaults;
 mod files;
 mod hidden;
