@@ -32,9 +32,15 @@ pub struct Aggregation {
     pub reorder_timeout: Option<Span>,
     /// Whose frames the next access takes.
     pub order: Order,
+    /// A receiver hands an MPDU up as soon as its last bit has come, as ns-3 does; otherwise with the end of the PPDU. Only
+    /// where all hear all.
+    pub deliver_each: bool,
     /// The rest of a TXOP is given back by a CF-End frame, as ns-3 does (IEEE Std 802.11-2020, 10.23.2.9). Only where all
     /// hear all.
     pub cf_end: bool,
+    /// What follows a BlockAckReq in its TXOP goes in a channel of 20 MHz, as that did, at the same MCS, as ns-3 does; a mode
+    /// that there is not at 20 MHz stays as wide as it is.
+    pub narrow_after_request: bool,
 }
 
 /// What a sender does when nothing answered its A-MPDU.
@@ -73,14 +79,23 @@ impl Aggregation {
             request_after_drop: true,
             reorder_timeout: Some(Span::from_millis(100)),
             order: Order::Arrival,
+            deliver_each: false,
             cf_end: false,
+            narrow_after_request: false,
         }
     }
 
-    /// As ns-3 3.44 does it: a BlockAckReq after an A-MPDU that nothing answered, receivers that wait until they are told not
-    /// to, and CF-End.
+    /// As ns-3 3.44 does it: MPDUs handed up one by one, a BlockAckReq after an A-MPDU that nothing answered, receivers that wait until they are told not
+    /// to, CF-End, and the rest of a TXOP as wide as the BlockAckReq that began it.
     pub const fn ns3() -> Self {
-        Self { recover: Recover::Request, reorder_timeout: None, cf_end: true, ..Self::new() }
+        Self {
+            recover: Recover::Request,
+            reorder_timeout: None,
+            deliver_each: true,
+            cf_end: true,
+            narrow_after_request: true,
+            ..Self::new()
+        }
     }
 
     /// The block-ack window between nodes that send at this rate; one where it has no aggregation.

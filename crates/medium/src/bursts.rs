@@ -6,7 +6,7 @@
 use alloc::collections::{BTreeSet, VecDeque};
 
 use evenair_units::{Airtime, Bytes, Instant, Span};
-use evenair_wifi::{BLOCK_ACK_REQUEST, LLC_SNAP, MAC_HEADER_AND_FCS, QOS_CONTROL};
+use evenair_wifi::{BLOCK_ACK_REQUEST, LLC_SNAP, MAC_HEADER_AND_FCS, PhyMode, PhyRate, QOS_CONTROL, Width};
 
 use crate::aggregation::{Aggregation, Recover};
 use crate::attempt::{Attempt, Sending};
@@ -54,7 +54,9 @@ impl<F> Mac<F> {
         let (node, queues) = (edcaf.node, edcaf.tx_queues().expect("it has queues"));
         let place = queues.next(rules.order).expect("a function contends while it has a frame");
         let queue = &queues.queues[place];
-        let (to, rate, request, own) = (queue.to, queue.rate, queue.request_due, queue.serves_own());
+        let (to, request, own) = (queue.to, queue.request_due, queue.serves_own());
+        let goes_on = !may_reserve;
+        let rate = if goes_on && queues.is_narrowed { narrowed(queue.rate) } else { queue.rate };
         let qos = matches!(to, To::Node(receiver) if self.nodes.is_qos(node) && self.nodes.is_qos(receiver.0));
         let agreed = qos && !own && rate.mode().is_some();
         let phy = &self.config.phy;
@@ -96,6 +98,7 @@ impl<F> Mac<F> {
             Attempt { to, rate, rts, psdu: a_mpdu, data, answer: block_ack, sending: Sending::Aggregate }
         };
         burst.reserved = attempt.rts;
+        queues.is_narrowed = rules.narrow_after_request && (request || goes_on && queues.is_narrowed);
         attempt
     }
 
@@ -131,7 +134,7 @@ impl<F> Mac<F> {
                 chain.push(self.nodes.backlogged as u32);
             }
             let mut outcomes = Outcomes { at, from, events: &mut self.events, feedback: &mut self.feedback };
-            receive_burst(queues, &rules, airtime, &mut outcomes);
+            receive_burst(queues, &rules, usize::MAX, airtime, &mut outcomes);
             self.arm_reorder(id, &rules);
         }
         if confirmed {
@@ -141,6 +144,31 @@ impl<F> Mac<F> {
             edcaf.reset_window();
             self.nodes.note_if_empty(id);
         }
+    }
+
+    /// The next MPDU of a burst that is being received has ended.
+    pub(crate) fn deliver_next(&mut self, at: Instant, id: u32) {
+        let rules = self.config.aggregation.expect("an EDCAF has transmit queues where the medium aggregates");
+        let edcaf = &mut self.nodes.edcafs[id as usize];
+        let (from, airtime) = (NodeId(edcaf.node), edcaf.head.airtime);
+        let Some(queues) = edcaf.tx_queues_mut() else { return };
+        let mut outcomes = Outcomes { at, from, events: &mut self.events, feedback: &mut self.feedback };
+        let until = queues.burst.received + 1;
+        receive_burst(queues, &rules, until, airtime, &mut outcomes);
+        self.arm_reorder(id, &rules);
+    }
+
+    /// When the next MPDU of a burst ends, from the beginning of its PPDU on, where it is not the last one and is handed up
+    /// then.
+    pub(crate) fn next_arrival(&self, id: u32, rate: PhyRate) -> Option<Span> {
+        let queues = self.nodes.edcafs[id as usize].tx_queues().filter(|_| self.delivers_each())?;
+        let burst = &queues.burst;
+        (burst.received + 1 < burst.ends.len()).then(|| self.config.phy.ppdu(burst.ends[burst.received], rate))
+    }
+
+    /// Receivers hand up MPDUs one by one.
+    pub(crate) fn delivers_each(&self) -> bool {
+        self.config.aggregation.is_some_and(|rules| rules.deliver_each)
     }
 
     /// The queue of the present burst may hold something for which others wait.
@@ -269,8 +297,22 @@ impl<F> Mac<F> {
     }
 }
 
-/// The receiver of the present burst gets what noise leaves of it.
-fn receive_burst<F>(queues: &mut TxQueues<F>, rules: &Aggregation, airtime: Airtime, outcomes: &mut Outcomes<'_, F>) {
+/// The same mode in a channel of 20 MHz, where there is one.
+fn narrowed(rate: PhyRate) -> PhyRate {
+    let narrow = |mode: PhyMode| {
+        PhyMode::new(mode.format(), mode.mcs(), mode.streams(), Width::Mhz20, mode.guard_interval()).ok()
+    };
+    rate.mode().and_then(narrow).map_or(rate, PhyRate::from)
+}
+
+/// The receiver of the present burst gets what noise leaves of it, up to so many MPDUs.
+fn receive_burst<F>(
+    queues: &mut TxQueues<F>,
+    rules: &Aggregation,
+    until: usize,
+    airtime: Airtime,
+    outcomes: &mut Outcomes<'_, F>,
+) {
     let TxQueues { queues, burst, .. } = queues;
     let queue = &mut queues[burst.queue];
     let (to, start) = (queue.to, queue.originator.start());
@@ -278,7 +320,8 @@ fn receive_burst<F>(queues: &mut TxQueues<F>, rules: &Aggregation, airtime: Airt
     if burst.request {
         return queue.recipient.move_to(start, |received| outcomes.pass_up(to, received));
     }
-    for (number, &place) in burst.places.iter().enumerate() {
+    let from = core::mem::replace(&mut burst.received, until.min(burst.places.len()));
+    for (number, &place) in burst.places.iter().enumerate().take(until).skip(from) {
         if burst.lost.get(number).is_some_and(|&lost| lost) {
             continue;
         }

@@ -28,6 +28,8 @@ pub(crate) struct TxQueues<F> {
     /// The queue of the last burst that was answered or given up.
     served: usize,
     pub(crate) burst: Burst,
+    /// The rest of the TXOP goes in a channel of 20 MHz.
+    pub(crate) is_narrowed: bool,
 }
 
 /// The frames for one receiver.
@@ -74,6 +76,10 @@ pub(crate) struct Burst {
     pub(crate) request: bool,
     /// The MPDUs' places in the originator's window.
     pub(crate) places: Vec<usize>,
+    /// For each of them, at which byte of the A-MPDU it ends.
+    pub(crate) ends: Vec<Bytes>,
+    /// How many of them the receiver has got, or has missed.
+    pub(crate) received: usize,
     /// For each of them, whether noise spoils it; empty: for none.
     pub(crate) lost: Vec<bool>,
     /// All of the MPDUs.
@@ -84,7 +90,7 @@ pub(crate) struct Burst {
     pub(crate) reserved: bool,
     /// It is being sent, and what becomes of it is not settled.
     pub(crate) on_air: bool,
-    /// The receiver has what it has got of it.
+    /// Its end has been received.
     pub(crate) delivered: bool,
 }
 
@@ -227,6 +233,7 @@ impl<F> TxQueues<F> {
             held: Held::default(),
             served: 0,
             burst: Burst::default(),
+            is_narrowed: false,
         }
     }
 
@@ -326,7 +333,7 @@ impl<F> TxQueues<F> {
                 return size.bytes();
             }
             burst.take(number, slot.mpdu);
-            size.push(slot.mpdu);
+            burst.ends.push(size.push(slot.mpdu));
         }
         while burst.places.len() < limits.most()
             && let Some(mpdu) = queue.next_mpdu(limits)
@@ -338,7 +345,7 @@ impl<F> TxQueues<F> {
             let number = queue.originator.len() - 1;
             let mpdu = queue.originator.slot(number).mpdu;
             burst.take(number, mpdu);
-            size.push(mpdu);
+            burst.ends.push(size.push(mpdu));
         }
         size.bytes()
     }
@@ -412,6 +419,8 @@ impl Burst {
         (self.queue, self.mpdus) = (queue, Bytes::ZERO);
         (self.request, self.agreed, self.reserved, self.on_air, self.delivered) = (false, false, false, false, false);
         self.places.clear();
+        self.ends.clear();
+        self.received = 0;
         self.lost.clear();
     }
 

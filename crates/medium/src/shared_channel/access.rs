@@ -16,6 +16,8 @@ pub(super) struct Access {
     pub(super) outcome: Outcome,
     /// End of what the node itself sends of RTS and DATA.
     pub(super) sent: Instant,
+    /// When something of it is received next; its MPDUs may be one by one.
+    pub(super) arrives: Instant,
     /// End of the ACK where there is one.
     pub(super) answered: Instant,
     /// DATA was received, and its receiver has it.
@@ -51,7 +53,17 @@ impl Access {
         let txop_end = edcaf.txop_end(at);
         edcaf.on_air = true;
         edcaf.begin_attempt(Airtime(answered - at));
-        Self { node: edcaf.node, edcaf: id, attempt, outcome, sent, answered, delivered: false, txop_end }
+        let (node, arrives) = (edcaf.node, sent);
+        let access = Self { node, edcaf: id, attempt, outcome, sent, arrives, answered, delivered: false, txop_end };
+        if mac.config.aggregation.is_some() { access.arriving(mac) } else { access }
+    }
+
+    /// The same, when its next MPDU has come.
+    #[inline(never)]
+    pub(super) fn arriving<F>(self, mac: &Mac<F>) -> Self {
+        let begins = Instant::from_nanos(self.sent.as_nanos() - self.attempt.data.as_nanos());
+        let next = mac.next_arrival(self.edcaf, self.attempt.rate);
+        Self { arrives: next.map_or(self.sent, |next| (begins + next).min(self.sent)), ..self }
     }
 
     /// Whose airtime it is.

@@ -150,7 +150,7 @@ impl SharedChannel {
     #[inline(never)]
     pub(super) fn stage_of_transmission(&self) -> (Stage, Instant) {
         let next = self.on_air.iter().filter(|access| access.outcome.delivers() && !access.delivered);
-        match next.map(|access| access.sent).min() {
+        match next.map(|access| access.arrives).min() {
             Some(received) => (Stage::Receiving, received),
             None => (Stage::Ending, self.on_air.iter().map(|access| access.answered).max().expect("someone sends")),
         }

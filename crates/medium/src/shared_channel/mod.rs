@@ -34,9 +34,12 @@ impl SharedChannel {
     /// The end of a DATA frame that is received, unless one of the two has left meanwhile.
     #[inline(always)]
     pub(super) fn receive<F>(&mut self, mac: &mut Mac<F>, at: Instant) {
-        let is_due = |access: &Access| access.outcome.delivers() && !access.delivered && access.sent == at;
+        let is_due = |access: &Access| access.outcome.delivers() && !access.delivered && access.arrives == at;
         let alone = self.on_air.len() == 1;
         let place = if alone { 0 } else { self.on_air.iter().position(is_due).expect("the stage says so") };
+        if self.on_air[place].arrives < self.on_air[place].sent {
+            return self.receive_part(mac, at, place);
+        }
         let access = &mut self.on_air[place];
         access.delivered = true;
         let Access { node, edcaf, attempt: Attempt { to, .. }, outcome, .. } = *access;
@@ -53,5 +56,19 @@ impl SharedChannel {
         if self.stage == Stage::Ending && self.due <= at {
             self.end_broadcast(mac, at);
         }
+    }
+
+    /// An MPDU of a burst is received, and others are to come.
+    #[inline(never)]
+    fn receive_part<F>(&mut self, mac: &mut Mac<F>, at: Instant, place: usize) {
+        let access = self.on_air[place];
+        let receiver_left = matches!(access.attempt.to, To::Node(receiver) if mac.nodes.has_left(receiver.0));
+        if receiver_left || mac.nodes.has_left(access.node) {
+            self.on_air[place].arrives = access.sent;
+        } else {
+            mac.deliver_next(at, access.edcaf);
+            self.on_air[place] = access.arriving(mac);
+        }
+        (self.stage, self.due) = self.stage_of_transmission();
     }
 }

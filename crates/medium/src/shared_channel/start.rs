@@ -30,10 +30,10 @@ impl SharedChannel {
             let attempt = mac.attempt(at, id, true, mac.nodes.edcafs[id as usize].txop());
             let outcome = self.outcome_alone(mac, id, attempt);
             let access = Access::begin(mac, at, id, attempt, outcome);
-            let Access { sent, answered, .. } = access;
+            let Access { arrives, answered, .. } = access;
             self.on_air.push(access);
             (self.stage, self.due) =
-                if outcome.delivers() { (Stage::Receiving, sent) } else { (Stage::Ending, answered) };
+                if outcome.delivers() { (Stage::Receiving, arrives) } else { (Stage::Ending, answered) };
         } else {
             self.start_together(mac, at);
         }
@@ -109,7 +109,7 @@ impl SharedChannel {
             let (sent, answered) = ends(&mac.config.phy, at, attempt, outcome);
             let more = Airtime(answered - self.on_air[index].answered);
             mac.nodes.edcafs[edcaf as usize].charge(more);
-            self.on_air[index] = Access { outcome, sent, answered, ..self.on_air[index] };
+            self.on_air[index] = Access { outcome, sent, arrives: sent, answered, ..self.on_air[index] };
         }
     }
 

@@ -448,7 +448,7 @@ fn both_engines_give_the_same_run() {
         ("TXOPs", limit(2_528, Case::new(&[fast; 3], false))),
         ("RTS", reserving(Case::new(&[fast; 4], false))),
     ] {
-        let case = Case { seconds: 2, ..case.aggregating(|rules| rules.cf_end = false) };
+        let case = Case { seconds: 2, ..case.aggregating(|rules| (rules.cf_end, rules.deliver_each) = (false, false)) };
         let both = [false, true].map(|hidden| Case { hidden, ..case.clone() }.run(3));
         assert_eq!(both[0].each, both[1].each, "{what}");
         assert_eq!(both[0].senders.attempts, both[1].senders.attempts, "{what}");
@@ -516,16 +516,21 @@ fn take(medium: &mut Medium<(usize, u64)>, gone: &mut [Vec<u64>], dropped: &mut 
         }
     }
 }
-/// VHT MCS 8 with two streams at 80 MHz, three stations, 5 % of MPDUs lost, TXOPs of 2,528 us: no run of ns-3 was known when
-/// these numbers were written down, 534.1 Mb/s down and 516.4 Mb/s up.
+/// VHT MCS 8 with two streams at 80 MHz, three stations, 5 % of MPDUs lost, TXOPs of 2,528 us. Before any run of ns-3 was known,
+/// 534.1 Mb/s down and 516.4 Mb/s up were predicted. ns-3 then gave 534.5 down, 449.9 up, and 519.1 up without BlockAckReq
+/// frames (here 519.5): it sends what follows a BlockAckReq in its TXOP at 20 MHz, and so does its profile since.
 #[test]
 fn what_was_predicted() {
-    for (down, mbps, mpdus) in [(true, 534.1, 35.9), (false, 516.4, 36.4)] {
-        let mut case = Case::new(&[mode("VHT 8x2", 80); 3], down);
+    for (down, recover, mbps, mpdus) in [
+        (true, Recover::Request, 534.5, 36.0),
+        (false, Recover::Request, 449.9, 36.1),
+        (false, Recover::Data, 519.1, 36.7),
+    ] {
+        let mut case = Case::new(&[mode("VHT 8x2", 80); 3], down).aggregating(|rules| rules.recover = recover);
         case.losses = vec![50_000_000; 3];
         (case.txop, case.seconds) = (Span::from_micros(2_528), 20);
         let ours = case.run(1);
-        assert_near("Mb/s", ours.mbps(), mbps, 0.005);
-        assert_near("MPDUs", ours.mean_aggregate(), mpdus, 0.01);
+        assert_near("Mb/s", ours.mbps(), mbps, 0.01);
+        assert_near("MPDUs", ours.mean_aggregate(), mpdus, 0.02);
     }
 }
