@@ -10,6 +10,7 @@ use evenair_wifi::{BLOCK_ACK_REQUEST, LLC_SNAP, MAC_HEADER_AND_FCS, PhyMode, Phy
 
 use crate::aggregation::{Aggregation, Recover};
 use crate::attempt::{Attempt, Sending};
+use crate::counters::QueueState;
 use crate::feedback::{Feedback, FeedbackQueue};
 use crate::frame::{Carried, DropReason, Event, NodeId, Queued, To, dropped};
 use crate::mac::{Failure, Mac};
@@ -133,8 +134,9 @@ impl<F> Mac<F> {
             if let Some(chain) = &mut self.backlog {
                 chain.push(self.nodes.backlogged as u32);
             }
-            let mut outcomes = Outcomes { at, from, events: &mut self.events, feedback: &mut self.feedback };
+            let mut outcomes = Outcomes::new(at, from, &mut self.events, &mut self.feedback);
             receive_burst(queues, &rules, usize::MAX, airtime, &mut outcomes);
+            queues.note_gone(outcomes.gone);
             self.arm_reorder(id, &rules);
         }
         if confirmed {
@@ -152,9 +154,10 @@ impl<F> Mac<F> {
         let edcaf = &mut self.nodes.edcafs[id as usize];
         let (from, airtime) = (NodeId(edcaf.node), edcaf.head.airtime);
         let Some(queues) = edcaf.tx_queues_mut() else { return };
-        let mut outcomes = Outcomes { at, from, events: &mut self.events, feedback: &mut self.feedback };
+        let mut outcomes = Outcomes::new(at, from, &mut self.events, &mut self.feedback);
         let until = queues.burst.received + 1;
         receive_burst(queues, &rules, until, airtime, &mut outcomes);
+        queues.note_gone(outcomes.gone);
         self.arm_reorder(id, &rules);
     }
 
@@ -192,8 +195,9 @@ impl<F> Mac<F> {
         while let Some((id, place)) = self.reorder.take_due(at) {
             let edcaf = &mut self.nodes.edcafs[id as usize];
             let from = NodeId(edcaf.node);
-            let mut outcomes = Outcomes { at, from, events: &mut self.events, feedback: &mut self.feedback };
-            let Some(queue) = edcaf.tx_queues_mut().map(|queues| &mut queues.queues[place]) else { continue };
+            let mut outcomes = Outcomes::new(at, from, &mut self.events, &mut self.feedback);
+            let Some(queues) = edcaf.tx_queues_mut() else { continue };
+            let queue = &mut queues.queues[place];
             let (to, mut any) = (queue.to, false);
             queue.recipient.expire(at, timeout, |received| {
                 any = true;
@@ -203,6 +207,7 @@ impl<F> Mac<F> {
             if let Some(due) = queue.reorder_due {
                 self.reorder.arm(due, id, place);
             }
+            queues.note_gone(outcomes.gone);
             edcaf.counters.reorder_timeouts += u64::from(any);
         }
     }
@@ -264,9 +269,10 @@ impl<F> Mac<F> {
             queue.failures = 0;
         }
         let attempts = if to == To::Broadcast { 1 } else { rules.attempts };
-        let mut outcomes = Outcomes { at, from, events: &mut self.events, feedback: &mut self.feedback };
+        let mut outcomes = Outcomes::new(at, from, &mut self.events, &mut self.feedback);
         let reason = if to == To::Broadcast { DropReason::BroadcastCollision } else { DropReason::RetryLimit };
         let lost = queues.settle(answered, attempts, |msdus| outcomes.give_up(msdus, reason, airtime));
+        queues.note_gone(outcomes.gone);
         queues.queues[place].request_due |= lost > 0 && agreed && rules.request_after_drop;
         edcaf.counters.retry_drops += if to == To::Broadcast { 0 } else { lost };
     }
@@ -279,20 +285,22 @@ impl<F> Mac<F> {
             for queued in queues.take_all() {
                 self.events.extend(dropped(at, id, queued.mpdu, DropReason::Left));
             }
-            let mut outcomes = Outcomes { at, from: id, events: &mut self.events, feedback: &mut self.feedback };
+            let mut outcomes = Outcomes::new(at, id, &mut self.events, &mut self.feedback);
             for queue in &mut queues.queues {
                 let to = queue.to;
                 queue.recipient.abandon().for_each(|received| outcomes.pass_up(to, received));
             }
+            queues.note_gone(outcomes.gone);
         }
         for edcaf in &mut self.nodes.edcafs {
             let from = NodeId(edcaf.node);
-            let Some(queue) = edcaf.tx_queues_mut().and_then(|queues| queues.of_receiver(To::Node(id))) else {
-                continue;
-            };
-            for queued in queue.recipient.abandon().flat_map(|received| received.msdus.into_iter()) {
-                self.events.extend(dropped(at, from, queued.mpdu, DropReason::Left));
+            let Some(queues) = edcaf.tx_queues_mut() else { continue };
+            let mut outcomes = Outcomes::new(at, from, &mut self.events, &mut self.feedback);
+            if let Some(queue) = queues.of_receiver(To::Node(id)) {
+                let held = queue.recipient.abandon();
+                held.for_each(|received| outcomes.give_up(received.msdus, DropReason::Left, received.airtime));
             }
+            queues.note_gone(outcomes.gone);
         }
     }
 }
@@ -362,9 +370,20 @@ struct Outcomes<'a, F> {
     from: NodeId,
     events: &'a mut VecDeque<Event<F>>,
     feedback: &'a mut FeedbackQueue,
+    /// Packets so far.
+    gone: QueueState,
 }
 
-impl<F> Outcomes<'_, F> {
+impl<'a, F> Outcomes<'a, F> {
+    fn new(at: Instant, from: NodeId, events: &'a mut VecDeque<Event<F>>, feedback: &'a mut FeedbackQueue) -> Self {
+        Self { at, from, events, feedback, gone: QueueState::default() }
+    }
+
+    fn note_gone(&mut self, msdu: Bytes) {
+        self.gone.packets += 1;
+        self.gone.bytes += msdu;
+    }
+
     /// What an MPDU carried is passed up.
     fn pass_up(&mut self, to: To, received: Received<F>) {
         let (at, from) = (self.at, self.from);
@@ -376,6 +395,7 @@ impl<F> Outcomes<'_, F> {
             let own = match mpdu.frame {
                 Carried::Own(own) => Some(own),
                 Carried::Packet(frame) => {
+                    self.note_gone(msdu);
                     self.events.push_back(Event::Delivered { at, enqueued, from, to, msdu, attempts, airtime, frame });
                     None
                 }
@@ -395,7 +415,10 @@ impl<F> Outcomes<'_, F> {
                     let to = queued.mpdu.to;
                     self.feedback.push(Feedback { at, from, to, own: Some(own), airtime, received: false });
                 }
-                Carried::Packet(_) => self.events.extend(dropped(at, from, queued.mpdu, reason)),
+                Carried::Packet(_) => {
+                    self.note_gone(queued.mpdu.msdu);
+                    self.events.extend(dropped(at, from, queued.mpdu, reason));
+                }
             }
         }
     }

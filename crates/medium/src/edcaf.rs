@@ -207,7 +207,7 @@ impl<F> Edcaf<F> {
 
     pub(crate) fn queue_state(&self) -> QueueState {
         if let Some(queues) = &self.tx_queues {
-            return queues.state();
+            return queues.present();
         }
         QueueState { packets: self.packets(), bytes: self.bytes }
     }

@@ -25,6 +25,8 @@ pub(crate) struct TxQueues<F> {
     /// Frames that ever came.
     arrivals: u64,
     held: Held,
+    /// Packets of which nothing has become yet; some may be acknowledged, and be held by a receiver that waits for others.
+    present: QueueState,
     /// The queue of the last burst that was answered or given up.
     served: usize,
     pub(crate) burst: Burst,
@@ -231,6 +233,7 @@ impl<F> TxQueues<F> {
             places: BTreeMap::new(),
             arrivals: 0,
             held: Held::default(),
+            present: QueueState::default(),
             served: 0,
             burst: Burst::default(),
             is_narrowed: false,
@@ -262,9 +265,27 @@ impl<F> TxQueues<F> {
         let load = Load { arrival: 0, packets: u32::from(packet), bytes: queued.mpdu.msdu };
         if comes {
             self.held.add(load);
+            if packet {
+                self.present.packets += 1;
+                self.present.bytes += load.bytes;
+            }
         } else {
             self.held.remove(load);
+            if packet {
+                self.note_gone(QueueState { packets: 1, bytes: load.bytes });
+            }
         }
+    }
+
+    /// Something has become of packets.
+    pub(crate) fn note_gone(&mut self, gone: QueueState) {
+        self.present.packets -= gone.packets;
+        self.present.bytes = self.present.bytes - gone.bytes;
+    }
+
+    /// Packets of which nothing has become yet.
+    pub(crate) fn present(&self) -> QueueState {
+        self.present
     }
 
     /// The access of the present burst is over: see [`Originator::settle`]. What is given up comes out; how many MPDUs.
@@ -405,6 +426,9 @@ impl<F> TxQueues<F> {
             taken.extend(queue.waiting.drain(..).map(|(_, queued)| queued));
         }
         self.held = Held::default();
+        let packets = taken.iter().filter(|queued| queued.mpdu.frame.packet().is_some());
+        let gone = packets.map(|queued| QueueState { packets: 1, bytes: queued.mpdu.msdu }).sum();
+        self.note_gone(gone);
         taken
     }
 

@@ -7,7 +7,7 @@ use evenair_wifi::Phy;
 
 use crate::profile::{Profile, Quirks};
 use crate::raw::{AggregationRaw, RadioRaw};
-use crate::words::{EncryptionWord, OrderWord, RecoverWord, Timeout};
+use crate::words::{DeliverWord, EncryptionWord, OrderWord, RecoverWord, Timeout};
 
 /// `None` before 802.11n.
 pub(super) fn check(raw: &RadioRaw, phy: &Phy, quirks: &Quirks, problems: &mut Problems) -> Option<Aggregation> {
@@ -39,6 +39,8 @@ pub(super) fn check(raw: &RadioRaw, phy: &Phy, quirks: &Quirks, problems: &mut P
         request_after_drop: written.request_after_drop.get_or(default.request_after_drop, problems)?,
         reorder_timeout: timeout?.0,
         order: written.order.get_or(OrderWord(default.order), problems)?.0,
+        deliver_each: written.deliver.get_or(DeliverWord(default.deliver_each), problems)?.0,
         cf_end: default.cf_end,
+        narrow_after_request: default.narrow_after_request,
     })
 }

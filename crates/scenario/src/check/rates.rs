@@ -92,8 +92,8 @@ impl Rates {
 
     /// A mode on this channel; a station of an older standard has the widest channel and the guard interval that it knows.
     fn mode(&self, format: Format, mcs: u32, streams: u32) -> Result<PhyMode, String> {
-        let widths = format.widths().iter().copied().filter(|width| width.mhz() <= self.width.mhz());
-        let width = widths.last().unwrap_or(Width::Mhz20);
+        let mut widths = format.widths().iter().copied().filter(|width| width.mhz() <= self.width.mhz());
+        let width = widths.next_back().unwrap_or(Width::Mhz20);
         let guard = if format.guard_intervals().contains(&self.guard) { self.guard } else { GuardInterval::Ns800 };
         let small = |number: u32| u8::try_from(number).unwrap_or(u8::MAX);
         PhyMode::new(format, small(mcs), small(streams), width, guard).map_err(|error| error.to_string())

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::ranges::{AggregateSizes, Attempts, BlockAckWindows, MpduSpacings, MsduAggregateSizes, PpduDurations};
-use crate::words::{EncryptionWord, OrderWord, RecoverWord, Timeout};
+use crate::words::{DeliverWord, EncryptionWord, OrderWord, RecoverWord, Timeout};
 
 /// How nodes of 802.11n and later aggregate.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -37,6 +37,9 @@ pub(crate) struct AggregationRaw {
     /// How long a receiver holds packets for the sake of missing ones before them, or "off". Default: "100 ms", or "off" with
     /// the profile "ns-3".
     pub reorder_timeout: Option<Written<Timeout>>,
+    /// When a receiver hands packets up: with the end of the "ppdu", or with that of each "mpdu" (where all hear all). Default:
+    /// "ppdu", or "mpdu" with the profile "ns-3".
+    pub deliver: Option<Written<DeliverWord>>,
     /// Whose frames an access takes: "arrival", those for the receiver of the oldest one (one deep queue), or "stations", one
     /// receiver's after the other's (a queue for each). Default: "arrival".
     pub order: Option<Written<OrderWord>>,
@@ -46,10 +49,10 @@ impl AggregationRaw {
     /// Where the first of its keys is, where there is any.
     pub fn first_place(&self) -> Option<Range<usize>> {
         let Self { bytes, window, max_ppdu, min_spacing, a_msdu, encryption, .. } = self;
-        let Self { recover, attempts, request_after_drop, reorder_timeout, order, .. } = self;
+        let Self { recover, attempts, request_after_drop, reorder_timeout, deliver, order, .. } = self;
         let sizes = [bytes.place(), window.place(), max_ppdu.place(), min_spacing.place(), a_msdu.place()];
         let others = [encryption.place(), recover.place(), attempts.place(), request_after_drop.place()];
-        let last = [reorder_timeout.place(), order.place()];
+        let last = [reorder_timeout.place(), deliver.place(), order.place()];
         sizes.into_iter().chain(others).chain(last).filter(|place| *place != (0..0)).min_by_key(|place| place.start)
     }
 }

@@ -1,6 +1,7 @@
 //! The simulator as a whole, against an independent simulator, published findings and its own laws.
 
 mod adwiser;
+mod aggregates;
 mod calls;
 mod classes;
 mod datagrams;

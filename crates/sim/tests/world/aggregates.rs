@@ -1,0 +1,133 @@
+//! TCP over 802.11ax and ac, beside ns-3 3.44: CUBIC, segments of 1,448 bytes, delayed ACKs, one server, no losses but by
+//! collision. Rates are those of IP packets with DATA.
+
+use evenair_results::{RunResult, scalar};
+use evenair_scenario::Scenario;
+
+/// A set-up of stations at one mode.
+struct Case {
+    phy: PhyKeys,
+    stations: usize,
+    up: usize,
+    /// Segments.
+    window: Option<u32>,
+    rtt_ms: u32,
+    ap_buffer: &'static str,
+    seconds: u32,
+}
+
+/// Keys of the radio and of its stations.
+#[derive(Clone, Copy)]
+struct PhyKeys {
+    radio: &'static str,
+    mode: &'static str,
+}
+
+const HE_7: PhyKeys = PhyKeys { radio: "standard = \"802.11ax\"", mode: "mcs = 7" };
+const VHT_8: PhyKeys = PhyKeys { radio: "standard = \"802.11ac\"\nwidth = \"80 MHz\"", mode: "mcs = 8\nstreams = 2" };
+
+impl Case {
+    fn new(phy: PhyKeys, stations: usize, rtt_ms: u32) -> Self {
+        Self { phy, stations, up: 0, window: None, rtt_ms, ap_buffer: "unlimited", seconds: 10 }
+    }
+
+    fn run(&self) -> RunResult {
+        let Self { phy: PhyKeys { radio, mode }, stations, up, window, rtt_ms, ap_buffer, seconds } = *self;
+        let down = stations - up;
+        let tcp = window.map_or(String::new(), |window| format!("[tcp]\nwindow = \"{window} packets\"\n"));
+        let bulk = |name: &str, count: usize, from: usize, direction: &str| {
+            let stations = (from + 1..=from + count).map(|k| format!("\"s{k}\"")).collect::<Vec<_>>().join(", ");
+            let bulk = format!(
+                "[[bulk]]\nname = \"{name}\"\nstations = [{stations}]\nserver = \"server\"\ndirection = \"{direction}\"\n"
+            );
+            if count == 0 { String::new() } else { bulk }
+        };
+        let text = format!(
+            r#"version = 1
+name = "aggregates"
+duration = "{end} s"
+[radio]
+{radio}
+profile = "ns-3"
+ap_buffer = "{ap_buffer}"
+station_buffer = "unlimited"
+[lan]
+rate = "10 Gb/s"
+delay = "{delay} ms"
+buffer = "unlimited"
+{tcp}
+[[station]]
+name = "s"
+count = {stations}
+{mode}
+[[server]]
+name = "server"
+{down_flows}{up_flows}
+[[phase]]
+name = "steady"
+from = "3 s"
+to = "{end} s"
+"#,
+            end = seconds + 3,
+            delay = f64::from(rtt_ms) / 2.0,
+            down_flows = bulk("down", down, 0, "down"),
+            up_flows = bulk("up", up, down, "up"),
+        );
+        let scenario = Scenario::parse(&text, "aggregates.toml").unwrap_or_else(|error| panic!("{error}"));
+        evenair_sim::run(&scenario, |_| ()).unwrap()
+    }
+}
+
+fn value(result: &RunResult, name: &str) -> f64 {
+    let name = format!("phase.steady.{name}");
+    scalar(result, &name).unwrap_or_else(|| panic!("there is no {name}"))
+}
+
+/// IP packets with DATA, Mb/s.
+fn data(result: &RunResult) -> f64 {
+    value(result, "total_goodput_mbps") * 1_500.0 / 1_448.0
+}
+
+#[track_caller]
+fn assert_near(what: &str, ours: f64, other: f64, within: f64) {
+    let error = ours / other - 1.0;
+    assert!(error.abs() <= within, "{what}: {ours:.2} for {other}, {:+.1} %", error * 100.0);
+}
+
+/// Downloads with a window of so many segments each: Mb/s, and the median of the time in the access point.
+#[test]
+fn tcp_with_a_window() {
+    for (phy, stations, window, mbps, p50_ms) in [
+        (HE_7, 1, 4, 19.16, None),
+        (HE_7, 1, 64, 65.64, Some(5.46)),
+        (HE_7, 1, 256, 72.66, Some(34.3)),
+        (VHT_8, 1, 32, 133.01, Some(0.44)),
+        (VHT_8, 1, 256, 476.83, Some(2.93)),
+        (HE_7, 4, 32, 68.26, Some(13.7)),
+        (HE_7, 4, 64, 69.24, Some(35.1)),
+        (HE_7, 4, 128, 69.62, Some(83.7)),
+    ] {
+        let run = Case { window: Some(window), ..Case::new(phy, stations, 2) }.run();
+        let what = format!("{stations} stations, {window} segments");
+        assert_near(&what, data(&run), mbps, 0.03);
+        if let Some(p50_ms) = p50_ms {
+            assert_near(&what, value(&run, "ap.sojourn_p50_ms"), p50_ms, 0.1);
+        }
+    }
+}
+
+/// As fast as TCP can, through a queue of 1,000 packets at the access point. With ten uploads ns-3 was run once, for four
+/// seconds.
+#[test]
+fn tcp_through_a_deep_queue() {
+    for (stations, up, mbps, p50_ms, within) in
+        [(1, 0, 69.33, Some(135.7), 0.05), (1, 1, 67.43, None, 0.05), (10, 10, 60.01, None, 0.08)]
+    {
+        let run = Case { up, ap_buffer: "1000 packets", ..Case::new(HE_7, stations, 20) }.run();
+        let what = format!("{stations} stations, {up} uploads");
+        assert_near(&what, data(&run), mbps, within);
+        if let Some(p50_ms) = p50_ms {
+            assert_near(&what, value(&run, "ap.sojourn_p50_ms"), p50_ms, 0.15);
+        }
+    }
+}
