@@ -88,6 +88,9 @@ mod tests {
         &[("manager.controller.kind", "pi")],
         &[("manager.wan", "{ down = \"8 Mb/s\", up = \"1 Mb/s\", lan = [\"10.0.0.0/8\"] }")],
         &[("manager.voice", "{}")],
+        &[("manager.voice", "{ combinations = [{ g711 = 1 }] }")],
+        &[("manager.voice", "{ combinations = [{ g729 = 1 }] }")],
+        &[("manager.rssi", "{ classes = [{ above = \"-70 dBm\", rate = \"54 Mb/s\" }, { rate = \"6 Mb/s\" }] }")],
         &[("manager.receiver", "{ window = \"20 packets\" }")],
         &[("manager.uplink_limit", "{}")],
         &[("manager.class", "[{ name = \"gold\", match = { dscp = [46] } }]")],
@@ -143,6 +146,8 @@ mod tests {
             "manager.application",
             "manager.access_point",
             "manager.queue.class",
+            "manager.voice.combinations",
+            "manager.rssi.classes",
         ];
         let (mut wrong, defaults) = (vec![], documented(&reference()));
         assert!(
