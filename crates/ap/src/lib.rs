@@ -9,7 +9,7 @@ use std::fmt;
 use evenair_medium::{AccessCategory, Medium, Mpdu, NodeId, QueueState, To};
 use evenair_sched::{AirtimeReport, Cause, Config, Discipline, Feedback, GROUP, News, Packet, Progress};
 use evenair_units::{Airtime, BitRate, Bytes, Instant, Span, Streams};
-use evenair_wifi::{PhyRate, power};
+use evenair_wifi::{Phy, PhyRate, power};
 
 /// A queue in front of a MAC.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,6 +60,8 @@ pub enum Fate {
 /// The completion of a packet that a MAC had.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TxStatus {
+    /// For whom it was.
+    pub to: To,
     /// The packet's access category.
     pub category: AccessCategory,
     /// What the MAC made of it.
@@ -294,7 +296,9 @@ impl<F: Send + 'static> AirQueues<F> {
         let by_airtime = queue.by_airtime;
         let lane = queue.lane(status.category);
         let lane = &mut queue.lanes[lane];
-        let below = lane.below.pop_front()?;
+        // Those for other receivers may be overtaken by an aggregate.
+        let place = lane.below.iter().position(|below| below.to == status.to)?;
+        let below = lane.below.remove(place)?;
         if let To::Node(peer) = below.to {
             if by_airtime {
                 let took = sent_for(medium, node, &below, status.fate);
@@ -313,7 +317,8 @@ impl<F: Send + 'static> AirQueues<F> {
     pub fn receive(&mut self, now: Instant, medium: &Medium<F>, node: NodeId, packet: &Received) {
         let Some(queue) = self.nodes.get_mut(&node).filter(|queue| queue.by_airtime) else { return };
         let lane = queue.lane(packet.category);
-        let took = packet.airtime.0 / u64::from(packet.attempts.max(1)) + medium.config().phy.difs();
+        let took = packet.airtime.0 / u64::from(packet.attempts.max(1));
+        let took = if medium.config().aggregation.is_some() { took } else { took + medium.config().phy.difs() };
         let report = AirtimeReport::Received { host: packet.station.into(), took };
         queue.lanes[lane].discipline.handle_airtime(now, &report);
     }
@@ -394,13 +399,28 @@ fn rate_of<F>(medium: &Medium<F>, from: NodeId, to: To, own: PhyRate) -> PhyRate
 /// slots longer.
 fn attempt<F>(medium: &Medium<F>, size: Bytes, rate: PhyRate) -> Span {
     let phy = &medium.config().phy;
+    if rate.mode().is_some() {
+        return in_aggregate(phy, size, rate);
+    }
     phy.difs() + phy.exchange(size, rate, is_reserved(medium, size)).0
+}
+
+/// What a packet takes as a part of an aggregate, as Linux estimates it (`net/mac80211/airtime.c`): its bits, and a part of
+/// an access's overhead that is the smaller the faster the rate is, from a half to a 64th.
+fn in_aggregate(phy: &Phy, size: Bytes, rate: PhyRate) -> Span {
+    /// By the time on air of a packet of 1,024 bytes, us: the binary logarithm of the frames in an aggregate.
+    const AGGREGATES: [(u64, u32); 5] = [(400, 1), (250, 2), (150, 3), (70, 4), (20, 5)];
+    let usual_us = rate.bit_rate().time_for(Bytes(1_024)).as_micros();
+    let shift = AGGREGATES.iter().find(|&&(us, _)| usual_us > us).map_or(6, |&(_, shift)| shift);
+    let overhead = phy.difs() + phy.ppdu(Bytes::ZERO, rate) + phy.sifs() + phy.block_ack(rate, 64);
+    rate.bit_rate().time_for(size) + Span::from_nanos(overhead.as_nanos() >> shift)
 }
 
 /// What the attempts of a packet took, with the inter-frame space before each: what the medium counted, and of a packet that
 /// was given up the retry limit at the last rate.
 fn sent_for<F>(medium: &Medium<F>, node: NodeId, below: &Below, fate: Fate) -> Span {
     match fate {
+        Fate::Delivered { airtime, .. } if below.rate.mode().is_some() => airtime.0,
         Fate::Delivered { attempts, airtime } => airtime.0 + medium.config().phy.difs() * u64::from(attempts),
         Fate::GivenUp => {
             let rate = rate_of(medium, node, below.to, below.rate);

@@ -476,7 +476,7 @@ impl World<'_> {
                     let fate = Fate::Delivered { attempts, airtime };
                     let air = self.airs.at_mut(domain);
                     air.come_to_queue(self.now, from, to, |station| Received { station, category, attempts, airtime });
-                    let enqueued = air.leave_queue(self.now, from, TxStatus { category, fate }).unwrap_or(enqueued);
+                    let enqueued = air.leave_queue(self.now, from, TxStatus { to, category, fate }).unwrap_or(enqueued);
                     let sender = air.sender(from);
                     let is_station = matches!(sender, Sender::Station(_));
                     let since = if is_station { packet.made(enqueued) } else { enqueued };
@@ -497,11 +497,11 @@ impl World<'_> {
                         }
                     }
                 }
-                AirEvent::Dropped { at, from, msdu, reason, frame, .. } => {
+                AirEvent::Dropped { at, from, to, msdu, reason, frame } => {
                     let category = self.category_of(frame);
                     let fate = if reason == DropReason::RetryLimit { Fate::GivenUp } else { Fate::Unsent };
                     let air = self.airs.at_mut(domain);
-                    air.leave_queue(self.now, from, TxStatus { category, fate });
+                    air.leave_queue(self.now, from, TxStatus { to, category, fate });
                     let sender = air.sender(from);
                     self.lose_on_air(domain, sender, Loss::Medium(reason), frame);
                     let found_no_room = reason == DropReason::BufferFull;

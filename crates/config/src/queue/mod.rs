@@ -24,7 +24,8 @@ pub struct QueueRaw {
     /// Its name: "fifo", "codel", "drr", "fq-codel", "cake", "las-ack", "htb", "whtb" or "cbq"; not in the manager
     /// "station-fifo" or "mac80211".
     pub discipline: Written<DisciplineWord>,
-    /// Packets in the MAC below the queue; not in the manager. Default: 1, with "mac80211" 2.
+    /// Packets in the MAC below the queue; not in the manager. Default: 1, with "mac80211" 2; with 802.11n and
+    /// later 128, with "mac80211" as many as its limits of airtime let down.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub driver: Option<Written<u32, DriverPackets>>,
     /// "drr", "fq-codel": the flows: "flow" (one direction of a connection) or "station" (all packets of a station). Default:

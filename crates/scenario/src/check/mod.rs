@@ -114,7 +114,10 @@ fn scenario(raw: &ScenarioRaw, folder: &Path, problems: &mut Problems) -> Scenar
     let timeline = timeline::EventChecker { hosts: &hosts, access_points: &access_points, rates, duration };
     let events = timeline.check(&raw.event, problems);
     let apps = apps::Checker::new(&hosts, &events, duration).check(raw, folder, problems);
-    let mut queue = |raw: &Option<QueueRaw>, limit| queue::check(raw.as_ref()?, limit, &hosts, &apps, problems);
+    let aggregates = radio.as_ref().is_some_and(|radio| radio.aggregation.is_some());
+    let mut queue = |raw: &Option<QueueRaw>, limit| {
+        queue::check(raw.as_ref()?, queue::Below { limit, aggregates }, &hosts, &apps, problems)
+    };
     let ap_queue = queue(&raw.radio.ap_queue, buffers.0);
     let station_queue = queue(&raw.radio.station_queue, buffers.1);
     let measure = timeline::measure(raw, duration, &apps.list, &hosts, problems);

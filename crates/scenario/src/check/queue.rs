@@ -11,11 +11,23 @@ use super::hosts::Hosts;
 
 /// Without aggregates, what ath9k keeps below Linux's intermediate queues: one on the air, and one that is ready.
 const BELOW_MAC80211: u32 = 2;
+/// With aggregates: as many as its limits of airtime let down, which this is far above.
+const BELOW_MAC80211_WITH_AGGREGATES: u32 = 8_192;
+/// Below other queues: two aggregates of 802.11n and 802.11ac.
+const BELOW_WITH_AGGREGATES: u32 = 128;
 
-/// A queue that holds as much as `limit` says.
+/// What a queue stands in front of.
+#[derive(Clone, Copy)]
+pub(super) struct Below {
+    /// What the queue holds.
+    pub limit: Limit,
+    /// The MAC aggregates.
+    pub aggregates: bool,
+}
+
 pub(super) fn check(
     raw: &QueueRaw,
-    limit: Limit,
+    below: Below,
     hosts: &Hosts,
     apps: &Apps,
     problems: &mut Problems,
@@ -27,7 +39,13 @@ pub(super) fn check(
         problems.add(noise.span(), "a radio's own receiver knows its noise", "only for the manager's queue");
     }
     let is_mac80211 = raw.discipline.get(&mut Problems::default()) == Some(DisciplineWord::Mac80211);
-    let usual = if is_mac80211 { BELOW_MAC80211 } else { 1 };
+    let Below { limit, aggregates } = below;
+    let usual = match (is_mac80211, aggregates) {
+        (true, false) => BELOW_MAC80211,
+        (true, true) => BELOW_MAC80211_WITH_AGGREGATES,
+        (false, false) => 1,
+        (false, true) => BELOW_WITH_AGGREGATES,
+    };
     let driver = raw.driver.get_or(usual, problems);
     let checked = discipline(raw, limit, problems);
     let class_of_app = match &checked {

@@ -131,3 +131,58 @@ fn tcp_through_a_deep_queue() {
         }
     }
 }
+
+/// Høiland-Jørgensen et al., "Ending the Anomaly" (USENIX ATC 2017): two stations at MCS 15 and one at MCS 0, datagrams to all.
+/// Before a FIFO the slow one takes about 80 % of the airtime; with the airtime scheduler of mac80211 each has a third, and
+/// all together carry four to five times as much.
+#[test]
+fn one_slow_station_before_a_fifo_and_before_the_airtime_scheduler() {
+    let run = |radio: &str| {
+        let text = format!(
+            r#"version = 1
+name = "anomaly"
+duration = "20 s"
+[radio]
+standard = "802.11n"
+guard_interval = "0.4 us"
+edca_parameters = "hostapd"
+{radio}
+[[station]]
+name = "fast"
+count = 2
+mcs = 7
+streams = 2
+[[station]]
+name = "slow"
+mcs = 0
+[[server]]
+name = "server"
+[[udp]]
+name = "flood"
+stations = ["fast", "slow"]
+server = "server"
+direction = "down"
+rate = "100 Mb/s"
+[[phase]]
+name = "steady"
+from = "5 s"
+to = "20 s"
+"#
+        );
+        let scenario = Scenario::parse(&text, "anomaly.toml").unwrap_or_else(|error| panic!("{error}"));
+        evenair_sim::run(&scenario, |_| ()).unwrap()
+    };
+    let share = |run: &RunResult, station: &str| value(run, &format!("measured_airtime.station.{station}.down_share"));
+    let fifo = run("ap_buffer = \"1000 packets\"");
+    let in_turn = run("ap_buffer = \"1000 packets\"\naggregation.order = \"stations\"");
+    let fair = run("ap_buffer = \"8192 packets\"\nap_queue = { discipline = \"mac80211\" }");
+    for slow in [share(&fifo, "slow"), share(&in_turn, "slow")] {
+        assert!((0.79..0.92).contains(&slow), "the slow station takes {slow}");
+    }
+    for station in ["fast1", "fast2", "slow"] {
+        assert!((share(&fair, station) - 0.333).abs() < 0.05, "{station}: {}", share(&fair, station));
+    }
+    let total = |run: &RunResult| value(run, "total_ip_mbps");
+    let gain = total(&fair) / total(&fifo);
+    assert!((4.0..5.2).contains(&gain), "{gain}");
+}
