@@ -399,7 +399,8 @@ fn rate_of<F>(medium: &Medium<F>, from: NodeId, to: To, own: PhyRate) -> PhyRate
 /// slots longer.
 fn attempt<F>(medium: &Medium<F>, size: Bytes, rate: PhyRate) -> Span {
     let phy = &medium.config().phy;
-    if rate.mode().is_some() {
+    let aggregates = medium.config().aggregation.is_some_and(|rules| rules.bytes >= size + size);
+    if rate.mode().is_some() && aggregates {
         return in_aggregate(phy, size, rate);
     }
     phy.difs() + phy.exchange(size, rate, is_reserved(medium, size)).0
