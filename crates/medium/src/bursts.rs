@@ -47,11 +47,12 @@ impl ReorderTimers {
 }
 
 impl<F> Mac<F> {
-    /// How an EDCAF that aggregates sends what is next; within `left`, where its TXOP ends.
+    /// How an EDCAF that aggregates sends what is next: within what is `left` of its TXOP, or of one that begins.
     #[inline(never)]
     pub(crate) fn attempt_burst(&mut self, id: u32, may_reserve: bool, left: Option<Span>) -> Attempt {
         let rules = self.config.aggregation.expect("an EDCAF has transmit queues where the medium aggregates");
         let edcaf = &self.nodes.edcafs[id as usize];
+        let left = left.or(edcaf.txop());
         let (node, queues) = (edcaf.node, edcaf.tx_queues().expect("it has queues"));
         let place = queues.next(rules.order).expect("a function contends while it has a frame");
         let queue = &queues.queues[place];

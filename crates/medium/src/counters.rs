@@ -47,6 +47,9 @@ pub struct Counters {
     pub retry_drops: u64,
     /// Frames that found the buffer full.
     pub buffer_drops: u64,
+    /// Time in which the medium was taken by its frames and by frames to it. Of an access function: by its frames, and at
+    /// the node's first one by all frames to the node.
+    pub measured: MeasuredAirtime,
     /// MPDUs sent by a node that aggregates, those in A-MPDUs one by one.
     pub mpdus: u64,
     /// Those of them that had been sent before.
@@ -55,9 +58,6 @@ pub struct Counters {
     pub block_ack_requests: u64,
     /// Times that a receiver of its frames gave up to wait for a missing one.
     pub reorder_timeouts: u64,
-    /// Time in which the medium was taken by its frames and by frames to it. Of an access function: by its frames, and at
-    /// the node's first one by all frames to the node.
-    pub measured: MeasuredAirtime,
 }
 
 impl Sum for Counters {

@@ -23,6 +23,8 @@ pub(crate) struct Edcaf<F> {
     bytes: Bytes,
     /// The frame in service has been received, and is not at the head any more, but its sender does not know it.
     unconfirmed: Option<Box<Service>>,
+    /// In place of `queue`, where it aggregates.
+    tx_queues: Option<Box<TxQueues<F>>>,
     /// Shared by those that have the same.
     rules: Arc<Rules>,
     /// The node that it belongs to.
@@ -37,8 +39,6 @@ pub(crate) struct Edcaf<F> {
     pub(crate) counters: Counters,
     /// Attempts by rate, where rates are chosen, since they were taken last.
     pub(crate) rates_used: Vec<(PhyRate, u64)>,
-    /// In place of `queue`, where it aggregates.
-    tx_queues: Option<Box<TxQueues<F>>>,
 }
 
 /// How an EDCAF waits before it sends.
@@ -146,15 +146,12 @@ impl<F> Edcaf<F> {
     }
 
     pub(crate) fn has_frame(&self) -> bool {
-        match &self.tx_queues {
-            None => !self.queue.is_empty(),
-            Some(queues) => queues.has_work(),
-        }
+        !self.queue.is_empty() || self.tx_queues.as_ref().is_some_and(|queues| queues.has_work())
     }
 
     /// Whether it has a frame to send, or one to repeat.
     pub(crate) fn has_work(&self) -> bool {
-        self.is_unconfirmed() || self.has_frame()
+        self.has_frame() || self.is_unconfirmed()
     }
 
     /// The frame that is sent next: one that is repeated, or the one at the head.

@@ -351,9 +351,31 @@ impl PhyMode {
     }
 
     /// A number of 13 bits, of its own for each mode; neighbouring MCS and streams differ in the lowest.
-    pub(crate) const fn packed(self) -> u32 {
-        let (format, width, guard) = (self.format as u32, self.width as u32, self.guard as u32);
-        self.mcs as u32 | (self.streams as u32 - 1) << 4 | width << 7 | guard << 9 | format << 11
+    pub(crate) const fn packed(self) -> u16 {
+        let (format, width, guard) = (self.format as u16, self.width as u16, self.guard as u16);
+        self.mcs as u16 | (self.streams as u16 - 1) << 4 | width << 7 | guard << 9 | format << 11
+    }
+
+    /// The mode of such a number.
+    pub(crate) const fn unpacked(packed: u16) -> Self {
+        let format = match packed >> 11 {
+            0 => Format::Ht,
+            1 => Format::Vht,
+            _ => Format::He,
+        };
+        let width = match packed >> 7 & 3 {
+            0 => Width::Mhz20,
+            1 => Width::Mhz40,
+            2 => Width::Mhz80,
+            _ => Width::Mhz160,
+        };
+        let guard = match packed >> 9 & 3 {
+            0 => GuardInterval::Ns400,
+            1 => GuardInterval::Ns800,
+            2 => GuardInterval::Ns1600,
+            _ => GuardInterval::Ns3200,
+        };
+        Self { format, mcs: (packed & 15) as u8, streams: (packed >> 4 & 7) as u8 + 1, width, guard }
     }
 }
 

@@ -56,19 +56,26 @@ pub(crate) enum Modulation {
 }
 
 /// A PHY rate of some [`Standard`]: one of DSSS or of OFDM, or a [`PhyMode`] of 802.11n and later. Ordered by its bit rate.
+///
+/// Frames carry it and are compared by it: it is one small number, of which [`Modulation`] is made when it is asked for.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub struct PhyRate(Modulation);
+pub struct PhyRate(u16);
+
+/// Of a [`PhyRate`] that is one of OFDM, beside its half megabits per second.
+const OFDM: u16 = 1 << 8;
+/// Of a [`PhyRate`] that is a mode, beside [`PhyMode::packed`].
+const MODE: u16 = 1 << 13;
 
 /// A standard's name that is not one of those known here.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct UnknownStandard;
 
 const fn dsss(half_mbps: u8) -> PhyRate {
-    PhyRate(Modulation::Dsss(half_mbps))
+    PhyRate(half_mbps as u16)
 }
 
 pub(crate) const fn ofdm(mbps: u8) -> PhyRate {
-    PhyRate(Modulation::Ofdm(mbps * 2))
+    PhyRate(OFDM | (mbps as u16 * 2))
 }
 
 /// HR/DSSS rates, clause 16.2.3.
@@ -127,7 +134,7 @@ impl Standard {
 impl PhyRate {
     /// Bits of payload per second of payload time; of a mode rounded down.
     pub const fn bit_rate(self) -> BitRate {
-        match self.0 {
+        match self.modulation() {
             Modulation::Dsss(half_mbps) | Modulation::Ofdm(half_mbps) => BitRate::from_kbps(half_mbps as u64 * 500),
             Modulation::PhyMode(mode) => mode.bit_rate(),
         }
@@ -135,7 +142,7 @@ impl PhyRate {
 
     /// The mode that it is; `None` for a rate of DSSS or OFDM.
     pub const fn mode(self) -> Option<PhyMode> {
-        match self.0 {
+        match self.modulation() {
             Modulation::PhyMode(mode) => Some(mode),
             Modulation::Dsss(_) | Modulation::Ofdm(_) => None,
         }
@@ -143,16 +150,12 @@ impl PhyRate {
 
     /// A small number of its own for each rate, to hash by. It is no order, and may change with the version.
     pub const fn index(self) -> u32 {
-        match self.0 {
-            // Not equal to one another: 1, 2, 5.5 and 11, and from 6 on those of OFDM.
-            Modulation::Dsss(half_mbps) | Modulation::Ofdm(half_mbps) => half_mbps as u32,
-            Modulation::PhyMode(mode) => 1 << 13 | mode.packed(),
-        }
+        self.0 as u32
     }
 
     /// The least whole bytes that take as long as this span or longer, headers not counted.
     pub(crate) const fn bytes_in(self, span: Span) -> Bytes {
-        let (bits, period_ns) = match self.0 {
+        let (bits, period_ns) = match self.modulation() {
             Modulation::Dsss(half_mbps) | Modulation::Ofdm(half_mbps) => (half_mbps as u64, 2_000),
             Modulation::PhyMode(mode) => (mode.bits_per_symbol() as u64, mode.symbol().as_nanos()),
         };
@@ -162,20 +165,25 @@ impl PhyRate {
     /// Half megabits per second, of a mode those of its non-HT reference rate.
     #[inline]
     pub(crate) const fn reference_half_mbps(self) -> u8 {
-        match self.0 {
+        match self.modulation() {
             Modulation::Dsss(half_mbps) | Modulation::Ofdm(half_mbps) => half_mbps,
             Modulation::PhyMode(mode) => mode.reference_half_mbps(),
         }
     }
 
+    #[inline]
     pub(crate) const fn modulation(self) -> Modulation {
-        self.0
+        if self.0 & MODE != 0 {
+            return Modulation::PhyMode(PhyMode::unpacked(self.0 & !MODE));
+        }
+        let half_mbps = self.0 as u8;
+        if self.0 & OFDM != 0 { Modulation::Ofdm(half_mbps) } else { Modulation::Dsss(half_mbps) }
     }
 }
 
 impl From<PhyMode> for PhyRate {
     fn from(mode: PhyMode) -> Self {
-        Self(Modulation::PhyMode(mode))
+        Self(MODE | mode.packed())
     }
 }
 
@@ -207,7 +215,7 @@ impl<C> Encode<C> for PhyRate {
     /// A pair: the kind of rate, and half megabits per second or the mode.
     fn encode<W: encode::Write>(&self, e: &mut Encoder<W>, ctx: &mut C) -> Result<(), encode::Error<W::Error>> {
         e.array(2)?;
-        match self.0 {
+        match self.modulation() {
             Modulation::Dsss(half_mbps) => e.encode_with(Kind::Dsss, ctx)?.u8(half_mbps)?,
             Modulation::Ofdm(half_mbps) => e.encode_with(Kind::Ofdm, ctx)?.u8(half_mbps)?,
             Modulation::PhyMode(mode) => e.encode_with(Kind::PhyMode, ctx)?.encode_with(mode, ctx)?,
@@ -226,9 +234,9 @@ impl<'b, C> Decode<'b, C> for PhyRate {
             return Err(unknown());
         }
         let rate = match d.decode_with(ctx)? {
-            Kind::Dsss => Self(Modulation::Dsss(d.u8()?)),
-            Kind::Ofdm => Self(Modulation::Ofdm(d.u8()?)),
-            Kind::PhyMode => Self(Modulation::PhyMode(d.decode_with(ctx)?)),
+            Kind::Dsss => Self(u16::from(d.u8()?)),
+            Kind::Ofdm => Self(OFDM | u16::from(d.u8()?)),
+            Kind::PhyMode => Self::from(d.decode_with::<_, PhyMode>(ctx)?),
         };
         skip_rest(d, fields, 2)?;
         let is_known = rate.mode().is_some() || DSSS_RATES.contains(&rate) || OFDM_RATES.contains(&rate);

@@ -27,7 +27,7 @@ impl CarrierSense {
             }
         }
         let txop_end = mac.nodes.edcafs[winner as usize].txop_end(at);
-        let attempt = mac.attempt(at, winner, true, mac.nodes.edcafs[winner as usize].txop());
+        let attempt = mac.attempt(at, winner, true, None);
         self.back_offs[winner as usize].contends = false;
         self.open += 1;
         mac.accounts.open(at, winner, attempt.to, &mut mac.nodes);

@@ -54,11 +54,10 @@ impl Access {
         edcaf.on_air = true;
         edcaf.begin_attempt(Airtime(answered - at));
         let (node, arrives) = (edcaf.node, sent);
-        let access = Self { node, edcaf: id, attempt, outcome, sent, arrives, answered, delivered: false, txop_end };
-        if mac.config.aggregation.is_some() { access.arriving(mac) } else { access }
+        Self { node, edcaf: id, attempt, outcome, sent, arrives, answered, delivered: false, txop_end }
     }
 
-    /// The same, when its next MPDU has come.
+    /// The same, with when its next MPDU comes.
     #[inline(never)]
     pub(super) fn arriving<F>(self, mac: &Mac<F>) -> Self {
         let begins = Instant::from_nanos(self.sent.as_nanos() - self.attempt.data.as_nanos());

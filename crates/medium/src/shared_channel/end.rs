@@ -107,6 +107,9 @@ impl SharedChannel {
         self.on_air.push(Access { txop_end: Some(txop_end), ..Access::begin(mac, next, id, attempt, outcome) });
         self.watch_accesses(mac, next);
         (self.stage, self.due) = self.stage_of_transmission();
+        if mac.delivers_each() {
+            self.await_mpdus(mac);
+        }
         true
     }
 

@@ -48,7 +48,8 @@ impl SharedChannel {
             (access.outcome, access.answered) = (Outcome::Lost, access.sent);
         } else {
             // What is in a burst counts until its answer has come.
-            let confirmed = outcome == Outcome::Received && mac.nodes.edcafs[edcaf as usize].tx_queues().is_none();
+            let counts_on = mac.config.aggregation.is_some() && mac.nodes.edcafs[edcaf as usize].tx_queues().is_some();
+            let confirmed = outcome == Outcome::Received && !counts_on;
             mac.deliver(at, edcaf, confirmed);
         }
         (self.stage, self.due) =

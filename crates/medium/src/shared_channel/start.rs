@@ -27,20 +27,30 @@ impl SharedChannel {
         mac.accounts.totals.transmissions += 1;
         if let [id] = self.senders[..] {
             self.senders.clear();
-            let attempt = mac.attempt(at, id, true, mac.nodes.edcafs[id as usize].txop());
+            let attempt = mac.attempt(at, id, true, None);
             let outcome = self.outcome_alone(mac, id, attempt);
             let access = Access::begin(mac, at, id, attempt, outcome);
-            let Access { arrives, answered, .. } = access;
+            let Access { sent, answered, .. } = access;
             self.on_air.push(access);
             (self.stage, self.due) =
-                if outcome.delivers() { (Stage::Receiving, arrives) } else { (Stage::Ending, answered) };
+                if outcome.delivers() { (Stage::Receiving, sent) } else { (Stage::Ending, answered) };
         } else {
             self.start_together(mac, at);
         }
         self.begin_airtime(mac, at);
+        if mac.delivers_each() {
+            self.await_mpdus(mac);
+        }
         if mac.watch.is_some() {
             self.watch_accesses(mac, at);
         }
+    }
+
+    /// What is on the air is received MPDU by MPDU.
+    #[inline(never)]
+    pub(super) fn await_mpdus<F>(&mut self, mac: &Mac<F>) {
+        self.on_air.iter_mut().for_each(|access| *access = access.arriving(mac));
+        (self.stage, self.due) = self.stage_of_transmission();
     }
 
     /// Several EDCAFs send at once.
@@ -48,7 +58,7 @@ impl SharedChannel {
     fn start_together<F>(&mut self, mac: &mut Mac<F>, at: Instant) {
         let senders = core::mem::take(&mut self.senders);
         for &id in &senders {
-            let attempt = mac.attempt(at, id, true, mac.nodes.edcafs[id as usize].txop());
+            let attempt = mac.attempt(at, id, true, None);
             self.on_air.push(Access::begin(mac, at, id, attempt, Outcome::Collided));
         }
         self.senders = senders;
