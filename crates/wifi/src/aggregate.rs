@@ -61,6 +61,18 @@ pub struct AggregateSize {
 }
 
 impl AggregateLimits {
+    /// One frame in each PPDU, as before 802.11n, without a limit of its size.
+    pub const SINGLE: Self =
+        Self { bytes: u32::MAX, frames: 1, max_ppdu: Span::from_nanos(u64::MAX), min_spacing: Span::ZERO };
+
+    /// Of frames at this rate: [`AggregateLimits::of`] its format, or single frames at a rate without one.
+    pub const fn of_rate(rate: PhyRate) -> Self {
+        match rate.mode() {
+            Some(mode) => Self::of(mode.format()),
+            None => Self::SINGLE,
+        }
+    }
+
     /// The largest that the standard has for a format, with the usual window: 64 frames, and 256 for HE (clauses 10.12.2,
     /// 26.6).
     pub const fn of(format: Format) -> Self {
@@ -131,7 +143,7 @@ pub const fn a_mpdu_bytes(n: u16, mpdu: Bytes) -> Bytes {
 }
 
 /// A subframe that is not the last.
-const fn subframe(mpdu: Bytes) -> u64 {
+pub(crate) const fn subframe(mpdu: Bytes) -> u64 {
     (DELIMITER + mpdu.0).next_multiple_of(ALIGNMENT)
 }
 

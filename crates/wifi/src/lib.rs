@@ -6,7 +6,8 @@
 //!   them goes into one PPDU. Integers only.
 //! - [`AccessCategory`], [`EdcaParameters`]: EDCA's categories and their default parameters. Integers only.
 //! - [`tcp_capacity`], [`mixed_capacity`]: what a TCP transfer at one rate, and a mixture of rates, can get out of the
-//!   medium. Integers only.
+//!   medium; [`AggregateSender`], [`AggregateCost`]: the same with aggregates, and what a packet in one costs. Integers
+//!   only.
 //! - [`bianchi`]: the saturation throughput of DCF. Floats, through one deterministic maths library.
 //! - [`power`]: path loss, noise, interference; [`errors`]: what of a signal of some strength is received. Integers in
 //!   and out, floats within.
@@ -32,6 +33,7 @@
 extern crate alloc;
 
 mod aggregate;
+mod aggregate_capacity;
 #[allow(clippy::float_arithmetic)] // A closed form, never in the path of a packet.
 pub mod bianchi;
 mod capacity;
@@ -49,6 +51,7 @@ mod rate;
 pub use aggregate::{
     A_MSDU_HEADER, AggregateLimits, AggregateSize, RateLimits, a_mpdu_bytes, a_msdu_bytes, full_aggregate,
 };
+pub use aggregate_capacity::{AggregateCost, AggregateSender, AggregateTcp, collision_millionths};
 pub use capacity::{TcpShape, adwiser_80211b, mixed_capacity, tcp_capacity, time_fair_weight};
 pub use edca::{AccessCategory, EdcaParameters, EdcaProfile, EdcaSet, UnknownCategory};
 pub use errors::BitErrorRate;
