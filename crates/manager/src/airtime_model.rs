@@ -3,8 +3,12 @@
 //! Only it knows the PHY. It turns the cost of a packet (itself, the packets that it elicits and releases, each perhaps a fraction of
 //! one) into airtime. Collisions, retries and other networks are not in it; the pacer finds out how fast the medium really is.
 //!
+//! From 802.11n on, packets share accesses: each costs its frame, and a part of an access ([`shared`]).
+//!
 //! Each contention domain has the model of its PHY ([`AirtimeModels`]). A station is always at a rate of the standard of its domain, so
 //! what it costs is computed by the model of its domain, even while a discipline still holds packets for it in another one.
+
+mod shared;
 
 use alloc::vec::Vec;
 use core::ops::{AddAssign, Index};
@@ -15,12 +19,18 @@ use evenair_wifi::{Phy, PhyRate, Standard, TcpShape, tcp_capacity};
 use crate::access_points::{AccessPoint, Table};
 use crate::ids::{DomainId, ModelId};
 use crate::packet_cost::{PacketCost, Packets};
+use crate::rate_classes::RateClasses;
+
+use shared::SharedAccesses;
 
 /// See the module.
 #[derive(Clone, Debug)]
 pub(crate) struct AirtimeModel {
     phy: Phy,
     shape: TcpShape,
+    classes: RateClasses,
+    /// What packets cost that share accesses; `None` up to 802.11g.
+    shared: Option<SharedAccesses>,
 }
 
 /// The models of all contention domains. There is one for each PHY, so that their number does not grow with that of the domains.
@@ -54,55 +64,87 @@ impl AddAssign for Counted {
 }
 
 impl AirtimeModel {
-    pub(crate) const fn new(phy: Phy, rts_threshold: Option<Bytes>) -> Self {
-        Self { phy, shape: TcpShape { rts_threshold, ..TcpShape::ADWISER } }
+    pub(crate) fn new(phy: Phy, rts_threshold: Option<Bytes>) -> Self {
+        let classes = RateClasses::of(&phy);
+        let shape = TcpShape { rts_threshold, ..TcpShape::ADWISER };
+        let shared = classes.have_modes().then(|| SharedAccesses::new(&phy, &shape, &classes));
+        Self { phy, shape, classes, shared }
     }
 
     /// C_i.
     pub(crate) fn capacity(&self, rate: PhyRate) -> BitRate {
-        tcp_capacity(&self.phy, rate, &self.shape)
+        match &self.shared {
+            Some(shared) => shared.capacity(rate),
+            None => tcp_capacity(&self.phy, rate, &self.shape),
+        }
     }
 
     /// Airtime of a packet and what it causes, to and from a station at `rate`. For a full-size packet this is `l/C_i`.
     pub(crate) fn airtime(&self, cost: &PacketCost, rate: PhyRate) -> Span {
+        if let Some(shared) = &self.shared {
+            return shared.airtime(cost, rate);
+        }
         let airtime = |p: &Packets| self.packet_airtime(p.ip_len, rate).mul_div(p.milli, 1_000);
         cost.0.iter().filter(|p| p.milli > 0).map(airtime).sum()
     }
 
-    /// Airtime of one packet alone, to or from a station.
+    /// Airtime of one packet of many, to or from a station, without what it causes.
     pub(crate) fn packet_airtime(&self, ip_len: Bytes, rate: PhyRate) -> Span {
+        if let Some(shared) = &self.shared {
+            return shared.airtime(&PacketCost::alone(Packets::one(ip_len)), rate);
+        }
+        self.access(ip_len, rate)
+    }
+
+    /// The same of a packet that is known to share its access with no other.
+    pub(crate) fn lone_airtime(&self, ip_len: Bytes, rate: PhyRate) -> Span {
+        if let Some(shared) = &self.shared {
+            return shared.alone(ip_len, rate);
+        }
+        self.access(ip_len, rate)
+    }
+
+    /// An access with one packet, as before 802.11n.
+    fn access(&self, ip_len: Bytes, rate: PhyRate) -> Span {
         let rts = self.shape.rts_threshold.is_some_and(|threshold| ip_len > threshold);
         self.phy.access_cost(ip_len, rate, rts).0
     }
 
-    /// The rates that stations may be at, slowest first.
-    pub(crate) const fn rates(&self) -> &'static [PhyRate] {
-        self.phy.standard().rates()
+    /// The rates that stations may be at.
+    pub(crate) const fn classes(&self) -> &RateClasses {
+        &self.classes
     }
 
-    /// The standard's highest rate.
+    /// The usual ones of them, slowest first.
+    pub(crate) fn rates(&self) -> &[PhyRate] {
+        self.classes.usual()
+    }
+
+    /// The highest rate.
     pub(crate) fn fastest(&self) -> PhyRate {
         *self.rates().last().expect("every standard has rates")
     }
 
-    /// This rate, or the nearest one that the standard has.
+    /// This rate, or the nearest one that stations may be at.
     pub(crate) fn nearest(&self, rate: PhyRate) -> PhyRate {
-        if self.rates().contains(&rate) {
-            return rate;
-        }
-        let distance = |known: &&PhyRate| known.bit_rate().as_bps().abs_diff(rate.bit_rate().as_bps());
-        self.rates().iter().min_by_key(distance).copied().unwrap_or(rate)
+        self.classes.nearest(rate)
     }
 
     /// The rate of a station of which nothing is known: the configured one, or the lowest basic rate of a standard that does not have
     /// it.
     pub(crate) fn default_rate(&self, configured: PhyRate) -> PhyRate {
-        if self.rates().contains(&configured) { configured } else { self.phy.lowest_basic() }
+        if self.classes.has(configured) { configured } else { self.phy.lowest_basic() }
     }
 
-    /// Airtime of one packet alone, at the rate at which that is shortest.
+    /// Airtime of one packet of many, at the rate at which that is shortest.
     pub(crate) fn shortest_airtime(&self, ip_len: Bytes) -> Span {
         let airtimes = self.rates().iter().map(|&rate| self.packet_airtime(ip_len, rate));
+        airtimes.min().expect("every standard has rates")
+    }
+
+    /// The same of a packet that shares its access with no other.
+    pub(crate) fn shortest_lone_airtime(&self, ip_len: Bytes) -> Span {
+        let airtimes = self.rates().iter().map(|&rate| self.lone_airtime(ip_len, rate));
         airtimes.min().expect("every standard has rates")
     }
 
@@ -156,7 +198,7 @@ impl AirtimeModels {
 
     /// Whether stations of some domain may be at this rate.
     pub(crate) fn have_rate(&self, rate: PhyRate) -> bool {
-        self.distinct.iter().any(|model| model.rates().contains(&rate))
+        self.distinct.iter().any(|model| model.classes.has(rate))
     }
 }
 

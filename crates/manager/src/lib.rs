@@ -103,6 +103,7 @@ mod packet_cost;
 mod probes;
 mod queues;
 mod rate;
+mod rate_classes;
 mod receiver;
 mod reports;
 mod server;

@@ -104,7 +104,7 @@ impl Stations {
         if self.rssi != rssi {
             // The number of a class means another one.
             let reports = self.slots.iter_mut().flatten().filter_map(|station| station.reports.as_mut());
-            reports.for_each(|reports| reports.classify_signals(None, &[]));
+            reports.for_each(|reports| reports.forget_signal_classes());
         }
         self.rssi = rssi;
     }
@@ -123,9 +123,9 @@ impl Stations {
             station.observed = station.observed.filter(|&rate| models.have_rate(rate));
             station.inferred = station.inferred.filter(|&rate| models.have_rate(rate));
             if let Some(reports) = &mut station.reports {
-                let rates = models[station.domain].rates();
-                reports.reclassify(rates);
-                reports.classify_signals(self.rssi.as_deref(), rates);
+                let classes = models[station.domain].classes();
+                reports.reclassify(classes);
+                reports.classify_signals(self.rssi.as_deref(), classes);
                 station.reported_rate = reports.class(now);
             }
         }

@@ -189,8 +189,8 @@ impl AggregateCost {
         Span::from_nanos(self.frame(ip).as_nanos() + self.per_access.as_nanos() / by as u64)
     }
 
-    /// The time of a frame within an aggregate.
-    const fn frame(&self, ip: Bytes) -> Span {
+    /// The time of its frame within an aggregate.
+    pub const fn frame(&self, ip: Bytes) -> Span {
         Span::from_nanos((subframe(mpdu(ip)) * self.per_byte) >> PLACES)
     }
 }

@@ -114,8 +114,8 @@ impl<P: Send + 'static> Manager<P> {
         let station = self.stations.get(station);
         let Ratio { numerator, denominator } = self.domains[station.domain].pacer.speed();
         let model = &self.models[station.domain];
-        let believed = model.packet_airtime(len, station.rate);
-        believed.mul_div(denominator, numerator).max(model.shortest_airtime(len))
+        let believed = model.lone_airtime(len, station.rate);
+        believed.mul_div(denominator, numerator).max(model.shortest_lone_airtime(len))
     }
 
     /// Takes note of a packet that leaves the box by this port, where it is one of a call.

@@ -21,6 +21,9 @@
 //! A report without rates gives the station the rate of the class of its signal, if the operator gives such classes
 //! (`rssi`).
 //!
+//! In a domain of 802.11n or later, the mean counts as the nearest mode of the standard. A station whose reports all say
+//! rates of OFDM or DSSS counts as one that sends a frame at a time.
+//!
 //! What is not here: how sources are queried (the drivers), and rates beyond those of the standard in force: a packet
 //! at a faster rate is charged as at the standard's fastest, until the medium is measured to be faster (`standing`).
 
@@ -31,9 +34,10 @@ mod rssi;
 
 use alloc::vec::Vec;
 
-use evenair_units::{Bytes, Dbm, Instant, Span};
+use evenair_units::{BitRate, Bytes, Dbm, Instant, Span};
 use evenair_wifi::PhyRate;
 
+use crate::rate_classes::{RateClasses, is_single, nearest};
 pub(crate) use consistency::{ConsistencyCheck, Shares};
 pub(crate) use outliers::{OutlierCheck, Seen, check_outliers};
 pub use report::{RateReport, ReportCounts, ReportedRate};
@@ -49,8 +53,10 @@ const MAX_AGE: Span = Span::from_secs(30);
 const LEAST_TRAFFIC: Bytes = Bytes(6_000);
 /// The longest validity of a report.
 const LONGEST_VALIDITY: Span = Span::from_secs(600);
-/// How far the mean must be on its way to a neighbouring rate, in hundredths, for the class to change.
+/// How far the mean must be on its way to a neighbouring rate, in hundredths, for the class to change; and from the rate in
+/// force, in hundredths of that. The latter is for modes, which are close together: no two rates of OFDM or DSSS are.
 const LEAVES_AT_PERCENT: u64 = 75;
+const LEAVES_BEYOND_PERCENT: u64 = 6;
 
 /// Slowest and fastest rate that any 802.11 radio has, in kb/s: from narrow channels to IEEE 802.11be.
 const RATES_KBPS: core::ops::RangeInclusive<i64> = 250..=46_200_000;
@@ -94,6 +100,8 @@ struct Sample {
     nanos: u64,
     /// The station was silent.
     idle: bool,
+    /// At rates at which a frame goes by itself.
+    is_single: bool,
 }
 
 impl ReportHistory {
@@ -103,7 +111,7 @@ impl ReportHistory {
         now: Instant,
         report: &RateReport,
         crossed: (Bytes, Bytes),
-        rates: &[PhyRate],
+        classes: &RateClasses,
     ) -> ReportCounts {
         let mut counts = ReportCounts::default();
         let expires = report.measured.saturating_add(report.valid_for.min(LONGEST_VALIDITY));
@@ -131,9 +139,9 @@ impl ReportHistory {
         source.signal_dbm = signal.or(source.signal_dbm);
         if let Some(one) = transmit.or(receive) {
             (source.transmit_kbps, source.receive_kbps) = (transmit, receive);
-            source.beyond = source.is_beyond(rates);
+            source.beyond = source.is_beyond(classes);
             source.sample(report.measured, transmit.unwrap_or(one), receive.unwrap_or(one), crossed);
-            source.update_class(rates);
+            source.update_class(classes);
         }
         self.put_first(at);
         counts
@@ -203,16 +211,23 @@ impl ReportHistory {
             .is_some_and(|source| source.by_signal.is_some() && (self.signal_first || source.class.is_none()))
     }
 
-    /// Puts each source's signal into its class; `None`: there are no such classes.
-    pub(crate) fn classify_signals(&mut self, rssi: Option<&RssiConfig>, rates: &[PhyRate]) {
+    /// Puts each source's signal into its class; `None`: there are no such classes. A class's rate that the standard in
+    /// force does not have counts as the nearest one of its kind.
+    pub(crate) fn classify_signals(&mut self, rssi: Option<&RssiConfig>, classes: &RateClasses) {
         self.signal_first = rssi.is_some_and(|rssi| rssi.before_rates);
         for source in &mut self.sources {
             source.by_signal = rssi.zip(source.signal_dbm).and_then(|(rssi, dbm)| {
                 let present = source.by_signal.map(|(at, _)| at);
                 let at = rssi.class_of(Dbm::from_milli(i32::from(dbm) * 1_000), present);
-                Some((at, nearest(rates, kbps(&rssi.classes.get(at)?.rate))?))
+                Some((at, classes.nearest(rssi.classes.get(at)?.rate)))
             });
         }
+    }
+
+    /// The operator gives other classes by signal, or none.
+    pub(crate) fn forget_signal_classes(&mut self) {
+        self.signal_first = false;
+        self.sources.iter_mut().for_each(|source| source.by_signal = None);
     }
 
     /// Whether traffic can contradict the report: the rate is one of the standard in force.
@@ -227,12 +242,12 @@ impl ReportHistory {
     }
 
     /// Another standard is in force.
-    pub(crate) fn reclassify(&mut self, rates: &[PhyRate]) {
+    pub(crate) fn reclassify(&mut self, classes: &RateClasses) {
         for source in &mut self.sources {
             source.class = None;
-            source.beyond = source.is_beyond(rates);
-            source.update_class(rates);
-            source.by_signal = source.by_signal.and_then(|(at, rate)| Some((at, nearest(rates, kbps(&rate))?)));
+            source.beyond = source.is_beyond(classes);
+            source.update_class(classes);
+            source.by_signal = source.by_signal.map(|(at, rate)| (at, classes.nearest(rate)));
         }
     }
 
@@ -265,17 +280,18 @@ impl Source {
         }
         // At least a packet, so that the first report about a station that was silent is one.
         let (to, from) = if idle { (1_500, 0) } else { (to, from) };
+        let is_single = is_single(transmit_kbps) && is_single(receive_kbps);
         let nanos = |bytes: u64, kbps: u32| bytes.saturating_mul(8_000_000) / u64::from(kbps);
         let nanos = nanos(to, transmit_kbps) + nanos(from, receive_kbps);
         if self.samples.len() >= MAX_SAMPLES {
             self.samples.remove(0);
         }
-        self.samples.push(Sample { at, bits: (to + from) * 8, nanos: nanos.max(1), idle });
+        self.samples.push(Sample { at, bits: (to + from) * 8, nanos: nanos.max(1), idle, is_single });
     }
 
     /// Whether a rate above all of these was reported.
-    fn is_beyond(&self, rates: &[PhyRate]) -> bool {
-        let fastest = rates.iter().map(kbps).max().unwrap_or(u64::MAX);
+    fn is_beyond(&self, classes: &RateClasses) -> bool {
+        let fastest = classes.usual().iter().map(kbps).max().unwrap_or(u64::MAX);
         self.transmit_kbps.max(self.receive_kbps).is_some_and(|kbps| u64::from(kbps) > fastest)
     }
 
@@ -286,9 +302,10 @@ impl Source {
         (nanos > 0).then(|| u64::try_from(bits * 1_000_000 / nanos).unwrap_or(u64::MAX))
     }
 
-    fn update_class(&mut self, rates: &[PhyRate]) {
+    fn update_class(&mut self, classes: &RateClasses) {
         let Some(mean) = self.mean_kbps() else { return };
-        let nearest = nearest(rates, mean);
+        let rates = classes.of_kind(self.samples.iter().all(|sample| sample.is_single));
+        let nearest = nearest(rates, BitRate::from_kbps(mean));
         let at = self.class.and_then(|class| rates.iter().position(|rate| *rate == class));
         let Some(at) = at else {
             self.class = nearest;
@@ -297,14 +314,10 @@ impl Source {
         let own = kbps(&rates[at]);
         let next = rates.get(if mean > own { at + 1 } else { at.wrapping_sub(1) });
         let left = next.is_some_and(|next| mean.abs_diff(own) * 100 >= kbps(next).abs_diff(own) * LEAVES_AT_PERCENT);
-        if left {
+        if left && mean.abs_diff(own) * 100 >= own * LEAVES_BEYOND_PERCENT {
             self.class = nearest;
         }
     }
-}
-
-fn nearest(rates: &[PhyRate], to_kbps: u64) -> Option<PhyRate> {
-    rates.iter().min_by_key(|rate| kbps(rate).abs_diff(to_kbps)).copied()
 }
 
 fn kbps(rate: &PhyRate) -> u64 {

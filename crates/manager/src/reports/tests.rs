@@ -1,11 +1,15 @@
 use super::*;
+use alloc::string::ToString;
 use evenair_packet::MacAddr;
 use evenair_units::{BitRate, Db};
-use evenair_wifi::Standard;
+use evenair_wifi::{Phy, Standard};
 
-const RATES: &[PhyRate] = Standard::Dot11g.rates();
 const MAC: MacAddr = MacAddr([2, 0, 0, 0, 0, 1]);
 const BUSY: u64 = 1_000_000;
+
+fn of(standard: Standard) -> RateClasses {
+    RateClasses::of(&Phy::default_for(standard))
+}
 
 fn at(s: u64) -> Instant {
     Instant::ZERO + Span::from_secs(s)
@@ -34,7 +38,8 @@ struct Station {
 
 impl Station {
     fn accept(&mut self, report: &RateReport) -> Option<u64> {
-        self.counts += self.reports.accept(at(self.now), report, (Bytes(self.crossed), Bytes::ZERO), RATES);
+        self.counts +=
+            self.reports.accept(at(self.now), report, (Bytes(self.crossed), Bytes::ZERO), &of(Standard::Dot11g));
         self.class()
     }
 
@@ -140,11 +145,11 @@ fn rates_of_other_standards_count_as_the_nearest() {
 fn each_direction_counts_at_its_own_rate() {
     let both = RateReport { receive_kbps: Some(6_000), ..report(5, 54_000) };
     let mut station = Station { now: 5, ..Station::default() };
-    station.reports.accept(at(5), &both, (Bytes::ZERO, Bytes::ZERO), RATES);
+    station.reports.accept(at(5), &both, (Bytes::ZERO, Bytes::ZERO), &of(Standard::Dot11g));
     let again = RateReport { measured: at(6), ..both };
     station.now = 6;
     let uploads = (Bytes(10_000), Bytes(1_000_000));
-    station.reports.accept(at(6), &again, uploads, RATES);
+    station.reports.accept(at(6), &again, uploads, &of(Standard::Dot11g));
     assert_eq!(station.class(), Some(6), "nearly all that crossed was from it");
 }
 
@@ -204,7 +209,7 @@ fn what_is_set_aside_is_tried_again_later_and_later() {
 const CLASSES: [(Option<i32>, u64); 3] = [(Some(-65), 54), (Some(-75), 24), (None, 6)];
 
 fn rssi(before_rates: bool) -> RssiConfig {
-    let rate = |mbps: u64| *RATES.iter().find(|rate| rate.bit_rate() == BitRate::from_mbps(mbps)).expect("a rate");
+    let rate = |mbps: u64| Standard::Dot11g.rate(BitRate::from_mbps(mbps)).expect("a rate");
     let class = |(dbm, mbps): (Option<i32>, u64)| RssiClass {
         above: dbm.map(|dbm| Dbm::from_milli(dbm * 1_000)),
         rate: rate(mbps),
@@ -221,7 +226,7 @@ fn a_signal_alone_gives_the_rate_of_its_class_and_at_a_border_it_does_not_flap()
         station.now += 5;
         let signal = RateReport { transmit_kbps: None, signal_dbm: Some(dbm), ..report(station.now, 0) };
         station.accept(&signal);
-        station.reports.classify_signals(rssi, RATES);
+        station.reports.classify_signals(rssi, &of(Standard::Dot11g));
         station.class()
     };
     assert_eq!(hear(-60, None), None, "without classes a signal gives no rate");
@@ -241,11 +246,33 @@ fn a_reported_rate_counts_before_the_class_unless_the_operator_wants_the_class()
         let mut station = Station { now: 5, ..Station::default() };
         let both = RateReport { signal_dbm: Some(-80), ..report(5, 36_000) };
         station.accept(&both);
-        station.reports.classify_signals(Some(&rssi), RATES);
+        station.reports.classify_signals(Some(&rssi), &of(Standard::Dot11g));
         assert_eq!(station.class(), Some(expected), "{before_rates}");
         // The classes are gone from the configuration.
-        station.reports.classify_signals(None, RATES);
+        station.reports.classify_signals(None, &of(Standard::Dot11g));
         assert_eq!(station.class(), Some(36));
+    }
+}
+
+#[test]
+fn a_class_s_rate_counts_as_the_nearest_of_its_kind() {
+    let (vht, ofdm) = ("780", "54");
+    let mode = of(Standard::Dot11ac).iter().find(|rate| rate.to_string() == vht).expect("a mode");
+    let of_mode = RssiClass { above: Some(Dbm::from_milli(-65_000)), rate: mode };
+    let of_ofdm = RssiClass { above: None, rate: rssi(false).classes[0].rate };
+    let rssi = RssiConfig { classes: [of_mode, of_ofdm].into(), ..rssi(false) };
+    for (dbm, standard, expected, is_mode) in [
+        (-50, Standard::Dot11ac, vht, true),
+        (-50, Standard::Dot11ax, "774.3", true),
+        (-50, Standard::Dot11g, ofdm, false),
+        (-80, Standard::Dot11ac, ofdm, false),
+        (-80, Standard::Dot11b, "11", false),
+    ] {
+        let mut station = Station { now: 5, ..Station::default() };
+        station.accept(&RateReport { transmit_kbps: None, signal_dbm: Some(dbm), ..report(5, 0) });
+        station.reports.classify_signals(Some(&rssi), &of(standard));
+        let rate = station.reports.reported_rate().expect("a class");
+        assert_eq!((rate.to_string().as_str(), rate.mode().is_some()), (expected, is_mode), "{dbm} dBm, {standard}");
     }
 }
 
@@ -264,4 +291,52 @@ fn classes_that_cannot_be_are_wrong() {
     assert_eq!(wrong(|config| config.classes[2].rate = config.classes[1].rate), RssiError::Rate(2));
     let much = Db::from_milli(20_001);
     assert_eq!(wrong(|config| config.hysteresis = Db::from_milli(20_001)), RssiError::Hysteresis(much));
+}
+
+/// In a domain of 802.11ac, where a station has this traffic between two reports.
+fn poll_of_modes(station: &mut Station, kbps: i64) -> PhyRate {
+    station.now += 5;
+    station.crossed += BUSY;
+    let classes = of(Standard::Dot11ac);
+    let crossed = (Bytes(station.crossed), Bytes::ZERO);
+    station.reports.accept(at(station.now), &report(station.now, kbps), crossed, &classes);
+    station.reports.reported_rate().expect("a rate")
+}
+
+fn mbps(rate: PhyRate) -> u64 {
+    rate.bit_rate().as_bps() / 1_000_000
+}
+
+#[test]
+fn where_stations_aggregate_the_mean_counts_as_the_nearest_mode() {
+    let mut station = Station::default();
+    // The second one is the first with traffic before it.
+    (0..2).for_each(|_| assert_eq!(mbps(poll_of_modes(&mut station, 780_000)), 780));
+    assert!(station.reports.above_standard().is_none() && station.reports.can_be_checked(at(5)));
+    // Adaptation up and down by a mode leaves the class.
+    for kbps in [702_000, 780_000, 866_700, 780_000, 702_000, 780_000] {
+        assert_eq!(mbps(poll_of_modes(&mut station, kbps)), 780, "{kbps}");
+    }
+    let classes: Vec<u64> = (0..6).map(|_| mbps(poll_of_modes(&mut station, 390_000))).collect();
+    assert!(classes.is_sorted_by(|a, b| a >= b) && classes.last() == Some(&390), "{classes:?}");
+}
+
+#[test]
+fn what_sends_single_frames_is_so_as_long_as_nothing_else_is_reported() {
+    let mut station = Station::default();
+    for kbps in [54_000, 48_000, 54_000, 24_000] {
+        let rate = poll_of_modes(&mut station, kbps);
+        assert!(rate.mode().is_none(), "{rate} after {kbps}");
+    }
+    // The mean of some, but the station aggregates.
+    assert!(poll_of_modes(&mut station, 86_700).mode().is_some());
+}
+
+#[test]
+fn a_management_frame_says_nothing_of_a_station_that_was_silent() {
+    let mut station = Station { now: 5, ..Station::default() };
+    let classes = of(Standard::Dot11ac);
+    station.reports.accept(at(5), &report(5, 6_000), (Bytes::ZERO, Bytes::ZERO), &classes);
+    assert_eq!(station.reports.reported_rate().map(mbps), Some(6));
+    assert_eq!(mbps(poll_of_modes(&mut station, 866_700)), 866);
 }

@@ -199,7 +199,7 @@ impl Station {
     /// Takes over the model of its domain, which is another one now: what was reported is seen by its rates.
     pub(super) fn take_model(&mut self, now: Instant, otherwise: PhyRate, model: &AirtimeModel) {
         if let Some(reports) = &mut self.reports {
-            reports.reclassify(model.rates());
+            reports.reclassify(model.classes());
             self.reported_rate = reports.class(now);
         }
         self.rate = self.present_rate(otherwise, model);

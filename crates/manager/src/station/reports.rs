@@ -12,6 +12,7 @@ use crate::airtime_model::{AirtimeModel, AirtimeModels};
 use crate::ids::{DomainId, ModelId, StationId};
 use crate::observed::{Cost, MOST};
 use crate::packet_cost::PacketCost;
+use crate::rate_classes::{RateClasses, nearest};
 use crate::reports::{OutlierCheck, RateReport, ReportCounts, Seen, Shares, check_outliers};
 
 /// The packet by which rates are compared.
@@ -76,21 +77,22 @@ impl Stations {
 
     /// Takes the mean of the reported and inferred rates for each airtime model.
     pub(super) fn note_typical(&mut self, models: &AirtimeModels) {
-        self.typical =
-            models.iter().map(|(id, model)| self.mean_reported_rate(model.rates(), |at| models.id(at) == id)).collect();
+        let of_model =
+            |(id, model): (ModelId, &AirtimeModel)| self.mean_reported_rate(model.classes(), |at| models.id(at) == id);
+        self.typical = models.iter().map(of_model).collect();
     }
 
     /// The harmonic mean of the used rates that are reported or inferred in these domains: what a medium carries for these stations on
     /// average.
-    fn mean_reported_rate(&self, rates: &[PhyRate], is_there: impl Fn(DomainId) -> bool) -> Option<PhyRate> {
+    fn mean_reported_rate(&self, classes: &RateClasses, is_there: impl Fn(DomainId) -> bool) -> Option<PhyRate> {
         let there = || self.slots.iter().flatten().filter(|station| is_there(station.domain));
         let reported = || there().filter_map(Station::measured_rate);
         let count = reported().count() as u64;
         // Time for a gigabit at each.
         let time: u64 = reported().map(|rate| rate.bit_rate().time_for_bits(1_000_000_000).as_nanos()).sum();
         let mean = BitRate::from_bits_over(count.checked_mul(1_000_000_000)?, Span::from_nanos(time));
-        let nearest = rates.iter().min_by_key(|rate| rate.bit_rate().as_bps().abs_diff(mean.as_bps()));
-        nearest.copied().filter(|_| count > 0)
+        let rates = classes.of_kind(reported().all(|rate| rate.mode().is_none()));
+        nearest(rates, mean).filter(|_| count > 0)
     }
 
     /// Handles a report about a station. `None`: a group address, or one station too many.
@@ -112,8 +114,8 @@ impl Stations {
         let station = self.slots[id.0 as usize].as_mut().expect("it was found or inserted");
         let crossed = (station.to_station, station.from_station);
         let reports = station.reports.get_or_insert_default();
-        let counts = reports.accept(now, report, crossed, model.rates());
-        reports.classify_signals(self.rssi.as_deref(), model.rates());
+        let counts = reports.accept(now, report, crossed, model.classes());
+        reports.classify_signals(self.rssi.as_deref(), model.classes());
         if reports.is_empty() {
             station.reports = None;
         }

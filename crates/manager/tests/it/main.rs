@@ -1,6 +1,7 @@
 //! The manager as a whole, in virtual time.
 
 mod age;
+mod aggregating;
 mod air;
 mod behaviour;
 mod calls;

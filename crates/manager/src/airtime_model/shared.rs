@@ -1,0 +1,194 @@
+//! What packets cost where several share an access: aggregation, from 802.11n on.
+//!
+//! An access toward a backlogged station carries as many packets as an aggregate has at the station's rate, and a station
+//! without aggregation one. The expected number counts, not one that was seen: a short backlog makes short aggregates. The
+//! ACKs of an aggregate come back in one access, however many they are.
+//!
+//! Not here: stations whose limits are smaller than those of their format, encryption, and what lone packets of other
+//! traffic cost: they are charged as those of a backlogged station, unless they are known to be alone.
+
+use alloc::vec::Vec;
+
+use evenair_units::{BitRate, Bytes, Span};
+use evenair_wifi::{AggregateCost, AggregateLimits, AggregateSender, AggregateTcp, Phy, PhyRate, TcpShape};
+
+use crate::packet_cost::PacketCost;
+use crate::rate_classes::RateClasses;
+
+/// What is no longer than this counts as an ACK: the largest that TCP sends without DATA, with all its options, over IPv6.
+const LARGEST_ACK: Bytes = Bytes(100);
+
+/// See the module.
+#[derive(Clone, Debug)]
+pub(super) struct SharedAccesses {
+    phy: Phy,
+    tcp: AggregateTcp,
+    /// By [`PhyRate::index`].
+    rates: Vec<AtRate>,
+}
+
+/// Computed once for each rate.
+#[derive(Clone, Copy, Debug)]
+struct AtRate {
+    index: u32,
+    cost: AggregateCost,
+    capacity: BitRate,
+}
+
+impl SharedAccesses {
+    /// With what packets cost at these rates.
+    pub(super) fn new(phy: &Phy, shape: &TcpShape, classes: &RateClasses) -> Self {
+        let tcp = AggregateTcp { shape: *shape, acks: None, collision_millionths: 0 };
+        let mut rates: Vec<AtRate> = classes.iter().map(|rate| at_rate(phy, &tcp, rate)).collect();
+        rates.sort_unstable_by_key(|at| at.index);
+        Self { phy: phy.clone(), tcp, rates }
+    }
+
+    fn at(&self, rate: PhyRate) -> AtRate {
+        let found = self.rates.binary_search_by_key(&rate.index(), |at| at.index);
+        // A rate of another standard, while a station moves.
+        found.map_or_else(|_| at_rate(&self.phy, &self.tcp, rate), |at| self.rates[at])
+    }
+
+    pub(super) fn capacity(&self, rate: PhyRate) -> BitRate {
+        self.at(rate).capacity
+    }
+
+    /// Of a packet that shares its access with no other.
+    pub(super) fn alone(&self, ip_len: Bytes, rate: PhyRate) -> Span {
+        self.at(rate).cost.alone(ip_len)
+    }
+
+    /// Of packets, with their parts of accesses: DATA that of one among the expected number, and ACKs together no more than
+    /// the DATA that they belong to.
+    pub(super) fn airtime(&self, cost: &PacketCost, rate: PhyRate) -> Span {
+        let at = self.at(rate).cost;
+        let expected = u64::from(at.expected);
+        // In thousandths of packets.
+        let (mut frames, mut data, mut acks) = (Span::ZERO, 0, 0);
+        for packets in cost.0.iter().filter(|packets| packets.milli > 0) {
+            frames += at.frame(packets.ip_len).mul_div(packets.milli, 1_000);
+            *(if packets.ip_len > LARGEST_ACK { &mut data } else { &mut acks }) += packets.milli;
+        }
+        let of_acks = match data {
+            0 => acks * expected / u64::from(at.expected_acks),
+            _ => data.min(acks * expected),
+        };
+        frames + at.per_access.mul_div(data + of_acks, expected * 1_000)
+    }
+}
+
+fn at_rate(phy: &Phy, tcp: &AggregateTcp, rate: PhyRate) -> AtRate {
+    let limits = AggregateLimits::of_rate(rate);
+    let sender = AggregateSender { phy, rate, limits, rts_threshold: tcp.shape.rts_threshold };
+    let full = sender.full(tcp.shape.data_ip);
+    AtRate { index: rate.index(), cost: sender.cost(full, tcp), capacity: sender.tcp_capacity(full, tcp) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::airtime_model::AirtimeModel;
+    use crate::packet_cost::Packets;
+    use evenair_wifi::Standard;
+
+    const FULL_SIZE: Bytes = Bytes(1_500);
+    const ACK: Bytes = Bytes(52);
+    const NONE: Packets = Packets { milli: 0, ip_len: Bytes::ZERO };
+
+    fn models() -> impl Iterator<Item = (Phy, AirtimeModel)> {
+        [Standard::Dot11n, Standard::Dot11ac, Standard::Dot11ax].into_iter().map(|standard| {
+            let phy = Phy::default_for(standard);
+            (phy.clone(), AirtimeModel::new(phy, None))
+        })
+    }
+
+    fn sender(phy: &Phy, rate: PhyRate) -> AggregateSender<'_> {
+        AggregateSender { phy, rate, limits: AggregateLimits::of_rate(rate), rts_threshold: None }
+    }
+
+    fn assert_near(ours: Span, expected: Span, permille: u64, of: PhyRate) {
+        let (ours, expected) = (ours.as_nanos(), expected.as_nanos());
+        assert!(ours.abs_diff(expected) * 1_000 <= expected * permille, "{of}: {ours} against {expected} ns");
+    }
+
+    #[test]
+    fn a_full_size_load_takes_its_virtual_length_over_c_i() {
+        for (_, model) in models() {
+            for rate in model.classes().iter() {
+                let ack = Packets { milli: 500, ip_len: ACK };
+                let cost = PacketCost([Packets::one(FULL_SIZE), ack, NONE, NONE]);
+                let exact = model.capacity(rate).time_for_bits(cost.bits());
+                // Half a symbol of an access; where that has few frames, its ACKs may be one more than there are.
+                assert_near(model.airtime(&cost, rate), exact, 40, rate);
+            }
+        }
+    }
+
+    /// An access with so many ACKs, or so many accesses with one: between whole numbers, in proportion.
+    fn accesses_of_acks(sender: &AggregateSender, acks: f64) -> f64 {
+        let cycle = |k: f64| sender.cycle(k as u16, ACK).as_secs_f64();
+        match acks {
+            ..1.0 => acks * cycle(1.0),
+            _ => cycle(acks.floor()) + acks.fract() * (cycle(acks.ceil()) - cycle(acks.floor())),
+        }
+    }
+
+    #[test]
+    fn the_acks_of_an_aggregate_share_an_access_however_many_they_are() {
+        for (phy, model) in models() {
+            for &rate in model.rates().iter().step_by(5) {
+                for d in [1, 2, 44] {
+                    let sender = sender(&phy, rate);
+                    let n = sender.full(FULL_SIZE);
+                    let in_all =
+                        sender.cycle(n, FULL_SIZE).as_secs_f64() + accesses_of_acks(&sender, f64::from(n) / d as f64);
+                    // A download's DATA and what they elicit; an upload's ACK and what it releases.
+                    let data = Packets { milli: d * 1_000, ip_len: FULL_SIZE };
+                    let download = PacketCost([data, Packets { milli: 1_000, ip_len: ACK }, NONE, NONE]);
+                    let upload = PacketCost([Packets::one(ACK), NONE, data, NONE]);
+                    let expected = Span::from_secs_f64(in_all * d as f64 / f64::from(n));
+                    for cost in [download, upload] {
+                        assert_near(model.airtime(&cost, rate), expected, 40, rate);
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_station_at_a_rate_of_ofdm_sends_one_frame_at_a_time() {
+        for (phy, model) in models() {
+            for &rate in phy.standard().rates() {
+                let exact = sender(&phy, rate).cycle(1, FULL_SIZE);
+                for ours in [model.packet_airtime(FULL_SIZE, rate), model.lone_airtime(FULL_SIZE, rate)] {
+                    assert_near(ours, exact, 1, rate);
+                }
+                // With as many ACKs in an access as DATA: one.
+                assert_near(model.packet_airtime(ACK, rate), sender(&phy, rate).cycle(1, ACK), 40, rate);
+            }
+        }
+    }
+
+    #[test]
+    fn a_lone_packet_pays_for_its_access() {
+        for (_, model) in models() {
+            let fastest = model.fastest();
+            let (alone, shared) = (model.lone_airtime(Bytes(200), fastest), model.packet_airtime(Bytes(200), fastest));
+            assert!(alone > Span::from_micros(180) && shared * 20 < alone, "{fastest}: {alone} and {shared}");
+            assert!(model.shortest_lone_airtime(Bytes(200)) > Span::from_micros(180));
+        }
+    }
+
+    #[test]
+    fn a_rate_of_another_standard_has_a_cost_too() {
+        let (_, n) = models().next().unwrap();
+        for (_, other) in models() {
+            for rate in other.classes().iter() {
+                let ns = n.packet_airtime(FULL_SIZE, rate).as_nanos();
+                assert_eq!(ns, other.packet_airtime(FULL_SIZE, rate).as_nanos(), "{rate}");
+                assert!(n.classes().has(n.nearest(rate)), "{rate}");
+            }
+        }
+    }
+}

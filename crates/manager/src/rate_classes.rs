@@ -1,0 +1,149 @@
+//! The rates that the stations of a contention domain may be at, as far as the airtime model distinguishes them.
+//!
+//! Up to 802.11g these are the standard's own. From 802.11n on they are of two kinds: modes of the standard's newest
+//! format, whose frames share an access, and the rates of OFDM, at which a station sends one frame at a time. Modes are so
+//! many that some have nearly the same rate; of these the one with the fewest streams stands for all.
+//!
+//! Reports say kb/s. A report is of a station that does not aggregate if all it says are rates of OFDM or DSSS, which
+//! modes hardly ever have: 54 Mb/s is a rate of 40 MHz as well, and then taken for one of OFDM.
+
+use alloc::vec::Vec;
+
+use evenair_units::BitRate;
+use evenair_wifi::{GuardInterval, Phy, PhyMode, PhyRate, Standard};
+
+/// Modes whose rates differ by less than this, in hundredths, are one class.
+const APART_PERCENT: u64 = 2;
+
+/// See the module. Slowest first.
+#[derive(Clone, Debug)]
+pub(crate) struct RateClasses {
+    /// One frame at a time.
+    single: &'static [PhyRate],
+    /// With aggregation; empty up to 802.11g.
+    modes: Vec<PhyRate>,
+}
+
+impl RateClasses {
+    pub(crate) fn of(phy: &Phy) -> Self {
+        let format = phy.standard().formats().last().copied();
+        let all: Vec<PhyMode> = format.into_iter().flat_map(PhyMode::all).collect();
+        Self { single: phy.standard().rates(), modes: distinct(all) }
+    }
+
+    /// The usual ones: modes, where there are any.
+    pub(crate) fn usual(&self) -> &[PhyRate] {
+        if self.modes.is_empty() { self.single } else { &self.modes }
+    }
+
+    /// Those that a station may be at that does not aggregate, or does.
+    pub(crate) fn of_kind(&self, is_single: bool) -> &[PhyRate] {
+        if is_single { self.single } else { self.usual() }
+    }
+
+    /// All of them, in no order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = PhyRate> {
+        self.single.iter().chain(&self.modes).copied()
+    }
+
+    pub(crate) fn has(&self, rate: PhyRate) -> bool {
+        self.iter().any(|known| known == rate)
+    }
+
+    /// Whether stations aggregate.
+    pub(crate) fn have_modes(&self) -> bool {
+        !self.modes.is_empty()
+    }
+
+    /// This rate, or the nearest one of its kind.
+    pub(crate) fn nearest(&self, rate: PhyRate) -> PhyRate {
+        if self.has(rate) {
+            rate
+        } else {
+            nearest(self.of_kind(rate.mode().is_none()), rate.bit_rate()).unwrap_or(rate)
+        }
+    }
+}
+
+/// The one whose bit rate is nearest; of two the slower one.
+pub(crate) fn nearest(rates: &[PhyRate], to: BitRate) -> Option<PhyRate> {
+    rates.iter().copied().min_by_key(|rate| rate.bit_rate().as_bps().abs_diff(to.as_bps()))
+}
+
+/// Whether a frame at so many kb/s goes by itself.
+pub(crate) fn is_single(kbps: u32) -> bool {
+    let rate = BitRate::from_kbps(kbps.into());
+    [Standard::Dot11b, Standard::Dot11a].into_iter().any(|standard| standard.rate(rate).is_some())
+}
+
+/// Of modes with nearly the same rate the one with the fewest streams, in the narrowest channel. The guard interval of
+/// 0.8 us, which all formats have, goes first.
+fn distinct(mut modes: Vec<PhyMode>) -> Vec<PhyRate> {
+    let is_unusual = |mode: &PhyMode| mode.guard_interval() != GuardInterval::Ns800;
+    modes.sort_by_key(|mode| (mode.streams(), mode.width(), is_unusual(mode), mode.mcs()));
+    let mut rates: Vec<PhyRate> = Vec::new();
+    for rate in modes.into_iter().map(PhyRate::from) {
+        let bps = rate.bit_rate().as_bps();
+        let at = rates.partition_point(|known| *known < rate);
+        let is_near = |known: &PhyRate| known.bit_rate().as_bps().abs_diff(bps) * 100 < bps * APART_PERCENT;
+        if !rates[at.saturating_sub(1)..].iter().take(2).any(is_near) {
+            rates.insert(at, rate);
+        }
+    }
+    rates
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::string::ToString;
+
+    fn classes(standard: Standard) -> RateClasses {
+        RateClasses::of(&Phy::default_for(standard))
+    }
+
+    #[test]
+    fn up_to_80211g_they_are_the_rates_of_the_standard() {
+        for standard in [Standard::Dot11b, Standard::Dot11a, Standard::Dot11g] {
+            let classes = classes(standard);
+            assert!(!classes.have_modes());
+            assert_eq!((classes.usual(), classes.of_kind(false)), (standard.rates(), standard.rates()));
+        }
+    }
+
+    #[test]
+    fn modes_are_near_to_each_rate_and_apart_from_each_other() {
+        for standard in [Standard::Dot11n, Standard::Dot11ac, Standard::Dot11ax] {
+            let classes = classes(standard);
+            let rates = classes.usual();
+            assert!(rates.len() > 30 && rates.iter().all(|rate| rate.mode().is_some()), "{standard}: {rates:?}");
+            let bps = |rate: PhyRate| rate.bit_rate().as_bps();
+            assert!(rates.windows(2).all(|two| bps(two[0]) * 1_019 / 1_000 < bps(two[1])), "{standard}: {rates:?}");
+            for mode in PhyMode::all(*standard.formats().last().unwrap()).map(PhyRate::from) {
+                let nearest = classes.nearest(mode);
+                assert!(bps(nearest).abs_diff(bps(mode)) * 100 < 2 * bps(mode), "{mode} is taken for {nearest}");
+            }
+            assert_eq!(classes.of_kind(true), standard.rates());
+        }
+    }
+
+    #[test]
+    fn common_modes_stand_for_themselves() {
+        for (standard, known) in [
+            (Standard::Dot11n, &["6.5", "65", "72.2", "130", "144.4", "150", "300"][..]),
+            (Standard::Dot11ac, &["6.5", "65", "86.7", "200", "390", "433.3", "780", "866.7"][..]),
+            (Standard::Dot11ax, &["8.6", "86", "143.4", "286.8", "600.4", "1201", "2401.9"][..]),
+        ] {
+            let classes = classes(standard);
+            for wanted in known {
+                assert!(classes.usual().iter().any(|rate| rate.to_string() == **wanted), "{wanted} of {standard}");
+            }
+        }
+    }
+
+    #[test]
+    fn frames_at_rates_of_ofdm_and_dsss_go_by_themselves() {
+        assert!([1_000, 5_500, 11_000, 6_000, 54_000].into_iter().all(is_single));
+        assert!(![6_500, 7_200, 65_000, 54_001, 780_000].into_iter().any(is_single));
+    }
+}
