@@ -9,8 +9,19 @@ use crate::{GuardInterval, PhyMode, Standard, Width, mixed_capacity, time_fair_w
 use GuardInterval::{Ns400, Ns800};
 use Width::{Mhz20, Mhz40, Mhz80, Mhz160};
 
-/// With the guard interval of 0.8 us: format, MCS of each stream, width, streams.
-type Mode = (Format, u8, Width, u8);
+/// With the guard interval of 0.8 us.
+#[derive(Clone, Copy, Debug)]
+struct Mode {
+    format: Format,
+    /// Of each stream.
+    mcs: u8,
+    width: Width,
+    streams: u8,
+}
+
+const fn at(format: Format, mcs: u8, width: Width, streams: u8) -> Mode {
+    Mode { format, mcs, width, streams }
+}
 
 const FULL_SIZE: Bytes = Bytes(1_500);
 const ACK: Bytes = Bytes(52);
@@ -23,7 +34,8 @@ fn of_rate(phy: &Phy, rate: PhyRate) -> AggregateSender<'_> {
     AggregateSender { phy, rate, limits: AggregateLimits::of_rate(rate), rts_threshold: None }
 }
 
-fn sender(phy: &Phy, (format, mcs, width, streams): Mode) -> AggregateSender<'_> {
+fn sender(phy: &Phy, mode: Mode) -> AggregateSender<'_> {
+    let Mode { format, mcs, width, streams } = mode;
     of_rate(phy, PhyMode::new(format, mcs, streams, width, Ns800).unwrap().into())
 }
 
@@ -78,18 +90,18 @@ fn full_aggregates_of_full_size_packets() {
 
 /// C_i in Mb/s: with d = 2 and no collisions; and with collisions: d = 2, the same with 8 frames at most, d = 44, d = 1.
 const CAPACITIES: [(Mode, [f64; 5]); 12] = [
-    ((Ht, 7, Mhz20, 1), [58.1, 55.0, 47.4, 56.2, 54.5]),
-    ((Ht, 7, Mhz40, 2), [215.3, 204.8, 121.7, 207.2, 203.4]),
-    ((Vht, 0, Mhz80, 1), [25.7, 24.4, 23.4, 25.3, 24.1]),
-    ((Vht, 8, Mhz80, 2), [498.0, 475.8, 171.7, 452.6, 473.5]),
-    ((Vht, 9, Mhz80, 4), [826.8, 797.3, 196.8, 725.3, 797.8]),
-    ((He, 0, Mhz20, 1), [7.4, 7.0, 7.0, 7.4, 6.9]),
-    ((He, 5, Mhz20, 1), [61.2, 57.9, 48.6, 59.3, 57.4]),
-    ((He, 7, Mhz20, 1), [76.4, 72.3, 57.8, 73.6, 71.6]),
-    ((He, 11, Mhz20, 1), [127.5, 120.7, 82.3, 120.2, 119.6]),
-    ((He, 7, Mhz80, 1), [320.3, 303.1, 132.1, 307.1, 300.5]),
-    ((He, 11, Mhz80, 2), [986.7, 937.0, 177.0, 946.9, 930.2]),
-    ((He, 11, Mhz160, 2), [1729.1, 1650.9, 192.1, 1666.2, 1643.7]),
+    (at(Ht, 7, Mhz20, 1), [58.1, 55.0, 47.4, 56.2, 54.5]),
+    (at(Ht, 7, Mhz40, 2), [215.3, 204.8, 121.7, 207.2, 203.4]),
+    (at(Vht, 0, Mhz80, 1), [25.7, 24.4, 23.4, 25.3, 24.1]),
+    (at(Vht, 8, Mhz80, 2), [498.0, 475.8, 171.7, 452.6, 473.5]),
+    (at(Vht, 9, Mhz80, 4), [826.8, 797.3, 196.8, 725.3, 797.8]),
+    (at(He, 0, Mhz20, 1), [7.4, 7.0, 7.0, 7.4, 6.9]),
+    (at(He, 5, Mhz20, 1), [61.2, 57.9, 48.6, 59.3, 57.4]),
+    (at(He, 7, Mhz20, 1), [76.4, 72.3, 57.8, 73.6, 71.6]),
+    (at(He, 11, Mhz20, 1), [127.5, 120.7, 82.3, 120.2, 119.6]),
+    (at(He, 7, Mhz80, 1), [320.3, 303.1, 132.1, 307.1, 300.5]),
+    (at(He, 11, Mhz80, 2), [986.7, 937.0, 177.0, 946.9, 930.2]),
+    (at(He, 11, Mhz160, 2), [1729.1, 1650.9, 192.1, 1666.2, 1643.7]),
 ];
 
 #[test]
@@ -110,7 +122,7 @@ fn capacities_of_tcp() {
 #[test]
 fn ill_aggregated_acks_cost_accesses() {
     let phy = ax();
-    let ours = sender(&phy, (Vht, 8, Mhz80, 2));
+    let ours = sender(&phy, at(Vht, 8, Mhz80, 2));
     let of = |acks| ours.tcp_capacity(64, &AggregateTcp { acks, ..tcp(2, false) });
     assert_eq!(of(None), of(Some(32)));
     // By hand, us: an aggregate 1331 (1172 on air), 32 accesses of one ACK: 110.5 + PPDU 44 + 4 + 16 + 28.
@@ -124,7 +136,7 @@ fn ill_aggregated_acks_cost_accesses() {
 #[test]
 fn rts_is_sent_in_front_of_accesses_above_the_threshold() {
     let phy = ax();
-    let without = sender(&phy, (He, 7, Mhz20, 1));
+    let without = sender(&phy, at(He, 7, Mhz20, 1));
     let with = AggregateSender { rts_threshold: Some(Bytes(15_000)), ..without };
     assert_eq!(with.cycle(10, FULL_SIZE), without.cycle(10, FULL_SIZE));
     // RTS 28, SIFS 16, CTS 28, SIFS 16.
@@ -138,7 +150,7 @@ fn rts_is_sent_in_front_of_accesses_above_the_threshold() {
 #[test]
 fn a_mixture_that_is_fair_in_time_has_the_mean_capacity() {
     let phy = ax();
-    let parts = [(He, 11, Mhz20, 1), (He, 5, Mhz20, 1), (He, 0, Mhz20, 1)].map(|mode| {
+    let parts = [at(He, 11, Mhz20, 1), at(He, 5, Mhz20, 1), at(He, 0, Mhz20, 1)].map(|mode| {
         let ours = sender(&phy, mode);
         let capacity = ours.tcp_capacity(ours.full(FULL_SIZE), &tcp(2, true));
         (time_fair_weight(1, capacity), capacity)
@@ -151,7 +163,7 @@ fn a_mixture_that_is_fair_in_time_has_the_mean_capacity() {
 #[test]
 fn what_an_access_costs_beside_its_frames() {
     let phy = ax();
-    let ours = sender(&phy, (Vht, 8, Mhz80, 2));
+    let ours = sender(&phy, at(Vht, 8, Mhz80, 2));
     let cost = ours.cost(ours.full(FULL_SIZE), &tcp(2, false));
     for (ms, percent, rounds) in [
         (5.4, 96, ["11", "28", "56", "168"]),
@@ -168,7 +180,7 @@ fn what_an_access_costs_beside_its_frames() {
         }
     }
     // Nearly the same in other modes.
-    for mode in [(Ht, 7, Mhz20, 1), (Vht, 8, Mhz20, 1), (He, 7, Mhz20, 1), (He, 11, Mhz80, 2)] {
+    for mode in [at(Ht, 7, Mhz20, 1), at(Vht, 8, Mhz20, 1), at(He, 7, Mhz20, 1), at(He, 11, Mhz80, 2)] {
         let ours = sender(&phy, mode);
         let per_access = micros(ours.cost(ours.full(FULL_SIZE), &tcp(2, false)).per_access);
         assert!((195.0..225.0).contains(&per_access), "{mode:?}: {per_access}");
@@ -199,7 +211,7 @@ fn costs_of_packets_add_up_to_capacities() {
 #[test]
 fn a_lone_packet_pays_for_its_access() {
     let phy = ax();
-    for mode in [(Ht, 7, Mhz20, 1), (Vht, 9, Mhz80, 4), (He, 11, Mhz80, 2)] {
+    for mode in [at(Ht, 7, Mhz20, 1), at(Vht, 9, Mhz80, 4), at(He, 11, Mhz80, 2)] {
         let ours = sender(&phy, mode);
         let cost = ours.cost(ours.full(FULL_SIZE), &tcp(2, false));
         for ip in [Bytes(60), Bytes(200), FULL_SIZE] {

@@ -28,8 +28,7 @@ pub struct InitArgs {
     /// Interface toward the rest of the network [default: where the router is]
     #[arg(long, value_name = "INTERFACE")]
     wire: Option<String>,
-    /// The access points' standard: 802.11a, b or g. For access points of 802.11n, ac or ax use 802.11a (5 or 6 GHz) or 802.11g
-    /// (2.4 GHz) for now
+    /// The access points' standard: 802.11a, b, g, n, ac or ax
     #[arg(long, value_name = "STANDARD")]
     standard: Option<String>,
     /// Rate of the Internet link toward the stations, such as "100 Mb/s" [default: the box does not manage the Internet link]
@@ -177,7 +176,7 @@ fn site<R: BufRead>(args: &InitArgs, ports: &[Candidate], dialogue: &mut Dialogu
         None if dialogue.asks() => {
             dialogue.ask(&format!("The access points' standard ({MODELLED})"), None, standard)?
         }
-        None => bail!("which standard do the access points have? Say it with --standard: {MODELLED}; {FOR_NOW}"),
+        None => bail!("which standard do the access points have? Say it with --standard: {MODELLED}"),
     };
     let link = match (&args.down, &args.up) {
         (Some(down), Some(up)) => Some(InternetLink {
@@ -229,14 +228,11 @@ impl Side<'_> {
     }
 }
 
-const MODELLED: &str = "802.11a, 802.11b, 802.11g";
-const FOR_NOW: &str = "802.11n, ac and ax are not modelled yet: for their access points choose 802.11a (5 or 6 GHz) or 802.11g \
-                       (2.4 GHz) for now";
+const MODELLED: &str = "802.11a, 802.11b, 802.11g, 802.11n, 802.11ac, 802.11ax";
 
 fn standard(text: &str) -> Result<Standard, String> {
-    let all = [Standard::Dot11a, Standard::Dot11b, Standard::Dot11g];
-    let found = all.into_iter().find(|standard| standard.to_string() == text);
-    found.ok_or_else(|| format!("{text:?} is none of: {MODELLED}; {FOR_NOW}"))
+    let found = Standard::ALL.into_iter().find(|standard| standard.to_string() == text);
+    found.ok_or_else(|| format!("{text:?} is none of: {MODELLED}"))
 }
 
 /// A rate in the notation of the configuration.
@@ -336,16 +332,17 @@ mod tests {
     fn a_standard_is_never_guessed() {
         let two = [port("eth0", true), port("eth1", false)];
         let error = site_of(&[], &two, None).expect_err("it is not known");
-        assert!(error.contains("--standard") && error.contains("802.11n, ac and ax are not modelled yet"), "{error}");
+        assert!(error.contains("--standard") && error.contains("802.11ax"), "{error}");
         assert_eq!(site_of(&[], &two, Some("\n\n\n")).expect_err("an empty line is no standard"), "no answer");
         assert_eq!(standard("802.11b"), Ok(Standard::Dot11b));
-        assert!(standard("802.11ax").expect_err("not").contains("choose 802.11a (5 or 6 GHz) or 802.11g"));
+        assert_eq!(standard("802.11ax"), Ok(Standard::Dot11ax));
+        assert!(standard("802.11ad").expect_err("not").contains(MODELLED));
     }
 
     #[test]
     fn wrong_answers_are_asked_again() {
         let three = [port("eth0", true), port("eth1", false), port("eth2", false)];
-        let answers = "wlan9\n\n\neth0\neth2\n802.11ac\n802.11a\nfast\n100 Mb/s\n\n0 Mb/s\n40 Mb/s\n";
+        let answers = "wlan9\n\n\neth0\neth2\n802.11ad\n802.11a\nfast\n100 Mb/s\n\n0 Mb/s\n40 Mb/s\n";
         let link = Some(InternetLink { down: "100 Mb/s".into(), up: "40 Mb/s".into() });
         let expected = Site { wlan: "eth2".into(), wire: "eth0".into(), standard: Standard::Dot11a, link };
         assert_eq!(site_of(&[], &three, Some(answers)), Ok(expected));
