@@ -389,11 +389,6 @@ impl BoxFile {
 
     fn manager(&self, problems: &mut Problems) -> Option<Config> {
         let (phy, rts_threshold) = self.radio.check(problems)?;
-        if !phy.standard().formats().is_empty() {
-            let what = format!("stations of {} are not charged by their own rates yet", phy.standard());
-            let instead = "\"802.11a\" (5 or 6 GHz) or \"802.11g\" (2.4 GHz) for access points of 802.11n and later";
-            problems.add(self.radio.standard.span(), what, instead);
-        }
         let manager = self.manager.at_site([None; 2], &self.own_networks());
         let config = manager.check(&phy, rts_threshold, problems);
         let standards = self.manager.standards(phy.standard());
@@ -609,6 +604,18 @@ class = "gold"
             "another domain",
         ] {
             assert!(error.contains(part), "{part:?} is missing in:\n{error}");
+        }
+    }
+
+    #[test]
+    fn access_points_may_aggregate() {
+        for standard in Standard::ALL {
+            let text = GOOD.replace("802.11b", &standard.to_string());
+            let rate = standard.rates()[0];
+            let text = text.replace("5.5 Mb/s", &format!("{rate} Mb/s"));
+            let config = BoxConfig::parse(&text, "box.toml").unwrap_or_else(|error| panic!("{error}")).manager;
+            assert_eq!((config.standards(), config.check()), ([standard].into(), Ok(())), "{standard}");
+            assert_eq!(config.stations[0].rate, rate);
         }
     }
 

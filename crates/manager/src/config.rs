@@ -20,6 +20,7 @@ use crate::pacer::controller::Controller;
 use crate::probes::config::ProbeConfig;
 use crate::queues::TreeConfig;
 use crate::rate::Charge;
+use crate::rate_classes::is_of;
 use crate::receiver::ReceiverConfig;
 use crate::reports::RssiConfig;
 use crate::station::config::StationConfig;
@@ -263,7 +264,7 @@ impl Config {
     /// own PHY does not have it.
     fn unknown_rate(&self) -> Option<PhyRate> {
         let (own, standards) = (self.phy.standard(), self.standards());
-        let of_some = |rate: PhyRate| standards.iter().any(|standard| standard.rates().contains(&rate));
+        let of_some = |rate: PhyRate| standards.iter().any(|&standard| is_of(standard, rate));
         let of_station = self.stations.iter().map(|station| station.rate).find(|&rate| !of_some(rate));
         of_station.or((!own.rates().contains(&self.default_rate)).then_some(self.default_rate))
     }

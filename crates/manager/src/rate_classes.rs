@@ -65,6 +65,15 @@ impl RateClasses {
     }
 }
 
+/// Whether a station of this standard, or of an older one in its BSS, may be at the rate: as it is said, before it counts as one of
+/// [`RateClasses`].
+pub(crate) fn is_of(standard: Standard, rate: PhyRate) -> bool {
+    match rate.mode() {
+        Some(mode) => standard.formats().contains(&mode.format()),
+        None => standard.rates().contains(&rate),
+    }
+}
+
 /// The one whose bit rate is nearest; of two the slower one.
 pub(crate) fn nearest(rates: &[PhyRate], to: BitRate) -> Option<PhyRate> {
     rates.iter().copied().min_by_key(|rate| rate.bit_rate().as_bps().abs_diff(to.as_bps()))
@@ -124,6 +133,22 @@ mod tests {
                 assert!(bps(nearest).abs_diff(bps(mode)) * 100 < 2 * bps(mode), "{mode} is taken for {nearest}");
             }
             assert_eq!(classes.of_kind(true), standard.rates());
+        }
+    }
+
+    #[test]
+    fn a_standard_has_the_modes_of_its_formats_and_the_rates_of_single_frames() {
+        let newest =
+            |standard: Standard| PhyRate::from(PhyMode::all(*standard.formats().last().unwrap()).next().unwrap());
+        let (ht, he) = (newest(Standard::Dot11n), newest(Standard::Dot11ax));
+        let ofdm = Standard::Dot11a.rates()[0];
+        for (standard, expected) in [
+            (Standard::Dot11b, [false, false, false]),
+            (Standard::Dot11a, [true, false, false]),
+            (Standard::Dot11n, [true, true, false]),
+            (Standard::Dot11ax, [true, true, true]),
+        ] {
+            assert_eq!([ofdm, ht, he].map(|rate| is_of(standard, rate)), expected, "{standard}");
         }
     }
 

@@ -152,11 +152,27 @@ name = "fast"
 count = 2
 mcs = 7
 streams = 2
+
+/// Downloads of two stations of 802.11ax in 20 MHz, one at 143.4 and one at 8.6 Mb/s, through a queue of 1,000 packets at the
+/// access point: each station's measured airtime, and the fast one's goodput in Mb/s.
+fn fast_and_slow(what: &str, inserted: bool) -> ([f64; 2], f64) {
+    let insert = if inserted { "[[event]]\nat = \"2 s\"\ndo = \"insert\"\n" } else { "" };
+    let text = format!(
+        r#"version = 1
+name = "two-modes"
+duration = "60 s"
+[radio]
+standard = "802.11ax"
+ap_buffer = "1000 packets"
+[[station]]
+name = "fast"
+mcs = 11
 [[station]]
 name = "slow"
 mcs = 0
 [[server]]
 name = "server"
+<<<<<<< HEAD
 [[udp]]
 name = "flood"
 stations = ["fast", "slow"]
@@ -185,4 +201,49 @@ to = "20 s"
     let total = |run: &RunResult| value(run, "total_ip_mbps");
     let gain = total(&fair) / total(&fifo);
     assert!((4.0..5.2).contains(&gain), "{gain}");
+=======
+[[bulk]]
+name = "down"
+stations = ["fast", "slow"]
+server = "server"
+direction = "down"
+{insert}
+[[phase]]
+name = "steady"
+from = "20 s"
+to = "60 s"
+"#
+    );
+    let scenario = Scenario::parse(&text, "two-modes.toml").unwrap_or_else(|error| panic!("{error}"));
+    let result = evenair_sim::run(&scenario, |_| ()).unwrap();
+    let guard: Vec<_> = result.events.iter().filter(|event| event.what.starts_with("guard")).collect();
+    assert!(guard.is_empty(), "the guard against harm was alarmed: {guard:?}");
+    let phase = &result.phases[0];
+    let measured = phase.measured_airtime.as_ref().expect("it is measured");
+    let airtime = ["fast", "slow"].map(|name| {
+        let station = measured.stations.iter().find(|at| at.station == name).expect("it is there");
+        station.down_share + station.up_share
+    });
+    let goodput: Vec<f64> = phase.flows.iter().map(|flow| flow.ip_mbps).collect();
+    let p50_ms = value(&result, "ap.sojourn_p50_ms");
+    println!("{what}: airtime {airtime:.3?}, {goodput:.2?} Mb/s, {p50_ms:.1} ms in the access point");
+    (airtime, goodput[0])
+}
+
+/// Jain's index of fairness.
+fn jain(shares: &[f64]) -> f64 {
+    let sum: f64 = shares.iter().sum();
+    sum * sum / (shares.len() as f64 * shares.iter().map(|share| share * share).sum::<f64>())
+}
+
+/// Equal numbers of packets are not equal airtime: without the box the slow station has nearly all of it. The box charges
+/// each station at its mode.
+#[test]
+fn modes_far_apart_have_the_same_airtime_behind_the_box() {
+    let ([fast, slow], anomalous) = fast_and_slow("without the box", false);
+    assert!(slow > 5.0 * fast, "{fast:.3} and {slow:.3}");
+    let ([fast, slow], goodput) = fast_and_slow("with the box", true);
+    assert!((fast / slow - 1.0).abs() < 0.1 && jain(&[fast, slow]) >= 0.98, "{fast:.3} and {slow:.3}");
+    assert!(goodput > 3.0 * anomalous, "{goodput:.2} Mb/s, {anomalous:.2} without the box");
+>>>>>>> 58b326e (The box takes modes as rates of its stations, and [radio] of 802.11n and later)
 }
