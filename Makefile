@@ -4,7 +4,7 @@ CARGO := scripts/cargo
 EVENAIR := target/release/evenair
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test build demo accept accept-short reproduce reproduction validate-ns3 reference test check flaky lint deny fmt bench field-day flent grid venues fail-open offload wifi service deb doc clean
+.PHONY: help setup setup-test build demo accept accept-short reproduce reproduction validate-ns3 reference test check flaky lint deny fmt bench field-day flent grid venues whtb fail-open offload wifi service deb doc clean
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -93,6 +93,9 @@ grid: setup ## The default controller beside none and beside constant service ra
 
 venues: setup ## Venues of 802.11n, ac and ax on four kinds of access point, with five policies; the table goes to docs/measured
 	@scripts/measured venues --markdown $(CARGO) run --quiet --release --locked -p evenair-sim --example venues
+
+whtb: setup ## HTB and WHTB with all that their source leaves open of its Linux, beside its two tables, in the simulator; a table goes to docs/measured
+	@scripts/measured whtb --markdown $(CARGO) run --release --locked -p evenair-sim --example whtb
 
 fail-open: setup-test ## How long the gap is when the box is killed or hangs, beside its bounds
 	@scripts/measured fail-open --lines '^(ok    |MISSED|        the bridge)' scripts/as-root $(CARGO) test -p evenair-live --test inline --test inline_xdp figures_of_failing_open -- --ignored --nocapture

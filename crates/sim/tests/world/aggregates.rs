@@ -152,27 +152,11 @@ name = "fast"
 count = 2
 mcs = 7
 streams = 2
-
-/// Downloads of two stations of 802.11ax in 20 MHz, one at 143.4 and one at 8.6 Mb/s, through a queue of 1,000 packets at the
-/// access point: each station's measured airtime, and the fast one's goodput in Mb/s.
-fn fast_and_slow(what: &str, inserted: bool) -> ([f64; 2], f64) {
-    let insert = if inserted { "[[event]]\nat = \"2 s\"\ndo = \"insert\"\n" } else { "" };
-    let text = format!(
-        r#"version = 1
-name = "two-modes"
-duration = "60 s"
-[radio]
-standard = "802.11ax"
-ap_buffer = "1000 packets"
-[[station]]
-name = "fast"
-mcs = 11
 [[station]]
 name = "slow"
 mcs = 0
 [[server]]
 name = "server"
-<<<<<<< HEAD
 [[udp]]
 name = "flood"
 stations = ["fast", "slow"]
@@ -201,7 +185,28 @@ to = "20 s"
     let total = |run: &RunResult| value(run, "total_ip_mbps");
     let gain = total(&fair) / total(&fifo);
     assert!((4.0..5.2).contains(&gain), "{gain}");
-=======
+}
+
+
+/// Downloads of two stations of 802.11ax in 20 MHz, one at 143.4 and one at 8.6 Mb/s, through a queue of 1,000 packets at the
+/// access point: each station's measured airtime, and the fast one's goodput in Mb/s.
+fn fast_and_slow(what: &str, inserted: bool) -> ([f64; 2], f64) {
+    let insert = if inserted { "[[event]]\nat = \"2 s\"\ndo = \"insert\"\n" } else { "" };
+    let text = format!(
+        r#"version = 1
+name = "two-modes"
+duration = "60 s"
+[radio]
+standard = "802.11ax"
+ap_buffer = "1000 packets"
+[[station]]
+name = "fast"
+mcs = 11
+[[station]]
+name = "slow"
+mcs = 0
+[[server]]
+name = "server"
 [[bulk]]
 name = "down"
 stations = ["fast", "slow"]
@@ -245,5 +250,4 @@ fn modes_far_apart_have_the_same_airtime_behind_the_box() {
     let ([fast, slow], goodput) = fast_and_slow("with the box", true);
     assert!((fast / slow - 1.0).abs() < 0.1 && jain(&[fast, slow]) >= 0.98, "{fast:.3} and {slow:.3}");
     assert!(goodput > 3.0 * anomalous, "{goodput:.2} Mb/s, {anomalous:.2} without the box");
->>>>>>> 58b326e (The box takes modes as rates of its stations, and [radio] of 802.11n and later)
 }
