@@ -1,8 +1,8 @@
-//! Why no setting meets HTB at Very Bad and out of range with one share.
+//! HTB at Very Bad and out of range with one share: what its settings change, and what stays together.
 //!
 //! At both places a packet to the second station takes longer than its bucket needs to fill up again by a packet, so that the second
-//! class owes the same at the end of its turn, and the first one, which is served at its own pace, too: the packets that are sent to
-//! the first for each one to the second are as many at the one place as at the other.
+//! class owes about the same at the end of its turn, and so does the first one, which is served at its own pace. The packets that are
+//! sent to the first for each one to the second should then be about as many at the one place as at the other.
 
 use crate::published::{Discipline, Pair, TABLES};
 use crate::report::{heads, line};
@@ -45,7 +45,7 @@ fn drr(table: usize, place: usize, args: Args) -> Result<Pair, Failure> {
 
 /// Both numbers and their quotient, as published and over the settings, which have the places by HTB's own columns.
 pub fn markdown(outcomes: &[Outcome], args: Args) -> Result<String, Failure> {
-    let mut text = "\n### What no setting of HTB changes\n\n\
+    let mut text = "\n### Very Bad and out of range under HTB\n\n\
         Packets to the first station for each one to the second, over those by DRR: at Very Bad by the goodputs, of which DRR's tell which part of \
         the second's packets arrives, and out of range by what the first one leaves of the medium's time. Of the settings the middle 90 % are given.\n\n"
         .to_owned();
