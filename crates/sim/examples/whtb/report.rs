@@ -142,8 +142,8 @@ fn alone() -> String {
         same places from column to column.\n\n"
         .to_owned();
     heads(&mut text, "place | DRR 4:1 | DRR 1:1 | HTB 4:1 | HTB 1:1 | WHTB 4:1 | WHTB 1:1");
-    for place in 1..4 {
-        let mut columns = vec![PLACES[place].to_owned()];
+    for (place, name) in PLACES.iter().enumerate().take(4).skip(1) {
+        let mut columns = vec![(*name).to_owned()];
         for of in [Discipline::Drr, Discipline::Htb, Discipline::Whtb] {
             columns
                 .extend(TABLES.iter().map(|table| format!("{:.0}", table.alone(place, of).expect("it is in range"))));
