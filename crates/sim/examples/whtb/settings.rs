@@ -167,12 +167,25 @@ mod tests {
             };
             let sets = job.sets();
             let sets: Vec<_> = sets.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
-            let queue = |sets| Scenario::parse_with(table.text, "whtb.toml", sets).unwrap().radio.ap_queue;
-            let theirs = queue(&[]).unwrap();
-            assert_eq!(format!("{:?}", queue(&sets)), format!("{:?}", Some(&theirs)));
-            let Config::Whtb(WhtbConfig { estimator: Estimator::Signal(channel), .. }) = theirs.config else {
-                panic!("it is WHTB")
+            let queue = |sets: &[(&str, &str)]| {
+                let queue = Scenario::parse_with(table.text, "whtb.toml", sets).unwrap().radio.ap_queue.unwrap();
+                let Config::Whtb(WhtbConfig { tree, estimator: Estimator::Signal(channel) }) = queue.config else {
+                    panic!("it is WHTB by signal")
+                };
+                (queue.driver, tree, channel)
             };
+            let ((driver, tree, channel), theirs) = (queue(&sets), queue(&[]));
+            assert_eq!((driver, tree.tick, tree.hysteresis), (theirs.0, theirs.1.tick, theirs.1.hysteresis));
+            assert_eq!(channel, theirs.2);
+            // The scenarios count the 1600 bytes of tc and the rates with the Ethernet header, and so differ by some bytes.
+            for (ours, theirs) in tree.classes.iter().zip(&theirs.1.classes) {
+                assert_eq!((ours.rate, ours.ceil), (theirs.rate, theirs.ceil));
+                for [ours, theirs] in
+                    [[ours.burst, theirs.burst], [ours.cburst, theirs.cburst], [ours.quantum, theirs.quantum]]
+                {
+                    assert!(ours.0.abs_diff(theirs.0) <= 21, "{ours:?} and {theirs:?}");
+                }
+            }
             let point =
                 |&(snr, goodput): &(Db, BitRate)| (f64::from(snr.as_milli()) / 1e3, goodput.as_bps() as f64 / 1e3);
             assert_eq!(channel.points().iter().map(point).collect::<Vec<_>>(), CALIBRATION);
