@@ -7,7 +7,7 @@
 use crate::published::{Discipline, Pair, TABLES};
 use crate::report::{heads, line};
 use crate::settings::{BEST_KBPS, Job, TODAY};
-use crate::sweep::{Outcome, mean, run_all};
+use crate::sweep::{Cell, Outcome, mean, run_all};
 use crate::{Args, Failure};
 
 const VERY_BAD: usize = 3;
@@ -59,7 +59,7 @@ pub fn markdown(outcomes: &[Outcome], args: Args) -> Result<String, Failure> {
         let out = at_out(htb[OUT][0], theirs[OUT][0], known.saturation());
         let ours = [drr(table, VERY_BAD, args)?, drr(table, OUT, args)?];
         let of = |outcome: &Outcome| {
-            let at = |place| outcome.at((table, place, Discipline::Htb));
+            let at = |place| outcome.at(Cell { table, place, of: Discipline::Htb });
             [in_range(at(VERY_BAD), ours[0]), at_out(at(OUT)[0], ours[1][0], BEST_KBPS as f64)]
         };
         let all: Vec<[f64; 2]> = outcomes.iter().map(of).collect();

@@ -31,12 +31,12 @@ station are known in two ways: by the column of DRR, for each table on its own, 
 type Group = (&'static str, fn(Cell) -> bool);
 
 const GROUPS: [Group; 7] = [
-    ("HTB 4:1", |(table, _, of)| table == 0 && of == Discipline::Htb),
-    ("HTB 1:1", |(table, _, of)| table == 1 && of == Discipline::Htb),
-    ("HTB", |(_, _, of)| of == Discipline::Htb),
-    ("WHTB 4:1", |(table, _, of)| table == 0 && of == Discipline::Whtb),
-    ("WHTB 1:1", |(table, _, of)| table == 1 && of == Discipline::Whtb),
-    ("WHTB", |(_, _, of)| of == Discipline::Whtb),
+    ("HTB 4:1", |cell| cell.table == 0 && cell.of == Discipline::Htb),
+    ("HTB 1:1", |cell| cell.table == 1 && cell.of == Discipline::Htb),
+    ("HTB", |cell| cell.of == Discipline::Htb),
+    ("WHTB 4:1", |cell| cell.table == 0 && cell.of == Discipline::Whtb),
+    ("WHTB 1:1", |cell| cell.table == 1 && cell.of == Discipline::Whtb),
+    ("WHTB", |cell| cell.of == Discipline::Whtb),
     ("all", |_| true),
 ];
 
@@ -107,7 +107,8 @@ fn percent(part: f64) -> String {
     if part.is_finite() { format!("{:.0} %", 100.0 * part) } else { "not 0".to_owned() }
 }
 
-fn cell((table, place, of): Cell) -> [String; 3] {
+fn cell(cell: Cell) -> [String; 3] {
+    let Cell { table, place, of } = cell;
     [TABLES[table].share.to_owned(), PLACES[place].to_owned(), of.name().to_owned()]
 }
 
@@ -122,12 +123,13 @@ fn bounds(drr: &Outcome) -> String {
         &mut text,
         "share | place | signal | DRR published | DRR here | HTB takes | error at least | WHTB takes | error at least",
     );
-    for &((table, place, of), ours) in &drr.cells {
-        let [share, name, _] = cell((table, place, of));
+    for &(at, ours) in &drr.cells {
+        let Cell { table, place, .. } = at;
+        let [share, name, _] = cell(at);
         let mut columns = vec![share, name, format!("{:.3} dB", TABLES[table].snr_db(place, Discipline::Drr))];
-        columns.extend([pair(published((table, place, of))), pair(ours)]);
+        columns.extend([pair(published(at)), pair(ours)]);
         for of in SWEPT {
-            let taken = TABLES[table].time_taken(place, Discipline::Drr, published((table, place, of)));
+            let taken = TABLES[table].time_taken(place, Discipline::Drr, published(Cell { of, ..at }));
             columns.push(taken.map_or("-".to_owned(), |taken| format!("{taken:.2}")));
             columns.push(TABLES[table].least_error(place, of).map_or("-".to_owned(), percent));
         }
@@ -174,7 +176,7 @@ fn ranges(outcomes: &[Outcome], runs: Runs) -> String {
             of(a).total_cmp(&of(b))
         });
         let best = best.expect("there are settings");
-        let time = |pair| TABLES[at.0].time_taken(at.1, runs.places.of(at.2), pair);
+        let time = |pair| TABLES[at.table].time_taken(at.place, runs.places.of(at.of), pair);
         let mut columns = cell(at).to_vec();
         columns.extend([pair(published(at)), range(&|[one, _]| one, 0), range(&|[_, two]| two, 0)]);
         columns.push(match time([0.0, 0.0]) {
@@ -255,7 +257,7 @@ fn estimates(setting: Setting, seeds: u64) -> Result<String, Failure> {
     let factors: Vec<String> = TOO_GOOD.iter().map(|factor| format!("times {factor}")).collect();
     heads(&mut text, &format!("share | place | true, kb/s | published | {} | nearest | error", factors.join(" | ")));
     for (table, place) in (0..TABLES.len()).flat_map(|table| (1..4).map(move |place| (table, place))) {
-        let at = (table, place, Discipline::Whtb);
+        let at = Cell { table, place, of: Discipline::Whtb };
         let true_kbps = TABLES[table].alone(place, Discipline::Whtb).expect("it is in range");
         let [share, name, _] = cell(at);
         let mut columns = vec![share, name, format!("{true_kbps:.0}"), pair(published(at))];
@@ -276,7 +278,8 @@ fn estimates(setting: Setting, seeds: u64) -> Result<String, Failure> {
 }
 
 /// The pair with a constant estimate.
-fn estimated((table, place, discipline): Cell, setting: Setting, kbps: u64, seeds: u64) -> Result<Pair, Failure> {
+fn estimated(at: Cell, setting: Setting, kbps: u64, seeds: u64) -> Result<Pair, Failure> {
+    let Cell { table, place, of: discipline } = at;
     let (table, estimate_kbps) = (&TABLES[table], Some(kbps));
     let job = |seed| Job { table, place, discipline, setting, seconds: SECONDS, seed, estimate_kbps, by: discipline };
     Ok(mean(&run_all(&(1..=seeds).map(job).collect::<Vec<_>>())?))

@@ -8,17 +8,22 @@ use crate::published::{Discipline, PLACES, Pair, TABLES, error};
 use crate::settings::{Job, Setting};
 
 /// One cell of the two tables: which table, place and discipline.
-pub type Cell = (usize, usize, Discipline);
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cell {
+    pub table: usize,
+    pub place: usize,
+    pub of: Discipline,
+}
 
 /// The cells of these disciplines.
 pub fn cells(disciplines: &[Discipline]) -> Vec<Cell> {
     let places = (0..TABLES.len()).flat_map(|table| (0..PLACES.len()).map(move |place| (table, place)));
-    places.flat_map(|(table, place)| disciplines.iter().map(move |&of| (table, place, of))).collect()
+    places.flat_map(|(table, place)| disciplines.iter().map(move |&of| Cell { table, place, of })).collect()
 }
 
 /// Published goodputs of a cell.
-pub fn published((table, place, of): Cell) -> Pair {
-    TABLES[table].column(of)[place]
+pub fn published(cell: Cell) -> Pair {
+    TABLES[cell.table].column(cell.of)[cell.place]
 }
 
 /// How the places of the second station are known.
@@ -73,7 +78,9 @@ impl Outcome {
 pub fn run(settings: &[Setting], cells: &[Cell], runs: Runs) -> Result<Vec<Outcome>, Failure> {
     let Runs { places, seconds, seeds } = runs;
     let mut jobs = Vec::new();
-    for (&setting, &(table, place, discipline)) in settings.iter().flat_map(|s| cells.iter().map(move |c| (s, c))) {
+    for (&setting, &Cell { table, place, of: discipline }) in
+        settings.iter().flat_map(|s| cells.iter().map(move |c| (s, c)))
+    {
         let (table, by) = (&TABLES[table], places.of(discipline));
         let of_seed = |seed| Job { table, place, discipline, setting, seconds, seed, estimate_kbps: None, by };
         jobs.extend((1..=seeds).map(of_seed));
