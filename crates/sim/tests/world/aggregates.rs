@@ -187,7 +187,6 @@ to = "20 s"
     assert!((4.0..5.2).contains(&gain), "{gain}");
 }
 
-
 /// Downloads of two stations of 802.11ax in 20 MHz, one at 143.4 and one at 8.6 Mb/s, through a queue of 1,000 packets at the
 /// access point: each station's measured airtime, and the fast one's goodput in Mb/s.
 fn fast_and_slow(what: &str, inserted: bool) -> ([f64; 2], f64) {
