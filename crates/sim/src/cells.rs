@@ -11,8 +11,8 @@ use crate::flow_rows::mbps;
 #[derive(Debug)]
 pub(crate) struct Cells {
     interval: Span,
-    /// The access point of each node of the medium, those included that have left.
-    of_node: Vec<u32>,
+    /// The access point of each node of the medium, those included that have left; nodes of other networks have none.
+    of_node: Vec<Option<u32>>,
     /// Bytes delivered in this interval, between each access point and its stations.
     bytes: Vec<u64>,
     /// Nanoseconds of accesses up to the end of the last interval.
@@ -35,7 +35,7 @@ impl Cells {
         });
         Self {
             interval: scenario.measure.interval,
-            of_node: (0..numbers.len() as u32).collect(),
+            of_node: (0..numbers.len() as u32).map(Some).chain(vec![None; 2 * plan.foreign.len()]).collect(),
             bytes: vec![0; numbers.len()],
             airtime_before: vec![0; numbers.len()],
             series: series.collect(),
@@ -46,18 +46,21 @@ impl Cells {
 
     /// The next node of the medium is a station at this access point.
     pub(crate) fn join(&mut self, point: usize) {
-        self.of_node.push(point as u32);
+        self.of_node.push(Some(point as u32));
     }
 
     /// A node delivered a packet of this size.
     pub(crate) fn deliver(&mut self, from: NodeId, msdu: Bytes) {
-        self.bytes[self.of_node[from.0 as usize] as usize] += msdu.0;
+        if let Some(point) = self.of_node[from.0 as usize] {
+            self.bytes[point as usize] += msdu.0;
+        }
     }
 
     /// An interval has ended.
     pub(crate) fn end_interval<F>(&mut self, medium: &Medium<F>) {
         let mut airtime = vec![0; self.bytes.len()];
-        for (node, &point) in (0..).zip(&self.of_node) {
+        let ours = (0..).zip(&self.of_node).filter_map(|(node, &point)| Some((node, point?)));
+        for (node, point) in ours {
             airtime[point as usize] += medium.counters(NodeId(node)).airtime.as_nanos();
         }
         for (point, series) in self.series.iter_mut().enumerate() {

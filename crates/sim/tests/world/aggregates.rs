@@ -250,3 +250,88 @@ fn modes_far_apart_have_the_same_airtime_behind_the_box() {
     assert!((fast / slow - 1.0).abs() < 0.1 && jain(&[fast, slow]) >= 0.98, "{fast:.3} and {slow:.3}");
     assert!(goodput > 3.0 * anomalous, "{goodput:.2} Mb/s, {anomalous:.2} without the box");
 }
+
+/// Losses, a station that sleeps, one that roams and one that leaves and comes back, another network, a station of 802.11a, and
+/// the box: the simulator panics if a packet goes missing.
+#[test]
+fn no_packet_goes_missing_whatever_happens_to_the_stations() {
+    for (keys, mode) in [
+        ("standard = \"802.11ax\"", "mcs = 5"),
+        ("standard = \"802.11ax\"\naggregation = { order = \"stations\", a_msdu = \"3839 bytes\" }", "mcs = 5"),
+        ("standard = \"802.11ax\"\nprofile = \"ns-3\"\nrts_threshold = \"3000 bytes\"", "mcs = 5"),
+        ("standard = \"802.11ac\"\naggregation.reorder_timeout = \"10 ms\"", "mcs = 5\nhidden_from = [\"s\"]"),
+        ("standard = \"802.11a\"", "rate = \"54 Mb/s\""),
+    ] {
+        let text = format!(
+            r#"version = 1
+name = "events"
+duration = "12 s"
+access_point = [{{ name = "a", channel = 36 }}, {{ name = "b", channel = 36 }}]
+neighbour = [{{ name = "n", access_point = "a", load = "10 %", rate = "24 Mb/s" }}]
+[radio]
+{keys}
+ap_buffer = "300 packets"
+beacon_interval = "102.4 ms"
+[[station]]
+name = "s"
+count = 3
+{mode}
+access_point = "a"
+loss = "10 %"
+[[station]]
+name = "sleeper"
+rate = "24 Mb/s"
+access_point = "a"
+listen_interval = 2
+[[station]]
+name = "roamer"
+rate = "24 Mb/s"
+access_point = "a"
+[[server]]
+name = "server"
+[[bulk]]
+name = "down"
+stations = ["s1", "roamer"]
+server = "server"
+direction = "down"
+[[bulk]]
+name = "up"
+stations = ["s2", "roamer"]
+server = "server"
+direction = "up"
+[[web]]
+name = "pages"
+stations = ["sleeper", "s3"]
+server = "server"
+[[event]]
+at = "2 s"
+do = "insert"
+[[event]]
+at = "4 s"
+do = "roam"
+stations = ["roamer"]
+access_point = "b"
+[[event]]
+at = "5 s"
+do = "leave"
+stations = ["s1"]
+[[event]]
+at = "7 s"
+do = "join"
+stations = ["s1"]
+[[event]]
+at = "9 s"
+do = "roam"
+stations = ["roamer"]
+access_point = "a"
+[[phase]]
+name = "steady"
+from = "1 s"
+to = "12 s"
+"#
+        );
+        let scenario = Scenario::parse(&text, "events.toml").unwrap_or_else(|error| panic!("{error}"));
+        let run = evenair_sim::run(&scenario, |_| ()).unwrap();
+        assert!(value(&run, "total_ip_mbps") > 5.0, "{keys}: {}", value(&run, "total_ip_mbps"));
+    }
+}
