@@ -74,6 +74,7 @@ fmt: setup-test ## Format the code
 
 bench: setup ## How fast the parts are on this machine, beside ns-3 if `make validate-ns3` or scripts/ns3 got it; tables go to docs/measured
 	@scripts/measured bench-medium $(CARGO) run --release --locked -p evenair-medium --example saturation
+	@scripts/measured bench-aggregates $(CARGO) run --release --locked -p evenair-medium --example aggregates
 	@scripts/measured bench-ns3 $(CARGO) run --release --locked -p evenair-sim --example ns3 -- bench
 	@scripts/measured bench-simulator $(CARGO) run --release --locked -p evenair-sim --example speed
 	@scripts/measured bench-scaling $(CARGO) run --release --locked -p evenair-sim --example scaling
