@@ -95,6 +95,8 @@ proves. Everything else is *outside*. Words in quotation marks are the source's.
 
 /// What was read otherwise before, at the table's end.
 const READINGS: &str = include_str!("readings.md");
+/// Rows that were within and are not any more.
+pub const REASONS: &str = include_str!("reasons.md");
 
 /// As docs/reproduction.md.
 pub fn markdown(judged: &[Judged]) -> String {
@@ -114,6 +116,7 @@ pub fn markdown(judged: &[Judged]) -> String {
         }
     }
     out.push_str(READINGS);
+    out.push_str(REASONS);
     out
 }
 
