@@ -57,7 +57,7 @@ pub(crate) enum Modulation {
 
 /// A PHY rate of some [`Standard`]: one of DSSS or of OFDM, or a [`PhyMode`] of 802.11n and later. Ordered by its bit rate.
 ///
-/// Frames carry it and are compared by it: it is one small number, of which [`Modulation`] is made when it is asked for.
+/// Frames carry it and are compared by it: it is one small number, and the modulation follows from it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct PhyRate(u16);
 
