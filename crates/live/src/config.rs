@@ -494,11 +494,14 @@ impl StationSpec {
         let rate = match &self.rate {
             None => Some(default_rate),
             Some(written) => written.get(problems).and_then(|rate| {
-                let found = standards.iter().find_map(|standard| standard.rate(rate));
+                let found = standards.iter().find_map(|standard| standard.data_rate(rate));
                 if found.is_none() {
                     let names: Vec<_> = standards.iter().map(ToString::to_string).collect();
                     let rates = standards.iter().flat_map(|standard| standard.rates());
-                    let rates: Vec<_> = rates.map(|rate| format!("\"{rate} Mb/s\"")).collect();
+                    let mut rates: Vec<_> = rates.map(|rate| format!("\"{rate} Mb/s\"")).collect();
+                    if standards.iter().any(|standard| !standard.formats().is_empty()) {
+                        rates.push("the rate of a mode, such as \"65 Mb/s\"".to_owned());
+                    }
                     let what = format!("{written} is not a rate of {}", names.join(" or "));
                     problems.add(written.span(), what, rates.join(", "));
                 }
@@ -617,6 +620,15 @@ class = "gold"
             assert_eq!((config.standards(), config.check()), ([standard].into(), Ok(())), "{standard}");
             assert_eq!(config.stations[0].rate, rate);
         }
+        // A station's rate may be that of a mode.
+        let text = GOOD.replace("802.11b", "802.11ax");
+        let config = BoxConfig::parse(&text.replace("5.5 Mb/s", "86 Mb/s"), "box.toml").unwrap().manager;
+        assert_eq!(config.stations[0].rate.mode().map(|mode| mode.mcs()), Some(7));
+        let error = BoxConfig::parse(&text, "box.toml").unwrap_err().to_string();
+        assert!(
+            error.contains("\"5.5 Mb/s\" is not a rate of 802.11ax") && error.contains("the rate of a mode"),
+            "{error}"
+        );
     }
 
     #[test]

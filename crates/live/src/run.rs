@@ -357,7 +357,7 @@ impl Live {
     fn observe(&mut self, mac: MacAddr, rate: Option<BitRate>) -> Result<(), String> {
         let Some(rate) = rate else { return self.engine.observe(now(), Observation::StationGone { mac }) };
         let standards = self.config.manager.standards();
-        let Some(rate) = standards.iter().find_map(|standard| standard.rate(rate)) else {
+        let Some(rate) = standards.iter().find_map(|standard| standard.data_rate(rate)) else {
             let rates = |standard: &Standard| {
                 let rates: Vec<_> = standard.rates().iter().map(ToString::to_string).collect();
                 format!("{standard} has {}", rates.join(", "))

@@ -7,7 +7,7 @@ use core::str::FromStr;
 use evenair_units::{BitRate, Bytes, Span};
 use minicbor::{Decode, Decoder, Encode, Encoder, decode, encode};
 
-use crate::mode::{Format, PhyMode};
+use crate::mode::{Format, GuardInterval, PhyMode};
 
 /// An amendment of IEEE 802.11, by the name its products carry.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Encode, Decode)]
@@ -109,6 +109,18 @@ impl Standard {
     /// The rate of `bit_rate` where this standard has it.
     pub fn rate(self, bit_rate: BitRate) -> Option<PhyRate> {
         self.rates().iter().copied().find(|rate| rate.bit_rate() == bit_rate)
+    }
+
+    /// The rate of DATA of `bit_rate` where this standard has it: one of [`Self::rate`], or the mode that is within 60 kb/s of
+    /// it, for bit rates are written with one decimal. Of several modes it is one of the newest format in the
+    /// narrowest channel, with the fewest streams, and with the guard interval of 0.8 us if there is one.
+    pub fn data_rate(self, bit_rate: BitRate) -> Option<PhyRate> {
+        const SAME_BPS: u64 = 60_000;
+        let is_same = |mode: &PhyMode| mode.bit_rate().as_bps().abs_diff(bit_rate.as_bps()) < SAME_BPS;
+        let plainest =
+            |mode: &PhyMode| (mode.width(), mode.streams(), mode.guard_interval() != GuardInterval::Ns800, mode.mcs());
+        let mode_of = |format: &Format| PhyMode::all(*format).filter(is_same).min_by_key(plainest);
+        self.rate(bit_rate).or_else(|| self.formats().iter().rev().find_map(mode_of).map(PhyRate::from))
     }
 
     /// The formats of its DATA frames, oldest first: its own and those before it.
@@ -346,6 +358,17 @@ mod tests {
             assert!(standard.mandatory_rates().iter().all(|rate| standard.rates().contains(rate)));
         }
         assert_eq!(Standard::Dot11a.rate(BitRate::from_mbps(11)), None);
+        for (standard, kbps, mode) in [
+            (Standard::Dot11ax, 86_029, "HE MCS 7, 20 MHz, 1 stream, GI 0.8 us"),
+            (Standard::Dot11ac, 702_000, "VHT MCS 8, 80 MHz, 2 streams, GI 0.8 us"),
+            (Standard::Dot11n, 72_200, "HT MCS 7, 20 MHz, 1 stream, GI 0.4 us"),
+        ] {
+            let found = standard.data_rate(BitRate::from_kbps(kbps)).and_then(PhyRate::mode);
+            assert_eq!(found.map(|mode| mode.to_string()).as_deref(), Some(mode));
+        }
+        assert_eq!(Standard::Dot11ax.data_rate(BitRate::from_mbps(54)), Some(ofdm(54)));
+        assert_eq!(Standard::Dot11g.data_rate(BitRate::from_mbps(65)), None);
+        assert_eq!(Standard::Dot11ax.data_rate(BitRate::from_mbps(10)), None);
         assert_eq!(Standard::Dot11b.rate(BitRate::from_kbps(5_500)).map(|r| r.to_string()).as_deref(), Some("5.5"));
     }
 }
