@@ -210,7 +210,7 @@ fn problems(judged: &[Judged], whole: bool, committed: &str) -> Vec<String> {
         let known = table::verdict_in(committed, &judged.name);
         // From few seeds a run may not be known well enough to explain or to fit.
         let excused = known.is_some_and(|known| match known {
-            // Told of by `lost`.
+            // The second is for `lost` to report.
             Verdict::Outside | Verdict::Within => true,
             Verdict::Inconsistent | Verdict::Explained | Verdict::Fitted => !whole,
         });
