@@ -62,8 +62,8 @@ fn run(case: &Case, seconds: u64) {
         let (to, category) = (To::Node(to), AccessCategory::BestEffort);
         medium.handle_frame(at, from, Mpdu { to, msdu: MSDU, rate, category, frame: station });
     };
-    for station in 0..case.stations {
-        medium.set_frame_error(ap, stations[station], case.loss);
+    for (station, &id) in stations.iter().enumerate() {
+        medium.set_frame_error(ap, id, case.loss);
         (0..READY).for_each(|_| send(&mut medium, Instant::ZERO, station));
     }
     let started = time::Instant::now();
