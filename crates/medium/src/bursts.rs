@@ -226,12 +226,10 @@ impl<F> Mac<F> {
             return self.nodes.note_if_empty(id);
         }
         if queues.burst.reserved && !failure.after_rts {
-            // RTS alone was sent: it is no attempt of the MPDUs.
-            queues.take_back();
-            edcaf.head = Default::default();
-            return edcaf.widen_window();
+            return self.fail_rts(at, id);
         }
         let queue = queues.queue();
+        queue.failed_rts = 0;
         let failures = if request { &mut queue.failed_requests } else { &mut queue.failures };
         *failures += 1;
         let is_last = *failures >= rules.attempts;
@@ -254,6 +252,25 @@ impl<F> Mac<F> {
         self.nodes.note_if_empty(id);
     }
 
+    /// No CTS came. RTS alone was sent, and so it is no attempt of the MPDUs; but each so many of them in a row count as one,
+    /// for the receiver may be gone.
+    fn fail_rts(&mut self, at: Instant, id: u32) {
+        let limit = self.config.short_retry_limit;
+        let edcaf = &mut self.nodes.edcafs[id as usize];
+        let queues = edcaf.tx_queues_mut().expect("it has queues");
+        let queue = queues.queue();
+        queue.failed_rts += 1;
+        if queue.failed_rts < limit {
+            queues.take_back();
+            edcaf.head = Default::default();
+        } else {
+            queue.failed_rts = 0;
+            self.settle_burst(at, id, false);
+        }
+        self.nodes.edcafs[id as usize].widen_window();
+        self.nodes.note_if_empty(id);
+    }
+
     /// The access of a burst is over, and what its answer says is known, where there was one.
     fn settle_burst(&mut self, at: Instant, id: u32, answered: bool) {
         let rules = self.config.aggregation.expect("an EDCAF has transmit queues where the medium aggregates");
@@ -267,7 +284,7 @@ impl<F> Mac<F> {
         if answered && request {
             (queue.request_due, queue.failed_requests) = (false, 0);
         } else if answered {
-            queue.failures = 0;
+            (queue.failures, queue.failed_rts) = (0, 0);
         }
         let attempts = if to == To::Broadcast { 1 } else { rules.attempts };
         let mut outcomes = Outcomes::new(at, from, &mut self.events, &mut self.feedback);

@@ -48,6 +48,8 @@ pub(crate) struct TxQueue<F> {
     pub(crate) failures: u32,
     /// The same with BlockAckReq frames.
     pub(crate) failed_requests: u32,
+    /// RTS frames in a row without CTS.
+    pub(crate) failed_rts: u32,
     /// That which the last frame brought.
     pub(crate) rate: PhyRate,
     /// When the reorder buffer is looked at next, where it is.
@@ -164,6 +166,7 @@ impl<F> TxQueue<F> {
             request_due: false,
             failures: 0,
             failed_requests: 0,
+            failed_rts: 0,
             rate,
             reorder_due: None,
         }

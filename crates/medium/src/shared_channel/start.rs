@@ -49,7 +49,8 @@ impl SharedChannel {
     /// What is on the air is received MPDU by MPDU.
     #[inline(never)]
     pub(super) fn await_mpdus<F>(&mut self, mac: &Mac<F>) {
-        self.on_air.iter_mut().for_each(|access| *access = access.arriving(mac));
+        let received = self.on_air.iter_mut().filter(|access| access.outcome.delivers());
+        received.for_each(|access| *access = access.arriving(mac));
         (self.stage, self.due) = self.stage_of_transmission();
     }
 

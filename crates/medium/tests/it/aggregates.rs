@@ -13,7 +13,7 @@ use evenair_wifi::{
 
 use crate::saturation::assert_near;
 
-/// What stands for each receiver.
+/// Packets queued for each receiver.
 const DEPTH: usize = 600;
 
 /// A set-up of saturated senders.
@@ -532,5 +532,35 @@ fn what_was_predicted() {
         let ours = case.run(1);
         assert_near("Mb/s", ours.mbps(), mbps, 0.01);
         assert_near("MPDUs", ours.mean_aggregate(), mpdus, 0.02);
+    }
+}
+
+/// Frames for a receiver that has left are given up, also where RTS goes before them, and others get theirs.
+#[test]
+fn a_receiver_that_is_gone_does_not_keep_the_others_waiting() {
+    for hidden in [false, true] {
+        let mut case = Case::new(&[mode("HE 7", 20); 2], true);
+        case.config.rts_threshold = Some(Bytes::ZERO);
+        let streams = Streams::new(1);
+        let mut medium = match hidden {
+            false => Medium::new(case.config.clone(), &streams),
+            true => Medium::with_hidden_nodes(case.config.clone(), &streams),
+        };
+        let [ap, gone, here] = [(); 3].map(|()| medium.add_node(NodeConfig::edca(Limit::Unlimited, case.edca())));
+        medium.remove_node(Instant::ZERO, gone);
+        for number in 0..20 {
+            let to = To::Node(if number % 2 == 0 { gone } else { here });
+            let (rate, category) = (PhyRate::from(case.modes[0]), AccessCategory::BestEffort);
+            medium.handle_frame(Instant::ZERO, ap, Mpdu { to, msdu: case.msdu, rate, category, frame: number });
+        }
+        medium.handle_timeout(Instant::ZERO + Span::from_millis(2_000));
+        let (mut delivered, mut dropped) = (0, 0);
+        while let Some(event) = medium.poll_event() {
+            match event {
+                Event::Delivered { .. } => delivered += 1,
+                Event::Dropped { .. } => dropped += 1,
+            }
+        }
+        assert_eq!((delivered, dropped, medium.queue(ap).packets), (10, 10, 0), "hidden {hidden}");
     }
 }
