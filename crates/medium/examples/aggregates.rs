@@ -15,7 +15,7 @@ use evenair_units::{Bytes, Instant, Span, Streams};
 use evenair_wifi::{EdcaProfile, Format, GuardInterval, Phy, PhyMode, PhyRate, Standard, Width};
 
 const MSDU: Bytes = Bytes(1_500);
-/// Packets that stand for each receiver.
+/// Packets queued for each receiver.
 const READY: u32 = 600;
 
 /// What is measured.

@@ -85,8 +85,8 @@ impl Aggregation {
         }
     }
 
-    /// As ns-3 3.44 does it: MPDUs handed up one by one, a BlockAckReq after an A-MPDU that nothing answered, receivers that wait until they are told not
-    /// to, CF-End, and the rest of a TXOP as wide as the BlockAckReq that began it.
+    /// As ns-3 3.44 does it: MPDUs handed up one by one, a BlockAckReq after an A-MPDU that nothing answered, receivers
+    /// without a reorder timeout, CF-End, and the rest of a TXOP as wide as the BlockAckReq that began it.
     pub const fn ns3() -> Self {
         Self {
             recover: Recover::Request,

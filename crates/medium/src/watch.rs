@@ -54,7 +54,7 @@ pub enum Kind {
     Rts {
         /// The category.
         category: AccessCategory,
-        /// The how-manieth attempt at that frame, from 1.
+        /// The number of the attempt at that frame, from 1.
         attempt: u32,
     },
     /// CTS.
@@ -63,7 +63,7 @@ pub enum Kind {
     Data {
         /// The category.
         category: AccessCategory,
-        /// The how-manieth attempt at it, from 1.
+        /// The number of the attempt at it, from 1.
         attempt: u32,
         /// It follows RTS and CTS of the same attempt.
         reserved: bool,
@@ -76,7 +76,7 @@ pub enum Kind {
     Aggregate {
         /// The category.
         category: AccessCategory,
-        /// The how-manieth attempt at its first MPDU, from 1.
+        /// The number of the attempt at its first MPDU, from 1.
         attempt: u32,
         /// It follows RTS and CTS of the same attempt.
         reserved: bool,
