@@ -123,4 +123,4 @@ pub use management::{Beacons, Foreign, PowerSave};
 pub use medium::Medium;
 pub use rate_control::RateControl;
 pub use reception::{Antenna, Capture, Interference, Reception};
-pub use watch::{Kind, OnAir, Transmission, TxStatus};
+pub use watch::{BurstOnAir, Kind, MpduOnAir, OnAir, Transmission, TxStatus};

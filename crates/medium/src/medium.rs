@@ -16,7 +16,7 @@ use crate::frame::{DropReason, Event, Mpdu, NodeId, NodePair, To, dropped, lost}
 use crate::mac::Mac;
 use crate::management::{Beacons, Foreign, Management, PowerSave, Sleeper};
 use crate::node;
-use crate::watch::{OnAir, Watch};
+use crate::watch::{BurstOnAir, OnAir, Watch};
 
 /// One medium and its nodes: access points and stations alike.
 ///
@@ -371,6 +371,19 @@ impl<F> Medium<F> {
     /// it and only its sender does not know.
     pub fn in_service(&self, id: NodeId, category: AccessCategory) -> Option<&F> {
         self.mac.nodes.edcaf_of(id, category).in_service()
+    }
+
+    /// What the present access of a node's category sends, or sends after its RTS. `None` where the node does not aggregate.
+    pub fn burst_on_air(&self, id: NodeId, category: AccessCategory) -> Option<BurstOnAir<'_, F>> {
+        let rules = self.mac.config.aggregation?;
+        let queues = self.mac.nodes.edcaf_of(id, category).tx_queues()?;
+        Some(queues.on_air(|rate| rules.window_at(rate)))
+    }
+
+    /// For each MPDU of that access, in their order, whether noise spoils it; empty: for none. It is known when the PPDU's end
+    /// is reported.
+    pub fn lost_of_burst(&self, id: NodeId, category: AccessCategory) -> &[bool] {
+        self.mac.nodes.edcaf_of(id, category).tx_queues().map_or(&[], |queues| &queues.burst.lost)
     }
 
     /// Whether what a node's category has in service is no packet of the driver's: a beacon, a null frame, a frame of another

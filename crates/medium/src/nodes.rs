@@ -204,7 +204,7 @@ impl<F> Nodes<F> {
             To::Broadcast => false,
         };
         match (attempt.sending, this.tx_queues()) {
-            (Sending::Request, _) => Kind::BlockAckRequest,
+            (Sending::Request, _) => Kind::BlockAckRequest { category },
             (Sending::Aggregate, Some(queues)) => {
                 Kind::Aggregate { category, attempt: number, reserved: attempt.rts, mpdus: queues.burst.places.len() }
             }

@@ -15,6 +15,7 @@ use crate::aggregation::Order;
 use crate::block_ack::{Load, Originator, Recipient, Settled};
 use crate::counters::QueueState;
 use crate::frame::{Queued, To};
+use crate::watch::{BurstOnAir, MpduOnAir};
 
 /// The frames of an EDCAF, by receiver.
 #[derive(Debug)]
@@ -390,6 +391,20 @@ impl<F> TxQueues<F> {
     pub(crate) fn attempts(&self) -> u32 {
         let originator = &self.queues[self.burst.queue].originator;
         self.burst.places.first().map_or(1, |&place| originator.slot(place).attempts)
+    }
+
+    /// The present burst, for the watch. A sender that leaves abandons its MPDUs while they are on the air.
+    pub(crate) fn on_air(&self, window_at: impl Fn(PhyRate) -> u16) -> BurstOnAir<'_, F> {
+        let queue = &self.queues[self.burst.queue];
+        let (start, slots) = (queue.originator.start(), queue.originator.len());
+        let present = self.burst.places.iter().filter(|&&place| place < slots);
+        let mpdus = present.map(|&place| {
+            let msdus = queue.originator.slot(place).payload.as_ref();
+            let queued = msdus.into_iter().flat_map(|msdus| core::iter::once(&msdus.first).chain(&msdus.rest));
+            let packets = queued.filter_map(|queued| queued.mpdu.frame.packet()).collect();
+            MpduOnAir { number: start + place as u64, packets }
+        });
+        BurstOnAir { start, window: window_at(queue.rate), mpdus: mpdus.collect() }
     }
 
     /// The queue of the present burst.

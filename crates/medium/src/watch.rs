@@ -6,6 +6,7 @@
 //! end is reported when it happens.
 
 use alloc::collections::VecDeque;
+use alloc::vec::Vec;
 
 use evenair_units::{Instant, Span};
 use evenair_wifi::{AccessCategory, PhyRate};
@@ -84,9 +85,34 @@ pub enum Kind {
         mpdus: usize,
     },
     /// BlockAckReq.
-    BlockAckRequest,
+    BlockAckRequest {
+        /// The category whose MPDUs it asks for.
+        category: AccessCategory,
+    },
     /// BlockAck.
     BlockAck,
+}
+
+/// What an access of a node that aggregates sends: an A-MPDU, a single MPDU, or a BlockAckReq.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct BurstOnAir<'a, F> {
+    /// The number of the sender's oldest MPDU that is neither acknowledged nor given up. MPDUs of a category are numbered
+    /// from 0 for each receiver.
+    pub start: u64,
+    /// The block-ack window.
+    pub window: u16,
+    /// Its MPDUs; none: it is a BlockAckReq.
+    pub mpdus: Vec<MpduOnAir<'a, F>>,
+}
+
+/// An MPDU of a burst.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct MpduOnAir<'a, F> {
+    /// Its number, by which it is known again when it is repeated.
+    pub number: u64,
+    /// Its packets; more than one: it is an A-MSDU. None where its receiver has it and only its sender does not know, or where
+    /// it is a frame of the node's own.
+    pub packets: Vec<&'a F>,
 }
 
 /// What has become of a frame on the air, at the one for whom it is.

@@ -23,6 +23,7 @@ pub(super) fn watch<F>(watch: &mut Watch, at: Instant, access: &Access, phy: &Ph
         Outcome::Lost | Outcome::Unanswered => TxStatus::Lost,
     };
     if attempt.rts {
+        let control = phy.reservation_rate(rate);
         let kind = nodes.kind_of(edcaf, &attempt, true);
         let reserves = sifs + cts + sifs + data + answer;
         let through = !matches!(outcome, Outcome::Collided | Outcome::Unanswered);

@@ -1,17 +1,17 @@
-//! Frames of IEEE 802.11 as bytes, and the radiotap header in front of them.
+//! Frames of IEEE 802.11 as bytes, without their FCS.
 //!
-//! Clause numbers are those of IEEE Std 802.11-2016; radiotap fields are those of radiotap.org.
+//! Clause numbers are those of IEEE Std 802.11-2016.
 
-use evenair_medium::{AccessCategory, Transmission};
+use evenair_medium::AccessCategory;
 use evenair_packet::MacAddr;
-use evenair_scenario::Scenario;
-use evenair_units::{Instant, Span};
-use evenair_wifi::{Band, Preamble, Standard};
+use evenair_units::Span;
 
 /// Frame Control of control frames (9.2.4.1): type and subtype in the first byte.
 const RTS: [u8; 2] = [0xb4, 0];
 const CTS: [u8; 2] = [0xc4, 0];
 const ACK: [u8; 2] = [0xd4, 0];
+const BLOCK_ACK_REQUEST: [u8; 2] = [0x84, 0];
+const BLOCK_ACK: [u8; 2] = [0x94, 0];
 const DATA: u8 = 0x08;
 const QOS_DATA: u8 = 0x88;
 /// Second byte of Frame Control.
@@ -19,76 +19,18 @@ const TO_DS: u8 = 0x01;
 const FROM_DS: u8 = 0x02;
 const RETRY: u8 = 0x08;
 
-/// Radiotap: TSFT, Flags, Rate, Channel are present.
-const PRESENT: u32 = 0b1111;
-const SHORT_PREAMBLE: u8 = 0x02;
-const HAS_FCS: u8 = 0x10;
-const BAD_FCS: u8 = 0x40;
-const CHANNEL_CCK: u16 = 0x0020;
-const CHANNEL_OFDM: u16 = 0x0040;
-const CHANNEL_2GHZ: u16 = 0x0080;
-const CHANNEL_5GHZ: u16 = 0x0100;
-
-/// What all captures have in common.
-#[derive(Debug)]
-pub(super) struct Radio {
-    standard: Standard,
-    band: Band,
-    short_preamble: bool,
-}
-
-impl Radio {
-    pub(super) fn new(scenario: &Scenario) -> Self {
-        let phy = &scenario.radio.phy;
-        let standard = phy.standard();
-        Self {
-            standard,
-            band: phy.band(),
-            short_preamble: standard == Standard::Dot11b && phy.preamble() == Preamble::Short,
-        }
-    }
-
-    /// A frame as it is captured on a channel: with a radiotap header and, at its end, the FCS.
-    pub(super) fn capture(
-        &self,
-        transmission: &Transmission,
-        channel: Option<u32>,
-        frame: &[u8],
-        received: bool,
-    ) -> Vec<u8> {
-        let mut flags = HAS_FCS;
-        flags |= if self.short_preamble { SHORT_PREAMBLE } else { 0 };
-        flags |= if received { 0 } else { BAD_FCS };
-        // Where none is named, channel 6 of the 2.4 GHz band, or channel 36 of that at 5 GHz.
-        let channel = channel.map(|channel| channel as u16);
-        let (mhz, band): (u16, u16) = match (self.band, self.standard) {
-            (Band::Ghz5, _) => (5000 + 5 * channel.unwrap_or(36), CHANNEL_5GHZ | CHANNEL_OFDM),
-            (Band::Ghz2_4, Standard::Dot11b) => (mhz_of(channel), CHANNEL_2GHZ | CHANNEL_CCK),
-            (Band::Ghz2_4, _) => (mhz_of(channel), CHANNEL_2GHZ | CHANNEL_OFDM),
-        };
-        let half_megabits = (transmission.rate.bit_rate().as_bps() / 500_000) as u8;
-        let us = transmission.at.saturating_since(Instant::ZERO).as_nanos() / 1000;
-        let mut out = vec![0, 0, 22, 0];
-        out.extend(PRESENT.to_le_bytes());
-        out.extend(us.to_le_bytes());
-        out.extend([flags, half_megabits]);
-        out.extend(mhz.to_le_bytes());
-        out.extend(band.to_le_bytes());
-        out.extend(frame);
-        let fcs = crc32fast::hash(frame);
-        // What was not received has a checksum that does not fit.
-        out.extend(if received { fcs } else { !fcs }.to_le_bytes());
-        out
-    }
-}
-
-/// Centre of a channel of the 2.4 GHz band (IEEE Std 802.11-2016, table 15-6).
-fn mhz_of(channel: Option<u16>) -> u16 {
-    match channel.unwrap_or(6) {
-        14 => 2484,
-        channel => 2407 + 5 * channel,
-    }
-}
+/// Protected Frame: the body is encrypted.
+const PROTECTED: u8 = 0x40;
+/// Of the QoS Control field (9.2.4.5.9): the body is an A-MSDU.
+const A_MSDU_PRESENT: u16 = 0x80;
+/// BlockAck and BlockAckReq of the compressed variant (9.3.1.7.2, 9.3.1.8.2).
+const COMPRESSED: u16 = 0x04;
+/// Fragment number of a compressed BlockAck with a bitmap of 256 bits (IEEE Std 802.11ax-2021, table 9-30a).
+const BITMAP_OF_256: u16 = 0x04;
+/// Of the CCMP header (12.5.3.2): the packet number has six bytes.
+const EXTENDED_IV: u8 = 0x20;
+/// Bytes of the check value of CCMP at the end of the body.
+const MIC: usize = 8;
 
 /// A data frame.
 pub(super) struct Data<'a> {
@@ -102,21 +44,64 @@ pub(super) struct Data<'a> {
     pub(super) sequence: u16,
     /// The category, where the frame has a QoS header.
     pub(super) qos: Option<AccessCategory>,
-    /// The packet with its LLC header.
-    pub(super) msdu: &'a [u8],
+    /// The number of the packet in the CCMP header, where it is encrypted.
+    pub(super) packet_number: Option<u64>,
+    /// The body is an A-MSDU, not an MSDU.
+    pub(super) a_msdu: bool,
+    /// A packet with its LLC header, or what [`a_msdu`] makes of several. It is readable even where the frame says that it is
+    /// encrypted.
+    pub(super) body: &'a [u8],
+}
+
+/// A packet with its LLC header.
+#[derive(Debug)]
+pub(super) struct Msdu {
+    pub(super) source: MacAddr,
+    pub(super) destination: MacAddr,
+    pub(super) bytes: Vec<u8>,
+}
+
+impl Default for Msdu {
+    fn default() -> Self {
+        let nobody = MacAddr([0; 6]);
+        Self { source: nobody, destination: nobody, bytes: Vec::new() }
+    }
 }
 
 pub(super) fn data(frame: &Data<'_>) -> Vec<u8> {
     let direction = if frame.up { TO_DS } else { FROM_DS };
     let retry = if frame.retry { RETRY } else { 0 };
-    let mut out = vec![if frame.qos.is_some() { QOS_DATA } else { DATA }, direction | retry];
+    let protected = if frame.packet_number.is_some() { PROTECTED } else { 0 };
+    let mut out = vec![if frame.qos.is_some() { QOS_DATA } else { DATA }, direction | retry | protected];
     out.extend(duration(frame.reserves));
     frame.addresses.iter().for_each(|address| out.extend(address.0));
     out.extend((frame.sequence << 4).to_le_bytes());
     if let Some(category) = frame.qos {
-        out.extend(u16::from(user_priority(category)).to_le_bytes());
+        let a_msdu = if frame.a_msdu { A_MSDU_PRESENT } else { 0 };
+        out.extend((u16::from(user_priority(category)) | a_msdu).to_le_bytes());
     }
-    out.extend(frame.msdu);
+    let Some(packet_number) = frame.packet_number else {
+        out.extend(frame.body);
+        return out;
+    };
+    let [first, second, rest @ ..] = packet_number.to_le_bytes();
+    out.extend([first, second, 0, EXTENDED_IV]);
+    out.extend(&rest[..4]);
+    out.extend(frame.body);
+    out.extend([0; MIC]);
+    out
+}
+
+/// Subframes with their addresses and lengths, each but the last padded to a multiple of four bytes (9.3.2.2.2).
+pub(super) fn a_msdu(msdus: &[Msdu]) -> Vec<u8> {
+    let mut out = Vec::new();
+    for msdu in msdus {
+        out.resize(out.len().next_multiple_of(4), 0);
+        out.extend(msdu.destination.0);
+        out.extend(msdu.source.0);
+        out.extend((msdu.bytes.len() as u16).to_be_bytes());
+        out.extend(&msdu.bytes);
+    }
     out
 }
 
@@ -130,6 +115,30 @@ pub(super) fn cts(reserves: Span, receiver: MacAddr) -> Vec<u8> {
 
 pub(super) fn ack(reserves: Span, receiver: MacAddr) -> Vec<u8> {
     [&ACK[..], &duration(reserves), &receiver.0].concat()
+}
+
+/// Sender and receiver of a frame that asks for a BlockAck or is one, and what it is about.
+pub(super) struct BlockAck<'a> {
+    pub(super) reserves: Span,
+    pub(super) receiver: MacAddr,
+    pub(super) sender: MacAddr,
+    pub(super) category: AccessCategory,
+    /// The sequence number of the first MPDU that it is about.
+    pub(super) first: u16,
+    /// For each MPDU from that one on a bit that says whether it was received; empty: it is a BlockAckReq.
+    pub(super) bitmap: &'a [u8],
+}
+
+pub(super) fn block_ack(frame: &BlockAck<'_>) -> Vec<u8> {
+    let BlockAck { reserves, receiver, sender, category, first, bitmap } = *frame;
+    let kind = if bitmap.is_empty() { BLOCK_ACK_REQUEST } else { BLOCK_ACK };
+    let control = COMPRESSED | u16::from(user_priority(category)) << 12;
+    let size = if bitmap.len() == 32 { BITMAP_OF_256 } else { 0 };
+    let mut out = [&kind[..], &duration(reserves), &receiver.0, &sender.0].concat();
+    out.extend(control.to_le_bytes());
+    out.extend((first << 4 | size).to_le_bytes());
+    out.extend(bitmap);
+    out
 }
 
 /// The Duration field, in microseconds, rounded up; 32767 at most (9.2.4.2).

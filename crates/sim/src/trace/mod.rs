@@ -12,9 +12,12 @@
 //! Not here: beacons, power-save frames, other networks; ARP and association, which are not simulated; the Internet side of the
 //! router.
 
+mod air;
+mod bursts;
 mod frame;
 mod packet;
 mod pcap;
+mod radiotap;
 mod watch;
 
 use std::cmp::Reverse;
@@ -23,14 +26,16 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use evenair_medium::{AccessCategory, Kind, NodeId, OnAir, To, Transmission, TxStatus};
+use evenair_medium::{AccessCategory, NodeId, OnAir, Transmission};
 use evenair_packet::MacAddr;
 use evenair_scenario::Scenario;
-use evenair_units::Instant;
+use evenair_units::{Bytes, Instant};
 
-use self::frame::Radio;
+use self::bursts::Bursts;
+use self::frame::Msdu;
 use self::packet::Addresses;
 use self::pcap::Pcap;
+use self::radiotap::Radio;
 use crate::air::Air;
 use crate::packet::{Packet, Pool};
 use crate::tcp::Segment;
@@ -54,13 +59,19 @@ pub(crate) struct Tracer {
     addresses: Addresses,
     /// Channels of the domains, where they have any.
     channels: Vec<Option<u32>>,
-    /// Frames that have begun and whose end is not known, by domain and sender.
-    open: BTreeMap<(usize, NodeId), (Transmission, Vec<u8>)>,
+    /// Frames that have begun and whose end is not known, by domain and sender; of an A-MPDU, each MPDU.
+    open: BTreeMap<(usize, NodeId), (Transmission, Vec<Vec<u8>>)>,
     /// Frames whose end is known, earliest first; those to come may have begun before them.
     done: BinaryHeap<Reverse<(Instant, u64, Vec<u8>)>>,
     ended: u64,
     /// What each category of each node has in service.
     services: BTreeMap<(usize, NodeId, AccessCategory), Service>,
+    /// What nodes that aggregate have in service, in place of that.
+    bursts: Bursts,
+    /// Whether they encrypt.
+    encrypts: bool,
+    /// A-MPDUs so far.
+    a_mpdus: u32,
     /// The last sequence number of each counter.
     sequences: BTreeMap<Counter, u16>,
     /// Nodes whose frame on the air carries no packet.
@@ -73,30 +84,17 @@ pub(crate) struct Tracer {
 type Counter = (usize, NodeId, Option<(MacAddr, AccessCategory)>);
 
 /// What a category of a node has in service: kept because it may be repeated after it was received.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Service {
     sequence: u16,
     /// DATA went out, not only RTS.
     sent: bool,
-    msdu: Vec<u8>,
-    /// Source and destination.
-    ends: (MacAddr, MacAddr),
-}
-
-impl Default for Service {
-    fn default() -> Self {
-        let nobody = MacAddr([0; 6]);
-        Self { sequence: 0, sent: false, msdu: Vec::new(), ends: (nobody, nobody) }
-    }
+    msdu: Msdu,
 }
 
 impl Tracer {
     /// Makes the files in `folder`, which is made where it is missing.
     fn new(folder: &Path, scenario: &Scenario, with_box: bool) -> Result<Self, (PathBuf, io::Error)> {
-        if scenario.radio.aggregation.is_some() {
-            let what = format!("frames of {} cannot be traced yet", scenario.radio.phy.standard());
-            return Err((folder.to_owned(), io::Error::new(io::ErrorKind::Unsupported, what)));
-        }
         fs::create_dir_all(folder).map_err(|error| (folder.to_owned(), error))?;
         let file = |name: &str, link| {
             let path = folder.join(name);
@@ -113,6 +111,9 @@ impl Tracer {
             done: BinaryHeap::new(),
             ended: 0,
             services: BTreeMap::new(),
+            bursts: Bursts::default(),
+            encrypts: scenario.radio.aggregation.is_some_and(|rules| rules.crypto > Bytes::ZERO),
+            a_mpdus: 0,
             sequences: BTreeMap::new(),
             sends_own: BTreeSet::new(),
             failed: None,
@@ -137,105 +138,15 @@ impl Tracer {
                 // Beacons, null frames and other networks are left out, with their ACKs.
                 OnAir::Begins(transmission) if self.is_own(domain, &transmission, air) => {}
                 OnAir::Begins(transmission) => {
-                    if let Kind::Data { category, .. } | Kind::Rts { category, .. } = transmission.kind {
-                        let carried = air.medium.in_service(transmission.from, category);
-                        self.serve(domain, &transmission, category, carried.map(|&id| pool.whole(id)));
-                    }
-                    let frame = self.frame(&transmission, domain, air);
-                    self.open.insert((domain, transmission.from), (transmission, frame));
+                    self.serve(domain, &transmission, air, pool);
+                    let frames = self.frames(&transmission, domain, air);
+                    self.open.insert((domain, transmission.from), (transmission, frames));
                 }
-                OnAir::Ends { from, status, .. } => self.end((domain, from), status),
+                OnAir::Ends { from, status, .. } => self.end((domain, from), status, air),
             }
         }
         let horizon = self.open.values().map(|(transmission, _)| transmission.at).min().map_or(now, |at| at.min(now));
         self.flush(horizon);
-    }
-
-    /// Whether a frame is none that carries a packet, nor belongs to one.
-    fn is_own(&mut self, domain: usize, transmission: &Transmission, air: &Air) -> bool {
-        let Transmission { from, to, kind, .. } = *transmission;
-        if air.is_foreign(from) {
-            return true;
-        }
-        match (kind, to) {
-            (Kind::Data { category, .. } | Kind::Rts { category, .. }, _) => {
-                let own = air.medium.is_own(from, category);
-                let sends = (domain, from);
-                if own {
-                    self.sends_own.insert(sends)
-                } else {
-                    self.sends_own.remove(&sends)
-                };
-                own
-            }
-            (Kind::Cts | Kind::Ack, To::Node(sender)) => self.sends_own.contains(&(domain, sender)),
-            (Kind::Cts | Kind::Ack, To::Broadcast) => false,
-            (Kind::Aggregate { .. } | Kind::BlockAckRequest | Kind::BlockAck, _) => unreachable!("refused by new"),
-        }
-    }
-
-    /// Brings what is known of the frame in service up to date.
-    fn serve(
-        &mut self,
-        domain: usize,
-        transmission: &Transmission,
-        category: AccessCategory,
-        packet: Option<(&Packet, Option<&Segment>)>,
-    ) {
-        let is_new = match transmission.kind {
-            Kind::Rts { attempt, .. } => attempt == 1,
-            Kind::Data { attempt, reserved, .. } => attempt == 1 && !reserved,
-            Kind::Cts | Kind::Ack | Kind::Aggregate { .. } | Kind::BlockAckRequest | Kind::BlockAck => false,
-        };
-        let service = self.services.entry((domain, transmission.from, category)).or_default();
-        if is_new {
-            service.sent = false;
-        }
-        if let Some(packet) = packet.map(|(packet, segment)| self.addresses.packet(packet, segment)) {
-            service.msdu = packet.llc();
-            service.ends = (packet.source, packet.destination);
-        }
-    }
-
-    /// The frame as it is on the air, without its radiotap header.
-    fn frame(&mut self, transmission: &Transmission, domain: usize, air: &Air) -> Vec<u8> {
-        let mac = |node| air.host_of(node).map_or_else(packet::bssid, packet::mac_of);
-        let receiver = match transmission.to {
-            To::Node(node) => mac(node),
-            To::Broadcast => MacAddr([0xff; 6]),
-        };
-        let (sender, reserves) = (mac(transmission.from), transmission.reserves);
-        match transmission.kind {
-            Kind::Rts { .. } => frame::rts(reserves, receiver, sender),
-            Kind::Cts => frame::cts(reserves, receiver),
-            Kind::Ack => frame::ack(reserves, receiver),
-            Kind::Aggregate { .. } | Kind::BlockAckRequest | Kind::BlockAck => unreachable!("refused by new"),
-            Kind::Data { category, qos, .. } => {
-                let service = self.services.entry((domain, transmission.from, category)).or_default();
-                let retry = std::mem::replace(&mut service.sent, true);
-                if !retry {
-                    // QoS data are numbered for each receiver and category, others together (10.3.2.14.2).
-                    let counter = (domain, transmission.from, qos.then_some((receiver, category)));
-                    let sequence = self.sequences.entry(counter).or_default();
-                    *sequence = (*sequence + 1) % 4096;
-                    service.sequence = *sequence;
-                }
-                let up = air.host_of(transmission.from).is_ok();
-                let (source, destination) = service.ends;
-                let addresses = if up { [receiver, source, destination] } else { [receiver, sender, source] };
-                let qos = qos.then_some(category);
-                let (sequence, msdu) = (service.sequence, &service.msdu[..]);
-                frame::data(&frame::Data { up, retry, reserves, addresses, sequence, qos, msdu })
-            }
-        }
-    }
-
-    /// The frame that a node is sending ends.
-    fn end(&mut self, from: (usize, NodeId), status: TxStatus) {
-        let Some((transmission, frame)) = self.open.remove(&from) else { return };
-        let bytes = self.radio.capture(&transmission, self.channels[from.0], &frame, status == TxStatus::Received);
-        self.ended += 1;
-        self.done.push(Reverse((transmission.at, self.ended, bytes)));
     }
 
     /// Writes all frames that began up to `horizon`.

@@ -9,6 +9,7 @@ use evenair_packet::MacAddr;
 use evenair_scenario::Scenario;
 use evenair_workload::Direction;
 
+use super::frame::Msdu;
 use crate::connections::station_port;
 pub(super) use crate::middlebox::mac_of;
 use crate::middlebox::{BOX, BOX_LOCAL, FIRST_DATAGRAM_PORT, FIRST_SERVER_PORT, Ports, Talk, probe_len, talk};
@@ -96,8 +97,9 @@ impl IpPacket {
     }
 
     /// With an LLC/SNAP header (IEEE 802.2, RFC 1042).
-    pub(super) fn llc(&self) -> Vec<u8> {
-        [&[0xaa, 0xaa, 0x03, 0, 0, 0][..], &self.ether_type, &self.bytes].concat()
+    pub(super) fn msdu(&self) -> Msdu {
+        let bytes = [&[0xaa, 0xaa, 0x03, 0, 0, 0][..], &self.ether_type, &self.bytes].concat();
+        Msdu { source: self.source, destination: self.destination, bytes }
     }
 }
 

@@ -120,7 +120,7 @@ impl Phy {
     }
 
     /// The rate of RTS, and of the CTS to it, in front of a frame at `data`.
-    fn reservation_rate(&self, data: PhyRate) -> PhyRate {
+    pub fn reservation_rate(&self, data: PhyRate) -> PhyRate {
         match data.mode() {
             Some(_) if self.is_ns3 => self.standard.rates()[self.basic.ilog2() as usize],
             _ => self.control_rate(data),

@@ -1,0 +1,156 @@
+//! What nodes that aggregate have on the air. An MPDU is remembered from its first transmission until its sender is done with
+//! it: it may be repeated after it was received, when the medium has its packets no more.
+
+use std::collections::BTreeMap;
+
+use evenair_medium::{AccessCategory, BurstOnAir, MpduOnAir, NodeId, To};
+
+use super::frame::Msdu;
+
+/// Sequence numbers are of twelve bits.
+pub(super) const NUMBERS: u64 = 4096;
+
+/// Whose MPDUs are numbered together: domain and sender, category and receiver.
+type Key = (usize, NodeId, AccessCategory, To);
+
+/// The MPDUs of all nodes.
+#[derive(Debug, Default)]
+pub(super) struct Bursts {
+    agreements: BTreeMap<Key, Agreement>,
+    /// What each node sends, or has sent last.
+    present: BTreeMap<(usize, NodeId), Present>,
+}
+
+/// What a node has sent to a receiver in a category, and may send again.
+#[derive(Debug, Default)]
+struct Agreement {
+    /// The number of the oldest MPDU.
+    start: u64,
+    window: u16,
+    mpdus: BTreeMap<u64, Mpdu>,
+}
+
+/// An MPDU that is on the air.
+#[derive(Debug, Default)]
+pub(super) struct Mpdu {
+    /// Its sequence number; without EDCA that is of a counter that all receivers share, and not known here.
+    pub(super) sequence: Option<u16>,
+    pub(super) msdus: Vec<Msdu>,
+    /// It was sent before.
+    pub(super) sent: bool,
+    received: bool,
+}
+
+#[derive(Debug)]
+struct Present {
+    key: Key,
+    numbers: Vec<u64>,
+}
+
+/// What a BlockAckReq or the BlockAck says.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Said {
+    pub(super) category: AccessCategory,
+    /// The sequence number of the first MPDU that it is about.
+    pub(super) first: u16,
+    /// For each MPDU from that one on, whether it was received: 64 or 256.
+    pub(super) bitmap: Vec<u8>,
+}
+
+impl Bursts {
+    /// A node begins to send a burst. `read` makes an MSDU of a packet.
+    pub(super) fn begin<F>(&mut self, key: Key, burst: BurstOnAir<'_, F>, read: impl Fn(&F) -> Msdu) {
+        let BurstOnAir { start, window, mpdus } = burst;
+        let agreement = self.agreements.entry(key).or_default();
+        (agreement.start, agreement.window) = (start, window);
+        agreement.mpdus = agreement.mpdus.split_off(&start);
+        let numbers = mpdus.iter().map(|mpdu| mpdu.number).collect();
+        for MpduOnAir { number, packets } in mpdus {
+            let mpdu = agreement.mpdus.entry(number).or_default();
+            if mpdu.msdus.is_empty() {
+                mpdu.msdus = packets.into_iter().map(&read).collect();
+            }
+        }
+        self.present.insert((key.0, key.1), Present { key, numbers });
+    }
+
+    /// The MPDUs of the burst that a node sends, in their order, each with its number.
+    pub(super) fn each(&mut self, node: (usize, NodeId), mut each: impl FnMut(u64, &mut Mpdu)) {
+        let Some(Present { key, numbers }) = self.present.get(&node) else { return };
+        let Some(agreement) = self.agreements.get_mut(key) else { return };
+        for number in numbers {
+            if let Some(mpdu) = agreement.mpdus.get_mut(number) {
+                each(*number, mpdu);
+            }
+        }
+    }
+
+    /// The burst that a node sends ends: its MPDUs were received, but for those that are `lost`. Says which were.
+    pub(super) fn end(&mut self, node: (usize, NodeId), lost: &[bool]) -> Vec<bool> {
+        let mut received = Vec::new();
+        self.each(node, |_, mpdu| {
+            let is_lost = lost.get(received.len()).is_some_and(|&lost| lost);
+            mpdu.received |= !is_lost;
+            received.push(!is_lost);
+        });
+        received
+    }
+
+    /// What the BlockAckReq says that a node sends, or the BlockAck that it gets: of the oldest MPDU that it has, and those
+    /// behind it.
+    pub(super) fn said(&self, node: (usize, NodeId)) -> Option<Said> {
+        let key = self.present.get(&node)?.key;
+        let agreement = self.agreements.get(&key)?;
+        let mut bitmap = vec![0; if agreement.window > 64 { 32 } else { 8 }];
+        for (number, _) in agreement.mpdus.range(agreement.start..).filter(|(_, mpdu)| mpdu.received) {
+            let place = (number - agreement.start) as usize;
+            bitmap.get_mut(place / 8).into_iter().for_each(|byte: &mut u8| *byte |= 1 << (place % 8));
+        }
+        Some(Said { category: key.2, first: (agreement.start % NUMBERS) as u16, bitmap })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NODE: (usize, NodeId) = (0, NodeId(3));
+    const KEY: Key = (NODE.0, NODE.1, AccessCategory::Video, To::Node(NodeId(0)));
+
+    /// Begins a burst of these MPDUs, each with a packet of its number; none of those that are `gone`.
+    fn begin(bursts: &mut Bursts, start: u64, window: u16, numbers: &[u64], gone: &[u64]) {
+        let of = |number: &u64| if gone.contains(number) { vec![] } else { vec![number] };
+        let mpdus = numbers.iter().map(|number| MpduOnAir { number: *number, packets: of(number) }).collect();
+        let read = |number: &u64| Msdu { bytes: vec![*number as u8], ..Msdu::default() };
+        bursts.begin(KEY, BurstOnAir { start, window, mpdus }, read);
+    }
+
+    #[test]
+    fn a_block_ack_tells_of_all_that_came_since_the_oldest_that_did_not() {
+        let mut bursts = Bursts::default();
+        begin(&mut bursts, 4094, 64, &[4094, 4095, 4096, 4097], &[]);
+        assert_eq!(bursts.end(NODE, &[true, false, false, true]), [false, true, true, false]);
+        let said = bursts.said(NODE).unwrap();
+        assert_eq!(said, Said { category: AccessCategory::Video, first: 4094, bitmap: vec![6, 0, 0, 0, 0, 0, 0, 0] });
+        begin(&mut bursts, 4094, 64, &[4094, 4097, 4098], &[]);
+        assert_eq!(bursts.end(NODE, &[true]), [false, true, true]);
+        assert_eq!(bursts.said(NODE).unwrap().bitmap, [0b11110, 0, 0, 0, 0, 0, 0, 0]);
+        // A BlockAckReq: the window has moved beyond the oldest one, and wide as it is now it has more bits.
+        begin(&mut bursts, 4097, 256, &[], &[]);
+        let said = bursts.said(NODE).unwrap();
+        assert_eq!((said.first, said.bitmap.len(), said.bitmap[0]), (1, 32, 3));
+    }
+
+    #[test]
+    fn what_is_repeated_after_it_was_received_is_the_same() {
+        let mut bursts = Bursts::default();
+        begin(&mut bursts, 0, 64, &[0, 1], &[]);
+        begin(&mut bursts, 0, 64, &[0, 1], &[0]);
+        let mut seen = Vec::new();
+        bursts.each(NODE, |number, mpdu| seen.push((number, mpdu.msdus[0].bytes[0])));
+        assert_eq!(seen, [(0, 0), (1, 1)]);
+        // What the sender is done with is forgotten.
+        begin(&mut bursts, 2, 64, &[2], &[]);
+        assert_eq!(bursts.agreements[&KEY].mpdus.len(), 1);
+    }
+}
