@@ -368,3 +368,232 @@ fn tshark_finds_nothing_malformed() {
     assert!(count("air.pcap", "wlan.fc.type_subtype == 29") > 1000);
     assert!(count("ap-wire.pcap", "tcp.analysis.ack_lost_segment") == 0);
 }
+
+/// A scenario of a standard that aggregates: its `[radio]` keys, and how its stations send.
+fn aggregating(radio: &str, mode: &str) -> String {
+    let radio = format!("{radio}\n[measure]\ninterval = \"50 ms\"");
+    let scenario = SCENARIO.replace("standard = \"802.11b\"\nap_buffer = \"20 packets\"", &radio);
+    scenario.replace("rate = \"11 Mb/s\"", mode).replace("\"4 s\"", "\"200 ms\"").replace("500 kb/s", "2 Mb/s")
+}
+
+/// A frame of a capture with aggregates.
+struct Seen {
+    at: Duration,
+    bad: bool,
+    /// Reference of the A-MPDU, and whether it is the last MPDU in it.
+    part: Option<(u32, bool)>,
+    mac: Vec<u8>,
+}
+
+impl Seen {
+    fn is_data(&self) -> bool {
+        self.mac[0] == 0x88
+    }
+
+    /// Between whom its numbers count, and its number.
+    fn number(&self) -> (Vec<u8>, u16) {
+        ([&self.mac[4..16], &[self.mac[24] & 15]].concat(), u16::from_le_bytes([self.mac[22], self.mac[23]]) >> 4)
+    }
+
+    /// It ends an access of its sender's: a PPDU with data, or a BlockAckReq.
+    fn ends_access(&self) -> bool {
+        self.mac[0] == 0x84 || self.is_data() && self.part.is_none_or(|(_, is_last)| is_last)
+    }
+}
+
+/// The frames in `air.pcap`, from radiotap fields that come in the order of their bits.
+fn seen(folder: &Path) -> Vec<Seen> {
+    let captured = read(&folder.join("air.pcap"), DataLink::IEEE802_11_RADIOTAP);
+    let frame = |Captured { at, bytes }: Captured| {
+        let length = usize::from(u16::from_le_bytes([bytes[2], bytes[3]]));
+        let present = u32::from_le_bytes(bytes[4..8].try_into().unwrap());
+        // Behind channel or MCS, aligned to four bytes.
+        let status = if present & 1 << 19 != 0 { 28 } else { 24 };
+        let part = (present & 1 << 20 != 0).then(|| {
+            let reference = u32::from_le_bytes(bytes[status..status + 4].try_into().unwrap());
+            (reference, bytes[status + 4] & 0x08 != 0)
+        });
+        let (mac, fcs) = bytes[length..].split_at(bytes.len() - length - 4);
+        let bad = bytes[16] & 0x40 != 0;
+        assert_eq!(bad, crc32(mac).to_le_bytes() != *fcs, "the flag says other than the checksum");
+        Seen { at, bad, part, mac: mac.to_vec() }
+    };
+    captured.into_iter().map(frame).collect()
+}
+
+/// Frames are lost, bursts collide and are repeated, MPDUs are A-MSDUs, RTS goes before some, stations are hidden.
+const AGGREGATING: [(&str, &str); 6] = [
+    ("standard = \"802.11n\"\nwidth = \"40 MHz\"\nber = 1e-5", "mcs = 4\nstreams = 2"),
+    ("standard = \"802.11ac\"\nwidth = \"80 MHz\"\nguard_interval = \"0.4 us\"", "mcs = 8\nstreams = 2"),
+    ("standard = \"802.11ax\"\nber = 1e-5", "mcs = 7"),
+    ("standard = \"802.11ax\"\nprofile = \"ns-3\"\nber = 1e-5", "mcs = 7"),
+    ("standard = \"802.11ac\"\naggregation = { a_msdu = \"7935 bytes\", encryption = \"ccmp\" }", "mcs = 8"),
+    (
+        "standard = \"802.11ax\"\nrts_threshold = \"3000 bytes\"\nber = 1e-6\nedca_parameters = \"hostapd\"",
+        "mcs = 5\nhidden_from = [\"sta\"]",
+    ),
+];
+
+#[test]
+fn each_access_of_a_run_with_aggregates_is_there_once() {
+    for (radio, mode) in AGGREGATING {
+        let folder = tempfile::tempdir().unwrap();
+        let result = traced(folder.path(), &aggregating(radio, mode), &[]);
+        let frames = seen(folder.path());
+        // RTS without CTS is an access, too; with CTS it is the one of the frame that follows.
+        let of = |kind: u8| frames.iter().filter(|frame| frame.mac[0] == kind).count();
+        let lost_clears = frames.iter().filter(|frame| frame.mac[0] == 0xc4 && frame.bad).count();
+        let reserved = of(0xc4) - lost_clears;
+        let accesses = frames.iter().filter(|frame| frame.ends_access()).count() + of(0xb4) - reserved;
+        let medium = result.phases[0].medium.as_ref().unwrap();
+        let attempts = medium.access.attempts as usize;
+        assert!(accesses.abs_diff(attempts) <= 3, "{radio}: {accesses} accesses, {attempts} attempts");
+        assert!(of(0x94) > 50 && attempts > 100, "{radio}: {} BlockAcks, {attempts} attempts", of(0x94));
+        assert!(radio.contains("rts") == (of(0xb4) > 20), "{radio}: {} RTS", of(0xb4));
+        assert!(!radio.contains("ns-3") || of(0x84) > 5, "{radio}: {} BlockAckReqs", of(0x84));
+    }
+}
+
+#[test]
+fn mpdus_are_numbered_repeated_and_acknowledged() {
+    for (radio, mode) in AGGREGATING {
+        let folder = tempfile::tempdir().unwrap();
+        traced(folder.path(), &aggregating(radio, mode), &[]);
+        // For each number how often it was sent, and whether it was received.
+        let mut sent: HashMap<(Vec<u8>, u16), (u32, bool)> = HashMap::new();
+        let (mut repeats, mut spoiled, mut acknowledged, mut gaps) = (0, 0, 0, 0);
+        for frame in seen(folder.path()) {
+            if frame.is_data() {
+                let (key, number) = frame.number();
+                // Numbers begin anew after 4095.
+                sent.remove(&(key.clone(), (number + 2048) % 4096));
+                let known = sent.entry((key, number)).or_default();
+                assert_eq!(frame.mac[1] & 0x08 != 0, known.0 > 0, "{radio}: Retry is set in what is repeated");
+                repeats += u32::from(known.0 > 0);
+                spoiled += u32::from(frame.bad);
+                *known = (known.0 + 1, known.1 || !frame.bad);
+            } else if frame.mac[0] == 0x94 && !frame.bad {
+                // Its bits say what has been received of those that were sent.
+                let tid = frame.mac[17] >> 4;
+                let key = [&frame.mac[10..16], &frame.mac[4..10], &[tid]].concat();
+                let first = u16::from_le_bytes([frame.mac[18], frame.mac[19]]) >> 4;
+                let bitmap = &frame.mac[20..];
+                assert_eq!(bitmap.len(), if radio.contains("802.11ax") { 32 } else { 8 });
+                for place in 0..8 * bitmap.len() {
+                    let number = (first + place as u16) % 4096;
+                    let bit = bitmap[place / 8] & 1 << (place % 8) != 0;
+                    let (times, received) = sent.get(&(key.clone(), number)).copied().unwrap_or_default();
+                    assert_eq!(bit, received, "{radio}: number {number}, sent {times} times");
+                    acknowledged += u32::from(bit);
+                    gaps += u32::from(times > 0 && !received);
+                }
+            }
+        }
+        let numbers = sent.len() as u32;
+        assert!(repeats > 20 && spoiled > 20 && numbers > 300, "{radio}: {repeats}, {spoiled}, {numbers}");
+        assert!(acknowledged > 200, "{radio}: {acknowledged} acknowledged");
+        assert!(!radio.contains("1e-5") || gaps > 20, "{radio}: {gaps} asked for again");
+    }
+}
+
+/// What tshark says of the frames in `air.pcap`: for each a line with these fields, or none if it is not installed.
+fn dissected(folder: &Path, fields: &[&str]) -> Option<Vec<Vec<String>>> {
+    let output = Command::new("tshark")
+        .args(["-n", "-o", "wlan.check_checksum:FALSE", "-o", "wlan.ignore_wep:Yes - with IV", "-T", "fields", "-r"])
+        .arg(folder.join("air.pcap"))
+        .args(fields.iter().flat_map(|field| ["-e", field]))
+        .output()
+        .map_err(|_| println!("skipped: tshark is not installed"))
+        .ok()?;
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8(output.stdout).unwrap();
+    Some(text.lines().map(|line| line.split('\t').map(str::to_owned).collect()).collect())
+}
+
+/// What a run of a standard looks like to tshark.
+struct Expected {
+    /// The PHY that it finds.
+    phy: &'static str,
+    /// Where the MCS is, and what it is.
+    mcs: [&'static str; 2],
+    mbps: f64,
+    /// It works out durations.
+    lasts: bool,
+}
+
+#[test]
+fn tshark_knows_modes_aggregates_and_durations() {
+    let expected = [
+        Expected { phy: "7", mcs: ["radiotap.mcs.index", "12"], mbps: 162.0, lasts: true },
+        Expected { phy: "8", mcs: ["radiotap.vht.mcs.0", "8"], mbps: 780.0, lasts: true },
+        // Version 4.0 does not work out those of HE.
+        Expected { phy: "11", mcs: ["radiotap.he.data_3.data_mcs", "0x0007"], mbps: 86.0, lasts: false },
+    ];
+    for ((radio, mode), expected) in AGGREGATING.into_iter().zip(expected) {
+        let folder = tempfile::tempdir().unwrap();
+        traced(folder.path(), &aggregating(radio, mode), &[]);
+        let fields = [
+            "wlan.fc.type_subtype",
+            "wlan_radio.phy",
+            expected.mcs[0],
+            "wlan_radio.data_rate",
+            "radiotap.ampdu.reference",
+            "wlan_radio.last_part_of_an_ampdu",
+            "wlan_radio.duration",
+            "wlan_radio.aggregate.duration",
+            "_ws.malformed",
+        ];
+        let Some(lines) = dissected(folder.path(), &fields) else { return };
+        let frames = seen(folder.path());
+        assert_eq!(lines.len(), frames.len());
+        let mut compared = 0;
+        for (number, (line, frame)) in lines.iter().zip(&frames).enumerate() {
+            let [kind, phy, mcs, mbps, reference, is_last, lasts, all_last, malformed] = &line[..] else {
+                panic!("{line:?}")
+            };
+            assert_eq!(malformed, "", "{radio}: frame {}", number + 1);
+            assert_eq!(kind == "0x0028", frame.is_data());
+            assert_eq!(phy, if frame.is_data() { expected.phy } else { "5" }, "{line:?}");
+            if !frame.is_data() {
+                continue;
+            }
+            assert_eq!([fields[2], mcs], expected.mcs);
+            assert_eq!(mbps.parse::<f64>().unwrap(), expected.mbps);
+            assert_eq!(*reference, frame.part.map_or(String::new(), |(reference, _)| reference.to_string()));
+            assert_eq!(is_last == "1", frame.part.is_some_and(|(_, is_last)| is_last), "{line:?}");
+            // The answer to the whole begins SIFS after its end.
+            if let (true, Some(answer)) = (expected.lasts && frame.ends_access(), frames.get(number + 1))
+                && [0x94, 0xd4].contains(&answer.mac[0])
+                && answer.mac[4..10] == frame.mac[10..16]
+            {
+                let theirs: f64 = if all_last.is_empty() { lasts } else { all_last }.parse().unwrap();
+                let ours = (answer.at - frame.at).as_secs_f64() * 1e6 - 16.0;
+                // It leaves out delimiters, rounds each MPDU to symbols, and has a shorter preamble for VHT.
+                assert!((ours - theirs).abs() <= 12.0 + 0.04 * ours, "{radio}: {ours} us, theirs {theirs}, {line:?}");
+                compared += 1;
+            }
+        }
+        assert!(!expected.lasts || compared > 100, "{radio}: {compared} durations");
+    }
+}
+
+#[test]
+fn tshark_finds_the_packets_in_encrypted_a_msdus() {
+    let (radio, mode) = AGGREGATING[4];
+    let folder = tempfile::tempdir().unwrap();
+    traced(folder.path(), &aggregating(radio, mode), &[]);
+    let fields = ["wlan.qos.amsdupresent", "wlan.fc.protected", "tcp.len", "udp.length", "_ws.malformed", "wlan.da"];
+    let Some(lines) = dissected(folder.path(), &fields) else { return };
+    let (mut aggregates, mut packets) = (0, 0);
+    for line in lines.iter().filter(|line| !line[0].is_empty()) {
+        assert_eq!([&line[1], &line[4]], ["1", ""], "{line:?}");
+        let several = line[0] == "1";
+        let count = |field: &str| field.split(',').filter(|value| !value.is_empty()).count();
+        let found = count(&line[2]) + count(&line[3]);
+        assert!(found <= 1 || several, "{line:?}");
+        assert!(found > 1 || !several, "{line:?}");
+        aggregates += u32::from(several);
+        packets += found;
+    }
+    assert!(aggregates > 50 && packets > 300, "{aggregates} A-MSDUs, {packets} packets");
+}

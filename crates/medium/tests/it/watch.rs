@@ -95,7 +95,9 @@ fn every_attempt_is_seen_and_its_end() {
             Kind::Rts { .. } => true,
             Kind::Data { .. } => !rts,
             Kind::Cts | Kind::Ack => false,
-            Kind::Aggregate { .. } | Kind::BlockAckRequest { .. } | Kind::BlockAck => unreachable!("nothing aggregates here"),
+            Kind::Aggregate { .. } | Kind::BlockAckRequest { .. } | Kind::BlockAck => {
+                unreachable!("nothing aggregates here")
+            }
         };
         let (received, overlapped) = (count(&first, TxStatus::Received), count(&first, TxStatus::Overlapped));
         assert!(received > 300 && overlapped > 20, "{received} {overlapped}");

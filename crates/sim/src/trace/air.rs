@@ -119,7 +119,13 @@ impl Tracer {
     }
 
     /// The frame in service of a node that does not aggregate; the category where it has a QoS header.
-    fn data(&mut self, transmission: &Transmission, domain: usize, ends: &Ends, qos: Option<AccessCategory>) -> Vec<u8> {
+    fn data(
+        &mut self,
+        transmission: &Transmission,
+        domain: usize,
+        ends: &Ends,
+        qos: Option<AccessCategory>,
+    ) -> Vec<u8> {
         let Kind::Data { category, .. } = transmission.kind else { unreachable!("it is a data frame") };
         let service = self.services.entry((domain, transmission.from, category)).or_default();
         let retry = std::mem::replace(&mut service.sent, true);

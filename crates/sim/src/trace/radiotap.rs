@@ -238,8 +238,13 @@ mod tests {
             reserves: Span::ZERO,
         };
         let frame = [7; 30];
-        let mut bytes =
-            radio.capture(Capture { transmission: &transmission, channel: Some(40), frame: &frame, received: true, part });
+        let mut bytes = radio.capture(Capture {
+            transmission: &transmission,
+            channel: Some(40),
+            frame: &frame,
+            received: true,
+            part,
+        });
         let length = usize::from(u16::from_le_bytes([bytes[2], bytes[3]]));
         assert_eq!(bytes[length..length + 30], frame);
         assert_eq!(bytes.len(), length + 34);
