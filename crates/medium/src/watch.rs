@@ -91,6 +91,8 @@ pub enum Kind {
     },
     /// BlockAck.
     BlockAck,
+    /// CF-End, by which a node gives back the rest of a TXOP.
+    CfEnd,
 }
 
 /// What an access of a node that aggregates sends: an A-MPDU, a single MPDU, or a BlockAckReq.

@@ -451,6 +451,7 @@ fn each_access_of_a_run_with_aggregates_is_there_once() {
         assert!(of(0x94) > 50 && attempts > 100, "{radio}: {} BlockAcks, {attempts} attempts", of(0x94));
         assert!(radio.contains("rts") == (of(0xb4) > 20), "{radio}: {} RTS", of(0xb4));
         assert!(!radio.contains("ns-3") || of(0x84) > 5, "{radio}: {} BlockAckReqs", of(0x84));
+        assert!(radio.contains("ns-3") == (of(0xe4) > 20), "{radio}: {} CF-Ends", of(0xe4));
     }
 }
 

@@ -79,6 +79,29 @@ fn captures_say_what_the_run_counted() {
     compare(&downloads(5, ""), 0.05);
 }
 
+/// MPDUs count one by one, and none twice: as many as were delivered.
+#[test]
+fn captures_of_a_mpdus_are_read() {
+    let text = downloads(5, "").replace("\"802.11b\"", "\"802.11ax\"\nber = 1e-5").replace("\"20 s\"", "\"2 s\"");
+    let text = text.replace("rate = \"11 Mb/s\"", "mcs = 7");
+    let scenario = Scenario::parse(&text, "backlog.toml").unwrap_or_else(|error| panic!("{error}"));
+    let folder = tempfile::tempdir().unwrap();
+    let options = SimOptions { trace: Some(folder.path().to_owned()), ..SimOptions::default() };
+    let result = run_with(&scenario, &options, |_| ()).expect("it can be simulated");
+    let inferred = infer(&folder.path().join("air.pcap"), &folder.path().join("ap-wire.pcap")).unwrap();
+    let access = &result.phases[0].medium.as_ref().unwrap().access;
+    let delivered: u64 = access.frames_by_attempts.iter().sum();
+    println!(
+        "{} {delivered} {} {} {:?} {:?}",
+        inferred.frames,
+        inferred.lost,
+        inferred.unresolved,
+        inferred.mean_and_2_sigma(),
+        result.phases[0].backlog.as_ref().map(|b| b.mean)
+    );
+    assert!(inferred.frames.abs_diff(delivered) < delivered / 100, "{} frames, {delivered} delivered", inferred.frames);
+}
+
 /// Copies a capture without so many of a thousand packets, chosen at random.
 fn remove(whole: &Path, rest: &Path, of_thousand: u64, seed: u64) {
     let mut rng = Streams::new(seed).stream("frames that the monitor does not hear");

@@ -7,9 +7,12 @@ use evenair_units::{Airtime, Instant, Span};
 
 use super::access::{Access, Outcome};
 use super::channel::{SharedChannel, Stage};
+use super::frames;
+use crate::attempt::Attempt;
 use crate::config::AfterCollision;
 use crate::frame::To;
 use crate::mac::{Failure, Mac};
+use crate::watch::TxStatus;
 
 impl SharedChannel {
     /// The medium falls silent, unless the TXOP goes on.
@@ -119,6 +122,10 @@ impl SharedChannel {
         let takes = phy.sifs() + phy.cf_end(self.on_air[0].attempt.rate);
         if !mac.config.aggregation.is_some_and(|rules| rules.cf_end) || at + takes > txop_end {
             return false;
+        }
+        let Access { node, attempt: Attempt { rate, .. }, .. } = self.on_air[0];
+        if let Some(watch) = &mut mac.watch {
+            watch.frame(frames::cf_end(at, node, rate, phy), TxStatus::Received);
         }
         mac.nodes.edcafs[id as usize].counters.airtime += Airtime(takes);
         self.on_air[0] = Access { answered: at + takes, txop_end: None, ..self.on_air[0] };

@@ -1,7 +1,7 @@
 //! The frames of an access for the watch, RTS, CTS, DATA and ACK: where all hear all they are known when it begins.
 
 use evenair_units::{Instant, Span};
-use evenair_wifi::Phy;
+use evenair_wifi::{Phy, PhyRate};
 
 use super::access::{Access, Outcome};
 use crate::attempt::Attempt;
@@ -60,5 +60,18 @@ pub(super) fn watch<F>(watch: &mut Watch, at: Instant, access: &Access, phy: &Ph
         let (to, reserves) = (To::Node(from), Span::ZERO);
         let (lasts, kind) = (Span::from_nanos(answer.as_nanos() - sifs.as_nanos()), attempt.answer_kind());
         watch.frame(Transmission { at, lasts, from: receiver, to, kind, rate: control, reserves }, status);
+    }
+}
+
+/// The CF-End frame that follows an access which ended at `at`, with DATA at this rate.
+pub(super) fn cf_end(at: Instant, node: u32, rate: PhyRate, phy: &Phy) -> Transmission {
+    Transmission {
+        at: at + phy.sifs(),
+        lasts: phy.cf_end(rate),
+        from: NodeId(node),
+        to: To::Broadcast,
+        kind: Kind::CfEnd,
+        rate: phy.cf_end_rate(rate),
+        reserves: Span::ZERO,
     }
 }

@@ -95,7 +95,7 @@ fn every_attempt_is_seen_and_its_end() {
             Kind::Rts { .. } => true,
             Kind::Data { .. } => !rts,
             Kind::Cts | Kind::Ack => false,
-            Kind::Aggregate { .. } | Kind::BlockAckRequest { .. } | Kind::BlockAck => {
+            Kind::Aggregate { .. } | Kind::BlockAckRequest { .. } | Kind::BlockAck | Kind::CfEnd => {
                 unreachable!("nothing aggregates here")
             }
         };

@@ -23,12 +23,11 @@ struct Ends {
 
 impl Ends {
     fn of(transmission: &Transmission, air: &Air) -> Self {
-        let mac = |node| air.host_of(node).map_or_else(packet::bssid, packet::mac_of);
         let receiver = match transmission.to {
-            To::Node(node) => mac(node),
+            To::Node(node) => mac(node, air),
             To::Broadcast => MacAddr::BROADCAST,
         };
-        Self { receiver, sender: mac(transmission.from), up: air.host_of(transmission.from).is_ok() }
+        Self { receiver, sender: mac(transmission.from, air), up: air.host_of(transmission.from).is_ok() }
     }
 
     /// The three addresses of a data frame; `msdu`: its one packet, if it is no A-MSDU (9.3.2.1).
@@ -66,6 +65,7 @@ impl Tracer {
                 false
             }
             (Kind::Cts | Kind::Ack, To::Node(sender)) => self.sends_own.contains(&(domain, sender)),
+            (Kind::CfEnd, _) => self.sends_own.contains(&(domain, from)),
             (Kind::Cts | Kind::Ack, To::Broadcast) | (Kind::BlockAck, _) => false,
         }
     }
@@ -77,7 +77,7 @@ impl Tracer {
             Kind::Rts { category, attempt } => (category, attempt == 1),
             Kind::Data { category, attempt, reserved, .. } => (category, attempt == 1 && !reserved),
             Kind::Aggregate { category, .. } | Kind::BlockAckRequest { category } => (category, false),
-            Kind::Cts | Kind::Ack | Kind::BlockAck => return,
+            Kind::Cts | Kind::Ack | Kind::BlockAck | Kind::CfEnd => return,
         };
         let addresses = &self.addresses;
         let read = |id: &PacketId| {
@@ -105,6 +105,11 @@ impl Tracer {
             (Kind::Cts, _) => vec![frame::cts(reserves, ends.receiver)],
             (Kind::Ack, _) => vec![frame::ack(reserves, ends.receiver)],
             (Kind::BlockAckRequest { .. }, _) => self.block_ack(transmission, &ends, (domain, from)),
+            (Kind::CfEnd, _) => {
+                // That of the receiver of what it follows, if a station sends it.
+                let receiver = self.bursts.receiver((domain, from)).filter(|_| ends.up);
+                vec![frame::cf_end(receiver.map_or(ends.sender, |receiver| mac(receiver, air)))]
+            }
             (Kind::BlockAck, To::Node(asks)) => self.block_ack(transmission, &ends, (domain, asks)),
             (Kind::BlockAck, To::Broadcast) => unreachable!("a BlockAck is for one node"),
             (Kind::Aggregate { category, .. }, _) => self.burst(transmission, domain, &ends, Some(category)),
@@ -239,4 +244,8 @@ fn body_of(mpdu: &Mpdu, ends: &Ends) -> ([MacAddr; 3], Vec<u8>) {
         [msdu] => (ends.addresses(Some(msdu)), msdu.bytes.clone()),
         several => (ends.addresses(None), frame::a_msdu(several)),
     }
+}
+
+fn mac(node: NodeId, air: &Air) -> MacAddr {
+    air.host_of(node).map_or_else(packet::bssid, packet::mac_of)
 }

@@ -96,6 +96,14 @@ impl Bursts {
         received
     }
 
+    /// For whom the burst is that a node sends, or has sent last, if that is one node.
+    pub(super) fn receiver(&self, node: (usize, NodeId)) -> Option<NodeId> {
+        match self.present.get(&node)?.key.3 {
+            To::Node(receiver) => Some(receiver),
+            To::Broadcast => None,
+        }
+    }
+
     /// What the BlockAckReq says that a node sends, or the BlockAck that it gets: of the oldest MPDU that it has, and those
     /// behind it.
     pub(super) fn said(&self, node: (usize, NodeId)) -> Option<Said> {

@@ -11,6 +11,7 @@ const RTS: [u8; 2] = [0xb4, 0];
 const CTS: [u8; 2] = [0xc4, 0];
 const ACK: [u8; 2] = [0xd4, 0];
 const BLOCK_ACK_REQUEST: [u8; 2] = [0x84, 0];
+const CF_END: [u8; 2] = [0xe4, 0];
 const BLOCK_ACK: [u8; 2] = [0x94, 0];
 const DATA: u8 = 0x08;
 const QOS_DATA: u8 = 0x88;
@@ -115,6 +116,11 @@ pub(super) fn cts(reserves: Span, receiver: MacAddr) -> Vec<u8> {
 
 pub(super) fn ack(reserves: Span, receiver: MacAddr) -> Vec<u8> {
     [&ACK[..], &duration(reserves), &receiver.0].concat()
+}
+
+/// It is for all, and names the access point (9.3.1.6).
+pub(super) fn cf_end(bssid: MacAddr) -> Vec<u8> {
+    [&CF_END[..], &duration(Span::ZERO), &MacAddr::BROADCAST.0, &bssid.0].concat()
 }
 
 /// Sender and receiver of a frame that asks for a BlockAck or is one, and what it is about.

@@ -1,7 +1,8 @@
 //! Traces: the frames on the air and the wire as pcap files with the content of a capture.
 //!
 //! - `air.pcap`: every frame on the air with a radiotap header (radiotap.org), as seen by its receiver: DATA, ACK, RTS, CTS,
-//!   retries with the Retry bit, and frames that the receiver could not decode, marked with a bad FCS.
+//!   retries with the Retry bit, and frames that the receiver could not decode, marked with a bad FCS. Of an A-MPDU each MPDU is
+//!   a record, with the time of the PPDU, answered by a BlockAck.
 //! - `ap-wire.pcap`: Ethernet at the access point's wired side.
 //! - `box-wire.pcap`: Ethernet at the box's wired side, if there is a box.
 //!
@@ -9,8 +10,12 @@
 //! with correct lengths, checksums and sequence numbers; payloads are zeros. Files are written during the run; only the frames
 //! on the air are in memory.
 //!
-//! Not here: beacons, power-save frames, other networks; ARP and association, which are not simulated; the Internet side of the
-//! router.
+//! Frames that are encrypted have the header and the length of CCMP, and readable content. A BlockAck begins at the sender's
+//! oldest MPDU, of which a receiver does not know in truth: many count from what they last got.
+//!
+//! Not here: beacons, power-save frames, other networks, delimiters between MPDUs; ARP, association and ADDBA, which are not
+//! simulated; the Internet side of the router. A null frame takes a sequence number of the MPDUs to its receiver where nodes
+//! aggregate.
 
 mod air;
 mod bursts;

@@ -23,7 +23,9 @@
 //! paper's set-up). With delayed acknowledgments it is as good while nothing is lost; after losses it is up to 0.25 too
 //! high, for which segment a duplicate acknowledges is a guess.
 //!
-//! Not here: Block ACK, aggregates, encrypted frames, captures by two clocks.
+//! Of an A-MPDU each MPDU counts as one frame, at the beginning of its PPDU, though the medium counts the PPDU once.
+//!
+//! Not here: what BlockAcks say, A-MSDUs, encrypted frames, captures by two clocks.
 
 mod capture;
 mod file;

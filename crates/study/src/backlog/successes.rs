@@ -72,6 +72,8 @@ struct Counted {
     heard: Option<usize>,
     /// What is missing since then.
     missing: Missing,
+    /// Numbers that were heard, of the last ones: MPDUs of A-MPDUs are repeated after others.
+    known: BTreeSet<u16>,
 }
 
 /// What a capture on the air says at first sight.
@@ -124,7 +126,9 @@ impl<'a> Sight<'a> {
                 AirKind::Other(Sender { from, number }) => (*from, *number),
             };
             sender = Some(from);
-            let is_new = number.is_some_and(|number| self.count(counter(from, frame.to, number), number.sequence));
+            let is_retry = matches!(&frame.kind, AirKind::Data(data) if data.retry);
+            let is_new =
+                number.is_some_and(|number| self.count(counter(from, frame.to, number), number.sequence, is_retry));
             let is_group = frame.to.0[0] & 1 != 0;
             if let AirKind::Data(data) = &frame.kind
                 && is_new
@@ -135,13 +139,21 @@ impl<'a> Sight<'a> {
         }
     }
 
-    /// Notes a number, and says whether it is another one than the last.
-    fn count(&mut self, counter: Counter, sequence: u16) -> bool {
-        let failed = self.failed.remove(&counter).unwrap_or_default();
+    /// Notes a number, and says whether it is a new one.
+    fn count(&mut self, counter: Counter, sequence: u16, is_retry: bool) -> bool {
         let Some(counted) = self.counters.get_mut(&counter) else {
-            self.counters.insert(counter, Counted { last: sequence, heard: None, missing: Missing::default() });
+            self.failed.remove(&counter);
+            let known = BTreeSet::from([sequence]);
+            self.counters.insert(counter, Counted { last: sequence, heard: None, missing: Missing::default(), known });
             return true;
         };
+        let behind = |number: u16| (counted.last + NUMBERS - number) % NUMBERS;
+        if is_retry && (1..MAX_MISSING).contains(&behind(sequence)) {
+            return counted.known.insert(sequence);
+        }
+        let failed = self.failed.remove(&counter).unwrap_or_default();
+        counted.known.retain(|&number| behind(number) < MAX_MISSING);
+        counted.known.insert(sequence);
         let last = std::mem::replace(&mut counted.last, sequence);
         let missing = (sequence + 2 * NUMBERS - last - 1) % NUMBERS;
         if missing <= MAX_MISSING {
@@ -243,6 +255,17 @@ mod tests {
         // Neither its ACK nor the wire says that it was received.
         let air = [data(1, 4095, false), ack(2), data(8, 1, false), ack(9)];
         assert_eq!(found(&air, &[wire[0].clone(), wire[2].clone()]), [expected[0], expected[2]]);
+    }
+
+    #[test]
+    fn what_an_a_mpdu_repeats_counts_once() {
+        let air = [data(1, 4094, false), data(1, 4095, false), data(1, 1, false)];
+        let again = [data(3, 4095, true), data(3, 0, true), data(3, 2, false), data(5, 0, true), data(5, 3, false)];
+        let found = found(&[&air[..], &again].concat(), &[]);
+        let numbers: Vec<_> =
+            found.into_iter().filter(|&(.., lost)| !lost).map(|(at, packet, _)| (at, packet)).collect();
+        let expected = [(1, 4094), (1, 4095), (1, 1), (3, 0), (3, 2), (5, 3)];
+        assert_eq!(numbers, expected.map(|(at, number)| (ms(at), Some(number))));
     }
 
     #[test]

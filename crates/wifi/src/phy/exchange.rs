@@ -59,8 +59,12 @@ impl Phy {
 
     /// Time on air of the CF-End that gives back what is left of a TXOP behind a frame at `data`.
     pub fn cf_end(&self, data: PhyRate) -> Span {
-        let rate = if self.is_ns3 { self.lowest_basic() } else { self.control_rate(data) };
-        self.ppdu(CF_END, rate)
+        self.ppdu(CF_END, self.cf_end_rate(data))
+    }
+
+    /// The rate of that.
+    pub fn cf_end_rate(&self, data: PhyRate) -> PhyRate {
+        if self.is_ns3 { self.lowest_basic() } else { self.control_rate(data) }
     }
 
     /// Time on air of the RTS in front of a frame at `data`.
