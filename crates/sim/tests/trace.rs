@@ -426,7 +426,7 @@ const AGGREGATING: [(&str, &str); 6] = [
     ("standard = \"802.11n\"\nwidth = \"40 MHz\"\nber = 1e-5", "mcs = 4\nstreams = 2"),
     ("standard = \"802.11ac\"\nwidth = \"80 MHz\"\nguard_interval = \"0.4 us\"", "mcs = 8\nstreams = 2"),
     ("standard = \"802.11ax\"\nber = 1e-5", "mcs = 7"),
-    ("standard = \"802.11ax\"\nprofile = \"ns-3\"\nber = 1e-5", "mcs = 7"),
+    ("standard = \"802.11ax\"\nprofile = \"ns-3\"\nac.be.txop = \"2528 us\"\nber = 1e-5", "mcs = 7"),
     ("standard = \"802.11ac\"\naggregation = { a_msdu = \"7935 bytes\", encryption = \"ccmp\" }", "mcs = 8"),
     (
         "standard = \"802.11ax\"\nrts_threshold = \"3000 bytes\"\nber = 1e-6\nedca_parameters = \"hostapd\"",

@@ -91,14 +91,6 @@ fn captures_of_a_mpdus_are_read() {
     let inferred = infer(&folder.path().join("air.pcap"), &folder.path().join("ap-wire.pcap")).unwrap();
     let access = &result.phases[0].medium.as_ref().unwrap().access;
     let delivered: u64 = access.frames_by_attempts.iter().sum();
-    println!(
-        "{} {delivered} {} {} {:?} {:?}",
-        inferred.frames,
-        inferred.lost,
-        inferred.unresolved,
-        inferred.mean_and_2_sigma(),
-        result.phases[0].backlog.as_ref().map(|b| b.mean)
-    );
     assert!(inferred.frames.abs_diff(delivered) < delivered / 100, "{} frames, {delivered} delivered", inferred.frames);
 }
 

@@ -23,7 +23,8 @@
 //! paper's set-up). With delayed acknowledgments it is as good while nothing is lost; after losses it is up to 0.25 too
 //! high, for which segment a duplicate acknowledges is a guess.
 //!
-//! Of an A-MPDU each MPDU counts as one frame, at the beginning of its PPDU, though the medium counts the PPDU once.
+//! Of an A-MPDU each MPDU counts as one frame, at the beginning of its PPDU, though the medium counts the PPDU once: the
+//! states are weighted otherwise, and more frames are unresolved, as many acknowledgments of TCP come in one PPDU.
 //!
 //! Not here: what BlockAcks say, A-MSDUs, encrypted frames, captures by two clocks.
 
