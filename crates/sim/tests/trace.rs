@@ -598,3 +598,63 @@ fn tshark_finds_the_packets_in_encrypted_a_msdus() {
     }
     assert!(aggregates > 50 && packets > 300, "{aggregates} A-MSDUs, {packets} packets");
 }
+
+/// Beacons, a station that sleeps, one that roams, one that leaves and comes back, another network, a station of 802.11a.
+#[test]
+fn whatever_happens_to_stations_can_be_traced() {
+    for (keys, mode) in
+        [("a_msdu = \"3839 bytes\"\norder = \"stations\"", "hidden_from = [\"s\"]"), ("encryption = \"ccmp\"", "")]
+    {
+        let text = format!(
+            r#"version = 1
+name = "events"
+duration = "2400 ms"
+access_point = [{{ name = "a", channel = 36 }}, {{ name = "b", channel = 36 }}]
+neighbour = [{{ name = "n", access_point = "a", load = "10 %", rate = "24 Mb/s" }}]
+server = [{{ name = "server" }}]
+bulk = [
+    {{ name = "down", stations = ["s1", "roamer"], server = "server", direction = "down" }},
+    {{ name = "up", stations = ["s2", "roamer"], server = "server", direction = "up" }},
+]
+web = [{{ name = "pages", stations = ["sleeper", "s3"], server = "server" }}]
+event = [
+    {{ at = "600 ms", do = "roam", stations = ["roamer"], access_point = "b" }},
+    {{ at = "900 ms", do = "leave", stations = ["s1"] }},
+    {{ at = "1300 ms", do = "join", stations = ["s1"] }},
+    {{ at = "1700 ms", do = "roam", stations = ["roamer"], access_point = "a" }},
+]
+[radio]
+standard = "802.11ax"
+ap_buffer = "300 packets"
+beacon_interval = "102.4 ms"
+[radio.aggregation]
+{keys}
+[[station]]
+name = "sleeper"
+rate = "24 Mb/s"
+access_point = "a"
+listen_interval = 2
+[[station]]
+name = "roamer"
+rate = "24 Mb/s"
+access_point = "a"
+[[station]]
+name = "s"
+count = 3
+mcs = 1
+{mode}
+access_point = "a"
+loss = "10 %"
+"#
+        );
+        let folder = tempfile::tempdir().unwrap();
+        traced(folder.path(), &text, &[]);
+        let frames = seen(folder.path());
+        let of = |kind: u8| frames.iter().filter(|frame| frame.mac[0] == kind).count();
+        assert!(of(0x88) > 500 && of(0x94) > 50 && of(0xd4) > 100, "{} {} {}", of(0x88), of(0x94), of(0xd4));
+        let Some(lines) = dissected(folder.path(), &["_ws.malformed"]) else { return };
+        assert_eq!(lines.len(), frames.len());
+        let malformed = lines.iter().position(|line| !line.concat().is_empty());
+        assert_eq!(malformed, None, "{keys}");
+    }
+}

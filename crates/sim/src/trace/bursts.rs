@@ -127,8 +127,11 @@ mod tests {
 
     /// Begins a burst of these MPDUs, each with a packet of its number; none of those that are `gone`.
     fn begin(bursts: &mut Bursts, start: u64, window: u16, numbers: &[u64], gone: &[u64]) {
-        let of = |number: &u64| if gone.contains(number) { vec![] } else { vec![number] };
-        let mpdus = numbers.iter().map(|number| MpduOnAir { number: *number, packets: of(number) }).collect();
+        let mpdus = numbers.iter().map(|number| MpduOnAir {
+            number: *number,
+            packets: std::iter::once(number).filter(|&number| !gone.contains(number)).collect(),
+        });
+        let mpdus = mpdus.collect();
         let read = |number: &u64| Msdu { bytes: vec![*number as u8], ..Msdu::default() };
         bursts.begin(KEY, BurstOnAir { start, window, mpdus }, read);
     }

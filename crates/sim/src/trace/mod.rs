@@ -64,8 +64,8 @@ pub(crate) struct Tracer {
     addresses: Addresses,
     /// Channels of the domains, where they have any.
     channels: Vec<Option<u32>>,
-    /// Frames that have begun and whose end is not known, by domain and sender; of an A-MPDU, each MPDU.
-    open: BTreeMap<(usize, NodeId), (Transmission, Vec<Vec<u8>>)>,
+    /// What has begun and whose end is not known, by domain and sender.
+    open: BTreeMap<(usize, NodeId), Open>,
     /// Frames whose end is known, earliest first; those to come may have begun before them.
     done: BinaryHeap<Reverse<(Instant, u64, Vec<u8>)>>,
     ended: u64,
@@ -84,6 +84,9 @@ pub(crate) struct Tracer {
     /// The first error, reported at the end.
     failed: Option<(PathBuf, io::Error)>,
 }
+
+/// A transmission, and its frames: of an A-MPDU, each MPDU.
+type Open = (Transmission, Vec<Vec<u8>>);
 
 /// Which frames are numbered together: those of a node in a domain, to a receiver and of a category if they are QoS data.
 type Counter = (usize, NodeId, Option<(MacAddr, AccessCategory)>);
