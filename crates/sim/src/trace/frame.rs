@@ -161,3 +161,52 @@ const fn user_priority(category: AccessCategory) -> u8 {
         AccessCategory::Voice => 6,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RECEIVER: MacAddr = MacAddr([1; 6]);
+    const SENDER: MacAddr = MacAddr([2; 6]);
+
+    #[test]
+    fn block_acks_and_their_requests_have_their_sizes() {
+        let frame = |bitmap| {
+            let (reserves, category, first) = (Span::from_micros(48), AccessCategory::Voice, 0xabc);
+            block_ack(&BlockAck { reserves, receiver: RECEIVER, sender: SENDER, category, first, bitmap })
+        };
+        let ends = [&[48, 0][..], &[1; 6], &[2; 6], &[0x04, 0x60]].concat();
+        assert_eq!(frame(&[]), [&[0x84, 0][..], &ends, &[0xc0, 0xab]].concat());
+        assert_eq!(frame(&[7; 8]), [&[0x94, 0][..], &ends, &[0xc0, 0xab], &[7; 8]].concat());
+        assert_eq!(frame(&[7; 32]), [&[0x94, 0][..], &ends, &[0xc4, 0xab], &[7; 32]].concat());
+    }
+
+    #[test]
+    fn subframes_are_padded_but_the_last() {
+        let msdu = |bytes: &[u8]| Msdu { source: SENDER, destination: RECEIVER, bytes: bytes.to_vec() };
+        let header = |length| [&[1; 6][..], &[2; 6], &[0, length]].concat();
+        let expected = [&header(3)[..], &[9; 3], &[0; 3], &header(1), &[8]].concat();
+        assert_eq!(a_msdu(&[msdu(&[9; 3]), msdu(&[8])]), expected);
+    }
+
+    #[test]
+    fn what_is_encrypted_has_its_number_and_the_length_of_the_check_value() {
+        let frame = |packet_number| {
+            data(&Data {
+                up: true,
+                retry: true,
+                reserves: Span::ZERO,
+                addresses: [RECEIVER, SENDER, RECEIVER],
+                sequence: 0x123,
+                qos: Some(AccessCategory::BestEffort),
+                packet_number,
+                a_msdu: true,
+                body: &[9; 5],
+            })
+        };
+        let addresses = [&[0, 0][..], &[1; 6], &[2; 6], &[1; 6], &[0x30, 0x12, 0x80, 0]].concat();
+        assert_eq!(frame(None), [&[0x88, 0x09][..], &addresses, &[9; 5]].concat());
+        let header = [0x22, 0x11, 0, 0x20, 0x33, 0, 0, 0];
+        assert_eq!(frame(Some(0x33_1122)), [&[0x88, 0x49][..], &addresses, &header, &[9; 5], &[0; 8]].concat());
+    }
+}
