@@ -8,7 +8,7 @@ use std::fmt;
 
 use evenair_medium::{AccessCategory, Medium, Mpdu, NodeId, QueueState, To};
 use evenair_sched::{AirtimeReport, Cause, Config, Discipline, Feedback, GROUP, News, Packet, Progress};
-use evenair_units::{Airtime, BitRate, Bytes, Instant, Span, Streams};
+use evenair_units::{Airtime, BitRate, Bytes, Instant, Span};
 use evenair_wifi::{Phy, PhyRate, power};
 
 /// A queue in front of a MAC.
@@ -104,7 +104,6 @@ pub struct Unsent<F> {
 /// All queues of one medium. Nodes whose MAC has the buffer have none here.
 #[derive(Debug)]
 pub struct AirQueues<F> {
-    streams: Streams,
     nodes: BTreeMap<NodeId, Queue<F>>,
     /// When which queue is to be looked at although nothing happens.
     wakes: BTreeSet<(Instant, NodeId)>,
@@ -203,9 +202,8 @@ impl<F> fmt::Debug for Queue<F> {
 
 impl<F: Send + 'static> AirQueues<F> {
     /// No queue yet.
-    pub fn new(streams: &Streams) -> Self {
+    pub fn new() -> Self {
         Self {
-            streams: *streams,
             nodes: BTreeMap::new(),
             wakes: BTreeSet::new(),
             unsent: VecDeque::new(),
@@ -215,7 +213,7 @@ impl<F: Send + 'static> AirQueues<F> {
 
     /// A node's MAC gets a queue above it; its own buffer has no limit that matters.
     pub fn add(&mut self, medium: &Medium<F>, node: NodeId, spec: &QueueSpec) {
-        let seed = self.streams.numbered("queue hash", u64::from(node.0)).next_u64();
+        let seed = medium.stream_of(node, "queue hash").next_u64();
         let lanes = if medium.has_edca(node) { AccessCategory::ALL.len() } else { 1 };
         let lane = |_| Lane { discipline: spec.config.build(seed), below: VecDeque::new() };
         let queue = Queue {

@@ -2,10 +2,13 @@
 //!
 //! What nodes have in common is in `mac`, medium access in `engine`, what nodes send by themselves in `management`.
 
+use alloc::borrow::ToOwned;
 use alloc::boxed::Box;
+use alloc::collections::BTreeMap;
+use alloc::string::String;
 use alloc::vec::Vec;
 
-use evenair_units::{Db, Dbm, Instant, Limit, Span, Streams};
+use evenair_units::{Db, Dbm, Instant, Limit, Rng, Span, Streams};
 use evenair_wifi::{AccessCategory, PhyRate, power};
 
 use crate::backlog::BacklogChain;
@@ -15,7 +18,7 @@ use crate::engine::Engine;
 use crate::frame::{DropReason, Event, Mpdu, NodeId, NodePair, To, dropped, lost};
 use crate::mac::Mac;
 use crate::management::{Beacons, Foreign, Management, PowerSave, Sleeper};
-use crate::node;
+use crate::node::{self, NodeStreams};
 use crate::watch::{BurstOnAir, OnAir, Watch};
 
 /// One medium and its nodes: access points and stations alike.
@@ -30,6 +33,10 @@ pub struct Medium<F> {
     /// What nodes send by themselves, where they send anything.
     management: Option<Box<Management<F>>>,
     streams: Streams,
+    /// Of each node.
+    node_streams: Vec<NodeStreams>,
+    /// How many nodes of a name have joined.
+    names: BTreeMap<String, u64>,
     clock: Instant,
     /// The rate of the last frame that came, which is one of the standard's.
     known_rate: PhyRate,
@@ -51,7 +58,16 @@ impl<F> Medium<F> {
 
     fn with_engine(config: MediumConfig, streams: &Streams, engine: Engine) -> Self {
         let known_rate = config.phy.lowest_basic();
-        Self { mac: Mac::new(config), engine, management: None, streams: *streams, clock: Instant::ZERO, known_rate }
+        Self {
+            mac: Mac::new(config),
+            engine,
+            management: None,
+            streams: *streams,
+            node_streams: Vec::new(),
+            names: BTreeMap::new(),
+            clock: Instant::ZERO,
+            known_rate,
+        }
     }
 
     /// Its rules.
@@ -68,21 +84,47 @@ impl<F> Medium<F> {
         self.engine.hide(self.clock, a.0, b.0);
     }
 
-    /// A node joins, with empty buffers.
+    /// A node joins, with empty buffers. What it draws depends on how many nodes there are before it.
     ///
     /// # Panics
     /// If it has Idle Sense and the medium was made by [`Self::with_hidden_nodes`].
     pub fn add_node(&mut self, config: NodeConfig) -> NodeId {
+        let streams = NodeStreams { streams: self.streams, number: self.node_streams.len() as u64 };
+        self.join(config, streams)
+    }
+
+    /// The same for a node with a name: what it draws depends on that alone, and on how often a node of this name has joined
+    /// before, whatever others there are.
+    ///
+    /// # Panics
+    /// As [`Self::add_node`].
+    pub fn add_named_node(&mut self, name: &str, config: NodeConfig) -> NodeId {
+        let joined = self.names.entry(name.to_owned()).or_insert(0);
+        let streams = NodeStreams { streams: self.streams.of(name), number: *joined };
+        *joined += 1;
+        self.join(config, streams)
+    }
+
+    /// A stream of random numbers of a node for a purpose outside of the medium, such as the queue above its MAC.
+    ///
+    /// # Panics
+    /// If the node was never added.
+    pub fn stream_of(&self, node: NodeId, purpose: &str) -> Rng {
+        self.node_streams[node.0 as usize].stream(purpose)
+    }
+
+    fn join(&mut self, config: NodeConfig, streams: NodeStreams) -> NodeId {
+        self.node_streams.push(streams);
         let mac = &mut self.mac;
         let id = mac.nodes.add_node(&config);
         if config.back_off == BackOff::IdleSense && config.edca.is_none() {
             self.engine.use_idle_sense(mac.config.idle_sense);
         }
-        mac.receivers.add_node(id.0, config.antenna, &self.streams);
+        mac.receivers.add_node(config.antenna, streams.stream("medium frame errors"));
         if let Some(rates) = &mut mac.rates {
-            rates.add_node(id.0, &self.streams);
+            rates.add_node(streams.stream("medium rate control"));
         }
-        for (rules, waiting, back_off) in node::edcafs(&config, id, &mac.config.phy, &self.streams) {
+        for (rules, waiting, back_off) in node::edcafs(&config, &mac.config.phy, streams) {
             self.engine.add_edcaf(self.clock, waiting, rules.cw_max);
             mac.nodes.add_edcaf(id.0, rules, back_off, mac.config.aggregation.is_some() && config.edca.is_some());
         }
@@ -398,8 +440,8 @@ impl<F> Medium<F> {
     /// If the interval is zero, or the DTIM period.
     pub fn send_beacons(&mut self, id: NodeId, beacons: Beacons) {
         assert!(beacons.interval > Span::ZERO && beacons.dtim_period > 0, "{beacons:?}");
-        let (now, streams) = (self.clock, self.streams);
-        self.manage(|management| management.send_beacons(now, id, beacons, &streams));
+        let (now, start) = (self.clock, self.stream_of(id, "medium beacons"));
+        self.manage(|management| management.send_beacons(now, id, beacons, start));
     }
 
     /// From now on a station saves power, which is awake. Its access point sends beacons; its null frames go at this rate
@@ -425,9 +467,10 @@ impl<F> Medium<F> {
     /// If the mean gap is zero.
     pub fn add_foreign(&mut self, what: Foreign) -> [NodeId; 2] {
         assert!(what.gap > Span::ZERO, "{what:?}");
-        let nodes = [(); 2].map(|()| self.add_node(NodeConfig::dcf(Limit::Unlimited)));
-        let streams = self.streams;
-        self.manage(|management| management.add_obss(nodes, what, &streams));
+        let nodes = ["sender of others", "receiver of others"]
+            .map(|name| self.add_named_node(name, NodeConfig::dcf(Limit::Unlimited)));
+        let gaps = self.stream_of(nodes[0], "medium foreign");
+        self.manage(|management| management.add_obss(nodes, what, gaps));
         nodes
     }
 

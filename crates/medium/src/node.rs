@@ -7,12 +7,27 @@ use evenair_wifi::{AccessCategory, EdcaParameters, Phy};
 
 use crate::config::{BackOff, NodeConfig};
 use crate::edcaf::{Rules, Waiting};
-use crate::frame::NodeId;
 use crate::idle_sense::IdleSense;
 
 /// Streams of back-off by category.
 const EDCA_STREAMS: [&str; 4] =
     ["medium back-off bk", "medium back-off be", "medium back-off vi", "medium back-off vo"];
+
+/// The random streams of a node.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NodeStreams {
+    /// Of the medium, or of all nodes of this name.
+    pub(crate) streams: Streams,
+    /// The node's number on the medium, or how often one of this name had joined before.
+    pub(crate) number: u64,
+}
+
+impl NodeStreams {
+    /// Its stream for a purpose, which does not depend on what other nodes there are.
+    pub(crate) fn stream(&self, purpose: &str) -> Rng {
+        self.streams.numbered(purpose, self.number)
+    }
+}
 
 #[derive(Debug)]
 pub(crate) struct Node {
@@ -51,12 +66,10 @@ impl Node {
 /// the others.
 pub(crate) fn edcafs(
     config: &NodeConfig,
-    id: NodeId,
     phy: &Phy,
-    streams: &Streams,
+    streams: NodeStreams,
 ) -> impl Iterator<Item = (Rules, Waiting, Rng)> {
     let NodeConfig { buffer, edca, .. } = *config;
-    let number = u64::from(id.0);
     let dcf = edca.is_none().then(|| {
         let (cw_min, cw_max, more_per_billion) = match config.back_off {
             BackOff::Standard => (phy.cw_min(), phy.cw_max(), 0),
@@ -67,14 +80,14 @@ pub(crate) fn edcafs(
         let space = phy.difs();
         let rules = Rules { cw_min, cw_max, space, txop: Span::ZERO, buffer, more_per_billion, idle_sense };
         let waiting = Waiting { space, counts_boundaries: false };
-        (rules, waiting, streams.numbered("medium back-off", number))
+        (rules, waiting, streams.stream("medium back-off"))
     });
     let edca = edca.into_iter().flatten().zip(EDCA_STREAMS).map(move |(parameters, stream)| {
         let EdcaParameters { cw_min, cw_max, txop, .. } = parameters;
         let space = parameters.aifs(phy);
         let rules = Rules { cw_min, cw_max, space, txop, buffer, more_per_billion: 0, idle_sense: false };
         let waiting = Waiting { space, counts_boundaries: true };
-        (rules, waiting, streams.numbered(stream, number))
+        (rules, waiting, streams.stream(stream))
     });
     dcf.into_iter().chain(edca)
 }

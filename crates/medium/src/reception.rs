@@ -21,7 +21,7 @@
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
-use evenair_units::{Bytes, Db, Dbm, Rng, Streams};
+use evenair_units::{Bytes, Db, Dbm, Rng};
 use evenair_wifi::{BitErrorRate, PathLoss, Phy, PhyRate, Position, errors, power};
 
 /// What a medium does to frames.
@@ -102,9 +102,9 @@ impl Receivers {
         Self { rules, antennas: Vec::new(), links: BTreeMap::new(), errors: Vec::new(), is_lossy }
     }
 
-    pub(crate) fn add_node(&mut self, node: u32, antenna: Option<Antenna>, streams: &Streams) {
+    pub(crate) fn add_node(&mut self, antenna: Option<Antenna>, errors: Rng) {
         self.antennas.push(antenna);
-        self.errors.push(streams.numbered("medium frame errors", u64::from(node)));
+        self.errors.push(errors);
     }
 
     /// Nobody will ask for the node again.
@@ -220,11 +220,15 @@ mod tests {
 
     const METRE: i64 = 1_000;
 
+    fn errors() -> Rng {
+        evenair_units::Streams::new(1).stream("medium frame errors")
+    }
+
     fn receivers(rules: Reception, places: &[i64]) -> Receivers {
         let mut receivers = Receivers::new(rules);
-        for (node, &x_mm) in (0..).zip(places) {
+        for &x_mm in places {
             let position = Position { x_mm: x_mm * METRE, y_mm: 0 };
-            receivers.add_node(node, Some(Antenna { position, power: power::USUAL_POWER }), &Streams::new(1));
+            receivers.add_node(Some(Antenna { position, power: power::USUAL_POWER }), errors());
         }
         receivers
     }
@@ -251,12 +255,12 @@ mod tests {
     #[test]
     fn nothing_is_captured_without_signals_or_threshold() {
         let mut r = Receivers::new(Reception { path_loss: None, ..capture(Interference::Sum) });
-        (0..3).for_each(|node| r.add_node(node, None, &Streams::new(1)));
+        (0..3).for_each(|_| r.add_node(None, errors()));
         assert!(!r.captures(0, 1, [2].into_iter()));
         let mut r = receivers(Reception { capture: None, ..capture(Interference::Sum) }, &[0, 1, 1_000]);
         assert!(!r.captures(0, 1, [2].into_iter()));
         let mut r = receivers(capture(Interference::Sum), &[0, 10]);
-        r.add_node(2, None, &Streams::new(1));
+        r.add_node(None, errors());
         assert!(!r.captures(0, 1, [2].into_iter()), "how strong the other is, is not known");
     }
 

@@ -36,6 +36,8 @@ pub struct AirPlan {
 pub struct AccessPointPlan {
     /// Its number among the scenario's access points.
     pub number: usize,
+    /// What its random streams are named by.
+    pub name: String,
     /// The access point, as a node.
     pub node: NodeConfig,
     /// Those before it that do not hear it, by their numbers in the plan.
@@ -45,6 +47,8 @@ pub struct AccessPointPlan {
 /// One station.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StationPlan {
+    /// What its random streams are named by.
+    pub name: String,
     /// Its index among the scenario's hosts.
     pub host: usize,
     /// The PHY rate of its DATA frames both ways, or the highest.
@@ -90,7 +94,8 @@ impl AirPlan {
             streams_of = point.channel.map(|_| point.domain_name.clone());
             let antenna = has_places.then_some(Antenna { position: point.position, power: tx_power });
             let node = NodeConfig { buffer, edca, back_off: back_off.0, antenna };
-            AccessPointPlan { number, node, hidden_from: Vec::new() }
+            let name = format!("access point {}", point.name);
+            AccessPointPlan { number, name, node, hidden_from: Vec::new() }
         });
         let mut access_points: Vec<_> = access_points.collect();
         let mut stations = stations(scenario, has_places);
@@ -120,7 +125,7 @@ impl AirPlan {
     pub fn build<F>(&self, streams: &Streams) -> (Medium<F>, Vec<NodeId>) {
         let new = if self.has_hidden { Medium::with_hidden_nodes } else { Medium::new };
         let mut medium = new(self.medium.clone(), &self.streams(streams));
-        let nodes: Vec<_> = self.access_points.iter().map(|point| medium.add_node(point.node)).collect();
+        let nodes: Vec<_> = self.access_points.iter().map(|point| medium.add_named_node(&point.name, point.node)).collect();
         for (point, &node) in self.access_points.iter().zip(&nodes) {
             point.hidden_from.iter().for_each(|&other| medium.hide(node, nodes[other]));
         }
@@ -140,8 +145,8 @@ impl AirPlan {
 
     /// Puts a station on the medium, or puts it there again, at one of the access points.
     pub fn join<F>(&self, medium: &mut Medium<F>, access_point: NodeId, station: usize) -> NodeId {
-        let &StationPlan { node, rate, loss_per_billion, snr, power_save, .. } = &self.stations[station];
-        let node = medium.add_node(node);
+        let &StationPlan { ref name, node, rate, loss_per_billion, snr, power_save, .. } = &self.stations[station];
+        let node = medium.add_named_node(name, node);
         if let Some(how) = power_save {
             medium.save_power(node, access_point, rate, how);
         }
@@ -204,10 +209,11 @@ fn stations(scenario: &Scenario, has_places: bool) -> Vec<StationPlan> {
     all.iter().for_each(|&(.., access_point)| counts[access_point] += 1);
     let mut before = vec![0; counts.len()];
     let mut plan = |(index, (host, rate, link, access_point)): (usize, (usize, PhyRate, crate::Link, usize))| {
+        let name = format!("station {}", scenario.hosts[host].name);
         let place = before[access_point];
         before[access_point] += 1;
         let laid_out = || {
-            let mut rng = streams.numbered("station position", index as u64);
+            let mut rng = streams.of(&name).stream("station position");
             let position = |layout: crate::Layout| layout.place(place, counts[access_point], &mut rng);
             radio.layout.map(position).map(|at| at.moved_by(scenario.access_points[access_point].position))
         };
@@ -218,6 +224,7 @@ fn stations(scenario: &Scenario, has_places: bool) -> Vec<StationPlan> {
         let node =
             NodeConfig { buffer, edca: radio.edca.map(|edca| edca.stations), back_off: radio.back_off.1, antenna };
         StationPlan {
+            name,
             host,
             rate,
             node,

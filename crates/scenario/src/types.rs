@@ -284,6 +284,9 @@ impl Place {
 pub struct App {
     /// Unique in the scenario.
     pub name: String,
+    /// What its random streams are named by: its entry in the file and its station, so that what it draws does not depend on
+    /// what others there are.
+    pub streams: String,
     /// Index in [`Scenario::hosts`] of the station.
     pub station: usize,
     /// Index in [`Scenario::hosts`] of the server.

@@ -191,19 +191,20 @@ impl Way {
 
 impl Kind {
     fn new(scenario: &Scenario, index: usize, streams: &Streams) -> Self {
-        let (app, number) = (&scenario.apps[index], index as u64);
+        let app = &scenario.apps[index];
+        let streams = &streams.of(&app.streams);
         match &app.kind {
             // Another program's transfer is the same on the network.
             AppKind::Bulk { bytes, .. } => {
                 let sized = bytes.map(|bytes| Box::new(SizedBulk { bytes, transfer: None }));
                 Self::Bulk { connection: None, established: false, sized }
             }
-            AppKind::Udp(spec) => Self::Datagrams { source: DatagramSource::new(spec, streams, number), sleeps: false },
-            AppKind::Voip(spec) => Self::Call(Box::new(Call::new(scenario, app, spec, number, streams))),
-            AppKind::Flows(spec) => Self::Flows(Box::new(Flows::new(spec, number, streams))),
-            AppKind::OnOff(spec) => Self::OnOff(Box::new(OnOff::new(spec, number, streams))),
+            AppKind::Udp(spec) => Self::Datagrams { source: DatagramSource::new(spec, streams), sleeps: false },
+            AppKind::Voip(spec) => Self::Call(Box::new(Call::new(scenario, app, spec, streams))),
+            AppKind::Flows(spec) => Self::Flows(Box::new(Flows::new(spec, index, streams))),
+            AppKind::OnOff(spec) => Self::OnOff(Box::new(OnOff::new(spec, streams))),
             AppKind::Web { objects, size, think } => {
-                Self::Web(Box::new(Reader::new(*objects, size.clone(), *think, streams.numbered("web", number))))
+                Self::Web(Box::new(Reader::new(*objects, size.clone(), *think, streams.stream("web"))))
             }
             AppKind::Ping { interval } => Self::Ping { interval: *interval, rtts: Box::default() },
         }

@@ -25,12 +25,11 @@ impl Call {
         scenario: &Scenario,
         app: &evenair_scenario::App,
         spec: &VoipSpec,
-        number: u64,
         streams: &Streams,
     ) -> Self {
         let stop = app.stop.unwrap_or(scenario.duration);
         Self {
-            source: DatagramSource::new(&spec.packets, streams, number),
+            source: DatagramSource::new(&spec.packets, streams),
             started: Instant::ZERO,
             spoken: 0,
             meter: CallMeter::new(spec.hearing, app.start, stop, &scenario.measure.phases),

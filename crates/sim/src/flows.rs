@@ -58,16 +58,16 @@ impl Transfer {
 }
 
 impl Flows {
-    pub(crate) fn new(spec: &FlowSpec, number: u64, streams: &Streams) -> Self {
-        let mut arrivals = (u64::from(spec.first) == number).then(|| FlowArrivals::new(spec, streams));
+    pub(crate) fn new(spec: &FlowSpec, number: usize, streams: &Streams) -> Self {
+        let mut arrivals = (spec.first as usize == number).then(|| FlowArrivals::new(spec, streams));
         let next = arrivals.as_mut().and_then(Iterator::next);
         Self { limit: spec.limit as usize, arrivals, next, started: Instant::ZERO, under_way: BTreeMap::new() }
     }
 }
 
 impl OnOff {
-    pub(crate) fn new(spec: &OnOffSpec, number: u64, streams: &Streams) -> Self {
-        let source = FileSource::new(spec, streams, number);
+    pub(crate) fn new(spec: &OnOffSpec, streams: &Streams) -> Self {
+        let source = FileSource::new(spec, streams);
         Self { source, persistent: spec.persistent, connection: None, file: None }
     }
 }

@@ -96,7 +96,7 @@ impl Wire {
             let far = scenario.hosts.iter().enumerate().filter(|(_, host)| has_own_way(host));
             ports.extend(far.map(|(number, host)| {
                 let way = LinkSpec { rate: None, delay: host.delay, buffer: Limit::Unlimited };
-                let rng = || streams.numbered("server jitter", number as u64);
+                let rng = || streams.stream(&format!("server jitter {}", host.name));
                 let jitter =
                     (host.jitter > Span::ZERO).then(|| Jitter { most: host.jitter, rng: rng(), last: Instant::ZERO });
                 Port { jitter, ..Port::new(Leads::FromServer(number), &way, Bytes::ZERO) }

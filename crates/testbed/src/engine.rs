@@ -405,7 +405,7 @@ fn wired_side(scenario: &Scenario, streams: &Streams) -> Wire {
     let far = scenario.hosts.iter().enumerate().filter(|(_, host)| host.delay > Span::ZERO || host.jitter > Span::ZERO);
     let ways = far.map(|(number, host)| {
         let config = DelayConfig { delay: host.delay, jitter: host.jitter, ..DelayConfig::default() };
-        (number, DelayLine::new(config, streams.numbered("server jitter", number as u64)))
+        (number, DelayLine::new(config, streams.stream(&format!("server jitter {}", host.name))))
     });
     Wire::new(&scenario.lan, &at(Place::Lan), scenario.wan.as_ref(), &at(Place::Wan), ways.collect())
 }

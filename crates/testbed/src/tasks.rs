@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use evenair_scenario::{App, AppKind, Scenario, Tool};
-use evenair_units::Span;
+use evenair_units::{Span, Streams};
 use evenair_workload::Direction;
 use evenair_workload::voice::{CallTool, VoipSpec};
 
@@ -29,6 +29,7 @@ pub fn parts(scenario: &Scenario) -> Vec<(usize, Part)> {
 /// What the server and what the station does.
 fn tasks(scenario: &Scenario, index: usize) -> (Task, Task) {
     let app = &scenario.apps[index];
+    let streams = Streams::new(scenario.seed).of(&app.streams);
     let server = SocketAddr::new(plan::app_address(scenario, app, app.peer), plan::server_port(index));
     let local = SocketAddr::new(plan::app_address(scenario, app, app.station), plan::client_port(index));
     match &app.kind {
@@ -59,7 +60,7 @@ fn tasks(scenario: &Scenario, index: usize) -> (Task, Task) {
             (Task::Iperf3Server { listen: server }, client)
         }
         AppKind::Udp(spec) => {
-            let sender = |local, remote| Task::UdpSender { local, remote, spec: spec.clone(), seed: scenario.seed };
+            let sender = |local, remote| Task::UdpSender { local, remote, spec: spec.clone(), seed: streams.seed() };
             match (app.direction, app.group_address()) {
                 (Direction::Up, _) => (Task::UdpReceiver { local: server }, sender(local, server)),
                 (Direction::Down, None) => (sender(server, local), Task::UdpReceiver { local }),
@@ -76,7 +77,7 @@ fn tasks(scenario: &Scenario, index: usize) -> (Task, Task) {
                 objects: *objects,
                 size: size.clone(),
                 think_ns: think.as_nanos(),
-                seed: scenario.seed,
+                seed: streams.seed(),
             };
             let congestion_control = scenario.tcp.congestion_control.clone();
             (Task::WebServer { listen: server, congestion_control }, reader)
@@ -96,9 +97,9 @@ fn tasks(scenario: &Scenario, index: usize) -> (Task, Task) {
                 spec: spec.clone(),
                 phases: scenario.measure.phases.iter().map(|phase| (nanos(phase.from), nanos(phase.to))).collect(),
                 lasts: (nanos(app.start), nanos(app.stop.unwrap_or(scenario.duration))),
-                seed: scenario.seed,
+                seed: streams.seed(),
             };
-            let speaker = |local, remote| Task::Speaker { local, remote, spec: spec.clone(), seed: scenario.seed };
+            let speaker = |local, remote| Task::Speaker { local, remote, spec: spec.clone(), seed: streams.seed() };
             match app.direction {
                 Direction::Up => (Task::Listener { local: server, call }, speaker(local, server)),
                 Direction::Down => (speaker(server, local), Task::Listener { local, call }),
@@ -106,12 +107,12 @@ fn tasks(scenario: &Scenario, index: usize) -> (Task, Task) {
         }
         AppKind::Flows(spec) => {
             let (up, congestion_control, theirs) = transfer_ends(scenario, app, server);
-            let client = Task::FlowClient { server, up, congestion_control, spec: spec.clone(), seed: scenario.seed };
+            let client = Task::FlowClient { server, up, congestion_control, spec: spec.clone(), seed: streams.seed() };
             (theirs, client)
         }
         AppKind::OnOff(spec) => {
             let (up, congestion_control, theirs) = transfer_ends(scenario, app, server);
-            let client = Task::FileClient { server, up, congestion_control, spec: spec.clone(), seed: scenario.seed };
+            let client = Task::FileClient { server, up, congestion_control, spec: spec.clone(), seed: streams.seed() };
             (theirs, client)
         }
         AppKind::Ping { interval } => {

@@ -23,6 +23,11 @@ impl Streams {
         Self { seed }
     }
 
+    /// The run's seed, for a component that makes its streams itself.
+    pub const fn seed(&self) -> u64 {
+        self.seed
+    }
+
     /// The stream called `name`. The same seed and name always give the same stream.
     pub fn stream(&self, name: &str) -> Rng {
         self.numbered(name, 0)

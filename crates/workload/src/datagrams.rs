@@ -145,14 +145,14 @@ impl Bursts {
 }
 
 impl DatagramSource {
-    /// The source of application `number`.
-    pub fn new(spec: &DatagramSpec, streams: &Streams, number: u64) -> Self {
-        let mut phases = streams.numbered("datagram phase", number);
+    /// The source of the application with these streams.
+    pub fn new(spec: &DatagramSpec, streams: &Streams) -> Self {
+        let mut phases = streams.stream("datagram phase");
         if let (Spacing::Regular { gap }, None) = (&spec.spacing, &spec.bursts) {
             let at = Span::from_nanos(phases.below(gap.as_nanos()));
             return Self { next: Datagram { at, payload: spec.payload }, pace: Pace::Regular(*gap) };
         }
-        let draws = streams.numbered("datagrams", number);
+        let draws = streams.stream("datagrams");
         let (next, drawn) = Drawn::new(spec, draws, &mut phases);
         Self { next, pace: Pace::Drawn(Box::new(drawn)) }
     }
@@ -304,7 +304,7 @@ mod tests {
 
     fn source(spacing: Spacing, bursts: Option<Bursts>, number: u64) -> DatagramSource {
         let spec = DatagramSpec { spacing, payload: Bytes(1000), bursts };
-        DatagramSource::new(&spec, &Streams::new(1), number)
+        DatagramSource::new(&spec, &Streams::new(number))
     }
 
     fn all(bursts: Option<&Bursts>) -> Vec<(DatagramSpec, DatagramSource)> {

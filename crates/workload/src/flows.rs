@@ -93,14 +93,13 @@ pub struct FileSource {
 }
 
 impl FlowArrivals {
-    /// The arrivals of the run with these streams.
+    /// The arrivals of the group with these streams.
     pub fn new(spec: &FlowSpec, streams: &Streams) -> Self {
-        let stream = |name| streams.numbered(name, u64::from(spec.first));
         Self {
             spec: spec.clone(),
-            gaps: stream("flow arrivals"),
-            picks: stream("flow stations"),
-            sizes: stream("flow sizes"),
+            gaps: streams.stream("flow arrivals"),
+            picks: streams.stream("flow stations"),
+            sizes: streams.stream("flow sizes"),
             made: 0,
             at: Span::ZERO,
         }
@@ -134,9 +133,9 @@ impl Iterator for FlowArrivals {
 }
 
 impl FileSource {
-    /// The source of application `number`.
-    pub fn new(spec: &OnOffSpec, streams: &Streams, number: u64) -> Self {
-        let (sizes, gaps) = (streams.numbered("file sizes", number), streams.numbered("file gaps", number));
+    /// The source of the application with these streams.
+    pub fn new(spec: &OnOffSpec, streams: &Streams) -> Self {
+        let (sizes, gaps) = (streams.stream("file sizes"), streams.stream("file gaps"));
         Self { spec: spec.clone(), sizes, gaps }
     }
 

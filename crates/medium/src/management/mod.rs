@@ -13,7 +13,7 @@ mod tasks;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use evenair_units::{Airtime, Instant, Span, Streams};
+use evenair_units::{Airtime, Instant, Rng, Span};
 
 use self::beacons::BeaconSchedule;
 use self::obss::ObssTraffic;
@@ -64,8 +64,7 @@ impl<F> Management<F> {
     }
 
     /// From `now` on a node sends beacons; the first one at a random point of its interval.
-    pub(crate) fn send_beacons(&mut self, now: Instant, id: NodeId, beacons: Beacons, streams: &Streams) {
-        let mut start = streams.numbered("medium beacons", u64::from(id.0));
+    pub(crate) fn send_beacons(&mut self, now: Instant, id: NodeId, beacons: Beacons, mut start: Rng) {
         let first = now + Span::from_nanos(start.below(beacons.interval.as_nanos()));
         self.beacons.add(id, beacons);
         self.sleepers.add_access_point(id);
@@ -73,8 +72,8 @@ impl<F> Management<F> {
     }
 
     /// A network of others, whose first node sends to the second.
-    pub(crate) fn add_obss(&mut self, nodes: [NodeId; 2], what: Foreign, streams: &Streams) {
-        let (first, task) = self.obss.add(nodes, what, streams);
+    pub(crate) fn add_obss(&mut self, nodes: [NodeId; 2], what: Foreign, gaps: Rng) {
+        let (first, task) = self.obss.add(nodes, what, gaps);
         self.timers.schedule(first, task);
     }
 

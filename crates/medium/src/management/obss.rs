@@ -7,7 +7,7 @@
 
 use alloc::vec::Vec;
 
-use evenair_units::{Bytes, Instant, Rng, Span, Streams};
+use evenair_units::{Bytes, Instant, Rng, Span};
 use evenair_wifi::{AccessCategory, PhyRate};
 
 use super::tasks::{Context, Task};
@@ -48,8 +48,7 @@ pub(super) struct ObssTraffic {
 
 impl ObssTraffic {
     /// A network of others, whose `node` sends to `to`. Says when it does first, and its task.
-    pub(super) fn add(&mut self, [node, to]: [NodeId; 2], what: Foreign, streams: &Streams) -> (Instant, Task) {
-        let mut gaps = streams.numbered("medium foreign", u64::from(node.0));
+    pub(super) fn add(&mut self, [node, to]: [NodeId; 2], what: Foreign, mut gaps: Rng) -> (Instant, Task) {
         let first = what.start + Span::from_nanos(gaps.below(what.gap.as_nanos()));
         let number = self.sources.len() as u32;
         self.sources.push(Source { node, to, what, gaps });

@@ -20,7 +20,7 @@ mod minstrel;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
-use evenair_units::{Instant, Rng, Streams};
+use evenair_units::{Instant, Rng};
 use evenair_wifi::{Phy, PhyRate};
 
 use fallback::Fallback;
@@ -64,8 +64,8 @@ impl Rates {
         (control != RateControl::Fixed).then(new)
     }
 
-    pub(crate) fn add_node(&mut self, node: u32, streams: &Streams) {
-        self.rngs.push(streams.numbered("medium rate control", u64::from(node)));
+    pub(crate) fn add_node(&mut self, rng: Rng) {
+        self.rngs.push(rng);
     }
 
     /// Nobody will ask for the node again.

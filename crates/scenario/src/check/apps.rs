@@ -147,14 +147,19 @@ impl Checker<'_> {
             }
         }
         let kind = in_group(kind, self.apps.list.len(), names.len());
+        let entry = format!("application {name}");
         for (i, name) in names.iter().enumerate() {
             let station = stations[i % stations.len()];
             let start = start + stagger * i as u64;
             self.check_presence(raw, station, start, problems);
             self.apps.names.insert(name.clone());
+            let streams = match kind {
+                AppKind::Flows(_) => entry.clone(),
+                _ => format!("{entry} of {} {}", self.hosts.list[station].name, i / stations.len()),
+            };
             let (name, kind) = (name.clone(), kind.clone());
             let group = false;
-            self.apps.list.push(App { name, station, peer, direction, kind, start, stop, ip, dscp, group });
+            self.apps.list.push(App { name, streams, station, peer, direction, kind, start, stop, ip, dscp, group });
         }
         self.apps.names.insert(name);
     }

@@ -155,7 +155,7 @@ fn the_access_point_s_queue_is_as_short_as_without_it() {
         }
         println!("{name}: p95 {p95:.1} ms, idle {idle:.3}, the others {:.3} Mb/s each", mean(&others));
         assert!(p95 <= network.sojourn_ms + 5.0, "{name}: {p95} ms in the access point");
-        assert!(idle <= 0.035, "{name}: the medium is idle for {idle}");
+        assert!(idle <= 0.045, "{name}: the medium is idle for {idle}");
     }
     // The canary: more ahead stands for longer.
     let flood = Flood { senders: 1, mbps: 4, rate: B_11.rate };

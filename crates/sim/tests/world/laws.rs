@@ -305,7 +305,8 @@ fn a_flood_is_delivered_or_counted_as_lost() {
     let lost: u64 = result.losses.iter().map(|loss| loss.frames).sum();
     let sent = 20 * 5_000;
     let buffered = sent - delivered - lost;
-    assert!((1_000..1_000 + 20).contains(&buffered), "{delivered} delivered, {lost} lost, {buffered} missing");
+    // The last one may be due at the very end.
+    assert!((1_000 - 1..1_000 + 20).contains(&buffered), "{delivered} delivered, {lost} lost, {buffered} missing");
 }
 
 /// A sender that has the buffer for itself sleeps, one that shares it does not: on the air nobody can tell.

@@ -169,17 +169,17 @@ fn a_lightly_loaded_station_by_hand() {
 /// sleeps while the buffer has something.
 #[test]
 fn a_saturated_station_by_hand() {
-    let run = run(&cell(2, "20 s", &(datagrams("8 Mb/s") + "[measure]\nwarm_up = \"2 s\"\n")));
+    let run = run(&cell(2, "62 s", &(datagrams("8 Mb/s") + "[measure]\nwarm_up = \"2 s\"\n")));
     let all = phase(&run, "all");
-    assert_eq!((all.from_s, all.to_s), (2.0, 20.0));
+    assert_eq!((all.from_s, all.to_s), (2.0, 62.0));
     for station in &all.nodes[1..] {
         assert!((9.3..=10.0).contains(&station.queue_mean_packets), "{station:?}");
         assert_eq!(station.queue_max_packets, 10);
-        let each_ms = 18e3 / station.delivered_frames as f64;
+        let each_ms = 60e3 / station.delivered_frames as f64;
         let sojourn = station.sojourn.as_ref().unwrap();
         assert!((sojourn.mean_ms / each_ms / station.queue_mean_packets - 1.0).abs() < 0.02, "{sojourn:?} {each_ms}");
-        // 8 Mb/s of 972 bytes come, 18 s long.
-        let offered = 8e6 / 8.0 / 972.0 * 18.0;
+        // 8 Mb/s of 972 bytes come, 60 s long.
+        let offered = 8e6 / 8.0 / 972.0 * 60.0;
         assert!((station.offered_frames as f64 / offered - 1.0).abs() < 0.002, "{offered}: {station:?}");
     }
     assert!((all.medium.as_ref().unwrap().active_stations - 2.0).abs() < 0.01);
@@ -211,9 +211,11 @@ fn the_beginning_of_a_transfer_is_left_out() {
                 start = \"12 s\"\n[measure]\nwarm_up = \"auto\"\n";
     let run = run(&cell(1, "60 s", slow));
     let all = phase(&run, "all");
-    assert_eq!((all.transient_s, all.from_s), (Some(15.0), 15.0));
+    // The transient is told in batches of five seconds, and what follows the slow start may vary as much.
+    let left_out = all.from_s;
+    assert!(all.transient_s == Some(left_out) && (left_out == 15.0 || left_out == 20.0), "{left_out}");
     assert!(all.total_goodput_mbps > 4.5 && all.nodes[0].sojourn.as_ref().unwrap().count > 10_000);
-    let delivered: u64 = run.series.nodes[0].delivered_frames[15..].iter().sum();
+    let delivered: u64 = run.series.nodes[0].delivered_frames[left_out as usize..].iter().sum();
     assert_eq!(all.nodes[0].delivered_frames, delivered);
     assert_eq!(all.nodes[0].sojourn.as_ref().unwrap().count, delivered);
 }

@@ -50,7 +50,7 @@ pub(super) fn listen(app: &App, socket: &UdpSocket, call: &Call, times: Times) {
         call.phases.iter().map(|&(from, to)| Phase { name: String::new(), from: span(from), to: span(to) }).collect();
     let (start, stop) = (span(call.lasts.0), span(call.lasts.1));
     let mut meter = CallMeter::new(call.spec.hearing, start, stop, &phases);
-    let mut source = DatagramSource::new(&call.spec.packets, &Streams::new(call.seed), app.number as u64);
+    let mut source = DatagramSource::new(&call.spec.packets, &Streams::new(call.seed));
     let mut buffer = [0; 2048];
     let mut next_report = times.start_ns + REPORT_NS;
     loop {

@@ -89,14 +89,14 @@ fn job(task: Task, dscp: u8) -> Result<Job, String> {
         Task::UdpSender { local, remote, spec, seed } => {
             let socket = udp::bind(local, dscp)?;
             Box::new(move |app, times| {
-                let source = DatagramSource::new(&spec, &Streams::new(seed), app.number as u64);
+                let source = DatagramSource::new(&spec, &Streams::new(seed));
                 udp::send(app, &socket, remote, source, times);
             })
         }
         Task::Speaker { local, remote, spec, seed } => {
             let socket = udp::bind(local, dscp)?;
             Box::new(move |app, times| {
-                let source = DatagramSource::new(&spec.packets, &Streams::new(seed), app.number as u64);
+                let source = DatagramSource::new(&spec.packets, &Streams::new(seed));
                 call::speak(app, &socket, remote, source, times);
             })
         }

@@ -156,7 +156,7 @@ pub(super) fn open_flows(app: &Arc<App>, ends: &Ends, spec: &FlowSpec, seed: u64
 
 /// Sends or asks for file after file.
 pub(super) fn move_files(app: &Arc<App>, ends: &Ends, spec: &OnOffSpec, seed: u64, times: Times) {
-    let mut source = FileSource::new(spec, &Streams::new(seed), app.number as u64);
+    let mut source = FileSource::new(spec, &Streams::new(seed));
     let mut next = times.start_ns + source.pause().as_nanos();
     let mut kept = None;
     for id in 0.. {

@@ -83,7 +83,7 @@ fn read_head(input: &mut impl BufRead) -> std::io::Result<Option<Vec<String>>> {
 
 pub(super) fn read_pages(app: &Arc<App>, reading: Reading, times: Times) {
     sleep_until(times.start_ns);
-    let mut draws = Streams::new(reading.seed).numbered("web", app.number as u64);
+    let mut draws = Streams::new(reading.seed).stream("web");
     while !app.is_stopped() {
         let began_ns = monotonic_ns();
         let sizes = page(&reading, &mut draws);

@@ -290,7 +290,7 @@ fn transfers_arrive_and_files_follow_one_another() {
             evenair_scenario::AppKind::Flows(spec) => spec,
             other => panic!("{other:?}"),
         },
-        &evenair_units::Streams::new(scenario.seed),
+        &evenair_units::Streams::new(scenario.seed).of(&scenario.apps[3].streams),
     );
     let expected: u64 = simulated.map(|arrival| arrival.bytes.0).sum();
     assert_eq!(sum("down", &|c| c.complete_bytes), expected);
