@@ -3,13 +3,14 @@
 //! The set-up of an experiment and what was published of it are in its scenario file; a `[[published]]` entry with an
 //! `id` is judged. Which variants of the file are run, and how our number is read off them, is in a module for each
 //! source ([`adwiser`], [`adwiser_physical`], [`uplink`], [`uplink_limit`], [`uplink_appendix`], [`las_ack`],
-//! [`whtb`], [`inter_layer`], [`location`], [`receiver`], [`load`];
+//! [`whtb`], [`inter_layer`], [`location`], [`receiver`], [`load`], [`access_points`];
 //! [`ours`] and [`disturbed`] have what we promise ourselves), a small pair of functions an experiment. [`judge`] has the rules.
 //!
 //! The table in docs/reproduction.md is this command's output. It also serves as the list of what is known to be outside:
 //! the command fails where something is outside that is not so there, or where more than a tenth of the figures are
 //! explained away.
 
+mod access_points;
 mod adwiser;
 mod adwiser_physical;
 mod disturbed;
@@ -106,6 +107,7 @@ fn all() -> Vec<Experiment> {
         location::all(),
         receiver::all(),
         load::all(),
+        access_points::all(),
         ours::all(),
         disturbed::all(),
     ];

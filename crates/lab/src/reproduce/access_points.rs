@@ -1,0 +1,88 @@
+//! Access points with aggregation: Høiland-Jørgensen, Kazior, Täht, Hurtig, Brunstrom, "Ending the Anomaly: Achieving Low
+//! Latency and Airtime Fairness in WiFi", USENIX ATC 2017. Two fast stations and a slow one of 802.11n behind one deep
+//! buffer for all, and behind the queues that the source brought to Linux.
+
+use super::judge::{Bound, Judge};
+use super::runs::{Run, Runs, Variant};
+use super::{Experiment, experiment};
+
+/// The experiments with three stations.
+pub fn all() -> Vec<Experiment> {
+    vec![
+        experiment!(e01, "access-points/e01-three-stations-datagrams.toml", true),
+        experiment!(e02, "access-points/e02-three-stations-tcp.toml", false),
+    ]
+}
+
+const PHASE: &str = "steady";
+const SEEDS: u64 = 5;
+const DEEP: &str = "deep buffer";
+const LINUX: &str = "Linux's queues";
+const STATIONS: [&str; 3] = ["fast1", "fast2", "slow"];
+/// A third within a tenth of it.
+const THIRD: Bound = Bound::Between(0.30, 0.367);
+
+fn variants() -> Vec<Variant> {
+    let linux = Variant::new(LINUX)
+        .set("radio.ap_queue.discipline", "\"mac80211\"")
+        .set("radio.ap_buffer", "\"8192 packets\"");
+    [Variant::new(DEEP), linux].map(|variant| variant.seeds(SEEDS)).into()
+}
+
+/// A station's part of the airtime of all three, both ways.
+fn part(run: &Run, station: &str) -> f64 {
+    let airtime = |name: &str| -> f64 {
+        ["down_share", "up_share"]
+            .map(|way| run.measure(&format!("phase.{PHASE}.measured_airtime.station.{name}.{way}")))
+            .iter()
+            .sum()
+    };
+    airtime(station) / STATIONS.iter().map(|name| airtime(name)).sum::<f64>()
+}
+
+fn thirds(runs: &Runs, judge: &mut Judge<'_>) {
+    for station in STATIONS {
+        let of = runs.mean(LINUX, |run| part(run, station));
+        judge.finding("fairness", &format!("part of the airtime of {station}:"), of, THIRD);
+    }
+}
+
+mod e01 {
+    use super::*;
+
+    pub fn variants() -> Vec<Variant> {
+        super::variants()
+    }
+
+    pub fn judge(runs: &Runs, judge: &mut Judge<'_>) {
+        let slow = runs.mean(DEEP, |run| part(run, "slow"));
+        judge.finding("anomaly", "part of the airtime of the slow station:", slow, Bound::Between(0.72, 0.88));
+        thirds(runs, judge);
+        let total = |run: &Run| run.phase(PHASE).total_ip_mbps;
+        let before = runs.mean(DEEP, total).mean;
+        let gain = runs.mean(LINUX, |run| total(run) / before);
+        judge.finding("gain", "total over that behind the deep buffer:", gain, Bound::Between(3.6, 5.5));
+    }
+}
+
+mod e02 {
+    use super::*;
+
+    pub fn variants() -> Vec<Variant> {
+        super::variants()
+    }
+
+    /// Median of the fast stations' echoes of the whole run, ms.
+    fn echo(run: &Run) -> f64 {
+        let echoes = &run.result.echoes;
+        let fast: Vec<f64> = echoes.iter().filter(|of| of.app != "echo3").map(|of| of.p50_ms).collect();
+        super::super::runs::mean(&fast)
+    }
+
+    pub fn judge(runs: &Runs, judge: &mut Judge<'_>) {
+        let short = runs.mean(LINUX, echo).mean;
+        let times = runs.mean(DEEP, |run| echo(run) / short);
+        judge.finding("latency", "median of the fast stations' echoes over that with them:", times, Bound::AtLeast(9.0));
+        thirds(runs, judge);
+    }
+}
