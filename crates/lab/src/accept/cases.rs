@@ -13,7 +13,7 @@ use super::figures::{
     BYPASSED, INSERTED, conservation, deviation_from_shares, phase, ratio_deviation, share_of_capacity,
     slowest_over_mean, up_down_inequality, zero,
 };
-use super::{best, calls, pages, promises, radio, receiver, simulated};
+use super::{adwiser, best, calls, load, pages, promises, radio, receiver, simulated};
 
 /// Every case, in the order of measuring.
 pub fn all() -> Vec<Case> {
@@ -45,56 +45,14 @@ pub fn all() -> Vec<Case> {
         case("idle", "nobody sends: what do testbed and box themselves take", false, idle, idle_figures),
         case("flips", "A11, inserted and bypassed 100 times", false, flips, flips_figures),
     ];
-    cases.extend(at_receivers());
+    cases.extend(receiver::cases());
     cases.extend(promises::cases());
     cases.push(calls::case());
     cases.push(pages::case());
     cases.extend(best::cases());
+    cases.extend(adwiser::cases());
+    cases.push(load::case());
     cases
-}
-
-/// Those of the control at the receiver.
-fn at_receivers() -> [Case; 7] {
-    let controlled = |name, title, make: fn(bool) -> Result<Scenario>, figures: fn(&Run<'_>) -> Result<Vec<Figure>>| {
-        Case { name, title, in_short: false, runs_each: 1, make, figures }
-    };
-    let many = |name, title, make: fn(bool) -> Result<Scenario>| Case {
-        name,
-        title,
-        in_short: false,
-        runs_each: 1,
-        make,
-        figures: receiver::many_figures,
-    };
-    [
-        controlled(
-            "i12-10",
-            "10 downloads, windows of 10 segments",
-            |_| receiver::controlled(10, 0),
-            |run| Ok(receiver::figures(run, 10, 0, 200.0)),
-        ),
-        controlled(
-            "i12-5",
-            "10 downloads, windows of 5 segments",
-            |_| receiver::controlled(5, 0),
-            |run| Ok(receiver::figures(run, 5, 0, 100.0)),
-        ),
-        controlled(
-            "i13",
-            "10 downloads, windows of 5 segments, ACKs held for 50 ms",
-            |_| receiver::controlled(5, 50),
-            |run| Ok(receiver::figures(run, 5, 50, 50.0)),
-        ),
-        many("b05-ecn", "2,500 short and 100 long connections under control, with ECN", |_| {
-            receiver::many(&[("tcp.ecn", "true")])
-        }),
-        many("b05-unscaled", "the same, windows not scaled", |_| receiver::many(&[("tcp.window_scaling", "false")])),
-        many("b05-no-sack", "the same, without SACK", |_| receiver::many(&[("tcp.sack", "false")])),
-        many("b05-plain", "the same, without SACK, timestamps, scaling", |_| {
-            let off = ["tcp.sack", "tcp.timestamps", "tcp.window_scaling"].map(|key| (key, "false"));
-            receiver::many(&off)
-        }),
-    ]
 }
 
 macro_rules! scenario_file {

@@ -17,7 +17,7 @@ const fn group(name: &'static str, cases: &'static [(&'static str, u32)]) -> Gro
 }
 
 /// All groups. Those that took many runs of minutes each have fewer: an odd number, of which the median is judged.
-pub const GROUPS: [Group; 20] = [
+pub const GROUPS: [Group; 28] = [
     group("radio", &[("radio-1", 5), ("radio-5", 5), ("radio-10", 5), ("late", 5), ("idle", 5)]),
     group("stations", &[("tenth-1-9", 5), ("tenth-5-5", 5), ("tenth-9-1", 5), ("both-ways", 5)]),
     group("lag", &[("lag-5", 5), ("short-54", 5)]),
@@ -38,6 +38,14 @@ pub const GROUPS: [Group; 20] = [
     group("pages", &[("pages", 1)]),
     group("best-6", &[("best-6", 1), ("best-12", 1)]),
     group("best-9", &[("best-9", 1)]),
+    group("lan-and-internet", &[("a04", 3)]),
+    group("pages-download", &[("a05", 3)]),
+    group("pages-upload", &[("a06", 3)]),
+    group("calls-by-and-by", &[("a07", 5)]),
+    group("up-and-down", &[("a12", 3), ("a11-published", 3)]),
+    group("classes", &[("a15", 3)]),
+    group("published-rate", &[("a09-published", 3)]),
+    group("window-and-load", &[("i12-target", 3), ("i12-buffer", 3), ("i14", 3)]),
 ];
 
 /// How often a case is run where nothing else is asked for.

@@ -5,6 +5,7 @@
 //! in five fails the case. The short form accepts a run that was only slightly late, with bounds that are narrower by the lost
 //! part of the time. A run with a failure of the box is never repeated: it fails the case.
 
+mod adwiser;
 mod best;
 mod calls;
 mod case;
@@ -13,6 +14,7 @@ mod check;
 mod figures;
 mod groups;
 mod kept;
+mod load;
 mod pages;
 mod promises;
 mod radio;

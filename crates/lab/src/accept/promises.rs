@@ -350,12 +350,12 @@ fn flood_figures(run: &Run<'_>) -> Result<Vec<Figure>> {
 }
 
 /// Rates of the applications with one of these names, which are those of the scenario or begin with them.
-fn rates(phase: &PhaseResult, names: &[&str]) -> Vec<f64> {
+pub(super) fn rates(phase: &PhaseResult, names: &[&str]) -> Vec<f64> {
     flows(phase, names).map(|flow| flow.ip_mbps).collect()
 }
 
 /// Their DATA alone, at IP level: without what their acknowledgments take.
-fn data_mbps(phase: &PhaseResult, names: &[&str]) -> f64 {
+pub(super) fn data_mbps(phase: &PhaseResult, names: &[&str]) -> f64 {
     const DATA: f64 = 1_500.0;
     const ACK: f64 = 52.0;
     flows(phase, names).map(|flow| flow.ip_mbps / (1.0 + ACK / DATA / flow.d.unwrap_or(2.0))).sum()

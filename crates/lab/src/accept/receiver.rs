@@ -7,10 +7,10 @@
 //! Source: Choi, Park, Kim, "Performance Impact of Inter-Layer Dependence in Infrastructure WLANs".
 
 use anyhow::{Context, Result};
-use evenair_results::PhaseResult;
+use evenair_results::{NodeResult, PhaseResult};
 use evenair_scenario::Scenario;
 
-use super::case::Run;
+use super::case::{Case, Run};
 use super::check::{Bound, Figure};
 use super::figures::{BYPASSED, INSERTED, conservation, phase, zero};
 
@@ -19,16 +19,67 @@ const SEGMENT_BITS: f64 = 1460.0 * 8.0;
 /// There and back over the wire.
 const WIRED_MS: f64 = 22.0;
 
+/// Waiting time in the access point to which windows are adapted.
+const TARGET_MS: f64 = 100.0;
+/// The access point's buffer, which the flows are to divide among them.
+const BUFFER: &str = "200 packets";
+
+/// The cases, in the order of measuring.
+pub fn cases() -> Vec<Case> {
+    let case = |name, title, make, figures| Case { name, title, in_short: false, runs_each: 1, make, figures };
+    let off = |name, title, make| case(name, title, make, many_figures);
+    vec![
+        case(
+            "i12-10",
+            "10 downloads, windows of 10 segments",
+            |_| controlled(10, 0),
+            |run| Ok(figures(run, 10, 0, 200.0)),
+        ),
+        case("i12-5", "10 downloads, windows of 5 segments", |_| controlled(5, 0), |run| Ok(figures(run, 5, 0, 100.0))),
+        case(
+            "i13",
+            "10 downloads, windows of 5 segments, ACKs held for 50 ms",
+            |_| controlled(5, 50),
+            |run| Ok(figures(run, 5, 50, 50.0)),
+        ),
+        case(
+            "i12-target",
+            "10 downloads, windows adapted to 100 ms in the access point",
+            |_| ten("window-target", &format!("window_target = \"{TARGET_MS} ms\"")),
+            target_figures,
+        ),
+        case(
+            "i12-buffer",
+            "10 downloads, windows that divide the access point's buffer",
+            |_| ten("buffer", &format!("ap_buffer = \"{BUFFER}\"")),
+            buffer_figures,
+        ),
+        off("b05-ecn", "2,500 short and 100 long connections under control, with ECN", |_| {
+            many(&[("tcp.ecn", "true")])
+        }),
+        off("b05-unscaled", "the same, windows not scaled", |_| many(&[("tcp.window_scaling", "false")])),
+        off("b05-no-sack", "the same, without SACK", |_| many(&[("tcp.sack", "false")])),
+        off("b05-plain", "the same, without SACK, timestamps, scaling", |_| {
+            many(&["tcp.sack", "tcp.timestamps", "tcp.window_scaling"].map(|key| (key, "false")))
+        }),
+    ]
+}
+
 /// Ten downloads with windows of so many segments and ACKs held for so long, and ten without the box.
-pub fn controlled(window: u32, delay_ms: u32) -> Result<Scenario> {
+fn controlled(window: u32, delay_ms: u32) -> Result<Scenario> {
     let delay = if delay_ms > 0 { format!("delay = \"{delay_ms} ms\"\n") } else { String::new() };
+    ten(&format!("{window}-{delay_ms}"), &format!("window = \"{window} packets\"\n{delay}"))
+}
+
+/// Ten downloads with this control, and ten without the box.
+fn ten(name: &str, control: &str) -> Result<Scenario> {
     let text = format!(
         r#"
 version = 1
-name = "receiver-{window}-{delay_ms}"
-title = "Ten downloads with windows of {window} segments, ACKs held for {delay_ms} ms, and without control"
+name = "receiver-{name}"
+title = "Ten downloads under control at the receiver, and without control"
 duration = "110 s"
-radio = {{ standard = "802.11b", basic_rates = ["1 Mb/s", "2 Mb/s"], ap_buffer = "200 packets" }}
+radio = {{ standard = "802.11b", basic_rates = ["1 Mb/s", "2 Mb/s"], ap_buffer = "{BUFFER}" }}
 lan = {{ rate = "100 Mb/s", delay = "11 ms" }}
 station = [{{ name = "s", count = {STATIONS}, rate = "11 Mb/s" }}]
 server = [{{ name = "server" }}]
@@ -50,8 +101,8 @@ window = "43 packets"
 controller.kind = "none"
 
 [manager.receiver]
-window = "{window} packets"
-{delay}"#
+{control}
+"#
     );
     Ok(Scenario::parse(&text, "receiver")?)
 }
@@ -63,18 +114,14 @@ fn standing(phase: &PhaseResult) -> (f64, f64) {
 }
 
 /// The total compared with that without control; the backlog compared with that of the window, and with the published one.
-pub fn figures(run: &Run<'_>, window: u32, delay_ms: u32, published_ms: f64) -> Vec<Figure> {
+fn figures(run: &Run<'_>, window: u32, delay_ms: u32, published_ms: f64) -> Vec<Figure> {
     let [with, without] = [INSERTED, BYPASSED].map(|name| phase(run.result, name));
     let ((rate, queueing), (_, uncontrolled)) = (standing(with), standing(without));
     let under_way = f64::from(STATIONS * window);
     let expected = under_way / rate * 1e3 - WIRED_MS - f64::from(delay_ms);
     println!("    AP queueing {queueing:.0} ms, {uncontrolled:.0} ms without; the window lets {expected:.0} ms stand");
     vec![
-        Figure {
-            what: "total, from that without control",
-            value: (with.total_ip_mbps / without.total_ip_mbps - 1.0).abs(),
-            bound: Bound::within(0.02),
-        },
+        same_total(run),
         Figure {
             what: "AP queueing, from what the window lets stand",
             value: (queueing / expected - 1.0).abs(),
@@ -90,14 +137,59 @@ pub fn figures(run: &Run<'_>, window: u32, delay_ms: u32, published_ms: f64) -> 
     ]
 }
 
+fn same_total(run: &Run<'_>) -> Figure {
+    let [with, without] = [INSERTED, BYPASSED].map(|name| phase(run.result, name).total_ip_mbps);
+    Figure { what: "total, from that without control", value: (with / without - 1.0).abs(), bound: Bound::within(0.02) }
+}
+
+/// The law that the source leaves open: the backlog is that of the target, and the total that without control.
+fn target_figures(run: &Run<'_>) -> Result<Vec<Figure>> {
+    let [(_, queueing), (_, uncontrolled)] = [INSERTED, BYPASSED].map(|name| standing(phase(run.result, name)));
+    println!("    AP queueing {queueing:.0} ms, {uncontrolled:.0} ms without");
+    Ok(vec![
+        same_total(run),
+        Figure {
+            what: "AP queueing, from the target",
+            value: (queueing / TARGET_MS - 1.0).abs(),
+            bound: Bound::within(0.15),
+        },
+        conservation(run.result),
+    ])
+}
+
+/// With windows that divide its buffer the access point loses no packet for want of room, and all flows are equal.
+fn buffer_figures(run: &Run<'_>) -> Result<Vec<Figure>> {
+    let [with, without] = [INSERTED, BYPASSED].map(|name| overflowed(phase(run.result, name)));
+    let (with, without) = (with?, without?);
+    println!("    {with} packets found the access point's buffer full, {without} without control");
+    Ok(vec![
+        same_total(run),
+        Figure { what: "packets that found the access point's buffer full", value: with, bound: zero() },
+        Figure { what: "the same without control", value: without, bound: Bound::AtLeast { limit: 1.0, single: 1.0 } },
+        Figure {
+            what: "Jain's index of the ten flows",
+            value: phase(run.result, INSERTED).jain_flows.unwrap_or(f64::NAN),
+            bound: Bound::short_by_at_most(0.02),
+        },
+        conservation(run.result),
+    ])
+}
+
+/// How many packets found the access point's buffer full.
+fn overflowed(phase: &PhaseResult) -> Result<f64> {
+    let point = phase.nodes.iter().find(|node| NodeResult::is_access_point(node)).context("the testbed has one")?;
+    let full = point.lost_frames.iter().filter(|lost| lost.reason == "buffer full");
+    Ok(full.map(|lost| lost.packets).sum::<u64>() as f64)
+}
+
 /// Thousands of short transfers and a hundred long ones, with these settings of TCP.
-pub fn many(sets: &[(&str, &str)]) -> Result<Scenario> {
+fn many(sets: &[(&str, &str)]) -> Result<Scenario> {
     const FILE: &str = include_str!("../../../../scenarios/box/b05-many-connections.toml");
     Scenario::parse_with(FILE, "b05-many-connections.toml", sets).context("scenarios/box/b05-many-connections.toml")
 }
 
 /// None of them breaks.
-pub fn many_figures(run: &Run<'_>) -> Result<Vec<Figure>> {
+fn many_figures(run: &Run<'_>) -> Result<Vec<Figure>> {
     let result = run.result;
     let counts = result.transfers.counts.iter();
     let (started, complete) = counts.fold((0, 0), |(all, done), count| (all + count.started, done + count.complete));
