@@ -3,8 +3,11 @@
 //! The server sends zeros of the size in the requested path. The client opens one connection for the main object and uses
 //! it again for the first of the others; each further object has its own connection. All are closed at the end of the page,
 //! as a browser does after a pause.
+//!
+//! A request is one write, and so are an answer's head and what fits behind it, without Nagle's algorithm (RFC 9293, section 3.7.4),
+//! as browsers and servers have it: else the pieces of a head wait for one another's ACKs, a round trip each.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, BufWriter, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::thread;
@@ -46,9 +49,14 @@ pub(super) fn serve(app: &Arc<App>, listener: &TcpListener) {
 
 /// Answers the requests of one connection until it ends.
 fn answer(stream: &TcpStream) -> std::io::Result<()> {
-    let mut input = BufReader::new(stream);
-    let mut output = stream;
-    while let Some(request) = read_head(&mut input)? {
+    stream.set_nodelay(true)?;
+    answer_all(&mut BufReader::new(stream), stream)
+}
+
+/// Answers the requests until their end.
+fn answer_all(requests: &mut impl BufRead, answers: impl Write) -> std::io::Result<()> {
+    let mut output = BufWriter::with_capacity(CHUNK, answers);
+    while let Some(request) = read_head(requests)? {
         match request.first().and_then(|line| asked_size(line)) {
             Some(size) => {
                 write!(output, "HTTP/1.1 200 OK\r\nContent-Length: {size}\r\n\r\n")?;
@@ -56,6 +64,7 @@ fn answer(stream: &TcpStream) -> std::io::Result<()> {
             }
             None => write!(output, "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")?,
         }
+        output.flush()?;
     }
     Ok(())
 }
@@ -140,7 +149,7 @@ fn fetch_alone(app: &App, server: SocketAddr, size: u64) -> std::io::Result<()> 
 /// Requests one object and reads it to its end.
 fn fetch(app: &App, stream: &TcpStream, size: u64) -> std::io::Result<()> {
     let mut output = stream;
-    write!(output, "GET /{size} HTTP/1.1\r\nHost: server\r\n\r\n")?;
+    output.write_all(format!("GET /{size} HTTP/1.1\r\nHost: server\r\n\r\n").as_bytes())?;
     let mut input = BufReader::with_capacity(CHUNK, stream);
     let head = read_head(&mut input)?.ok_or(std::io::ErrorKind::UnexpectedEof)?;
     if !head.first().is_some_and(|status| status.starts_with("HTTP/1.1 200")) {
@@ -182,6 +191,26 @@ mod tests {
         assert_eq!(seen[..2], [0, 0]);
         // 1000 expected in each of six cells: five standard deviations are 145.
         assert!(seen[2..].iter().all(|&n: &i32| (n - 1000).abs() < 145), "{seen:?}");
+    }
+
+    #[test]
+    fn a_small_answer_is_one_write_with_its_head() {
+        struct Writes(Vec<usize>);
+        impl Write for Writes {
+            fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+                self.0.push(bytes.len());
+                Ok(bytes.len())
+            }
+            fn flush(&mut self) -> std::io::Result<()> {
+                Ok(())
+            }
+        }
+        let mut writes = Writes(Vec::new());
+        let requests = "GET /20000 HTTP/1.1\r\n\r\nGET /none HTTP/1.1\r\n\r\n";
+        answer_all(&mut requests.as_bytes(), &mut writes).expect("nothing fails");
+        let heads =
+            ["HTTP/1.1 200 OK\r\nContent-Length: 20000\r\n\r\n", "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"];
+        assert_eq!(writes.0, [heads[0].len() + 20_000, heads[1].len()]);
     }
 
     #[test]
