@@ -203,12 +203,7 @@ impl<F> fmt::Debug for Queue<F> {
 impl<F: Send + 'static> AirQueues<F> {
     /// No queue yet.
     pub fn new() -> Self {
-        Self {
-            nodes: BTreeMap::new(),
-            wakes: BTreeSet::new(),
-            unsent: VecDeque::new(),
-            flushed: BTreeSet::new(),
-        }
+        Self { nodes: BTreeMap::new(), wakes: BTreeSet::new(), unsent: VecDeque::new(), flushed: BTreeSet::new() }
     }
 
     /// A node's MAC gets a queue above it; its own buffer has no limit that matters.

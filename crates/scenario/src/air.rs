@@ -87,7 +87,7 @@ impl AirPlan {
         let has_places = medium.reception.path_loss.is_some();
         let edca = scenario.radio.edca.map(|edca| edca.access_point);
         let Radio { ap_queue, station_queue, .. } = scenario.radio.clone();
-        let buffer = mac_buffer(ap_buffer, ap_queue.as_ref());
+        let buffer = mac_buffer(&scenario.radio, ap_buffer, ap_queue.as_ref());
         let here = scenario.access_points.iter().enumerate().filter(|(_, point)| point.domain == domain);
         let mut streams_of = None;
         let access_points = here.map(|(number, point)| {
@@ -125,7 +125,8 @@ impl AirPlan {
     pub fn build<F>(&self, streams: &Streams) -> (Medium<F>, Vec<NodeId>) {
         let new = if self.has_hidden { Medium::with_hidden_nodes } else { Medium::new };
         let mut medium = new(self.medium.clone(), &self.streams(streams));
-        let nodes: Vec<_> = self.access_points.iter().map(|point| medium.add_named_node(&point.name, point.node)).collect();
+        let nodes: Vec<_> =
+            self.access_points.iter().map(|point| medium.add_named_node(&point.name, point.node)).collect();
         for (point, &node) in self.access_points.iter().zip(&nodes) {
             point.hidden_from.iter().for_each(|&other| medium.hide(node, nodes[other]));
         }
@@ -191,9 +192,14 @@ impl Radio {
     }
 }
 
-/// What the MAC itself holds: with a queue above it, only as much as it takes from that.
-fn mac_buffer(buffer: Limit, queue: Option<&QueueSpec>) -> Limit {
-    queue.map_or(buffer, |queue| Limit::Packets(queue.driver))
+/// What the MAC itself holds: with a queue above it, only as much as it takes from that. An aggregate's packets are in the MAC until
+/// the BlockAck comes, and the queue hands the next ones over when they are received: there the queue alone sets the bound.
+fn mac_buffer(radio: &Radio, buffer: Limit, queue: Option<&QueueSpec>) -> Limit {
+    match queue {
+        None => buffer,
+        Some(_) if radio.aggregation.is_some() => Limit::Unlimited,
+        Some(queue) => Limit::Packets(queue.driver),
+    }
 }
 
 fn stations(scenario: &Scenario, has_places: bool) -> Vec<StationPlan> {
@@ -220,7 +226,7 @@ fn stations(scenario: &Scenario, has_places: bool) -> Vec<StationPlan> {
         let position = link.position.or_else(laid_out).filter(|_| has_places);
         let power = link.tx_power.unwrap_or(radio.tx_power);
         let antenna = position.map(|position| Antenna { position, power });
-        let buffer = mac_buffer(radio.station_buffer, radio.station_queue.as_ref());
+        let buffer = mac_buffer(radio, radio.station_buffer, radio.station_queue.as_ref());
         let node =
             NodeConfig { buffer, edca: radio.edca.map(|edca| edca.stations), back_off: radio.back_off.1, antenna };
         StationPlan {

@@ -21,12 +21,7 @@ pub(crate) struct Call {
 }
 
 impl Call {
-    pub(crate) fn new(
-        scenario: &Scenario,
-        app: &evenair_scenario::App,
-        spec: &VoipSpec,
-        streams: &Streams,
-    ) -> Self {
+    pub(crate) fn new(scenario: &Scenario, app: &evenair_scenario::App, spec: &VoipSpec, streams: &Streams) -> Self {
         let stop = app.stop.unwrap_or(scenario.duration);
         Self {
             source: DatagramSource::new(&spec.packets, streams),
