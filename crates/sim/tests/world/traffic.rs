@@ -333,3 +333,33 @@ fn servers_may_take_a_random_time_to_send() {
     let difference = |jitter: &str| (delay(jitter, "1").mean_ms - delay(jitter, "2").mean_ms).abs();
     assert!(difference("") < 1e-3 && difference(", jitter = \"8 ms\"") > 1e-2);
 }
+
+/// A station's draws are its own: two scenarios with the same stations in another order give each the same datagrams at the same
+/// times, and a further station that sends nothing changes nothing.
+#[test]
+fn what_a_station_draws_does_not_depend_on_its_place_in_the_file() {
+    let station = |name: &str| format!("[[station]]\nname = \"{name}\"\nrate = \"54 Mb/s\"\n");
+    let source = |name: &str| {
+        format!(
+            "[[udp]]\nname = \"from-{name}\"\nstations = [\"{name}\"]\nserver = \"far\"\ndirection = \"up\"\nrate = \"6 Mb/s\"\n\
+             arrivals = \"poisson\"\n"
+        )
+    };
+    let flows = |stations: &[&str], sources: &[&str]| {
+        let text = "version = 1\nname = \"order\"\nduration = \"10 s\"\nradio.standard = \"802.11g\"\nserver = [{ name = \"far\" }]\n"
+            .to_owned()
+            + &stations.iter().map(|name| station(name)).collect::<String>()
+            + &sources.iter().map(|name| source(name)).collect::<String>();
+        let scenario = Scenario::parse(&text, "order.toml").unwrap_or_else(|error| panic!("{error}"));
+        let result = run(&scenario, |_| ()).expect("it can be simulated");
+        let of = |name: &str| {
+            let flow = result.phases[0].flows.iter().find(|flow| flow.app == format!("from-{name}")).expect("it sends");
+            (flow.goodput_mbps, flow.delay.clone().expect("datagrams arrive"))
+        };
+        ["a", "b", "c"].map(of)
+    };
+    let first = flows(&["a", "b", "c"], &["a", "b", "c"]);
+    assert!(first[0] != first[1], "the stations draw differently");
+    assert!(first == flows(&["c", "a", "b"], &["b", "c", "a"]), "in another order");
+    assert!(first == flows(&["silent", "a", "b", "c"], &["a", "b", "c"]), "behind one that sends nothing");
+}
