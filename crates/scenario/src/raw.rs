@@ -543,13 +543,13 @@ application!(
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct TcpRaw {
-    /// Congestion control, by its kernel name. Default: "cubic".
+    /// Congestion control, by its kernel name. Default: "cubic", or "reno" with the stack "ns-3".
     pub congestion_control: Option<Written<String>>,
-    /// Largest receive buffer. Default: "8 MB".
+    /// Largest receive buffer. Default: "8 MB", or "64 MiB" with the stack "ns-3".
     pub receive_buffer: Option<Written<Bytes, SocketBuffers>>,
-    /// Largest send buffer. Default: "8 MB".
+    /// Largest send buffer. Default: "8 MB", or "64 MiB" with the stack "ns-3".
     pub send_buffer: Option<Written<Bytes, SocketBuffers>>,
-    /// RFC 7323 timestamps. Default: true.
+    /// RFC 7323 timestamps. Default: true, or false with the stack "ns-3".
     pub timestamps: Option<Written<bool>>,
     /// Selective acknowledgements. Default: true.
     #[schemars(extend("default" = true))]
@@ -565,11 +565,13 @@ pub(crate) struct TcpRaw {
     pub window: Option<Written<Limit>>,
     /// Initial congestion window, in segments. Default: 10.
     pub initial_window: Option<Written<u32, InitialWindows>>,
-    /// Acknowledge every second segment, or after a delay; otherwise each segment at once. Default: true.
+    /// Acknowledge every second segment, or after a delay (40 ms in Linux's stack, 200 ms in the textbook's, 100 ms in that of
+    /// ns-3); otherwise each segment at once. Default: true.
     pub delayed_ack: Option<Written<bool>>,
     /// Least retransmission timeout; Linux's stack adds it to the round-trip time. Default: "200 ms".
     pub min_rto: Option<Written<Span, RetransmissionTimes>>,
-    /// The TCP stack: "linux", or "textbook" as in the RFCs and most simulators (simulator only). Default: "linux".
+    /// The TCP stack: "linux", "textbook" as in the RFCs and most simulators, or "ns-3" as in ns-3 3.44, with its deviations
+    /// from the RFCs (the last two in the simulator only). Default: "linux".
     pub stack: Option<Written<Stack>>,
     /// Loss recovery without SACK: "newreno", or "reno", whose fast recovery ends with the first new ACK (simulator only).
     /// Default: "newreno".

@@ -445,6 +445,8 @@ pub enum Stack {
     /// The RFCs' text, as most simulators have it: windows grow by ACKs (RFC 5681), the timeout itself is bounded
     /// (RFC 6298), SACK recovery is RFC 6675, and no window falls back after idle time.
     Textbook,
+    /// ns-3 3.44, with its deviations from the RFCs: the TCP of the comparisons with it. Its defaults are its own.
+    Ns3,
 }
 
 /// Repair of losses without SACK.

@@ -162,7 +162,7 @@ words!(Shape {
     "point" => Self::Point,
 });
 words!(IpVersion { "v4" => Self::V4, "v6" => Self::V6 });
-words!(Stack { "linux" => Self::Linux, "textbook" => Self::Textbook });
+words!(Stack { "linux" => Self::Linux, "textbook" => Self::Textbook, "ns-3" => Self::Ns3 });
 words!(FastRecovery { "newreno" => Self::NewReno, "reno" => Self::Reno });
 words!(Tool { "builtin" => Self::Builtin, "iperf3" => Self::Iperf3, "quic" => Self::Quic });
 

@@ -13,7 +13,7 @@ use evenair_workload::Direction;
 use crate::SimError;
 use crate::agenda::{Agenda, Alarm, Side, Task};
 use crate::ahead::MANY;
-use crate::tcp::{Algorithm, Config, Connection, Growth, LossRecovery, RtoFloor, State};
+use crate::tcp::{Algorithm, Config, Connection, Growth, LossRecovery, Quirks, RtoFloor, State};
 
 /// A connection, apart from its two endpoints: as much as a processor fetches at once of what would otherwise be fetched
 /// from far for little.
@@ -206,18 +206,24 @@ pub(crate) const fn station_port(serial: u32) -> u16 {
     32_768 + (serial % 28_232) as u16
 }
 
-/// The settings of every host's TCP that a scenario asks for: Linux, as far as it says nothing else.
+/// The settings of every host's TCP that a scenario asks for: those of its stack, as far as it says nothing else.
 pub(crate) fn tcp_config(spec: &TcpSpec) -> Result<Config, SimError> {
-    let linux = spec.stack == Stack::Linux;
-    let mut config = if linux { Config::linux() } else { textbook() };
-    config.algorithm = algorithm(&spec.congestion_control, spec)?;
-    config.recovery = match spec.fast_recovery {
-        _ if spec.sack && linux => LossRecovery::Rack,
-        _ if spec.sack => LossRecovery::Sack,
-        FastRecovery::NewReno => LossRecovery::NewReno,
-        FastRecovery::Reno => LossRecovery::Reno,
+    let mut config = match spec.stack {
+        Stack::Linux => Config::linux(),
+        Stack::Textbook => textbook(),
+        Stack::Ns3 => Config { quirks: Quirks::NS3, ..Config::ns3() },
     };
-    config.rto.floor = if linux { RtoFloor::AboveSrtt(spec.min_rto) } else { RtoFloor::Total(spec.min_rto) };
+    config.algorithm = algorithm(&spec.congestion_control, spec)?;
+    if !spec.sack {
+        config.recovery = match spec.fast_recovery {
+            FastRecovery::NewReno => LossRecovery::NewReno,
+            FastRecovery::Reno => LossRecovery::Reno,
+        };
+    }
+    config.rto.floor = match spec.stack {
+        Stack::Linux => RtoFloor::AboveSrtt(spec.min_rto),
+        Stack::Textbook | Stack::Ns3 => RtoFloor::Total(spec.min_rto),
+    };
     config.mss = spec.mss.0.try_into().unwrap_or(u16::MAX);
     config.initial_window = spec.initial_window;
     config.timestamps = spec.timestamps;
@@ -259,5 +265,64 @@ pub(crate) const fn way_from(side: Side) -> Direction {
     match side {
         Side::Station => Direction::Up,
         Side::Server => Direction::Down,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use evenair_scenario::Scenario;
+
+    use super::*;
+
+    /// The settings that a `[tcp]` table asks for.
+    fn of(settings: &str) -> Config {
+        let text = format!(
+            "version = 1\nname = \"x\"\nduration = \"1 s\"\nradio = {{ standard = \"802.11b\" }}\n\
+             station = [{{ name = \"s\", rate = \"11 Mb/s\" }}]\nserver = [{{ name = \"t\" }}]\n\
+             ping = [{{ name = \"p\", stations = [\"s\"], server = \"t\" }}]\n[tcp]\n{settings}\n"
+        );
+        tcp_config(&Scenario::parse(&text, "x.toml").expect("a sound scenario").tcp).expect("sound settings")
+    }
+
+    fn ns3() -> Config {
+        Config { quirks: Quirks::NS3, ..Config::ns3() }
+    }
+
+    #[test]
+    fn the_stack_of_ns3_is_the_one_compared_with_it() {
+        assert_eq!(of("stack = \"ns-3\""), ns3());
+        let capped = "window = \"64240 bytes\"\nsend_buffer = \"64240 bytes\"\nwindow_scaling = false";
+        assert_eq!(of(&format!("stack = \"ns-3\"\n{capped}")), ns3().with_window(Bytes(64_240)));
+        assert_eq!(of("stack = \"ns-3\"\ndelayed_ack = false"), ns3().without_delayed_ack());
+    }
+
+    #[test]
+    fn the_other_keys_hold_in_the_stack_of_ns3() {
+        let with = |settings: &str| of(&format!("stack = \"ns-3\"\n{settings}"));
+        let cubic = Algorithm::Cubic { fast_convergence: true, hystart: false };
+        assert_eq!(with("congestion_control = \"cubic\""), Config { algorithm: cubic, ..ns3() });
+        assert_eq!(with("sack = false"), Config { recovery: LossRecovery::NewReno, ..ns3() });
+        assert_eq!(with("sack = false\nfast_recovery = \"reno\""), Config { recovery: LossRecovery::Reno, ..ns3() });
+        assert_eq!(with("timestamps = true"), Config { timestamps: true, ..ns3() });
+        let mut patient = ns3();
+        patient.rto.floor = RtoFloor::Total(Span::from_secs(1));
+        assert_eq!(with("min_rto = \"1 s\""), patient);
+        let (receive_buffer, send_buffer) = (Bytes(2_000_000), Bytes(1_000_000));
+        assert_eq!(
+            with("receive_buffer = \"2 MB\"\nsend_buffer = \"1 MB\""),
+            Config { receive_buffer, send_buffer, ..ns3() }
+        );
+    }
+
+    #[test]
+    fn the_other_stacks_are_what_they_were() {
+        let buffers =
+            |config: Config| Config { receive_buffer: Bytes(8_000_000), send_buffer: Bytes(8_000_000), ..config };
+        assert_eq!(of(""), buffers(Config::linux()));
+        assert_eq!(of("sack = false"), buffers(Config { recovery: LossRecovery::NewReno, ..Config::linux() }));
+        let mut expected = buffers(textbook());
+        expected.algorithm = Algorithm::Cubic { fast_convergence: true, hystart: false };
+        expected.rto.floor = RtoFloor::Total(Span::from_millis(200));
+        assert_eq!(of("stack = \"textbook\""), expected);
     }
 }

@@ -88,7 +88,11 @@ static SIMULATOR_ONLY: [SimulatorOnly; 5] = [
     },
     SimulatorOnly {
         key: "tcp.stack",
-        asks: |scenario| (scenario.tcp.stack == Stack::Textbook).then(|| "tcp.stack = \"textbook\"".to_owned()),
+        asks: |scenario| match scenario.tcp.stack {
+            Stack::Linux => None,
+            Stack::Textbook => Some("tcp.stack = \"textbook\"".to_owned()),
+            Stack::Ns3 => Some("tcp.stack = \"ns-3\"".to_owned()),
+        },
         why: "the testbed's hosts have the kernel's TCP",
     },
     SimulatorOnly {
@@ -343,6 +347,16 @@ mod tests {
                 "{key}: {found:?}"
             );
         }
+    }
+
+    #[test]
+    fn a_stack_that_is_not_the_kernels_is_refused_by_its_name() {
+        for stack in ["textbook", "ns-3"] {
+            let found = refusals(&scenario(&format!("[tcp]\nstack = \"{stack}\"")));
+            let found: Vec<String> = found.iter().map(ToString::to_string).collect();
+            assert!(matches!(&found[..], [text] if text.contains(&format!("stack = \"{stack}\""))), "{found:?}");
+        }
+        assert_eq!(refusals(&scenario("[tcp]\nstack = \"linux\"")).len(), 0);
     }
 
     #[test]

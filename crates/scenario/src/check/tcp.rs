@@ -9,16 +9,35 @@ use crate::{FastRecovery, Stack, TcpSpec};
 /// Segments of Ethernet: packets of 1500 bytes without the headers of IPv4 and TCP.
 const USUAL_MSS: Bytes = Bytes(1460);
 
+/// What a file leaves open that is not the same in every stack.
+struct Defaults {
+    congestion_control: &'static str,
+    buffer: Bytes,
+    timestamps: bool,
+}
+
+impl Defaults {
+    const fn of(stack: Stack) -> Self {
+        match stack {
+            Stack::Linux | Stack::Textbook => {
+                Self { congestion_control: "cubic", buffer: Bytes(8_000_000), timestamps: true }
+            }
+            Stack::Ns3 => Self { congestion_control: "reno", buffer: Bytes(64 << 20), timestamps: false },
+        }
+    }
+}
+
 pub(super) fn check(raw: &TcpRaw, problems: &mut Problems) -> TcpSpec {
-    let default = Bytes(8_000_000);
+    let stack = raw.stack.get_or(Stack::Linux, problems).unwrap_or(Stack::Linux);
+    let Defaults { congestion_control: algorithm, buffer, timestamps } = Defaults::of(stack);
     let mss = raw.mss.get_or(USUAL_MSS, problems).unwrap_or(USUAL_MSS);
     let fifth = Span::from_millis(200);
     TcpSpec {
         congestion_control: congestion_control(raw.congestion_control.as_ref(), problems)
-            .unwrap_or_else(|| "cubic".to_owned()),
-        rmem_max: raw.receive_buffer.get_or(default, problems).unwrap_or(default),
-        wmem_max: raw.send_buffer.get_or(default, problems).unwrap_or(default),
-        timestamps: raw.timestamps.get_or(true, problems).unwrap_or(true),
+            .unwrap_or_else(|| algorithm.to_owned()),
+        rmem_max: raw.receive_buffer.get_or(buffer, problems).unwrap_or(buffer),
+        wmem_max: raw.send_buffer.get_or(buffer, problems).unwrap_or(buffer),
+        timestamps: raw.timestamps.get_or(timestamps, problems).unwrap_or(timestamps),
         sack: raw.sack.get_or(true, problems).unwrap_or(true),
         window_scaling: raw.window_scaling.get_or(true, problems).unwrap_or(true),
         ecn: raw.ecn.get_or(false, problems).unwrap_or(false),
@@ -27,7 +46,7 @@ pub(super) fn check(raw: &TcpRaw, problems: &mut Problems) -> TcpSpec {
         initial_window: raw.initial_window.get_or(10, problems).unwrap_or(10),
         delayed_ack: raw.delayed_ack.get_or(true, problems).unwrap_or(true),
         min_rto: raw.min_rto.get_or(fifth, problems).unwrap_or(fifth),
-        stack: raw.stack.get_or(Stack::Linux, problems).unwrap_or(Stack::Linux),
+        stack,
         fast_recovery: fast_recovery(raw, problems),
     }
 }

@@ -5,7 +5,7 @@
 //! the ratios counts. ns-3 is its wheel from PyPI; a build of ns-3 that is optimised further is some 1.5 times faster.
 
 use evenair_scenario::Scenario;
-use evenair_sim::{SimOptions, run_with};
+use evenair_sim::run;
 
 use super::case::{Case, Group, Traffic};
 use super::cases;
@@ -77,9 +77,8 @@ pub fn bench(times: usize) -> Result<(), String> {
 fn our_rate(case: &Case, seconds: u32, seed: u32) -> Result<f64, String> {
     let case = Case { seconds, ..case.clone() };
     let scenario = Scenario::parse(&case.scenario(seed), &case.name).map_err(|error| error.to_string())?;
-    let options = SimOptions { tcp: Some(case.tcp()), ..SimOptions::default() };
     let before = cpu_seconds()?;
-    run_with(&scenario, &options, |_| ()).map_err(|error| error.to_string())?;
+    run(&scenario, |_| ()).map_err(|error| error.to_string())?;
     Ok(f64::from(seconds) / (cpu_seconds()? - before))
 }
 

@@ -2,8 +2,7 @@
 
 use std::fmt::Write;
 
-use evenair_sim::tcp::{Config, Quirks};
-use evenair_units::{Bytes, Streams};
+use evenair_units::Streams;
 
 /// What the stations of a group do.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -167,6 +166,7 @@ station_buffer = "{STATION_QUEUE} packets"
         if self.rts {
             let _ = writeln!(text, "rts_threshold = \"{RTS_THRESHOLD} bytes\"");
         }
+        text += &self.tcp();
         // Transfers start at random within the first second, as in ns-3's.
         let mut starts = Streams::new(u64::from(seed)).stream("starts");
         for Group { name, count, rate, traffic } in &self.groups {
@@ -203,14 +203,17 @@ station_buffer = "{STATION_QUEUE} packets"
         text
     }
 
-    /// The settings of our TCP.
-    pub fn tcp(&self) -> Config {
-        let config = Config { quirks: Quirks::NS3, ..Config::ns3() };
-        let config = if self.ack_every == 1 { config.without_delayed_ack() } else { config };
-        match self.window {
-            Some(window) => config.with_window(Bytes(u64::from(window))),
-            None => config,
+    /// The table of TCP's settings: ns-3's stack, and what of it the case changes.
+    fn tcp(&self) -> String {
+        let mut text = "[tcp]\nstack = \"ns-3\"\n".to_owned();
+        if self.ack_every == 1 {
+            text += "delayed_ack = false\n";
         }
+        if let Some(window) = self.window {
+            let _ =
+                write!(text, "window = \"{window} bytes\"\nsend_buffer = \"{window} bytes\"\nwindow_scaling = false\n");
+        }
+        text
     }
 
     /// The set-up as arguments of ns-3's program, but for the seed.

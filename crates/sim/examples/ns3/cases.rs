@@ -204,8 +204,10 @@ mod tests {
     fn every_case_is_a_sound_scenario_and_has_a_name_of_its_own() {
         let mut names: Vec<String> = all().into_iter().map(|case| case.name).collect();
         for case in all() {
-            Scenario::parse(&case.scenario(1), &case.name).unwrap_or_else(|error| panic!("{}: {error}", case.name));
-            case.tcp().check().unwrap_or_else(|error| panic!("{}: {error}", case.name));
+            let scenario = Scenario::parse(&case.scenario(1), &case.name);
+            let scenario = scenario.unwrap_or_else(|error| panic!("{}: {error}", case.name));
+            let refused = evenair_sim::refusals(&scenario);
+            assert!(refused.is_empty(), "{}: {refused:?}", case.name);
             assert!(case.warmup < case.seconds && !case.metrics.is_empty(), "{}", case.name);
         }
         assert!(all().iter().filter(|case| case.in_short).count() == 6);

@@ -1,15 +1,13 @@
 //! Runs of our simulator.
 
 use evenair_scenario::Scenario;
-use evenair_sim::{SimOptions, run_with};
 
 use super::case::{Case, Got};
 
 /// One run: what each group got.
 pub fn run(case: &Case, seed: u32) -> Result<Vec<Got>, String> {
     let scenario = Scenario::parse(&case.scenario(seed), &case.name).map_err(|error| error.to_string())?;
-    let options = SimOptions { tcp: Some(case.tcp()), ..SimOptions::default() };
-    let result = run_with(&scenario, &options, |_| ()).map_err(|error| error.to_string())?;
+    let result = evenair_sim::run(&scenario, |_| ()).map_err(|error| error.to_string())?;
     let phase = result.phases.first().ok_or("the scenario has a phase")?;
     let got = |name: &str| {
         // Application "up-app3" is of the group "up".
