@@ -1,7 +1,7 @@
 //! This simulator beside ns-3 3.44, an independent one, on the same set-ups.
 //!
-//! `ns3 validate` runs every case in both over many seeds and judges whether they agree; `ns3 bench` measures what a
-//! simulated second costs in each. `scripts/ns3` gets ns-3 and builds the program that drives it
+//! `ns3 validate` runs every case in both over many seeds and judges whether they agree; `ns3 vary` changes one setting
+//! of a case of ours after the other; `ns3 bench` measures what a simulated second costs in each. `scripts/ns3` gets ns-3 and builds the program that drives it
 //! (`checks/ns3/wlan.cc`); `make validate-ns3` and `make bench` call all that.
 
 mod bench;
@@ -11,15 +11,18 @@ mod judge;
 mod ns3;
 mod ours;
 mod table;
+mod vary;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 const USAGE: &str = "usage: ns3 validate [--short] [--seeds N] [--jobs N] [--json FILE] [CASE...]
+       ns3 vary [--seeds N] CASE...
        ns3 bench [--times N]
        ns3 list
 
   validate  compare the results, and exit with 1 unless all cases agree; CASE: names that begin so
+  vary      run ours of a case with one setting after the other changed, and show what each group gets
   bench     compare the speed
   list      the cases";
 
@@ -71,6 +74,7 @@ fn main() -> ExitCode {
     let done = match args.command.as_str() {
         "validate" => judge::validate(&args),
         "bench" => bench::bench(args.times.unwrap_or(bench::TIMES)).map(|()| true),
+        "vary" => vary::vary(&args).map(|()| true),
         "list" => {
             cases::all().iter().for_each(|case| println!("{}", case.name));
             Ok(true)
