@@ -200,12 +200,14 @@ impl<F> fmt::Debug for Queue<F> {
     }
 }
 
-impl<F: Send + 'static> AirQueues<F> {
+impl<F> Default for AirQueues<F> {
     /// No queue yet.
-    pub fn new() -> Self {
+    fn default() -> Self {
         Self { nodes: BTreeMap::new(), wakes: BTreeSet::new(), unsent: VecDeque::new(), flushed: BTreeSet::new() }
     }
+}
 
+impl<F: Send + 'static> AirQueues<F> {
     /// A node's MAC gets a queue above it; its own buffer has no limit that matters.
     pub fn add(&mut self, medium: &Medium<F>, node: NodeId, spec: &QueueSpec) {
         let seed = medium.stream_of(node, "queue hash").next_u64();

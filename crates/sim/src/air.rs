@@ -191,7 +191,7 @@ impl Air {
         let stations: Vec<_> = plan.stations.iter().map(station).collect();
         let names = stations.iter().map(|station| scenario.hosts[station.host].name.clone());
         let queues = (plan.ap_queue.is_some() || plan.station_queue.is_some()).then(|| {
-            let mut queues = Box::new(AirQueues::new());
+            let mut queues = Box::new(AirQueues::default());
             let all = plan.ap_queue.iter().flat_map(|spec| points.iter().map(move |&point| (spec, point)));
             all.for_each(|(spec, point)| queues.add(&medium, point, spec));
             queues

@@ -268,8 +268,10 @@ fn modes_far_apart_have_the_same_airtime_behind_the_box() {
     let ([fast, slow], anomalous) = fast_and_slow("without the box", false, 1);
     assert!(slow > 5.0 * fast, "{fast:.3} and {slow:.3}");
     let runs = [1, 2, 3].map(|seed| fast_and_slow("with the box", true, seed));
-    let mean = |of: &dyn Fn(&([f64; 2], f64)) -> f64| runs.iter().map(of).sum::<f64>() / runs.len() as f64;
-    let (fast, slow, goodput) = (mean(&|run| run.0[0]), mean(&|run| run.0[1]), mean(&|run| run.1));
+    let [fast, slow, goodput] = runs
+        .iter()
+        .fold([0.0; 3], |[fast, slow, goodput], (airtime, got)| [fast + airtime[0], slow + airtime[1], goodput + got])
+        .map(|sum| sum / runs.len() as f64);
     assert!((fast / slow - 1.0).abs() < 0.1 && jain(&[fast, slow]) >= 0.98, "{fast:.3} and {slow:.3}");
     assert!(goodput > 3.0 * anomalous, "{goodput:.2} Mb/s, {anomalous:.2} without the box");
 }

@@ -47,7 +47,7 @@ impl Domain {
     /// One with its access points, and their numbers among the scenario's with the nodes that they are.
     pub(super) fn new(plan: AirPlan, streams: &Streams) -> (Self, Vec<(usize, NodeId)>) {
         let (medium, nodes) = plan.build(streams);
-        let mut queues = AirQueues::new();
+        let mut queues = AirQueues::default();
         for (spec, &node) in plan.ap_queue.iter().flat_map(|spec| nodes.iter().map(move |node| (spec, node))) {
             queues.add(&medium, node, spec);
         }
