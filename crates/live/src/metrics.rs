@@ -585,6 +585,7 @@ fn telemetry(page: &mut Page, status: &Status) {
     for (outcome, count) in [
         ("taken", reports.taken),
         ("absurd", reports.absurd),
+        ("refused_mode", reports.refused_modes),
         ("untimely", reports.untimely),
         ("unknown", reports.unknown),
         ("contradicted", reports.contradicted),

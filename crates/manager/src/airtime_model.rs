@@ -10,6 +10,7 @@
 
 mod shared;
 
+use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use core::ops::{AddAssign, Index};
 
@@ -36,6 +37,8 @@ pub(crate) struct AirtimeModel {
 /// The models of all contention domains. There is one for each PHY, so that their number does not grow with that of the domains.
 #[derive(Clone, Debug)]
 pub(crate) struct AirtimeModels {
+    /// Modes of stations beside the rate classes; as many as there are modes at most.
+    noted: BTreeSet<PhyRate>,
     /// That of the configuration's own PHY first.
     distinct: Vec<AirtimeModel>,
     /// By configured domain. Those that are learned have the first model.
@@ -69,6 +72,15 @@ impl AirtimeModel {
         let shape = TcpShape { rts_threshold, ..TcpShape::ADWISER };
         let shared = classes.have_modes().then(|| SharedAccesses::new(&phy, &shape, &classes));
         Self { phy, shape, classes, shared }
+    }
+
+    /// Packets to and from stations at this rate are to be charged from now on.
+    fn note(&mut self, rate: PhyRate) {
+        if self.classes.has(rate)
+            && let Some(shared) = &mut self.shared
+        {
+            shared.note(rate);
+        }
     }
 
     /// C_i.
@@ -160,6 +172,7 @@ impl AirtimeModels {
     /// `phy`: of the access points that name no standard of their own; `rts_threshold`: of all.
     pub(crate) fn new(phy: &Phy, rts_threshold: Option<Bytes>, access_points: &[AccessPoint], table: &Table) -> Self {
         let mut this = Self {
+            noted: BTreeSet::new(),
             distinct: [AirtimeModel::new(phy.clone(), rts_threshold)].into(),
             of_domain: table.domains().map(|_| ModelId::DEFAULT).collect(),
         };
@@ -168,6 +181,18 @@ impl AirtimeModels {
                 this.model_for(access_point.standard.unwrap_or(phy.standard()), rts_threshold);
         }
         this
+    }
+
+    /// Stations may be at this rate from now on: computes once what it costs in the domains that have it.
+    pub(crate) fn note(&mut self, rate: PhyRate) {
+        if rate.mode().is_some() && self.noted.insert(rate) {
+            self.distinct.iter_mut().for_each(|model| model.note(rate));
+        }
+    }
+
+    /// The modes that were noted in other models.
+    pub(crate) fn note_those_of(&mut self, others: &Self) {
+        others.noted.iter().for_each(|&rate| self.note(rate));
     }
 
     /// The number of the model of a standard, which is made if it is the first one.

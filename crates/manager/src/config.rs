@@ -263,10 +263,10 @@ impl Config {
     /// A rate that no station can have: it is of the standard of no domain. Or the default rate, if the configuration's
     /// own PHY does not have it.
     fn unknown_rate(&self) -> Option<PhyRate> {
-        let (own, standards) = (self.phy.standard(), self.standards());
+        let standards = self.standards();
         let of_some = |rate: PhyRate| standards.iter().any(|&standard| is_of(standard, rate));
         let of_station = self.stations.iter().map(|station| station.rate).find(|&rate| !of_some(rate));
-        of_station.or((!own.rates().contains(&self.default_rate)).then_some(self.default_rate))
+        of_station.or((!self.phy.takes(self.default_rate)).then_some(self.default_rate))
     }
 }
 
@@ -274,7 +274,11 @@ impl Config {
 impl Config {
     /// The airtime models of its contention domains; its access points are those of the table.
     pub(crate) fn airtime_models(&self, table: &Table) -> AirtimeModels {
-        AirtimeModels::new(&self.phy, self.rts_threshold, &self.access_points, table)
+        let mut models = AirtimeModels::new(&self.phy, self.rts_threshold, &self.access_points, table);
+        let of_stations = self.stations.iter().map(|station| station.rate);
+        let by_signal = self.rssi.iter().flat_map(|rssi| &rssi.classes).map(|class| class.rate);
+        of_stations.chain(by_signal).chain([self.default_rate]).for_each(|rate| models.note(rate));
+        models
     }
 
     pub(crate) const fn pacer(&self) -> PacerConfig {

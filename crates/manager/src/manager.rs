@@ -205,6 +205,7 @@ impl<P: Send + 'static> Manager<P> {
         if !has_rate || !known {
             return self.tell(Event::ObservationRefused(observation));
         }
+        rate.into_iter().for_each(|rate| self.models.note(rate));
         if let Some(id) = self.stations.observe(mac, rate, &self.models) {
             self.update_station(id);
             self.update_capacity(now, id);

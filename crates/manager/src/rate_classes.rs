@@ -4,7 +4,10 @@
 //! format, whose frames share an access, and the rates of OFDM, at which a station sends one frame at a time. Modes are so
 //! many that some have nearly the same rate; of these the one with the fewest streams stands for all.
 //!
-//! Reports say kb/s. A report is of a station that does not aggregate if all it says are rates of OFDM or DSSS, which
+//! Classes are for rates of which only kb/s are known, and for means of several. A station whose mode is known is at that
+//! mode, whether or not it stands for a class.
+//!
+//! A report without a mode is of a station that does not aggregate if all it says are rates of OFDM or DSSS, which
 //! modes hardly ever have: 54 Mb/s is a rate of 40 MHz as well, and then taken for one of OFDM.
 
 use alloc::vec::Vec;
@@ -18,6 +21,7 @@ const APART_PERCENT: u64 = 2;
 /// See the module. Slowest first.
 #[derive(Clone, Debug)]
 pub(crate) struct RateClasses {
+    phy: Phy,
     /// One frame at a time.
     single: &'static [PhyRate],
     /// With aggregation; empty up to 802.11g.
@@ -27,8 +31,8 @@ pub(crate) struct RateClasses {
 impl RateClasses {
     pub(crate) fn of(phy: &Phy) -> Self {
         let format = phy.standard().formats().last().copied();
-        let all: Vec<PhyMode> = format.into_iter().flat_map(PhyMode::all).collect();
-        Self { single: phy.standard().rates(), modes: distinct(all) }
+        let all = format.into_iter().flat_map(PhyMode::all).filter(|&mode| phy.takes(mode.into())).collect();
+        Self { phy: phy.clone(), single: phy.standard().rates(), modes: distinct(all) }
     }
 
     /// The usual ones: modes, where there are any.
@@ -46,8 +50,9 @@ impl RateClasses {
         self.single.iter().chain(&self.modes).copied()
     }
 
+    /// Whether a station may be at this rate: it is one of these, or another mode of the standard in its band.
     pub(crate) fn has(&self, rate: PhyRate) -> bool {
-        self.iter().any(|known| known == rate)
+        self.phy.takes(rate)
     }
 
     /// Whether stations aggregate.
@@ -55,7 +60,7 @@ impl RateClasses {
         !self.modes.is_empty()
     }
 
-    /// This rate, or the nearest one of its kind.
+    /// This rate if a station may be at it, or else the nearest one of its kind.
     pub(crate) fn nearest(&self, rate: PhyRate) -> PhyRate {
         if self.has(rate) {
             rate
@@ -72,6 +77,11 @@ pub(crate) fn is_of(standard: Standard, rate: PhyRate) -> bool {
         Some(mode) => standard.formats().contains(&mode.format()),
         None => standard.rates().contains(&rate),
     }
+}
+
+/// Whether the mode's bit rate is so near to a mean that it stands for it.
+pub(crate) fn is_near(mode: PhyMode, mean: BitRate) -> bool {
+    mode.bit_rate().as_bps().abs_diff(mean.as_bps()).saturating_mul(100) < mean.as_bps().saturating_mul(APART_PERCENT)
 }
 
 /// The one whose bit rate is nearest; of two the slower one.
@@ -106,6 +116,7 @@ fn distinct(mut modes: Vec<PhyMode>) -> Vec<PhyRate> {
 mod tests {
     use super::*;
     use alloc::string::ToString;
+    use evenair_wifi::{Band, Width};
 
     fn classes(standard: Standard) -> RateClasses {
         RateClasses::of(&Phy::default_for(standard))
@@ -129,7 +140,8 @@ mod tests {
             let bps = |rate: PhyRate| rate.bit_rate().as_bps();
             assert!(rates.windows(2).all(|two| bps(two[0]) * 1_019 / 1_000 < bps(two[1])), "{standard}: {rates:?}");
             for mode in PhyMode::all(*standard.formats().last().unwrap()).map(PhyRate::from) {
-                let nearest = classes.nearest(mode);
+                assert_eq!(classes.nearest(mode), mode);
+                let nearest = nearest(rates, mode.bit_rate()).unwrap();
                 assert!(bps(nearest).abs_diff(bps(mode)) * 100 < 2 * bps(mode), "{mode} is taken for {nearest}");
             }
             assert_eq!(classes.of_kind(true), standard.rates());
@@ -149,6 +161,18 @@ mod tests {
             (Standard::Dot11ax, [true, true, true]),
         ] {
             assert_eq!([ofdm, ht, he].map(|rate| is_of(standard, rate)), expected, "{standard}");
+        }
+    }
+
+    #[test]
+    fn channels_of_2_4_ghz_have_no_vht_and_at_most_40_mhz() {
+        let phy = Phy::default_for(Standard::Dot11ax).in_band(Band::Ghz2_4).unwrap();
+        let classes = RateClasses::of(&phy);
+        assert!(classes.usual().iter().all(|rate| rate.mode().unwrap().width() <= Width::Mhz40));
+        for (mode, expected) in
+            [("HE MCS 3, 40 MHz", true), ("HE MCS 3, 80 MHz", false), ("VHT MCS 3", false), ("HT MCS 3", true)]
+        {
+            assert_eq!(classes.has(mode.parse::<PhyMode>().unwrap().into()), expected, "{mode}");
         }
     }
 

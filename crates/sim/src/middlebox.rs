@@ -156,6 +156,8 @@ impl Middlebox {
             transmit_kbps: None,
             receive_kbps: None,
             signal_dbm: Some(i64::from((signal.as_milli() + 500).div_euclid(1000))),
+            transmit_mode: None,
+            receive_mode: None,
         };
         self.manager.handle_observation(now, Observation::RateReport(report));
     }

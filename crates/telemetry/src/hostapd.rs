@@ -2,8 +2,9 @@
 //!
 //! hostapd has a Unix datagram socket for each of its interfaces, by default in /var/run/hostapd. `STA-FIRST` and
 //! `STA-NEXT` with the previous address list the stations, one reply each: the address in the first line, then `key=value`.
-//! Rates are in 100 kb/s, in `rx_rate_info` and `tx_rate_info`, followed by the parameters of the rate; `inactive_msec` is
-//! the time since the station was last heard (hostapd, `ctrl_iface_ap.c`). `GET_CONFIG` has the BSSID and the SSID,
+//! Rates are in 100 kb/s, in `rx_rate_info` and `tx_rate_info`, followed by the parameters of the rate: `mcs` of HT, or
+//! `vhtmcs` and `vhtnss`, and `shortGI`. The width of the channel is not among them, and follows from the rate; of HE there
+//! are no parameters. `inactive_msec` is the time since the station was last heard (hostapd, `ctrl_iface_ap.c`). `GET_CONFIG` has the BSSID and the SSID,
 //! `STATUS` the frequency of the channel.
 //!
 //! A station that has roamed to another access point stays in the list until hostapd detects this, by default after five
@@ -18,6 +19,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use evenair_wifi::Format;
+
+use crate::mode::{Parts, ReportedMode, guard};
 use crate::source::{MOST_STATIONS, Reading, Source, StationReading, TelemetryError, mac};
 
 /// hostapd answers with no more than 4096 bytes.
@@ -116,10 +120,56 @@ pub fn station(text: &str) -> Result<Option<StationReading>, TelemetryError> {
         match key {
             "signal" => station.signal_dbm = number(),
             "inactive_msec" => station.idle = value.parse().ok().map(Duration::from_millis),
-            "rx_rate_info" => station.receive_kbps = number().and_then(|rate| rate.checked_mul(100)),
-            "tx_rate_info" => station.transmit_kbps = number().and_then(|rate| rate.checked_mul(100)),
+            "rx_rate_info" => (station.receive_kbps, station.receive_mode) = rate(value),
+            "tx_rate_info" => (station.transmit_kbps, station.transmit_mode) = rate(value),
             _ => {}
         }
     }
     Ok(Some(station))
+}
+
+/// Reads a rate with its parameters: "8667 vhtmcs 9 vhtnss 2 shortGI".
+fn rate(text: &str) -> (Option<i64>, Option<ReportedMode>) {
+    let mut words = text.split_whitespace();
+    let kbps = words.next().and_then(|word| word.parse::<i64>().ok()?.checked_mul(100));
+    let (mut ht, mut vht, mut streams, mut is_short) = (None, None, None, false);
+    while let Some(word) = words.next() {
+        let mut number = || words.next()?.parse().ok();
+        match word {
+            "mcs" => ht = number(),
+            "vhtmcs" => vht = number(),
+            "vhtnss" => streams = number(),
+            "shortGI" => is_short = true,
+            _ => {}
+        }
+    }
+    let parts = vht.map(|mcs| Parts::new(Format::Vht, mcs)).or(ht.map(|mcs| Parts::new(Format::Ht, mcs)));
+    let mode = parts.and_then(|parts| Parts { streams, guard: Some(guard(is_short)), ..parts }.mode(kbps));
+    (kbps, mode)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_parameters_of_a_rate_are_its_mode() {
+        // As hostapd 2.10 has them.
+        for (text, kbps, expected) in [
+            ("8667 vhtmcs 9 vhtnss 2 shortGI", 866_700, Some("VHT MCS 9, 80 MHz, 2 streams, GI 0.4 us")),
+            ("4000 vhtmcs 9 vhtnss 2 shortGI", 400_000, Some("VHT MCS 9, 40 MHz, 2 streams, GI 0.4 us")),
+            ("1300 mcs 15", 130_000, Some("HT MCS 15, 20 MHz, 2 streams, GI 0.8 us")),
+            ("3000 mcs 15 shortGI", 300_000, Some("HT MCS 15, 40 MHz, 2 streams, GI 0.4 us")),
+            ("540", 54_000, None),
+            ("12009", 1_200_900, None),
+            ("60 mcs 7 shortGI", 6_000, None),
+            ("1733 vhtmcs 9 vhtnss 2 shortGI", 173_300, None),
+        ] {
+            let (rate, mode) = rate(text);
+            let mode = mode.and_then(Result::ok).map(|mode| mode.to_string());
+            assert_eq!((rate, mode.as_deref()), (Some(kbps), expected), "{text}");
+        }
+        assert_eq!(rate(""), (None, None));
+        assert_eq!(rate("x mcs"), (None, None));
+    }
 }

@@ -15,6 +15,7 @@
 
 pub mod hostapd;
 mod http;
+mod mode;
 pub mod nl80211;
 mod pollers;
 pub mod remote;
@@ -24,5 +25,6 @@ pub mod ubus;
 pub mod unifi;
 
 pub use http::Tls;
+pub use mode::ReportedMode;
 pub use pollers::{Health, Pollers, Scheduled, poll_once};
 pub use source::{AccessPointReading, Credentials, Reading, Source, StationReading, TelemetryError};

@@ -4,6 +4,8 @@
 //! (on INTERFACE)`, then indented `key: value` lines. `iw dev INTERFACE info` has the BSSID in the line `addr`, the SSID in
 //! the line `ssid`, and the channel in a line like `channel 36 (5180 MHz), width: 20 MHz`.
 //!
+//! Behind a rate are the parameters of its mode: "866.7 MBit/s VHT-MCS 9 80MHz short GI VHT-NSS 2".
+//!
 //! Not here: the airtime counters, which only some drivers have.
 
 use std::io::Read;
@@ -13,7 +15,9 @@ use std::thread;
 use std::time::Duration;
 
 use evenair_packet::MacAddr;
+use evenair_wifi::{Format, Width};
 
+use crate::mode::{Parts, ReportedMode, guard, he_guard};
 use crate::source::{MOST_STATIONS, Reading, Source, StationReading, TelemetryError, mac};
 
 /// A station takes about a kilobyte of output.
@@ -117,8 +121,8 @@ pub fn parse(output: &str) -> Vec<StationReading> {
         match key {
             "signal" => station.signal_dbm = word.parse().ok(),
             "inactive time" => station.idle = word.parse().ok().map(Duration::from_millis),
-            "tx bitrate" => station.transmit_kbps = kbps(word),
-            "rx bitrate" => station.receive_kbps = kbps(word),
+            "tx bitrate" => (station.transmit_kbps, station.transmit_mode) = (kbps(word), mode(value)),
+            "rx bitrate" => (station.receive_kbps, station.receive_mode) = (kbps(word), mode(value)),
             _ => {}
         }
     }
@@ -130,6 +134,47 @@ fn kbps(text: &str) -> Option<i64> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
     let tenths: i64 = fraction.get(..1)?.parse().ok()?;
     whole.parse::<i64>().ok()?.checked_mul(1_000)?.checked_add(tenths * 100)
+}
+
+/// Reads the parameters of a rate (iw, `parse_bitrate`). `None`: it has none, or is in no way that [`PhyMode`] has, as dual carrier
+/// modulation, a part of the channel or 802.11be.
+///
+/// [`PhyMode`]: evenair_wifi::PhyMode
+fn mode(text: &str) -> Option<ReportedMode> {
+    let mut words = text.split_whitespace();
+    let mut parts: Option<Parts> = None;
+    let (mut width, mut streams, mut interval) = (Width::Mhz20, None, guard(false));
+    while let Some(word) = words.next() {
+        let mut number = || words.next()?.parse::<u8>().ok();
+        let format = match word {
+            "MCS" => Some(Format::Ht),
+            "VHT-MCS" => Some(Format::Vht),
+            "HE-MCS" => Some(Format::He),
+            _ => None,
+        };
+        if let Some(format) = format {
+            parts = Some(Parts::new(format, number()?));
+            continue;
+        }
+        match word {
+            "VHT-NSS" | "HE-NSS" => streams = Some(number()?),
+            "short" => interval = guard(true),
+            "HE-GI" => interval = he_guard(number()?.into())?,
+            "HE-DCM" if number()? != 0 => return None,
+            "HE-RU-ALLOC" => width = width_of_unit(number()?)?,
+            _ => {
+                if let Some(mhz) = word.strip_suffix("MHz") {
+                    width = Width::of_mhz(mhz.parse().ok()?)?;
+                }
+            }
+        }
+    }
+    Parts { streams, width: Some(width), guard: Some(interval), ..parts? }.mode(None)
+}
+
+/// The width of the channel that a resource unit of HE fills (`enum nl80211_he_ru_alloc`); smaller ones fill none.
+fn width_of_unit(number: u8) -> Option<Width> {
+    Width::ALL.get(usize::from(number.checked_sub(3)?)).copied()
 }
 
 #[cfg(test)]
@@ -157,9 +202,48 @@ Station 02:00:00:00:02:00 (on wlan0)
         let [first, second] = &parse(OUTPUT)[..] else { panic!("two stations") };
         assert_eq!((first.transmit_kbps, first.receive_kbps, first.signal_dbm), (Some(54_000), Some(6_500), Some(-61)));
         assert_eq!((second.transmit_kbps, second.receive_kbps), (Some(866_700), None));
+        let text = |mode: Option<ReportedMode>| mode.and_then(Result::ok).map(|mode| mode.to_string());
+        assert_eq!((first.transmit_mode, second.receive_mode), (None, None));
+        assert_eq!(text(first.receive_mode).as_deref(), Some("HT MCS 0, 20 MHz, 1 stream, GI 0.8 us"));
+        assert_eq!(text(second.transmit_mode).as_deref(), Some("VHT MCS 9, 80 MHz, 2 streams, GI 0.4 us"));
         assert_eq!((first.idle, second.idle), (Some(Duration::from_millis(304)), None));
         assert!(parse("").is_empty());
         assert!(parse("Station x (on wlan0)\n\tsignal: -30 dBm\n").is_empty());
+    }
+
+    #[test]
+    fn the_parameters_of_a_rate_are_its_mode() {
+        // As iw 5.19 writes them.
+        for (text, expected) in [
+            ("866.7 MBit/s VHT-MCS 9 80MHz short GI VHT-NSS 2", Some("VHT MCS 9, 80 MHz, 2 streams, GI 0.4 us")),
+            ("65.0 MBit/s VHT-MCS 7 VHT-NSS 1", Some("VHT MCS 7, 20 MHz, 1 stream, GI 0.8 us")),
+            ("300.0 MBit/s MCS 15 40MHz short GI", Some("HT MCS 15, 40 MHz, 2 streams, GI 0.4 us")),
+            ("6.5 MBit/s MCS 0", Some("HT MCS 0, 20 MHz, 1 stream, GI 0.8 us")),
+            (
+                "1200.9 MBit/s 80MHz HE-MCS 11 HE-NSS 2 HE-GI 0 HE-DCM 0",
+                Some("HE MCS 11, 80 MHz, 2 streams, GI 0.8 us"),
+            ),
+            ("243.7 MBit/s HE-MCS 11 HE-NSS 2 HE-GI 2 HE-DCM 0", Some("HE MCS 11, 20 MHz, 2 streams, GI 3.2 us")),
+            (
+                "286.8 MBit/s HE-MCS 11 HE-NSS 1 HE-GI 0 HE-DCM 0 HE-RU-ALLOC 4",
+                Some("HE MCS 11, 40 MHz, 1 stream, GI 0.8 us"),
+            ),
+            ("62.5 MBit/s HE-MCS 11 HE-NSS 1 HE-GI 0 HE-DCM 0 HE-RU-ALLOC 2", None),
+            ("4.3 MBit/s HE-MCS 0 HE-NSS 1 HE-GI 0 HE-DCM 1", None),
+            ("2882.4 MBit/s 160MHz EHT-MCS 13 EHT-NSS 2 EHT-GI 0", None),
+            ("5764.8 MBit/s 320MHz EHT-MCS 13 EHT-NSS 2 EHT-GI 0", None),
+            ("1560.0 MBit/s VHT-MCS 9 80P80MHz VHT-NSS 2", None),
+            ("54.0 MBit/s", None),
+            ("MCS", None),
+            ("6.5 MBit/s MCS 300", None),
+        ] {
+            let mode = mode(text).and_then(Result::ok).map(|mode| mode.to_string());
+            assert_eq!(mode.as_deref(), expected, "{text}");
+        }
+        // Some drivers send it: MCS 9 in 20 MHz with two streams.
+        let refused =
+            mode("173.3 MBit/s VHT-MCS 9 short GI VHT-NSS 2").expect("a mode").expect_err("not of the standard");
+        assert!(refused.to_string().starts_with("VHT has no MCS 9 in 20 MHz with 2 streams"), "{refused}");
     }
 
     #[test]

@@ -7,9 +7,11 @@
 
 use std::time::Duration;
 
+use evenair_wifi::ModeTextError;
 use serde_json::{Value, json};
 
 use crate::http::{Http, Tls};
+use crate::mode::ReportedMode;
 use crate::source::{AccessPointReading, MOST_STATIONS, Reading, Source, StationReading, TelemetryError, mac};
 use crate::unifi::number;
 
@@ -56,7 +58,18 @@ impl Source for Remote {
     }
 }
 
-/// What a source has said, as JSON.
+/// A mode that the standard has.
+fn has(mode: Option<ReportedMode>) -> Option<String> {
+    Some(mode?.ok()?.to_string())
+}
+
+/// Why a mode is not reported.
+fn refused(station: &StationReading) -> Option<String> {
+    let modes = [station.transmit_mode, station.receive_mode];
+    modes.into_iter().flatten().find_map(Result::err).map(|error| error.to_string())
+}
+
+/// What a source has said, as JSON. Modes are as in "HE MCS 7, 80 MHz, 2 streams, GI 0.8 us".
 pub fn entry(source: &str, answer: &Result<Reading, TelemetryError>) -> Value {
     let reading = match answer {
         Ok(reading) => reading,
@@ -67,6 +80,9 @@ pub fn entry(source: &str, answer: &Result<Reading, TelemetryError>) -> Value {
             "mac": station.mac.to_string(),
             "transmit_kbps": station.transmit_kbps,
             "receive_kbps": station.receive_kbps,
+            "transmit_mode": has(station.transmit_mode),
+            "receive_mode": has(station.receive_mode),
+            "refused_mode": refused(station),
             "signal_dbm": station.signal_dbm,
             "idle_ms": station.idle.map(|idle| u64::try_from(idle.as_millis()).unwrap_or(u64::MAX)),
             "access_point": station.access_point.or(reading.radio).map(|mac| mac.to_string()),
@@ -118,6 +134,8 @@ fn station(value: &Value) -> Option<StationReading> {
     Some(StationReading {
         transmit_kbps: number(&value["transmit_kbps"]),
         receive_kbps: number(&value["receive_kbps"]),
+        transmit_mode: text("transmit_mode").and_then(mode),
+        receive_mode: text("receive_mode").and_then(mode),
         signal_dbm: number(&value["signal_dbm"]),
         idle: value["idle_ms"].as_u64().map(Duration::from_millis),
         access_point: text("access_point").and_then(mac),
@@ -126,6 +144,15 @@ fn station(value: &Value) -> Option<StationReading> {
         ssid: text("ssid").map(str::to_owned),
         ..StationReading::new(mac(text("mac")?)?)
     })
+}
+
+/// One that is not written as a mode is none.
+fn mode(text: &str) -> Option<ReportedMode> {
+    match text.parse() {
+        Ok(mode) => Some(Ok(mode)),
+        Err(ModeTextError::Mode(error)) => Some(Err(error)),
+        Err(_) => None,
+    }
 }
 
 fn mhz(value: &Value) -> Option<u16> {
@@ -143,6 +170,8 @@ mod tests {
         let station = StationReading {
             transmit_kbps: Some(54_000),
             receive_kbps: Some(-100),
+            transmit_mode: mode("HE MCS 7, 80 MHz, 2 streams, GI 1.6 us"),
+            receive_mode: mode("HT MCS 15, 40 MHz"),
             signal_dbm: Some(-61),
             address: "fd00::1".parse().ok(),
             access_point: Some(MacAddr([2, 0, 0, 0, 9, 1])),
@@ -173,6 +202,20 @@ mod tests {
             (reported.radio, None, reported.channel_mhz)
         );
         assert_eq!(reading.access_points, reported.access_points);
+    }
+
+    #[test]
+    fn modes_that_cannot_be_are_refused_with_a_reason() {
+        let station = station(&json!({
+            "mac": "02:00:00:00:00:01", "transmit_mode": "VHT MCS 9, 20 MHz", "receive_mode": "warp 9",
+        }));
+        let station = station.expect("a station");
+        assert!(matches!(station.transmit_mode, Some(Err(_))) && station.receive_mode.is_none(), "{station:?}");
+        let reading = Reading { stations: vec![station], ..Reading::default() };
+        let written = entry("hostapd wlan0", &Ok(reading));
+        let why = written["stations"][0]["refused_mode"].as_str().expect("a reason");
+        assert!(why.starts_with("VHT has no MCS 9 in 20 MHz"), "{why}");
+        assert!(written["stations"][0]["transmit_mode"].is_null());
     }
 
     #[test]

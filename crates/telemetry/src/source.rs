@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use evenair_packet::MacAddr;
 
+use crate::mode::ReportedMode;
+
 /// A source of reports about stations.
 pub trait Source: Send {
     /// What it is, as logs and the status name it: its kind and where it is.
@@ -55,6 +57,10 @@ pub struct StationReading {
     pub transmit_kbps: Option<i64>,
     /// PHY rate from it, in kb/s.
     pub receive_kbps: Option<i64>,
+    /// Mode toward it, where the source has it and it is one of 802.11n, ac or ax.
+    pub transmit_mode: Option<ReportedMode>,
+    /// Mode from it, likewise.
+    pub receive_mode: Option<ReportedMode>,
     /// How strongly it is received, in dBm.
     pub signal_dbm: Option<i64>,
     /// Its IP address.
@@ -76,6 +82,8 @@ impl StationReading {
             mac,
             transmit_kbps: None,
             receive_kbps: None,
+            transmit_mode: None,
+            receive_mode: None,
             signal_dbm: None,
             address: None,
             access_point: None,

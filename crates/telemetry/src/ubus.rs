@@ -3,14 +3,17 @@
 //! JSON-RPC 2.0 at `/ubus`: a login returns a session, `list` names hostapd's objects, one for each of its interfaces, and
 //! `get_clients` of each lists its stations with `signal` in dBm, and `rate.tx`, `rate.rx` in kb/s from the access point's
 //! view; `freq` is the channel's frequency in MHz; `get_status` has the BSSID. The account needs read access to `hostapd.*`
-//! `get_clients` (a file in /usr/share/rpcd/acl.d).
+//! `get_clients` (a file in /usr/share/rpcd/acl.d). Modes are in `assoclist` of `iwinfo` (rpcd-mod-iwinfo), where the account may
+//! call it: `rx` and `tx` with `mcs`, `nss`, `mhz`, `short_gi`, `he_gi` and `he_dcm`.
 
 use std::time::Duration;
 
 use evenair_packet::MacAddr;
+use evenair_wifi::{Format, Width};
 use serde_json::{Value, json};
 
 use crate::http::{Http, Tls};
+use crate::mode::{Parts, ReportedMode, guard, he_guard};
 use crate::source::{Credentials, MOST_STATIONS, Reading, Source, StationReading, TelemetryError, mac};
 use crate::unifi::number;
 
@@ -31,6 +34,13 @@ pub struct Ubus {
     password: String,
     http: Http,
     session: Option<String>,
+}
+
+/// A station's modes.
+struct Modes {
+    mac: MacAddr,
+    transmit: Option<ReportedMode>,
+    receive: Option<ReportedMode>,
 }
 
 /// An answer without its envelope.
@@ -96,6 +106,16 @@ impl Ubus {
         }
     }
 
+    /// The modes of an interface's stations, where there is rpcd-mod-iwinfo and the account may call it.
+    fn modes(&self, session: &str, name: &str) -> Result<Vec<Modes>, TelemetryError> {
+        let device = json!({ "device": name.trim_start_matches("hostapd.") });
+        match self.request("call", &json!([session, "iwinfo", "assoclist", device])) {
+            Ok(Outcome::Data(list)) => Ok(modes(&list).take(MOST_STATIONS).collect()),
+            Ok(Outcome::Denied) | Err(TelemetryError::Nonsense(_)) => Ok(Vec::new()),
+            Err(error) => Err(error),
+        }
+    }
+
     /// `None`: the session is over, or the account may not.
     fn read(&self, session: &str) -> Result<Option<Reading>, TelemetryError> {
         let Outcome::Data(objects) = self.request("list", &json!([session, "hostapd.*"]))? else { return Ok(None) };
@@ -109,7 +129,12 @@ impl Ubus {
             let room = MOST_STATIONS.saturating_sub(reading.stations.len());
             let channel_mhz = number(&clients["freq"]).and_then(|mhz| u16::try_from(mhz).ok());
             let access_point = self.bssid(session, name)?;
-            let on_it = stations(&clients).map(|station| StationReading { channel_mhz, access_point, ..station });
+            let modes = self.modes(session, name)?;
+            let on_it = stations(&clients).map(|station| {
+                let own = modes.iter().find(|modes| modes.mac == station.mac);
+                let [transmit_mode, receive_mode] = own.map_or([None; 2], |own| [own.transmit, own.receive]);
+                StationReading { channel_mhz, access_point, transmit_mode, receive_mode, ..station }
+            });
             reading.stations.extend(on_it.take(room));
         }
         Ok(Some(reading))
@@ -147,4 +172,75 @@ pub fn stations(clients: &Value) -> impl Iterator<Item = StationReading> + '_ {
             ..StationReading::new(mac(address)?)
         })
     })
+}
+
+/// Reads what `assoclist` answers.
+fn modes(list: &Value) -> impl Iterator<Item = Modes> + '_ {
+    list["results"].as_array().into_iter().flatten().filter_map(|entry| {
+        let mac = mac(entry["mac"].as_str()?)?;
+        Some(Modes { mac, transmit: mode(&entry["tx"]), receive: mode(&entry["rx"]) })
+    })
+}
+
+/// A rate of `assoclist` (rpcd, `rpc_iwinfo_add_rateinfo`), as far as it is a mode.
+fn mode(rate: &Value) -> Option<ReportedMode> {
+    let is = |key: &str| rate[key].as_bool() == Some(true);
+    let small = |key: &str| number(&rate[key]).and_then(|number| u8::try_from(number).ok());
+    let format = match () {
+        () if is("ht") => Format::Ht,
+        () if is("vht") => Format::Vht,
+        () if is("he") => Format::He,
+        () => return None,
+    };
+    // Half the bits of each subcarrier are those of the other half again: no mode has that.
+    if number(&rate["he_dcm"]).is_some_and(|dcm| dcm != 0) {
+        return None;
+    }
+    let guard = match format {
+        Format::Ht | Format::Vht => guard(is("short_gi")),
+        Format::He => he_guard(number(&rate["he_gi"])?)?,
+    };
+    let width = number(&rate["mhz"]).and_then(|mhz| u32::try_from(mhz).ok());
+    let width = match width {
+        Some(mhz) => Some(Width::of_mhz(mhz)?),
+        None => None,
+    };
+    Parts { streams: small("nss"), width, guard: Some(guard), ..Parts::new(format, small("mcs")?) }
+        .mode(number(&rate["rate"]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_of_iwinfo_has_modes() {
+        let rate = |text: &str| -> Option<String> {
+            let rate = serde_json::from_str(text).expect("JSON");
+            mode(&rate).and_then(Result::ok).map(|mode| mode.to_string())
+        };
+        // As rpcd of OpenWrt 23.05 answers.
+        for (text, expected) in [
+            (
+                r#"{"ht":false,"vht":false,"he":true,"eht":false,"mhz":80,"rate":1200900,"mcs":11,"nss":2,"he_gi":0,"he_dcm":0}"#,
+                Some("HE MCS 11, 80 MHz, 2 streams, GI 0.8 us"),
+            ),
+            (
+                r#"{"ht":false,"vht":true,"he":false,"eht":false,"mhz":80,"rate":780000,"mcs":8,"nss":2,"short_gi":true}"#,
+                Some("VHT MCS 8, 80 MHz, 2 streams, GI 0.4 us"),
+            ),
+            (
+                r#"{"ht":true,"vht":false,"he":false,"eht":false,"mhz":40,"rate":270000,"mcs":15,"40mhz":true,"short_gi":false}"#,
+                Some("HT MCS 15, 40 MHz, 2 streams, GI 0.8 us"),
+            ),
+            (r#"{"ht":false,"vht":false,"he":false,"eht":false,"mhz":20,"rate":54000}"#, None),
+            (r#"{"eht":true,"mhz":160,"rate":2882400,"mcs":13,"nss":2,"eht_gi":0}"#, None),
+            (r#"{"he":true,"mhz":20,"rate":4300,"mcs":0,"nss":1,"he_gi":0,"he_dcm":1}"#, None),
+            (r#"{"vht":true,"mhz":30,"rate":1,"mcs":8,"nss":2}"#, None),
+            (r#"{"vht":true,"mhz":20,"rate":173300,"mcs":9,"nss":2,"short_gi":true}"#, None),
+            ("7", None),
+        ] {
+            assert_eq!(rate(text).as_deref(), expected, "{text}");
+        }
+    }
 }

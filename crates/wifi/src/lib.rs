@@ -55,7 +55,7 @@ pub use aggregate_capacity::{AggregateCost, AggregateSender, AggregateTcp, colli
 pub use capacity::{TcpShape, adwiser_80211b, mixed_capacity, tcp_capacity, time_fair_weight};
 pub use edca::{AccessCategory, EdcaParameters, EdcaProfile, EdcaSet, UnknownCategory};
 pub use errors::BitErrorRate;
-pub use mode::{Format, GuardInterval, ModeError, PhyMode, Width};
+pub use mode::{Format, GuardInterval, ModeError, ModeTextError, PhyMode, Width};
 pub use phy::{
     ACK_CTS, BLOCK_ACK_REQUEST, CF_END, LLC_SNAP, MAC_HEADER_AND_FCS, Phy, PhyError, Preamble, QOS_CONTROL, RTS,
     block_ack_size,

@@ -10,6 +10,7 @@
 //! extended range format of HE, LDPC's extra symbol, packet extension.
 
 mod error;
+mod text;
 
 use core::fmt;
 
@@ -19,6 +20,7 @@ use minicbor::{Decode, Decoder, Encode, decode};
 use crate::rate::{PhyRate, ofdm};
 
 pub use error::ModeError;
+pub use text::ModeTextError;
 
 /// The format of a PPDU of 802.11n or later.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Encode, Decode)]
@@ -160,6 +162,11 @@ impl Width {
     /// Every width, narrowest first.
     pub const ALL: [Self; 4] = [Self::Mhz20, Self::Mhz40, Self::Mhz80, Self::Mhz160];
 
+    /// That of so many MHz.
+    pub fn of_mhz(mhz: u32) -> Option<Self> {
+        Self::ALL.into_iter().find(|width| width.mhz() == mhz)
+    }
+
     /// In MHz.
     pub const fn mhz(self) -> u32 {
         20 << self as u32
@@ -196,6 +203,14 @@ impl PhyMode {
             return Err(ModeError::Excluded { mcs, width, streams });
         }
         Ok(Self { format, mcs, streams, width, guard })
+    }
+
+    /// A mode of HT by its index, which counts the streams too (clause 19.5): 0 to 31.
+    ///
+    /// # Errors
+    /// See [`ModeError`].
+    pub fn of_ht_index(index: u8, width: Width, guard: GuardInterval) -> Result<Self, ModeError> {
+        Self::new(Format::Ht, index % 8, index / 8 + 1, width, guard)
     }
 
     /// Every mode of a format: by width, guard interval and streams, and for each of these by MCS.

@@ -13,7 +13,7 @@ use core::fmt;
 use evenair_units::{Bytes, Span};
 use minicbor::{Decode, Decoder, Encode, Encoder, decode, encode};
 
-use crate::mode::{Format, PhyMode};
+use crate::mode::{Format, PhyMode, Width};
 use crate::rate::{Band, Modulation, PhyRate, Standard};
 
 /// LLC and SNAP in front of every IP packet (IEEE 802, IETF RFC 1042).
@@ -209,13 +209,14 @@ impl Phy {
     }
 
     /// Whether DATA can be sent at this rate in this BSS: at its standard's own rates, and in the formats of its standard
-    /// and of those before it. VHT is not for 2.4 GHz.
+    /// and of those before it. VHT is not for 2.4 GHz, nor are channels wider than 40 MHz.
     pub fn takes(&self, rate: PhyRate) -> bool {
-        match rate.mode() {
-            None => self.standard.rates().contains(&rate),
-            Some(mode) if mode.format() == Format::Vht && self.band == Band::Ghz2_4 => false,
-            Some(mode) => self.standard.formats().contains(&mode.format()),
-        }
+        let Some(mode) = rate.mode() else { return self.standard.rates().contains(&rate) };
+        let fits_band = match self.band {
+            Band::Ghz2_4 => mode.format() != Format::Vht && mode.width() <= Width::Mhz40,
+            Band::Ghz5 => true,
+        };
+        fits_band && self.standard.formats().contains(&mode.format())
     }
 
     /// The same with other contention windows than its standard's.

@@ -146,6 +146,9 @@ pub struct ReportCountsStatus {
     pub taken: u64,
     /// Not a rate or signal that can be.
     pub absurd: u64,
+    /// Modes that the standard of the station's domain does not have, or not in its band. The bit rate counts, if there is one.
+    #[serde(default)]
+    pub refused_modes: u64,
     /// In the future, expired, or older than the previous report.
     pub untimely: u64,
     /// Of a group address, or of one station too many.
@@ -165,6 +168,15 @@ pub struct StationReportStatus {
     pub transmit_mbps: Option<f64>,
     /// The last rate from it.
     pub receive_mbps: Option<f64>,
+    /// The last mode toward it, where a source reports it: "HE MCS 7, 80 MHz, 2 streams, GI 0.8 us".
+    #[serde(default)]
+    pub transmit_mode: Option<String>,
+    /// The last mode from it.
+    #[serde(default)]
+    pub receive_mode: Option<String>,
+    /// A mode of the last report that was refused, and why.
+    #[serde(default)]
+    pub refused_mode: Option<String>,
     /// How strongly it is received, in dBm.
     pub signal_dbm: Option<i8>,
     /// The rate in force that follows from the reports; none: no rate is reported, or it is set aside.

@@ -8,7 +8,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 use evenair_live::BoxConfig;
 use evenair_live::telemetry::{
-    Listener, Reading, SourceConfig, StationReading, TelemetrySpec, ask, entry, password_in,
+    Listener, Reading, ReportedMode, SourceConfig, StationReading, TelemetrySpec, ask, entry, password_in,
 };
 use evenair_reader::{Problems, Written};
 
@@ -154,6 +154,7 @@ fn table(source: &SourceConfig, reading: &Reading) -> String {
     }
     for station in &reading.stations {
         text += &row(station, reading);
+        text += &modes(station);
     }
     for radio in &reading.access_points {
         let channel = radio.channel_mhz.map(|mhz| format!(" at {mhz} MHz")).unwrap_or_default();
@@ -178,9 +179,19 @@ fn row(station: &StationReading, reading: &Reading) -> String {
     )
 }
 
+/// A line with the modes of a station, or why they are refused, where the source has them.
+fn modes(station: &StationReading) -> String {
+    let text = |mode: ReportedMode| mode.map_or_else(|error| format!("refused ({error})"), |mode| mode.to_string());
+    let directions = [("to it", station.transmit_mode), ("from it", station.receive_mode)];
+    let known = directions.into_iter().filter_map(|(direction, mode)| Some(format!("{direction} {}", text(mode?))));
+    let known: Vec<_> = known.collect();
+    if known.is_empty() { String::new() } else { format!("    {}\n", known.join("; ")) }
+}
+
 #[cfg(test)]
 mod tests {
     use evenair_live::telemetry::SourceKind;
+    use evenair_wifi::{ModeTextError, PhyMode};
 
     use super::*;
 
@@ -200,5 +211,17 @@ mod tests {
         let last = text.lines().last().expect("a line");
         assert!(last.contains("02:00:00:00:00:01") && last.contains("6.5") && last.contains("-61"), "{last}");
         assert!(last.contains("5180"), "{last}");
+        let refused = "VHT MCS 9".parse::<PhyMode>().err().and_then(|error| match error {
+            ModeTextError::Mode(error) => Some(Err(error)),
+            _ => None,
+        });
+        let mode = "HT MCS 0".parse().ok().map(Ok);
+        let station = StationReading { transmit_mode: mode, receive_mode: refused, ..reading.stations[0].clone() };
+        let text = table(&source, &Reading { stations: vec![station], ..reading });
+        let last = text.lines().last().expect("a line");
+        assert!(
+            last.contains("to it HT MCS 0, 20 MHz, 1 stream, GI 0.8 us; from it refused (VHT has no MCS 9"),
+            "{last}"
+        );
     }
 }

@@ -264,6 +264,7 @@ fn rate_reports(a: ReportCounts, b: ReportCounts) -> ReportCounts {
     ReportCounts {
         taken: a.taken + b.taken,
         absurd: a.absurd + b.absurd,
+        refused_modes: a.refused_modes + b.refused_modes,
         untimely: a.untimely + b.untimely,
         unknown: a.unknown + b.unknown,
         contradicted: a.contradicted + b.contradicted,

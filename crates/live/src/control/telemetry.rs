@@ -4,10 +4,11 @@ use evenair_api::{ReportCountsStatus, SourceStatus, StationReportStatus};
 use evenair_manager::{ReportCounts, ReportedRate};
 use evenair_telemetry::Health;
 use evenair_units::{BitRate, Instant};
+use evenair_wifi::PhyMode;
 
 pub(super) fn counts(counts: ReportCounts) -> ReportCountsStatus {
-    let ReportCounts { taken, absurd, untimely, unknown, contradicted } = counts;
-    ReportCountsStatus { taken, absurd, untimely, unknown, contradicted }
+    let ReportCounts { taken, absurd, refused_modes, untimely, unknown, contradicted } = counts;
+    ReportCountsStatus { taken, absurd, refused_modes, untimely, unknown, contradicted }
 }
 
 pub(super) fn source(health: &Health) -> SourceStatus {
@@ -22,6 +23,10 @@ pub(super) fn source(health: &Health) -> SourceStatus {
     }
 }
 
+fn refused(mode: PhyMode) -> String {
+    format!("{mode}: the standard of the station's contention domain does not have it in its band")
+}
+
 pub(super) fn station(reported: &ReportedRate, now: Instant, sources: &[Health]) -> StationReportStatus {
     let mbps = |kbps: Option<u32>| kbps.map(|kbps| f64::from(kbps) / 1e3);
     StationReportStatus {
@@ -29,6 +34,9 @@ pub(super) fn station(reported: &ReportedRate, now: Instant, sources: &[Health])
         age_s: now.saturating_since(reported.measured).as_secs_f64(),
         transmit_mbps: mbps(reported.transmit_kbps),
         receive_mbps: mbps(reported.receive_kbps),
+        transmit_mode: reported.transmit_mode.map(|mode| mode.to_string()),
+        receive_mode: reported.receive_mode.map(|mode| mode.to_string()),
+        refused_mode: reported.refused_mode.map(refused),
         signal_dbm: reported.signal_dbm,
         class_mbps: reported.class.map(|rate| BitRate::as_mbps_f64(rate.bit_rate())),
         set_aside: reported.set_aside,

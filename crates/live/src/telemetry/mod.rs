@@ -21,7 +21,7 @@ use crate::control::{Desk, Wish};
 use places::Places;
 
 pub use evenair_telemetry::remote::entry;
-pub use evenair_telemetry::{AccessPointReading, Reading, StationReading, TelemetryError};
+pub use evenair_telemetry::{AccessPointReading, Reading, ReportedMode, StationReading, TelemetryError};
 pub use listen::Listener;
 pub use spec::{SourceConfig, SourceKind, TelemetrySpec, password_in};
 
@@ -115,6 +115,8 @@ fn rate_reports(source: u16, asked: Clock, valid_for: Span, reading: &Reading) -
         transmit_kbps: station.transmit_kbps,
         receive_kbps: station.receive_kbps,
         signal_dbm: station.signal_dbm,
+        transmit_mode: station.transmit_mode.and_then(Result::ok),
+        receive_mode: station.receive_mode.and_then(Result::ok),
     })
 }
 

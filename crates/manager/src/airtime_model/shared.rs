@@ -44,6 +44,13 @@ impl SharedAccesses {
         Self { phy: phy.clone(), tcp, rates }
     }
 
+    /// Computes once what packets cost at a rate that is no class: the mode of a station.
+    pub(super) fn note(&mut self, rate: PhyRate) {
+        if let Err(at) = self.rates.binary_search_by_key(&rate.index(), |at| at.index) {
+            self.rates.insert(at, at_rate(&self.phy, &self.tcp, rate));
+        }
+    }
+
     fn at(&self, rate: PhyRate) -> AtRate {
         let found = self.rates.binary_search_by_key(&rate.index(), |at| at.index);
         // A rate of another standard, while a station moves.
@@ -90,7 +97,7 @@ mod tests {
     use super::*;
     use crate::airtime_model::AirtimeModel;
     use crate::packet_cost::Packets;
-    use evenair_wifi::Standard;
+    use evenair_wifi::{PhyMode, Standard};
 
     const FULL_SIZE: Bytes = Bytes(1_500);
     const ACK: Bytes = Bytes(52);
@@ -178,6 +185,21 @@ mod tests {
             assert!(alone > Span::from_micros(180) && shared * 20 < alone, "{fastest}: {alone} and {shared}");
             assert!(model.shortest_lone_airtime(Bytes(200)) > Span::from_micros(180));
         }
+    }
+
+    #[test]
+    fn a_noted_mode_costs_what_it_costs_computed_anew() {
+        let (_, mut ac) = models().nth(1).unwrap();
+        let mode = PhyRate::from("VHT MCS 4, 80 MHz, 2 streams, GI 0.4 us".parse::<PhyMode>().unwrap());
+        assert!(ac.classes().iter().all(|rate| rate != mode));
+        let costs = |model: &AirtimeModel| {
+            let rates = model.classes().iter().chain([mode]);
+            rates.map(|rate| (model.packet_airtime(FULL_SIZE, rate), model.capacity(rate))).collect::<Vec<_>>()
+        };
+        let anew = costs(&ac);
+        (0..2).for_each(|_| ac.note(mode));
+        assert_eq!(costs(&ac), anew);
+        assert_eq!(ac.shared.unwrap().rates.len(), ac.classes.iter().count() + 1);
     }
 
     #[test]

@@ -11,6 +11,9 @@ use crate::{Event, Mode, Output, RateReport};
 impl<P: Send + 'static> Manager<P> {
     /// Handles a telemetry report about a station.
     pub(super) fn handle_rate_report(&mut self, now: Instant, report: &RateReport) {
+        for mode in [report.transmit_mode, report.receive_mode].into_iter().flatten() {
+            self.models.note(mode.into());
+        }
         let Some(outcome) = self.stations.handle_report(now, report, &self.models) else { return };
         if outcome.new {
             self.note_learned(now, outcome.id, report.mac);

@@ -130,7 +130,8 @@ impl<P: Send + 'static> Manager<P> {
         let before = self.rates();
         self.access_points = self.access_points.renewed(&config.access_points);
         let moved = self.stations.find_again(&self.access_points);
-        let models = config.airtime_models(&self.access_points);
+        let mut models = config.airtime_models(&self.access_points);
+        models.note_those_of(&self.models);
         if !models.has_domains_of(&self.models) {
             self.domains.forget_groups();
         }

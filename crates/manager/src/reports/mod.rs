@@ -21,8 +21,10 @@
 //! A report without rates gives the station the rate of the class of its signal, if the operator gives such classes
 //! (`rssi`).
 //!
-//! In a domain of 802.11n or later, the mean counts as the nearest mode of the standard. A station whose reports all say
-//! rates of OFDM or DSSS counts as one that sends a frame at a time.
+//! In a domain of 802.11n or later, a report may say the mode: MCS, streams, width and guard interval. Then the mode
+//! counts, and not the rate in kb/s beside it, unless the domain's standard does not have it in its band. While the mean is
+//! at a reported mode, the station is charged at exactly that mode; else the mean counts as the nearest rate class. A station whose
+//! reports all say rates of OFDM or DSSS, and no mode, counts as one that sends a frame at a time.
 //!
 //! What is not here: how sources are queried (the drivers), and rates beyond those of the standard in force: a packet
 //! at a faster rate is charged as at the standard's fastest, until the medium is measured to be faster (`standing`).
@@ -31,17 +33,19 @@ mod consistency;
 mod outliers;
 mod report;
 mod rssi;
+mod said;
 
 use alloc::vec::Vec;
 
 use evenair_units::{BitRate, Bytes, Dbm, Instant, Span};
-use evenair_wifi::PhyRate;
+use evenair_wifi::{PhyMode, PhyRate};
 
-use crate::rate_classes::{RateClasses, is_single, nearest};
+use crate::rate_classes::{RateClasses, is_near, nearest};
 pub(crate) use consistency::{ConsistencyCheck, Shares};
 pub(crate) use outliers::{OutlierCheck, Seen, check_outliers};
 pub use report::{RateReport, ReportCounts, ReportedRate};
 pub use rssi::{RssiClass, RssiConfig, RssiError};
+use said::{Said, sensible};
 
 /// Sources that may report one station: the access point it left, the one it is at, a controller, and one to spare.
 const MAX_SOURCES: usize = 4;
@@ -58,8 +62,6 @@ const LONGEST_VALIDITY: Span = Span::from_secs(600);
 const LEAVES_AT_PERCENT: u64 = 75;
 const LEAVES_BEYOND_PERCENT: u64 = 6;
 
-/// Slowest and fastest rate that any 802.11 radio has, in kb/s: from narrow channels to IEEE 802.11be.
-const RATES_KBPS: core::ops::RangeInclusive<i64> = 250..=46_200_000;
 /// Signals at which an access point holds a station, in dBm: above the noise of a narrow channel, below its own power.
 const SIGNALS_DBM: core::ops::RangeInclusive<i64> = -115..=-1;
 
@@ -79,8 +81,9 @@ struct Source {
     id: u16,
     measured: Instant,
     expires: Instant,
-    transmit_kbps: Option<u32>,
-    receive_kbps: Option<u32>,
+    transmit: Option<Said>,
+    receive: Option<Said>,
+    refused: Option<PhyMode>,
     signal_dbm: Option<i8>,
     samples: Vec<Sample>,
     class: Option<PhyRate>,
@@ -102,6 +105,8 @@ struct Sample {
     idle: bool,
     /// At rates at which a frame goes by itself.
     is_single: bool,
+    /// Toward it and from it.
+    modes: [Option<PhyMode>; 2],
 }
 
 impl ReportHistory {
@@ -128,8 +133,8 @@ impl ReportHistory {
             counts.untimely += 1;
             return counts;
         }
-        let transmit = sensible(report.transmit_kbps, &RATES_KBPS, &mut counts);
-        let receive = sensible(report.receive_kbps, &RATES_KBPS, &mut counts);
+        let transmit = Said::accept(report.transmit_kbps, report.transmit_mode, classes, &mut counts);
+        let receive = Said::accept(report.receive_kbps, report.receive_mode, classes, &mut counts);
         let signal = sensible(report.signal_dbm, &SIGNALS_DBM, &mut counts);
         if transmit.is_none() && receive.is_none() && signal.is_none() {
             return counts;
@@ -138,7 +143,9 @@ impl ReportHistory {
         (source.measured, source.expires) = (report.measured, expires);
         source.signal_dbm = signal.or(source.signal_dbm);
         if let Some(one) = transmit.or(receive) {
-            (source.transmit_kbps, source.receive_kbps) = (transmit, receive);
+            (source.transmit, source.receive) = (transmit, receive);
+            let modes = [report.transmit_mode, report.receive_mode];
+            source.refused = modes.into_iter().flatten().find(|&mode| !classes.has(mode.into()));
             source.beyond = source.is_beyond(classes);
             source.sample(report.measured, transmit.unwrap_or(one), receive.unwrap_or(one), crossed);
             source.update_class(classes);
@@ -159,8 +166,9 @@ impl ReportHistory {
             id: report.source,
             measured: Instant::ZERO,
             expires: Instant::ZERO,
-            transmit_kbps: None,
-            receive_kbps: None,
+            transmit: None,
+            receive: None,
+            refused: None,
             signal_dbm: None,
             samples: Vec::new(),
             class: None,
@@ -238,7 +246,7 @@ impl ReportHistory {
     /// A rate in kb/s that is above the standard's highest: the station is at least as fast as the standard can say.
     pub(crate) fn above_standard(&self) -> Option<u32> {
         let source = self.sources.first().filter(|source| source.beyond && !self.is_by_signal())?;
-        source.transmit_kbps.max(source.receive_kbps)
+        source.fastest_kbps()
     }
 
     /// Another standard is in force.
@@ -256,8 +264,11 @@ impl ReportHistory {
         Some(ReportedRate {
             source: first.id,
             measured: first.measured,
-            transmit_kbps: first.transmit_kbps,
-            receive_kbps: first.receive_kbps,
+            transmit_kbps: first.transmit.map(|said| said.kbps),
+            receive_kbps: first.receive.map(|said| said.kbps),
+            transmit_mode: first.transmit.and_then(|said| said.mode),
+            receive_mode: first.receive.and_then(|said| said.mode),
+            refused_mode: first.refused,
             signal_dbm: first.signal_dbm,
             class: self.class(now),
             set_aside: self.check.is_set_aside(now),
@@ -266,7 +277,7 @@ impl ReportHistory {
 }
 
 impl Source {
-    fn sample(&mut self, at: Instant, transmit_kbps: u32, receive_kbps: u32, crossed: (Bytes, Bytes)) {
+    fn sample(&mut self, at: Instant, transmit: Said, receive: Said, crossed: (Bytes, Bytes)) {
         let to = crossed.0.0.saturating_sub(self.seen.0.0);
         let from = crossed.1.0.saturating_sub(self.seen.1.0);
         self.samples.retain(|sample| at.saturating_since(sample.at) <= MAX_AGE);
@@ -280,19 +291,25 @@ impl Source {
         }
         // At least a packet, so that the first report about a station that was silent is one.
         let (to, from) = if idle { (1_500, 0) } else { (to, from) };
-        let is_single = is_single(transmit_kbps) && is_single(receive_kbps);
+        let is_single = transmit.is_single() && receive.is_single();
         let nanos = |bytes: u64, kbps: u32| bytes.saturating_mul(8_000_000) / u64::from(kbps);
-        let nanos = nanos(to, transmit_kbps) + nanos(from, receive_kbps);
+        let nanos = nanos(to, transmit.kbps) + nanos(from, receive.kbps);
         if self.samples.len() >= MAX_SAMPLES {
             self.samples.remove(0);
         }
-        self.samples.push(Sample { at, bits: (to + from) * 8, nanos: nanos.max(1), idle, is_single });
+        let modes = [transmit.mode, receive.mode];
+        self.samples.push(Sample { at, bits: (to + from) * 8, nanos: nanos.max(1), idle, is_single, modes });
     }
 
     /// Whether a rate above all of these was reported.
     fn is_beyond(&self, classes: &RateClasses) -> bool {
         let fastest = classes.usual().iter().map(kbps).max().unwrap_or(u64::MAX);
-        self.transmit_kbps.max(self.receive_kbps).is_some_and(|kbps| u64::from(kbps) > fastest)
+        self.fastest_kbps().is_some_and(|kbps| u64::from(kbps) > fastest)
+    }
+
+    /// The faster of both rates, in kb/s.
+    fn fastest_kbps(&self) -> Option<u32> {
+        [self.transmit, self.receive].into_iter().flatten().map(|said| said.kbps).max()
     }
 
     /// Total bits over total time, in kb/s.
@@ -304,36 +321,40 @@ impl Source {
 
     fn update_class(&mut self, classes: &RateClasses) {
         let Some(mean) = self.mean_kbps() else { return };
-        let rates = classes.of_kind(self.samples.iter().all(|sample| sample.is_single));
+        if let Some(mode) = self.mode_at(mean, classes) {
+            self.class = Some(mode);
+            return;
+        }
+        let is_single = self.samples.iter().all(|sample| sample.is_single);
+        let rates = classes.of_kind(is_single);
         let nearest = nearest(rates, BitRate::from_kbps(mean));
-        let at = self.class.and_then(|class| rates.iter().position(|rate| *rate == class));
-        let Some(at) = at else {
+        let is_mode = |rate: PhyRate| !is_single && rate.mode().is_some() && classes.has(rate);
+        let Some(own) = self.class.filter(|&class| rates.contains(&class) || is_mode(class)).map(|class| kbps(&class))
+        else {
             self.class = nearest;
             return;
         };
-        let own = kbps(&rates[at]);
-        let next = rates.get(if mean > own { at + 1 } else { at.wrapping_sub(1) });
-        let left = next.is_some_and(|next| mean.abs_diff(own) * 100 >= kbps(next).abs_diff(own) * LEAVES_AT_PERCENT);
+        let next = match mean > own {
+            true => rates.iter().map(kbps).find(|&next| next > own),
+            false => rates.iter().map(kbps).rfind(|&next| next < own),
+        };
+        let left = next.is_some_and(|next| mean.abs_diff(own) * 100 >= next.abs_diff(own) * LEAVES_AT_PERCENT);
         if left && mean.abs_diff(own) * 100 >= own * LEAVES_BEYOND_PERCENT {
             self.class = nearest;
         }
+    }
+
+    /// A reported mode whose rate is the mean: the one in force, if that is one, or else the latest one.
+    fn mode_at(&self, mean: u64, classes: &RateClasses) -> Option<PhyRate> {
+        let reported = || self.samples.iter().rev().flat_map(|sample| sample.modes).flatten();
+        let near = || reported().filter(|&mode| is_near(mode, BitRate::from_kbps(mean))).map(PhyRate::from);
+        let mut there = near().filter(|&rate| classes.has(rate));
+        self.class.filter(|&class| near().any(|rate| rate == class) && classes.has(class)).or_else(|| there.next())
     }
 }
 
 fn kbps(rate: &PhyRate) -> u64 {
     rate.bit_rate().as_bps() / 1_000
-}
-
-/// A value that can be; one that cannot is counted.
-fn sensible<T: TryFrom<i64>>(
-    value: Option<i64>,
-    range: &core::ops::RangeInclusive<i64>,
-    counts: &mut ReportCounts,
-) -> Option<T> {
-    let value = value?;
-    let fits = range.contains(&value).then(|| T::try_from(value).ok()).flatten();
-    counts.absurd += u64::from(fits.is_none());
-    fits
 }
 
 #[cfg(test)]

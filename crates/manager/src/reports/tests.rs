@@ -2,7 +2,7 @@ use super::*;
 use alloc::string::ToString;
 use evenair_packet::MacAddr;
 use evenair_units::{BitRate, Db};
-use evenair_wifi::{Phy, Standard};
+use evenair_wifi::{Format, Phy, Standard};
 
 const MAC: MacAddr = MacAddr([2, 0, 0, 0, 0, 1]);
 const BUSY: u64 = 1_000_000;
@@ -24,6 +24,8 @@ fn report(s: u64, kbps: i64) -> RateReport {
         transmit_kbps: Some(kbps),
         receive_kbps: None,
         signal_dbm: None,
+        transmit_mode: None,
+        receive_mode: None,
     }
 }
 
@@ -263,7 +265,8 @@ fn a_class_s_rate_counts_as_the_nearest_of_its_kind() {
     let rssi = RssiConfig { classes: [of_mode, of_ofdm].into(), ..rssi(false) };
     for (dbm, standard, expected, is_mode) in [
         (-50, Standard::Dot11ac, vht, true),
-        (-50, Standard::Dot11ax, "774.3", true),
+        (-50, Standard::Dot11ax, vht, true),
+        (-50, Standard::Dot11n, "600", true),
         (-50, Standard::Dot11g, ofdm, false),
         (-80, Standard::Dot11ac, ofdm, false),
         (-80, Standard::Dot11b, "11", false),
@@ -274,6 +277,104 @@ fn a_class_s_rate_counts_as_the_nearest_of_its_kind() {
         let rate = station.reports.reported_rate().expect("a class");
         assert_eq!((rate.to_string().as_str(), rate.mode().is_some()), (expected, is_mode), "{dbm} dBm, {standard}");
     }
+}
+
+fn mode(text: &str) -> PhyMode {
+    text.parse().expect("a mode")
+}
+
+/// In a domain of this standard, where a station has traffic between two reports.
+fn poll_mode(station: &mut Station, standard: Standard, kbps: Option<i64>, said: &str) -> Option<PhyRate> {
+    (station.now, station.crossed) = (station.now + 5, station.crossed + BUSY);
+    let report = RateReport { transmit_kbps: kbps, transmit_mode: Some(mode(said)), ..report(station.now, 0) };
+    let counts = station.reports.accept(at(station.now), &report, (Bytes(station.crossed), Bytes::ZERO), &of(standard));
+    station.counts += counts;
+    station.reports.reported_rate()
+}
+
+#[test]
+fn a_reported_mode_counts_exactly_and_before_the_bit_rate() {
+    // Both are 780 Mb/s, and neither is the class of as many kb/s.
+    for said in ["VHT MCS 8, 80 MHz, 2 streams, GI 0.4 us", "VHT MCS 4, 160 MHz, 2 streams, GI 0.4 us"] {
+        for kbps in [Some(780_000), Some(6_000), Some(-1), None] {
+            let mut station = Station::default();
+            let rate = poll_mode(&mut station, Standard::Dot11ac, kbps, said);
+            assert_eq!(rate, Some(mode(said).into()), "{kbps:?}");
+            assert_eq!((station.counts.taken, station.counts.absurd, station.counts.refused_modes), (1, 0, 0));
+            let report = station.reports.report(at(station.now)).expect("a report");
+            assert_eq!((report.transmit_mode, report.refused_mode), (Some(mode(said)), None));
+            assert_eq!(report.transmit_kbps, Some(780_000));
+        }
+    }
+}
+
+#[test]
+fn a_mode_that_the_domain_does_not_have_is_refused_and_its_bit_rate_counts() {
+    let said = "VHT MCS 7, 2 streams";
+    let mut station = Station::default();
+    let rate = poll_mode(&mut station, Standard::Dot11n, Some(130_000), said).expect("a rate");
+    assert_eq!((rate.to_string().as_str(), rate.mode().map(|mode| mode.format())), ("130", Some(Format::Ht)));
+    assert_eq!((station.counts.taken, station.counts.refused_modes), (1, 1));
+    let report = station.reports.report(at(station.now)).expect("a report");
+    assert_eq!((report.transmit_mode, report.refused_mode), (None, Some(mode(said))));
+
+    let mut station = Station::default();
+    assert_eq!(poll_mode(&mut station, Standard::Dot11g, Some(54_000), said).map(kbps_of), Some(54_000));
+    let mut station = Station::default();
+    assert_eq!(poll_mode(&mut station, Standard::Dot11n, None, said), None);
+    assert_eq!((station.counts.taken, station.counts.refused_modes), (0, 1));
+}
+
+fn kbps_of(rate: PhyRate) -> u64 {
+    kbps(&rate)
+}
+
+#[test]
+fn a_mode_makes_54_mbps_a_rate_of_aggregates_and_without_one_it_stays_legacy() {
+    let mut station = Station::default();
+    let ht = "HT MCS 3, 40 MHz";
+    assert_eq!(mode(ht).bit_rate(), BitRate::from_mbps(54));
+    assert_eq!(poll_mode(&mut station, Standard::Dot11ac, Some(54_000), ht), Some(mode(ht).into()));
+    assert_eq!(poll_of_modes(&mut Station::default(), 54_000).mode(), None);
+}
+
+#[test]
+fn the_mean_of_several_modes_is_a_class_and_that_of_equal_rates_does_not_flap() {
+    let mut station = Station::default();
+    let (short, long) = ("VHT MCS 8, 80 MHz, 2 streams, GI 0.4 us", "VHT MCS 4, 160 MHz, 2 streams, GI 0.4 us");
+    let in_force: Vec<_> = (0..12)
+        .map(|i| poll_mode(&mut station, Standard::Dot11ac, None, [short, long][i % 2]).expect("a rate"))
+        .collect();
+    // The first report is of a silent station.
+    assert!(in_force[1..].iter().all(|&rate| rate == PhyRate::from(mode(long))), "{in_force:?}");
+    // At the other one alone it is that, once no sample says the first.
+    let later: Vec<_> =
+        (0..8).map(|_| poll_mode(&mut station, Standard::Dot11ac, None, short).expect("a rate")).collect();
+    assert_eq!(later.last(), Some(&mode(short).into()));
+    assert_eq!(later.windows(2).filter(|two| two[0] != two[1]).count(), 1, "{later:?}");
+    // Half the bytes at 780 and half at 65 Mb/s: 120 Mb/s.
+    let slow = "VHT MCS 7";
+    (0..8).for_each(|i| _ = poll_mode(&mut station, Standard::Dot11ac, None, [short, slow][i % 2]));
+    let mean = station.reports.reported_rate().expect("a rate");
+    assert!((110_000..130_000).contains(&kbps(&mean)) && of(Standard::Dot11ac).usual().contains(&mean), "{mean}");
+}
+
+#[test]
+fn a_mode_is_left_for_a_class_when_the_station_moves_to_an_older_standard() {
+    let mut station = Station::default();
+    let said = "VHT MCS 8, 80 MHz, 2 streams, GI 0.4 us";
+    poll_mode(&mut station, Standard::Dot11ac, None, said);
+    for (standard, expected) in
+        [(Standard::Dot11n, "600"), (Standard::Dot11g, "54"), (Standard::Dot11ac, "780"), (Standard::Dot11ax, "780")]
+    {
+        station.reports.reclassify(&of(standard));
+        assert_eq!(
+            station.reports.reported_rate().map(|rate| rate.to_string()).as_deref(),
+            Some(expected),
+            "{standard}"
+        );
+    }
+    assert_eq!(station.reports.reported_rate(), Some(mode(said).into()));
 }
 
 #[test]

@@ -88,6 +88,11 @@ impl Stations {
         let there = || self.slots.iter().flatten().filter(|station| is_there(station.domain));
         let reported = || there().filter_map(Station::measured_rate);
         let count = reported().count() as u64;
+        // Of equal rates the mean is the rate itself, and no other mode of as many kb/s.
+        let first = reported().next()?;
+        if reported().all(|rate| rate == first) {
+            return Some(classes.nearest(first));
+        }
         // Time for a gigabit at each.
         let time: u64 = reported().map(|rate| rate.bit_rate().time_for_bits(1_000_000_000).as_nanos()).sum();
         let mean = BitRate::from_bits_over(count.checked_mul(1_000_000_000)?, Span::from_nanos(time));

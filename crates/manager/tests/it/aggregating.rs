@@ -4,7 +4,7 @@
 use evenair_manager::{Command, Config, Controller, Manager, Observation, Output, RateReport, StationReport};
 use evenair_packet::{IpMeta, PacketMeta, Port, TcpFlags, Transport};
 use evenair_units::{BitRate, Bytes, Instant, Span};
-use evenair_wifi::{AggregateLimits, AggregateSender, AggregateTcp, Format, Phy, PhyRate, Standard, TcpShape};
+use evenair_wifi::{AggregateLimits, AggregateSender, AggregateTcp, Format, Phy, PhyMode, PhyRate, Standard, TcpShape};
 
 use crate::world::{Segment, mac, packet};
 
@@ -19,7 +19,16 @@ fn report(station: usize, now: Instant, kbps: i64) -> Observation {
         transmit_kbps: Some(kbps),
         receive_kbps: None,
         signal_dbm: None,
+        transmit_mode: None,
+        receive_mode: None,
     })
+}
+
+/// A report that says the mode, and a bit rate that is another one.
+fn report_of_mode(station: usize, now: Instant, mode: &str) -> Observation {
+    let Observation::RateReport(report) = report(station, now, 6_000) else { unreachable!() };
+    let mode = mode.parse().unwrap_or_else(|error| panic!("{mode}: {error}"));
+    Observation::RateReport(RateReport { transmit_mode: Some(mode), ..report })
 }
 
 /// A datagram to a station.
@@ -33,13 +42,19 @@ fn datagram(station: usize) -> PacketMeta {
 
 /// A manager of this standard, and stations of which these rates are reported, after a datagram to each.
 fn manager(standard: Standard, kbps: &[i64]) -> Manager<u64> {
+    let now = Instant::ZERO;
+    manager_with(standard, kbps.iter().enumerate().map(|(station, &kbps)| report(station, now, kbps)).collect())
+}
+
+/// The same with any reports, one for each station.
+fn manager_with(standard: Standard, reports: Vec<Observation>) -> Manager<u64> {
     let config = Config::new(Phy::default_for(standard));
     assert_eq!(config.check(), Ok(()));
     let now = Instant::ZERO;
     let mut manager = Manager::new(config, now);
     manager.handle_command(now, Command::Insert);
-    for (station, &kbps) in kbps.iter().enumerate() {
-        manager.handle_observation(now, report(station, now, kbps));
+    for (station, report) in reports.into_iter().enumerate() {
+        manager.handle_observation(now, report);
         manager.handle_packet(now, station as u64, &datagram(station));
     }
     while manager.counters().held > 0 {
@@ -82,6 +97,42 @@ fn stations_are_charged_at_reported_rates_as_the_closed_forms_say() {
             assert_eq!((reported.class, reported.set_aside), (Some(report.rate), false));
         }
     }
+}
+
+#[test]
+fn modes_of_the_same_bit_rate_are_charged_as_what_they_are() {
+    for (standard, modes, mbps) in [
+        (Standard::Dot11n, ["HT MCS 5", "HT MCS 11", "HT MCS 25"], 52),
+        (
+            Standard::Dot11ac,
+            [
+                "VHT MCS 9, 160 MHz",
+                "VHT MCS 8, 80 MHz, 2 streams, GI 0.4 us",
+                "VHT MCS 4, 80 MHz, 4 streams, GI 0.4 us",
+            ],
+            780,
+        ),
+        (Standard::Dot11ax, ["HT MCS 3, 40 MHz", "VHT MCS 1, 40 MHz, 2 streams", "VHT MCS 3, 40 MHz"], 54),
+    ] {
+        let phy = Phy::default_for(standard);
+        let reports = modes.iter().enumerate().map(|(station, mode)| report_of_mode(station, Instant::ZERO, mode));
+        let manager = manager_with(standard, reports.collect());
+        let mut charged = Vec::new();
+        for (station, mode) in modes.iter().enumerate() {
+            let report = of(&manager, station);
+            assert_eq!(report.rate.mode().map(|mode| mode.to_string()).as_deref(), Some(&*full(mode)), "{standard}");
+            assert_eq!(report.rate.bit_rate(), BitRate::from_mbps(mbps));
+            let ratio = report.airtime.as_secs_f64() / part_of_an_access(&phy, report.rate);
+            assert!((ratio - 1.0).abs() < 1e-3, "{standard}, {mode}: {} is {ratio} times as much", report.airtime);
+            charged.push(report.airtime);
+        }
+        assert!(charged.windows(2).all(|two| two[0] != two[1]), "{standard}: {charged:?}");
+    }
+}
+
+/// A mode with all its parts.
+fn full(mode: &str) -> String {
+    mode.parse::<PhyMode>().expect("a mode").to_string()
 }
 
 /// A packet takes 19 us at 780 Mb/s, 64 in an access; 407 us at 54 Mb/s, alone; and 2018 us at 6.5 Mb/s, two in an access.

@@ -269,7 +269,20 @@ impl Session {
         let measured = self.now.saturating_sub(Span::from_millis(self.rng.below(4_000)));
         let source = self.rng.below(6) as u16;
         let valid_for = Span::from_millis(self.rng.below(60_000));
-        RateReport { mac, source, measured, valid_for, transmit_kbps, receive_kbps, signal_dbm }
+        let mut mode =
+            || ["HT MCS 3", "VHT MCS 8, 80 MHz", "HE MCS 11, 2 streams", ""][self.rng.below(4) as usize].parse().ok();
+        let (transmit_mode, receive_mode) = (mode(), mode());
+        RateReport {
+            mac,
+            source,
+            measured,
+            valid_for,
+            transmit_kbps,
+            receive_kbps,
+            signal_dbm,
+            transmit_mode,
+            receive_mode,
+        }
     }
 
     fn observation(&mut self) -> Observation {

@@ -156,6 +156,8 @@ fn a_reported_signal_stretches_what_goes_over_a_poor_channel() {
                     transmit_kbps: None,
                     receive_kbps: None,
                     signal_dbm: Some(signal),
+                    transmit_mode: None,
+                    receive_mode: None,
                 };
                 manager.handle_observation(now, Observation::RateReport(report));
             }

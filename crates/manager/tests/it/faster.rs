@@ -247,6 +247,8 @@ impl Site {
             transmit_kbps: Some(kbps),
             receive_kbps: None,
             signal_dbm: None,
+            transmit_mode: None,
+            receive_mode: None,
         };
         self.manager.handle_observation(self.now, Observation::RateReport(report));
         self.drain();

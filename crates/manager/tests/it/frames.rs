@@ -186,7 +186,18 @@ impl Session {
         let mut value = || Some(i64::from(i16::from_be_bytes([input.byte(), input.byte()])) * 10);
         let (transmit_kbps, receive_kbps, signal_dbm) = (value(), value(), value());
         let (measured, valid_for) = (self.now, Span::from_millis(input.number().into()));
-        let report = RateReport { mac, source: 1, measured, valid_for, transmit_kbps, receive_kbps, signal_dbm };
+        let (transmit_mode, receive_mode) = (None, None);
+        let report = RateReport {
+            mac,
+            source: 1,
+            measured,
+            valid_for,
+            transmit_kbps,
+            receive_kbps,
+            signal_dbm,
+            transmit_mode,
+            receive_mode,
+        };
         let observation =
             if input.byte() == 0 { Observation::StationGone { mac } } else { Observation::RateReport(report) };
         self.manager.handle_observation(self.now, observation);

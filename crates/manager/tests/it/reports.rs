@@ -23,6 +23,8 @@ fn report(station: usize, now: Instant, kbps: i64) -> RateReport {
         transmit_kbps: Some(kbps),
         receive_kbps: None,
         signal_dbm: None,
+        transmit_mode: None,
+        receive_mode: None,
     }
 }
 

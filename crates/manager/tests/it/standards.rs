@@ -123,6 +123,8 @@ fn a_station_that_roams_is_at_a_rate_of_the_standard_there() {
         transmit_kbps: Some(48_000),
         receive_kbps: None,
         signal_dbm: None,
+        transmit_mode: None,
+        receive_mode: None,
     };
     manager.handle_observation(now, Observation::RateReport(report));
     assert_eq!(of(&manager, 0, now).rate, rate(11_000));

@@ -25,13 +25,14 @@ use minicbor::data::Type;
 use minicbor::{Decoder, Encoder};
 
 /// Recordings, oldest first.
-const CORPUS: [(&str, &[u8]); 6] = [
+const CORPUS: [(&str, &[u8]); 7] = [
     ("15-1", include_bytes!("../data/recordings/15-1.recording")),
     ("15-2", include_bytes!("../data/recordings/15-2.recording")),
     ("15-3", include_bytes!("../data/recordings/15-3.recording")),
     ("15-4", include_bytes!("../data/recordings/15-4.recording")),
     ("15-5", include_bytes!("../data/recordings/15-5.recording")),
     ("15-6", include_bytes!("../data/recordings/15-6.recording")),
+    ("15-7", include_bytes!("../data/recordings/15-7.recording")),
 ];
 
 /// The digest of this build's decisions on the last of them.

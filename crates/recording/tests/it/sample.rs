@@ -274,6 +274,8 @@ fn observations(now: Instant) -> [Observation; 9] {
         transmit_kbps: Some(5_500),
         receive_kbps: Some(11_000),
         signal_dbm: Some(-61),
+        transmit_mode: "VHT MCS 8, 80 MHz, 2 streams, GI 0.4 us".parse().ok(),
+        receive_mode: "HE MCS 11, 2 streams, GI 3.2 us".parse().ok(),
     };
     [
         Observation::StationRate { mac: mac(2), rate: rate(5_500) },

@@ -168,6 +168,12 @@ fn openwrt(may: bool) -> String {
                 result(r#"[0,{"status":"ENABLED","bssid":"02:00:00:00:09:01","ssid":"home","freq":2412}]"#)
             }
             true if body.contains("get_status") => result("[3]"),
+            true if body.contains("assoclist") && body.contains(r#"{"device":"wlan0"}"#) => result(
+                r#"[0,{"results":[{"mac":"02:00:00:00:00:0A","signal":-61,"noise":-95,
+                   "rx":{"ht":false,"vht":false,"he":false,"eht":false,"mhz":20,"rate":6000},
+                   "tx":{"ht":false,"vht":true,"he":false,"eht":false,"mhz":40,"rate":54000,"mcs":3,"nss":1,"short_gi":false}}]}]"#,
+            ),
+            true if body.contains("assoclist") => result("[6]"),
             true if body.contains("hostapd.wlan0") => result(
                 r#"[0,{"freq":2412,"clients":{"02:00:00:00:00:0a":{"auth":true,"signal":-61,"rate":{"rx":6000,"tx":54000},
                    "airtime":{"rx":0,"tx":0}}, "junk":{"signal":-1}}}]"#,
@@ -187,6 +193,9 @@ fn openwrt_tells_the_clients_of_each_interface() {
         let reported: Vec<_> =
             reading.stations.iter().map(|s| (s.mac.0[5], s.transmit_kbps, s.receive_kbps, s.signal_dbm)).collect();
         assert_eq!(reported, [(10, Some(54_000), Some(6_000), Some(-61)), (11, Some(0), None, None)]);
+        let modes: Vec<_> = reading.stations.iter().map(|s| (s.transmit_mode, s.receive_mode)).collect();
+        let mode = "VHT MCS 3, 40 MHz".parse().ok().map(Ok);
+        assert_eq!(modes, [(mode, None), (None, None)], "the second one may not be listed");
         let at: Vec<_> = reading.stations.iter().map(|s| (s.access_point, s.channel_mhz)).collect();
         let radio = Some(MacAddr([2, 0, 0, 0, 9, 1]));
         assert_eq!(at, [(radio, Some(2_412)), (None, Some(5_180))], "the second one's hostapd has no get_status");
