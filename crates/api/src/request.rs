@@ -31,9 +31,12 @@ pub enum Request {
     SetRate {
         /// The station's MAC address.
         mac: String,
-        /// Its PHY rate in Mb/s; absent: the station has left.
+        /// Its PHY rate in Mb/s. Without it and without `mode` the station has left.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         rate_mbps: Option<f64>,
+        /// Its mode of 802.11n or later in place of the rate: "HE MCS 7, 80 MHz, 2 streams, GI 0.8 us".
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        mode: Option<String>,
     },
     /// Learn how many packets an access point has lost so far on the way to its stations, from a counter such as
     /// `ifOutDiscards`: the upload limiter uses it. Without reports for ten of its intervals the limiter infers losses.

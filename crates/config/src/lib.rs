@@ -15,6 +15,6 @@ pub use manager::{
     AccessPointSpec, ApplicationSpec, ClassSpec, ControllerKind, ControllerSpec, Fairness, InternetSpec, LevelKind,
     ManagerSpec, MatchSpec, RadioName, ReceiverSpec, RuleKind, UplinkLimitSpec, VoiceSpec,
 };
-pub use phy::{PhySpec, RtsThresholds, phy_rate};
+pub use phy::{PhySpec, RateSpec, RtsThresholds, phy_rate, station_rate};
 
 evenair_reader::words!(DirectionWord(Direction) { "up" => Direction::Up, "down" => Direction::Down });

@@ -1,9 +1,9 @@
 //! The configuration of the PHY profile of a BSS.
 
-use evenair_reader::{List, OrDefault, Problems, Written, ranges};
+use evenair_reader::{FromWritten, List, OrDefault, Problems, Scalar, Written, ranges};
 use evenair_units::{BitRate, Bytes};
-use evenair_wifi::{Phy, PhyRate, Preamble, Standard};
-use schemars::JsonSchema;
+use evenair_wifi::{Band, Phy, PhyMode, PhyRate, Preamble, Standard};
+use schemars::{JsonSchema, Schema, json_schema};
 use serde::{Deserialize, Serialize};
 
 ranges! {
@@ -17,6 +17,9 @@ ranges! {
 pub struct PhySpec {
     /// Standard of the BSS: its rates, slot and inter-frame spaces.
     pub standard: Written<Standard>,
+    /// Band of 802.11n and 802.11ax: "2.4 GHz" or "5 GHz" (and 6 GHz). Default: that of the standard, or "5 GHz".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub band: Option<Written<Band>>,
     /// Preamble of 802.11b frames. Default: "long".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub preamble: Option<Written<Preamble>>,
@@ -36,6 +39,64 @@ pub fn phy_rate(standard: Standard, written: &Written<BitRate>, problems: &mut P
     if found.is_none() {
         let rates: Vec<_> = standard.rates().iter().map(|rate| format!("\"{rate} Mb/s\"")).collect();
         problems.add(written.span(), format!("{written} is not a rate of {standard}"), rates.join(", "));
+    }
+    found
+}
+
+/// The PHY rate of a station: a bit rate, or a mode of 802.11n and later.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RateSpec {
+    /// Of a mode it is that of the newest format in the narrowest channel with the fewest streams.
+    BitRate(BitRate),
+    /// MCS, width, streams and guard interval.
+    Mode(PhyMode),
+}
+
+impl RateSpec {
+    /// The rate in one of these PHY profiles: the first that has it.
+    pub fn in_any(self, phys: &[Phy]) -> Option<PhyRate> {
+        phys.iter().find_map(|phy| match self {
+            Self::BitRate(rate) => phy.data_rate(rate),
+            Self::Mode(mode) => Some(mode.into()).filter(|&rate| phy.takes(rate)),
+        })
+    }
+}
+
+impl FromWritten for RateSpec {
+    fn from_written(scalar: &Scalar) -> Result<Self, String> {
+        match scalar {
+            Scalar::Text(text) if text.contains("MCS") => {
+                text.parse().map(Self::Mode).map_err(|error| format!("\"{text}\": {error}"))
+            }
+            _ => BitRate::from_written(scalar).map(Self::BitRate),
+        }
+    }
+
+    fn allowed() -> String {
+        "a PHY rate such as \"54 Mb/s\", or a mode such as \"HE MCS 7, 80 MHz, 2 streams, GI 0.8 us\"".into()
+    }
+
+    fn schema() -> Schema {
+        let mode = json_schema!({
+            "type": "string",
+            "pattern": "^(HT|VHT|HE) MCS [0-9]+(, [^,]+)*$",
+            "examples": ["HE MCS 7, 80 MHz, 2 streams, GI 0.8 us"],
+        });
+        json_schema!({ "anyOf": [BitRate::schema(), mode] })
+    }
+}
+
+/// The rate of a station in a domain of one of these PHY profiles, or a problem that lists the rates.
+pub fn station_rate(phys: &[Phy], written: &Written<RateSpec>, problems: &mut Problems) -> Option<PhyRate> {
+    let found = written.get(problems)?.in_any(phys);
+    if found.is_none() {
+        let names: Vec<_> = phys.iter().map(|phy| phy.standard().to_string()).collect();
+        let rates = phys.iter().flat_map(|phy| phy.standard().rates());
+        let mut rates: Vec<_> = rates.map(|rate| format!("\"{rate} Mb/s\"")).collect();
+        if phys.iter().any(|phy| !phy.standard().formats().is_empty()) {
+            rates.push("the rate of a mode, such as \"65 Mb/s\", or a mode, such as \"HT MCS 7\"".to_owned());
+        }
+        problems.add(written.span(), format!("{written} is not a rate of {}", names.join(" or ")), rates.join(", "));
     }
     found
 }
@@ -60,6 +121,17 @@ impl PhySpec {
             None if standard == Standard::Dot11b => standard.rates()[..2].to_vec(),
             None => standard.mandatory_rates().to_vec(),
         };
-        Some((Phy::new(standard, preamble, &basic).ok()?, threshold?))
+        let phy = Phy::new(standard, preamble, &basic).ok()?;
+        let phy = match self.band.get_optional(problems)? {
+            None => phy,
+            Some(band) => match phy.in_band(band) {
+                Ok(phy) => phy,
+                Err(error) => {
+                    problems.add(self.band.place(), error.to_string(), "the standard's own band");
+                    return None;
+                }
+            },
+        };
+        Some((phy, threshold?))
     }
 }

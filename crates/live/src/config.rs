@@ -26,12 +26,11 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use evenair_config::manager::Weights;
-use evenair_config::{ManagerSpec, PhySpec};
+use evenair_config::{ManagerSpec, PhySpec, RateSpec, station_rate};
 use evenair_manager::{Config, StationConfig};
 use evenair_packet::MacAddr;
 use evenair_reader::{ConfigError, OrDefault, Problems, Written, ranges, read, value_now_called};
-use evenair_units::BitRate;
-use evenair_wifi::{PhyRate, Standard};
+use evenair_wifi::{Phy, PhyRate, Standard};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -154,9 +153,10 @@ pub struct RecordSpec {
 pub struct StationSpec {
     /// Its MAC address.
     pub mac: Written<String>,
-    /// Its PHY rate, until a rate is reported. Default: the manager's `default_rate`.
+    /// Its PHY rate, until a rate is reported; of 802.11n and later also a mode such as "HE MCS 7, 80 MHz, 2 streams, GI 0.8 us".
+    /// Default: the manager's `default_rate`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rate: Option<Written<BitRate>>,
+    pub rate: Option<Written<RateSpec>>,
     /// Its share relative to other stations. Default: 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weight: Option<Written<u32, Weights>>,
@@ -391,11 +391,13 @@ impl BoxFile {
         let (phy, rts_threshold) = self.radio.check(problems)?;
         let manager = self.manager.at_site([None; 2], &self.own_networks());
         let config = manager.check(&phy, rts_threshold, problems);
-        let standards = self.manager.standards(phy.standard());
+        let other = |standard: &Standard| *standard != phy.standard();
+        let others = self.manager.standards(phy.standard()).into_iter().filter(other).map(Phy::default_for);
+        let phys: Vec<Phy> = [phy.clone()].into_iter().chain(others).collect();
         let mut stations: Vec<StationConfig> = Vec::new();
         for spec in &self.station {
             let default_rate = config.as_ref().map_or(phy.lowest_basic(), |config| config.default_rate);
-            let Some(station) = spec.check(&standards, default_rate, &self.manager, problems) else { continue };
+            let Some(station) = spec.check(&phys, default_rate, &self.manager, problems) else { continue };
             if stations.iter().any(|other| other.mac == station.mac) {
                 problems.add(spec.mac.span(), format!("{} is there twice", spec.mac), "each station once");
             }
@@ -478,7 +480,7 @@ impl MetricsSpec {
 impl StationSpec {
     fn check(
         &self,
-        standards: &[Standard],
+        phys: &[Phy],
         default_rate: PhyRate,
         manager: &ManagerSpec,
         problems: &mut Problems,
@@ -493,20 +495,7 @@ impl StationSpec {
         });
         let rate = match &self.rate {
             None => Some(default_rate),
-            Some(written) => written.get(problems).and_then(|rate| {
-                let found = standards.iter().find_map(|standard| standard.data_rate(rate));
-                if found.is_none() {
-                    let names: Vec<_> = standards.iter().map(ToString::to_string).collect();
-                    let rates = standards.iter().flat_map(|standard| standard.rates());
-                    let mut rates: Vec<_> = rates.map(|rate| format!("\"{rate} Mb/s\"")).collect();
-                    if standards.iter().any(|standard| !standard.formats().is_empty()) {
-                        rates.push("the rate of a mode, such as \"65 Mb/s\"".to_owned());
-                    }
-                    let what = format!("{written} is not a rate of {}", names.join(" or "));
-                    problems.add(written.span(), what, rates.join(", "));
-                }
-                found
-            }),
+            Some(written) => station_rate(phys, written, problems),
         };
         let weight = self.weight.get_or(1, problems);
         let class = match &self.class {
@@ -526,6 +515,9 @@ impl StationSpec {
 
 #[cfg(test)]
 mod tests {
+    use evenair_units::BitRate;
+    use evenair_wifi::Band;
+
     use super::*;
 
     const GOOD: &str = r#"
@@ -578,6 +570,35 @@ class = "gold"
         ] {
             assert!(error.contains(part), "{part:?} is missing in:\n{error}");
         }
+    }
+
+    #[test]
+    fn rates_may_be_modes_and_80211n_may_be_at_2_4_ghz() {
+        let read = |standard: &str, rate: &str| {
+            let text = GOOD.replace("standard = \"802.11b\"", standard).replace("5.5 Mb/s", rate);
+            let text = text.replacen("[manager]\n", &format!("[manager]\ndefault_rate = \"{rate}\"\n"), 1);
+            BoxConfig::parse(&text, "box.toml").map(|config| config.manager).map_err(|error| error.to_string())
+        };
+        let n = "standard = \"802.11n\"\nband = \"2.4 GHz\"";
+        let config = read(n, "HT MCS 15, 40 MHz, GI 0.4 us").expect("good");
+        let mode = config.default_rate.mode().map(|mode| mode.to_string());
+        assert_eq!(mode.as_deref(), Some("HT MCS 15, 40 MHz, 2 streams, GI 0.4 us"));
+        assert_eq!((config.stations[0].rate, config.phy.band()), (config.default_rate, Band::Ghz2_4));
+        assert_eq!(config.check(), Ok(()));
+        // The slot is that of 5 GHz, and SIFS that of 2.4 GHz, after which a frame of OFDM extends the signal.
+        assert_eq!((config.phy.sifs().as_micros(), config.phy.slot().as_micros()), (10, 9));
+        let config = read("standard = \"802.11ax\"", "86 Mb/s").expect("good");
+        assert_eq!((config.default_rate.to_string().as_str(), config.phy.band()), ("86", Band::Ghz5));
+        assert!(config.default_rate.mode().is_some());
+
+        let error = read(n, "VHT MCS 7").expect_err("no VHT");
+        assert!(error.contains("\"VHT MCS 7\" is not a rate of 802.11n"), "{error}");
+        let error = read(n, "HT MCS 3, 2 streams").expect_err("one stream");
+        assert!(error.contains("means 1 stream, not 2") && error.contains("HE MCS 7"), "{error}");
+        let error = read("standard = \"802.11ax\"\nband = \"2.4 GHz\"", "HE MCS 7, 80 MHz").expect_err("too wide");
+        assert!(error.contains("is not a rate of 802.11ax"), "{error}");
+        let error = read("standard = \"802.11ac\"\nband = \"2.4 GHz\"", "54 Mb/s").expect_err("5 GHz alone");
+        assert!(error.contains("2.4 GHz") && error.contains("the standard's own band"), "{error}");
     }
 
     #[test]

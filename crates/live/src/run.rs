@@ -10,11 +10,12 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
 use evenair_api::Status;
+use evenair_config::RateSpec;
 use evenair_manager::{Command, Config, Mode, Observation};
 use evenair_packet::MacAddr;
 use evenair_sys::rt::{self, Epoll, Waker};
-use evenair_units::{BitRate, Instant, Span};
-use evenair_wifi::Standard;
+use evenair_units::{Instant, Span};
+use evenair_wifi::{Phy, Standard};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use tracing::{info, warn};
 
@@ -354,16 +355,12 @@ impl Live {
         Ok(())
     }
 
-    fn observe(&mut self, mac: MacAddr, rate: Option<BitRate>) -> Result<(), String> {
-        let Some(rate) = rate else { return self.engine.observe(now(), Observation::StationGone { mac }) };
-        let standards = self.config.manager.standards();
-        let Some(rate) = standards.iter().find_map(|standard| standard.data_rate(rate)) else {
-            let rates = |standard: &Standard| {
-                let rates: Vec<_> = standard.rates().iter().map(ToString::to_string).collect();
-                format!("{standard} has {}", rates.join(", "))
-            };
-            let rates: Vec<_> = standards.iter().map(rates).collect();
-            return Err(format!("rate_mbps: {}, not {}", rates.join("; "), rate.as_mbps_f64()));
+    fn observe(&mut self, mac: MacAddr, rate: Option<RateSpec>) -> Result<(), String> {
+        let Some(said) = rate else { return self.engine.observe(now(), Observation::StationGone { mac }) };
+        let phys = self.config.manager.phys();
+        let Some(rate) = said.in_any(&phys) else {
+            let standards: Vec<_> = phys.iter().map(Phy::standard).collect();
+            return Err(not_of(&standards, said));
         };
         self.engine.observe(now(), Observation::StationRate { mac, rate })
     }
@@ -381,6 +378,24 @@ impl Live {
             info!("a new configuration is in force");
         }
         Ok(())
+    }
+}
+
+/// Why a rate is not set.
+fn not_of(standards: &[Standard], said: RateSpec) -> String {
+    let rates = |standard: &Standard| {
+        let rates: Vec<_> = standard.rates().iter().map(ToString::to_string).collect();
+        format!("{standard} has {}", rates.join(", "))
+    };
+    match said {
+        RateSpec::BitRate(rate) => {
+            let rates: Vec<_> = standards.iter().map(rates).collect();
+            format!("rate_mbps: {}, not {}", rates.join("; "), rate.as_mbps_f64())
+        }
+        RateSpec::Mode(mode) => {
+            let names: Vec<_> = standards.iter().map(ToString::to_string).collect();
+            format!("mode: {mode} is not a mode of {} in its band", names.join(" or "))
+        }
     }
 }
 

@@ -20,7 +20,7 @@ use evenair_wifi::{Phy, PhyRate, Standard, TcpShape, tcp_capacity};
 use crate::access_points::{AccessPoint, Table};
 use crate::ids::{DomainId, ModelId};
 use crate::packet_cost::{PacketCost, Packets};
-use crate::rate_classes::{RateClasses, is_of};
+use crate::rate_classes::RateClasses;
 
 use shared::SharedAccesses;
 
@@ -223,7 +223,7 @@ impl AirtimeModels {
 
     /// Whether stations of some domain may be at this rate.
     pub(crate) fn have_rate(&self, rate: PhyRate) -> bool {
-        self.distinct.iter().any(|model| is_of(model.phy.standard(), rate))
+        self.distinct.iter().any(|model| model.classes.has(rate))
     }
 }
 

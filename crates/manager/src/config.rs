@@ -20,7 +20,6 @@ use crate::pacer::controller::Controller;
 use crate::probes::config::ProbeConfig;
 use crate::queues::TreeConfig;
 use crate::rate::Charge;
-use crate::rate_classes::is_of;
 use crate::receiver::ReceiverConfig;
 use crate::reports::RssiConfig;
 use crate::station::config::StationConfig;
@@ -247,6 +246,12 @@ impl Config {
         standards
     }
 
+    /// The PHY profiles of its contention domains, in the same order.
+    pub fn phys(&self) -> Vec<Phy> {
+        let of = |standard| if standard == self.phy.standard() { self.phy.clone() } else { Phy::default_for(standard) };
+        self.standards().into_iter().map(of).collect()
+    }
+
     /// This configuration for a box that serves these access points alone, as one of several shards. A station whose
     /// rate is of none of their standards is at the nearest one.
     #[must_use]
@@ -263,8 +268,8 @@ impl Config {
     /// A rate that no station can have: it is of the standard of no domain. Or the default rate, if the configuration's
     /// own PHY does not have it.
     fn unknown_rate(&self) -> Option<PhyRate> {
-        let standards = self.standards();
-        let of_some = |rate: PhyRate| standards.iter().any(|&standard| is_of(standard, rate));
+        let phys = self.phys();
+        let of_some = |rate: PhyRate| phys.iter().any(|phy| phy.takes(rate));
         let of_station = self.stations.iter().map(|station| station.rate).find(|&rate| !of_some(rate));
         of_station.or((!self.phy.takes(self.default_rate)).then_some(self.default_rate))
     }

@@ -70,15 +70,6 @@ impl RateClasses {
     }
 }
 
-/// Whether a station of this standard, or of an older one in its BSS, may be at the rate: as it is said, before it counts as one of
-/// [`RateClasses`].
-pub(crate) fn is_of(standard: Standard, rate: PhyRate) -> bool {
-    match rate.mode() {
-        Some(mode) => standard.formats().contains(&mode.format()),
-        None => standard.rates().contains(&rate),
-    }
-}
-
 /// Whether the mode's bit rate is so near to a mean that it stands for it.
 pub(crate) fn is_near(mode: PhyMode, mean: BitRate) -> bool {
     mode.bit_rate().as_bps().abs_diff(mean.as_bps()).saturating_mul(100) < mean.as_bps().saturating_mul(APART_PERCENT)
@@ -160,7 +151,7 @@ mod tests {
             (Standard::Dot11n, [true, true, false]),
             (Standard::Dot11ax, [true, true, true]),
         ] {
-            assert_eq!([ofdm, ht, he].map(|rate| is_of(standard, rate)), expected, "{standard}");
+            assert_eq!([ofdm, ht, he].map(|rate| classes(standard).has(rate)), expected, "{standard}");
         }
     }
 

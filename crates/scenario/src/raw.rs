@@ -338,6 +338,7 @@ impl RadioRaw {
     pub fn phy_spec(&self) -> PhySpec {
         PhySpec {
             standard: self.standard.clone(),
+            band: self.band.clone(),
             preamble: self.preamble.clone(),
             basic_rates: self.basic_rates.clone(),
             rts_threshold: self.rts_threshold.clone(),

@@ -403,3 +403,34 @@ pub(crate) fn mac_of(host: usize) -> MacAddr {
     let [high, low] = (host as u16).to_be_bytes();
     MacAddr([0x02, 0xea, 1, 0, high, low])
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "version = 1\nname = \"modes\"\nduration = \"2 s\"\n\
+        radio = { standard = \"802.11ac\", width = \"80 MHz\", guard_interval = \"0.4 us\" }\n\
+        station = [{ name = \"vht\", mcs = 4, streams = 2 }, { name = \"old\", rate = \"54 Mb/s\" }]\n\
+        server = [{ name = \"server\" }]\ntelemetry = { stations = true, rates = true }\n\
+        ping = [{ name = \"ping\", stations = [\"vht\", \"old\"], server = \"server\", interval = \"1 s\" }]\n";
+
+    #[test]
+    fn the_box_knows_the_modes_of_stations_and_their_changes() {
+        let scenario = Scenario::parse(TEXT, "modes.toml").unwrap_or_else(|error| panic!("{error}"));
+        let mut middlebox = Middlebox::new(&scenario).expect("a right configuration");
+        let of = |middlebox: &Middlebox, name: &str| {
+            let host = scenario.hosts.iter().position(|host| host.name == *name).expect("a station");
+            let stations = middlebox.report(Instant::ZERO).stations;
+            (host, stations.into_iter().find(|station| station.mac == mac_of(host)).expect("it is known").rate)
+        };
+        let mode = |text: &str| PhyRate::from(text.parse::<evenair_wifi::PhyMode>().expect("a mode"));
+        let (host, rate) = of(&middlebox, "vht");
+        assert_eq!(rate, mode("VHT MCS 4, 80 MHz, 2 streams, GI 0.4 us"));
+        assert_eq!(of(&middlebox, "old").1.mode(), None);
+        // As by an event.
+        for text in ["VHT MCS 4, 40 MHz, 4 streams, GI 0.4 us", "HT MCS 3, 40 MHz"] {
+            middlebox.observe(Instant::ZERO, host, Some(mode(text)));
+            assert_eq!(of(&middlebox, "vht").1, mode(text));
+        }
+    }
+}

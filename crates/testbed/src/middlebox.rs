@@ -21,7 +21,7 @@ use evenair_packet::MacAddr;
 use evenair_reader::Problems;
 use evenair_scenario::{Place, Scenario};
 use evenair_sys::process::{signal, tie};
-use evenair_units::BitRate;
+use evenair_wifi::PhyRate;
 use serde::Serialize;
 
 use crate::error::TestbedError;
@@ -96,12 +96,17 @@ struct StationEntry {
     class: Option<String>,
 }
 
+/// A rate as the box's configuration has it: a mode with all its parts, as several have the same bit rate.
+fn rate_text(rate: PhyRate) -> String {
+    rate.mode().map_or_else(|| format!("{} Mb/s", rate.bit_rate().as_mbps_f64()), |mode| mode.to_string())
+}
+
 /// The configuration file of the box for a scenario.
 pub fn config_file(scenario: &Scenario, socket: &Path, record: Option<&Path>) -> String {
     let stations = scenario.hosts.iter().enumerate().filter_map(|(index, host)| match host.place {
         Place::Station { rate, weight, class, .. } => Some(StationEntry {
             mac: plan::host(scenario, index).mac.to_string(),
-            rate: scenario.telemetry.rates.then(|| format!("{} Mb/s", rate.bit_rate().as_mbps_f64())),
+            rate: scenario.telemetry.rates.then(|| rate_text(rate)),
             weight,
             class: class.map(|class| scenario.manager.class[usize::from(class.0)].name.to_string()),
         }),
@@ -162,8 +167,10 @@ impl Middlebox {
     }
 
     /// Reports a station's PHY rate; without one: it has left.
-    pub fn observe(&self, mac: MacAddr, rate: Option<BitRate>) {
-        self.tell(Request::SetRate { mac: mac.to_string(), rate_mbps: rate.map(BitRate::as_mbps_f64) });
+    pub fn observe(&self, mac: MacAddr, rate: Option<PhyRate>) {
+        let mode = rate.and_then(PhyRate::mode);
+        let rate_mbps = rate.filter(|_| mode.is_none()).map(|rate| rate.bit_rate().as_mbps_f64());
+        self.tell(Request::SetRate { mac: mac.to_string(), rate_mbps, mode: mode.map(|mode| mode.to_string()) });
     }
 
     /// Reports a station's access point.
@@ -321,6 +328,20 @@ mod tests {
         assert_eq!(managing_rate_mbps(&status), Some(5.0));
         as_before_insertion(&mut status);
         assert_eq!((managing_rate_mbps(&status), &status.stations[0]), (None, &StationStatus::default()));
+    }
+
+    #[test]
+    fn the_box_s_file_has_modes_and_the_band() {
+        let text = "version = 1\nname = \"modes\"\nduration = \"2 s\"\n\
+             radio = { standard = \"802.11ax\", band = \"2.4 GHz\", width = \"40 MHz\" }\n\
+             station = [{ name = \"he\", mcs = 7, streams = 2 }, { name = \"old\", rate = \"54 Mb/s\" }]\n\
+             server = [{ name = \"server\" }]\ntelemetry = { stations = true, rates = true }\n\
+             ping = [{ name = \"ping\", stations = [\"he\", \"old\"], server = \"server\", interval = \"1 s\" }]\n";
+        let scenario = Scenario::parse(text, "modes.toml").unwrap_or_else(|error| panic!("{error}"));
+        let file = config_file(&scenario, Path::new("/run/socket"), None);
+        for line in ["rate = \"HE MCS 7, 40 MHz, 2 streams, GI 0.8 us\"", "rate = \"54 Mb/s\"", "band = \"2.4 GHz\""] {
+            assert!(file.contains(line), "{line} is missing in:\n{file}");
+        }
     }
 
     #[test]

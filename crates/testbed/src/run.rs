@@ -308,7 +308,7 @@ impl<'a> Session<'a> {
     fn report_rate(&self, host: usize, at: Span) {
         let informed = self.middlebox.as_ref().filter(|_| self.scenario.telemetry.rates);
         if let (Some(middlebox), Some(rate)) = (informed, self.scenario.rate_at(host, at)) {
-            middlebox.observe(plan::host(self.scenario, host).mac, Some(rate.bit_rate()));
+            middlebox.observe(plan::host(self.scenario, host).mac, Some(rate));
         }
     }
 
@@ -320,7 +320,7 @@ impl<'a> Session<'a> {
         for (number, &host) in self.stations.iter().enumerate() {
             if let Some(rate) = rates[number].filter(|&rate| self.reported_rates[number] != Some(rate)) {
                 self.reported_rates[number] = Some(rate);
-                middlebox.observe(plan::host(self.scenario, host).mac, Some(rate.bit_rate()));
+                middlebox.observe(plan::host(self.scenario, host).mac, Some(rate));
             }
         }
     }

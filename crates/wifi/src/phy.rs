@@ -10,7 +10,7 @@ pub use self::exchange::block_ack_size;
 use alloc::vec::Vec;
 use core::fmt;
 
-use evenair_units::{Bytes, Span};
+use evenair_units::{BitRate, Bytes, Span};
 use minicbor::{Decode, Decoder, Encode, Encoder, decode, encode};
 
 use crate::mode::{Format, PhyMode, Width};
@@ -217,6 +217,11 @@ impl Phy {
             Band::Ghz5 => true,
         };
         fits_band && self.standard.formats().contains(&mode.format())
+    }
+
+    /// The rate of DATA of this bit rate in this BSS, as [`Standard::data_rate`] has it.
+    pub fn data_rate(&self, bit_rate: BitRate) -> Option<PhyRate> {
+        self.standard.data_rate_of(bit_rate, |rate| self.takes(rate))
     }
 
     /// The same with other contention windows than its standard's.

@@ -115,8 +115,15 @@ impl Standard {
     /// it, for bit rates are written with one decimal. Of several modes it is one of the newest format in the
     /// narrowest channel, with the fewest streams, and with the guard interval of 0.8 us if there is one.
     pub fn data_rate(self, bit_rate: BitRate) -> Option<PhyRate> {
+        self.data_rate_of(bit_rate, |_| true)
+    }
+
+    /// The same among rates that fit.
+    pub(crate) fn data_rate_of(self, bit_rate: BitRate, fits: impl Fn(PhyRate) -> bool) -> Option<PhyRate> {
         const SAME_BPS: u64 = 60_000;
-        let is_same = |mode: &PhyMode| mode.bit_rate().as_bps().abs_diff(bit_rate.as_bps()) < SAME_BPS;
+        let is_same = |mode: &PhyMode| {
+            mode.bit_rate().as_bps().abs_diff(bit_rate.as_bps()) < SAME_BPS && fits(PhyRate::from(*mode))
+        };
         let plainest =
             |mode: &PhyMode| (mode.width(), mode.streams(), mode.guard_interval() != GuardInterval::Ns800, mode.mcs());
         let mode_of = |format: &Format| PhyMode::all(*format).filter(is_same).min_by_key(plainest);

@@ -34,7 +34,7 @@ pub use self::voice::VoiceSpec;
 pub use self::words::{Fairness, LevelKind, Parts, ProperParts, Proportions, ServiceRates, Weights};
 use evenair_reader::{List, OrDefault, Problems, Written, ranges};
 
-use crate::phy::phy_rate;
+use crate::phy::{RateSpec, station_rate};
 use crate::queue::QueueRaw;
 
 ranges! {
@@ -148,9 +148,10 @@ pub struct ManagerSpec {
     /// Rate classes by signal, for access points that report signals and no rates. Default: a signal gives no rate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rssi: Option<RssiSpec>,
-    /// PHY rate assumed for a station without a reported rate. Default: the lowest basic rate.
+    /// PHY rate assumed for a station without a reported rate: a rate of the standard, or of 802.11n and later a mode such as
+    /// "HE MCS 7, 80 MHz, 2 streams, GI 0.8 us". Default: the lowest basic rate.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub default_rate: Option<Written<BitRate>>,
+    pub default_rate: Option<Written<RateSpec>>,
 }
 
 impl ManagerSpec {
@@ -188,7 +189,7 @@ impl ManagerSpec {
         let infer_rates = self.infer_rates.get_or(false, problems);
         let probes_per_second = self.probes_per_second.get_or(ProbeConfig::default().most_per_second, problems);
         let default_rate = match &self.default_rate {
-            Some(written) => phy_rate(phy.standard(), written, problems),
+            Some(written) => station_rate(std::slice::from_ref(phy), written, problems),
             None => Some(default_rate),
         };
         let wan = self.wan.as_ref().map(|wan| wan.check(problems));

@@ -2,12 +2,12 @@
 
 use evenair_manager::{RssiClass, RssiConfig};
 use evenair_reader::{OrDefault, Problems, Tables, Written, ranges};
-use evenair_units::{BitRate, Db, Dbm};
+use evenair_units::{Db, Dbm};
 use evenair_wifi::Phy;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::phy::phy_rate;
+use crate::phy::{RateSpec, station_rate};
 
 ranges! {
     /// Signals at which access points hold stations.
@@ -37,8 +37,8 @@ pub struct RssiClassSpec {
     /// The weakest signal in it; the last class has all weaker signals and no such key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub above: Option<Written<Dbm, Signals>>,
-    /// The rate at which its stations are charged: a rate of the radio's standard.
-    pub rate: Written<BitRate>,
+    /// The rate at which its stations are charged: a rate of the radio's standard, or a mode of 802.11n and later.
+    pub rate: Written<RateSpec>,
 }
 
 impl RssiSpec {
@@ -58,7 +58,7 @@ impl RssiSpec {
         }
         let mut class = |spec: &RssiClassSpec| {
             let above = spec.above.get_optional(problems);
-            let rate = phy_rate(phy.standard(), &spec.rate, problems);
+            let rate = station_rate(std::slice::from_ref(phy), &spec.rate, problems);
             Some(RssiClass { above: above?, rate: rate? })
         };
         let classes: Vec<_> = rows.iter().map(|(_, spec)| class(spec)).collect();

@@ -114,7 +114,7 @@ impl Client {
     /// # Errors
     /// As [`Self::ask`]; the standard has no such rate.
     pub fn set_rate(&mut self, mac: MacAddr, rate: BitRate) -> Result<(), ClientError> {
-        self.ask(&Request::SetRate { mac: mac.to_string(), rate_mbps: Some(rate.as_mbps_f64()) }).map(drop)
+        self.ask(&Request::SetRate { mac: mac.to_string(), rate_mbps: Some(rate.as_mbps_f64()), mode: None }).map(drop)
     }
 
     /// Reports to the box that a station has left.
@@ -122,7 +122,7 @@ impl Client {
     /// # Errors
     /// As [`Self::ask`].
     pub fn station_gone(&mut self, mac: MacAddr) -> Result<(), ClientError> {
-        self.ask(&Request::SetRate { mac: mac.to_string(), rate_mbps: None }).map(drop)
+        self.ask(&Request::SetRate { mac: mac.to_string(), rate_mbps: None, mode: None }).map(drop)
     }
 
     /// Reports to the box the total of packets that an access point has lost on the way to its stations.

@@ -3,6 +3,7 @@
 //! ```text
 //! {"command":"insert"}                                                  {"ok":true}
 //! {"command":"set-rate","mac":"02:00:00:00:00:01","rate_mbps":5.5}      {"ok":true}
+//! {"command":"set-rate","mac":"02:00:00:00:00:01","mode":"HT MCS 7"}    {"ok":true}
 //! {"command":"losses","access_point":"02:00:00:00:00:09","total":12} {"ok":true}
 //! {"command":"status"}                                                  {"ok":true,"status":{...}}
 //! {"command":"set-rate","mac":"02:00:00:00:00:01","rate_mbps":5}        {"ok":false,"error":"..."}
@@ -49,7 +50,7 @@ mod tests {
             "its old meaning"
         );
         let rate = parse(r#"{"command":"set-rate","mac":"02:00:00:00:00:01","rate_mbps":5.5}"#).expect("right");
-        assert_eq!(rate, Request::SetRate { mac: "02:00:00:00:00:01".into(), rate_mbps: Some(5.5) });
+        assert_eq!(rate, Request::SetRate { mac: "02:00:00:00:00:01".into(), rate_mbps: Some(5.5), mode: None });
         assert!(parse(r#"{"command":"set-rate","mac":"02:00:00:00:00:01","rate":5.5}"#).is_err());
         let losses = parse(r#"{"command":"losses","access_point":"02:00:00:00:00:09","total":12}"#).expect("right");
         assert_eq!(losses, Request::Losses { access_point: "02:00:00:00:00:09".into(), total: 12 });

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use evenair_api::{Request, Response};
+use evenair_config::RateSpec;
 use evenair_manager::{Config, Label, Observation, Place};
 use evenair_packet::MacAddr;
 use evenair_reader::{ConfigError, Located};
@@ -55,7 +56,7 @@ pub(crate) enum Wish {
     Observe,
     Status,
     /// A station's PHY rate; none: it has left.
-    SetRate(MacAddr, Option<BitRate>),
+    SetRate(MacAddr, Option<RateSpec>),
     /// What an access point has lost in all.
     Losses(MacAddr, u64),
     /// Where a station belongs.
@@ -388,8 +389,8 @@ pub(super) fn check(request: Request, config: &BoxConfig) -> Result<Wish, String
         Request::Observe { .. } => Wish::Observe,
         Request::Status => Wish::Status,
         Request::Shutdown { .. } => Wish::Shutdown,
-        Request::SetRate { mac, rate_mbps } => {
-            Wish::SetRate(mac_address("mac", &mac)?, rate_mbps.map(phy_rate).transpose()?)
+        Request::SetRate { mac, rate_mbps, mode } => {
+            Wish::SetRate(mac_address("mac", &mac)?, station_rate(rate_mbps, mode.as_deref())?)
         }
         Request::Losses { access_point, total } => Wish::Losses(mac_address("access_point", &access_point)?, total),
         Request::Network { mac, ssid } => {
@@ -450,6 +451,19 @@ fn mac_address(key: &str, text: &str) -> Result<MacAddr, String> {
 
 fn label(key: &str, text: &str) -> Result<Label, String> {
     text.parse().map_err(|error| format!("{key}: {text:?} is no name: {error}"))
+}
+
+/// A station's rate, given in one of two ways or not at all.
+fn station_rate(rate_mbps: Option<f64>, mode: Option<&str>) -> Result<Option<RateSpec>, String> {
+    match (rate_mbps, mode) {
+        (None, None) => Ok(None),
+        (Some(mbps), None) => phy_rate(mbps).map(|rate| Some(RateSpec::BitRate(rate))),
+        (None, Some(mode)) => match mode.parse() {
+            Ok(mode) => Ok(Some(RateSpec::Mode(mode))),
+            Err(error) => Err(format!("mode: {mode:?}: {error}")),
+        },
+        (Some(_), Some(_)) => Err("rate_mbps and mode: one of them says all".into()),
+    }
 }
 
 /// PHY rates are multiples of 100 kb/s.
@@ -656,10 +670,21 @@ mod tests {
     #[test]
     fn an_observation_needs_a_mac_address() {
         let config = BoxConfig::new("a", "b", Config::new(Phy::default_for(Standard::Dot11b)));
-        let observe = |mac: &str, rate_mbps| check(Request::SetRate { mac: mac.into(), rate_mbps }, &config);
-        assert!(
-            matches!(observe("02:00:00:00:00:01", Some(5.5)), Ok(Wish::SetRate(_, Some(r))) if r.as_bps() == 5_500_000)
-        );
+        let observe = |rate_mbps, mode: Option<&str>| {
+            let (mac, mode) = ("02:00:00:00:00:01".into(), mode.map(str::to_owned));
+            check(Request::SetRate { mac, rate_mbps, mode }, &config)
+        };
+        let rate = |wish| match wish {
+            Ok(Wish::SetRate(_, rate)) => Ok(rate),
+            Ok(_) => panic!("another wish"),
+            Err(error) => Err(error),
+        };
+        assert_eq!(rate(observe(Some(5.5), None)), Ok(Some(RateSpec::BitRate(BitRate::from_kbps(5_500)))));
+        let mode = "VHT MCS 8, 80 MHz";
+        assert_eq!(rate(observe(None, Some(mode))), Ok(mode.parse().ok().map(RateSpec::Mode)));
+        assert_eq!(rate(observe(None, None)), Ok(None));
+        assert!(rate(observe(Some(5.5), Some(mode))).unwrap_err().contains("one of them"));
+        assert!(rate(observe(None, Some("VHT MCS 9"))).unwrap_err().contains("VHT has no MCS 9"));
         let losses = |mac: &str| check(Request::Losses { access_point: mac.into(), total: 7 }, &config);
         assert!(matches!(losses("02:00:00:00:00:01"), Ok(Wish::Losses(_, 7))));
         assert!(losses("02:00").err().expect("refused").contains("access_point: \"02:00\" is not a MAC address"));
@@ -679,9 +704,10 @@ mod tests {
         assert_eq!(at(None), Ok(None));
         assert!(at(Some("")).unwrap_err().starts_with("access_point: "));
         assert!(group("").err().expect("refused").contains("1 to 32 bytes"));
-        assert!(observe("02:00", None).err().expect("refused").contains("\"02:00\" is not a MAC address"));
+        let nobody = check(Request::SetRate { mac: "02:00".into(), rate_mbps: None, mode: None }, &config);
+        assert!(nobody.err().expect("refused").contains("\"02:00\" is not a MAC address"));
         for wrong in [1e300, -1.0, f64::NAN, f64::INFINITY, 10_001.0] {
-            let error = observe("02:00:00:00:00:01", Some(wrong)).err().expect("refused");
+            let error = observe(Some(wrong), None).err().expect("refused");
             assert!(error.contains("is not a PHY rate"), "{error}");
         }
     }

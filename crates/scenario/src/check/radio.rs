@@ -28,7 +28,7 @@ pub(super) fn check(raw: &ScenarioRaw, problems: &mut Problems) -> Option<(Radio
     let tx_power = tx_power(&raw.radio.tx_power, problems).unwrap_or(power::USUAL_POWER);
     let carrier_sense = raw.radio.carrier_sense.get_or(power::CARRIER_SENSE, problems);
     let (phy, rts_threshold) = phy?;
-    let phy = of_standard(phy, &raw.radio, &quirks, problems);
+    let phy = of_standard(phy, &quirks);
     let rates = Rates::of(&raw.radio, &phy, problems);
     let aggregation = super::aggregation::check(&raw.radio, &phy, &quirks, problems);
     let protection = protection(&raw.radio, &phy, problems);
@@ -65,15 +65,8 @@ pub(super) fn check(raw: &ScenarioRaw, problems: &mut Problems) -> Option<(Radio
     Some((radio, rates))
 }
 
-/// Band and durations of 802.11n and later.
-fn of_standard(phy: Phy, raw: &RadioRaw, quirks: &Quirks, problems: &mut Problems) -> Phy {
-    let phy = match raw.band.as_ref().and_then(|band| band.get(problems)) {
-        None => phy,
-        Some(band) => phy.clone().in_band(band).unwrap_or_else(|error| {
-            problems.add(raw.band.place(), error.to_string(), "the standard's own band");
-            phy
-        }),
-    };
+/// Durations of 802.11n and later.
+fn of_standard(phy: Phy, quirks: &Quirks) -> Phy {
     let is_ns3 = quirks.profile == Profile::Ns3 && !phy.standard().formats().is_empty();
     if is_ns3 { phy.with_ns3_durations() } else { phy }
 }

@@ -103,7 +103,7 @@ fn meaning(sets: &[(&str, &str)]) -> Result<Meaning, String> {
     let config = manager.check(&scenario.radio.phy, scenario.radio.rts_threshold, &mut Problems::default());
     let mut scenario = scenario;
     let standard = scenario.radio.phy_spec.standard;
-    scenario.radio.phy_spec = PhySpec { standard, preamble: None, basic_rates: None, rts_threshold: None };
+    scenario.radio.phy_spec = PhySpec { standard, band: None, preamble: None, basic_rates: None, rts_threshold: None };
     scenario.manager = ManagerSpec::default();
     scenario.source = Source::default();
     Ok(Meaning(scenario, config))
