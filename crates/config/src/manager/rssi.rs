@@ -94,6 +94,7 @@ impl RssiSpec {
 #[cfg(test)]
 mod tests {
     use evenair_reader as reader;
+    use evenair_units::BitRate;
     use evenair_wifi::Standard;
 
     use super::*;
