@@ -66,7 +66,7 @@ impl Config {
             Self::Mac80211(config) if config.queues == 0 || config.queues > MAX_QUEUES => {
                 Err("has no queue, or too many")
             }
-            Self::Mac80211(config) => admits(config.limit),
+            Self::Mac80211(config) => admits(config.limit).and_then(|()| config.check()),
             Self::LasAck(config) if config.floor == Some(0) => Err("serves each zeroth packet first"),
             Self::LasAck(config) => admits(config.limit),
             Self::Htb(config) => config.check(),
@@ -88,7 +88,7 @@ impl Config {
             Self::Whtb(config) => Box::new(Whtb::new(config.clone(), seed)),
             Self::Cbq(config) => Box::new(Cbq::new(config.clone(), seed)),
             Self::StationFifo(limit) => Box::new(StationFifo::new(*limit)),
-            Self::Mac80211(config) => Box::new(Mac80211::new(Mac80211Config { seed, ..*config })),
+            Self::Mac80211(config) => Box::new(Mac80211::new(Mac80211Config { seed, ..config.clone() })),
         }
     }
 

@@ -83,7 +83,7 @@ pub use fq_codel::{FqCodel, FqCodelConfig};
 pub use hsfq::Hsfq;
 pub use htb::{Htb, HtbClass, HtbConfig, Mode};
 pub use las_ack::{LasAck, LasAckConfig, Overflow};
-pub use mac80211::{Mac80211, Mac80211Config};
+pub use mac80211::{AirtimeLimits, Mac80211, Mac80211Config};
 pub use rate_meter::RateMeter;
 pub use station_fifo::StationFifo;
 pub use tags::NodeId;

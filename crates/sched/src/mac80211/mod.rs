@@ -4,7 +4,7 @@
 //! and 300 ms and without marks for a station whose PHY rate is below 6 Mb/s times the number of stations. All share one limit.
 //!
 //! *Airtime scheduler*: a ring of stations. The head sends if its deficit, less the airtime that it is expected to have in
-//! flight, is not negative; otherwise the deficit grows by a weight and the station goes to the tail. The deficit pays for
+//! flight, is not negative; otherwise the deficit grows by its weight and the station goes to the tail. The deficit pays for
 //! what the station's packets took with all attempts, and for what was received from it, when that is reported
 //! ([`AirtimeReport`]). A station that gets packets comes to the head of the ring, so that sparse ones wait for no other; one
 //! with debts stays in the ring for 100 ms without packets, so that it pays them meanwhile. Packets for all stations are
@@ -12,12 +12,14 @@
 //!
 //! *Airtime queue limit* (AQL): a packet departs only while its station has less than 5 ms in flight, or less than 12 ms
 //! while all have less than 24 ms together. So [`Discipline::poll_packet`] may have none although packets are held: it has
-//! one again after a report.
+//! one again after a report. Without AQL, as before Linux 5.5 and of drivers that do not ask for it, a packet departs whenever
+//! it is asked for, and what is in flight is not known to the airtime scheduler: a station pays when its packets are reported.
 //!
-//! Source: Linux 6.4 `net/mac80211/tx.c` (`ieee80211_next_txq`, `__ieee80211_schedule_txq`, `ieee80211_txq_airtime_check`),
-//! `sta_info.c` (`ieee80211_sta_register_airtime`, CoDel's parameters), `airtime.c`; Høiland-Jørgensen, Kazior, Täht, Hurtig,
-//! Brunstrom, "Ending the Anomaly", USENIX ATC 2017. Promise: stations that are backlogged and pay for all their airtime
-//! here get equal airtime, to within a weight and what a station has in flight.
+//! Source: Linux 6.4 `net/mac80211/tx.c` (`ieee80211_next_txq`, `__ieee80211_schedule_txq`, `ieee80211_txq_airtime_check`,
+//! `ieee80211_sta_deficit`; `ieee80211_tx_dequeue` counts what is in flight with `NL80211_EXT_FEATURE_AQL` only),
+//! `sta_info.c` (`ieee80211_sta_register_airtime`, CoDel's parameters, `airtime_weight`), `airtime.c`; Høiland-Jørgensen,
+//! Kazior, Täht, Hurtig, Brunstrom, "Ending the Anomaly", USENIX ATC 2017. Promise: stations that are backlogged and pay for
+//! all their airtime here get airtime by their weights, to within a weight and what a station has in flight.
 //!
 //! Limits: no aggregates. The number of stations is that of those seen so far. With a queue for each access category each has
 //! limits of its own, in Linux they have one limit of packets and one of all airtime in flight. One head is dropped at the
@@ -35,14 +37,10 @@ use minicbor::{Decode, Encode};
 use self::fq::Flows;
 use crate::{AirtimeReport, CodelConfig, CodelQueueConfig, Discipline, Dropped, GROUP, Packet};
 
-/// What a station gets in each round: `IEEE80211_DEFAULT_AIRTIME_WEIGHT`, in microseconds.
+/// What a station of weight 1 gets in each round: `IEEE80211_DEFAULT_AIRTIME_WEIGHT`, in microseconds.
 const WEIGHT: Span = Span::from_micros(256);
-/// `IEEE80211_DEFAULT_AQL_TXQ_LIMIT_L`.
-const IN_FLIGHT_LOW: Span = Span::from_millis(5);
-/// `IEEE80211_DEFAULT_AQL_TXQ_LIMIT_H`.
-const IN_FLIGHT_HIGH: Span = Span::from_millis(12);
-/// `IEEE80211_AQL_THRESHOLD`.
-const IN_FLIGHT_OF_ALL: Span = Span::from_millis(24);
+/// The largest weight: with 256 us for each, Linux's 16 bits of microseconds hold it.
+const MAX_WEIGHT: u32 = 255;
 /// `AIRTIME_ACTIVE_DURATION`.
 const ACTIVE: Span = Span::from_millis(100);
 /// `STA_SLOW_THRESHOLD`.
@@ -60,8 +58,29 @@ const SLOW_CODEL: CodelQueueConfig = CodelQueueConfig {
     ecn: false,
 };
 
-/// Parameters of the intermediate queues.
+/// How much airtime may be in flight: below these, another packet departs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Encode, Decode)]
+#[cbor(map)]
+pub struct AirtimeLimits {
+    /// Of a station, whatever others have; 5 ms (`IEEE80211_DEFAULT_AQL_TXQ_LIMIT_L`).
+    #[n(0)]
+    pub low: Span,
+    /// Of a station while all together have less than `total`; 12 ms (`IEEE80211_DEFAULT_AQL_TXQ_LIMIT_H`).
+    #[n(1)]
+    pub high: Span,
+    /// Of all stations, for `high` to hold; 24 ms (`IEEE80211_AQL_THRESHOLD`).
+    #[n(2)]
+    pub total: Span,
+}
+
+impl Default for AirtimeLimits {
+    fn default() -> Self {
+        Self { low: Span::from_millis(5), high: Span::from_millis(12), total: Span::from_millis(24) }
+    }
+}
+
+/// Parameters of the intermediate queues.
+#[derive(Clone, PartialEq, Eq, Debug, Encode, Decode)]
 #[cbor(map)]
 pub struct Mac80211Config {
     /// Of all queues together; 8192 packets (`fq_init`).
@@ -73,16 +92,46 @@ pub struct Mac80211Config {
     /// Decides which flows share a queue.
     #[n(2)]
     pub seed: u64,
+    /// The airtime queue limits; `None`: there are none.
+    #[n(3)]
+    pub aql: Option<AirtimeLimits>,
+    /// Airtime weights by [`Packet::host`], 1 to 255, in parts of what a station gets otherwise: 1, Linux's 256 us in a round.
+    #[n(4)]
+    pub weights: BTreeMap<u64, u32>,
 }
 
 impl Default for Mac80211Config {
     fn default() -> Self {
-        Self { limit: Limit::Packets(8192), queues: 4096, seed: 0 }
+        Self {
+            limit: Limit::Packets(8192),
+            queues: 4096,
+            seed: 0,
+            aql: Some(AirtimeLimits::default()),
+            weights: BTreeMap::new(),
+        }
+    }
+}
+
+impl Mac80211Config {
+    /// Whether each station would be served, but for limits and queues.
+    ///
+    /// # Errors
+    /// What is wrong with it, to follow "a queue discipline ".
+    pub(crate) fn check(&self) -> Result<(), &'static str> {
+        if self.aql.is_some_and(|aql| aql.low == Span::ZERO || aql.low > aql.high) {
+            return Err("lets no airtime be in flight, or more when there is more");
+        }
+        if self.weights.values().any(|weight| !(1..=MAX_WEIGHT).contains(weight)) {
+            return Err("has an airtime weight of nothing, or above 255");
+        }
+        Ok(())
     }
 }
 
 #[derive(Clone, Debug)]
 struct Station {
+    /// What it gets in a round.
+    weight: Span,
     /// Nanoseconds.
     deficit: i64,
     in_flight: Span,
@@ -93,13 +142,19 @@ struct Station {
     rate: Option<BitRate>,
 }
 
-impl Default for Station {
-    fn default() -> Self {
-        Self { deficit: nanos(WEIGHT), in_flight: Span::ZERO, active: None, is_in_ring: false, rate: None }
-    }
-}
-
 impl Station {
+    /// One that is new. It begins with what any station has, as one gets its weight in Linux after it has come.
+    fn new(weight: u32) -> Self {
+        Self {
+            weight: WEIGHT * u64::from(weight),
+            deficit: nanos(WEIGHT),
+            in_flight: Span::ZERO,
+            active: None,
+            is_in_ring: false,
+            rate: None,
+        }
+    }
+
     /// The deficit less what is in flight.
     fn balance(&self) -> i64 {
         self.deficit - nanos(self.in_flight)
@@ -122,6 +177,8 @@ pub struct Mac80211<P> {
     flows: Flows<P>,
     stations: BTreeMap<u64, Station>,
     ring: VecDeque<u64>,
+    aql: Option<AirtimeLimits>,
+    weights: BTreeMap<u64, u32>,
     in_flight: Span,
 }
 
@@ -132,7 +189,20 @@ impl<P: Packet> Mac80211<P> {
     /// If there are no queues.
     pub fn new(config: Mac80211Config) -> Self {
         assert!(config.queues > 0, "no flow would have a queue");
-        Self { flows: Flows::new(&config), stations: BTreeMap::new(), ring: VecDeque::new(), in_flight: Span::ZERO }
+        Self {
+            flows: Flows::new(&config),
+            stations: BTreeMap::new(),
+            ring: VecDeque::new(),
+            aql: config.aql,
+            weights: config.weights,
+            in_flight: Span::ZERO,
+        }
+    }
+
+    /// A station, which may be new.
+    fn station(&mut self, host: u64) -> &mut Station {
+        let weights = &self.weights;
+        self.stations.entry(host).or_insert_with(|| Station::new(weights.get(&host).copied().unwrap_or(1)))
     }
 
     /// A station comes to the ring if it has packets, or debts to pay.
@@ -156,7 +226,9 @@ impl<P: Packet> Mac80211<P> {
 
     /// Whether the airtime in flight admits another packet of a station.
     fn may_depart(&self, station: &Station) -> bool {
-        station.in_flight < IN_FLIGHT_LOW || self.in_flight < IN_FLIGHT_OF_ALL && station.in_flight < IN_FLIGHT_HIGH
+        self.aql.is_none_or(|AirtimeLimits { low, high, total }| {
+            station.in_flight < low || self.in_flight < total && station.in_flight < high
+        })
     }
 
     /// Takes the station whose turn it is out of the ring. None: nothing may depart.
@@ -173,7 +245,7 @@ impl<P: Packet> Mac80211<P> {
             let station = self.stations.get_mut(&host).expect("stations of the ring are known");
             let balance = station.balance();
             if balance < 0 {
-                station.deficit += nanos(WEIGHT);
+                station.deficit += nanos(station.weight);
             }
             if balance < 0 || !may_depart {
                 self.ring.rotate_left(1);
@@ -195,7 +267,7 @@ impl<P: Packet> Mac80211<P> {
 impl<P: Packet> Discipline<P> for Mac80211<P> {
     fn handle_packet(&mut self, now: Instant, packet: P) {
         let host = packet.host();
-        self.stations.entry(host).or_default().rate = packet.rate();
+        self.station(host).rate = packet.rate();
         self.flows.push(now, packet);
         self.schedule(now, host);
     }
@@ -204,7 +276,7 @@ impl<P: Packet> Discipline<P> for Mac80211<P> {
         loop {
             let host = self.next_station()?;
             let packet = self.flows.pop(now, host, self.codel(&self.stations[&host]));
-            if let Some(packet) = &packet {
+            if let Some(packet) = packet.as_ref().filter(|_| self.aql.is_some()) {
                 let station = self.stations.get_mut(&host).expect("it was in the ring");
                 station.in_flight += packet.airtime();
                 self.in_flight += packet.airtime();
@@ -223,12 +295,14 @@ impl<P: Packet> Discipline<P> for Mac80211<P> {
     fn handle_airtime(&mut self, now: Instant, report: &AirtimeReport) {
         match *report {
             AirtimeReport::Sent { host, took, expected } => {
-                let station = self.stations.entry(host).or_default();
+                // Only then it was counted.
+                let expected = if self.aql.is_some() { expected } else { Span::ZERO };
+                let station = self.station(host);
                 station.in_flight -= expected;
-                self.in_flight -= expected;
                 station.charge(now, took);
+                self.in_flight -= expected;
             }
-            AirtimeReport::Received { host, took } => self.stations.entry(host).or_default().charge(now, took),
+            AirtimeReport::Received { host, took } => self.station(host).charge(now, took),
         }
     }
 

@@ -115,7 +115,7 @@ proptest! {
 
     #[test]
     fn mac80211_obeys(steps in steps(), limit in limits(), queues in 1..8u32, seed in any::<u64>()) {
-        obeys(Mac80211::new(Mac80211Config { limit, queues, seed }), limit, &steps);
+        obeys(Mac80211::new(Mac80211Config { limit, queues, seed, ..Mac80211Config::default() }), limit, &steps);
     }
 
     /// Its limit is that of each station.

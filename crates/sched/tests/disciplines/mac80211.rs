@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use evenair_sched::{AirtimeReport, Cause, Discipline, GROUP, Mac80211, Mac80211Config, Packet};
+use evenair_sched::{AirtimeLimits, AirtimeReport, Cause, Config, Discipline, GROUP, Mac80211, Mac80211Config, Packet};
 use evenair_units::{BitRate, Bytes, Instant, Limit, Span};
 use proptest::prelude::*;
 
@@ -62,7 +62,11 @@ struct Mac {
 
 impl Mac {
     fn new() -> Self {
-        let queue = Mac80211::new(Mac80211Config::default());
+        Self::before(Mac80211Config::default())
+    }
+
+    fn before(config: Mac80211Config) -> Self {
+        let queue = Mac80211::new(config);
         Self { queue, now: Instant::ZERO, below: VecDeque::new(), airtime: BTreeMap::new() }
     }
 
@@ -178,6 +182,82 @@ fn no_more_is_in_flight_than_the_airtime_queue_limit() {
     assert_eq!(departed.len(), 12);
     queue.handle_airtime(now, &sent(&departed[0]));
     assert!(queue.poll_packet(now).is_some() && queue.poll_packet(now).is_none());
+}
+
+/// Packets of 500 us that depart to each of so many stations before any is reported.
+fn in_flight(aql: Option<AirtimeLimits>, stations: u64) -> Vec<usize> {
+    let mut queue = Mac80211::new(Mac80211Config { aql, ..Mac80211Config::default() });
+    let now = Instant::ZERO;
+    for host in 0..stations {
+        (0..100).for_each(|_| queue.handle_packet(now, to(host, 500)));
+    }
+    let departed: Vec<Timed> = std::iter::from_fn(|| queue.poll_packet(now)).collect();
+    (0..stations).map(|host| departed.iter().filter(|packet| packet.host == host).count()).collect()
+}
+
+#[test]
+fn each_of_the_airtime_queue_limits_is_kept() {
+    let limits = |low: u64, high: u64, total: u64| {
+        Some(AirtimeLimits { low: us(low * 1000), high: us(high * 1000), total: us(total * 1000) })
+    };
+    // The high one of a station alone, and of two that stay below the total.
+    assert_eq!(in_flight(limits(2, 4, 8), 1), [8]);
+    assert_eq!(in_flight(limits(2, 4, 50), 3), [8; 3]);
+    // At the total, the low one: together three go on in turn up to 8 ms, which is more than 2 ms each.
+    let three = in_flight(limits(2, 4, 8), 3);
+    assert_eq!(three.iter().sum::<usize>(), 16, "{three:?}");
+    assert_eq!(in_flight(limits(2, 4, 8), 10), [4; 10], "20 ms, as each may have 2");
+    assert_eq!(in_flight(limits(3, 3, 1), 4), [6; 4], "of equal ones the total says nothing");
+}
+
+#[test]
+fn without_airtime_queue_limits_all_departs_and_is_paid_when_it_is_sent() {
+    assert_eq!(in_flight(None, 3), [100; 3]);
+    // What is in flight is no debt: the station still goes first, until a report.
+    let mut queue = Mac80211::new(Mac80211Config { aql: None, ..Mac80211Config::default() });
+    let now = Instant::ZERO;
+    (1..3).for_each(|host| (0..10).for_each(|_| queue.handle_packet(now, to(host, 500))));
+    let mut next = || queue.poll_packet(now).expect("there are packets");
+    let first = next();
+    assert_eq!((0..4).map(|_| next().host).collect::<Vec<_>>(), [first.host; 4]);
+    queue.handle_airtime(now, &sent(&first));
+    assert_ne!(queue.poll_packet(now).expect("there are packets").host, first.host);
+}
+
+/// Airtime that two backlogged stations of such weights get in 5 s, with packets that take differently long.
+fn by_weight(aql: Option<AirtimeLimits>, weights: [u32; 2]) -> f64 {
+    let weights = (0..).zip(weights).collect();
+    let mut mac = Mac::before(Mac80211Config { aql, weights, ..Mac80211Config::default() });
+    while mac.now < at_us(5_000_000) {
+        for (host, airtime) in [(0, 700), (1, 1900)] {
+            (0..2).for_each(|_| mac.queue.handle_packet(mac.now, to(host, airtime)));
+        }
+        mac.send();
+        while mac.queue.poll_drop().is_some() {}
+    }
+    mac.airtime[&0].as_micros() as f64 / mac.airtime[&1].as_micros() as f64
+}
+
+#[test]
+fn stations_get_airtime_by_their_weights() {
+    for aql in [Some(AirtimeLimits::default()), None] {
+        for (weights, want) in [([1, 1], 1.0), ([2, 1], 2.0), ([1, 2], 0.5), ([6, 2], 3.0)] {
+            let got = by_weight(aql, weights);
+            assert!((got / want - 1.0).abs() < 0.05, "{weights:?}, {aql:?}: {got:.3}");
+        }
+    }
+}
+
+#[test]
+fn limits_and_weights_that_serve_nothing_are_refused() {
+    let check = |config: Mac80211Config| Config::Mac80211(config).check();
+    let with = |low: u64, high: u64| {
+        let aql = Some(AirtimeLimits { low: us(low), high: us(high), total: us(24_000) });
+        check(Mac80211Config { aql, ..Mac80211Config::default() })
+    };
+    assert!(with(5000, 5000).is_ok() && with(5001, 5000).is_err() && with(0, 5000).is_err());
+    let weight = |weight| check(Mac80211Config { weights: [(3, weight)].into(), ..Mac80211Config::default() });
+    assert!(weight(1).is_ok() && weight(255).is_ok() && weight(0).is_err() && weight(256).is_err());
 }
 
 #[test]
