@@ -1,5 +1,6 @@
 //! Queue disciplines, in the manager and in front of a MAC: their settings, and the checks that both have in common.
 
+mod airtime;
 mod cbq;
 mod tree;
 
@@ -12,6 +13,7 @@ use evenair_units::{BitRate, Bytes, Db, Dbm, Limit, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use self::airtime::{AirtimeInFlight, AirtimeWeightRaw, AirtimeWeights};
 use self::tree::ClassKeys;
 pub use self::tree::{ClassRates, ClassSizes, Priorities, Tree};
 use crate::DirectionWord;
@@ -25,7 +27,7 @@ pub struct QueueRaw {
     /// "station-fifo" or "mac80211".
     pub discipline: Written<DisciplineWord>,
     /// Packets in the MAC below the queue; not in the manager. Default: 1, with "mac80211" 2; with 802.11n and
-    /// later 128, with "mac80211" as many as its limits of airtime let down.
+    /// later 128, with "mac80211" as many as its limits of airtime let down, and without these 128.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub driver: Option<Written<u32, DriverPackets>>,
     /// "drr", "fq-codel": the flows: "flow" (one direction of a connection) or "station" (all packets of a station). Default:
@@ -49,6 +51,28 @@ pub struct QueueRaw {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-only-with" = { "discipline": ["codel", "fq-codel", "cake"] }))]
     pub interval: Option<Written<Span, QueueTimes>>,
+    /// "mac80211": it limits the airtime of packets in the MAC. Without that `driver` alone does, as before Linux 5.5 and with
+    /// drivers that do not support it. Default: true.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-only-with" = { "discipline": ["mac80211"] }))]
+    #[schemars(extend("default" = true))]
+    pub aql: Option<Written<bool>>,
+    /// "mac80211": a station with less airtime in the MAC gets another packet there, whatever others have. Default: "5 ms".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-only-with" = { "discipline": ["mac80211"], "aql": [true] }))]
+    pub aql_low: Option<Written<Span, AirtimeInFlight>>,
+    /// "mac80211": the same while all stations together have less than `aql_total`; at least `aql_low`. Default: "12 ms".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-only-with" = { "discipline": ["mac80211"], "aql": [true] }))]
+    pub aql_high: Option<Written<Span, AirtimeInFlight>>,
+    /// "mac80211": airtime of all stations in the MAC from which on `aql_low` holds. Default: "24 ms".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-only-with" = { "discipline": ["mac80211"], "aql": [true] }))]
+    pub aql_total: Option<Written<Span, AirtimeInFlight>>,
+    /// "mac80211" at access points: weights of stations in the airtime scheduler. Default: all stations weigh alike.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("x-only-with" = { "discipline": ["mac80211"] }))]
+    pub airtime_weight: Vec<AirtimeWeightRaw>,
     /// "las-ack": which packet a full queue drops: the last one of the "most-served" connection, or the arriving one
     /// ("tail-drop"). Default: "most-served".
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -307,6 +331,7 @@ pub fn discipline(raw: &QueueRaw, limit: Limit, problems: &mut Problems) -> Opti
     let tick = raw.tick.get_or(Span::ZERO, problems);
     let has_tree = discipline.is_some_and(|discipline| WITH_TREE.contains(&discipline));
     let tree = if has_tree { tree(raw, problems) } else { None };
+    let aql = airtime::limits(raw, problems);
     let estimator = if discipline == Some(Whtb) { estimator(raw, problems) } else { None };
     let law = CodelConfig { target: target?, interval: interval? };
     let codel = CodelQueueConfig { codel: law, mtu: Bytes(1500), ecn: false };
@@ -314,7 +339,7 @@ pub fn discipline(raw: &QueueRaw, limit: Limit, problems: &mut Problems) -> Opti
     let config = match discipline? {
         Fifo => Config::Fifo(limit),
         StationFifo => Config::StationFifo(limit),
-        Mac80211 => Config::Mac80211(Mac80211Config { limit, ..Mac80211Config::default() }),
+        Mac80211 => Config::Mac80211(Mac80211Config { limit, aql: aql?, ..Mac80211Config::default() }),
         Codel => Config::Codel(codel, limit),
         Drr => Config::Drr(DrrConfig { quantum, limit }),
         FqCodel => Config::FqCodel(FqCodelConfig { codel, flows: queues?, quantum, limit, seed: 0 }),

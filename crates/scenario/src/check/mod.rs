@@ -115,11 +115,12 @@ fn scenario(raw: &ScenarioRaw, folder: &Path, problems: &mut Problems) -> Scenar
     let events = timeline.check(&raw.event, problems);
     let apps = apps::Checker::new(&hosts, &events, duration).check(raw, folder, problems);
     let aggregates = radio.as_ref().is_some_and(|radio| radio.aggregation.is_some());
-    let mut queue = |raw: &Option<QueueRaw>, limit| {
-        queue::check(raw.as_ref()?, queue::Below { limit, aggregates }, &hosts, &apps, problems)
+    let mut queue = |raw: &Option<QueueRaw>, limit, is_of_access_points| {
+        let below = queue::Below { limit, aggregates, is_of_access_points };
+        queue::check(raw.as_ref()?, below, &hosts, &apps, problems)
     };
-    let ap_queue = queue(&raw.radio.ap_queue, buffers.0);
-    let station_queue = queue(&raw.radio.station_queue, buffers.1);
+    let ap_queue = queue(&raw.radio.ap_queue, buffers.0, true);
+    let station_queue = queue(&raw.radio.station_queue, buffers.1, false);
     let measure = timeline::measure(raw, duration, &apps.list, &hosts, problems);
     let names = published::Names { hosts: &hosts, apps: &apps, phases: &measure.phases };
     let published = published::published(&raw.published, names, problems);

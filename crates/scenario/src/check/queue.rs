@@ -1,19 +1,22 @@
 //! Queues in front of the medium.
 
+use std::collections::BTreeMap;
+
 use evenair_ap::QueueSpec;
-use evenair_config::queue::{Checked, DisciplineWord, QueueClassRaw, QueueRaw, Tree, discipline};
+use evenair_config::queue::{AirtimeWeightRaw, Checked, DisciplineWord, QueueClassRaw, QueueRaw, Tree, discipline};
 use evenair_reader::{List, OrDefault, Problems};
 use evenair_units::Limit;
 use evenair_workload::Direction;
 
 use super::apps::Apps;
 use super::hosts::Hosts;
+use crate::Place;
 
 /// Without aggregates, what ath9k keeps below Linux's intermediate queues: one on the air, and one that is ready.
 const BELOW_MAC80211: u32 = 2;
 /// With aggregates: as many as its limits of airtime let down, which this is far above.
 const BELOW_MAC80211_WITH_AGGREGATES: u32 = 8_192;
-/// Below other queues: two aggregates of 802.11n and 802.11ac.
+/// Below other queues, and without limits of airtime: two aggregates of 802.11n and 802.11ac.
 const BELOW_WITH_AGGREGATES: u32 = 128;
 
 /// What a queue stands in front of.
@@ -23,6 +26,8 @@ pub(super) struct Below {
     pub limit: Limit,
     /// The MAC aggregates.
     pub aggregates: bool,
+    /// The MAC is that of access points, which send to several stations.
+    pub is_of_access_points: bool,
 }
 
 pub(super) fn check(
@@ -39,12 +44,13 @@ pub(super) fn check(
         problems.add(noise.span(), "a radio's own receiver knows its noise", "only for the manager's queue");
     }
     let is_mac80211 = raw.discipline.get(&mut Problems::default()) == Some(DisciplineWord::Mac80211);
-    let Below { limit, aggregates } = below;
+    let Below { limit, aggregates, is_of_access_points } = below;
+    let has_airtime_limits = raw.aql.get_or(true, &mut Problems::default()).unwrap_or(true);
     let usual = match (is_mac80211, aggregates) {
         (true, false) => BELOW_MAC80211,
-        (true, true) => BELOW_MAC80211_WITH_AGGREGATES,
+        (true, true) if has_airtime_limits => BELOW_MAC80211_WITH_AGGREGATES,
         (false, false) => 1,
-        (false, true) => BELOW_WITH_AGGREGATES,
+        (_, true) => BELOW_WITH_AGGREGATES,
     };
     let driver = raw.driver.get_or(usual, problems);
     let checked = discipline(raw, limit, problems);
@@ -52,9 +58,35 @@ pub(super) fn check(
         Some(Checked { tree: Some(tree), .. }) => class_of_app(&raw.class, tree, hosts, apps, problems),
         _ => Vec::new(),
     };
-    let Checked { config, by_station, tree, .. } = checked?;
+    let weights = airtime_weights(&raw.airtime_weight, is_of_access_points, hosts, problems);
+    let Checked { config, by_station, tree, .. } = checked?.with_airtime_weights(weights);
     let default_class = tree.map_or(0, |tree| tree.default as u32);
     Some(QueueSpec { config, driver: driver?, by_station, class_of_app, default_class })
+}
+
+/// Weights that are not 1, by the number of the station.
+fn airtime_weights(
+    raw: &[AirtimeWeightRaw],
+    is_of_access_points: bool,
+    hosts: &Hosts,
+    problems: &mut Problems,
+) -> BTreeMap<u64, u32> {
+    let mut weights = BTreeMap::new();
+    for AirtimeWeightRaw { stations, weight } in raw {
+        if !is_of_access_points {
+            problems.add(stations.span(), "a station sends to its access point alone", "only in [radio.ap_queue]");
+        }
+        let weight = weight.get(problems);
+        for host in hosts.stations(stations, problems) {
+            if weights.insert(host, weight.unwrap_or(1)).is_some() {
+                let what = format!("station \"{}\" has a weight already", hosts.list[host].name);
+                problems.add(stations.span(), what, "each station in one list");
+            }
+        }
+    }
+    // Queues know stations by their number among all stations.
+    let all = hosts.list.iter().enumerate().filter(|(_, host)| matches!(host.place, Place::Station { .. }));
+    (0..).zip(all).filter_map(|(number, (host, _))| Some((number, *weights.get(&host)?))).collect()
 }
 
 /// The leaf of each application: the first one all of whose conditions it meets, of those that have any.

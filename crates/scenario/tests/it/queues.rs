@@ -2,7 +2,9 @@
 
 use evenair_ap::QueueSpec;
 use evenair_scenario::Scenario;
-use evenair_sched::{CbqConfig, ChannelTable, Config, DeliveryConfig, Estimator, HtbConfig, Mac80211Config, Sharing};
+use evenair_sched::{
+    AirtimeLimits, CbqConfig, ChannelTable, Config, DeliveryConfig, Estimator, HtbConfig, Mac80211Config, Sharing,
+};
 use evenair_units::{BitRate, Bytes, Db, Limit, Span};
 
 /// The access point's queue, in a cell of three stations with an upload and a download each.
@@ -172,4 +174,76 @@ fn queues_by_station_have_the_buffers_size_and_what_drivers_keep() {
         let error = error(&format!("discipline = \"mac80211\"\n{key}"));
         assert!(error.contains("mac80211"), "{error}");
     }
+}
+
+const MAC80211: &str = "discipline = \"mac80211\"\n";
+
+fn mac80211(words: &str) -> Mac80211Config {
+    let spec = queue(&format!("{MAC80211}{words}")).unwrap_or_else(|error| panic!("{error}"));
+    let Config::Mac80211(config) = spec.config else { panic!("{:?}", spec.config) };
+    config
+}
+
+#[test]
+fn airtime_queue_limits_are_those_of_linux_or_what_is_written() {
+    let usual = AirtimeLimits::default();
+    assert_eq!((mac80211("").aql, mac80211("aql = true").aql), (Some(usual), Some(usual)));
+    let total = Span::from_millis(8);
+    let (low, high) = (Span::from_millis(2), Span::from_millis(4));
+    let written = mac80211("aql_low = \"2 ms\"\naql_high = \"4000 us\"\naql_total = \"8 ms\"").aql;
+    assert_eq!(written, Some(AirtimeLimits { low, high, total }));
+    assert_eq!(mac80211("aql_total = \"8 ms\"").aql, Some(AirtimeLimits { total, ..usual }));
+    assert_eq!(mac80211("aql = false").aql, None);
+
+    let error = |words: &str| error(&format!("{MAC80211}{words}"));
+    for words in ["aql_low = \"13 ms\"", "aql_high = \"4 ms\"", "aql_low = \"3 ms\"\naql_high = \"2 ms\""] {
+        assert!(error(words).contains("is above aql_high of"), "{words}: {}", error(words));
+    }
+    let low = error("aql_high = \"4 ms\"");
+    assert!(low.contains("aql_low of 5000 us is above aql_high of 4000 us"), "{low}");
+    assert!(error("aql_low = \"0 s\"").contains("1 us to 10 s"));
+    assert!(error("aql = false\naql_total = \"8 ms\"").contains("aql = false does not use this"));
+    for words in ["aql = true", "aql_low = \"1 ms\"", "airtime_weight = [{ stations = [\"sta\"], weight = 2 }]"] {
+        let other = self::error(&format!("discipline = \"fq-codel\"\n{words}"));
+        assert!(other.contains("discipline = \"fq-codel\" does not use this"), "{other}");
+    }
+}
+
+#[test]
+fn the_mac_holds_as_many_packets_as_without_airtime_limits() {
+    let driver = |radio: &str, words: &str| {
+        let text = format!(
+            "version = 1\nname = \"queues\"\nduration = \"1 s\"\n\
+             [[station]]\nname = \"sta\"\nrate = \"54 Mb/s\"\n[[server]]\nname = \"server\"\n\
+             [[bulk]]\nname = \"down\"\nstations = [\"sta\"]\nserver = \"server\"\ndirection = \"down\"\n\
+             [radio]\nstandard = \"{radio}\"\nap_queue = {{ discipline = \"mac80211\"{words} }}\n"
+        );
+        let scenario = Scenario::parse(&text, "queues.toml").unwrap_or_else(|error| panic!("{error}"));
+        scenario.radio.ap_queue.expect("there is a queue").driver
+    };
+    let without = ", aql = false";
+    assert_eq!((driver("802.11g", ""), driver("802.11g", without)), (2, 2));
+    assert_eq!((driver("802.11n", ""), driver("802.11n", without)), (8_192, 128));
+    assert_eq!(driver("802.11n", ", aql = false, driver = 1000"), 1_000);
+}
+
+#[test]
+fn airtime_weights_are_of_the_stations_that_are_named() {
+    let weights = |words: &str| mac80211(words).weights.into_iter().collect::<Vec<_>>();
+    assert_eq!(weights(""), []);
+    let two = "airtime_weight = [{ stations = [\"sta3\"], weight = 4 }, { stations = [\"sta1\"], weight = 2 }]";
+    assert_eq!(weights(two), [(0, 2), (2, 4)]);
+    assert_eq!(weights("airtime_weight = [{ stations = [\"sta\"], weight = 255 }]"), [(0, 255), (1, 255), (2, 255)]);
+
+    let error = |words: &str| error(&format!("{MAC80211}airtime_weight = [{words}]"));
+    assert!(error("{ stations = [\"sta\"], weight = 0 }").contains("1 to 255"));
+    assert!(error("{ stations = [\"stb\"], weight = 2 }").contains("stb"));
+    assert!(error("{ stations = [\"server\"], weight = 2 }").contains("server"));
+    assert!(error("{ stations = [\"sta1\"] }").contains("weight"));
+    let twice = error("{ stations = [\"sta\"], weight = 2 }, { stations = [\"sta2\"], weight = 3 }");
+    assert!(twice.contains("station \"sta2\" has a weight already"), "{twice}");
+    // A station's own queue.
+    let own = format!("{MAC80211}[radio.station_queue]\n{MAC80211}{two}");
+    let own = queue(&own).expect_err("it is wrong");
+    assert!(own.contains("only in [radio.ap_queue]"), "{own}");
 }

@@ -101,6 +101,21 @@ fn fifos_share_packets_and_the_intermediate_queues_airtime() {
     assert!((packets / longer - 1.0).abs() < 0.05, "goodputs are as {packets}");
 }
 
+/// Weights of the airtime scheduler, with and without airtime queue limits.
+#[test]
+fn stations_get_airtime_by_the_weights_of_the_access_point() {
+    for (aql, fast, slow) in [("", 2, 1), (", aql_low = \"2 ms\", aql_high = \"4 ms\"", 1, 3), (", aql = false", 2, 1)]
+    {
+        let weight = |station: &str, weight: u32| format!("{{ stations = [\"{station}\"], weight = {weight} }}");
+        let weights = format!("{}, {}", weight("fast", fast), weight("slow", slow));
+        let radio = format!("ap_queue = {{ discipline = \"mac80211\"{aql}, airtime_weight = [{weights}] }}");
+        let time = ratio(&simulate(&radio, &floods()), airtime);
+        println!("{fast} to {slow}{aql}: airtime {time:.3}");
+        let want = f64::from(fast) / f64::from(slow);
+        assert!((time / want - 1.0).abs() < 0.05, "{radio}: airtimes are as {time}");
+    }
+}
+
 #[test]
 fn a_station_that_floods_takes_the_packets_of_a_fifo_and_not_its_turns() {
     // Four packets for the fast station on each for the slow one, which has enough for its turn.
