@@ -51,25 +51,27 @@ pub struct QueueRaw {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-only-with" = { "discipline": ["codel", "fq-codel", "cake"] }))]
     pub interval: Option<Written<Span, QueueTimes>>,
-    /// "mac80211": it limits the airtime of packets in the MAC. Without that `driver` alone does, as before Linux 5.5 and with
-    /// drivers that do not support it. Default: true.
+    /// "mac80211", so not in the manager: it limits the airtime of packets in the MAC. Without that the packets of `driver` are
+    /// the only limit, as before Linux 5.5 and with drivers that do not support it. Default: true.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-only-with" = { "discipline": ["mac80211"] }))]
     #[schemars(extend("default" = true))]
     pub aql: Option<Written<bool>>,
-    /// "mac80211": a station with less airtime in the MAC gets another packet there, whatever others have. Default: "5 ms".
+    /// "mac80211", so not in the manager: a station with less airtime in the MAC gets another packet there, whatever others
+    /// have. Default: "5 ms".
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-only-with" = { "discipline": ["mac80211"], "aql": [true] }))]
     pub aql_low: Option<Written<Span, AirtimeInFlight>>,
-    /// "mac80211": the same while all stations together have less than `aql_total`; at least `aql_low`. Default: "12 ms".
+    /// "mac80211", so not in the manager: the same while all stations together have less than `aql_total`; at least `aql_low`.
+    /// Default: "12 ms".
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-only-with" = { "discipline": ["mac80211"], "aql": [true] }))]
     pub aql_high: Option<Written<Span, AirtimeInFlight>>,
-    /// "mac80211": airtime of all stations in the MAC from which on `aql_low` holds. Default: "24 ms".
+    /// "mac80211", so not in the manager: airtime of all stations in the MAC from which on `aql_low` holds. Default: "24 ms".
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-only-with" = { "discipline": ["mac80211"], "aql": [true] }))]
     pub aql_total: Option<Written<Span, AirtimeInFlight>>,
-    /// "mac80211" at access points: weights of stations in the airtime scheduler. Default: all stations weigh alike.
+    /// "mac80211" of access points: weights of stations in the airtime scheduler. Default: all stations weigh alike.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("x-only-with" = { "discipline": ["mac80211"] }))]
     pub airtime_weight: Vec<AirtimeWeightRaw>,

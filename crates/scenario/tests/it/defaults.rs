@@ -84,6 +84,7 @@ const QUEUES: &[&str] = &[
     "{ discipline = \"drr\" }",
     "{ discipline = \"fq-codel\" }",
     "{ discipline = \"las-ack\" }",
+    "{ discipline = \"mac80211\" }",
     "{ discipline = \"htb\", class = [{ name = \"all\", rate = \"1 Mb/s\" }] }",
     "{ discipline = \"whtb\", class = [{ name = \"all\", rate = \"1 Mb/s\" }] }",
     "{ discipline = \"cbq\", class = [{ name = \"all\", rate = \"1 Mb/s\" }] }",

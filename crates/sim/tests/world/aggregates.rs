@@ -207,6 +207,61 @@ to = "20 s"
     assert!((4.0..5.2).contains(&gain), "{gain}");
 }
 
+/// What is in the MAC is before a packet that comes, whoever it is for: the less airtime the access point lets down, the shorter
+/// is a ping beside datagrams to five slow stations. Without limits of airtime all that the MAC holds is before it.
+#[test]
+fn pings_wait_for_the_airtime_that_the_limits_let_down() {
+    let rtt = |aql: &str| {
+        let text = format!(
+            r#"version = 1
+name = "limits"
+duration = "12 s"
+[radio]
+standard = "802.11n"
+edca_parameters = "hostapd"
+ap_buffer = "8192 packets"
+ap_queue = {{ discipline = "mac80211"{aql} }}
+[lan]
+rate = "1 Gb/s"
+delay = "1 ms"
+[[station]]
+name = "slow"
+count = 5
+mcs = 0
+[[station]]
+name = "idle"
+mcs = 7
+[[server]]
+name = "server"
+[[udp]]
+name = "flood"
+stations = ["slow"]
+server = "server"
+direction = "down"
+rate = "5 Mb/s"
+[[ping]]
+name = "echo"
+stations = ["idle"]
+server = "server"
+interval = "100 ms"
+[[phase]]
+name = "steady"
+from = "2 s"
+to = "12 s"
+"#
+        );
+        let scenario = Scenario::parse(&text, "limits.toml").unwrap_or_else(|error| panic!("{error}"));
+        value(&evenair_sim::run(&scenario, |_| ()).unwrap(), "flow.echo.rtt_mean_ms")
+    };
+    let lower = rtt(", aql_low = \"2 ms\", aql_high = \"4 ms\", aql_total = \"8 ms\"");
+    let (usual, none) = (rtt(""), rtt(", aql = false"));
+    println!("lower limits {lower:.1}, Linux's {usual:.1}, none {none:.1} ms");
+    // Five stations may have 2 ms each, or 5 ms, beside what is on the air; 128 packets at 6.5 Mb/s are 236 ms.
+    assert!((10.0..25.0).contains(&lower), "{lower} ms");
+    assert!((25.0..45.0).contains(&usual), "{usual} ms");
+    assert!((150.0..260.0).contains(&none), "{none} ms");
+}
+
 /// Downloads of two stations of 802.11ax in 20 MHz, one at 143.4 and one at 8.6 Mb/s, through a queue of 1,000 packets at the
 /// access point: each station's measured airtime, and the fast one's goodput in Mb/s.
 fn fast_and_slow(what: &str, inserted: bool, seed: u64) -> ([f64; 2], f64) {
