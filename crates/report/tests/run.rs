@@ -78,7 +78,9 @@ fn every_picture_is_a_document_in_every_form() {
 
 #[test]
 fn what_is_drawn_is_named() {
-    let pictures = run_pictures(&full());
+    let run = full();
+    let jain = run.phases[0].measured_airtime.as_ref().unwrap().jain.expect("there are two stations");
+    let pictures = run_pictures(&run);
     let has = |name: &str, words: &[&str]| {
         let svg = pictures.iter().find(|picture| picture.name == name).unwrap().svg();
         for word in words {
@@ -91,7 +93,7 @@ fn what_is_drawn_is_named() {
     has(
         "airtime",
         &[
-            "bypassed, Jain 0.",
+            &format!("bypassed, Jain {jain:.3}"),
             "inserted, Jain ",
             "medium time, %",
             "to stations",
