@@ -448,7 +448,7 @@ fn each_access_of_a_run_with_aggregates_is_there_once() {
         let medium = result.phases[0].medium.as_ref().unwrap();
         let attempts = medium.access.attempts as usize;
         assert!(accesses.abs_diff(attempts) <= 3, "{radio}: {accesses} accesses, {attempts} attempts");
-        assert!(of(0x94) > 50 && attempts > 100, "{radio}: {} BlockAcks, {attempts} attempts", of(0x94));
+        assert!(of(0x94) > 30, "{radio}: {} BlockAcks, {attempts} attempts", of(0x94));
         assert!(radio.contains("rts") == (of(0xb4) > 20), "{radio}: {} RTS", of(0xb4));
         assert!(!radio.contains("ns-3") || of(0x84) > 5, "{radio}: {} BlockAckReqs", of(0x84));
         assert!(radio.contains("ns-3") == (of(0xe4) > 20), "{radio}: {} CF-Ends", of(0xe4));
