@@ -16,7 +16,7 @@ pub fn all() -> Vec<Experiment> {
         experiment!(a05, "adwiser/a05-pages-beside-download.toml", false),
         experiment!(a06, "adwiser/a06-pages-beside-upload.toml", false),
         experiment!(a12, "adwiser/a12-real-access-point.toml", false),
-        experiment!(a13, "adwiser/a13-two-uploads.toml", true),
+        experiment!(a13, "adwiser/a13-two-uploads.toml", false),
         experiment!(a15, "adwiser/a15-gold-and-bronze.toml", false),
     ]
 }
