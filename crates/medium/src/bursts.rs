@@ -12,8 +12,9 @@ use crate::aggregation::{Aggregation, Recover};
 use crate::attempt::{Attempt, Sending};
 use crate::counters::QueueState;
 use crate::feedback::{Feedback, FeedbackQueue};
-use crate::frame::{Carried, DropReason, Event, NodeId, Queued, To, dropped};
+use crate::frame::{Carried, DropReason, Event, NodeId, NodePair, Queued, To, dropped};
 use crate::mac::{Failure, Mac};
+use crate::rate_control::BurstRate;
 use crate::reception::Sent;
 use crate::tx_queues::{BurstLimits, Msdus, Received, TxQueues};
 
@@ -49,7 +50,7 @@ impl ReorderTimers {
 impl<F> Mac<F> {
     /// How an EDCAF that aggregates sends what is next: within what is `left` of its TXOP, or of one that begins.
     #[inline(never)]
-    pub(crate) fn attempt_burst(&mut self, id: u32, may_reserve: bool, left: Option<Span>) -> Attempt {
+    pub(crate) fn attempt_burst(&mut self, at: Instant, id: u32, may_reserve: bool, left: Option<Span>) -> Attempt {
         let rules = self.config.aggregation.expect("an EDCAF has transmit queues where the medium aggregates");
         let edcaf = &self.nodes.edcafs[id as usize];
         let left = left.or(edcaf.txop());
@@ -58,19 +59,24 @@ impl<F> Mac<F> {
         let queue = &queues.queues[place];
         let (to, request, own) = (queue.to, queue.request_due, queue.serves_own());
         let goes_on = !may_reserve;
-        let rate = if goes_on && queues.is_narrowed { narrowed(queue.rate) } else { queue.rate };
+        let is_narrowed = goes_on && queues.is_narrowed;
+        let brought = queue.rate;
+        let chosen = if request || own { None } else { self.choose_burst(at, id, place) };
+        let BurstRate { rate, single, reserve } = chosen.unwrap_or(BurstRate::fixed(brought));
+        let rate = if is_narrowed { narrowed(rate) } else { rate };
         let qos = matches!(to, To::Node(receiver) if self.nodes.is_qos(node) && self.nodes.is_qos(receiver.0));
         let agreed = qos && !own && rate.mode().is_some();
         let phy = &self.config.phy;
         let block_ack = phy.sifs() + phy.block_ack(rate, rules.window_at(rate));
-        let reserves = may_reserve && to != To::Broadcast && self.config.rts_threshold.is_some();
+        let threshold = if reserve { Some(Bytes::ZERO) } else { self.config.rts_threshold };
+        let reserves = may_reserve && to != To::Broadcast && threshold.is_some();
         let reservation = if reserves { phy.reservation(rate) } else { Span::ZERO };
         let left =
             left.map(|left| Span::from_nanos(left.as_nanos().saturating_sub((reservation + block_ack).as_nanos())));
         let crypto = if own || to == To::Broadcast { Bytes::ZERO } else { rules.crypto };
         let qos_control = if qos { QOS_CONTROL } else { Bytes::ZERO };
         let limits = BurstLimits {
-            a_mpdu: agreed.then(|| rules.limits_at(phy, rate, left)).flatten(),
+            a_mpdu: (agreed && !single).then(|| rules.limits_at(phy, rate, left)).flatten(),
             mpdu: phy.largest_psdu(rate, left.map_or(rules.max_ppdu, |left| left.min(rules.max_ppdu))),
             a_msdu: if agreed { rules.a_msdu } else { Bytes::ZERO },
             overhead: LLC_SNAP + MAC_HEADER_AND_FCS + qos_control + crypto,
@@ -84,6 +90,7 @@ impl<F> Mac<F> {
         };
         let burst = &mut queues.burst;
         burst.agreed = agreed;
+        burst.chosen = chosen.map(|_| rate);
         let attempt = if to == To::Broadcast {
             Attempt::broadcast(phy, burst.mpdus)
         } else if request {
@@ -91,17 +98,31 @@ impl<F> Mac<F> {
             Attempt { to, rate, rts: false, psdu: a_mpdu, data, answer: block_ack, sending: Sending::Request }
         } else if burst.places.len() == 1 {
             let psdu = phy.single_mpdu(burst.mpdus, rate);
-            let rts = reserves && self.config.rts_threshold.is_some_and(|threshold| psdu > threshold);
+            let rts = reserves && threshold.is_some_and(|threshold| psdu > threshold);
             let answer = phy.sifs() + phy.ack(rate);
             Attempt { to, rate, rts, psdu, data: phy.ppdu(psdu, rate), answer, sending: Sending::Single }
         } else {
-            let rts = reserves && self.config.rts_threshold.is_some_and(|threshold| a_mpdu > threshold);
+            let rts = reserves && threshold.is_some_and(|threshold| a_mpdu > threshold);
             let data = phy.ppdu(a_mpdu, rate);
             Attempt { to, rate, rts, psdu: a_mpdu, data, answer: block_ack, sending: Sending::Aggregate }
         };
         burst.reserved = attempt.rts;
         queues.is_narrowed = rules.narrow_after_request && (request || goes_on && queues.is_narrowed);
         attempt
+    }
+
+    /// How the next burst of a queue is sent, where senders choose that.
+    fn choose_burst(&mut self, at: Instant, id: u32, place: usize) -> Option<BurstRate> {
+        let rates = self.rates.as_mut()?;
+        let edcaf = &mut self.nodes.edcafs[id as usize];
+        let from = edcaf.node;
+        let queue = &mut edcaf.tx_queues_mut().expect("it has queues").queues[place];
+        let To::Node(NodeId(to)) = queue.to else { return None };
+        if queue.chosen.is_none() {
+            let attempt = queue.failures + queue.failed_rts;
+            queue.chosen = rates.choose_burst(at, NodePair { from, to }, queue.rate, attempt);
+        }
+        queue.chosen
     }
 
     /// Draws what noise spoils of a burst at its receiver. Says whether that gets anything.
@@ -253,18 +274,28 @@ impl<F> Mac<F> {
     }
 
     /// No CTS came. RTS alone was sent, and so it is no attempt of the MPDUs; but each so many of them in a row count as one,
-    /// for the receiver may be gone.
+    /// for the receiver may be gone. For a mode that the sender chose it is one, as in drivers' TX status.
     fn fail_rts(&mut self, at: Instant, id: u32) {
         let limit = self.config.short_retry_limit;
         let edcaf = &mut self.nodes.edcafs[id as usize];
+        let node = edcaf.node;
         let queues = edcaf.tx_queues_mut().expect("it has queues");
+        let (chosen, mpdus) = (queues.burst.chosen, queues.burst.places.len());
         let queue = queues.queue();
+        if let (Some(rates), Some(rate), To::Node(NodeId(to))) = (&mut self.rates, chosen, queue.to) {
+            rates.report_burst(NodePair { from: node, to }, rate, mpdus as u64, 0);
+            if queue.failed_rts + 1 >= limit {
+                // Its chain of modes begins anew.
+                queue.failures = 0;
+            }
+        }
         queue.failed_rts += 1;
         if queue.failed_rts < limit {
             queues.take_back();
             edcaf.head = Default::default();
         } else {
             queue.failed_rts = 0;
+            queues.burst.chosen = None;
             self.settle_burst(at, id, false);
         }
         self.nodes.edcafs[id as usize].widen_window();
@@ -285,6 +316,12 @@ impl<F> Mac<F> {
             (queue.request_due, queue.failed_requests) = (false, 0);
         } else if answered {
             (queue.failures, queue.failed_rts) = (0, 0);
+        }
+        if let (Some(rates), Some(rate), To::Node(NodeId(receiver))) = (&mut self.rates, queues.burst.chosen, to) {
+            let mpdus = queues.burst.places.len();
+            let spoiled = if answered { queues.burst.lost.iter().filter(|&&lost| lost).count() } else { mpdus };
+            let pair = NodePair { from: from.0, to: receiver };
+            rates.report_burst(pair, rate, mpdus as u64, (mpdus - spoiled) as u64);
         }
         let attempts = if to == To::Broadcast { 1 } else { rules.attempts };
         let mut outcomes = Outcomes::new(at, from, &mut self.events, &mut self.feedback);

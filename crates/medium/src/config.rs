@@ -50,7 +50,8 @@ pub struct MediumConfig {
     pub rate_control: RateControl,
     /// What nodes with [`BackOff::IdleSense`] aim at.
     pub idle_sense: IdleSenseConfig,
-    /// How nodes with EDCA aggregate, where any do. Rates are those that frames bring then, whatever `rate_control` says.
+    /// How nodes with EDCA aggregate, where any do. Rates are those that frames bring then, but with
+    /// [`RateControl::MinstrelHt`].
     pub aggregation: Option<Aggregation>,
 }
 

@@ -240,6 +240,10 @@ impl<F> Edcaf<F> {
             self.counters.mpdus += mpdus;
             self.counters.repeated_mpdus += repeats;
             self.counters.block_ack_requests += u64::from(queues.burst.request);
+            if let Some(rate) = queues.burst.chosen {
+                self.counters.slowed += u64::from(rate < queues.queue().rate);
+                self.note_rate(rate);
+            }
         }
         self.charge(airtime);
     }

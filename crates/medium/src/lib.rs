@@ -50,10 +50,10 @@
 //! - A TXOP reserves with RTS for its first frame only, and ends with the first failure. A frame longer than the TXOP
 //!   limit is sent, alone; it is not fragmented.
 //!
-//! - Among nodes that aggregate, rates are those that frames bring, block-ack agreements stand from the first frame on, and an
-//!   A-MPDU that overlaps another frame is lost whole unless it is captured.
+//! - Among nodes that aggregate, rates are those that frames bring or [`RateControl::MinstrelHt`]'s, block-ack agreements stand
+//!   from the first frame on, and an A-MPDU that overlaps another frame is lost whole unless it is captured.
 //!
-//! Not here: rate control among nodes that aggregate, OFDMA, other management frames.
+//! Not here: OFDMA, other management frames.
 //!
 //! ```
 //! use evenair_medium::{AccessCategory, Event, Limit, Medium, MediumConfig, Mpdu, NodeConfig, To};

@@ -96,7 +96,7 @@ impl<F> Mac<F> {
     pub(crate) fn attempt(&mut self, at: Instant, id: u32, may_reserve: bool, left: Option<Span>) -> Attempt {
         let edcaf = &self.nodes.edcafs[id as usize];
         if edcaf.tx_queues().is_some() {
-            return self.attempt_burst(id, may_reserve, left);
+            return self.attempt_burst(at, id, may_reserve, left);
         }
         let mut service = edcaf.service().expect("a function contends while it has a frame");
         let node = edcaf.node;

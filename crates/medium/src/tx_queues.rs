@@ -15,6 +15,7 @@ use crate::aggregation::Order;
 use crate::block_ack::{Load, Originator, Recipient, Settled};
 use crate::counters::QueueState;
 use crate::frame::{Queued, To};
+use crate::rate_control::BurstRate;
 use crate::watch::{BurstOnAir, MpduOnAir};
 
 /// The frames of an EDCAF, by receiver.
@@ -53,6 +54,8 @@ pub(crate) struct TxQueue<F> {
     pub(crate) failed_rts: u32,
     /// That which the last frame brought.
     pub(crate) rate: PhyRate,
+    /// How the next burst is sent, where the sender has chosen it: one that does not fit a TXOP begins another.
+    pub(crate) chosen: Option<BurstRate>,
     /// When the reorder buffer is looked at next, where it is.
     pub(crate) reorder_due: Option<Instant>,
 }
@@ -93,6 +96,8 @@ pub(crate) struct Burst {
     pub(crate) agreed: bool,
     /// After RTS.
     pub(crate) reserved: bool,
+    /// The rate that the sender chose, and is to learn about; `None`: that of its frames.
+    pub(crate) chosen: Option<PhyRate>,
     /// It is being sent, and what becomes of it is not settled.
     pub(crate) on_air: bool,
     /// Its end has been received.
@@ -169,6 +174,7 @@ impl<F> TxQueue<F> {
             failed_requests: 0,
             failed_rts: 0,
             rate,
+            chosen: None,
             reorder_due: None,
         }
     }
@@ -377,7 +383,9 @@ impl<F> TxQueues<F> {
 
     /// The present burst is sent. Says how many MPDUs it has, and how many of them were sent before.
     pub(crate) fn begin(&mut self) -> (u64, u64) {
-        let originator = &mut self.queues[self.burst.queue].originator;
+        let queue = &mut self.queues[self.burst.queue];
+        queue.chosen = None;
+        let originator = &mut queue.originator;
         let mut repeats = 0;
         self.burst.on_air = true;
         for &place in &self.burst.places {
@@ -460,6 +468,7 @@ impl Burst {
     fn reset(&mut self, queue: usize) {
         (self.queue, self.mpdus) = (queue, Bytes::ZERO);
         (self.request, self.agreed, self.reserved, self.on_air, self.delivered) = (false, false, false, false, false);
+        self.chosen = None;
         self.places.clear();
         self.ends.clear();
         self.received = 0;

@@ -143,7 +143,8 @@ pub fn rate_rows(run: &RunResult, senders: usize) -> Vec<Vec<String>> {
     if rates.is_empty() {
         return rows;
     }
-    rows[0].extend(rates.iter().map(|rate| format!("{rate} Mb/s")));
+    // Those of modes have many decimals.
+    rows[0].extend(rates.iter().map(|rate| format!("{} Mb/s", (rate * 10.0).round() / 10.0)));
     let row = |phase: &PhaseResult, sender: &str, uses: &[RateUse]| {
         let all: u64 = uses.iter().map(|used| used.attempts).sum();
         let at = |rate: &f64| uses.iter().find(|used| used.rate_mbps == *rate).map_or(0, |used| used.attempts);

@@ -160,7 +160,8 @@ pub(crate) struct RadioRaw {
     pub ap_buffer: Option<Written<Limit, QueueLimits>>,
     /// Each station's buffer toward the access point. Default: "1000 packets".
     pub station_buffer: Option<Written<Limit, QueueLimits>>,
-    /// How senders choose their rates: "fixed", "two-failures", "arf", "aarf" or "minstrel". Default: "fixed".
+    /// How senders choose their rates: "fixed", "two-failures", "arf", "aarf" or "minstrel"; with 802.11n, ac and ax "fixed" or
+    /// "minstrel-ht", which measures what the modes deliver, up to the station's MCS and streams. Default: "fixed".
     pub rate_control: Option<Written<RateControlWord>>,
     /// Bit error rate of all frames. Default: 0.
     pub ber: Option<Written<f64, BitErrorRates>>,

@@ -52,6 +52,7 @@ pub(crate) enum RateControlWord {
     Arf,
     Aarf,
     Minstrel,
+    MinstrelHt,
 }
 
 /// How stations are laid out.
@@ -151,6 +152,7 @@ words!(RateControlWord {
     "arf" => Self::Arf,
     "aarf" => Self::Aarf,
     "minstrel" => Self::Minstrel,
+    "minstrel-ht" => Self::MinstrelHt,
 });
 words!(AccessWord { "dcf" => Self::Dcf, "idle-sense" => Self::IdleSense, "asymmetric" => Self::Asymmetric });
 words!(AdaptationWord(Adaptation) { "proportional" => Adaptation::Proportional, "aimd" => Adaptation::Aimd });

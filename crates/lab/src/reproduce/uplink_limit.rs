@@ -11,7 +11,7 @@ use super::{Experiment, experiment};
 /// Every experiment of the source with the limit.
 pub fn all() -> Vec<Experiment> {
     vec![
-        experiment!(r05, "uplink-rate-control/r05-static-limit.toml", true),
+        experiment!(r05, "uplink-rate-control/r05-static-limit.toml", false),
         experiment!(r06, "uplink-rate-control/r06-unequal-numbers.toml", false),
         experiment!(r07, "uplink-rate-control/r07-changing-numbers.toml", true),
         experiment!(r08, "uplink-rate-control/r08-far-host.toml", false),

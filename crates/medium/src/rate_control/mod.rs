@@ -11,11 +11,13 @@
 //! - [`RateControl::Aarf`]: M. Lacage, M. H. Manshaei, T. Turletti, "IEEE 802.11 rate adaptation: a practical approach",
 //!   MSWiM 2004.
 //! - [`RateControl::Minstrel`]: F. Fietkau's, as the Linux kernel documents it (see `minstrel`).
+//! - [`RateControl::MinstrelHt`]: the same for 802.11n, ac and ax, where several MPDUs share an access (see `minstrel_ht`).
 //!
 //! A missing CTS tells nothing about the rate of DATA, and is not reported.
 
 mod fallback;
 mod minstrel;
+mod minstrel_ht;
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -25,6 +27,7 @@ use evenair_wifi::{Phy, PhyRate};
 
 use fallback::Fallback;
 use minstrel::Minstrel;
+use minstrel_ht::MinstrelHt;
 
 use crate::frame::NodePair;
 
@@ -45,6 +48,25 @@ pub enum RateControl {
     },
     /// What a rate delivered, measured, with one frame of ten to look around.
     Minstrel,
+    /// What a mode delivered of its MPDUs, measured. Frames that bring a rate that is no mode are sent at it.
+    MinstrelHt,
+}
+
+/// How a burst is sent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct BurstRate {
+    pub(crate) rate: PhyRate,
+    /// It is one MPDU.
+    pub(crate) single: bool,
+    /// After RTS, whatever its size.
+    pub(crate) reserve: bool,
+}
+
+impl BurstRate {
+    /// At the rate that its frames bring.
+    pub(crate) const fn fixed(rate: PhyRate) -> Self {
+        Self { rate, single: false, reserve: false }
+    }
 }
 
 /// All senders' choices.
@@ -92,6 +114,31 @@ impl Rates {
         }
     }
 
+    /// How the sender's next burst is sent whose frames bring the rate `highest`, and of which `attempt` attempts went without an
+    /// answer. Only with [`RateControl::MinstrelHt`], and `None` where `highest` is no mode.
+    pub(crate) fn choose_burst(
+        &mut self,
+        now: Instant,
+        pair: NodePair,
+        highest: PhyRate,
+        attempt: u32,
+    ) -> Option<BurstRate> {
+        highest.mode().filter(|_| self.control == RateControl::MinstrelHt)?;
+        let new = || Controller::new(self.control, &self.phy, highest);
+        let controller = self.controllers.entry(pair).or_insert_with(new);
+        if controller.highest() != highest {
+            *controller = new();
+        }
+        controller.burst(now, attempt, &mut self.rngs[pair.from as usize])
+    }
+
+    /// What became of the MPDUs of a burst.
+    pub(crate) fn report_burst(&mut self, pair: NodePair, rate: PhyRate, mpdus: u64, delivered: u64) {
+        if let Some(controller) = self.controllers.get_mut(&pair) {
+            controller.handle_burst(rate, mpdus, delivered);
+        }
+    }
+
     pub(crate) fn current(&self, pair: NodePair) -> Option<PhyRate> {
         self.controllers.get(&pair).map(Controller::current)
     }
@@ -109,6 +156,7 @@ struct Controller {
 enum Scheme {
     Fallback(Fallback),
     Minstrel(Minstrel),
+    MinstrelHt(MinstrelHt),
 }
 
 impl Controller {
@@ -117,7 +165,10 @@ impl Controller {
     /// # Panics
     /// For [`RateControl::Fixed`], which needs none.
     fn new(control: RateControl, phy: &Phy, highest: PhyRate) -> Self {
-        let rates: Vec<_> = phy.standard().rates().iter().copied().filter(|&rate| rate <= highest).collect();
+        let rates = match highest.mode() {
+            Some(mode) => minstrel_ht::modes_up_to(mode),
+            None => phy.standard().rates().iter().copied().filter(|&rate| rate <= highest).collect::<Vec<_>>(),
+        };
         let top = rates.len() - 1;
         let scheme = match control {
             RateControl::Fixed => unreachable!("rates that frames bring need no control"),
@@ -125,6 +176,7 @@ impl Controller {
             RateControl::Arf => Scheme::Fallback(Fallback::arf(top)),
             RateControl::Aarf { most } => Scheme::Fallback(Fallback::aarf(top, most)),
             RateControl::Minstrel => Scheme::Minstrel(Minstrel::new(phy, &rates)),
+            RateControl::MinstrelHt => Scheme::MinstrelHt(MinstrelHt::new(phy, &rates)),
         };
         Self { rates, scheme }
     }
@@ -139,8 +191,25 @@ impl Controller {
         let index = match &mut self.scheme {
             Scheme::Fallback(fallback) => fallback.index(),
             Scheme::Minstrel(minstrel) => minstrel.index(now, attempt, rng),
+            Scheme::MinstrelHt(minstrel) => minstrel.choose(now, attempt, rng).index,
         };
         self.rates[index]
+    }
+
+    /// How the next attempt at a burst is sent, of which `attempt` went without an answer.
+    fn burst(&mut self, now: Instant, attempt: u32, rng: &mut Rng) -> Option<BurstRate> {
+        let Scheme::MinstrelHt(minstrel) = &mut self.scheme else { return None };
+        let minstrel_ht::Choice { index, single, reserve } = minstrel.choose(now, attempt, rng);
+        Some(BurstRate { rate: self.rates[index], single, reserve })
+    }
+
+    /// What became of the MPDUs of a burst; nothing where the rate is none of its own any more.
+    fn handle_burst(&mut self, rate: PhyRate, mpdus: u64, delivered: u64) {
+        if let Scheme::MinstrelHt(minstrel) = &mut self.scheme
+            && let Some(index) = self.rates.iter().position(|&known| known == rate)
+        {
+            minstrel.handle_burst(index, mpdus, delivered);
+        }
     }
 
     /// What became of the attempt that was made last, at this rate.
@@ -151,6 +220,7 @@ impl Controller {
                 let index = self.rates.iter().position(|&known| known == rate).expect("a rate of this controller");
                 minstrel.handle_outcome(index, acknowledged);
             }
+            Scheme::MinstrelHt(_) => self.handle_burst(rate, 1, u64::from(acknowledged)),
         }
     }
 
@@ -159,6 +229,7 @@ impl Controller {
         self.rates[match &self.scheme {
             Scheme::Fallback(fallback) => fallback.index(),
             Scheme::Minstrel(minstrel) => minstrel.best(),
+            Scheme::MinstrelHt(minstrel) => minstrel.best(),
         }]
     }
 }

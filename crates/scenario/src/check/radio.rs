@@ -162,17 +162,22 @@ fn reception(raw: &ScenarioRaw, phy: &Phy, quirks: &Quirks, problems: &mut Probl
 }
 
 fn rate_control(raw: &RadioRaw, phy: &Phy, quirks: &Quirks, problems: &mut Problems) -> RateControl {
-    if let Some(written) = raw.rate_control.as_ref().filter(|_| !phy.standard().formats().is_empty())
-        && written.get(&mut Problems::default()) != Some(RateControlWord::Fixed)
+    let Some(word) = raw.rate_control.get_or(RateControlWord::Fixed, problems) else { return RateControl::Fixed };
+    let has_modes = !phy.standard().formats().is_empty();
+    let is_for_modes = word == RateControlWord::MinstrelHt;
+    if let Some(written) =
+        raw.rate_control.as_ref().filter(|_| word != RateControlWord::Fixed && has_modes != is_for_modes)
     {
-        problems.add(written.span(), format!("with {} rates are fixed", phy.standard()), "\"fixed\", or no such key");
+        let right = if has_modes { "\"fixed\" or \"minstrel-ht\"" } else { "\"minstrel\", or 802.11n, ac or ax" };
+        problems.add(written.span(), format!("not with {}", phy.standard()), right);
     }
-    match raw.rate_control.get_or(RateControlWord::Fixed, problems) {
-        Some(RateControlWord::TwoFailures) => RateControl::TwoFailures,
-        Some(RateControlWord::Arf) => RateControl::Arf,
-        Some(RateControlWord::Aarf) => RateControl::Aarf { most: quirks.aarf_most },
-        Some(RateControlWord::Minstrel) => RateControl::Minstrel,
-        Some(RateControlWord::Fixed) | None => RateControl::Fixed,
+    match word {
+        RateControlWord::Fixed => RateControl::Fixed,
+        RateControlWord::TwoFailures => RateControl::TwoFailures,
+        RateControlWord::Arf => RateControl::Arf,
+        RateControlWord::Aarf => RateControl::Aarf { most: quirks.aarf_most },
+        RateControlWord::Minstrel => RateControl::Minstrel,
+        RateControlWord::MinstrelHt => RateControl::MinstrelHt,
     }
 }
 

@@ -15,6 +15,7 @@ mod internet;
 mod lag;
 mod laws;
 mod measures;
+mod minstrel_ht;
 mod ns3;
 mod paths;
 mod probes;

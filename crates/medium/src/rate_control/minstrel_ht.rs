@@ -1,0 +1,427 @@
+//! Minstrel for 802.11n, ac and ax: what each mode delivers of its MPDUs is measured, and the mode that carries most is used.
+//!
+//! After Linux's `net/mac80211/rc80211_minstrel_ht.c` (F. Fietkau), as read of Linux 6.18. Modes are in groups by their number of
+//! streams; width and guard interval are the station's. Every 50 ms the part of the MPDUs that each mode delivered is averaged
+//! with a weight of 75 % for the past. A mode's throughput is that of packets of 1200 bytes in aggregates as long as those that
+//! were sent. What nothing answers goes through a chain: the mode of the highest throughput, the second, the most probable one;
+//! each at least twice, and while its attempts fit into 6 ms; the modes behind the first after RTS. Every 20 ms one access
+//! carries a single MPDU in another mode: in turn the next faster one of a group, any faster one, and a slower one that lies
+//! above the most probable. Of the best mode less than a quarter of more than 30 MPDUs delivered: it has a stream less at once.
+//!
+//! Unlike Linux, which begins at the slowest mode, the first guess is the highest. Not here: other widths and guard intervals than
+//! the station's, limits of A-MSDUs by rate, and what Linux knows of the frames of 802.11b and g.
+
+use alloc::vec::Vec;
+
+use evenair_units::{Bytes, Instant, Rng, Span};
+use evenair_wifi::{Phy, PhyMode, PhyRate};
+
+/// Time between two evaluations.
+const PERIOD: Span = Span::from_millis(50);
+/// Time between two accesses in other modes.
+const PROBES: Span = Span::from_millis(20);
+/// Weight of the past, per cent.
+const PAST_PERCENT: u64 = 75;
+/// Attempts in one mode in a chain take this long at most.
+const SEGMENT: Span = Span::from_millis(6);
+/// And there are so many at most.
+const MOST_TRIES: u32 = 7;
+/// The packet whose throughput is compared, and how many of them its time on air is measured over.
+const PACKET: Bytes = Bytes(1_200);
+const PACKETS: u64 = 16;
+/// Probabilities are counted in this many parts.
+const SCALE: u64 = 1_000_000;
+/// Below this a mode counts nothing; above `CERTAIN` a mode counts as it, and above `KNOWN` nothing is to be learnt of it.
+const USELESS: u64 = SCALE / 10;
+const CERTAIN: u64 = SCALE * 9 / 10;
+const KNOWN: u64 = SCALE * 95 / 100;
+/// From here on the most probable mode is the one of those that carries most.
+const PROBABLE: u64 = SCALE * 3 / 4;
+/// Of more MPDUs than these less than a quarter: the mode is left at once.
+const JUDGED: u64 = 30;
+
+/// In which order modes are looked at.
+const TURNS: [Probe; 6] = [Probe::Next, Probe::Faster, Probe::Next, Probe::Faster, Probe::Next, Probe::Slower];
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Probe {
+    /// The next faster mode of a group, of one group after the other.
+    Next,
+    /// Any faster mode.
+    Faster,
+    /// Any between the most probable mode and the best.
+    Slower,
+}
+
+/// How an access is to be sent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Choice {
+    pub(super) index: usize,
+    /// One MPDU alone.
+    pub(super) single: bool,
+    /// After RTS.
+    pub(super) reserve: bool,
+}
+
+#[derive(Debug)]
+pub(super) struct MinstrelHt {
+    /// Slowest first.
+    modes: Vec<Mode>,
+    best: usize,
+    second: usize,
+    probable: usize,
+    evaluated: Option<Instant>,
+    next_probe: Instant,
+    turn: usize,
+    /// The number of streams whose group is looked at next.
+    group: u8,
+    /// Accesses and MPDUs since the last evaluation, and MPDUs in an access on average, in parts of [`SCALE`].
+    accesses: u64,
+    mpdus: u64,
+    length: Option<u64>,
+    /// Of the burst in service: modes and how often each; the last one as often as it takes.
+    chain: [(usize, u32); 3],
+    probing: bool,
+}
+
+#[derive(Debug)]
+struct Mode {
+    streams: u8,
+    /// DIFS, a mean back-off, preamble, SIFS, BlockAck.
+    overhead: Span,
+    /// A packet in an aggregate.
+    packet: Span,
+    /// MPDUs since the last evaluation.
+    attempts: u64,
+    successes: u64,
+    /// Averaged; `None` before the first attempt.
+    delivered: Option<u64>,
+}
+
+/// The modes that a sender may use where frames bring this one: with no more streams and no higher MCS, slowest first.
+pub(super) fn modes_up_to(highest: PhyMode) -> Vec<PhyRate> {
+    let fits = |mode: &PhyMode| {
+        mode.width() == highest.width()
+            && mode.guard_interval() == highest.guard_interval()
+            && mode.streams() <= highest.streams()
+            && mode.mcs() <= highest.mcs()
+    };
+    let mut modes: Vec<_> = PhyMode::all(highest.format()).filter(fits).map(PhyRate::from).collect();
+    modes.sort_unstable();
+    modes
+}
+
+impl MinstrelHt {
+    /// `rates`: modes, slowest first; the last is the first guess.
+    pub(super) fn new(phy: &Phy, rates: &[PhyRate]) -> Self {
+        let top = rates.len() - 1;
+        let mut minstrel = Self {
+            modes: rates.iter().map(|&rate| Mode::new(phy, rate)).collect(),
+            best: top,
+            second: top.saturating_sub(1),
+            probable: 0,
+            evaluated: None,
+            next_probe: Instant::ZERO,
+            turn: 0,
+            group: 1,
+            accesses: 0,
+            mpdus: 0,
+            length: None,
+            chain: [(0, 0); 3],
+            probing: false,
+        };
+        minstrel.chain = minstrel.usual_chain();
+        minstrel
+    }
+
+    pub(super) fn best(&self) -> usize {
+        self.best
+    }
+
+    /// How the next attempt at a burst is sent, of which `attempt` went without an answer.
+    pub(super) fn choose(&mut self, now: Instant, attempt: u32, rng: &mut Rng) -> Choice {
+        if attempt == 0 {
+            let since = *self.evaluated.get_or_insert(now);
+            if now.saturating_since(since) >= PERIOD {
+                self.evaluated = Some(now);
+                self.evaluate();
+            }
+            self.begin(now, rng);
+        }
+        let (mut left, mut place) = (attempt, 0);
+        while place + 1 < self.chain.len() && left >= self.chain[place].1 {
+            left -= self.chain[place].1;
+            place += 1;
+        }
+        Choice { index: self.chain[place].0, single: self.probing && place == 0, reserve: place > 0 }
+    }
+
+    /// What became of the MPDUs of an access in this mode.
+    pub(super) fn handle_burst(&mut self, index: usize, mpdus: u64, delivered: u64) {
+        let mode = &mut self.modes[index];
+        mode.attempts += mpdus;
+        mode.successes += delivered;
+        if index == self.best {
+            // Others are looked at with one.
+            self.accesses += 1;
+            self.mpdus += mpdus;
+        }
+        let Mode { attempts, successes, streams, .. } = *mode;
+        if index == self.best && attempts > JUDGED && 4 * successes < attempts && streams > 1 {
+            self.drop_stream(streams - 1);
+        }
+    }
+
+    fn usual_chain(&self) -> [(usize, u32); 3] {
+        [self.best, self.second, self.probable].map(|index| (index, self.tries(index)))
+    }
+
+    fn begin(&mut self, now: Instant, rng: &mut Rng) {
+        self.chain = self.usual_chain();
+        self.probing = false;
+        if now < self.next_probe {
+            return;
+        }
+        self.next_probe = now + PROBES;
+        if let Some(probe) = self.next_mode(rng) {
+            self.chain[0] = (probe, 1);
+            self.probing = true;
+        }
+    }
+
+    /// The mode to look at, where one is worth it.
+    fn next_mode(&mut self, rng: &mut Rng) -> Option<usize> {
+        let probe = TURNS[self.turn];
+        self.turn = (self.turn + 1) % TURNS.len();
+        let best = self.modes[self.best].packet;
+        let unknown = |index: &usize| self.modes[*index].delivered.is_none_or(|delivered| delivered < KNOWN);
+        let others = (0..self.modes.len()).filter(|&index| index != self.best).filter(unknown);
+        let (faster, slower): (Vec<_>, Vec<_>) = others.partition(|&index| self.modes[index].packet < best);
+        let any = |of: &[usize], rng: &mut Rng| (!of.is_empty()).then(|| of[rng.below(of.len() as u64) as usize]);
+        match probe {
+            Probe::Faster => any(&faster, rng),
+            Probe::Slower => {
+                let between: Vec<_> = slower.into_iter().filter(|&index| index > self.probable).collect();
+                any(&between, rng)
+            }
+            Probe::Next => {
+                let groups = self.modes.iter().map(|mode| mode.streams).max().unwrap_or(1);
+                let order = (0..groups).map(|more| (self.group - 1 + more) % groups + 1);
+                let mut firsts =
+                    order.filter_map(|group| faster.iter().copied().find(|&index| self.modes[index].streams == group));
+                let found = firsts.next()?;
+                self.group = self.modes[found].streams % groups + 1;
+                Some(found)
+            }
+        }
+    }
+
+    fn evaluate(&mut self) {
+        self.modes.iter_mut().for_each(Mode::average);
+        if let Some(now) = (self.mpdus * SCALE).checked_div(self.accesses) {
+            self.length = Some(self.length.map_or(now, |past| average(past, now)));
+        }
+        (self.accesses, self.mpdus) = (0, 0);
+        let indices = 0..self.modes.len();
+        if indices.clone().all(|index| self.throughput(index) == 0) {
+            (self.best, self.second, self.probable) = (0, 0, 0);
+            return;
+        }
+        // Of equals the faster one, which comes later.
+        self.best = indices.clone().max_by_key(|&index| self.throughput(index)).expect("there is a mode");
+        let others = indices.clone().filter(|&index| index != self.best);
+        self.second = others.max_by_key(|&index| self.throughput(index)).unwrap_or(self.best);
+        let key = |&index: &usize| match self.modes[index].delivered.unwrap_or(0) {
+            PROBABLE.. => (PROBABLE, self.throughput(index)),
+            less => (less, 0),
+        };
+        let most = self.modes[self.best].streams;
+        let probable = indices.filter(|&index| self.modes[index].streams <= most).max_by_key(key);
+        self.probable = probable.expect("the best one is one of them");
+    }
+
+    /// The best mode fails: the best of those with so many streams takes its place.
+    fn drop_stream(&mut self, streams: u8) {
+        let fewer = (0..self.modes.len()).filter(|&index| self.modes[index].streams == streams);
+        let best = fewer.max_by_key(|&index| (self.throughput(index), self.modes[index].packet));
+        self.best = best.unwrap_or(self.probable);
+    }
+
+    /// Packets per time, in units that compare.
+    fn throughput(&self, index: usize) -> u64 {
+        let Some(delivered) = self.modes[index].delivered.filter(|&delivered| delivered >= USELESS) else { return 0 };
+        delivered.min(CERTAIN) * SCALE / self.time_of_one(index)
+    }
+
+    /// Nanoseconds for a packet, with its part of the overhead.
+    fn time_of_one(&self, index: usize) -> u64 {
+        let mode = &self.modes[index];
+        mode.packet.as_nanos() + mode.overhead.as_nanos() * SCALE / self.length_in(mode)
+    }
+
+    /// MPDUs of an access, in parts of [`SCALE`]: before any was sent, by the time on air of a packet.
+    fn length_in(&self, mode: &Mode) -> u64 {
+        self.length.unwrap_or(match mode.packet.as_micros() {
+            0..=150 => 16 * SCALE,
+            151..=250 => 8 * SCALE,
+            251..=400 => 4 * SCALE,
+            _ => 2 * SCALE,
+        })
+    }
+
+    /// Attempts in a mode that fit into [`SEGMENT`].
+    fn tries(&self, index: usize) -> u32 {
+        let mode = &self.modes[index];
+        if mode.delivered.is_some_and(|delivered| delivered < USELESS) {
+            return 1;
+        }
+        let access = self.time_of_one(index) * self.length_in(mode) / SCALE;
+        (SEGMENT.as_nanos() / access.max(1)).clamp(2, u64::from(MOST_TRIES)) as u32
+    }
+}
+
+impl Mode {
+    fn new(phy: &Phy, rate: PhyRate) -> Self {
+        let preamble = phy.ppdu(Bytes::ZERO, rate);
+        let all = phy.ppdu(Bytes(PACKET.0 * PACKETS), rate).as_nanos() - preamble.as_nanos();
+        let back_off = phy.slot() * u64::from(phy.cw_min()) / 2;
+        Self {
+            streams: rate.mode().map_or(1, PhyMode::streams),
+            overhead: phy.difs() + back_off + preamble + phy.sifs() + phy.block_ack(rate, 64),
+            packet: Span::from_nanos(all / PACKETS),
+            attempts: 0,
+            successes: 0,
+            delivered: None,
+        }
+    }
+
+    fn average(&mut self) {
+        if let Some(now) = (self.successes * SCALE).checked_div(self.attempts) {
+            self.delivered = Some(self.delivered.map_or(now, |past| average(past, now)));
+        }
+        (self.attempts, self.successes) = (0, 0);
+    }
+}
+
+const fn average(past: u64, now: u64) -> u64 {
+    (past * PAST_PERCENT + now * (100 - PAST_PERCENT)) / 100
+}
+
+#[cfg(test)]
+mod tests {
+    use evenair_units::Streams;
+    use evenair_wifi::{Format, GuardInterval, Standard, Width};
+
+    use super::*;
+
+    /// Up to two streams of 802.11n: 16 modes, of which MCS 7 x 1 and 3 x 2 are, say, about as fast.
+    fn minstrel() -> (MinstrelHt, Vec<PhyRate>) {
+        let highest = PhyMode::new(Format::Ht, 7, 2, Width::Mhz20, GuardInterval::Ns800).unwrap();
+        let modes = modes_up_to(highest);
+        (MinstrelHt::new(&Phy::default_for(Standard::Dot11n), &modes), modes)
+    }
+
+    fn place(modes: &[PhyRate], mcs: u8, streams: u8) -> usize {
+        let is = |rate: &PhyRate| rate.mode().is_some_and(|mode| (mode.mcs(), mode.streams()) == (mcs, streams));
+        modes.iter().position(is).unwrap()
+    }
+
+    /// Accesses of 20 MPDUs for so long, each MPDU of which arrives with its mode's chance per cent. Returns the accesses in each
+    /// mode, and those of them with a single MPDU.
+    fn run(minstrel: &mut MinstrelHt, from: Instant, lasts: Span, chance: impl Fn(usize) -> u64) -> (Vec<u64>, u64) {
+        let mut rng = Streams::new(5).stream("minstrel");
+        let mut luck = Streams::new(5).stream("luck");
+        let (mut used, mut singles) = (alloc::vec![0; minstrel.modes.len()], 0);
+        let (mut now, mut attempt) = (from, 0);
+        while now < from + lasts {
+            let Choice { index, single, .. } = minstrel.choose(now, attempt, &mut rng);
+            let mpdus = if single { 1 } else { 20 };
+            let delivered = (0..mpdus).filter(|_| luck.below(100) < chance(index)).count() as u64;
+            minstrel.handle_burst(index, mpdus, delivered);
+            used[index] += 1;
+            singles += u64::from(single);
+            attempt = if delivered > 0 { 0 } else { (attempt + 1) % 7 };
+            now += Span::from_millis(2);
+        }
+        (used, singles)
+    }
+
+    #[test]
+    fn modes_are_those_of_the_station_slowest_first() {
+        let (_, modes) = minstrel();
+        assert_eq!(modes.len(), 16);
+        assert!(modes.is_sorted());
+        // 802.11ac has no MCS 9 of one or two streams at 20 MHz.
+        let highest = PhyMode::new(Format::Vht, 9, 2, Width::Mhz40, GuardInterval::Ns400).unwrap();
+        let all = modes_up_to(highest);
+        assert_eq!(all.len(), 20);
+        assert!(all.iter().all(|rate| rate.mode().unwrap().guard_interval() == GuardInterval::Ns400));
+    }
+
+    #[test]
+    fn it_finds_the_mode_that_carries_most_and_not_the_safest() {
+        let (mut m, modes) = minstrel();
+        // MCS 5 x 2, 104 Mb/s, with 73 %; MCS 4 x 2, 78 Mb/s, with all; above nothing.
+        let [good, safe] = [5, 4].map(|mcs| place(&modes, mcs, 2));
+        let chance = |index: usize| match index {
+            _ if index == good => 73,
+            _ if index > good => 0,
+            _ => 100,
+        };
+        let (used, _) = run(&mut m, Instant::ZERO, Span::from_secs(5), chance);
+        let all: u64 = used.iter().sum();
+        assert_eq!((m.best(), m.probable), (good, safe));
+        assert!(used[good] * 10 > all * 7, "{used:?}");
+    }
+
+    #[test]
+    fn it_looks_around_every_20_ms_while_there_is_something_to_learn() {
+        let (mut m, modes) = minstrel();
+        let middle = place(&modes, 4, 1);
+        let (_, singles) = run(&mut m, Instant::ZERO, Span::from_secs(10), |index| if index > middle { 0 } else { 90 });
+        assert!((400..=500).contains(&singles), "{singles} in 10 s");
+        // All that is faster is known to arrive: there is nothing faster than the best one.
+        let (mut m, _) = minstrel();
+        let (used, _) = run(&mut m, Instant::ZERO, Span::from_secs(10), |_| 100);
+        assert_eq!(m.best(), modes.len() - 1);
+        assert!(used[modes.len() - 1] * 100 > used.iter().sum::<u64>() * 97, "{used:?}");
+    }
+
+    #[test]
+    fn it_moves_when_the_channel_does() {
+        let (mut m, modes) = minstrel();
+        let second = Span::from_secs(1);
+        run(&mut m, Instant::ZERO, second, |_| 100);
+        assert_eq!(m.best(), modes.len() - 1);
+        let middle = place(&modes, 2, 1);
+        let at = Instant::ZERO + second;
+        let (used, _) = run(&mut m, at, Span::from_secs(2), |index| if index > middle { 0 } else { 100 });
+        assert_eq!(m.best(), middle, "{used:?}");
+        let (used, _) = run(&mut m, at + Span::from_secs(2), Span::from_secs(3), |_| 100);
+        assert_eq!(m.best(), modes.len() - 1, "{used:?}");
+        run(&mut m, at + Span::from_secs(5), second, |_| 0);
+        assert_eq!(m.best(), 0, "nothing arrives: the slowest");
+    }
+
+    #[test]
+    fn a_best_mode_that_fails_loses_a_stream_at_once() {
+        let (mut m, modes) = minstrel();
+        run(&mut m, Instant::ZERO, Span::from_secs(1), |_| 100);
+        let best = m.best();
+        m.handle_burst(best, 30_000, 7);
+        assert_eq!(modes[m.best()].mode().unwrap().streams(), 1);
+    }
+
+    #[test]
+    fn what_fails_goes_down_the_chain_and_after_rts() {
+        let (mut m, _) = minstrel();
+        run(&mut m, Instant::ZERO, Span::from_secs(1), |_| 100);
+        let mut rng = Streams::new(1).stream("minstrel");
+        let at = Instant::ZERO + Span::from_secs(1);
+        let choices: Vec<_> = (0..20).map(|attempt| m.choose(at, attempt, &mut rng)).collect();
+        let places = [m.best, m.second, m.probable];
+        assert!(choices.iter().skip(1).all(|choice| places.contains(&choice.index) && !choice.single));
+        assert!(!choices[0].reserve && choices[19].reserve && choices[19].index == m.probable);
+        assert!(m.chain.iter().all(|&(_, tries)| (1..=MOST_TRIES).contains(&tries)));
+    }
+}
