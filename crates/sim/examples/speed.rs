@@ -1,5 +1,6 @@
 //! Simulated seconds per second of CPU time, on the scenarios whose speed is promised: saturated datagram uploads and
-//! TCP downloads at 11 Mb/s, with 10 and with 50 stations; and 50 downloads to 10 stations with the box inserted.
+//! TCP downloads at 11 Mb/s, with 10 and with 50 stations; 50 downloads to 10 stations with the box inserted; and TCP
+//! downloads with aggregates.
 //!
 //! `cargo run --release -p evenair-sim --example speed [part of a name]`
 
@@ -8,25 +9,59 @@ use std::error::Error;
 use evenair_scenario::Scenario;
 use evenair_sim::{SimOptions, run_with, tcp};
 
-/// What all have in common; the settings are those of the comparison with ns-3.
-fn scenario(stations: u32, seconds: u32, traffic: &str) -> Result<Scenario, Box<dyn Error>> {
+/// The settings are those of the comparisons with ns-3.
+const DOT11B: [&str; 3] = [
+    r#"standard = "802.11b"
+basic_rates = ["1 Mb/s", "2 Mb/s"]
+after_collision = "difs"
+ap_buffer = "200 packets"
+station_buffer = "100 packets""#,
+    "100 Mb/s",
+    r#"rate = "11 Mb/s""#,
+];
+const HE_7: [&str; 3] = [
+    r#"standard = "802.11ax"
+profile = "ns-3"
+ap_buffer = "1000 packets"
+station_buffer = "unlimited""#,
+    "10 Gb/s",
+    "mcs = 7",
+];
+const VHT_8: [&str; 3] = [
+    r#"standard = "802.11ac"
+width = "80 MHz"
+profile = "ns-3"
+ap_buffer = "1000 packets"
+station_buffer = "unlimited""#,
+    "10 Gb/s",
+    "mcs = 8\nstreams = 2",
+];
+
+/// What is simulated.
+struct Case {
+    name: &'static str,
+    /// Keys of the radio, the rate of the wired network, keys of the stations.
+    radio: [&'static str; 3],
+    stations: u32,
+    seconds: u32,
+    traffic: &'static str,
+}
+
+fn scenario(case: &Case) -> Result<Scenario, Box<dyn Error>> {
+    let Case { radio: [radio, lan, keys], stations, seconds, traffic, .. } = case;
     let text = format!(
         r#"version = 1
 name = "speed"
 duration = "{seconds} s"
 [radio]
-standard = "802.11b"
-basic_rates = ["1 Mb/s", "2 Mb/s"]
-after_collision = "difs"
-ap_buffer = "200 packets"
-station_buffer = "100 packets"
+{radio}
 [lan]
-rate = "100 Mb/s"
+rate = "{lan}"
 delay = "10 ms"
 [[station]]
 name = "sta"
 count = {stations}
-rate = "11 Mb/s"
+{keys}
 [[server]]
 name = "server"
 {traffic}
@@ -71,17 +106,21 @@ fn cpu_seconds() -> Result<f64, Box<dyn Error>> {
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let runs = [
-        ("datagrams, 10 stations", 10, 10_000, DATAGRAMS),
-        ("datagrams, 50 stations", 50, 4_000, DATAGRAMS),
-        ("TCP downloads, 10 stations", 10, 4_000, DOWNLOADS),
-        ("TCP downloads, 50 stations", 50, 4_000, DOWNLOADS),
-        ("50 downloads, box inserted", 10, 4_000, MANAGED_DOWNLOADS),
+    let case = |name, radio, stations, seconds, traffic| Case { name, radio, stations, seconds, traffic };
+    let cases = [
+        case("datagrams, 10 stations", DOT11B, 10, 10_000, DATAGRAMS),
+        case("datagrams, 50 stations", DOT11B, 50, 4_000, DATAGRAMS),
+        case("TCP downloads, 10 stations", DOT11B, 10, 4_000, DOWNLOADS),
+        case("TCP downloads, 50 stations", DOT11B, 50, 4_000, DOWNLOADS),
+        case("50 downloads, box inserted", DOT11B, 10, 4_000, MANAGED_DOWNLOADS),
+        case("HE MCS 7, 5 TCP downloads", HE_7, 5, 400, DOWNLOADS),
+        case("VHT MCS 8 x2, 80 MHz, 1 TCP", VHT_8, 1, 60, DOWNLOADS),
     ];
     let options = SimOptions { tcp: Some(tcp::Config::ns3()), ..SimOptions::default() };
     let wanted = std::env::args().nth(1).unwrap_or_default();
-    for (name, stations, seconds, traffic) in runs.into_iter().filter(|(name, ..)| name.contains(&wanted)) {
-        let scenario = scenario(stations, seconds, traffic)?;
+    for case in cases.iter().filter(|case| case.name.contains(&wanted)) {
+        let Case { name, seconds, .. } = *case;
+        let scenario = scenario(case)?;
         let before = cpu_seconds()?;
         let mut total = 0.0;
         run_with(&scenario, &options, |progress| total += progress.total_ip_mbps)?;
