@@ -125,6 +125,19 @@ impl<F> Mac<F> {
         queue.chosen
     }
 
+    /// The sender's choice of modes learns, once, what became of the present burst. Says whether the sender chose its mode.
+    fn report_burst(&mut self, id: u32, answered: bool) -> bool {
+        let Some(rates) = &mut self.rates else { return false };
+        let edcaf = &mut self.nodes.edcafs[id as usize];
+        let from = edcaf.node;
+        let queues = edcaf.tx_queues_mut().expect("it has queues");
+        let (Some(rate), To::Node(NodeId(to))) = (queues.burst.chosen.take(), queues.queue().to) else { return false };
+        let mpdus = queues.burst.places.len();
+        let lost = if answered { queues.burst.lost.iter().filter(|&&lost| lost).count() } else { mpdus };
+        rates.report_burst(NodePair { from, to }, rate, mpdus as u64, (mpdus - lost) as u64);
+        true
+    }
+
     /// Draws what noise spoils of a burst at its receiver. Says whether that gets anything.
     #[inline(never)]
     pub(crate) fn draw_burst(&mut self, id: u32, to: u32, attempt: &Attempt) -> bool {
@@ -277,25 +290,20 @@ impl<F> Mac<F> {
     /// for the receiver may be gone. For a mode that the sender chose it is one, as in drivers' TX status.
     fn fail_rts(&mut self, at: Instant, id: u32) {
         let limit = self.config.short_retry_limit;
+        let chosen = self.report_burst(id, false);
         let edcaf = &mut self.nodes.edcafs[id as usize];
-        let node = edcaf.node;
         let queues = edcaf.tx_queues_mut().expect("it has queues");
-        let (chosen, mpdus) = (queues.burst.chosen, queues.burst.places.len());
         let queue = queues.queue();
-        if let (Some(rates), Some(rate), To::Node(NodeId(to))) = (&mut self.rates, chosen, queue.to) {
-            rates.report_burst(NodePair { from: node, to }, rate, mpdus as u64, 0);
-            if queue.failed_rts + 1 >= limit {
-                // Its chain of modes begins anew.
-                queue.failures = 0;
-            }
-        }
         queue.failed_rts += 1;
         if queue.failed_rts < limit {
             queues.take_back();
             edcaf.head = Default::default();
         } else {
             queue.failed_rts = 0;
-            queues.burst.chosen = None;
+            if chosen {
+                // Its chain of modes begins anew.
+                queue.failures = 0;
+            }
             self.settle_burst(at, id, false);
         }
         self.nodes.edcafs[id as usize].widen_window();
@@ -304,6 +312,7 @@ impl<F> Mac<F> {
 
     /// The access of a burst is over, and what its answer says is known, where there was one.
     fn settle_burst(&mut self, at: Instant, id: u32, answered: bool) {
+        self.report_burst(id, answered);
         let rules = self.config.aggregation.expect("an EDCAF has transmit queues where the medium aggregates");
         let edcaf = &mut self.nodes.edcafs[id as usize];
         let (from, airtime) = (NodeId(edcaf.node), core::mem::take(&mut edcaf.head).airtime);
@@ -316,12 +325,6 @@ impl<F> Mac<F> {
             (queue.request_due, queue.failed_requests) = (false, 0);
         } else if answered {
             (queue.failures, queue.failed_rts) = (0, 0);
-        }
-        if let (Some(rates), Some(rate), To::Node(NodeId(receiver))) = (&mut self.rates, queues.burst.chosen, to) {
-            let mpdus = queues.burst.places.len();
-            let spoiled = if answered { queues.burst.lost.iter().filter(|&&lost| lost).count() } else { mpdus };
-            let pair = NodePair { from: from.0, to: receiver };
-            rates.report_burst(pair, rate, mpdus as u64, (mpdus - spoiled) as u64);
         }
         let attempts = if to == To::Broadcast { 1 } else { rules.attempts };
         let mut outcomes = Outcomes::new(at, from, &mut self.events, &mut self.feedback);

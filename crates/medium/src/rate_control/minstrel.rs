@@ -8,17 +8,17 @@
 //!
 //! Throughput is that of frames of 1200 bytes. A rate that delivers less than 10 % counts nothing.
 //!
-//! Not here: 802.11n groups of rates, whose period is 50 ms.
+//! For 802.11n, ac and ax there is `minstrel_ht`.
 
 use alloc::vec::Vec;
 
 use evenair_units::{Bytes, Instant, Rng, Span};
 use evenair_wifi::{Phy, PhyRate};
 
+use super::delivery::{Delivery, SCALE};
+
 /// Time between two evaluations.
 const PERIOD: Span = Span::from_millis(100);
-/// Weight of the past, per cent.
-const PAST_PERCENT: u64 = 75;
 /// Frames that look around, per cent.
 const LOOK_AROUND_PERCENT: u64 = 10;
 /// Attempts of one rate in a chain take this long at most.
@@ -27,8 +27,6 @@ const SEGMENT: Span = Span::from_millis(6);
 const MOST_TRIES: u32 = 7;
 /// The frame whose throughput is compared.
 const FRAME: Bytes = Bytes(1_200);
-/// Probabilities are counted in this many parts.
-const SCALE: u64 = 1_000_000;
 /// Below this a rate counts nothing; above `SCALE - RELIABLE` it counts as reliable.
 const USELESS: u64 = SCALE / 10;
 const RELIABLE: u64 = SCALE * 95 / 100;
@@ -58,11 +56,7 @@ struct Rate {
     airtime: Span,
     /// Attempts that fit into [`SEGMENT`].
     tries: u32,
-    /// Since the last evaluation.
-    attempts: u64,
-    successes: u64,
-    /// Averaged; `None` before the first attempt.
-    delivered: Option<u64>,
+    delivery: Delivery,
 }
 
 impl Minstrel {
@@ -111,9 +105,7 @@ impl Minstrel {
     }
 
     pub(super) fn handle_outcome(&mut self, index: usize, acknowledged: bool) {
-        let rate = &mut self.rates[index];
-        rate.attempts += 1;
-        rate.successes += u64::from(acknowledged);
+        self.rates[index].delivery.add(1, u64::from(acknowledged));
     }
 
     fn usual_chain(&self) -> [(usize, u32); 4] {
@@ -158,7 +150,7 @@ impl Minstrel {
     }
 
     fn evaluate(&mut self) {
-        self.rates.iter_mut().for_each(Rate::average);
+        self.rates.iter_mut().for_each(|rate| rate.delivery.evaluate());
         let throughput = |index: usize| self.rates[index].throughput();
         // Of equals the faster one, which comes later.
         let indices = 0..self.rates.len();
@@ -169,7 +161,7 @@ impl Minstrel {
         self.best = indices.clone().max_by_key(|&index| throughput(index)).expect("there is a rate");
         let others = indices.clone().filter(|&index| index != self.best);
         self.second = others.max_by_key(|&index| throughput(index)).unwrap_or(self.best);
-        let delivered = |index: usize| self.rates[index].delivered.unwrap_or(0);
+        let delivered = |index: usize| self.rates[index].delivery.part.unwrap_or(0);
         let key = |&index: &usize| match delivered(index) {
             RELIABLE.. => (RELIABLE, throughput(index)),
             less => (less, 0),
@@ -190,20 +182,12 @@ impl Rate {
             }
             tries += 1;
         }
-        Self { airtime, tries: tries.max(2), attempts: 0, successes: 0, delivered: None }
-    }
-
-    fn average(&mut self) {
-        if let Some(now) = (self.successes * SCALE).checked_div(self.attempts) {
-            let average = |past: u64| (past * PAST_PERCENT + now * (100 - PAST_PERCENT)) / 100;
-            self.delivered = Some(self.delivered.map_or(now, average));
-        }
-        (self.attempts, self.successes) = (0, 0);
+        Self { airtime, tries: tries.max(2), delivery: Delivery::default() }
     }
 
     /// Frames per time, in units that compare.
     fn throughput(&self) -> u64 {
-        match self.delivered {
+        match self.delivery.part {
             Some(delivered) if delivered >= USELESS => delivered * 1_000_000 / self.airtime.as_nanos(),
             _ => 0,
         }

@@ -1,12 +1,12 @@
 //! Minstrel for 802.11n, ac and ax: what each mode delivers of its MPDUs is measured, and the mode that carries most is used.
 //!
-//! After Linux's `net/mac80211/rc80211_minstrel_ht.c` (F. Fietkau), as read of Linux 6.18. Modes are in groups by their number of
-//! streams; width and guard interval are the station's. Every 50 ms the part of the MPDUs that each mode delivered is averaged
-//! with a weight of 75 % for the past. A mode's throughput is that of packets of 1200 bytes in aggregates as long as those that
-//! were sent. What nothing answers goes through a chain: the mode of the highest throughput, the second, the most probable one;
-//! each at least twice, and while its attempts fit into 6 ms; the modes behind the first after RTS. Every 20 ms one access
-//! carries a single MPDU in another mode: in turn the next faster one of a group, any faster one, and a slower one that lies
-//! above the most probable. Of the best mode less than a quarter of more than 30 MPDUs delivered: it has a stream less at once.
+//! After Linux's `net/mac80211/rc80211_minstrel_ht.c` (F. Fietkau). Modes are in groups by their number of streams; width and
+//! guard interval are the station's. Every 50 ms the part of the MPDUs that each mode delivered is averaged with a weight of 75 %
+//! for the past. A mode's throughput is that of packets of 1200 bytes in aggregates as long as those that were sent. What nothing
+//! answers goes through a chain: the mode of the highest throughput, the second, the most probable one; each at least twice, and
+//! while its attempts fit into 6 ms; the modes behind the first after RTS. Every 20 ms one access probes another mode with a single
+//! MPDU, as ath9k sends probes: in turn the next faster one of a group, any faster one, and a slower one that lies above the most
+//! probable. Where of more than 30 MPDUs in the best mode less than a quarter are delivered, it has a stream less at once.
 //!
 //! Unlike Linux, which begins at the slowest mode, the first guess is the highest. Not here: other widths and guard intervals than
 //! the station's, limits of A-MSDUs by rate, and what Linux knows of the frames of 802.11b and g.
@@ -16,12 +16,13 @@ use alloc::vec::Vec;
 use evenair_units::{Bytes, Instant, Rng, Span};
 use evenair_wifi::{Phy, PhyMode, PhyRate};
 
+use super::BurstRate;
+use super::delivery::{Delivery, SCALE, average};
+
 /// Time between two evaluations.
 const PERIOD: Span = Span::from_millis(50);
 /// Time between two accesses in other modes.
 const PROBES: Span = Span::from_millis(20);
-/// Weight of the past, per cent.
-const PAST_PERCENT: u64 = 75;
 /// Attempts in one mode in a chain take this long at most.
 const SEGMENT: Span = Span::from_millis(6);
 /// And there are so many at most.
@@ -29,9 +30,8 @@ const MOST_TRIES: u32 = 7;
 /// The packet whose throughput is compared, and how many of them its time on air is measured over.
 const PACKET: Bytes = Bytes(1_200);
 const PACKETS: u64 = 16;
-/// Probabilities are counted in this many parts.
-const SCALE: u64 = 1_000_000;
-/// Below this a mode counts nothing; above `CERTAIN` a mode counts as it, and above `KNOWN` nothing is to be learnt of it.
+/// Below this a mode counts nothing; what delivers more than `CERTAIN` counts as if it delivered that; above `KNOWN` a mode is not
+/// probed.
 const USELESS: u64 = SCALE / 10;
 const CERTAIN: u64 = SCALE * 9 / 10;
 const KNOWN: u64 = SCALE * 95 / 100;
@@ -40,7 +40,7 @@ const PROBABLE: u64 = SCALE * 3 / 4;
 /// Of more MPDUs than these less than a quarter: the mode is left at once.
 const JUDGED: u64 = 30;
 
-/// In which order modes are looked at.
+/// In which order modes are probed.
 const TURNS: [Probe; 6] = [Probe::Next, Probe::Faster, Probe::Next, Probe::Faster, Probe::Next, Probe::Slower];
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -53,16 +53,7 @@ enum Probe {
     Slower,
 }
 
-/// How an access is to be sent.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Choice {
-    pub(super) index: usize,
-    /// One MPDU alone.
-    pub(super) single: bool,
-    /// After RTS.
-    pub(super) reserve: bool,
-}
-
+/// One sender's choice of modes toward one receiver.
 #[derive(Debug)]
 pub(super) struct MinstrelHt {
     /// Slowest first.
@@ -73,7 +64,7 @@ pub(super) struct MinstrelHt {
     evaluated: Option<Instant>,
     next_probe: Instant,
     turn: usize,
-    /// The number of streams whose group is looked at next.
+    /// The number of streams whose group is probed next.
     group: u8,
     /// Accesses and MPDUs since the last evaluation, and MPDUs in an access on average, in parts of [`SCALE`].
     accesses: u64,
@@ -86,20 +77,18 @@ pub(super) struct MinstrelHt {
 
 #[derive(Debug)]
 struct Mode {
+    rate: PhyRate,
     streams: u8,
     /// DIFS, a mean back-off, preamble, SIFS, BlockAck.
     overhead: Span,
     /// A packet in an aggregate.
     packet: Span,
-    /// MPDUs since the last evaluation.
-    attempts: u64,
-    successes: u64,
-    /// Averaged; `None` before the first attempt.
-    delivered: Option<u64>,
+    /// Of its MPDUs.
+    delivery: Delivery,
 }
 
 /// The modes that a sender may use where frames bring this one: with no more streams and no higher MCS, slowest first.
-pub(super) fn modes_up_to(highest: PhyMode) -> Vec<PhyRate> {
+fn modes_up_to(highest: PhyMode) -> Vec<PhyRate> {
     let fits = |mode: &PhyMode| {
         mode.width() == highest.width()
             && mode.guard_interval() == highest.guard_interval()
@@ -112,11 +101,12 @@ pub(super) fn modes_up_to(highest: PhyMode) -> Vec<PhyRate> {
 }
 
 impl MinstrelHt {
-    /// `rates`: modes, slowest first; the last is the first guess.
-    pub(super) fn new(phy: &Phy, rates: &[PhyRate]) -> Self {
-        let top = rates.len() - 1;
+    /// Of modes up to this one, which is the first guess.
+    pub(super) fn new(phy: &Phy, highest: PhyMode) -> Self {
+        let modes: Vec<_> = modes_up_to(highest).into_iter().map(|rate| Mode::new(phy, rate)).collect();
+        let top = modes.len() - 1;
         let mut minstrel = Self {
-            modes: rates.iter().map(|&rate| Mode::new(phy, rate)).collect(),
+            modes,
             best: top,
             second: top.saturating_sub(1),
             probable: 0,
@@ -134,12 +124,18 @@ impl MinstrelHt {
         minstrel
     }
 
-    pub(super) fn best(&self) -> usize {
-        self.best
+    /// The mode that it now holds for the best.
+    pub(super) fn best(&self) -> PhyRate {
+        self.modes[self.best].rate
+    }
+
+    /// The highest mode that it may use.
+    pub(super) fn highest(&self) -> PhyRate {
+        self.modes[self.modes.len() - 1].rate
     }
 
     /// How the next attempt at a burst is sent, of which `attempt` went without an answer.
-    pub(super) fn choose(&mut self, now: Instant, attempt: u32, rng: &mut Rng) -> Choice {
+    pub(super) fn choose(&mut self, now: Instant, attempt: u32, rng: &mut Rng) -> BurstRate {
         if attempt == 0 {
             let since = *self.evaluated.get_or_insert(now);
             if now.saturating_since(since) >= PERIOD {
@@ -153,21 +149,23 @@ impl MinstrelHt {
             left -= self.chain[place].1;
             place += 1;
         }
-        Choice { index: self.chain[place].0, single: self.probing && place == 0, reserve: place > 0 }
+        let rate = self.modes[self.chain[place].0].rate;
+        BurstRate { rate, single: self.probing && place == 0, reserve: place > 0 }
     }
 
-    /// What became of the MPDUs of an access in this mode.
-    pub(super) fn handle_burst(&mut self, index: usize, mpdus: u64, delivered: u64) {
+    /// What became of the MPDUs of an access in this mode; nothing where it is none of its own any more.
+    pub(super) fn handle_burst(&mut self, rate: PhyRate, mpdus: u64, delivered: u64) {
+        let Some(index) = self.modes.iter().position(|mode| mode.rate == rate) else { return };
         let mode = &mut self.modes[index];
-        mode.attempts += mpdus;
-        mode.successes += delivered;
-        if index == self.best {
-            // Others are looked at with one.
-            self.accesses += 1;
-            self.mpdus += mpdus;
+        mode.delivery.add(mpdus, delivered);
+        if index != self.best {
+            return;
         }
-        let Mode { attempts, successes, streams, .. } = *mode;
-        if index == self.best && attempts > JUDGED && 4 * successes < attempts && streams > 1 {
+        let (streams, fails) = (mode.streams, mode.delivery.is_poor_of(JUDGED));
+        // Probes have one MPDU, and so tell nothing of this.
+        self.accesses += 1;
+        self.mpdus += mpdus;
+        if fails && streams > 1 {
             self.drop_stream(streams - 1);
         }
     }
@@ -189,12 +187,12 @@ impl MinstrelHt {
         }
     }
 
-    /// The mode to look at, where one is worth it.
+    /// The mode to probe, where one is worth it.
     fn next_mode(&mut self, rng: &mut Rng) -> Option<usize> {
         let probe = TURNS[self.turn];
         self.turn = (self.turn + 1) % TURNS.len();
         let best = self.modes[self.best].packet;
-        let unknown = |index: &usize| self.modes[*index].delivered.is_none_or(|delivered| delivered < KNOWN);
+        let unknown = |index: &usize| self.modes[*index].delivery.part.is_none_or(|delivered| delivered < KNOWN);
         let others = (0..self.modes.len()).filter(|&index| index != self.best).filter(unknown);
         let (faster, slower): (Vec<_>, Vec<_>) = others.partition(|&index| self.modes[index].packet < best);
         let any = |of: &[usize], rng: &mut Rng| (!of.is_empty()).then(|| of[rng.below(of.len() as u64) as usize]);
@@ -217,7 +215,7 @@ impl MinstrelHt {
     }
 
     fn evaluate(&mut self) {
-        self.modes.iter_mut().for_each(Mode::average);
+        self.modes.iter_mut().for_each(|mode| mode.delivery.evaluate());
         if let Some(now) = (self.mpdus * SCALE).checked_div(self.accesses) {
             self.length = Some(self.length.map_or(now, |past| average(past, now)));
         }
@@ -231,7 +229,7 @@ impl MinstrelHt {
         self.best = indices.clone().max_by_key(|&index| self.throughput(index)).expect("there is a mode");
         let others = indices.clone().filter(|&index| index != self.best);
         self.second = others.max_by_key(|&index| self.throughput(index)).unwrap_or(self.best);
-        let key = |&index: &usize| match self.modes[index].delivered.unwrap_or(0) {
+        let key = |&index: &usize| match self.modes[index].delivery.part.unwrap_or(0) {
             PROBABLE.. => (PROBABLE, self.throughput(index)),
             less => (less, 0),
         };
@@ -249,7 +247,9 @@ impl MinstrelHt {
 
     /// Packets per time, in units that compare.
     fn throughput(&self, index: usize) -> u64 {
-        let Some(delivered) = self.modes[index].delivered.filter(|&delivered| delivered >= USELESS) else { return 0 };
+        let Some(delivered) = self.modes[index].delivery.part.filter(|&delivered| delivered >= USELESS) else {
+            return 0;
+        };
         delivered.min(CERTAIN) * SCALE / self.time_of_one(index)
     }
 
@@ -272,7 +272,7 @@ impl MinstrelHt {
     /// Attempts in a mode that fit into [`SEGMENT`].
     fn tries(&self, index: usize) -> u32 {
         let mode = &self.modes[index];
-        if mode.delivered.is_some_and(|delivered| delivered < USELESS) {
+        if mode.delivery.part.is_some_and(|delivered| delivered < USELESS) {
             return 1;
         }
         let access = self.time_of_one(index) * self.length_in(mode) / SCALE;
@@ -286,25 +286,13 @@ impl Mode {
         let all = phy.ppdu(Bytes(PACKET.0 * PACKETS), rate).as_nanos() - preamble.as_nanos();
         let back_off = phy.slot() * u64::from(phy.cw_min()) / 2;
         Self {
+            rate,
             streams: rate.mode().map_or(1, PhyMode::streams),
             overhead: phy.difs() + back_off + preamble + phy.sifs() + phy.block_ack(rate, 64),
             packet: Span::from_nanos(all / PACKETS),
-            attempts: 0,
-            successes: 0,
-            delivered: None,
+            delivery: Delivery::default(),
         }
     }
-
-    fn average(&mut self) {
-        if let Some(now) = (self.successes * SCALE).checked_div(self.attempts) {
-            self.delivered = Some(self.delivered.map_or(now, |past| average(past, now)));
-        }
-        (self.attempts, self.successes) = (0, 0);
-    }
-}
-
-const fn average(past: u64, now: u64) -> u64 {
-    (past * PAST_PERCENT + now * (100 - PAST_PERCENT)) / 100
 }
 
 #[cfg(test)]
@@ -314,11 +302,10 @@ mod tests {
 
     use super::*;
 
-    /// Up to two streams of 802.11n: 16 modes, of which MCS 7 x 1 and 3 x 2 are, say, about as fast.
+    /// Up to two streams of 802.11n, and its 16 modes.
     fn minstrel() -> (MinstrelHt, Vec<PhyRate>) {
         let highest = PhyMode::new(Format::Ht, 7, 2, Width::Mhz20, GuardInterval::Ns800).unwrap();
-        let modes = modes_up_to(highest);
-        (MinstrelHt::new(&Phy::default_for(Standard::Dot11n), &modes), modes)
+        (MinstrelHt::new(&Phy::default_for(Standard::Dot11n), highest), modes_up_to(highest))
     }
 
     fn place(modes: &[PhyRate], mcs: u8, streams: u8) -> usize {
@@ -334,10 +321,11 @@ mod tests {
         let (mut used, mut singles) = (alloc::vec![0; minstrel.modes.len()], 0);
         let (mut now, mut attempt) = (from, 0);
         while now < from + lasts {
-            let Choice { index, single, .. } = minstrel.choose(now, attempt, &mut rng);
+            let BurstRate { rate, single, .. } = minstrel.choose(now, attempt, &mut rng);
+            let index = minstrel.modes.iter().position(|mode| mode.rate == rate).unwrap();
             let mpdus = if single { 1 } else { 20 };
             let delivered = (0..mpdus).filter(|_| luck.below(100) < chance(index)).count() as u64;
-            minstrel.handle_burst(index, mpdus, delivered);
+            minstrel.handle_burst(rate, mpdus, delivered);
             used[index] += 1;
             singles += u64::from(single);
             attempt = if delivered > 0 { 0 } else { (attempt + 1) % 7 };
@@ -370,12 +358,12 @@ mod tests {
         };
         let (used, _) = run(&mut m, Instant::ZERO, Span::from_secs(5), chance);
         let all: u64 = used.iter().sum();
-        assert_eq!((m.best(), m.probable), (good, safe));
+        assert_eq!((m.best, m.probable), (good, safe));
         assert!(used[good] * 10 > all * 7, "{used:?}");
     }
 
     #[test]
-    fn it_looks_around_every_20_ms_while_there_is_something_to_learn() {
+    fn it_probes_every_20_ms_while_there_is_something_to_learn() {
         let (mut m, modes) = minstrel();
         let middle = place(&modes, 4, 1);
         let (_, singles) = run(&mut m, Instant::ZERO, Span::from_secs(10), |index| if index > middle { 0 } else { 90 });
@@ -383,7 +371,7 @@ mod tests {
         // All that is faster is known to arrive: there is nothing faster than the best one.
         let (mut m, _) = minstrel();
         let (used, _) = run(&mut m, Instant::ZERO, Span::from_secs(10), |_| 100);
-        assert_eq!(m.best(), modes.len() - 1);
+        assert_eq!(m.best, modes.len() - 1);
         assert!(used[modes.len() - 1] * 100 > used.iter().sum::<u64>() * 97, "{used:?}");
     }
 
@@ -392,24 +380,24 @@ mod tests {
         let (mut m, modes) = minstrel();
         let second = Span::from_secs(1);
         run(&mut m, Instant::ZERO, second, |_| 100);
-        assert_eq!(m.best(), modes.len() - 1);
+        assert_eq!(m.best, modes.len() - 1);
         let middle = place(&modes, 2, 1);
         let at = Instant::ZERO + second;
         let (used, _) = run(&mut m, at, Span::from_secs(2), |index| if index > middle { 0 } else { 100 });
-        assert_eq!(m.best(), middle, "{used:?}");
+        assert_eq!(m.best, middle, "{used:?}");
         let (used, _) = run(&mut m, at + Span::from_secs(2), Span::from_secs(3), |_| 100);
-        assert_eq!(m.best(), modes.len() - 1, "{used:?}");
+        assert_eq!(m.best, modes.len() - 1, "{used:?}");
         run(&mut m, at + Span::from_secs(5), second, |_| 0);
-        assert_eq!(m.best(), 0, "nothing arrives: the slowest");
+        assert_eq!(m.best, 0, "nothing arrives: the slowest");
     }
 
     #[test]
     fn a_best_mode_that_fails_loses_a_stream_at_once() {
-        let (mut m, modes) = minstrel();
+        let (mut m, _) = minstrel();
         run(&mut m, Instant::ZERO, Span::from_secs(1), |_| 100);
         let best = m.best();
         m.handle_burst(best, 30_000, 7);
-        assert_eq!(modes[m.best()].mode().unwrap().streams(), 1);
+        assert_eq!(m.best().mode().unwrap().streams(), 1);
     }
 
     #[test]
@@ -419,9 +407,9 @@ mod tests {
         let mut rng = Streams::new(1).stream("minstrel");
         let at = Instant::ZERO + Span::from_secs(1);
         let choices: Vec<_> = (0..20).map(|attempt| m.choose(at, attempt, &mut rng)).collect();
-        let places = [m.best, m.second, m.probable];
-        assert!(choices.iter().skip(1).all(|choice| places.contains(&choice.index) && !choice.single));
-        assert!(!choices[0].reserve && choices[19].reserve && choices[19].index == m.probable);
+        let rates = [m.best, m.second, m.probable].map(|index| m.modes[index].rate);
+        assert!(choices.iter().skip(1).all(|choice| rates.contains(&choice.rate) && !choice.single));
+        assert!(!choices[0].reserve && choices[19].reserve && choices[19].rate == rates[2]);
         assert!(m.chain.iter().all(|&(_, tries)| (1..=MOST_TRIES).contains(&tries)));
     }
 }

@@ -13,8 +13,9 @@
 //! - [`RateControl::Minstrel`]: F. Fietkau's, as the Linux kernel documents it (see `minstrel`).
 //! - [`RateControl::MinstrelHt`]: the same for 802.11n, ac and ax, where several MPDUs share an access (see `minstrel_ht`).
 //!
-//! A missing CTS tells nothing about the rate of DATA, and is not reported.
+//! A missing CTS tells nothing about the rate of DATA, and is not reported, but of bursts: drivers report it there.
 
+mod delivery;
 mod fallback;
 mod minstrel;
 mod minstrel_ht;
@@ -48,7 +49,8 @@ pub enum RateControl {
     },
     /// What a rate delivered, measured, with one frame of ten to look around.
     Minstrel,
-    /// What a mode delivered of its MPDUs, measured. Frames that bring a rate that is no mode are sent at it.
+    /// What a mode delivered of its MPDUs, measured: of nodes that aggregate, and whose frames bring a mode. Others send at the
+    /// rate that frames bring.
     MinstrelHt,
 }
 
@@ -74,7 +76,10 @@ impl BurstRate {
 pub(crate) struct Rates {
     control: RateControl,
     phy: Phy,
+    /// Of frames that go singly.
     controllers: BTreeMap<NodePair, Controller>,
+    /// Of bursts.
+    bursts: BTreeMap<NodePair, MinstrelHt>,
     /// By sender.
     rngs: Vec<Rng>,
 }
@@ -82,8 +87,14 @@ pub(crate) struct Rates {
 impl Rates {
     /// `None` where nobody chooses.
     pub(crate) fn new(control: RateControl, phy: &Phy) -> Option<Self> {
-        let new = || Self { control, phy: phy.clone(), controllers: BTreeMap::new(), rngs: Vec::new() };
-        (control != RateControl::Fixed).then(new)
+        let (controllers, bursts) = (BTreeMap::new(), BTreeMap::new());
+        (control != RateControl::Fixed).then(|| Self {
+            control,
+            phy: phy.clone(),
+            controllers,
+            bursts,
+            rngs: Vec::new(),
+        })
     }
 
     pub(crate) fn add_node(&mut self, rng: Rng) {
@@ -92,12 +103,17 @@ impl Rates {
 
     /// Nobody will ask for the node again.
     pub(crate) fn remove_node(&mut self, node: u32) {
-        self.controllers.retain(|pair, _| pair.from != node && pair.to != node);
+        let stays = |pair: &NodePair| pair.from != node && pair.to != node;
+        self.controllers.retain(|pair, _| stays(pair));
+        self.bursts.retain(|pair, _| stays(pair));
     }
 
     /// The rate of the sender's next attempt at a frame that brings the rate `highest` and of which `attempt` have failed.
     /// A frame that brings another rate than the ones before begins anew.
     pub(crate) fn choose(&mut self, now: Instant, pair: NodePair, highest: PhyRate, attempt: u32) -> PhyRate {
+        if self.control == RateControl::MinstrelHt {
+            return highest;
+        }
         let new = || Controller::new(self.control, &self.phy, highest);
         let controller = self.controllers.entry(pair).or_insert_with(new);
         if controller.highest() != highest {
@@ -123,24 +139,25 @@ impl Rates {
         highest: PhyRate,
         attempt: u32,
     ) -> Option<BurstRate> {
-        highest.mode().filter(|_| self.control == RateControl::MinstrelHt)?;
-        let new = || Controller::new(self.control, &self.phy, highest);
-        let controller = self.controllers.entry(pair).or_insert_with(new);
-        if controller.highest() != highest {
-            *controller = new();
+        let mode = highest.mode().filter(|_| self.control == RateControl::MinstrelHt)?;
+        let new = || MinstrelHt::new(&self.phy, mode);
+        let modes = self.bursts.entry(pair).or_insert_with(new);
+        if modes.highest() != highest {
+            *modes = new();
         }
-        controller.burst(now, attempt, &mut self.rngs[pair.from as usize])
+        Some(modes.choose(now, attempt, &mut self.rngs[pair.from as usize]))
     }
 
     /// What became of the MPDUs of a burst.
     pub(crate) fn report_burst(&mut self, pair: NodePair, rate: PhyRate, mpdus: u64, delivered: u64) {
-        if let Some(controller) = self.controllers.get_mut(&pair) {
-            controller.handle_burst(rate, mpdus, delivered);
+        if let Some(modes) = self.bursts.get_mut(&pair) {
+            modes.handle_burst(rate, mpdus, delivered);
         }
     }
 
     pub(crate) fn current(&self, pair: NodePair) -> Option<PhyRate> {
-        self.controllers.get(&pair).map(Controller::current)
+        let of_burst = self.bursts.get(&pair).map(MinstrelHt::best);
+        of_burst.or_else(|| self.controllers.get(&pair).map(Controller::current))
     }
 }
 
@@ -156,27 +173,22 @@ struct Controller {
 enum Scheme {
     Fallback(Fallback),
     Minstrel(Minstrel),
-    MinstrelHt(MinstrelHt),
 }
 
 impl Controller {
     /// Starts at `highest`.
     ///
     /// # Panics
-    /// For [`RateControl::Fixed`], which needs none.
+    /// For [`RateControl::Fixed`], which needs none, and [`RateControl::MinstrelHt`], which is for bursts.
     fn new(control: RateControl, phy: &Phy, highest: PhyRate) -> Self {
-        let rates = match highest.mode() {
-            Some(mode) => minstrel_ht::modes_up_to(mode),
-            None => phy.standard().rates().iter().copied().filter(|&rate| rate <= highest).collect::<Vec<_>>(),
-        };
+        let rates: Vec<_> = phy.standard().rates().iter().copied().filter(|&rate| rate <= highest).collect();
         let top = rates.len() - 1;
         let scheme = match control {
-            RateControl::Fixed => unreachable!("rates that frames bring need no control"),
+            RateControl::Fixed | RateControl::MinstrelHt => unreachable!("rates that frames bring need no control"),
             RateControl::TwoFailures => Scheme::Fallback(Fallback::two_failures(top)),
             RateControl::Arf => Scheme::Fallback(Fallback::arf(top)),
             RateControl::Aarf { most } => Scheme::Fallback(Fallback::aarf(top, most)),
             RateControl::Minstrel => Scheme::Minstrel(Minstrel::new(phy, &rates)),
-            RateControl::MinstrelHt => Scheme::MinstrelHt(MinstrelHt::new(phy, &rates)),
         };
         Self { rates, scheme }
     }
@@ -191,25 +203,8 @@ impl Controller {
         let index = match &mut self.scheme {
             Scheme::Fallback(fallback) => fallback.index(),
             Scheme::Minstrel(minstrel) => minstrel.index(now, attempt, rng),
-            Scheme::MinstrelHt(minstrel) => minstrel.choose(now, attempt, rng).index,
         };
         self.rates[index]
-    }
-
-    /// How the next attempt at a burst is sent, of which `attempt` went without an answer.
-    fn burst(&mut self, now: Instant, attempt: u32, rng: &mut Rng) -> Option<BurstRate> {
-        let Scheme::MinstrelHt(minstrel) = &mut self.scheme else { return None };
-        let minstrel_ht::Choice { index, single, reserve } = minstrel.choose(now, attempt, rng);
-        Some(BurstRate { rate: self.rates[index], single, reserve })
-    }
-
-    /// What became of the MPDUs of a burst; nothing where the rate is none of its own any more.
-    fn handle_burst(&mut self, rate: PhyRate, mpdus: u64, delivered: u64) {
-        if let Scheme::MinstrelHt(minstrel) = &mut self.scheme
-            && let Some(index) = self.rates.iter().position(|&known| known == rate)
-        {
-            minstrel.handle_burst(index, mpdus, delivered);
-        }
     }
 
     /// What became of the attempt that was made last, at this rate.
@@ -220,7 +215,6 @@ impl Controller {
                 let index = self.rates.iter().position(|&known| known == rate).expect("a rate of this controller");
                 minstrel.handle_outcome(index, acknowledged);
             }
-            Scheme::MinstrelHt(_) => self.handle_burst(rate, 1, u64::from(acknowledged)),
         }
     }
 
@@ -229,7 +223,6 @@ impl Controller {
         self.rates[match &self.scheme {
             Scheme::Fallback(fallback) => fallback.index(),
             Scheme::Minstrel(minstrel) => minstrel.best(),
-            Scheme::MinstrelHt(minstrel) => minstrel.best(),
         }]
     }
 }

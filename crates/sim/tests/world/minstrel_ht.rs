@@ -98,3 +98,41 @@ fn a_station_at_its_only_mode_has_it() {
         ["fixed", "minstrel-ht"].map(|control| total(&run(control, Case { mcs: 0, streams: 1, ..DOWN })));
     assert!((chosen / fixed - 1.0).abs() < 0.01, "{chosen} of {fixed} Mb/s");
 }
+
+/// What sends single frames, another network or a station of 802.11a, keeps its rate, and takes the time that it took.
+#[test]
+fn senders_without_modes_keep_their_rates() {
+    let run = |control: &str| {
+        let text = format!(
+            r#"version = 1
+name = "beside"
+duration = "3 s"
+[radio]
+standard = "802.11ax"
+rate_control = "{control}"
+[[station]]
+name = "old"
+rate = "54 Mb/s"
+[[server]]
+name = "server"
+[[udp]]
+name = "data"
+stations = ["old"]
+server = "server"
+direction = "down"
+rate = "5 Mb/s"
+[[neighbour]]
+name = "next"
+load = "30 %"
+rate = "54 Mb/s"
+"#
+        );
+        let scenario = Scenario::parse(&text, "beside.toml").unwrap_or_else(|error| panic!("{error}"));
+        evenair_sim::run(&scenario, |_| ()).expect("it can be simulated")
+    };
+    let [fixed, chosen] = ["fixed", "minstrel-ht"].map(run);
+    for name in ["phase.all.total_ip_mbps", "phase.all.measured_airtime.neighbours_share"] {
+        let [fixed, chosen] = [&fixed, &chosen].map(|run| scalar(run, name).expect("it is measured"));
+        assert!(fixed > 0.0 && fixed == chosen, "{name}: {chosen}, with fixed rates {fixed}");
+    }
+}
