@@ -168,8 +168,12 @@ fn rate_control(raw: &RadioRaw, phy: &Phy, quirks: &Quirks, problems: &mut Probl
     if let Some(written) =
         raw.rate_control.as_ref().filter(|_| word != RateControlWord::Fixed && has_modes != is_for_modes)
     {
-        let right = if has_modes { "\"fixed\" or \"minstrel-ht\"" } else { "\"minstrel\", or 802.11n, ac or ax" };
-        problems.add(written.span(), format!("not with {}", phy.standard()), right);
+        let standard = phy.standard();
+        if has_modes {
+            problems.add(written.span(), format!("not for the modes of {standard}"), "\"fixed\" or \"minstrel-ht\"");
+        } else {
+            problems.add(written.span(), "for 802.11n, ac and ax alone", format!("\"minstrel\" with {standard}"));
+        }
     }
     match word {
         RateControlWord::Fixed => RateControl::Fixed,

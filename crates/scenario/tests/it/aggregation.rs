@@ -64,11 +64,15 @@ fn what_a_standard_does_not_have_is_refused_with_what_it_has() {
         ("standard = \"802.11ax\"\nguard_interval = \"0.4 us\"", "mcs = 7", &["\"0.8 us\", \"1.6 us\", \"3.2 us\""]),
         ("standard = \"802.11ac\"\nband = \"2.4 GHz\"", "mcs = 7", &["radio.band"]),
         ("standard = \"802.11ax\"\nedca = false", "mcs = 7", &["802.11ax has EDCA"]),
-        ("standard = \"802.11ax\"\nrate_control = \"minstrel\"", "mcs = 7", &["not with 802.11ax", "\"minstrel-ht\""]),
+        (
+            "standard = \"802.11ax\"\nrate_control = \"minstrel\"",
+            "mcs = 7",
+            &["not for the modes of 802.11ax", "\"minstrel-ht\""],
+        ),
         (
             "standard = \"802.11a\"\nrate_control = \"minstrel-ht\"",
             "rate = \"54 Mb/s\"",
-            &["not with 802.11a", "\"minstrel\""],
+            &["for 802.11n, ac and ax alone", "\"minstrel\""],
         ),
         ("standard = \"802.11a\"\nwidth = \"20 MHz\"", "rate = \"54 Mb/s\"", &["one width and one guard interval"]),
         ("standard = \"802.11a\"\naggregation.window = 64", "rate = \"54 Mb/s\"", &["802.11a does not aggregate"]),
