@@ -9,46 +9,54 @@ use std::error::Error;
 use evenair_scenario::Scenario;
 use evenair_sim::{SimOptions, run_with, tcp};
 
-/// The settings are those of the comparisons with ns-3.
-const DOT11B: [&str; 3] = [
-    r#"standard = "802.11b"
+/// A network: the settings are those of the comparisons with ns-3.
+struct Network {
+    /// Keys of `[radio]`.
+    radio: &'static str,
+    /// Rate of the wired network.
+    lan: &'static str,
+    /// Keys of the stations.
+    station: &'static str,
+}
+
+const DOT11B: Network = Network {
+    radio: r#"standard = "802.11b"
 basic_rates = ["1 Mb/s", "2 Mb/s"]
 after_collision = "difs"
 ap_buffer = "200 packets"
 station_buffer = "100 packets""#,
-    "100 Mb/s",
-    r#"rate = "11 Mb/s""#,
-];
-const HE_7: [&str; 3] = [
-    r#"standard = "802.11ax"
+    lan: "100 Mb/s",
+    station: r#"rate = "11 Mb/s""#,
+};
+const HE_7: Network = Network {
+    radio: r#"standard = "802.11ax"
 profile = "ns-3"
 ap_buffer = "1000 packets"
 station_buffer = "unlimited""#,
-    "10 Gb/s",
-    "mcs = 7",
-];
-const VHT_8: [&str; 3] = [
-    r#"standard = "802.11ac"
+    lan: "10 Gb/s",
+    station: "mcs = 7",
+};
+const VHT_8: Network = Network {
+    radio: r#"standard = "802.11ac"
 width = "80 MHz"
 profile = "ns-3"
 ap_buffer = "1000 packets"
 station_buffer = "unlimited""#,
-    "10 Gb/s",
-    "mcs = 8\nstreams = 2",
-];
+    lan: "10 Gb/s",
+    station: "mcs = 8\nstreams = 2",
+};
 
 /// What is simulated.
 struct Case {
     name: &'static str,
-    /// Keys of the radio, the rate of the wired network, keys of the stations.
-    radio: [&'static str; 3],
+    network: Network,
     stations: u32,
     seconds: u32,
     traffic: &'static str,
 }
 
 fn scenario(case: &Case) -> Result<Scenario, Box<dyn Error>> {
-    let Case { radio: [radio, lan, keys], stations, seconds, traffic, .. } = case;
+    let Case { network: Network { radio, lan, station }, stations, seconds, traffic, .. } = case;
     let text = format!(
         r#"version = 1
 name = "speed"
@@ -61,7 +69,7 @@ delay = "10 ms"
 [[station]]
 name = "sta"
 count = {stations}
-{keys}
+{station}
 [[server]]
 name = "server"
 {traffic}
@@ -106,7 +114,7 @@ fn cpu_seconds() -> Result<f64, Box<dyn Error>> {
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let case = |name, radio, stations, seconds, traffic| Case { name, radio, stations, seconds, traffic };
+    let case = |name, network, stations, seconds, traffic| Case { name, network, stations, seconds, traffic };
     let cases = [
         case("datagrams, 10 stations", DOT11B, 10, 10_000, DATAGRAMS),
         case("datagrams, 50 stations", DOT11B, 50, 4_000, DATAGRAMS),
