@@ -12,11 +12,11 @@ use crate::aggregation::{Aggregation, Recover};
 use crate::attempt::{Attempt, Sending};
 use crate::counters::QueueState;
 use crate::feedback::{Feedback, FeedbackQueue};
-use crate::frame::{Carried, DropReason, Event, NodeId, NodePair, Queued, To, dropped};
+use crate::frame::{Carried, DropReason, Event, NodeId, NodePair, To, dropped};
 use crate::mac::{Failure, Mac};
 use crate::rate_control::BurstRate;
 use crate::reception::Sent;
-use crate::tx_queues::{BurstLimits, Msdus, Received, TxQueues};
+use crate::tx_queues::{BurstLimits, Msdu, Msdus, Received, TxQueues};
 
 /// When reorder buffers are looked at.
 #[derive(Debug)]
@@ -151,9 +151,16 @@ impl<F> Mac<F> {
         let TxQueues { queues, burst, .. } = queues;
         let originator = &queues[burst.queue].originator;
         burst.lost.clear();
+        let mut last = None;
         for &place in &burst.places {
-            let sent = Sent { rate: attempt.rate, psdu: originator.slot(place).mpdu, is_data: true };
-            burst.lost.push(receivers.draw_loss(&config.phy, node, to, sent));
+            let psdu = originator.slot(place).mpdu;
+            // Most MPDUs are as large as the one before, and lost as probably.
+            let error = match last {
+                Some((size, error)) if size == psdu => error,
+                _ => receivers.error(&config.phy, node, to, Sent { rate: attempt.rate, psdu, is_data: true }),
+            };
+            last = Some((psdu, error));
+            burst.lost.push(receivers.draw(node, error));
         }
         burst.lost.contains(&false)
     }
@@ -329,7 +336,7 @@ impl<F> Mac<F> {
         let attempts = if to == To::Broadcast { 1 } else { rules.attempts };
         let mut outcomes = Outcomes::new(at, from, &mut self.events, &mut self.feedback);
         let reason = if to == To::Broadcast { DropReason::BroadcastCollision } else { DropReason::RetryLimit };
-        let lost = queues.settle(answered, attempts, |msdus| outcomes.give_up(msdus, reason, airtime));
+        let lost = queues.settle(answered, attempts, |msdus| outcomes.give_up(to, msdus, reason, airtime));
         queues.note_gone(outcomes.gone);
         queues.queues[place].request_due |= lost > 0 && agreed && rules.request_after_drop;
         edcaf.counters.retry_drops += if to == To::Broadcast { 0 } else { lost };
@@ -356,7 +363,7 @@ impl<F> Mac<F> {
             let mut outcomes = Outcomes::new(at, from, &mut self.events, &mut self.feedback);
             if let Some(queue) = queues.of_receiver(To::Node(id)) {
                 let held = queue.recipient.abandon();
-                held.for_each(|received| outcomes.give_up(received.msdus, DropReason::Left, received.airtime));
+                held.for_each(|received| outcomes.give_up(To::Node(id), received.msdus, DropReason::Left, received.airtime));
             }
             queues.note_gone(outcomes.gone);
         }
@@ -386,14 +393,16 @@ fn receive_burst<F>(
     if burst.request {
         return queue.recipient.move_to(start, |received| outcomes.pass_up(to, received));
     }
-    let from = core::mem::replace(&mut burst.received, until.min(burst.places.len()));
-    for (number, &place) in burst.places.iter().enumerate().take(until).skip(from) {
+    let until = until.min(burst.places.len());
+    let from = core::mem::replace(&mut burst.received, until);
+    let mut parts = Parts::new(airtime, burst.mpdus);
+    for (number, &place) in burst.places[..until].iter().enumerate().skip(from) {
         if burst.lost.get(number).is_some_and(|&lost| lost) {
             continue;
         }
         let slot = queue.originator.slot_mut(place);
         let Some(msdus) = slot.payload.take() else { continue };
-        slot.airtime += part(airtime, slot.mpdu, burst.mpdus);
+        slot.airtime += parts.of(slot.mpdu);
         let (attempts, airtime) = (slot.attempts, slot.airtime);
         let number = start + place as u64;
         if !burst.agreed {
@@ -401,7 +410,7 @@ fn receive_burst<F>(
         }
         let received = Received { msdus, attempts, airtime };
         let late = queue.recipient.receive(outcomes.at, number, received, |received| outcomes.pass_up(to, received));
-        late.into_iter().for_each(|late| outcomes.give_up(late.msdus, DropReason::Late, late.airtime));
+        late.into_iter().for_each(|late| outcomes.give_up(to, late.msdus, DropReason::Late, late.airtime));
     }
 }
 
@@ -409,11 +418,33 @@ fn receive_burst<F>(
 fn charge_rest<F>(queues: &mut TxQueues<F>, airtime: Airtime) {
     let TxQueues { queues, burst, .. } = queues;
     let originator = &mut queues[burst.queue].originator;
+    let mut parts = Parts::new(airtime, burst.mpdus);
     for &place in &burst.places {
         let slot = originator.slot_mut(place);
         if slot.payload.is_some() {
-            slot.airtime += part(airtime, slot.mpdu, burst.mpdus);
+            slot.airtime += parts.of(slot.mpdu);
         }
+    }
+}
+
+/// The parts of an access's time that are its MPDUs': most of them are as large as the one before.
+struct Parts {
+    airtime: Airtime,
+    of: Bytes,
+    last: (Bytes, Airtime),
+}
+
+impl Parts {
+    fn new(airtime: Airtime, of: Bytes) -> Self {
+        Self { airtime, of, last: (Bytes::ZERO, Airtime::ZERO) }
+    }
+
+    #[inline]
+    fn of(&mut self, mpdu: Bytes) -> Airtime {
+        if self.last.0 != mpdu {
+            self.last = (mpdu, part(self.airtime, mpdu, self.of));
+        }
+        self.last.1
     }
 }
 
@@ -443,39 +474,47 @@ impl<'a, F> Outcomes<'a, F> {
     }
 
     /// What an MPDU carried is passed up.
+    #[inline]
     fn pass_up(&mut self, to: To, received: Received<F>) {
+        let Received { msdus: Msdus { first, rest }, attempts, airtime } = received;
+        if rest.is_empty() {
+            return self.pass_up_one(to, first, attempts, airtime);
+        }
+        let bytes = rest.iter().fold(first.size, |sum, msdu| sum + msdu.size);
+        for msdu in core::iter::once(first).chain(rest) {
+            let airtime = part(airtime, msdu.size, bytes);
+            self.pass_up_one(to, msdu, attempts, airtime);
+        }
+    }
+
+    #[inline]
+    fn pass_up_one(&mut self, to: To, msdu: Msdu<F>, attempts: u32, airtime: Airtime) {
         let (at, from) = (self.at, self.from);
-        let Received { msdus, attempts, airtime } = received;
-        let bytes = msdus.first.mpdu.msdu + msdus.rest.iter().fold(Bytes::ZERO, |sum, queued| sum + queued.mpdu.msdu);
-        for Queued { enqueued, mpdu } in msdus.into_iter() {
-            let msdu = mpdu.msdu;
-            let airtime = if msdu == bytes { airtime } else { part(airtime, msdu, bytes) };
-            let own = match mpdu.frame {
-                Carried::Own(own) => Some(own),
-                Carried::Packet(frame) => {
-                    self.note_gone(msdu);
-                    self.events.push_back(Event::Delivered { at, enqueued, from, to, msdu, attempts, airtime, frame });
-                    None
-                }
-            };
-            if self.feedback.is_wanted {
-                self.feedback.push(Feedback { at, from, to, own, airtime, received: true });
+        let Msdu { enqueued, size: msdu, frame } = msdu;
+        let own = match frame {
+            Carried::Own(own) => Some(own),
+            Carried::Packet(frame) => {
+                self.note_gone(msdu);
+                self.events.push_back(Event::Delivered { at, enqueued, from, to, msdu, attempts, airtime, frame });
+                None
             }
+        };
+        if self.feedback.is_wanted {
+            self.feedback.push(Feedback { at, from, to, own, airtime, received: true });
         }
     }
 
     /// The frames of an MPDU are lost.
-    fn give_up(&mut self, msdus: Msdus<F>, reason: DropReason, airtime: Airtime) {
+    fn give_up(&mut self, to: To, msdus: Msdus<F>, reason: DropReason, airtime: Airtime) {
         let (at, from) = (self.at, self.from);
-        for queued in msdus.into_iter() {
-            match queued.mpdu.frame {
+        for Msdu { size: msdu, frame, .. } in msdus.into_iter() {
+            match frame {
                 Carried::Own(own) => {
-                    let to = queued.mpdu.to;
                     self.feedback.push(Feedback { at, from, to, own: Some(own), airtime, received: false });
                 }
-                Carried::Packet(_) => {
-                    self.note_gone(queued.mpdu.msdu);
-                    self.events.extend(dropped(at, from, queued.mpdu, reason));
+                Carried::Packet(frame) => {
+                    self.note_gone(msdu);
+                    self.events.push_back(Event::Dropped { at, from, to, msdu, reason, frame });
                 }
             }
         }

@@ -96,6 +96,7 @@ pub enum DropReason {
 
 /// What a frame of a queue carries.
 #[derive(Debug)]
+#[repr(u64)]
 pub(crate) enum Carried<F> {
     /// A packet of the driver's.
     Packet(F),
@@ -116,7 +117,7 @@ impl<F> Carried<F> {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Own {
     /// The beacon of this number.
-    Beacon(u64),
+    Beacon(u32),
     /// A null frame, by which a station says that it is going to sleep, or that it is awake.
     Null {
         /// Its power management bit.

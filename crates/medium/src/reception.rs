@@ -149,6 +149,11 @@ impl Receivers {
             return false;
         }
         let error = self.error(phy, from, to, sent);
+        self.draw(from, error)
+    }
+
+    /// Whether noise spoils a frame that it spoils with this probability per 10^9.
+    pub(crate) fn draw(&mut self, from: u32, error: u32) -> bool {
         error > 0 && self.errors[from as usize].chance(error)
     }
 
@@ -159,7 +164,7 @@ impl Receivers {
     }
 
     /// Probability per 10^9 that noise spoils a frame.
-    fn error(&mut self, phy: &Phy, from: u32, to: u32, sent: Sent) -> u32 {
+    pub(crate) fn error(&mut self, phy: &Phy, from: u32, to: u32, sent: Sent) -> u32 {
         let Reception { ber, noise, .. } = self.rules;
         let link = self.link(from, to);
         if let Some(&error) = link.known.get(&sent) {

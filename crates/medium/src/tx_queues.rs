@@ -5,16 +5,17 @@
 //! as many as fit when the access begins; nothing waits for more to come. Frames that are not aggregated (to groups, to a
 //! receiver without EDCA, at a rate without aggregation, of the node's own) are bursts of one.
 
-use alloc::collections::{BTreeMap, VecDeque};
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use evenair_units::{Airtime, Bytes, Instant};
-use evenair_wifi::{A_MSDU_HEADER, AggregateSize, LLC_SNAP, PhyRate, RateLimits};
+use evenair_wifi::{A_MSDU_HEADER, AccessCategory, AggregateSize, LLC_SNAP, PhyRate, RateLimits};
 
 use crate::aggregation::Order;
 use crate::block_ack::{Load, Originator, Recipient, Settled};
 use crate::counters::QueueState;
-use crate::frame::{Queued, To};
+use crate::frame::{Carried, Mpdu, NodeId, Queued, To};
 use crate::rate_control::BurstRate;
 use crate::watch::{BurstOnAir, MpduOnAir};
 
@@ -22,8 +23,7 @@ use crate::watch::{BurstOnAir, MpduOnAir};
 #[derive(Debug)]
 pub(crate) struct TxQueues<F> {
     pub(crate) queues: Vec<TxQueue<F>>,
-    /// By receiver.
-    places: BTreeMap<To, usize>,
+    places: Places,
     /// Frames that ever came.
     arrivals: u64,
     held: Held,
@@ -40,8 +40,8 @@ pub(crate) struct TxQueues<F> {
 #[derive(Debug)]
 pub(crate) struct TxQueue<F> {
     pub(crate) to: To,
-    /// Those without a sequence number.
-    waiting: VecDeque<(u64, Queued<F>)>,
+    /// Those without a sequence number, each with which arrival at the EDCAF it was.
+    waiting: VecDeque<(u64, Msdu<F>)>,
     pub(crate) originator: Originator<Msdus<F>>,
     pub(crate) recipient: Recipient<Received<F>>,
     /// A BlockAckReq is to be sent before anything else.
@@ -54,17 +54,37 @@ pub(crate) struct TxQueue<F> {
     pub(crate) failed_rts: u32,
     /// That which the last frame brought.
     pub(crate) rate: PhyRate,
+    /// The same.
+    category: AccessCategory,
     /// How the next burst is sent, where the sender has chosen it: one that does not fit a TXOP begins another.
     pub(crate) chosen: Option<BurstRate>,
     /// When the reorder buffer is looked at next, where it is.
     pub(crate) reorder_due: Option<Instant>,
 }
 
+/// Where each receiver's queue is among all.
+#[derive(Debug, Default)]
+struct Places {
+    /// By the receiver's number; [`Places::NONE`] where it has none.
+    of_nodes: Vec<u32>,
+    of_all: Option<usize>,
+}
+
+/// A frame in a queue, which has what it does not say: its receiver, rate and category. Small, as it is moved a few times and
+/// thousands of them wait.
+#[derive(Debug)]
+pub(crate) struct Msdu<F> {
+    pub(crate) enqueued: Instant,
+    /// Size of the IP packet.
+    pub(crate) size: Bytes,
+    pub(crate) frame: Carried<F>,
+}
+
 /// What an MPDU carries: a packet, or several as an A-MSDU.
 #[derive(Debug)]
 pub(crate) struct Msdus<F> {
-    pub(crate) first: Queued<F>,
-    pub(crate) rest: Vec<Queued<F>>,
+    pub(crate) first: Msdu<F>,
+    pub(crate) rest: Box<[Msdu<F>]>,
 }
 
 /// What a receiver has got.
@@ -155,17 +175,57 @@ impl BurstLimits {
         self.a_mpdu.map_or(AggregateSize::default(), |limits| limits.empty())
     }
 
-    /// An A-MPDU with another MPDU, where that fits.
-    fn grown(&self, mut size: AggregateSize, mpdu: Bytes) -> Option<AggregateSize> {
+    /// An A-MPDU with another MPDU, and whether that fits.
+    fn grown(&self, mut size: AggregateSize, mpdu: Bytes) -> (AggregateSize, bool) {
         size.push(mpdu);
-        Some(size).filter(|&size| self.a_mpdu.is_some_and(|limits| limits.fits(size)))
+        (size, self.a_mpdu.is_some_and(|limits| limits.fits(size)))
+    }
+}
+
+impl Places {
+    const NONE: u32 = u32::MAX;
+
+    #[inline]
+    fn get(&self, to: To) -> Option<usize> {
+        match to {
+            To::Node(NodeId(node)) => {
+                self.of_nodes.get(node as usize).filter(|&&place| place != Self::NONE).map(|&place| place as usize)
+            }
+            To::Broadcast => self.of_all,
+        }
+    }
+
+    fn set(&mut self, to: To, place: usize) {
+        match to {
+            To::Node(NodeId(node)) => {
+                let node = node as usize;
+                if node >= self.of_nodes.len() {
+                    self.of_nodes.resize(node + 1, Self::NONE);
+                }
+                self.of_nodes[node] = place as u32;
+            }
+            To::Broadcast => self.of_all = Some(place),
+        }
+    }
+}
+
+impl<F> Msdu<F> {
+    /// The frame with what its queue knows of it.
+    fn queued(self, to: To, rate: PhyRate, category: AccessCategory) -> Queued<F> {
+        let Self { enqueued, size, frame } = self;
+        Queued { enqueued, mpdu: Mpdu { to, msdu: size, rate, category, frame } }
+    }
+
+    fn is_own(&self) -> bool {
+        self.frame.packet().is_none()
     }
 }
 
 impl<F> TxQueue<F> {
-    fn new(to: To, rate: PhyRate) -> Self {
+    fn new(to: To, rate: PhyRate, category: AccessCategory) -> Self {
         Self {
             to,
+            category,
             waiting: VecDeque::new(),
             originator: Originator::new(),
             recipient: Recipient::new(),
@@ -197,42 +257,57 @@ impl<F> TxQueue<F> {
     pub(crate) fn serves_own(&self) -> bool {
         match self.originator.first() {
             Some(slot) => slot.load.packets == 0,
-            None => self.waiting.front().is_some_and(|(_, queued)| queued.mpdu.frame.packet().is_none()),
+            None => self.waiting.front().is_some_and(|(_, msdu)| msdu.is_own()),
         }
     }
 
-    /// Gives the next waiting frames a sequence number, as one MPDU of at most so many bytes of A-MPDU after `size`.
-    fn number_next(&mut self, size: AggregateSize, limits: &BurstLimits) {
-        let Some((arrival, first)) = self.waiting.pop_front() else { return };
-        let own = first.mpdu.frame.packet().is_none();
-        let mut load = Load { arrival, packets: u32::from(!own), bytes: first.mpdu.msdu };
-        let mut mpdu = first.mpdu.msdu + limits.overhead;
+    /// Gives the next waiting frames a sequence number, as one MPDU of at most so many bytes of A-MPDU after `size`. How many
+    /// bytes the MPDU has.
+    #[inline]
+    fn number_next(&mut self, size: AggregateSize, limits: &BurstLimits) -> Bytes {
+        let (arrival, first) = self.waiting.pop_front().expect("there is a frame for the MPDU");
+        let own = first.is_own();
+        if !own && limits.a_msdu > Bytes::ZERO {
+            return self.number_joined(size, limits, arrival, first);
+        }
+        let load = Load { arrival, packets: u32::from(!own), bytes: first.size };
+        let mpdu = first.size + limits.overhead;
+        self.originator.push(Msdus { first, rest: Box::default() }, mpdu, load);
+        mpdu
+    }
+
+    /// The same of a packet that is taken already, and those of the next that go into one A-MSDU with it.
+    #[inline(never)]
+    fn number_joined(&mut self, size: AggregateSize, limits: &BurstLimits, arrival: u64, first: Msdu<F>) -> Bytes {
+        let mut load = Load { arrival, packets: 1, bytes: first.size };
+        let mut mpdu = first.size + limits.overhead;
         let mut rest = Vec::new();
         let subframe = |msdu: Bytes| A_MSDU_HEADER.0 + LLC_SNAP.0 + msdu.0;
-        let mut a_msdu = subframe(first.mpdu.msdu);
+        let mut a_msdu = subframe(first.size);
         while let Some((_, next)) = self.waiting.front() {
-            let grown = a_msdu.next_multiple_of(4) + subframe(next.mpdu.msdu);
+            let grown = a_msdu.next_multiple_of(4) + subframe(next.size);
             let grown_mpdu = Bytes(limits.overhead.0 - LLC_SNAP.0 + grown);
             let fits = match size.frames() {
                 0 => grown_mpdu <= limits.mpdu,
-                _ => limits.grown(size, grown_mpdu).is_some(),
+                _ => limits.grown(size, grown_mpdu).1,
             };
-            if own || grown > limits.a_msdu.0 || !fits || next.mpdu.frame.packet().is_none() {
+            if grown > limits.a_msdu.0 || !fits || next.is_own() {
                 break;
             }
             (a_msdu, mpdu) = (grown, grown_mpdu);
-            load = Load { packets: load.packets + 1, bytes: load.bytes + next.mpdu.msdu, ..load };
-            rest.extend(self.waiting.pop_front().map(|(_, queued)| queued));
+            load = Load { packets: load.packets + 1, bytes: load.bytes + next.size, ..load };
+            rest.extend(self.waiting.pop_front().map(|(_, msdu)| msdu));
         }
-        self.originator.push(Msdus { first, rest }, mpdu, load);
+        self.originator.push(Msdus { first, rest: rest.into_boxed_slice() }, mpdu, load);
+        mpdu
     }
 
     /// Bytes of the MPDU that the first waiting frame makes by itself, where it may be taken behind what is in the window.
+    #[inline]
     fn next_mpdu(&self, limits: &BurstLimits) -> Option<Bytes> {
         let (_, next) = self.waiting.front()?;
-        let alone = next.mpdu.frame.packet().is_none();
-        (self.originator.is_empty() || !alone && self.originator.len() < limits.most())
-            .then(|| next.mpdu.msdu + limits.overhead)
+        (self.originator.is_empty() || !next.is_own() && self.originator.len() < limits.most())
+            .then(|| next.size + limits.overhead)
     }
 }
 
@@ -240,7 +315,7 @@ impl<F> TxQueues<F> {
     pub(crate) fn new() -> Self {
         Self {
             queues: Vec::new(),
-            places: BTreeMap::new(),
+            places: Places::default(),
             arrivals: 0,
             held: Held::default(),
             present: QueueState::default(),
@@ -253,37 +328,41 @@ impl<F> TxQueues<F> {
     /// A frame comes; one that is `first` goes before all others, but for those like it.
     pub(crate) fn push(&mut self, queued: Queued<F>, first: bool) {
         self.arrivals += 1;
-        let (to, rate) = (queued.mpdu.to, queued.mpdu.rate);
-        let place = *self.places.entry(to).or_insert_with(|| {
-            self.queues.push(TxQueue::new(to, rate));
-            self.queues.len() - 1
-        });
-        self.note(&queued, true);
+        let Queued { enqueued, mpdu: Mpdu { to, msdu: size, rate, category, frame } } = queued;
+        let place = self.places.get(to).unwrap_or_else(|| self.add_queue(to, rate, category));
+        let msdu = Msdu { enqueued, size, frame };
+        let is_packet = !msdu.is_own();
+        self.held.add(Load { arrival: 0, packets: u32::from(is_packet), bytes: size });
+        if is_packet {
+            self.present.packets += 1;
+            self.present.bytes += size;
+        }
         let queue = &mut self.queues[place];
-        queue.rate = rate;
+        (queue.rate, queue.category) = (rate, category);
         if first {
             let behind = queue.waiting.iter().position(|&(arrival, _)| arrival > 0).unwrap_or(queue.waiting.len());
-            queue.waiting.insert(behind, (0, queued));
+            queue.waiting.insert(behind, (0, msdu));
         } else {
-            queue.waiting.push_back((self.arrivals, queued));
+            queue.waiting.push_back((self.arrivals, msdu));
         }
     }
 
-    /// A frame comes or goes.
-    fn note(&mut self, queued: &Queued<F>, comes: bool) {
+    /// The first frame for a receiver comes.
+    #[inline(never)]
+    fn add_queue(&mut self, to: To, rate: PhyRate, category: AccessCategory) -> usize {
+        let place = self.queues.len();
+        self.queues.push(TxQueue::new(to, rate, category));
+        self.places.set(to, place);
+        place
+    }
+
+    /// A frame goes.
+    fn note_taken(&mut self, queued: &Queued<F>) {
         let packet = queued.mpdu.frame.packet().is_some();
         let load = Load { arrival: 0, packets: u32::from(packet), bytes: queued.mpdu.msdu };
-        if comes {
-            self.held.add(load);
-            if packet {
-                self.present.packets += 1;
-                self.present.bytes += load.bytes;
-            }
-        } else {
-            self.held.remove(load);
-            if packet {
-                self.note_gone(QueueState { packets: 1, bytes: load.bytes });
-            }
+        self.held.remove(load);
+        if packet {
+            self.note_gone(QueueState { packets: 1, bytes: load.bytes });
         }
     }
 
@@ -331,7 +410,7 @@ impl<F> TxQueues<F> {
 
     /// Whether there is a frame for a receiver.
     pub(crate) fn has_for(&self, to: To) -> bool {
-        self.places.get(&to).is_some_and(|&place| {
+        self.places.get(to).is_some_and(|place| {
             let queue = &self.queues[place];
             !queue.waiting.is_empty() || !queue.originator.is_empty()
         })
@@ -359,24 +438,24 @@ impl<F> TxQueues<F> {
         burst.reset(place);
         let mut size = limits.empty();
         for (number, slot) in queue.originator.slots().enumerate().filter(|(_, slot)| slot.is_due()) {
-            let fits = limits.grown(size, slot.mpdu).filter(|_| number < limits.most());
-            if fits.is_none() && !burst.places.is_empty() {
+            let (grown, fits) = limits.grown(size, slot.mpdu);
+            if !(fits && number < limits.most()) && !burst.places.is_empty() {
                 return size.bytes();
             }
-            burst.take(number, slot.mpdu);
-            burst.ends.push(size.push(slot.mpdu));
+            size = grown;
+            burst.take(number, slot.mpdu, size.bytes());
         }
         while burst.places.len() < limits.most()
             && let Some(mpdu) = queue.next_mpdu(limits)
         {
-            if limits.grown(size, mpdu).is_none() && !burst.places.is_empty() {
+            let (alone, fits) = limits.grown(size, mpdu);
+            if !fits && !burst.places.is_empty() {
                 break;
             }
-            queue.number_next(size, limits);
-            let number = queue.originator.len() - 1;
-            let mpdu = queue.originator.slot(number).mpdu;
-            burst.take(number, mpdu);
-            burst.ends.push(size.push(mpdu));
+            let number = queue.originator.len();
+            let joined = queue.number_next(size, limits);
+            size = if joined == mpdu { alone } else { limits.grown(size, joined).0 };
+            burst.take(number, joined, size.bytes());
         }
         size.bytes()
     }
@@ -408,8 +487,8 @@ impl<F> TxQueues<F> {
         let present = self.burst.places.iter().filter(|&&place| place < slots);
         let mpdus = present.map(|&place| {
             let msdus = queue.originator.slot(place).payload.as_ref();
-            let queued = msdus.into_iter().flat_map(|msdus| core::iter::once(&msdus.first).chain(&msdus.rest));
-            let packets = queued.filter_map(|queued| queued.mpdu.frame.packet()).collect();
+            let msdus = msdus.into_iter().flat_map(|msdus| core::iter::once(&msdus.first).chain(&msdus.rest));
+            let packets = msdus.filter_map(|msdu| msdu.frame.packet()).collect();
             MpduOnAir { number: start + place as u64, packets }
         });
         BurstOnAir { start, window: window_at(queue.rate), mpdus: mpdus.collect() }
@@ -435,12 +514,14 @@ impl<F> TxQueues<F> {
 
     /// Takes out what waits for a receiver. What has a sequence number stays, and where nothing has, the first one.
     pub(crate) fn take_waiting(&mut self, to: To) -> Vec<Queued<F>> {
-        let Some(&place) = self.places.get(&to) else { return Vec::new() };
+        let Some(place) = self.places.get(to) else { return Vec::new() };
         let queue = &mut self.queues[place];
         let in_service = usize::from(queue.originator.is_empty()).min(queue.waiting.len());
-        let waiting = queue.waiting.split_off(in_service);
-        waiting.iter().for_each(|(_, queued)| self.note(queued, false));
-        waiting.into_iter().map(|(_, queued)| queued).collect()
+        let (rate, category) = (queue.rate, queue.category);
+        let waiting = queue.waiting.split_off(in_service).into_iter();
+        let waiting: Vec<_> = waiting.map(|(_, msdu)| msdu.queued(to, rate, category)).collect();
+        waiting.iter().for_each(|queued| self.note_taken(queued));
+        waiting
     }
 
     /// Takes out all frames.
@@ -448,8 +529,9 @@ impl<F> TxQueues<F> {
         let mut taken = Vec::new();
         for queue in &mut self.queues {
             queue.request_due = false;
-            taken.extend(queue.originator.abandon().filter_map(|(_, msdus)| msdus).flat_map(Msdus::into_iter));
-            taken.extend(queue.waiting.drain(..).map(|(_, queued)| queued));
+            let sent = queue.originator.abandon().filter_map(|(_, msdus)| msdus).flat_map(Msdus::into_iter);
+            let all = sent.chain(queue.waiting.drain(..).map(|(_, msdu)| msdu));
+            taken.extend(all.map(|msdu| msdu.queued(queue.to, queue.rate, queue.category)));
         }
         self.held = Held::default();
         let packets = taken.iter().filter(|queued| queued.mpdu.frame.packet().is_some());
@@ -460,7 +542,7 @@ impl<F> TxQueues<F> {
 
     /// The queue of a receiver, where it ever had frames.
     pub(crate) fn of_receiver(&mut self, to: To) -> Option<&mut TxQueue<F>> {
-        self.places.get(&to).map(|&place| &mut self.queues[place])
+        self.places.get(to).map(|place| &mut self.queues[place])
     }
 }
 
@@ -475,14 +557,17 @@ impl Burst {
         self.lost.clear();
     }
 
-    fn take(&mut self, place: usize, mpdu: Bytes) {
+    /// Takes an MPDU, which ends at this byte of the A-MPDU.
+    #[inline]
+    fn take(&mut self, place: usize, mpdu: Bytes, end: Bytes) {
         self.places.push(place);
+        self.ends.push(end);
         self.mpdus += mpdu;
     }
 }
 
 impl<F> Msdus<F> {
-    pub(crate) fn into_iter(self) -> impl Iterator<Item = Queued<F>> {
+    pub(crate) fn into_iter(self) -> impl Iterator<Item = Msdu<F>> {
         core::iter::once(self.first).chain(self.rest)
     }
 }

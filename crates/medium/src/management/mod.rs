@@ -153,7 +153,7 @@ impl<F> Management<F> {
                 self.airtime += airtime;
                 self.beacons.note_sent(from);
                 if received {
-                    self.sleepers.wake_for(ctx, from, number);
+                    self.sleepers.wake_for(ctx, from, number.into());
                 }
             }
         }

@@ -57,12 +57,12 @@ impl Access {
         Self { node, edcaf: id, attempt, outcome, sent, arrives, answered, delivered: false, txop_end }
     }
 
-    /// The same, with when its next MPDU comes.
-    #[inline(never)]
-    pub(super) fn arriving<F>(self, mac: &Mac<F>) -> Self {
+    /// When its next MPDU comes, where each is handed up when it does.
+    #[inline]
+    pub(super) fn next_arrival<F>(&self, mac: &Mac<F>) -> Instant {
         let begins = Instant::from_nanos(self.sent.as_nanos() - self.attempt.data.as_nanos());
         let next = mac.next_arrival(self.edcaf, self.attempt.rate);
-        Self { arrives: next.map_or(self.sent, |next| (begins + next).min(self.sent)), ..self }
+        next.map_or(self.sent, |next| (begins + next).min(self.sent))
     }
 
     /// Whose airtime it is.

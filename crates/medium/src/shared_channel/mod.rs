@@ -62,14 +62,18 @@ impl SharedChannel {
     /// An MPDU of a burst is received, and others are to come.
     #[inline(never)]
     fn receive_part<F>(&mut self, mac: &mut Mac<F>, at: Instant, place: usize) {
-        let access = self.on_air[place];
+        let access = &mut self.on_air[place];
         let receiver_left = matches!(access.attempt.to, To::Node(receiver) if mac.nodes.has_left(receiver.0));
         if receiver_left || mac.nodes.has_left(access.node) {
-            self.on_air[place].arrives = access.sent;
+            access.arrives = access.sent;
         } else {
             mac.deliver_next(at, access.edcaf);
-            self.on_air[place] = access.arriving(mac);
+            access.arrives = access.next_arrival(mac);
         }
-        (self.stage, self.due) = self.stage_of_transmission();
+        (self.stage, self.due) = match self.on_air[..] {
+            // Its last MPDU is received with it.
+            [Access { arrives, .. }] => (Stage::Receiving, arrives),
+            _ => self.stage_of_transmission(),
+        };
     }
 }

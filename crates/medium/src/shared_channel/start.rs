@@ -50,7 +50,7 @@ impl SharedChannel {
     #[inline(never)]
     pub(super) fn await_mpdus<F>(&mut self, mac: &Mac<F>) {
         let received = self.on_air.iter_mut().filter(|access| access.outcome.delivers());
-        received.for_each(|access| *access = access.arriving(mac));
+        received.for_each(|access| access.arrives = access.next_arrival(mac));
         (self.stage, self.due) = self.stage_of_transmission();
     }
 
