@@ -16,7 +16,7 @@ use crate::frame::{Carried, DropReason, Event, NodeId, NodePair, To, dropped};
 use crate::mac::{Failure, Mac};
 use crate::rate_control::BurstRate;
 use crate::reception::Sent;
-use crate::tx_queues::{BurstLimits, Msdu, Msdus, Received, TxQueues};
+use crate::tx_queues::{BurstLimits, Msdu, Msdus, Received, TxQueues, part};
 
 /// When reorder buffers are looked at.
 #[derive(Debug)]
@@ -104,6 +104,7 @@ impl<F> Mac<F> {
         } else {
             let rts = reserves && threshold.is_some_and(|threshold| a_mpdu > threshold);
             let data = phy.ppdu(a_mpdu, rate);
+            burst.times = rate.mode().filter(|_| rules.deliver_each).map(|mode| phy.ppdu_times(mode));
             Attempt { to, rate, rts, psdu: a_mpdu, data, answer: block_ack, sending: Sending::Aggregate }
         };
         burst.reserved = attempt.rts;
@@ -205,10 +206,11 @@ impl<F> Mac<F> {
 
     /// When the next MPDU of a burst ends, from the beginning of its PPDU on, where it is not the last one and is handed up
     /// then.
-    pub(crate) fn next_arrival(&self, id: u32, rate: PhyRate) -> Option<Span> {
-        let queues = self.nodes.edcafs[id as usize].tx_queues().filter(|_| self.delivers_each())?;
-        let burst = &queues.burst;
-        (burst.received + 1 < burst.ends.len()).then(|| self.config.phy.ppdu(burst.ends[burst.received], rate))
+    #[inline]
+    pub(crate) fn next_arrival(&self, id: u32) -> Option<Span> {
+        let burst = &self.nodes.edcafs[id as usize].tx_queues()?.burst;
+        let times = burst.times?;
+        (burst.received + 1 < burst.ends.len()).then(|| times.of(burst.ends[burst.received]))
     }
 
     /// Receivers hand up MPDUs one by one.
@@ -363,7 +365,9 @@ impl<F> Mac<F> {
             let mut outcomes = Outcomes::new(at, from, &mut self.events, &mut self.feedback);
             if let Some(queue) = queues.of_receiver(To::Node(id)) {
                 let held = queue.recipient.abandon();
-                held.for_each(|received| outcomes.give_up(To::Node(id), received.msdus, DropReason::Left, received.airtime));
+                held.for_each(|received| {
+                    outcomes.give_up(To::Node(id), received.msdus, DropReason::Left, received.airtime)
+                });
             }
             queues.note_gone(outcomes.gone);
         }
@@ -395,14 +399,13 @@ fn receive_burst<F>(
     }
     let until = until.min(burst.places.len());
     let from = core::mem::replace(&mut burst.received, until);
-    let mut parts = Parts::new(airtime, burst.mpdus);
     for (number, &place) in burst.places[..until].iter().enumerate().skip(from) {
         if burst.lost.get(number).is_some_and(|&lost| lost) {
             continue;
         }
         let slot = queue.originator.slot_mut(place);
         let Some(msdus) = slot.payload.take() else { continue };
-        slot.airtime += parts.of(slot.mpdu);
+        slot.airtime += burst.parts.get(airtime, slot.mpdu, burst.mpdus);
         let (attempts, airtime) = (slot.attempts, slot.airtime);
         let number = start + place as u64;
         if !burst.agreed {
@@ -418,39 +421,12 @@ fn receive_burst<F>(
 fn charge_rest<F>(queues: &mut TxQueues<F>, airtime: Airtime) {
     let TxQueues { queues, burst, .. } = queues;
     let originator = &mut queues[burst.queue].originator;
-    let mut parts = Parts::new(airtime, burst.mpdus);
     for &place in &burst.places {
         let slot = originator.slot_mut(place);
         if slot.payload.is_some() {
-            slot.airtime += parts.of(slot.mpdu);
+            slot.airtime += burst.parts.get(airtime, slot.mpdu, burst.mpdus);
         }
     }
-}
-
-/// The parts of an access's time that are its MPDUs': most of them are as large as the one before.
-struct Parts {
-    airtime: Airtime,
-    of: Bytes,
-    last: (Bytes, Airtime),
-}
-
-impl Parts {
-    fn new(airtime: Airtime, of: Bytes) -> Self {
-        Self { airtime, of, last: (Bytes::ZERO, Airtime::ZERO) }
-    }
-
-    #[inline]
-    fn of(&mut self, mpdu: Bytes) -> Airtime {
-        if self.last.0 != mpdu {
-            self.last = (mpdu, part(self.airtime, mpdu, self.of));
-        }
-        self.last.1
-    }
-}
-
-/// A part of an access's time, by bytes.
-fn part(airtime: Airtime, mpdu: Bytes, of: Bytes) -> Airtime {
-    Airtime(Span::from_nanos(airtime.0.as_nanos() * mpdu.0 / of.0.max(1)))
 }
 
 /// Hands on what became of frames of one sender.

@@ -9,8 +9,8 @@ use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use evenair_units::{Airtime, Bytes, Instant};
-use evenair_wifi::{A_MSDU_HEADER, AccessCategory, AggregateSize, LLC_SNAP, PhyRate, RateLimits};
+use evenair_units::{Airtime, Bytes, Instant, Span};
+use evenair_wifi::{A_MSDU_HEADER, AccessCategory, AggregateSize, LLC_SNAP, PhyRate, PpduTimes, RateLimits};
 
 use crate::aggregation::Order;
 use crate::block_ack::{Load, Originator, Recipient, Settled};
@@ -108,6 +108,9 @@ pub(crate) struct Burst {
     pub(crate) ends: Vec<Bytes>,
     /// How many of them the receiver has got, or has missed.
     pub(crate) received: usize,
+    /// How long its beginnings take, where each MPDU is handed up when it ends and there are several.
+    pub(crate) times: Option<PpduTimes>,
+    pub(crate) parts: Parts,
     /// For each of them, whether noise spoils it; empty: for none.
     pub(crate) lost: Vec<bool>,
     /// All of the MPDUs.
@@ -122,6 +125,15 @@ pub(crate) struct Burst {
     pub(crate) on_air: bool,
     /// Its end has been received.
     pub(crate) delivered: bool,
+}
+
+/// The parts of an access's time that are its MPDUs': most of them are as large as the one before.
+#[derive(Debug, Default)]
+pub(crate) struct Parts {
+    airtime: Airtime,
+    of: Bytes,
+    mpdu: Bytes,
+    part: Airtime,
 }
 
 /// What a burst may have.
@@ -546,6 +558,22 @@ impl<F> TxQueues<F> {
     }
 }
 
+impl Parts {
+    /// An MPDU's part, by bytes, of an access with so many in all.
+    #[inline]
+    pub(crate) fn get(&mut self, airtime: Airtime, mpdu: Bytes, of: Bytes) -> Airtime {
+        if (self.mpdu, self.of, self.airtime) != (mpdu, of, airtime) {
+            *self = Self { airtime, of, mpdu, part: part(airtime, mpdu, of) };
+        }
+        self.part
+    }
+}
+
+/// A part of an access's time, by bytes.
+pub(crate) fn part(airtime: Airtime, mpdu: Bytes, of: Bytes) -> Airtime {
+    Airtime(Span::from_nanos(airtime.0.as_nanos() * mpdu.0 / of.0.max(1)))
+}
+
 impl Burst {
     fn reset(&mut self, queue: usize) {
         (self.queue, self.mpdus) = (queue, Bytes::ZERO);
@@ -553,6 +581,7 @@ impl Burst {
         self.chosen = None;
         self.places.clear();
         self.ends.clear();
+        self.times = None;
         self.received = 0;
         self.lost.clear();
     }

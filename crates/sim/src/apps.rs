@@ -68,7 +68,7 @@ pub(crate) struct Way {
     ip_header: u8,
     pub(crate) category: AccessCategory,
     /// What is received is counted, and nothing else comes of it.
-    only_counts: bool,
+    pub(crate) only_counts: bool,
     /// Its packets go to a group.
     pub(crate) group: bool,
 }
@@ -282,12 +282,6 @@ impl World<'_> {
     /// Something happened at an endpoint.
     pub(crate) fn on_tcp_event(&mut self, connection: u32, side: Side, event: tcp::Event) {
         let number = self.connections.get(connection).app;
-        match event {
-            tcp::Event::Received(bytes) if self.ways[number as usize].only_counts => {
-                return self.meter.receive(number, bytes.0);
-            }
-            _ => {}
-        }
         match &self.apps[number as usize].kind {
             Kind::Flows(_) => self.on_flow_event(number, connection, side, event),
             Kind::OnOff(_) => self.on_file_event(number, connection, side, event),

@@ -136,15 +136,14 @@ impl Pool {
         PacketId(u32::try_from(self.packets.len() - 1).expect("fewer than 2^32 packets under way"))
     }
 
-    /// A packet with this segment in it.
-    pub(crate) fn add_tcp(&mut self, packet: Packet, segment: &Segment) -> PacketId {
-        let id = self.add(packet);
-        let place = id.0 as usize;
+    /// Where the segment is to be written of the packet that is added next.
+    #[inline(always)]
+    pub(crate) fn next_segment(&mut self) -> &mut Segment {
+        let place = self.free.last().map_or(self.packets.len(), |&place| place as usize);
         if place >= self.segments.len() {
-            self.segments.resize(place + 1, Kept(*segment));
+            self.segments.resize(place + 1, Kept(Segment::EMPTY));
         }
-        self.segments[place] = Kept(*segment);
-        id
+        &mut self.segments[place].0
     }
 
     /// A packet, and the segment in it where there is one.

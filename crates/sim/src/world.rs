@@ -557,15 +557,23 @@ impl World<'_> {
 
     /// Polls an endpoint's segments and events.
     pub(crate) fn pump(&mut self, connection: u32, side: Side) {
+        let pair = self.connections.get(connection);
+        let (app, serial) = (pair.app, pair.serial);
+        let way = self.ways[app as usize];
+        if way.only_counts {
+            let received = self.connections.tcp_mut(connection, side).take_received();
+            if received > Bytes::ZERO {
+                self.meter.receive(app, received.0);
+            }
+        }
         loop {
             let tcp = self.connections.tcp_mut(connection, side);
-            if let Some(segment) = tcp.poll_transmit(self.now) {
-                let pair = self.connections.get(connection);
-                let (app, serial) = (pair.app, pair.serial);
-                let len = self.ways[app as usize].ip_header() + segment.size();
-                let body = Body::Tcp { connection, serial, carries: Carries::of(&segment) };
+            let segment = self.pool.next_segment();
+            if tcp.transmit(self.now, segment) {
+                let len = way.ip_header() + segment.size();
+                let body = Body::Tcp { connection, serial, carries: Carries::of(segment) };
                 let packet = Packet { app, way: way_from(side), len, body };
-                let id = self.pool.add_tcp(packet, &segment);
+                let id = self.pool.add(packet);
                 self.send_made(&packet, id);
             } else if let Some(event) = tcp.poll_event() {
                 self.on_tcp_event(connection, side, event);

@@ -57,8 +57,8 @@ pub use edca::{AccessCategory, EdcaParameters, EdcaProfile, EdcaSet, UnknownCate
 pub use errors::BitErrorRate;
 pub use mode::{Format, GuardInterval, ModeError, ModeTextError, PhyMode, Width};
 pub use phy::{
-    ACK_CTS, BLOCK_ACK_REQUEST, CF_END, LLC_SNAP, MAC_HEADER_AND_FCS, Phy, PhyError, Preamble, QOS_CONTROL, RTS,
-    block_ack_size,
+    ACK_CTS, BLOCK_ACK_REQUEST, CF_END, LLC_SNAP, MAC_HEADER_AND_FCS, Phy, PhyError, PpduTimes, Preamble, QOS_CONTROL,
+    RTS, block_ack_size,
 };
 pub use power::{PathLoss, Position, noise_floor, thermal_noise};
 pub use rate::{Band, PhyRate, Standard, UnknownStandard};

@@ -89,6 +89,24 @@ pub struct PhyMode {
     guard: GuardInterval,
 }
 
+/// How long payloads of a mode take.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Payload {
+    overhead_bits: u64,
+    bits_per_symbol: u64,
+    symbol_ns: u64,
+    /// They are multiples of this.
+    grain_ns: u64,
+}
+
+impl Payload {
+    #[inline]
+    pub(crate) const fn of(&self, psdu: Bytes) -> Span {
+        let ns = (self.overhead_bits + psdu.bits()).div_ceil(self.bits_per_symbol) * self.symbol_ns;
+        Span::from_nanos(if self.grain_ns == 1 { ns } else { ns.next_multiple_of(self.grain_ns) })
+    }
+}
+
 /// Coded bits of each subcarrier (N_BPSCS), and the code's rate as a fraction, by MCS (clauses 19.5, 21.5, 27.5).
 const SCHEMES: [(u32, u32, u32); 12] = [
     (1, 1, 2),
@@ -343,11 +361,14 @@ impl PhyMode {
         (self.bits_per_symbol() as u64 * 1_000).div_ceil(self.symbol().as_nanos() * mbps_of_one)
     }
 
-    /// Time of the payload: whole symbols, and where `rounded` with the short guard interval up to a multiple of 4 us.
-    pub(crate) const fn payload(self, psdu: Bytes, rounded: bool) -> Span {
-        let symbols = (self.overhead_bits() + psdu.bits()).div_ceil(self.bits_per_symbol() as u64);
-        let ns = symbols * self.symbol().as_nanos();
-        Span::from_nanos(if rounded { ns.next_multiple_of(self.grain_ns()) } else { ns })
+    /// How long payloads take: whole symbols, and where `rounded` with the short guard interval up to a multiple of 4 us.
+    pub(crate) const fn payload(self, rounded: bool) -> Payload {
+        Payload {
+            overhead_bits: self.overhead_bits(),
+            bits_per_symbol: self.bits_per_symbol() as u64,
+            symbol_ns: self.symbol().as_nanos(),
+            grain_ns: if rounded { self.grain_ns() } else { 1 },
+        }
     }
 
     /// The largest PSDU whose payload takes no longer, and zero where none does.

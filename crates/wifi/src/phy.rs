@@ -13,7 +13,7 @@ use core::fmt;
 use evenair_units::{BitRate, Bytes, Span};
 use minicbor::{Decode, Decoder, Encode, Encoder, decode, encode};
 
-use crate::mode::{Format, PhyMode, Width};
+use crate::mode::{Format, Payload, PhyMode, Width};
 use crate::rate::{Band, Modulation, PhyRate, Standard};
 
 /// LLC and SNAP in front of every IP packet (IEEE 802, IETF RFC 1042).
@@ -307,7 +307,12 @@ impl Phy {
     /// Apart, so that the rest of [`Phy::ppdu`] stays small enough to be inlined.
     #[inline(never)]
     const fn mode_ppdu(&self, psdu: Bytes, mode: PhyMode) -> Span {
-        Span::from_nanos(self.mode_overhead(mode).as_nanos() + mode.payload(psdu, !self.is_ns3).as_nanos())
+        self.ppdu_times(mode).of(psdu)
+    }
+
+    /// How long PPDUs of this mode take: [`Phy::ppdu`] of many sizes.
+    pub const fn ppdu_times(&self, mode: PhyMode) -> PpduTimes {
+        PpduTimes { overhead: self.mode_overhead(mode), payload: mode.payload(!self.is_ns3) }
     }
 
     /// The largest PSDU whose PPDU takes `max` at most: the inverse of [`Phy::ppdu`]. Zero where not even one of a byte does.
@@ -349,6 +354,22 @@ impl Phy {
             _ => mode.preamble().as_nanos(),
         };
         Span::from_nanos(preamble_ns + self.timing.signal_extension_us * 1_000)
+    }
+}
+
+/// How long PPDUs of one mode take, worked out once for many.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PpduTimes {
+    /// Preamble and signal extension.
+    overhead: Span,
+    payload: Payload,
+}
+
+impl PpduTimes {
+    /// A PPDU with a PSDU of this size.
+    #[inline]
+    pub const fn of(&self, psdu: Bytes) -> Span {
+        Span::from_nanos(self.overhead.as_nanos() + self.payload.of(psdu).as_nanos())
     }
 }
 

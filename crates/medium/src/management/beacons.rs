@@ -59,7 +59,8 @@ impl BeaconSchedule {
         ctx.timers.schedule(ctx.at + point.beacons.interval, Task::Beacon(id.0));
         if !core::mem::replace(&mut point.waits, true) {
             let body = BEACON_BODY.saturating_sub(LLC_SNAP);
-            let beacon = ctx.own(To::Broadcast, body, Own::Beacon(u32::try_from(number).expect("fewer than 2^32 beacons")));
+            let beacon =
+                ctx.own(To::Broadcast, body, Own::Beacon(u32::try_from(number).expect("fewer than 2^32 beacons")));
             let mpdu = Mpdu { category: AccessCategory::Voice, ..beacon.mpdu };
             ctx.send_first(id, Queued { mpdu, ..beacon });
         }

@@ -61,7 +61,7 @@ impl Access {
     #[inline]
     pub(super) fn next_arrival<F>(&self, mac: &Mac<F>) -> Instant {
         let begins = Instant::from_nanos(self.sent.as_nanos() - self.attempt.data.as_nanos());
-        let next = mac.next_arrival(self.edcaf, self.attempt.rate);
+        let next = mac.next_arrival(self.edcaf);
         next.map_or(self.sent, |next| (begins + next).min(self.sent))
     }
 

@@ -12,7 +12,7 @@ use super::config::{Config, ConfigError};
 use super::events::{CloseReason, Event, Events, Stats, Timer};
 use super::handshake::{Agreed, Handshake, SynTimeout, offer};
 use super::receiver::Receiver;
-use super::segment::{Flags, MAX_SACK_BLOCKS, SackBlocks, Segment, SynOptions, Timestamps};
+use super::segment::{Flags, MAX_SACK_BLOCKS, Segment, SynOptions, Timestamps};
 use super::sender::{Chunk, Progress, Sender};
 
 /// State of a connection (RFC 9293, section 3.3.2).
@@ -214,6 +214,12 @@ impl Connection {
         self.state = State::Closed;
     }
 
+    /// Bytes that came in order since the last call: what [`Event::Received`] would say.
+    #[inline]
+    pub(crate) fn take_received(&mut self) -> Bytes {
+        Bytes(std::mem::take(&mut self.events.received))
+    }
+
     /// What happened since the last call, one thing at a time.
     pub fn poll_event(&mut self) -> Option<Event> {
         self.events.take()
@@ -407,20 +413,34 @@ impl Connection {
 
     /// The next segment to send now.
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Segment> {
-        let segment = match self.state {
-            State::Listen => return None,
-            State::Closed if std::mem::take(&mut self.reset_due) => self.reset(now),
-            State::Closed => return None,
-            State::SynSent | State::SynReceived => self.syn(now)?,
-            _ => self.data_or_ack(now)?,
-        };
-        self.stats.segments_sent += 1;
-        Some(segment)
+        let mut segment = Segment::EMPTY;
+        self.transmit(now, &mut segment).then_some(segment)
     }
 
-    fn syn(&mut self, now: Instant) -> Option<Segment> {
+    /// The same, written to where it is to be, in place of anything else: it is not moved after that. Whether there is one;
+    /// if not, what is written means nothing.
+    pub(crate) fn transmit(&mut self, now: Instant, segment: &mut Segment) -> bool {
+        segment.sack.clear();
+        let made = match self.state {
+            State::Listen => false,
+            State::Closed => {
+                let is_due = std::mem::take(&mut self.reset_due);
+                if is_due {
+                    self.write_reset(now, segment);
+                }
+                is_due
+            }
+            State::SynSent | State::SynReceived => self.write_syn(now, segment),
+            _ => self.write_data_or_ack(now, segment),
+        };
+        self.stats.segments_sent += u64::from(made);
+        made
+    }
+
+    #[inline(never)]
+    fn write_syn(&mut self, now: Instant, segment: &mut Segment) -> bool {
         if !self.handshake.take(now, self.sender.rtt.rto()) {
-            return None;
+            return false;
         }
         self.stats.retransmissions += u64::from(self.handshake.repetitions() > 0);
         let answer = self.state == State::SynReceived;
@@ -430,21 +450,24 @@ impl Connection {
             (offer(&self.config), self.config.timestamps)
         };
         self.last_ack_sent = self.receiver.next();
-        Some(Segment {
-            seq: 0,
+        *segment = Segment {
             ack: self.receiver.next(),
-            len: 0,
             window: self.receiver.window().min(u64::from(u16::MAX)) as u16,
             flags: Flags { syn: true, ack: answer, ..Flags::default() },
             syn: Some(options),
             timestamps: stamps.then(|| self.stamps(now)),
-            sack: SackBlocks::NONE,
-        })
+            ..Segment::EMPTY
+        };
+        true
     }
 
-    fn data_or_ack(&mut self, now: Instant) -> Option<Segment> {
-        let sack = self.sack_blocks();
-        let taken = if sack.is_empty() { 0 } else { 4 + 8 * sack.len() as u32 };
+    #[inline]
+    fn write_data_or_ack(&mut self, now: Instant, segment: &mut Segment) -> bool {
+        if self.receiver.holds_any() && self.agreed.sack {
+            // The timestamps leave room for three (RFC 2018, section 3).
+            self.receiver.report(MAX_SACK_BLOCKS - usize::from(self.agreed.timestamps), &mut segment.sack);
+        }
+        let taken = if segment.sack.is_empty() { 0 } else { 4 + 8 * segment.sack.len() as u32 };
         let room = self.sender.mss().saturating_sub(taken).max(1);
         if let Some(chunk) = self.sender.next_chunk(now, room, &mut self.stats) {
             if chunk.len > 0 {
@@ -454,7 +477,8 @@ impl Connection {
             if chunk.fin {
                 self.on_fin_sent();
             }
-            return Some(self.segment(now, chunk, sack));
+            self.write_segment(now, chunk, segment);
+            return true;
         }
         let nothing = |seq| Chunk { seq, ..Chunk::default() };
         let chunk = if self.sender.take_probe() {
@@ -464,10 +488,11 @@ impl Connection {
         } else if self.receiver.ack_due() {
             nothing(self.sender.nxt())
         } else {
-            return None;
+            return false;
         };
         self.stats.acks_sent += 1;
-        Some(self.segment(now, chunk, sack))
+        self.write_segment(now, chunk, segment);
+        true
     }
 
     fn on_fin_sent(&mut self) {
@@ -478,35 +503,26 @@ impl Connection {
         };
     }
 
-    fn sack_blocks(&self) -> SackBlocks {
-        if !self.agreed.sack {
-            return SackBlocks::NONE;
-        }
-        // The timestamps leave room for three (RFC 2018, section 3).
-        self.receiver.sack_blocks(MAX_SACK_BLOCKS - usize::from(self.agreed.timestamps))
-    }
-
-    fn segment(&mut self, now: Instant, chunk: Chunk, sack: SackBlocks) -> Segment {
+    /// All of a segment but its SACK blocks.
+    #[inline]
+    fn write_segment(&mut self, now: Instant, chunk: Chunk, segment: &mut Segment) {
         self.receiver.on_ack_sent();
         self.last_ack_sent = self.receiver.next();
         let shift = self.agreed.own_shift();
-        Segment {
-            seq: chunk.seq,
-            ack: self.receiver.next(),
-            len: chunk.len,
-            window: (self.receiver.window() >> shift).min(u64::from(u16::MAX)) as u16,
-            flags: Flags { ack: true, fin: chunk.fin, psh: chunk.psh, ..Flags::default() },
-            syn: None,
-            timestamps: self.agreed.timestamps.then(|| self.stamps(now)),
-            sack,
-        }
+        segment.seq = chunk.seq;
+        segment.ack = self.receiver.next();
+        segment.len = chunk.len;
+        segment.window = (self.receiver.window() >> shift).min(u64::from(u16::MAX)) as u16;
+        segment.flags = Flags { ack: true, fin: chunk.fin, psh: chunk.psh, ..Flags::default() };
+        segment.syn = None;
+        segment.timestamps = self.agreed.timestamps.then(|| self.stamps(now));
     }
 
-    fn reset(&mut self, now: Instant) -> Segment {
+    #[inline(never)]
+    fn write_reset(&mut self, now: Instant, segment: &mut Segment) {
         let chunk = Chunk { seq: self.sender.nxt(), ..Chunk::default() };
-        let mut segment = self.segment(now, chunk, SackBlocks::NONE);
+        self.write_segment(now, chunk, segment);
         segment.flags.rst = true;
-        segment
     }
 
     fn stamps(&self, now: Instant) -> Timestamps {

@@ -270,14 +270,15 @@ impl Receiver {
         self.recent = recent;
     }
 
-    /// The SACK blocks to report, at most `limit` (RFC 2018, section 4).
-    pub(super) fn sack_blocks(&self, limit: usize) -> SackBlocks {
-        let mut sack = SackBlocks::NONE;
-        if !self.held.is_empty() {
-            let blocks = self.recent.iter().flatten().filter_map(|&position| self.held.containing(position));
-            blocks.take(limit).for_each(|block| sack.push(self.next, block));
-        }
-        sack
+    /// Whether there is anything to report in SACK blocks.
+    pub(super) fn holds_any(&self) -> bool {
+        !self.held.is_empty()
+    }
+
+    /// Adds the SACK blocks to report, at most `limit` (RFC 2018, section 4).
+    pub(super) fn report(&self, limit: usize, sack: &mut SackBlocks) {
+        let blocks = self.recent.iter().flatten().filter_map(|&position| self.held.containing(position));
+        blocks.take(limit).for_each(|block| sack.push(self.next, block));
     }
 }
 

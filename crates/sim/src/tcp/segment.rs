@@ -73,17 +73,22 @@ pub struct Timestamps {
 }
 
 /// Up to four SACK blocks. They lie above the segment's acknowledgment and are kept relative to it.
-#[derive(Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Default)]
 #[repr(C)]
 pub struct SackBlocks {
     count: u8,
-    /// (distance of the block's first byte from the acknowledgment, length), in bytes.
+    /// (distance of the block's first byte from the acknowledgment, length), in bytes; those from `count` on mean nothing.
     blocks: [(u32, u32); MAX_SACK_BLOCKS],
 }
 
 impl SackBlocks {
     /// No block: the option is absent.
     pub const NONE: Self = Self { blocks: [(0, 0); MAX_SACK_BLOCKS], count: 0 };
+
+    /// Takes all blocks out.
+    pub(super) const fn clear(&mut self) {
+        self.count = 0;
+    }
 
     /// Number of blocks.
     pub const fn len(&self) -> usize {
@@ -115,6 +120,14 @@ impl SackBlocks {
     }
 }
 
+impl PartialEq for SackBlocks {
+    fn eq(&self, other: &Self) -> bool {
+        self.blocks[..self.len()] == other.blocks[..other.len()]
+    }
+}
+
+impl Eq for SackBlocks {}
+
 impl fmt::Debug for SackBlocks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(&self.blocks[..self.len()]).finish()
@@ -122,6 +135,18 @@ impl fmt::Debug for SackBlocks {
 }
 
 impl Segment {
+    /// A segment that does nothing.
+    pub(crate) const EMPTY: Self = Self {
+        seq: 0,
+        ack: 0,
+        len: 0,
+        window: 0,
+        flags: Flags { syn: false, ack: false, fin: false, rst: false, psh: false },
+        syn: None,
+        timestamps: None,
+        sack: SackBlocks::NONE,
+    };
+
     /// Positions the segment takes: payload, SYN and FIN (RFC 9293, section 3.4).
     pub const fn seq_len(&self) -> u64 {
         self.len as u64 + self.flags.syn as u64 + self.flags.fin as u64
