@@ -393,7 +393,9 @@ fn receive_burst<F>(
     let TxQueues { queues, burst, .. } = queues;
     let queue = &mut queues[burst.queue];
     let (to, start) = (queue.to, queue.originator.start());
-    queue.recipient.window = rules.window_at(queue.rate);
+    if burst.received == 0 {
+        queue.recipient.window = rules.window_at(queue.rate);
+    }
     if burst.request {
         return queue.recipient.move_to(start, |received| outcomes.pass_up(to, received));
     }

@@ -527,9 +527,12 @@ impl World<'_> {
         match &packet.body {
             Body::Tcp { connection, serial, .. } => {
                 if self.connections.is(*connection, *serial) {
+                    let are_many = self.connections.are_many();
                     let tcp = self.connections.tcp_mut(*connection, side);
                     let segment = self.pool.segment(id);
-                    tcp.bring(segment.len > 0);
+                    if are_many {
+                        tcp.bring(segment.len > 0);
+                    }
                     tcp.handle_segment(self.now, segment);
                     if let Some(rtt) = tcp.take_rtt_sample() {
                         self.meter.round_trip(packet.app, side, rtt);
