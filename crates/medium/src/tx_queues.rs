@@ -451,7 +451,8 @@ impl<F> TxQueues<F> {
         let mut size = limits.empty();
         for (number, slot) in queue.originator.slots().enumerate().filter(|(_, slot)| slot.is_due()) {
             let (grown, fits) = limits.grown(size, slot.mpdu);
-            if !(fits && number < limits.most()) && !burst.places.is_empty() {
+            let is_taken = burst.places.is_empty() || fits && number < limits.most();
+            if !is_taken {
                 return size.bytes();
             }
             size = grown;

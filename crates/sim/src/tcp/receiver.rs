@@ -380,7 +380,9 @@ mod tests {
             rx.handle(t, segment(n), Flags::default());
             assert!(rx.ack_due(), "segment {n}");
             rx.on_ack_sent();
-            rx.sack_blocks(3).iter(rx.next()).map(|b| (b.start / MSS, b.end / MSS)).collect::<Vec<_>>()
+            let mut sack = SackBlocks::NONE;
+            rx.report(3, &mut sack);
+            sack.iter(rx.next()).map(|b| (b.start / MSS, b.end / MSS)).collect::<Vec<_>>()
         };
         assert_eq!(blocks(&mut rx, 2), [(2, 3)]);
         assert_eq!(blocks(&mut rx, 4), [(4, 5), (2, 3)]);
