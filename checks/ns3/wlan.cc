@@ -10,6 +10,9 @@
 // frames do not expire (ns-3 drops them after 500 ms otherwise), and there is no queue discipline above the MAC queues:
 // the device's queue is the buffer, drop tail, the frame in service included.
 //
+// 802.11ac and ax are at 5 GHz, with QoS, A-MPDUs up to the standard's maximum, block acknowledgment with the standard's
+// largest window, no A-MSDUs, and guard intervals of 800 ns; all is best effort, without a TXOP limit, as ns-3 has it.
+//
 // Why C++ and not ns-3's Python bindings: they take 15 s of CPU time to load, count as part of each run, and cannot
 // express the rate table below.
 
@@ -61,6 +64,13 @@ Split(const std::string& text, char separator)
 namespace ns3
 {
 
+/// What a data frame is sent with.
+struct Rate
+{
+    WifiMode mode;
+    uint8_t streams = 1;
+};
+
 /// Data frames at the rate of the station at either end of the hop; RTS at the highest basic rate that is not above it.
 /// It also counts attempts that were acknowledged and that were not.
 class TableRateManager : public WifiRemoteStationManager
@@ -75,14 +85,14 @@ class TableRateManager : public WifiRemoteStationManager
     }
 
     /// The rate toward each station, for the access point.
-    static std::map<Mac48Address, WifiMode> s_toward;
+    static std::map<Mac48Address, Rate> s_toward;
     static uint64_t s_acknowledged;
     static uint64_t s_unacknowledged;
 
     /// The rate toward everybody else.
-    void SetOwn(WifiMode mode)
+    void SetOwn(Rate rate)
     {
-        m_own = mode;
+        m_own = rate;
     }
 
   private:
@@ -91,33 +101,35 @@ class TableRateManager : public WifiRemoteStationManager
         return new WifiRemoteStation();
     }
 
-    WifiMode Mode(WifiRemoteStation* station) const
+    Rate RateOf(WifiRemoteStation* station) const
     {
         auto known = s_toward.find(station->m_state->m_address);
         return known == s_toward.end() ? m_own : known->second;
     }
 
-    WifiTxVector Vector(WifiMode mode)
+    WifiTxVector Vector(Rate rate)
     {
         WifiTxVector vector;
-        vector.SetMode(mode);
+        vector.SetMode(rate.mode);
         vector.SetPreambleType(
-            GetPreambleForTransmission(mode.GetModulationClass(), GetShortPreambleEnabled()));
+            GetPreambleForTransmission(rate.mode.GetModulationClass(), GetShortPreambleEnabled()));
         vector.SetTxPowerLevel(GetDefaultTxPowerLevel());
-        vector.SetChannelWidth(GetPhy()->GetTxBandwidth(mode));
+        vector.SetChannelWidth(GetPhy()->GetTxBandwidth(rate.mode));
         vector.SetGuardInterval(NanoSeconds(800));
-        vector.SetNss(1);
+        vector.SetNss(rate.streams);
         return vector;
     }
 
     WifiTxVector DoGetDataTxVector(WifiRemoteStation* station, MHz_u) override
     {
-        return Vector(Mode(station));
+        auto vector = Vector(RateOf(station));
+        vector.SetAggregation(GetAggregation(station));
+        return vector;
     }
 
     WifiTxVector DoGetRtsTxVector(WifiRemoteStation* station) override
     {
-        const WifiMode data = Mode(station);
+        const WifiMode data = RateOf(station).mode;
         WifiMode best = GetBasicMode(0);
         for (uint8_t i = 0; i < GetNBasicModes(); i++)
         {
@@ -127,7 +139,7 @@ class TableRateManager : public WifiRemoteStationManager
                 best = mode;
             }
         }
-        return Vector(best);
+        return Vector({best});
     }
 
     void DoReportDataOk(WifiRemoteStation*, double, WifiMode, double, MHz_u, uint8_t) override
@@ -160,10 +172,10 @@ class TableRateManager : public WifiRemoteStationManager
     {
     }
 
-    WifiMode m_own;
+    Rate m_own;
 };
 
-std::map<Mac48Address, WifiMode> TableRateManager::s_toward;
+std::map<Mac48Address, Rate> TableRateManager::s_toward;
 uint64_t TableRateManager::s_acknowledged = 0;
 uint64_t TableRateManager::s_unacknowledged = 0;
 NS_OBJECT_ENSURE_REGISTERED(TableRateManager);
@@ -178,7 +190,7 @@ struct Group
 {
     std::string name;
     uint32_t count = 1;
-    std::string rate;      ///< Mb/s, as written
+    std::string rate;      ///< as written: Mb/s, or a mode and its streams
     std::string app;       ///< up-tcp, down-tcp, up-udp, down-udp, voice
     uint32_t payload = 0;  ///< bytes, for udp
     double offered = 0;    ///< Mb/s of payload of each station, for udp
@@ -272,6 +284,18 @@ ModeName(const std::string& standard, const std::string& rate)
     return (standard == "80211g" ? "ErpOfdmRate" : "OfdmRate") + digits + "Mbps";
 }
 
+/// A rate as written: Mb/s, HeMcs7 or, with two streams, VhtMcs8:2.
+Rate
+ParseRate(const std::string& standard, const std::string& text)
+{
+    if (text.find("Mcs") == std::string::npos)
+    {
+        return {WifiMode(ModeName(standard, text))};
+    }
+    const auto parts = Split(text, ':');
+    return {WifiMode(parts.at(0)), static_cast<uint8_t>(parts.size() > 1 ? std::stoul(parts[1]) : 1)};
+}
+
 /// "name,count,rate,app[,payload,offered]"
 Group
 ParseGroup(const std::string& text)
@@ -320,14 +344,16 @@ main(int argc, char* argv[])
     double delayMs = 1;
     uint32_t window = 0;
     uint32_t ackEvery = 2;
-    uint32_t rtsThreshold = 65535;
+    std::string wireRate = "100Mbps";
+    uint32_t width = 20;
+    uint32_t rtsThreshold = 4692480; // ns-3's greatest: A-MPDUs are longer than 65535 bytes
     bool shortPreamble = false;
     bool qos = false;
     bool detection = true;
     CommandLine cmd;
-    cmd.AddValue("standard", "80211b, 80211a or 80211g", standard);
+    cmd.AddValue("standard", "80211b, 80211a, 80211g, 80211ac or 80211ax", standard);
     cmd.AddValue("basic", "basic rates in Mb/s, separated by commas", basic);
-    cmd.AddValue("groups", "name,count,rate,app[,payload,offered], separated by /", groups);
+    cmd.AddValue("groups", "name,count,rate,app[,payload,offered], separated by /; a rate is Mb/s, or a mode: HeMcs7, VhtMcs8:2 for two streams", groups);
     cmd.AddValue("losses", "group,probability of loss, separated by /", losses);
     cmd.AddValue("hidden", "group,group that do not hear each other (or one that does not hear itself), separated by /", hidden);
     cmd.AddValue("seed", "run number of the random streams", seed);
@@ -336,13 +362,17 @@ main(int argc, char* argv[])
     cmd.AddValue("ap-queue", "packets", apQueue);
     cmd.AddValue("station-queue", "packets", stationQueue);
     cmd.AddValue("delay-ms", "one-way delay of the wire", delayMs);
+    cmd.AddValue("wire-rate", "rate of the wire", wireRate);
+    cmd.AddValue("width", "width of the channel in MHz, of 80211ac and 80211ax", width);
     cmd.AddValue("window", "TCP window in bytes without scaling; 0 for none", window);
     cmd.AddValue("ack-every", "segments per TCP acknowledgment", ackEvery);
     cmd.AddValue("rts-threshold", "bytes of the MAC frame", rtsThreshold);
     cmd.AddValue("short-preamble", "802.11b's short preamble", shortPreamble);
-    cmd.AddValue("qos", "EDCA", qos);
+    cmd.AddValue("qos", "EDCA, which 80211ac and 80211ax always have", qos);
     cmd.AddValue("detection", "the preamble detection model: without it bystanders of a collision wait EIFS", detection);
     cmd.Parse(argc, argv);
+    const bool aggregates = standard == "80211ac" || standard == "80211ax";
+    qos = qos || aggregates;
 
     RngSeedManager::SetSeed(1);
     RngSeedManager::SetRun(seed);
@@ -365,6 +395,13 @@ main(int argc, char* argv[])
     Config::SetDefault("ns3::TcpSocket::RcvBufSize", UintegerValue(window == 0 ? 64 << 20 : window));
     Config::SetDefault("ns3::TcpSocket::SndBufSize", UintegerValue(window == 0 ? 64 << 20 : 4 * window));
     Config::SetDefault("ns3::WifiMacQueue::MaxDelay", TimeValue(Seconds(1e6)));
+    if (aggregates)
+    {
+        // ns-3 takes what the standard allows where that is less: 1,048,575 bytes and 64 MPDUs in 802.11ac, 256 in ax.
+        Config::SetDefault("ns3::WifiMac::BE_MaxAmpduSize", UintegerValue(6500631));
+        Config::SetDefault("ns3::WifiMac::BE_MaxAmsduSize", UintegerValue(0));
+        Config::SetDefault("ns3::WifiMac::MpduBufferSize", UintegerValue(1024));
+    }
 
     uint32_t stations = 0;
     for (const auto& text : Split(groups, '/'))
@@ -436,10 +473,26 @@ main(int argc, char* argv[])
     {
         phy.DisablePreambleDetectionModel();
     }
+    if (aggregates)
+    {
+        // As many antennas as streams and not more: ns-3 adds the surplus to the SNR, and would detect the preambles of
+        // frames that collide at equal power, and decode the MPDUs of the longer one that the shorter does not overlap.
+        uint8_t antennas = 1;
+        for (const auto& group : g_groups)
+        {
+            antennas = std::max(antennas, ParseRate(standard, group.rate).streams);
+        }
+        phy.Set("ChannelSettings", StringValue("{0, " + std::to_string(width) + ", BAND_5GHZ, 0}"));
+        phy.Set("Antennas", UintegerValue(antennas));
+        phy.Set("MaxSupportedTxSpatialStreams", UintegerValue(antennas));
+        phy.Set("MaxSupportedRxSpatialStreams", UintegerValue(antennas));
+    }
     WifiHelper wifi;
-    wifi.SetStandard(standard == "80211a"   ? WIFI_STANDARD_80211a
-                     : standard == "80211g" ? WIFI_STANDARD_80211g
-                                            : WIFI_STANDARD_80211b);
+    wifi.SetStandard(standard == "80211ax"   ? WIFI_STANDARD_80211ax
+                     : standard == "80211ac" ? WIFI_STANDARD_80211ac
+                     : standard == "80211a"  ? WIFI_STANDARD_80211a
+                     : standard == "80211g"  ? WIFI_STANDARD_80211g
+                                             : WIFI_STANDARD_80211b);
     wifi.SetRemoteStationManager("ns3::TableRateManager", "RtsCtsThreshold", UintegerValue(rtsThreshold));
     WifiMacHelper mac;
     mac.SetType("ns3::AdhocWifiMac", "QosSupported", BooleanValue(qos));
@@ -452,15 +505,18 @@ main(int argc, char* argv[])
         const bool isAp = i == stations;
         const auto& group = g_groups[isAp ? 0 : g_groupOf[i]];
         auto manager = DynamicCast<TableRateManager>(device->GetRemoteStationManager());
-        const WifiMode mode(ModeName(standard, group.rate));
-        manager->SetOwn(mode);
-        manager->SetAttribute("NonUnicastMode", WifiModeValue(mode));
+        const Rate rate = ParseRate(standard, group.rate);
+        manager->SetOwn(rate);
+        if (!aggregates)
+        {
+            manager->SetAttribute("NonUnicastMode", WifiModeValue(rate.mode));
+        }
         // Once the MAC has started, which empties the set of basic rates. The ad-hoc MAC would make all mandatory rates
         // basic when it first meets a neighbour, and so answer 802.11b frames at 11 Mb/s: it has met them all.
         Simulator::Schedule(NanoSeconds(1), [=]() {
-            for (const auto& rate : Split(basic, ','))
+            for (const auto& basicRate : Split(basic, ','))
             {
-                manager->AddBasicMode(WifiMode(ModeName(standard, rate)));
+                manager->AddBasicMode(WifiMode(ModeName(standard, basicRate)));
             }
             for (uint32_t other = 0; other < devices.GetN(); other++)
             {
@@ -469,12 +525,23 @@ main(int argc, char* argv[])
                 {
                     manager->AddSupportedMode(address, known);
                 }
+                if (aggregates)
+                {
+                    // What the ad-hoc MAC does when it first meets a neighbour: who is like oneself.
+                    manager->AddAllSupportedMcs(address);
+                    manager->AddStationHtCapabilities(address, device->GetMac()->GetHtCapabilities(0));
+                    manager->AddStationVhtCapabilities(address, device->GetMac()->GetVhtCapabilities(0));
+                    if (standard == "80211ax")
+                    {
+                        manager->AddStationHeCapabilities(address, device->GetMac()->GetHeCapabilities(0));
+                    }
+                }
                 manager->RecordDisassociated(address);
             }
         });
         if (!isAp)
         {
-            TableRateManager::s_toward[device->GetMac()->GetAddress()] = mode;
+            TableRateManager::s_toward[device->GetMac()->GetAddress()] = rate;
             if (group.loss > 0)
             {
                 auto model = CreateObject<RateErrorModel>();
@@ -508,7 +575,7 @@ main(int argc, char* argv[])
     }
 
     PointToPointHelper wire;
-    wire.SetDeviceAttribute("DataRate", StringValue("100Mbps"));
+    wire.SetDeviceAttribute("DataRate", StringValue(wireRate));
     wire.SetChannelAttribute("Delay", TimeValue(Seconds(delayMs / 1e3)));
     wire.SetQueue("ns3::DropTailQueue<Packet>", "MaxSize", StringValue("100000p"));
     auto wired = wire.Install(apNode.Get(0), server.Get(0));

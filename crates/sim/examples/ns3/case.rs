@@ -22,7 +22,7 @@ pub enum Traffic {
 pub struct Group {
     pub name: &'static str,
     pub count: u32,
-    /// PHY rate, Mb/s.
+    /// PHY rate in Mb/s, or mode by ns-3's name, and its streams if there are several: "HeMcs7", "VhtMcs8:2".
     pub rate: &'static str,
     pub traffic: Traffic,
 }
@@ -63,6 +63,8 @@ pub struct Case {
     pub name: String,
     pub standard: &'static str,
     pub basic: &'static [&'static str],
+    /// Of the channel.
+    pub width_mhz: u32,
     pub groups: Vec<Group>,
     /// Frames that carry more than 500 bytes are sent after RTS/CTS.
     pub rts: bool,
@@ -74,6 +76,8 @@ pub struct Case {
     /// EDCA, with no TXOP for best effort.
     pub edca: bool,
     pub ap_queue: u32,
+    /// Of the wired network.
+    pub lan_mbps: u32,
     pub delay_ms: u32,
     /// TCP window in bytes, without scaling.
     pub window: Option<u32>,
@@ -96,6 +100,9 @@ pub struct Got {
 }
 
 pub const STATION_QUEUE: u32 = 500;
+/// What the set-ups have that say nothing else, and what ns-3's program takes then.
+pub const WIDTH_MHZ: u32 = 20;
+pub const LAN_MBPS: u32 = 100;
 /// ns-3 repeats a frame as often as its FrameRetryLimit says, 7 times, with or without RTS; our limits count the first
 /// attempt, too, as the standard's retry counters do.
 const ATTEMPTS: u32 = 8;
@@ -127,7 +134,7 @@ impl What {
 impl Case {
     /// The set-up as a scenario of ours.
     pub fn scenario(&self, seed: u32) -> String {
-        let Self { standard, seconds, warmup, ap_queue, delay_ms, .. } = self;
+        let Self { standard, seconds, warmup, ap_queue, lan_mbps, delay_ms, .. } = self;
         let rates: Vec<String> = self.basic.iter().map(|rate| format!("\"{rate} Mb/s\"")).collect();
         let mut text = format!(
             r#"version = 1
@@ -139,7 +146,7 @@ name = "all"
 from = "{warmup} s"
 to = "{seconds} s"
 [lan]
-rate = "100 Mb/s"
+rate = "{lan_mbps} Mb/s"
 delay = "{delay_ms} ms"
 buffer = "unlimited"
 [[server]]
@@ -156,6 +163,9 @@ station_buffer = "{STATION_QUEUE} packets"
 "#,
             rates.join(", ")
         );
+        if self.width_mhz != WIDTH_MHZ {
+            let _ = writeln!(text, "width = \"{} MHz\"", self.width_mhz);
+        }
         if self.short_preamble {
             text += "preamble = \"short\"\n";
         }
@@ -170,7 +180,7 @@ station_buffer = "{STATION_QUEUE} packets"
         // Transfers start at random within the first second, as in ns-3's.
         let mut starts = Streams::new(u64::from(seed)).stream("starts");
         for Group { name, count, rate, traffic } in &self.groups {
-            let _ = write!(text, "[[station]]\nname = \"{name}\"\ncount = {count}\nrate = \"{rate} Mb/s\"\n");
+            let _ = write!(text, "[[station]]\nname = \"{name}\"\ncount = {count}\n{}", rate_keys(rate));
             for (_, percent) in self.losses.iter().filter(|(group, _)| group == name) {
                 let _ = writeln!(text, "loss = \"{percent} %\"");
             }
@@ -231,6 +241,12 @@ station_buffer = "{STATION_QUEUE} packets"
             format!("--window={}", self.window.unwrap_or(0)),
             format!("--ack-every={}", self.ack_every),
         ];
+        if self.lan_mbps != LAN_MBPS {
+            args.push(format!("--wire-rate={}Mbps", self.lan_mbps));
+        }
+        if self.width_mhz != WIDTH_MHZ {
+            args.push(format!("--width={}", self.width_mhz));
+        }
         if self.rts {
             args.push(format!("--rts-threshold={RTS_THRESHOLD}"));
         }
@@ -254,6 +270,13 @@ station_buffer = "{STATION_QUEUE} packets"
 
 fn datagrams(payload: u32, mbps: f64) -> String {
     format!("rate = \"{mbps} Mb/s\"\npayload = \"{payload} bytes\"\n")
+}
+
+/// A group's rate as keys of a scenario of ours.
+fn rate_keys(rate: &str) -> String {
+    let Some((_, mode)) = rate.split_once("Mcs") else { return format!("rate = \"{rate} Mb/s\"\n") };
+    let (mcs, streams) = mode.split_once(':').unwrap_or((mode, "1"));
+    format!("mcs = {mcs}\nstreams = {streams}\n")
 }
 
 fn ns3_group(group: &Group) -> String {

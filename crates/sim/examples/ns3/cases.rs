@@ -7,7 +7,7 @@
 //! 20 and ours 100: apart by at most 5 % of ns-3's mean, or by at most the half width of the difference's 95 % interval
 //! where that is wider, up to twice the 5 %.
 
-use super::case::{Band, Case, Group, Metric, Traffic, What};
+use super::case::{Band, Case, Group, LAN_MBPS, Metric, Traffic, WIDTH_MHZ, What};
 
 const DOT11B: &[&str] = &["1", "2"];
 const OFDM: &[&str] = &["6", "12", "24"];
@@ -32,6 +32,7 @@ fn saturated(standard: &'static str, n: u32, rate: &'static str, traffic: Traffi
         name: String::new(),
         standard,
         basic: if standard == "802.11b" { DOT11B } else { OFDM },
+        width_mhz: WIDTH_MHZ,
         groups: vec![Group { name: "up", count: n, rate, traffic }],
         rts: false,
         short_preamble: false,
@@ -39,6 +40,7 @@ fn saturated(standard: &'static str, n: u32, rate: &'static str, traffic: Traffi
         hidden: Vec::new(),
         edca: false,
         ap_queue: 200,
+        lan_mbps: LAN_MBPS,
         delay_ms: 1,
         window: None,
         ack_every: 2,
@@ -186,6 +188,12 @@ fn hidden_stations() -> Vec<Case> {
         named("H hidden n=2 RTS", Case { rts: true, ..of(2, 5) }),
         named("H hidden n=5 RTS", Case { rts: true, ..of(5, 4) }),
     ]
+}
+
+/// 802.11ax or ac through a fast wired network, without stations, for others to fill.
+pub fn aggregating(standard: &'static str, width_mhz: u32) -> Case {
+    let case = saturated(standard, 1, "6", uploads(1, 1_472, 10.0), 10);
+    Case { width_mhz, lan_mbps: 10_000, ap_queue: 1_000, ..case }
 }
 
 /// 802.11b without stations, for others to fill.

@@ -18,12 +18,12 @@ use std::process::ExitCode;
 
 const USAGE: &str = "usage: ns3 validate [--short] [--seeds N] [--jobs N] [--json FILE] [CASE...]
        ns3 vary [--seeds N] CASE...
-       ns3 bench [--times N]
+       ns3 bench [--times N] [PART...]
        ns3 list
 
   validate  compare the results, and exit with 1 unless all cases agree; CASE: names that begin so
   vary      run ours of a case with one setting after the other changed, and show what each group gets
-  bench     compare the speed
+  bench     compare the speed; PART: networks that have it in their names
   list      the cases";
 
 /// What the command line asks for.
@@ -73,7 +73,7 @@ fn main() -> ExitCode {
     };
     let done = match args.command.as_str() {
         "validate" => judge::validate(&args),
-        "bench" => bench::bench(args.times.unwrap_or(bench::TIMES)).map(|()| true),
+        "bench" => bench::bench(&args).map(|()| true),
         "vary" => vary::vary(&args).map(|()| true),
         "list" => {
             cases::all().iter().for_each(|case| println!("{}", case.name));
