@@ -72,7 +72,8 @@ struct Rate
 };
 
 /// Data frames at the rate of the station at either end of the hop; RTS at the highest basic rate that is not above it.
-/// It also counts attempts that were acknowledged and that were not.
+/// It also counts attempts that were acknowledged and that were not, but of A-MPDUs, whose frames ns-3 reports twice where a
+/// BlockAckReq follows.
 class TableRateManager : public WifiRemoteStationManager
 {
   public:
