@@ -3,7 +3,8 @@
 //! The time is the CPU time of the thread that runs the event loop. On a machine that is shared the same work takes up to
 //! twice as long from one minute to the next; so the two take turns, each turn gives a ratio of its own, and the median of
 //! the ratios counts. It counts for nothing unless the two simulate the same: in each turn ours runs once more, for as long as
-//! ns-3 did, and the goodput of the two is compared. ns-3 is its wheel from PyPI; a build of ns-3 that is optimised further is some 1.5 times faster.
+//! ns-3 did, and the goodput of the two is compared. ns-3 is its wheel from PyPI; a build of ns-3 that is optimised further is
+//! some 1.5 times faster.
 
 use evenair_scenario::Scenario;
 use evenair_sim::run;
