@@ -9,7 +9,7 @@ use std::fmt;
 use evenair_medium::{AccessCategory, Medium, Mpdu, NodeId, QueueState, To};
 use evenair_sched::{AirtimeReport, Cause, Config, Discipline, Feedback, GROUP, News, Packet, Progress};
 use evenair_units::{Airtime, BitRate, Bytes, Instant, Span};
-use evenair_wifi::{Phy, PhyRate, power};
+use evenair_wifi::{Phy, PhyRate};
 
 /// A queue in front of a MAC.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -370,7 +370,7 @@ impl<F> Queue<F> {
 /// With what signal over noise a node's frames come, where that is known.
 fn signal<F>(medium: &mut Medium<F>, from: NodeId, to: NodeId) -> Option<News> {
     let signal = medium.signal(from, to)?;
-    Some(News::Signal(signal - power::noise_floor(medium.config().phy.standard())))
+    Some(News::Signal(signal - medium.noise_floor()))
 }
 
 /// Whether a packet of this size is sent after RTS and CTS.

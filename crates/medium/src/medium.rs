@@ -374,9 +374,16 @@ impl<F> Medium<F> {
         self.mac.receivers.set_loss(from.0, to.0, per_billion);
     }
 
-    /// From now on frames from `from` reach `to` with this much above noise, wherever the two are.
+    /// From now on frames from `from` reach `to` with this much above the noise of the channel, wherever the two are. In a part of
+    /// the channel there is less noise.
     pub fn set_snr(&mut self, from: NodeId, to: NodeId, snr: Db) {
-        self.mac.receivers.set_signal(from.0, to.0, power::noise_floor(self.mac.config.phy.standard()) + snr);
+        let noise = self.noise_floor();
+        self.mac.receivers.set_signal(from.0, to.0, noise + snr);
+    }
+
+    /// Noise in the channel, as a usual receiver has it.
+    pub fn noise_floor(&self) -> Dbm {
+        power::noise_floor(self.mac.config.phy.standard(), self.mac.config.reception.width)
     }
 
     /// The signal with which frames from `from` reach `to`, where it is known.

@@ -22,7 +22,7 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 use evenair_units::{Bytes, Db, Dbm, Rng};
-use evenair_wifi::{BitErrorRate, PathLoss, Phy, PhyRate, Position, errors, power};
+use evenair_wifi::{BitErrorRate, PathLoss, Phy, PhyRate, Position, Width, errors, power};
 
 /// What a medium does to frames.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -35,6 +35,8 @@ pub struct Reception {
     pub noise: bool,
     /// Whether the strongest of frames that overlap can be received.
     pub capture: Option<Capture>,
+    /// Of the channel: frames that have no width of their own are sent in each of its parts of 20 MHz alike.
+    pub width: Width,
 }
 
 /// When the strongest of frames that overlap is received.
@@ -165,7 +167,7 @@ impl Receivers {
 
     /// Probability per 10^9 that noise spoils a frame.
     pub(crate) fn error(&mut self, phy: &Phy, from: u32, to: u32, sent: Sent) -> u32 {
-        let Reception { ber, noise, .. } = self.rules;
+        let Reception { ber, noise, width, .. } = self.rules;
         let link = self.link(from, to);
         if let Some(&error) = link.known.get(&sent) {
             return error;
@@ -173,8 +175,9 @@ impl Receivers {
         let plain = ber.frame_error_per_billion(sent.psdu);
         let signal = link.signal.filter(|_| noise);
         let by_noise = signal.map_or(0, |signal| {
-            let snr = signal - power::noise_floor(phy.standard());
-            errors::frame_error_per_billion(sent.rate, phy.preamble(), sent.psdu, snr)
+            let width = sent.rate.mode().map_or(width, |mode| mode.width());
+            let snr = signal - power::noise_floor(phy.standard(), width);
+            errors::frame_error_per_billion(phy, sent.rate, sent.psdu, snr)
         });
         let loss = if sent.is_data { link.loss } else { 0 };
         let error = either(either(plain, by_noise), loss);

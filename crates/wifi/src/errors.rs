@@ -6,13 +6,13 @@
 //! - CCK at 5.5 and 11 Mb/s: a code word is one of 16, or of 256 as two of 16, biorthogonal signals (J. G. Proakis,
 //!   "Digital Communications", 4th edition, 5.2; M. B. Pursley and T. C. Royster, "Properties and performance of the
 //!   IEEE 802.11b complementary-code-key signal sets", IEEE Trans. Communications 57(2), 2009).
-//! - OFDM at 6 to 54 Mb/s: bit errors of the constellation, then the union bound of the convolutional code with hard
+//! - OFDM at 6 to 54 Mb/s in networks of 802.11a and g: bit errors of the constellation, then the union bound of the convolutional code with hard
 //!   decisions, known as the NIST model: G. Pei and T. R. Henderson, "Validation of OFDM error rate model in ns-3", 2010;
 //!   L. E. Miller, "Validation of 802.11a/UWB coexistence simulation", NIST, 2003. Distance spectra: D. Haccoun and
 //!   G. Begin, "High-rate punctured convolutional codes for Viterbi and sequential decoding", IEEE Trans. Communications
 //!   37(11), 1989.
-//! - HT, VHT and HE: the same with their constellations and codes, all of which are convolutional here (LDPC, which is
-//!   usual in practice, needs about 1 to 2 dB less). Each stream has the whole signal-to-noise ratio, in the mode's width.
+//! - OFDM in networks of 802.11n, ac and ax, whatever the format of a frame: as published simulations of the link have it, with
+//!   soft decisions (`link_curves`). Each stream has the whole signal-to-noise ratio, in the frame's width.
 //!
 //! A frame is received where its PLCP header (its own rate, its own few bits) and its payload are. Noise is that of the
 //! channel's bandwidth; interference counts as noise.
@@ -24,16 +24,13 @@ use core::f64::consts::{PI, SQRT_2};
 
 use evenair_units::Bytes;
 
-use crate::mode::PhyMode;
+use crate::phy::Phy;
 use crate::power::{Db, db_to_ratio};
 use crate::rate::Modulation;
-use crate::{PhyRate, Preamble};
+use crate::{PhyRate, Preamble, link_curves};
 
 /// Bandwidth of a DSSS channel, Hz: that of its spectral mask between the first zeros.
 pub(crate) const DSSS_BANDWIDTH_HZ: f64 = 22e6;
-/// Bandwidth of an OFDM channel, Hz.
-pub(crate) const OFDM_BANDWIDTH_HZ: f64 = 20e6;
-
 /// Probabilities are counted in this many parts.
 const BILLION: f64 = 1e9;
 
@@ -61,16 +58,15 @@ impl BitErrorRate {
     }
 }
 
-/// Probability per 10^9 that a frame is lost whose PSDU (MAC frame with FCS) is sent at `rate` and received with `snr`
-/// above noise and interference: its PLCP header or its payload has an error.
-pub fn frame_error_per_billion(rate: PhyRate, preamble: Preamble, psdu: Bytes, snr: Db) -> u32 {
-    let snr = db_to_ratio(snr);
-    per_billion(1.0 - header_success(rate, preamble, snr) * payload_success(rate, psdu.bits() as f64, snr))
+/// Probability per 10^9 that a frame is lost whose PSDU (MAC frame with FCS) is sent at `rate` in a network with this PHY, and
+/// received with `snr` above noise and interference: its PLCP header or its payload has an error.
+pub fn frame_error_per_billion(phy: &Phy, rate: PhyRate, psdu: Bytes, snr: Db) -> u32 {
+    per_billion(1.0 - header_success(phy, rate, snr) * payload_success(phy, rate, psdu, snr))
 }
 
 /// Probability per 10^9 that a receiver does not even learn from the PLCP header that a frame is coming.
-pub fn header_error_per_billion(rate: PhyRate, preamble: Preamble, snr: Db) -> u32 {
-    per_billion(1.0 - header_success(rate, preamble, db_to_ratio(snr)))
+pub fn header_error_per_billion(phy: &Phy, rate: PhyRate, snr: Db) -> u32 {
+    per_billion(1.0 - header_success(phy, rate, snr))
 }
 
 fn per_billion(probability: f64) -> u32 {
@@ -78,35 +74,39 @@ fn per_billion(probability: f64) -> u32 {
 }
 
 /// The PLCP header: 48 bits at 1 Mb/s after a long preamble, at 2 Mb/s after a short one (IEEE Std 802.11-2016, 16.2.2);
-/// the SIGNAL field's 24 bits as at 6 Mb/s (17.3.4).
-fn header_success(rate: PhyRate, preamble: Preamble, snr: f64) -> f64 {
+/// the SIGNAL field's 24 bits as at 6 Mb/s (17.3.4), with which all formats since begin.
+fn header_success(phy: &Phy, rate: PhyRate, snr: Db) -> f64 {
+    let ratio = db_to_ratio(snr);
     match rate.modulation() {
-        // All formats since begin with the SIGNAL field of OFDM.
-        Modulation::Ofdm(_) | Modulation::PhyMode(_) => ofdm_success(Constellation::Bpsk, &HALF, 24.0, snr),
-        Modulation::Dsss(2) => dbpsk(snr, 48.0),
-        Modulation::Dsss(_) if preamble == Preamble::Short => dqpsk(snr, 48.0),
-        Modulation::Dsss(_) => dbpsk(snr, 48.0),
+        Modulation::Ofdm(_) | Modulation::PhyMode(_) => ofdm_success(phy, 12, Bytes(3), snr),
+        Modulation::Dsss(2) => dbpsk(ratio, 48.0),
+        Modulation::Dsss(_) if phy.preamble() == Preamble::Short => dqpsk(ratio, 48.0),
+        Modulation::Dsss(_) => dbpsk(ratio, 48.0),
     }
 }
 
-/// Probability that all of `bits` bits at `rate` are right.
-fn payload_success(rate: PhyRate, bits: f64, snr: f64) -> f64 {
+/// Probability that a PSDU at `rate` is right.
+fn payload_success(phy: &Phy, rate: PhyRate, psdu: Bytes, snr: Db) -> f64 {
+    let (ratio, bits) = (db_to_ratio(snr), psdu.bits() as f64);
     match rate.modulation() {
-        Modulation::Dsss(2) => dbpsk(snr, bits),
-        Modulation::Dsss(4) => dqpsk(snr, bits),
+        Modulation::Dsss(2) => dbpsk(ratio, bits),
+        Modulation::Dsss(4) => dqpsk(ratio, bits),
         // 1.375 million code words a second, 4 or 8 bits each: energy of a code word over noise density is 16 SNR. One
         // of 16 signals at 5.5 Mb/s, two of 16 with half of the energy each at 11 Mb/s.
-        Modulation::Dsss(11) => libm::exp(libm::log1p(-biorthogonal_16(8.0 * snr)) * bits / 4.0),
-        Modulation::Dsss(_) => libm::exp(2.0 * libm::log1p(-biorthogonal_16(4.0 * snr)) * bits / 8.0),
-        Modulation::Ofdm(half_mbps) => {
-            let row = OFDM.iter().find(|row| row.mbps * 2 == half_mbps).expect("OFDM has a row for each rate");
-            ofdm_success(row.constellation, row.code, bits, snr)
-        }
-        Modulation::PhyMode(mode) => {
-            let (constellation, code) = scheme(mode);
-            ofdm_success(constellation, code, bits, snr)
-        }
+        Modulation::Dsss(11) => libm::exp(libm::log1p(-biorthogonal_16(8.0 * ratio)) * bits / 4.0),
+        Modulation::Dsss(_) => libm::exp(2.0 * libm::log1p(-biorthogonal_16(4.0 * ratio)) * bits / 8.0),
+        Modulation::Ofdm(half_mbps) => ofdm_success(phy, half_mbps, psdu, snr),
+        Modulation::PhyMode(mode) => link_curves::success(mode.mcs(), psdu, snr),
     }
+}
+
+/// The same at a rate of OFDM.
+fn ofdm_success(phy: &Phy, half_mbps: u8, psdu: Bytes, snr: Db) -> f64 {
+    if !phy.standard().formats().is_empty() {
+        return link_curves::ofdm_success(half_mbps, psdu, snr);
+    }
+    let row = OFDM.iter().find(|row| row.mbps * 2 == half_mbps).expect("OFDM has a row for each rate");
+    all_right(row.code.bit_error(row.constellation.bit_error(db_to_ratio(snr))), psdu.bits() as f64)
 }
 
 /// All of `bits` right, each wrong with probability `error`, or one that a bound above one stands for.
@@ -161,8 +161,6 @@ enum Constellation {
     Qpsk,
     Qam16,
     Qam64,
-    Qam256,
-    Qam1024,
 }
 
 /// A (punctured) convolutional code with generators 133 and 171 (octal).
@@ -206,25 +204,6 @@ const THREE_QUARTERS: Code = Code {
         428_005_675.0,
     ],
 };
-/// Counted on the trellis with the puncturing of IEEE Std 802.11-2020, 19.3.11.6.
-const FIVE_SIXTHS: Code = Code {
-    period: 5,
-    free_distance: 4,
-    step: 1,
-    spectrum: &[
-        92.0,
-        528.0,
-        8694.0,
-        79_453.0,
-        791_795.0,
-        7_369_828.0,
-        67_809_347.0,
-        609_896_348.0,
-        5_416_272_113.0,
-        47_544_404_956.0,
-    ],
-};
-
 /// IEEE Std 802.11-2016, table 17-4.
 const OFDM: [Ofdm; 8] = [
     Ofdm { mbps: 6, constellation: Constellation::Bpsk, code: &HALF },
@@ -237,30 +216,6 @@ const OFDM: [Ofdm; 8] = [
     Ofdm { mbps: 54, constellation: Constellation::Qam64, code: &THREE_QUARTERS },
 ];
 
-/// Constellation and code of a mode. Each stream has the whole SNR, as if it were received alone.
-fn scheme(mode: PhyMode) -> (Constellation, &'static Code) {
-    let (coded_bits, numerator, denominator) = mode.coding();
-    let constellation = match coded_bits {
-        1 => Constellation::Bpsk,
-        2 => Constellation::Qpsk,
-        4 => Constellation::Qam16,
-        6 => Constellation::Qam64,
-        8 => Constellation::Qam256,
-        _ => Constellation::Qam1024,
-    };
-    let code = match (numerator, denominator) {
-        (1, _) => &HALF,
-        (2, _) => &TWO_THIRDS,
-        (3, _) => &THREE_QUARTERS,
-        _ => &FIVE_SIXTHS,
-    };
-    (constellation, code)
-}
-
-fn ofdm_success(constellation: Constellation, code: &Code, bits: f64, snr: f64) -> f64 {
-    all_right(code.bit_error(constellation.bit_error(snr)), bits)
-}
-
 impl Constellation {
     /// Probability of a wrong bit before decoding, Gray coded.
     fn bit_error(self, snr: f64) -> f64 {
@@ -269,8 +224,6 @@ impl Constellation {
             Self::Qpsk => (0.5, 2.0),
             Self::Qam16 => (3.0 / 8.0, 10.0),
             Self::Qam64 => (7.0 / 24.0, 42.0),
-            Self::Qam256 => (15.0 / 64.0, 170.0),
-            Self::Qam1024 => (31.0 / 160.0, 682.0),
         };
         factor * libm::erfc(libm::sqrt(snr / per_bit))
     }

@@ -38,10 +38,11 @@ pub enum Format {
 }
 
 /// The width of a channel.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Encode, Decode)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug, Encode, Decode)]
 #[cbor(index_only)]
 pub enum Width {
-    /// 20 MHz.
+    /// 20 MHz: all that standards before 802.11n have.
+    #[default]
     #[n(0)]
     Mhz20,
     /// 40 MHz.
@@ -331,10 +332,6 @@ impl PhyMode {
     /// The non-HT reference rate in half megabits per second.
     pub(crate) const fn reference_half_mbps(self) -> u8 {
         2 * REFERENCE_MBPS[self.mcs as usize]
-    }
-
-    pub(crate) const fn coding(self) -> (u32, u32, u32) {
-        SCHEMES[self.mcs as usize]
     }
 
     /// How many long training fields its preamble has.

@@ -12,8 +12,8 @@
 pub use evenair_units::Db;
 use evenair_units::Dbm;
 
-use crate::Standard;
-use crate::errors::{DSSS_BANDWIDTH_HZ, OFDM_BANDWIDTH_HZ};
+use crate::errors::DSSS_BANDWIDTH_HZ;
+use crate::{Standard, Width};
 
 /// Thermal noise density at 290 K: 1.380649e-23 J/K * 290 K * 1000, in dBm/Hz.
 const THERMAL_DBM_PER_HZ: f64 = -173.975_187_2;
@@ -83,18 +83,18 @@ impl PathLoss {
     }
 }
 
-/// Thermal noise in the standard's channel: in one of 20 MHz where it has wider ones.
-pub fn thermal_noise(standard: Standard) -> Dbm {
+/// Thermal noise in a channel of this width; in that of 802.11b, which has but one, whatever the width.
+pub fn thermal_noise(standard: Standard, width: Width) -> Dbm {
     let bandwidth = match standard {
         Standard::Dot11b => DSSS_BANDWIDTH_HZ,
-        _ => OFDM_BANDWIDTH_HZ,
+        _ => f64::from(width.mhz()) * 1e6,
     };
     Dbm::from_milli(libm::round((THERMAL_DBM_PER_HZ + 10.0 * libm::log10(bandwidth)) * 1e3) as i32)
 }
 
-/// Noise in the standard's channel, as a usual receiver has it.
-pub fn noise_floor(standard: Standard) -> Dbm {
-    thermal_noise(standard) + NOISE_FIGURE
+/// The same noise as a usual receiver has it.
+pub fn noise_floor(standard: Standard, width: Width) -> Dbm {
+    thermal_noise(standard, width) + NOISE_FIGURE
 }
 
 /// What several powers add up to. `None` for none.
@@ -140,8 +140,8 @@ mod tests {
 
     #[test]
     fn noise_is_thermal_and_the_receivers() {
-        assert_eq!(thermal_noise(Standard::Dot11b).as_milli(), -100_551);
-        assert_eq!(noise_floor(Standard::Dot11a).as_milli(), -100_965 + 7_000);
+        assert_eq!(thermal_noise(Standard::Dot11b, Width::Mhz20).as_milli(), -100_551);
+        assert_eq!(noise_floor(Standard::Dot11a, Width::Mhz20).as_milli(), -100_965 + 7_000);
     }
 
     #[test]

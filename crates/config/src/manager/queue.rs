@@ -3,8 +3,8 @@
 use evenair_manager::{LeafRule, QueueConfig};
 use evenair_reader::{OrDefault, Problems};
 use evenair_units::Limit;
-use evenair_wifi::Phy;
 use evenair_wifi::power::noise_floor;
+use evenair_wifi::{Phy, Width};
 
 use crate::ManagerSpec;
 use crate::queue::{Checked, QueueClassRaw, QueueRaw, discipline, is_of_access_points};
@@ -30,7 +30,7 @@ pub(crate) fn check(
     let Checked { mut config, by_station, tree } = discipline(raw, limit, problems)?;
     refuse_queues_of_access_points(raw, problems)?;
     refuse_fates(raw, problems);
-    let floor = noise_floor(phy.standard());
+    let floor = noise_floor(phy.standard(), Width::Mhz20);
     let noise = raw.noise.get_or(floor, problems);
     // ECN-capable packets are marked here rather than dropped.
     config.mark_with_ecn();

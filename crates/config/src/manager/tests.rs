@@ -7,7 +7,7 @@ use evenair_manager::{
 };
 use evenair_reader::{self as reader, Allowed, ConfigError};
 use evenair_units::{BitRate, Limit, Span};
-use evenair_wifi::{Phy, Standard};
+use evenair_wifi::{Phy, Standard, Width};
 
 use super::controller::Intervals;
 use super::internet::LinkAqmTimes;
@@ -242,7 +242,7 @@ fn a_discipline_that_knows_channels_in_the_place_of_the_tree() {
     };
     let by_signal = "estimator = \"signal\"\nchannel = [{ snr = \"4 dB\", goodput = \"1 Mb/s\" }]\n";
     let noise = |words: &str| check(&text(words)).unwrap().queue.expect("there is one").noise;
-    assert_eq!(noise(by_signal), evenair_wifi::power::noise_floor(Standard::Dot11b));
+    assert_eq!(noise(by_signal), evenair_wifi::power::noise_floor(Standard::Dot11b, Width::Mhz20));
     assert_eq!(noise(&format!("{by_signal}noise = \"-90 dBm\"\n")), evenair_units::Dbm::from_milli(-90_000));
     assert!(check(&text("")).is_ok(), "by rates");
 

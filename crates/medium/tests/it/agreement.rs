@@ -128,6 +128,7 @@ fn with_losses(new: fn(MediumConfig, &Streams) -> Medium<()>, rts: bool, edca: b
         path_loss: Some(PathLoss::new(Standard::Dot11g, 3_000)),
         noise: true,
         capture: Some(capture),
+        ..Reception::default()
     };
     let config = MediumConfig { reception, rts_threshold: rts.then_some(Bytes(0)), ..MediumConfig::new(phy.clone()) };
     let mut medium = new(config, &Streams::new(1));

@@ -36,7 +36,7 @@ pub(super) fn check(raw: &ScenarioRaw, problems: &mut Problems) -> Option<(Radio
     let edca = super::edca::check(&raw.radio, &phy, &quirks, problems);
     let (back_off, idle_sense) = super::access::check(raw, &phy, problems);
     let radio = Radio {
-        reception: reception(raw, &phy, &quirks, problems),
+        reception: Reception { width: rates.width(), ..reception(raw, &phy, &quirks, problems) },
         rate_control: rate_control(&raw.radio, &phy, &quirks, problems),
         phy,
         phy_spec,
@@ -158,6 +158,7 @@ fn reception(raw: &ScenarioRaw, phy: &Phy, quirks: &Quirks, problems: &mut Probl
         path_loss: has_places.then(|| PathLoss::new(phy.standard(), permille)),
         noise: has_signals,
         capture: capture.filter(|_| has_signals),
+        ..Reception::default()
     }
 }
 

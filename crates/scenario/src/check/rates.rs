@@ -42,6 +42,11 @@ impl Rates {
         Self { phy: phy.clone(), width: width.unwrap_or(Width::Mhz20), guard: guard.unwrap_or(GuardInterval::Ns800) }
     }
 
+    /// Of the channel.
+    pub(super) fn width(&self) -> Width {
+        self.width
+    }
+
     /// The rate of a station, by its bit rate or by MCS and streams.
     pub fn of_station(&self, raw: &StationRaw, problems: &mut Problems) -> Option<PhyRate> {
         match (&raw.rate, &raw.mcs) {
