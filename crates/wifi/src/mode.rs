@@ -100,11 +100,39 @@ pub(crate) struct Payload {
     grain_ns: u64,
 }
 
+/// The same for many payloads: without the divisions, which would be most of the work.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Payloads {
+    one: Payload,
+    /// 2^64 by the bits of a symbol, rounded up: the upper half of its product with a number of bits is how many whole
+    /// symbols these are, exactly, while number times divisor is below 2^64 (T. Granlund, P. L. Montgomery, "Division
+    /// by Invariant Integers using Multiplication", PLDI 1994).
+    reciprocal: u64,
+}
+
 impl Payload {
+    pub(crate) const fn of(&self, psdu: Bytes) -> Span {
+        self.of_symbols((self.overhead_bits + psdu.bits()).div_ceil(self.bits_per_symbol))
+    }
+
+    #[inline]
+    const fn of_symbols(&self, symbols: u64) -> Span {
+        let ns = symbols * self.symbol_ns;
+        Span::from_nanos(if self.grain_ns == 1 { ns } else { ns.next_multiple_of(self.grain_ns) })
+    }
+
+    /// For many.
+    pub(crate) const fn for_many(self) -> Payloads {
+        Payloads { one: self, reciprocal: u64::MAX / self.bits_per_symbol + 1 }
+    }
+}
+
+impl Payloads {
     #[inline]
     pub(crate) const fn of(&self, psdu: Bytes) -> Span {
-        let ns = (self.overhead_bits + psdu.bits()).div_ceil(self.bits_per_symbol) * self.symbol_ns;
-        Span::from_nanos(if self.grain_ns == 1 { ns } else { ns.next_multiple_of(self.grain_ns) })
+        // As many whole symbols as there are in the bits and all but one bit of a symbol.
+        let bits = self.one.overhead_bits + psdu.bits() + self.one.bits_per_symbol - 1;
+        self.one.of_symbols(((bits as u128 * self.reciprocal as u128) >> 64) as u64)
     }
 }
 

@@ -13,7 +13,7 @@ use core::fmt;
 use evenair_units::{BitRate, Bytes, Span};
 use minicbor::{Decode, Decoder, Encode, Encoder, decode, encode};
 
-use crate::mode::{Format, Payload, PhyMode, Width};
+use crate::mode::{Format, Payloads, PhyMode, Width};
 use crate::rate::{Band, Modulation, PhyRate, Standard};
 
 /// LLC and SNAP in front of every IP packet (IEEE 802, IETF RFC 1042).
@@ -307,12 +307,12 @@ impl Phy {
     /// Apart, so that the rest of [`Phy::ppdu`] stays small enough to be inlined.
     #[inline(never)]
     const fn mode_ppdu(&self, psdu: Bytes, mode: PhyMode) -> Span {
-        self.ppdu_times(mode).of(psdu)
+        Span::from_nanos(self.mode_overhead(mode).as_nanos() + mode.payload(!self.is_ns3).of(psdu).as_nanos())
     }
 
     /// How long PPDUs of this mode take: [`Phy::ppdu`] of many sizes.
     pub const fn ppdu_times(&self, mode: PhyMode) -> PpduTimes {
-        PpduTimes { overhead: self.mode_overhead(mode), payload: mode.payload(!self.is_ns3) }
+        PpduTimes { overhead: self.mode_overhead(mode), payloads: mode.payload(!self.is_ns3).for_many() }
     }
 
     /// The largest PSDU whose PPDU takes `max` at most: the inverse of [`Phy::ppdu`]. Zero where not even one of a byte does.
@@ -362,14 +362,14 @@ impl Phy {
 pub struct PpduTimes {
     /// Preamble and signal extension.
     overhead: Span,
-    payload: Payload,
+    payloads: Payloads,
 }
 
 impl PpduTimes {
     /// A PPDU with a PSDU of this size.
     #[inline]
     pub const fn of(&self, psdu: Bytes) -> Span {
-        Span::from_nanos(self.overhead.as_nanos() + self.payload.of(psdu).as_nanos())
+        Span::from_nanos(self.overhead.as_nanos() + self.payloads.of(psdu).as_nanos())
     }
 }
 

@@ -303,3 +303,22 @@ proptest! {
         check_inverse(&if ns3 { phy.with_ns3_durations() } else { phy }, rate, Span::from_nanos(ns));
     }
 }
+
+/// Every mode, at sizes around all multiples of a symbol that a PSDU of 70 kB has, and at the largest PSDU.
+#[test]
+fn times_of_many_ppdus_are_those_of_each() {
+    let phys = [Phy::default_for(Standard::Dot11ax), Phy::default_for(Standard::Dot11ax).with_ns3_durations()];
+    for (phy, mode) in
+        phys.iter().flat_map(|phy| Format::ALL.into_iter().flat_map(PhyMode::all).map(move |mode| (phy, mode)))
+    {
+        let times = phy.ppdu_times(mode);
+        let of_symbols = (1..).map(|symbols| symbols * u64::from(mode.bits_per_symbol()) / 8);
+        let around = of_symbols
+            .take_while(|&bytes| bytes < 70_000)
+            .step_by(7)
+            .flat_map(|bytes| bytes.saturating_sub(4)..bytes + 2);
+        for bytes in around.chain([0, 1, 6_500_631]) {
+            assert_eq!(times.of(Bytes(bytes)), phy.ppdu(Bytes(bytes), mode.into()), "{bytes} bytes at {mode:?}");
+        }
+    }
+}
