@@ -396,7 +396,8 @@ pub(crate) struct StationRaw {
     pub hidden_from: Option<List<String>>,
     /// Loss probability of a DATA frame to or from it, in addition to other losses. Default: "0 %".
     pub loss: Option<Written<PerBillion, LossRates>>,
-    /// Signal-to-noise ratio between it and the access point, overriding their positions. Default: from the positions, if any.
+    /// Signal-to-noise ratio between it and the access point, in the width of the radio's channel, overriding their positions.
+    /// Default: from the positions, if any.
     pub snr: Option<Written<Db, SignalRatios>>,
     /// Where it is: two coordinates. Default: from the layout, if any.
     pub position: Option<List<Metres, Coordinates>>,
