@@ -20,6 +20,8 @@
 //! Not here: fading, a receiver's loss beyond its noise figure, the SYNC field (a receiver that misses it loses the frame
 //! for another reason than bit errors).
 
+mod link_curves;
+
 use core::f64::consts::{PI, SQRT_2};
 
 use evenair_units::Bytes;
@@ -27,7 +29,7 @@ use evenair_units::Bytes;
 use crate::phy::Phy;
 use crate::power::{Db, db_to_ratio};
 use crate::rate::Modulation;
-use crate::{PhyRate, Preamble, link_curves};
+use crate::{PhyRate, Preamble};
 
 /// Bandwidth of a DSSS channel, Hz: that of its spectral mask between the first zeros.
 pub(crate) const DSSS_BANDWIDTH_HZ: f64 = 22e6;

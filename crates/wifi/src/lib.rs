@@ -42,7 +42,6 @@ mod edca;
 pub mod errors;
 #[allow(clippy::float_arithmetic)] // Closed forms, of which a medium is made.
 pub mod idle_sense;
-mod link_curves;
 mod mode;
 mod phy;
 #[allow(clippy::float_arithmetic)] // As above.
