@@ -54,7 +54,7 @@ pub(crate) struct TxQueue<F> {
     pub(crate) failed_rts: u32,
     /// That which the last frame brought.
     pub(crate) rate: PhyRate,
-    /// The same.
+    /// That of the last frame.
     category: AccessCategory,
     /// How the next burst is sent, where the sender has chosen it: one that does not fit a TXOP begins another.
     pub(crate) chosen: Option<BurstRate>,
@@ -108,7 +108,7 @@ pub(crate) struct Burst {
     pub(crate) ends: Vec<Bytes>,
     /// How many of them the receiver has got, or has missed.
     pub(crate) received: usize,
-    /// How long its beginnings take, where each MPDU is handed up when it ends and there are several.
+    /// How long its PPDU takes up to the end of an MPDU, where each of several is handed up when it ends.
     pub(crate) times: Option<PpduTimes>,
     pub(crate) parts: Parts,
     /// For each of them, whether noise spoils it; empty: for none.

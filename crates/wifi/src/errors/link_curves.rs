@@ -1,12 +1,13 @@
 //! From the signal-to-noise ratio to the probability that a frame is lost, as simulations of the link have it: OFDM as receivers
 //! of 802.11n and later decode it, with soft decisions.
 //!
-//! Hard decisions, as in the NIST model of [`crate::errors`], need 3 dB more at BPSK and 5 dB more at 256-QAM.
+//! Hard decisions, as in the NIST model of [`crate::errors`], need 3 dB more at BPSK and 4 dB more at 64-QAM.
 //!
 //! Source: R. Patidar, S. Roy, T. R. Henderson, A. Chandramohan, "Link-to-System Mapping for ns-3 Wi-Fi OFDM Error Models",
 //! Workshop on ns-3, 2017: packet errors over SNR in white Gaussian noise, by MCS, from MATLAB's WLAN toolbox. Their tables are
-//! what ns-3 decides by since 3.33; the points below are read off those of its release 3.44. Convolutional codes up to MCS 9, as
-//! ns-3 has them unless told otherwise, and LDPC for MCS 10 and 11, which have nothing else. (LDPC needs 1.2 to 2 dB less.)
+//! what ns-3 decides by since 3.33; the points below are read off those of its release 3.44. Up to MCS 9 they are those of the
+//! convolutional codes, which are ns-3's default, and for MCS 10 and 11 those of LDPC, the only code of these. Below, LDPC would need
+//! 1.5 to 2 dB less for one frame of ten lost.
 //!
 //! What a frame suffers is the same for each of its bytes: `-ln(1 - PER)` is proportional to its size. Its logarithm is drawn
 //! between the points by straight lines over dB, and beyond them by the first and the last of these.
