@@ -11,6 +11,6 @@ fuzz_target!(|text: &str| {
     if let Ok(json) = serde_json::from_str(text) {
         let _ = unifi::read(&json);
         let _ = remote::read(&json);
-        ubus::stations(&json).count();
+        ubus::stations(&json).flatten().count();
     }
 });

@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 use evenair_wifi::Format;
 
 use crate::mode::{Parts, ReportedMode, guard};
-use crate::source::{MOST_STATIONS, Reading, Source, StationReading, TelemetryError, mac};
+use crate::source::{MOST_STATIONS, Reading, Source, StationReading, TelemetryError, frequency, mac};
 
 /// hostapd answers with no more than 4096 bytes.
 const LONGEST_ANSWER: usize = 8192;
@@ -78,26 +78,45 @@ impl Source for Hostapd {
         };
         let mut reading = Reading { from: "STA-FIRST".into(), ..Reading::default() };
         let mut text: String = ask("STA-FIRST")?;
-        while let Some(station) = station(&text)? {
-            let next = format!("STA-NEXT {}", station.mac);
+        let mut next = station(&text)?;
+        while let Some(station) = next {
             let again = reading.stations.iter().any(|known: &StationReading| known.mac == station.mac);
             if again || reading.stations.len() >= MOST_STATIONS {
                 return Err(TelemetryError::nonsense(format!("{} comes twice in its list", station.mac)));
             }
+            let address = station.mac;
             reading.stations.push(station);
-            text = ask(&next)?;
+            text = ask(&format!("STA-NEXT {address}"))?;
+            next = self::station(&text).unwrap_or_else(|error| {
+                reading.warn(format_args!("stations behind {address}"), error);
+                None
+            });
+            // So hostapd answers where the station has left since; at the end of its list the answer is empty.
+            if text.trim() == "FAIL" {
+                reading.warn(format_args!("stations behind {address}"), "it left during the poll");
+            }
         }
-        let config: String = ask("GET_CONFIG")?;
-        let value = |key: &str| config.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix('='));
-        reading.radio = value("bssid").and_then(mac);
-        let network = value("ssid").map(str::to_owned);
-        reading.stations.iter_mut().for_each(|station| station.ssid.clone_from(&network));
-        // If this fails, there are no further requests: the list of stations is complete.
-        let status: String = ask("STATUS").unwrap_or_default();
-        let frequency = status.lines().find_map(|line| line.strip_prefix("freq="));
-        reading.channel_mhz = frequency.and_then(|mhz| mhz.trim().parse().ok());
+        if let Err(error) = details(&mut reading, ask) {
+            reading.warn("BSSID, network or channel", error);
+        }
         Ok(reading)
     }
+}
+
+/// Asks for BSSID, network and channel. After a failure nothing is asked: a late answer would be taken for the next one's.
+fn details(
+    reading: &mut Reading,
+    mut ask: impl FnMut(&str) -> Result<String, TelemetryError>,
+) -> Result<(), TelemetryError> {
+    let config: String = ask("GET_CONFIG")?;
+    let value = |key: &str| config.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix('='));
+    reading.radio = value("bssid").and_then(mac);
+    let network = value("ssid").map(str::to_owned);
+    reading.stations.iter_mut().for_each(|station| station.ssid.clone_from(&network));
+    let status: String = ask("STATUS")?;
+    let mhz = status.lines().find_map(|line| line.strip_prefix("freq="));
+    reading.channel_mhz = mhz.and_then(|mhz| mhz.trim().parse().ok()).and_then(frequency);
+    Ok(())
 }
 
 /// Reads an answer to `STA-FIRST` or `STA-NEXT`; `None`: there is no station, or no more.

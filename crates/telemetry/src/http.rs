@@ -1,13 +1,19 @@
 //! HTTP client of the drivers: JSON, bounded in time and size, with self-signed certificates of access points.
 
+use std::fmt::Display;
 use std::time::Duration;
 
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
 use serde_json::Value;
 use ureq::http::Response;
-use ureq::tls::{Certificate, RootCerts, TlsConfig};
+use ureq::tls::TlsConfig;
+use ureq::unversioned::resolver::DefaultResolver;
+use ureq::unversioned::transport::{ConnectProxyConnector, Connector, TcpConnector};
 use ureq::{Agent, Body};
 
 use crate::source::TelemetryError;
+use crate::tls::PinnedConnector;
 
 /// The longest answer: a controller's list of some thousand stations, with a kilobyte or two for each.
 const LONGEST_ANSWER: u64 = 16 << 20;
@@ -18,7 +24,8 @@ pub enum Tls {
     /// Those with a certificate of a public authority.
     #[default]
     Public,
-    /// The one with this certificate, or certificates signed by it, in PEM.
+    /// The one with this certificate, whatever its name, and those with a certificate for their name that is signed by it, in
+    /// PEM.
     Pinned(String),
     /// Any. A man in the middle can then read the password.
     Any,
@@ -33,25 +40,28 @@ pub(crate) struct Http {
 
 impl Http {
     pub(crate) fn new(tls: &Tls, timeout: Duration) -> Result<Self, TelemetryError> {
-        let config = TlsConfig::builder();
-        let config = match tls {
-            Tls::Public => config,
-            Tls::Any => config.disable_verification(true),
-            Tls::Pinned(pem) => {
-                let certificate = Certificate::from_pem(pem.as_bytes());
-                let certificate =
-                    certificate.map_err(|error| TelemetryError::nonsense(format!("certificate: {error}")))?;
-                config.root_certs(RootCerts::from(vec![certificate]))
-            }
-        };
-        let agent = Agent::config_builder()
-            .tls_config(config.build())
+        let any = TlsConfig::builder().disable_verification(*tls == Tls::Any).build();
+        let config = Agent::config_builder()
+            .tls_config(any)
             .timeout_global(Some(timeout))
             .max_redirects(0)
             .http_status_as_error(false)
             .user_agent("evenair")
-            .build()
-            .new_agent();
+            .build();
+        let agent = match tls {
+            Tls::Public | Tls::Any => config.new_agent(),
+            Tls::Pinned(pem) => {
+                let invalid = |why: &dyn Display| TelemetryError::nonsense(format!("certificate: {why}"));
+                let pinned = CertificateDer::pem_slice_iter(pem.as_bytes()).collect::<Result<Vec<_>, _>>();
+                let pinned = pinned.map_err(|error| invalid(&error))?;
+                if pinned.is_empty() {
+                    return Err(invalid(&"there is none in PEM"));
+                }
+                let tls = PinnedConnector::new(pinned).map_err(|error| invalid(&error))?;
+                let connector = ().chain(ConnectProxyConnector::default()).chain(TcpConnector::default()).chain(tls);
+                Agent::with_parts(config, connector, DefaultResolver::default())
+            }
+        };
         Ok(Self { agent, timeout })
     }
 
@@ -80,10 +90,23 @@ impl Http {
     fn failed(&self, url: &str, error: ureq::Error) -> TelemetryError {
         match error {
             ureq::Error::Timeout(_) => TelemetryError::Silent(self.timeout),
-            ureq::Error::Io(source) => TelemetryError::Io { what: format!("ask {url}"), source },
+            ureq::Error::Io(source) => match distrust(&source) {
+                Some(why) => TelemetryError::nonsense(format!("{url}: {why}")),
+                None => TelemetryError::Io { what: format!("ask {url}"), source },
+            },
             other => TelemetryError::nonsense(format!("{url}: {other}")),
         }
     }
+}
+
+/// Why the server's certificate is not trusted, where that is what failed.
+fn distrust(error: &std::io::Error) -> Option<String> {
+    let error = error.get_ref()?.downcast_ref::<rustls::Error>()?;
+    let rustls::Error::InvalidCertificate(why) = error else { return None };
+    Some(format!(
+        "its certificate is not trusted ({why}): `certificate` is to have that which the server presents, or that of the \
+         authority that has signed it for the name in `url`"
+    ))
 }
 
 /// An answer.

@@ -21,6 +21,7 @@ mod pollers;
 pub mod remote;
 pub mod snmp;
 mod source;
+mod tls;
 pub mod ubus;
 pub mod unifi;
 

@@ -18,7 +18,7 @@ use evenair_packet::MacAddr;
 use evenair_wifi::{Format, Width};
 
 use crate::mode::{Parts, ReportedMode, guard, he_guard};
-use crate::source::{MOST_STATIONS, Reading, Source, StationReading, TelemetryError, mac};
+use crate::source::{Reading, Source, StationReading, TelemetryError, frequency, mac};
 
 /// A station takes about a kilobyte of output.
 const LONGEST_OUTPUT: u64 = 4 << 20;
@@ -45,12 +45,16 @@ impl Source for StationDump {
     fn poll(&mut self) -> Result<Reading, TelemetryError> {
         let ask =
             |question: &[&str]| run(Command::new("iw").args(["dev", &self.interface]).args(question), self.timeout);
-        let mut stations = parse(&ask(&["station", "dump"])?);
-        let info = ask(&["info"])?;
-        let (radio, network) = own(&info);
-        stations.iter_mut().for_each(|station| station.ssid.clone_from(&network));
-        let channel_mhz = channel(&info);
-        Ok(Reading { from: "station dump".into(), stations, radio, channel_mhz, ..Reading::default() })
+        let mut reading = parse(&ask(&["station", "dump"])?);
+        match ask(&["info"]) {
+            Ok(info) => {
+                let (radio, network) = own(&info);
+                reading.stations.iter_mut().for_each(|station| station.ssid.clone_from(&network));
+                (reading.radio, reading.channel_mhz) = (radio, channel(&info));
+            }
+            Err(error) => reading.warn("BSSID, network and channel", error),
+        }
+        Ok(reading)
     }
 }
 
@@ -63,7 +67,7 @@ pub fn own(output: &str) -> (Option<MacAddr>, Option<String>) {
 /// The same: the channel, by its frequency in MHz.
 pub fn channel(output: &str) -> Option<u16> {
     let line = output.lines().find_map(|line| line.trim().strip_prefix("channel "))?;
-    line.split_once('(')?.1.split_whitespace().next()?.parse().ok()
+    line.split_once('(')?.1.split_whitespace().next()?.parse().ok().and_then(frequency)
 }
 
 /// The output of a program that may take so long.
@@ -73,12 +77,14 @@ fn run(command: &mut Command, timeout: Duration) -> Result<String, TelemetryErro
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
     let (sender, done) = mpsc::channel();
     let read = move || {
-        let (mut output, mut errors) = (String::new(), String::new());
+        let (mut output, mut errors) = (Vec::new(), Vec::new());
         if let (Some(stdout), Some(stderr)) = (stdout, stderr) {
-            let _ = stdout.take(LONGEST_OUTPUT).read_to_string(&mut output);
-            let _ = stderr.take(1_000).read_to_string(&mut errors);
+            let _ = stdout.take(LONGEST_OUTPUT).read_to_end(&mut output);
+            let _ = stderr.take(1_000).read_to_end(&mut errors);
         }
-        let _ = sender.send((output, errors));
+        // A byte that is no UTF-8 spoils its own line only.
+        let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+        let _ = sender.send((text(output), text(errors)));
     };
     let reader = match thread::Builder::new().name("iw".into()).spawn(read) {
         Ok(reader) => reader,
@@ -103,20 +109,16 @@ fn run(command: &mut Command, timeout: Duration) -> Result<String, TelemetryErro
 }
 
 /// Reads the output of `iw dev INTERFACE station dump`.
-pub fn parse(output: &str) -> Vec<StationReading> {
-    let mut stations: Vec<StationReading> = Vec::new();
+pub fn parse(output: &str) -> Reading {
+    let mut entries: Vec<Option<StationReading>> = Vec::new();
     for line in output.lines() {
         if let Some(rest) = line.strip_prefix("Station ") {
-            let address = rest.split_whitespace().next().and_then(mac);
-            if stations.len() >= MOST_STATIONS {
-                break;
-            }
-            // Without an address the following lines belong to no station.
-            let Some(address) = address else { break };
-            stations.push(StationReading::new(address));
+            entries.push(rest.split_whitespace().next().and_then(mac).map(StationReading::new));
             continue;
         }
-        let (Some(station), Some((key, value))) = (stations.last_mut(), line.trim().split_once(':')) else { continue };
+        // The lines behind an entry without an address belong to no station.
+        let Some(Some(station)) = entries.last_mut() else { continue };
+        let Some((key, value)) = line.trim().split_once(':') else { continue };
         let word = value.split_whitespace().next().unwrap_or_default();
         match key {
             "signal" => station.signal_dbm = word.parse().ok(),
@@ -126,7 +128,9 @@ pub fn parse(output: &str) -> Vec<StationReading> {
             _ => {}
         }
     }
-    stations
+    let mut reading = Reading { from: "station dump".into(), ..Reading::default() };
+    reading.add_stations("station dump", entries.into_iter());
+    reading
 }
 
 /// Megabits with a decimal point, as kilobits.
@@ -199,7 +203,7 @@ Station 02:00:00:00:02:00 (on wlan0)
 
     #[test]
     fn the_output_of_iw_is_read() {
-        let [first, second] = &parse(OUTPUT)[..] else { panic!("two stations") };
+        let [first, second] = &parse(OUTPUT).stations[..] else { panic!("two stations") };
         assert_eq!((first.transmit_kbps, first.receive_kbps, first.signal_dbm), (Some(54_000), Some(6_500), Some(-61)));
         assert_eq!((second.transmit_kbps, second.receive_kbps), (Some(866_700), None));
         let text = |mode: Option<ReportedMode>| mode.and_then(Result::ok).map(|mode| mode.to_string());
@@ -207,8 +211,29 @@ Station 02:00:00:00:02:00 (on wlan0)
         assert_eq!(text(first.receive_mode).as_deref(), Some("HT MCS 0, 20 MHz, 1 stream, GI 0.8 us"));
         assert_eq!(text(second.transmit_mode).as_deref(), Some("VHT MCS 9, 80 MHz, 2 streams, GI 0.4 us"));
         assert_eq!((first.idle, second.idle), (Some(Duration::from_millis(304)), None));
-        assert!(parse("").is_empty());
-        assert!(parse("Station x (on wlan0)\n\tsignal: -30 dBm\n").is_empty());
+        assert!(parse("").stations.is_empty() && parse("").warnings.is_empty());
+    }
+
+    #[test]
+    fn one_malformed_station_leaves_the_others() {
+        let reading = parse(&format!("Station x (on wlan0)\n\tsignal: -30 dBm\n{OUTPUT}"));
+        let signals: Vec<_> = reading.stations.iter().map(|station| station.signal_dbm).collect();
+        assert_eq!(signals, [Some(-61), Some(-30)]);
+        assert_eq!(reading.warnings, ["1 entries of station dump left out: each without a valid MAC address"]);
+    }
+
+    /// As drivers of mt7921 and of others print them.
+    #[test]
+    fn stations_without_a_receive_rate_or_with_an_impossible_signal_are_read() {
+        let without = "Station 02:00:00:00:00:01 (on wlan0)\n\tsignal:  \t-38 [-40, -41] dBm\n\
+                       \ttx bitrate:\t1200.9 MBit/s 80MHz HE-MCS 11 HE-NSS 2 HE-GI 0 HE-DCM 0\n\ttx duration:\t123 us\n";
+        let [station] = &parse(without).stations[..] else { panic!("one station") };
+        assert_eq!(
+            (station.transmit_kbps, station.receive_kbps, station.signal_dbm),
+            (Some(1_200_900), None, Some(-38))
+        );
+        let positive = "Station 02:00:00:00:00:01 (on wlan0)\n        signal:         75 [72, 75] dBm\n";
+        assert_eq!(parse(positive).stations[0].signal_dbm, Some(75), "the manager refuses it");
     }
 
     #[test]

@@ -115,6 +115,7 @@ fn ask_until(
     let name = scheduled.source.name();
     let mut failures = 0;
     let mut logged: Option<(String, Instant)> = None;
+    let mut warned: Option<Instant> = None;
     loop {
         let asked = Instant::now();
         let outcome = poll_once(&mut *scheduled.source);
@@ -125,6 +126,10 @@ fn ask_until(
                     info!("telemetry: {name} answers again");
                 }
                 failures = 0;
+                if !reading.warnings.is_empty() && warned.is_none_or(|at| at.elapsed() >= LOG_AGAIN) {
+                    reading.warnings.iter().for_each(|warning| warn!("telemetry: {name}: {warning}"));
+                    warned = Some(Instant::now());
+                }
                 if !deliver(asked, &reading) {
                     return;
                 }

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::http::{Http, Tls};
 use crate::mode::ReportedMode;
-use crate::source::{AccessPointReading, MOST_STATIONS, Reading, Source, StationReading, TelemetryError, mac};
+use crate::source::{AccessPointReading, Reading, Source, StationReading, TelemetryError, frequency, mac};
 use crate::unifi::number;
 
 /// One that listens elsewhere.
@@ -92,12 +92,25 @@ pub fn entry(source: &str, answer: &Result<Reading, TelemetryError>) -> Value {
         })
     };
     let stations: Vec<_> = reading.stations.iter().map(station).collect();
-    let radio = |radio: &AccessPointReading| json!({ "mac": radio.mac.to_string(), "channel_mhz": radio.channel_mhz, "lost": radio.lost });
+    let radio = |radio: &AccessPointReading| {
+        json!({
+            "mac": radio.mac.to_string(),
+            "interface": radio.interface,
+            "channel_mhz": radio.channel_mhz,
+            "lost": radio.lost,
+        })
+    };
     let radios: Vec<_> = reading.access_points.iter().map(radio).collect();
-    json!({ "source": source, "from": reading.from, "stations": stations, "radios": radios })
+    json!({
+        "source": source,
+        "from": reading.from,
+        "stations": stations,
+        "radios": radios,
+        "warnings": reading.warnings,
+    })
 }
 
-/// Reads a list of [`entry`]s: all stations and radios of those sources that answered.
+/// Reads a list of [`entry`]s: all stations and radios of those sources that answered, and a warning for each that did not.
 ///
 /// # Errors
 /// It is no such list, or none of its sources has answered.
@@ -106,27 +119,34 @@ pub fn read(answer: &Value) -> Result<Reading, TelemetryError> {
     let mut reading = Reading::default();
     let mut error = None;
     let mut names = Vec::new();
-    for entry in entries {
-        if let Some(why) = entry["error"].as_str() {
-            error =
-                Some(TelemetryError::Nothing(format!("its {}: {why}", entry["source"].as_str().unwrap_or("source"))));
+    for (number, entry) in (0..).zip(entries) {
+        let name = entry["source"].as_str().unwrap_or("source");
+        let (stations, why) = (entry["stations"].as_array(), entry["error"].as_str());
+        let (Some(stations), None) = (stations, why) else {
+            let why = why.unwrap_or("no list of stations");
+            reading.warn(format_args!("its {name}"), why);
+            error = Some(TelemetryError::Nothing(format!("its {name}: {why}")));
             continue;
-        }
-        let stations = entry["stations"].as_array();
-        let stations = stations.ok_or_else(|| TelemetryError::nonsense("a source without stations"))?;
-        names.push(entry["source"].as_str().unwrap_or("a source"));
-        let room = MOST_STATIONS.saturating_sub(reading.stations.len());
-        reading.stations.extend(stations.iter().filter_map(station).take(room));
-        let radio = |radio: &Value| {
-            let mac = mac(radio["mac"].as_str()?)?;
-            Some(AccessPointReading { mac, channel_mhz: mhz(radio), lost: radio["lost"].as_u64()? })
         };
-        reading.access_points.extend(entry["radios"].as_array().into_iter().flatten().filter_map(radio));
+        names.push(name);
+        reading.add_stations(name, stations.iter().map(station));
+        let radios = (0..).zip(entry["radios"].as_array().into_iter().flatten());
+        reading.access_points.extend(radios.filter_map(|(at, value)| radio(number, at, value)));
+        let warnings = entry["warnings"].as_array().into_iter().flatten().filter_map(Value::as_str);
+        warnings.for_each(|warning| reading.add_warning(format!("{name}: {warning}")));
     }
     match error {
         Some(error) if names.is_empty() => Err(error),
         _ => Ok(Reading { from: names.join(", "), ..reading }),
     }
+}
+
+/// A radio of the source with this number in the list. Several sources may number their interfaces alike.
+fn radio(source: u64, at: u64, value: &Value) -> Option<AccessPointReading> {
+    let mac = mac(value["mac"].as_str()?)?;
+    // Older ones list radios without a number.
+    let interface = value["interface"].as_u64().unwrap_or(at) & u64::from(u32::MAX) | source << 32;
+    Some(AccessPointReading { mac, interface, channel_mhz: mhz(value), lost: value["lost"].as_u64()? })
 }
 
 fn station(value: &Value) -> Option<StationReading> {
@@ -156,7 +176,7 @@ fn mode(text: &str) -> Option<ReportedMode> {
 }
 
 fn mhz(value: &Value) -> Option<u16> {
-    value["channel_mhz"].as_u64().and_then(|mhz| u16::try_from(mhz).ok())
+    number(&value["channel_mhz"]).and_then(frequency)
 }
 
 #[cfg(test)]
@@ -185,11 +205,13 @@ mod tests {
             stations: vec![station.clone(), StationReading::new(MacAddr([2, 0, 0, 0, 0, 2]))],
             access_points: vec![AccessPointReading {
                 mac: MacAddr([2, 0, 0, 0, 9, 1]),
+                interface: 4,
                 channel_mhz: Some(2_437),
                 lost: 7,
             }],
             radio: Some(MacAddr([2, 0, 0, 0, 9, 2])),
             channel_mhz: Some(5_180),
+            warnings: vec!["STATUS left out: no answer".into()],
         };
         let silent = Err(TelemetryError::Silent(Duration::from_secs(1)));
         let list = json!([entry("hostapd wlan0", &Ok(reported.clone())), entry("hostapd wlan1", &silent)]);
@@ -202,6 +224,9 @@ mod tests {
             (reported.radio, None, reported.channel_mhz)
         );
         assert_eq!(reading.access_points, reported.access_points);
+        let [own, other] = &reading.warnings[..] else { panic!("{:?}", reading.warnings) };
+        assert_eq!(own, "hostapd wlan0: STATUS left out: no answer");
+        assert!(other.starts_with("its hostapd wlan1 left out: no answer within 1s"), "{other}");
     }
 
     #[test]
@@ -216,6 +241,22 @@ mod tests {
         let why = written["stations"][0]["refused_mode"].as_str().expect("a reason");
         assert!(why.starts_with("VHT has no MCS 9 in 20 MHz"), "{why}");
         assert!(written["stations"][0]["transmit_mode"].is_null());
+    }
+
+    #[test]
+    fn one_malformed_source_or_station_leaves_the_others() {
+        let list = json!([
+            { "source": "a", "stations": [{ "mac": "none" }, 7, { "mac": "02:00:00:00:00:01", "channel_mhz": 0 }] },
+            { "source": "b" },
+            { "source": "c", "stations": [], "radios": [{ "mac": "02:00:00:00:00:09", "interface": 4, "lost": 3 }] },
+        ]);
+        let reading = read(&list).expect("two have answered");
+        assert_eq!((reading.stations.len(), reading.stations[0].channel_mhz, reading.from.as_str()), (1, None, "a, c"));
+        assert_eq!(reading.access_points[0].interface, 2 << 32 | 4, "another source may have an interface 4 too");
+        assert_eq!(
+            reading.warnings,
+            ["2 entries of a left out: each without a valid MAC address", "its b left out: no list of stations"]
+        );
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The common interface of the drivers.
 
+use std::fmt::Display;
 use std::io;
 use std::net::IpAddr;
 use std::time::Duration;
@@ -13,15 +14,18 @@ pub trait Source: Send {
     /// What it is, as logs and the status name it: its kind and where it is.
     fn name(&self) -> String;
 
-    /// Polls once. Takes at most twice its time-out for each request, and reports at most 4096 stations.
+    /// Polls once. Takes at most twice its time-out for each request, and reports at most 4096 stations. Where an optional
+    /// part fails, or one station or interface of several, the rest is reported with a warning.
     ///
     /// # Errors
-    /// It does not answer, refuses, or answers what cannot be understood.
+    /// It does not answer, refuses, or its list of stations cannot be understood.
     fn poll(&mut self) -> Result<Reading, TelemetryError>;
 }
 
 /// More stations than this are not read of one source: a controller of a large site has some thousands.
 pub const MOST_STATIONS: usize = 4096;
+/// Warnings kept of one poll.
+const MOST_WARNINGS: usize = 16;
 
 /// What a source says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -36,9 +40,45 @@ pub struct Reading {
     pub radio: Option<MacAddr>,
     /// The channel of that radio, by its frequency in MHz.
     pub channel_mhz: Option<u16>,
+    /// Optional parts that failed and are left out, and why, each in a sentence.
+    pub warnings: Vec<String>,
 }
 
 impl Reading {
+    /// Notes an optional part that failed.
+    pub(crate) fn warn(&mut self, part: impl Display, why: impl Display) {
+        self.add_warning(format!("{part} left out: {why}"));
+    }
+
+    /// Notes entries that are none of a station.
+    pub(crate) fn warn_of_entries(&mut self, count: usize, part: &str) {
+        if count > 0 {
+            self.warn(format_args!("{count} entries of {part}"), "each without a valid MAC address");
+        }
+    }
+
+    pub(crate) fn add_warning(&mut self, warning: String) {
+        if self.warnings.len() < MOST_WARNINGS {
+            self.warnings.push(warning);
+        }
+    }
+
+    /// Adds stations, up to [`MOST_STATIONS`] in all, and counts the entries that are none.
+    pub(crate) fn add_stations(&mut self, part: &str, entries: impl Iterator<Item = Option<StationReading>>) {
+        let (mut malformed, mut surplus) = (0, 0);
+        for entry in entries {
+            match entry {
+                None => malformed += 1,
+                Some(_) if self.stations.len() >= MOST_STATIONS => surplus += 1,
+                Some(station) => self.stations.push(station),
+            }
+        }
+        self.warn_of_entries(malformed, part);
+        if surplus > 0 {
+            self.warn(format_args!("{surplus} stations of {part}"), format_args!("more than {MOST_STATIONS}"));
+        }
+    }
+
     /// The same with each station once. One that has gone from one radio of an access point to another may be listed by
     /// both for minutes: the entry of the one that has heard it last stays.
     pub(crate) fn settled(mut self) -> Self {
@@ -97,8 +137,10 @@ impl StationReading {
 /// What a source says of a radio.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AccessPointReading {
-    /// A MAC address that names it.
+    /// Its MAC address. Several interfaces may have the same.
     pub mac: MacAddr,
+    /// The number of the interface, unique within its source, such as `ifIndex`.
+    pub interface: u64,
     /// Its channel, by its frequency in MHz.
     pub channel_mhz: Option<u16>,
     /// Packets that it has lost on the way to its stations, since whenever: discarded because its queue was full, or given
@@ -162,6 +204,11 @@ pub(crate) fn channel_mhz(number: i64, at_6_ghz: bool) -> Option<u16> {
         32..=177 => Some(5_000 + 5 * number),
         _ => None,
     }
+}
+
+/// A frequency in MHz. Sources write 0 for that of no radio.
+pub(crate) fn frequency(mhz: i64) -> Option<u16> {
+    u16::try_from(mhz).ok().filter(|&mhz| mhz > 0)
 }
 
 /// A MAC address in any of the ways in which programs write one: with colons, with hyphens, with dots, or bare.

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::http::{Http, Tls};
 use crate::mode::{Parts, ReportedMode, guard, he_guard};
-use crate::source::{Credentials, MOST_STATIONS, Reading, Source, StationReading, TelemetryError, mac};
+use crate::source::{Credentials, MOST_STATIONS, Reading, Source, StationReading, TelemetryError, frequency, mac};
 use crate::unifi::number;
 
 /// The session of those who have none.
@@ -47,6 +47,18 @@ struct Modes {
 enum Outcome {
     Data(Value),
     Denied,
+    /// The object or its method is not there, or the call failed. Others may do.
+    Failed(String),
+}
+
+/// ubus' words for its status (libubus, `ubus_msg_status`).
+fn status_text(status: i64) -> &'static str {
+    match status {
+        3 => " (there is no such method)",
+        4 => " (the object is gone, as while its radio is reloaded)",
+        7 => " (it took too long)",
+        _ => "",
+    }
 }
 
 impl Ubus {
@@ -71,7 +83,7 @@ impl Ubus {
         if let Some(error) = answer["error"]["code"].as_i64() {
             return match error {
                 ACCESS_DENIED => Ok(Outcome::Denied),
-                code => Err(TelemetryError::nonsense(format!("error {code} of JSON-RPC"))),
+                code => Ok(Outcome::Failed(format!("error {code} of JSON-RPC"))),
             };
         }
         if method == "list" {
@@ -80,8 +92,8 @@ impl Ubus {
         match answer["result"][0].as_i64() {
             Some(0) => Ok(Outcome::Data(answer["result"][1].clone())),
             Some(PERMISSION_DENIED) => Ok(Outcome::Denied),
-            Some(status) => Err(TelemetryError::nonsense(format!("status {status} of ubus"))),
-            None => Err(TelemetryError::nonsense("a result without a status")),
+            Some(status) => Ok(Outcome::Failed(format!("status {status} of ubus{}", status_text(status)))),
+            None => Ok(Outcome::Failed("a result without a status".into())),
         }
     }
 
@@ -89,6 +101,7 @@ impl Ubus {
         let account = json!({ "username": self.user, "password": self.password });
         match self.request("call", &json!([NOBODY, "session", "login", account]))? {
             Outcome::Denied => Err(TelemetryError::Refused("user or password".into())),
+            Outcome::Failed(why) => Err(TelemetryError::nonsense(format!("{why} to a login"))),
             Outcome::Data(data) => data["ubus_rpc_session"]
                 .as_str()
                 .map(str::to_owned)
@@ -96,48 +109,80 @@ impl Ubus {
         }
     }
 
-    /// The BSSID of an interface, where hostapd has `get_status` (since OpenWrt 21.02) and the account may call it.
-    fn bssid(&self, session: &str, name: &str) -> Result<Option<MacAddr>, TelemetryError> {
-        match self.request("call", &json!([session, name, "get_status", {}])) {
-            Ok(Outcome::Data(status)) => Ok(status["bssid"].as_str().and_then(mac)),
-            // An older one has no such method.
-            Ok(Outcome::Denied) | Err(TelemetryError::Nonsense(_)) => Ok(None),
-            Err(error) => Err(error),
+    /// The stations of one interface with all that is known of them. `None`: the session is over, or the account may not.
+    fn interface(&self, session: &str, name: &str, reading: &mut Reading) -> Result<Option<()>, TelemetryError> {
+        let clients = match self.request("call", &json!([session, name, "get_clients", {}]))? {
+            Outcome::Data(clients) => clients,
+            Outcome::Denied => return Ok(None),
+            Outcome::Failed(why) => return Err(TelemetryError::nonsense(format!("{name}: {why}"))),
+        };
+        let (access_point, modes) = self.details(session, name, reading);
+        let channel_mhz = number(&clients["freq"]).and_then(frequency);
+        let complete = |station: StationReading| {
+            let own = modes.iter().find(|modes| modes.mac == station.mac);
+            let [transmit_mode, receive_mode] = own.map_or([None; 2], |own| [own.transmit, own.receive]);
+            StationReading { channel_mhz, access_point, transmit_mode, receive_mode, ..station }
+        };
+        if !clients["clients"].is_object() {
+            reading.warn(format_args!("stations of {name}"), "get_clients has no list of clients");
         }
+        reading.add_stations(name, stations(&clients).map(|station| station.map(complete)));
+        Ok(Some(()))
     }
 
-    /// The modes of an interface's stations, where there is rpcd-mod-iwinfo and the account may call it.
-    fn modes(&self, session: &str, name: &str) -> Result<Vec<Modes>, TelemetryError> {
+    /// The BSSID of an interface, where hostapd has `get_status` (since OpenWrt 21.02), and the modes of its stations, where
+    /// there is rpcd-mod-iwinfo, and the account may call them.
+    fn details(&self, session: &str, name: &str, reading: &mut Reading) -> (Option<MacAddr>, Vec<Modes>) {
         let device = json!({ "device": name.trim_start_matches("hostapd.") });
-        match self.request("call", &json!([session, "iwinfo", "assoclist", device])) {
-            Ok(Outcome::Data(list)) => Ok(modes(&list).take(MOST_STATIONS).collect()),
-            Ok(Outcome::Denied) | Err(TelemetryError::Nonsense(_)) => Ok(Vec::new()),
-            Err(error) => Err(error),
-        }
+        let calls = [(name, "get_status", json!({})), ("iwinfo", "assoclist", device)];
+        let [status, list] = calls.map(|(object, method, arguments)| {
+            match self.request("call", &json!([session, object, method, arguments])) {
+                Ok(Outcome::Data(data)) => data,
+                Ok(Outcome::Denied | Outcome::Failed(_)) => Value::Null,
+                Err(error) => {
+                    reading.warn(format_args!("{method} of {name}"), error);
+                    Value::Null
+                }
+            }
+        });
+        (status["bssid"].as_str().and_then(mac), modes(&list).take(MOST_STATIONS).collect())
     }
 
-    /// `None`: the session is over, or the account may not.
+    /// `None`: the session is over, or the account may not call any interface.
     fn read(&self, session: &str) -> Result<Option<Reading>, TelemetryError> {
-        let Outcome::Data(objects) = self.request("list", &json!([session, "hostapd.*"]))? else { return Ok(None) };
+        let objects = match self.request("list", &json!([session, "hostapd.*"]))? {
+            Outcome::Data(objects) => objects,
+            Outcome::Denied => return Ok(None),
+            Outcome::Failed(why) => return Err(TelemetryError::nonsense(format!("list: {why}"))),
+        };
         let names = objects.as_object().into_iter().flat_map(|objects| objects.keys());
         let names: Vec<_> = names.filter(|name| name.starts_with("hostapd.")).take(MOST_INTERFACES).collect();
-        let mut reading = Reading { from: "no interface of hostapd".into(), ..Reading::default() };
-        for (i, name) in names.into_iter().enumerate() {
-            let call = self.request("call", &json!([session, name, "get_clients", {}]))?;
-            let Outcome::Data(clients) = call else { return Ok(None) };
-            reading.from = if i == 0 { name.clone() } else { format!("{}, {name}", reading.from) };
-            let room = MOST_STATIONS.saturating_sub(reading.stations.len());
-            let channel_mhz = number(&clients["freq"]).and_then(|mhz| u16::try_from(mhz).ok());
-            let access_point = self.bssid(session, name)?;
-            let modes = self.modes(session, name)?;
-            let on_it = stations(&clients).map(|station| {
-                let own = modes.iter().find(|modes| modes.mac == station.mac);
-                let [transmit_mode, receive_mode] = own.map_or([None; 2], |own| [own.transmit, own.receive]);
-                StationReading { channel_mhz, access_point, transmit_mode, receive_mode, ..station }
-            });
-            reading.stations.extend(on_it.take(room));
+        let mut reading = Reading::default();
+        let (mut read, mut denied, mut failure) = (Vec::new(), 0, None);
+        for name in &names {
+            match self.interface(session, name, &mut reading) {
+                Ok(Some(())) => read.push(name.as_str()),
+                Ok(None) => {
+                    denied += 1;
+                    reading.warn(name, "the account may not call its get_clients");
+                }
+                Err(error) => {
+                    reading.warn(name, &error);
+                    let is_over = !matches!(error, TelemetryError::Nonsense(_));
+                    failure = Some(error);
+                    // Each further question would wait as long.
+                    if is_over {
+                        break;
+                    }
+                }
+            }
         }
-        Ok(Some(reading))
+        reading.from = if read.is_empty() { "no interface of hostapd".into() } else { read.join(", ") };
+        match failure {
+            Some(error) if read.is_empty() => Err(error),
+            _ if denied > 0 && read.is_empty() => Ok(None),
+            _ => Ok(Some(reading)),
+        }
     }
 }
 
@@ -162,9 +207,9 @@ impl Source for Ubus {
     }
 }
 
-/// Reads what `get_clients` answers.
-pub fn stations(clients: &Value) -> impl Iterator<Item = StationReading> + '_ {
-    clients["clients"].as_object().into_iter().flatten().filter_map(|(address, client)| {
+/// Reads what `get_clients` answers; `None`: an entry that is no station.
+pub fn stations(clients: &Value) -> impl Iterator<Item = Option<StationReading>> + '_ {
+    clients["clients"].as_object().into_iter().flatten().map(|(address, client)| {
         Some(StationReading {
             transmit_kbps: number(&client["rate"]["tx"]),
             receive_kbps: number(&client["rate"]["rx"]),

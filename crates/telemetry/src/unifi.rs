@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::http::{Http, Tls};
-use crate::source::{Credentials, MOST_STATIONS, Reading, Source, StationReading, TelemetryError, channel_mhz, mac};
+use crate::http::{Answer, Http, Tls};
+use crate::source::{Credentials, Reading, Source, StationReading, TelemetryError, channel_mhz, mac};
 
 /// A controller.
 #[derive(Debug)]
@@ -64,6 +64,11 @@ impl Unifi {
                 }
                 200 => return Err(TelemetryError::nonsense("a login without a cookie")),
                 404 | 405 | 301 | 302 => {}
+                _ if needs_second_factor(&answer) => {
+                    let why = "the account has two-factor authentication, which a program cannot use: \
+                               make a local read-only account without it";
+                    return Err(TelemetryError::Refused(why.into()));
+                }
                 400 | 401 | 403 => {
                     return Err(TelemetryError::Refused(format!("user or password (status {})", answer.status)));
                 }
@@ -102,11 +107,7 @@ impl Source for Unifi {
             };
             if let Some(answer) = self.stations(&session)? {
                 self.session = Some(session);
-                return Ok(Reading {
-                    from: format!("site {}", self.site),
-                    stations: read(&answer)?,
-                    ..Reading::default()
-                });
+                return Ok(Reading { from: format!("site {}", self.site), ..read(&answer)? });
             }
         }
         Err(TelemetryError::Refused("the account may not see the stations of this site".into()))
@@ -117,7 +118,7 @@ impl Source for Unifi {
 ///
 /// # Errors
 /// It has no list `data`.
-pub fn read(answer: &Value) -> Result<Vec<StationReading>, TelemetryError> {
+pub fn read(answer: &Value) -> Result<Reading, TelemetryError> {
     let data = answer["data"].as_array().ok_or_else(|| TelemetryError::nonsense("stat/sta without data"))?;
     let wireless = data.iter().filter(|entry| entry["is_wired"].as_bool() != Some(true));
     let reading = |entry: &Value| {
@@ -134,7 +135,16 @@ pub fn read(answer: &Value) -> Result<Vec<StationReading>, TelemetryError> {
             ..StationReading::new(mac(text("mac")?)?)
         })
     };
-    Ok(wireless.filter_map(reading).take(MOST_STATIONS).collect())
+    let mut read = Reading::default();
+    read.add_stations("stat/sta", wireless.map(reading));
+    Ok(read)
+}
+
+/// Whether a login is refused for want of a second factor. UniFi OS answers with status 499 and `MFA_AUTH_REQUIRED`, older
+/// controllers with `api.err.Ubic2faTokenRequired`.
+fn needs_second_factor(answer: &Answer) -> bool {
+    let body = answer.json().unwrap_or_default();
+    answer.status == 499 || body["code"] == "MFA_AUTH_REQUIRED" || body["meta"]["msg"] == "api.err.Ubic2faTokenRequired"
 }
 
 /// A whole number, also where it is written with a fraction.

@@ -156,6 +156,9 @@ fn table(source: &SourceConfig, reading: &Reading) -> String {
         text += &row(station, reading);
         text += &modes(station);
     }
+    for warning in &reading.warnings {
+        text += &format!("  warning: {warning}\n");
+    }
     for radio in &reading.access_points {
         let channel = radio.channel_mhz.map(|mhz| format!(" at {mhz} MHz")).unwrap_or_default();
         text += &format!("  radio {}{channel}: {} packets lost so far\n", radio.mac, radio.lost);
@@ -211,6 +214,8 @@ mod tests {
         let last = text.lines().last().expect("a line");
         assert!(last.contains("02:00:00:00:00:01") && last.contains("6.5") && last.contains("-61"), "{last}");
         assert!(last.contains("5180"), "{last}");
+        let warned = Reading { warnings: vec!["column 1.2 left out: it is cut short".into()], ..reading.clone() };
+        assert!(table(&source, &warned).ends_with("  warning: column 1.2 left out: it is cut short\n"));
         let refused = "VHT MCS 9".parse::<PhyMode>().err().and_then(|error| match error {
             ModeTextError::Mode(error) => Some(Err(error)),
             _ => None,

@@ -27,6 +27,11 @@ fn judge(name: &str, answer: Result<Reading, TelemetryError>) -> Finding {
     let rates =
         reading.stations.iter().filter(|s| s.transmit_kbps.or(s.receive_kbps).is_some_and(|kbps| kbps > 0)).count();
     let found = format!("{name} answers ({}): {stations} stations, rates of {rates}", reading.from);
+    if !reading.warnings.is_empty() {
+        let mend = "see that vendor and kind are right and the software of the access point is up to date; \
+                    the box goes by the rest and by what crosses";
+        return Finding::warning(SUBJECT, format!("{found}; {}", reading.warnings.join("; ")), mend);
+    }
     if stations > 0 && rates == 0 {
         return Finding::warning(SUBJECT, found, "nothing: it tells no rates, and the box goes by what crosses");
     }
@@ -50,6 +55,10 @@ mod tests {
         assert_eq!(judge("a", answer(Some(54_000))).verdict, Verdict::Fine);
         assert_eq!(judge("a", answer(Some(0))).verdict, Verdict::Warning);
         assert_eq!(judge("a", Ok(Reading::default())).verdict, Verdict::Fine, "nobody may be there");
+        let warnings = vec!["the agent (sysObjectID 1.3.6.1.4.1.9.1.1) has no table of stations".to_owned()];
+        let without = judge("a", Ok(Reading { warnings, ..Reading::default() }));
+        assert_eq!(without.verdict, Verdict::Warning);
+        assert!(without.found.contains("0 stations") && without.found.contains("sysObjectID"), "{}", without.found);
         let silent = judge("snmp ap", Err(TelemetryError::Silent(Duration::from_secs(2))));
         assert!(silent.found.contains("snmp ap: no answer") && silent.mend.is_some(), "{silent:?}");
     }

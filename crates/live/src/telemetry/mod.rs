@@ -5,6 +5,7 @@
 //! relies on the traffic.
 
 mod listen;
+mod losses;
 mod places;
 mod spec;
 
@@ -12,12 +13,14 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant as Clock};
 
 use evenair_manager::{Observation, RateReport};
+use evenair_packet::MacAddr;
 use evenair_sys::rt;
 use evenair_telemetry::{Health, Pollers, Scheduled, poll_once};
 use evenair_units::{Instant, Span};
 use tracing::warn;
 
 use crate::control::{Desk, Wish};
+use losses::LossTotals;
 use places::Places;
 
 pub use evenair_telemetry::remote::entry;
@@ -73,18 +76,20 @@ impl Telemetry {
         let scheduled: Vec<_> = scheduled.collect();
         let validity: Vec<Span> = configs.iter().map(|config| config.interval * VALID_INTERVALS).collect();
         let own: Vec<_> = configs.iter().map(|config| config.access_point).collect();
-        let (desk, places) = (self.desk.clone(), Arc::new(Mutex::new(Places::default())));
+        let (desk, known) = (self.desk.clone(), Arc::new(Mutex::new((Places::default(), LossTotals::default()))));
         let deliver = move |number: u16, asked: Clock, reading: &Reading| {
             let at = usize::from(number);
             // A thread that panicked while holding the lock left a consistent state: the one before or after a report.
-            let mut known = places.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-            let news = known.take(number, own[at], asked, reading);
+            let mut known = known.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            let (places, losses) = &mut *known;
+            let news = places.take(number, own[at], asked, reading);
+            let losses = losses.take(number, &reading.access_points);
             drop(known);
             let reports =
                 rate_reports(number, asked, validity[at], reading).filter(|report| !news.gone.contains(&report.mac));
             let reports = reports.map(Observation::RateReport);
             let places = news.places.into_iter().map(|(mac, place)| Observation::StationAt { mac, place: Some(place) });
-            hand_over(&desk, &reports.chain(places).collect::<Vec<_>>(), reading)
+            hand_over(&desk, &reports.chain(places).collect::<Vec<_>>(), &losses)
         };
         self.sources = sources;
         if scheduled.is_empty() {
@@ -121,8 +126,8 @@ fn rate_reports(source: u16, asked: Clock, valid_for: Span, reading: &Reading) -
 }
 
 /// Hands an answer to the loop; false: it has ended.
-fn hand_over(desk: &Desk, observations: &[Observation], reading: &Reading) -> bool {
+fn hand_over(desk: &Desk, observations: &[Observation], losses: &[(MacAddr, u64)]) -> bool {
     let portions = observations.chunks(PORTION).map(|portion| Wish::Observations(portion.to_vec()));
-    let losses = reading.access_points.iter().map(|radio| Wish::Losses(radio.mac, radio.lost));
+    let losses = losses.iter().map(|&(mac, total)| Wish::Losses(mac, total));
     portions.chain(losses).all(|wish| desk.ask(wish).is_ok())
 }

@@ -82,8 +82,8 @@ pub struct TelemetrySpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-only-with" = { "kind": ["snmp"] }))]
     pub version: Option<Written<String>>,
-    /// snmp: vendor of its table of stations: "cisco", "cisco-wlc", "aruba", "mikrotik", "aerohive"; "auto" detects it.
-    /// Default: "auto".
+    /// snmp: vendor of its table of stations: "cisco", "cisco-wlc", "aruba" (Instant), "arubaos" (controllers), "mikrotik",
+    /// "airos", "aerohive"; "auto" detects it. Default: "auto".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-only-with" = { "kind": ["snmp"] }))]
     pub vendor: Option<Written<String>>,
@@ -119,7 +119,8 @@ pub struct TelemetrySpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-only-with" = { "kind": ["unifi", "ubus", "evenair"] }))]
     pub verify: Option<Written<bool>>,
-    /// unifi, ubus, evenair: a PEM file with its self-signed certificate.
+    /// unifi, ubus, evenair: a PEM file with the server's own certificate, trusted whatever name it is for; or with that of the
+    /// authority that signed it for the name in `url`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-only-with" = { "kind": ["unifi", "ubus", "evenair"] }))]
     pub certificate: Option<Written<String>>,

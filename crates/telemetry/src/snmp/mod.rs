@@ -18,7 +18,7 @@ use evenair_packet::MacAddr;
 
 pub use session::{Encryption, Hash, Version};
 use session::{Object, Session};
-use tables::{Says, StationIn, TABLES, Table};
+use tables::{Column, Says, StationIn, TABLES, Table};
 use values::{channel_of, frequency_of, ip_of, kbps, mac_of, number_of, text_of};
 
 use crate::source::{Reading, Source, StationReading, TelemetryError};
@@ -58,20 +58,34 @@ impl Agent {
 
     fn read(&mut self, session: &mut Session) -> Result<Reading, TelemetryError> {
         session.begin(self.timeout * PATIENCE);
-        let access_points = radios::own(session)?;
-        let mut reading = Reading { from: "no table of stations".into(), access_points, ..Reading::default() };
+        let mut reading = Reading { from: "no table of stations".into(), ..Reading::default() };
         if self.table.is_none() {
             self.table = find_table(session)?;
         }
-        let Some(table) = self.table else {
-            // An access point without stations has no rows in its table either.
-            return Ok(reading);
+        let rows = match self.table {
+            Some(table) => rows(session, table, &mut reading)?,
+            None => BTreeMap::new(),
         };
-        reading.from = table.vendor.into();
-        let radios = table.radios.as_ref().map(|radios| radios::Known::read(session, radios)).transpose()?;
-        reading.stations = stations(session, table, radios.as_ref())?;
-        if let ([radio], true) = (&reading.access_points[..], table.is_access_point) {
-            (reading.radio, reading.channel_mhz) = (Some(radio.mac), radio.channel_mhz);
+        if rows.is_empty() {
+            // An access point without stations has no rows in its table either.
+            let tried = self.table.map_or_else(|| TABLES.iter().collect(), |table| vec![table]);
+            without_stations(session, &tried, &mut reading);
+        }
+        let own = radios::own(session, &mut reading);
+        if let Some(table) = self.table {
+            reading.from = table.vendor.into();
+            let radios = table.radios.as_ref().map(|radios| radios::Known::read(session, radios, &mut reading));
+            let station = |(index, mut row): (Vec<u64>, Row)| {
+                radios.iter().for_each(|radios| radios.tune(&index, row.slot, &mut row.station));
+                row.finish()
+            };
+            reading.add_stations("its table of stations", rows.into_iter().map(station));
+            if let ([radio], true) = (&own.radios[..], table.is_access_point) {
+                (reading.radio, reading.channel_mhz) = (Some(radio.mac), radio.channel_mhz);
+            }
+        }
+        if own.has_all_losses {
+            reading.access_points = own.radios;
         }
         if reading.stations.is_empty() && !self.configured {
             self.table = None;
@@ -92,43 +106,103 @@ impl Source for Agent {
         };
         let reading = self.read(&mut session)?;
         // One that failed is not used again: a late answer would be taken for that of the next question.
-        self.session = Some(session);
+        self.session = Some(session).filter(|session| !session.is_lost);
         Ok(reading)
     }
 }
 
-/// The table that an agent has.
-fn find_table(session: &mut Session) -> Result<Option<&'static Table>, TelemetryError> {
+/// What an agent says that it is.
+fn object_id(session: &mut Session) -> Result<Option<Vec<u64>>, TelemetryError> {
     let id = session.get(tables::SYS_OBJECT_ID)?;
-    let is_likely = |table: &Table| matches!(&id, Some(Object::Name(name)) if name.starts_with(table.enterprise));
-    let (likely, others): (Vec<_>, Vec<_>) = TABLES.iter().partition(|table| is_likely(table));
+    Ok(id.and_then(|id| if let Object::Name(name) = id { Some(name) } else { None }))
+}
+
+fn is_likely(table: &Table, id: Option<&[u64]>) -> bool {
+    id.is_some_and(|id| id.starts_with(table.enterprise))
+}
+
+/// Whether an agent has any of some columns. One that answers with what cannot be understood has not.
+fn has_any(session: &mut Session, columns: impl IntoIterator<Item = &'static Column>) -> Result<bool, TelemetryError> {
+    for column in columns {
+        match session.has(column.oid) {
+            Ok(true) => return Ok(true),
+            Ok(false) | Err(TelemetryError::Nonsense(_)) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(false)
+}
+
+/// The table in which an agent has rows.
+fn find_table(session: &mut Session) -> Result<Option<&'static Table>, TelemetryError> {
+    let id = object_id(session)?;
+    let (likely, others): (Vec<_>, Vec<_>) = TABLES.iter().partition(|table| is_likely(table, id.as_deref()));
     for table in likely.into_iter().chain(others) {
-        for column in table.columns {
-            if session.has(column.oid)? {
-                return Ok(Some(table));
-            }
+        if has_any(session, table.columns)? {
+            return Ok(Some(table));
         }
     }
     Ok(None)
 }
 
-fn stations(
+/// Finds out whether an agent has no stations or no table of them that is known, which is a warning.
+fn without_stations(session: &mut Session, tried: &[&'static Table], reading: &mut Reading) {
+    let id = object_id(session).unwrap_or_default();
+    let idle = tried.iter().find(|table| match &table.radios {
+        // Its radios are in the vendor's tables.
+        Some(radios) => {
+            let columns = radios.columns.iter().filter(|column| column.oid.starts_with(tables::ENTERPRISES));
+            has_any(session, columns).unwrap_or(false)
+        }
+        None => is_likely(table, id.as_deref()),
+    });
+    if let Some(table) = idle {
+        reading.from = table.vendor.into();
+        return;
+    }
+    let id = id.map_or_else(|| "without sysObjectID".into(), |id| format!("sysObjectID {}", dotted(&id)));
+    let names: Vec<_> = tried.iter().map(|table| table.name).collect();
+    let names = names.join(", ");
+    reading.add_warning(format!("the agent ({id}) has no table of stations that is known here; tried: {names}"));
+}
+
+fn dotted(oid: &[u64]) -> String {
+    oid.iter().map(u64::to_string).collect::<Vec<_>>().join(".")
+}
+
+/// The rows of a table of stations. A column that fails leaves the others.
+fn rows(
     session: &mut Session,
     table: &Table,
-    radios: Option<&radios::Known>,
-) -> Result<Vec<StationReading>, TelemetryError> {
+    reading: &mut Reading,
+) -> Result<BTreeMap<Vec<u64>, Row>, TelemetryError> {
     let mut rows: BTreeMap<Vec<u64>, Row> = BTreeMap::new();
+    let mut failure = None;
     for column in table.columns {
-        for (index, value) in session.walk(column.oid)? {
+        let walk = session.walk(column.oid);
+        for (index, value) in walk.rows {
             let row = rows.entry(index).or_insert_with_key(|index| Row::new(address_in(index, table.station)));
             row.take(column.says, &value);
         }
+        if let Some(error) = walk.problem {
+            reading.warn(format_args!("a part of column {} of its stations", dotted(column.oid)), &error);
+            failure = failure.or(Some(error));
+        }
     }
-    let tuned = |(index, mut row): (Vec<u64>, Row)| {
-        radios.iter().for_each(|radios| radios.tune(&index, row.slot, &mut row.station));
-        row.finish()
-    };
-    Ok(rows.into_iter().filter_map(tuned).collect())
+    match failure {
+        Some(error) if rows.is_empty() => Err(error),
+        _ => Ok(rows),
+    }
+}
+
+/// The rows of an optional column: all of them, or none and a warning.
+fn optional(session: &mut Session, oid: &[u64], reading: &mut Reading) -> Option<Vec<(Vec<u64>, Object)>> {
+    let walk = session.walk(oid);
+    if let Some(error) = walk.problem {
+        reading.warn(format_args!("column {}", dotted(oid)), error);
+        return None;
+    }
+    Some(walk.rows)
 }
 
 /// A row in the making.
@@ -140,6 +214,7 @@ struct Row {
 }
 
 impl Row {
+    /// A row whose index has this address.
     const fn new(mac: Option<MacAddr>) -> Self {
         Self { mac, slot: None, station: StationReading::new(MacAddr([0; 6])) }
     }

@@ -7,13 +7,17 @@ use std::collections::BTreeMap;
 
 use evenair_packet::MacAddr;
 
+use super::optional;
 use super::session::{Object, Session};
 use super::tables::{self, Column, FoundBy, Radios, Says};
 use super::values::{channel_of, frequency_of, mac_of, number_of};
-use crate::source::{AccessPointReading, StationReading, TelemetryError};
+use crate::source::{AccessPointReading, Reading, StationReading};
 
 /// The addresses of one radio's networks differ in these bits only.
 const OF_ONE_RADIO: u8 = 0x0f;
+
+/// The bit of an address's first octet that says that no manufacturer has assigned it (IEEE Std 802, 8.2).
+const LOCALLY_ADMINISTERED: u8 = 0x02;
 
 /// The report of one radio.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -62,8 +66,12 @@ impl Radio {
 
 impl Known {
     /// Asks an agent for its radios.
-    pub(super) fn read(session: &mut Session, radios: &Radios) -> Result<Self, TelemetryError> {
-        Ok(Self { found_by: radios.found_by, rows: rows(session, radios.columns)? })
+    pub(super) fn read(session: &mut Session, radios: &Radios, reading: &mut Reading) -> Self {
+        let mut rows = rows(session, radios.columns, reading);
+        if radios.lists_virtual {
+            tune_virtual(&mut rows);
+        }
+        Self { found_by: radios.found_by, rows }
     }
 
     /// Completes a station's report from its radio's row.
@@ -81,6 +89,10 @@ impl Known {
                 let address = access_point?.0.map(u64::from);
                 self.rows.get(&[&address[..], &[u64::try_from(slot?).ok()?]].concat())
             }
+            FoundBy::Bssid => {
+                let address = access_point?.0.map(u64::from);
+                self.rows.iter().find(|(index, _)| index.ends_with(&address)).map(|(_, radio)| radio)
+            }
             FoundBy::Address => {
                 let of = |mac: MacAddr| [&mac.0[..5], &[mac.0[5] & !OF_ONE_RADIO]].concat();
                 let wanted = of(access_point?);
@@ -92,39 +104,81 @@ impl Known {
     }
 }
 
-fn rows(session: &mut Session, columns: &[Column]) -> Result<BTreeMap<Vec<u64>, Radio>, TelemetryError> {
+/// Gives virtual access points the channel of their radio, where they have none of their own.
+///
+/// RouterOS makes the address of a virtual access point from that of its master interface: it sets the locally administered
+/// bit (IEEE Std 802, 8.2), changes further bits of the first octet where that address is taken, and counts up the last
+/// octet. So the master is the interface with a channel whose last five octets are the same; else the one that differs in
+/// the last octet, too. Where these are several with different channels, none is known.
+fn tune_virtual(rows: &mut BTreeMap<Vec<u64>, Radio>) {
+    let masters: Vec<(MacAddr, u16)> = rows.values().filter_map(|row| Some((row.address?, row.channel()?))).collect();
+    for row in rows.values_mut().filter(|row| row.mhz.is_none()) {
+        row.mhz = row.address.and_then(|address| master_channel(address, &masters));
+    }
+}
+
+fn master_channel(address: MacAddr, masters: &[(MacAddr, u16)]) -> Option<u16> {
+    let octets = address.0;
+    if octets[0] & LOCALLY_ADMINISTERED == 0 {
+        return None;
+    }
+    let the_one = |is_master: &dyn Fn(&[u8; 6]) -> bool| {
+        let mut channels: Vec<u16> = masters.iter().filter(|(mac, _)| is_master(&mac.0)).map(|&(_, mhz)| mhz).collect();
+        channels.dedup();
+        channels
+    };
+    let same = the_one(&|master| master[1..] == octets[1..]);
+    let found = if same.is_empty() { the_one(&|master| master[1..5] == octets[1..5]) } else { same };
+    <[u16; 1]>::try_from(found).ok().map(|[mhz]| mhz)
+}
+
+/// Rows of optional columns.
+fn rows(session: &mut Session, columns: &[Column], reading: &mut Reading) -> BTreeMap<Vec<u64>, Radio> {
     let mut rows: BTreeMap<Vec<u64>, Radio> = BTreeMap::new();
     for column in columns {
-        for (index, value) in session.walk(column.oid)? {
+        for (index, value) in optional(session, column.oid, reading).into_iter().flatten() {
             rows.entry(index).or_default().take(column.says, &value);
         }
     }
-    Ok(rows)
+    rows
+}
+
+/// An agent's own radios by the standard tables.
+#[derive(Debug, Default)]
+pub(super) struct Own {
+    pub(super) radios: Vec<AccessPointReading>,
+    /// All counters were read. A total without one of them would be a smaller one, which is taken for a restart.
+    pub(super) has_all_losses: bool,
 }
 
 /// An agent's own radios by the standard tables: their channels; and what they lose, which is what their queues discard and what
 /// is given up after too many retries.
-pub(super) fn own(session: &mut Session) -> Result<Vec<AccessPointReading>, TelemetryError> {
-    let kinds = session.walk(tables::IF_TYPE)?;
+pub(super) fn own(session: &mut Session, reading: &mut Reading) -> Own {
+    let kinds = optional(session, tables::IF_TYPE, reading).unwrap_or_default();
     let radios = kinds.into_iter().filter(|(_, kind)| *kind == Object::Number(tables::IEEE80211));
     let mut lost: BTreeMap<Vec<u64>, u64> = radios.map(|(index, _)| (index, 0)).collect();
     if lost.is_empty() {
-        return Ok(Vec::new());
+        return Own::default();
     }
+    let mut has_all_losses = true;
     for root in [tables::IF_OUT_DISCARDS, tables::DOT11_FAILED] {
-        for (index, value) in session.walk(root)? {
+        let column = optional(session, root, reading);
+        has_all_losses &= column.is_some();
+        for (index, value) in column.into_iter().flatten() {
             if let (Some(lost), Some(more)) = (lost.get_mut(&index), number_of(&value)) {
                 *lost = lost.saturating_add(u64::try_from(more).unwrap_or(0));
             }
         }
     }
-    let addresses: BTreeMap<_, _> = session.walk(tables::IF_ADDRESS)?.into_iter().collect();
-    let tuned = rows(session, &tables::STANDARD_RADIO)?;
-    let reading = |(index, lost): (Vec<u64>, u64)| {
+    let addresses = optional(session, tables::IF_ADDRESS, reading).unwrap_or_default();
+    let addresses: BTreeMap<_, _> = addresses.into_iter().collect();
+    let tuned = rows(session, &tables::STANDARD_RADIO, reading);
+    let radio = |(index, lost): (Vec<u64>, u64)| {
         let channel_mhz = tuned.get(&index).and_then(Radio::channel);
-        Some(AccessPointReading { mac: mac_of(addresses.get(&index)?)?, channel_mhz, lost })
+        let interface = *index.last()?;
+        Some(AccessPointReading { mac: mac_of(addresses.get(&index)?)?, interface, channel_mhz, lost })
     };
-    Ok(lost.into_iter().filter_map(reading).collect())
+    Own { radios: lost.into_iter().filter_map(radio).collect(), has_all_losses }
 }
 
 #[cfg(test)]
@@ -183,6 +237,19 @@ mod tests {
         assert_eq!(tuned(&known_by, &[], None, Some(0x30)), (Some(mac(0x30)), None));
         let alike = known(FoundBy::Address, &[radios[0], (&[2], 0x18, 5_180)]);
         assert_eq!(tuned(&alike, &[], None, Some(0x11)).1, None, "two look alike");
+    }
+
+    #[test]
+    fn a_virtual_access_point_has_the_channel_of_its_master() {
+        let masters =
+            [(MacAddr([0x4c, 0x5e, 0x0c, 0, 0x10, 1]), 2_412), (MacAddr([0x4c, 0x5e, 0x0c, 0, 0x10, 2]), 5_805)];
+        let channel = |first, last, masters: &[_]| master_channel(MacAddr([first, 0x5e, 0x0c, 0, 0x10, last]), masters);
+        assert_eq!((channel(0x4e, 1, &masters), channel(0x4e, 2, &masters)), (Some(2_412), Some(5_805)));
+        assert_eq!(channel(0x52, 2, &masters), Some(5_805), "a second one of the same radio");
+        assert_eq!(channel(0x4e, 3, &masters), None, "either may be its master");
+        assert_eq!(channel(0x4e, 3, &masters[..1]), Some(2_412));
+        assert_eq!(channel(0x4c, 3, &masters[..1]), None, "a radio of its own, which is off");
+        assert_eq!(master_channel(MacAddr([0x4e, 0x5e, 0x0c, 0, 0x11, 1]), &masters), None, "another machine's");
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! SNMP requests with bounds on time, on rows, and against agents whose tables loop.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -14,6 +15,8 @@ use crate::source::{MOST_STATIONS, TelemetryError};
 const AT_ONCE: u32 = 20;
 /// Questions that go unanswered are asked again so often: the network may lose one.
 const TRIES: u32 = 2;
+/// The error of an agent, in the manner of version 1, that has nothing behind a name (RFC 3416, 3).
+const NO_SUCH_NAME: u32 = 2;
 
 /// How an agent is asked.
 #[derive(Clone, PartialEq, Eq)]
@@ -82,6 +85,16 @@ pub(super) struct Session {
     timeout: Duration,
     /// When the present poll must have ended.
     deadline: Instant,
+    /// A question went unanswered: no more are asked, as a late answer would be taken for that of another one.
+    pub(super) is_lost: bool,
+}
+
+/// The objects below a name, each with what follows the name in its own.
+pub(super) struct Walk {
+    /// Those that were read.
+    pub(super) rows: Vec<(Vec<u64>, Object)>,
+    /// Why there may be more, or why they cannot be relied on.
+    pub(super) problem: Option<TelemetryError>,
 }
 
 impl Session {
@@ -98,7 +111,7 @@ impl Session {
                 SyncSession::new_v3(target, Some(timeout), number, security).map_err(fail)?
             }
         };
-        let mut this = Self { inner: Box::new(inner), timeout, deadline: Instant::now() };
+        let mut this = Self { inner: Box::new(inner), timeout, deadline: Instant::now(), is_lost: false };
         if matches!(version, Version::V3 { .. }) {
             // Learns who the agent is and what time it has.
             this.retry(|session| session.init())?;
@@ -123,26 +136,38 @@ impl Session {
         Ok(found)
     }
 
-    /// All objects below a name, each with what follows the name in its own, in order.
-    pub(super) fn walk(&mut self, root: &[u64]) -> Result<Vec<(Vec<u64>, Object)>, TelemetryError> {
-        let mut found: Vec<(Vec<u64>, Object)> = Vec::new();
+    /// All objects below a name. Rows out of order are read, as long as none comes twice.
+    pub(super) fn walk(&mut self, root: &[u64]) -> Walk {
+        let mut rows = Vec::new();
+        let problem = self.walk_into(root, &mut rows).err();
+        Walk { rows, problem }
+    }
+
+    fn walk_into(&mut self, root: &[u64], found: &mut Vec<(Vec<u64>, Object)>) -> Result<(), TelemetryError> {
+        let mut seen: BTreeSet<Vec<u64>> = BTreeSet::new();
         let mut last = root.to_vec();
+        let mut is_ordered = true;
+        let ordered = |is_ordered| match is_ordered {
+            true => Ok(()),
+            false => Err(TelemetryError::nonsense("its rows are not in ascending order")),
+        };
         loop {
             let (rows, error) = self.bulk(&last)?;
-            if error != 0 {
-                return Err(TelemetryError::Refused(format!("error {error} of RFC 3416")));
-            }
-            if rows.is_empty() {
-                return Ok(found);
+            match error {
+                0 if rows.is_empty() => return Err(TelemetryError::nonsense("it is cut short")),
+                0 => {}
+                NO_SUCH_NAME => return ordered(is_ordered),
+                error => return Err(TelemetryError::Refused(format!("error {error} of RFC 3416"))),
             }
             for (name, value) in rows {
-                let (Some(index), Some(value)) = (name.strip_prefix(root), value) else { return Ok(found) };
-                if name <= last {
-                    return Err(TelemetryError::nonsense("it leads in circles"));
+                let (Some(index), Some(value)) = (name.strip_prefix(root), value) else { return ordered(is_ordered) };
+                if !seen.insert(index.to_vec()) {
+                    return Err(TelemetryError::nonsense("its rows are not in ascending order, and lead in circles"));
                 }
                 if found.len() >= MOST_STATIONS {
-                    return Err(TelemetryError::nonsense(format!("more than {MOST_STATIONS} rows")));
+                    return Err(TelemetryError::nonsense(format!("it has more than {MOST_STATIONS} rows")));
                 }
+                is_ordered &= name > last;
                 found.push((index.to_vec(), value));
                 last = name;
             }
@@ -178,6 +203,9 @@ impl Session {
         mut ask: impl FnMut(&mut SyncSession) -> Result<(), snmp2::Error>,
     ) -> Result<(), TelemetryError> {
         let mut outcome = Err(snmp2::Error::Receive);
+        if self.is_lost {
+            return Err(TelemetryError::Silent(self.timeout));
+        }
         for attempt in 0..TRIES + 2 {
             if attempt > 0 && Instant::now() >= self.deadline + self.timeout {
                 break;
@@ -189,6 +217,7 @@ impl Session {
                 _ => break,
             }
         }
+        self.is_lost = matches!(outcome, Err(snmp2::Error::Receive | snmp2::Error::Send));
         outcome.map_err(|error| match error {
             snmp2::Error::Receive | snmp2::Error::Send => TelemetryError::Silent(self.timeout),
             snmp2::Error::AuthFailure(why) => TelemetryError::Refused(format!("{why}: user or passwords")),

@@ -1,8 +1,8 @@
 //! The vendors' tables of stations and of radios, as data: the location of each table, the meaning of its columns, and
 //! their units.
 //!
-//! Sources: CISCO-DOT11-ASSOCIATION-MIB, CISCO-DOT11-IF-MIB, AIRESPACE-WIRELESS-MIB, AI-AP-MIB, MIKROTIK-MIB,
-//! AH-INTERFACE-MIB, and for any radio IEEE802dot11-MIB (IEEE Std 802.11, annex C) and IF-MIB (RFC 2863).
+//! Sources: CISCO-DOT11-ASSOCIATION-MIB, CISCO-DOT11-IF-MIB, AIRESPACE-WIRELESS-MIB, AI-AP-MIB, WLSX-WLAN-MIB,
+//! MIKROTIK-MIB, UBNT-AirMAX-MIB, AH-INTERFACE-MIB, and for any radio IEEE802dot11-MIB (IEEE Std 802.11, annex C) and IF-MIB (RFC 2863).
 
 /// A table with a row for each station.
 #[derive(Debug)]
@@ -30,6 +30,8 @@ pub struct Radios {
     pub found_by: FoundBy,
     /// Its columns. Of several that say the same, the first that an agent has counts.
     pub columns: &'static [Column],
+    /// It has rows for virtual access points too, which have no channel of their own.
+    pub lists_virtual: bool,
 }
 
 /// How a station's row leads to the row of its radio.
@@ -41,6 +43,8 @@ pub enum FoundBy {
     IndexTail,
     /// The radio's index is the access point's address, and the number of the radio in it ([`Says::Slot`]).
     Slot,
+    /// The radio's index ends in the station's BSSID.
+    Bssid,
     /// The station's BSSID is the radio's address but for the last four bits: one radio has an address for each network.
     Address,
 }
@@ -101,6 +105,8 @@ pub enum Unit {
     Kilobits,
     /// Mbit/s.
     Megabits,
+    /// kbit/s, or bit/s where that many kbit/s are impossible: the MIB has no unit, and firmware differs.
+    KilobitsOrBits,
     /// Octets of 500 kbit/s each, without their highest bit, of a set of rates: the fastest counts.
     RateSet,
 }
@@ -113,6 +119,13 @@ const AIRESPACE_STATISTICS: [u64; 11] = [1, 3, 6, 1, 4, 1, 14179, 2, 1, 6, 1];
 const AIRESPACE_RADIO: [u64; 11] = [1, 3, 6, 1, 4, 1, 14179, 2, 2, 2, 1];
 const ARUBA_CLIENT: [u64; 14] = [1, 3, 6, 1, 4, 1, 14823, 2, 3, 3, 1, 2, 4, 1];
 const ARUBA_RADIO: [u64; 14] = [1, 3, 6, 1, 4, 1, 14823, 2, 3, 3, 1, 2, 2, 1];
+/// `wlsxWlanStationEntry` and `wlsxWlanAPBssidEntry` of WLSX-WLAN-MIB.
+const ARUBAOS_STATION: [u64; 15] = [1, 3, 6, 1, 4, 1, 14823, 2, 2, 1, 5, 2, 2, 1, 1];
+const ARUBAOS_BSSID: [u64; 15] = [1, 3, 6, 1, 4, 1, 14823, 2, 2, 1, 5, 2, 1, 7, 1];
+/// `ubntRadioEntry`, `ubntWlStatEntry` and `ubntStaEntry` of UBNT-AirMAX-MIB.
+const AIROS_RADIO: [u64; 11] = [1, 3, 6, 1, 4, 1, 41112, 1, 4, 1, 1];
+const AIROS_NETWORK: [u64; 11] = [1, 3, 6, 1, 4, 1, 41112, 1, 4, 5, 1];
+const AIROS_STATION: [u64; 11] = [1, 3, 6, 1, 4, 1, 41112, 1, 4, 7, 1];
 const MIKROTIK_REGISTRATION: [u64; 12] = [1, 3, 6, 1, 4, 1, 14988, 1, 1, 1, 2, 1];
 const MIKROTIK_ACCESS_POINT: [u64; 12] = [1, 3, 6, 1, 4, 1, 14988, 1, 1, 1, 3, 1];
 const AEROHIVE_ASSOCIATION: [u64; 14] = [1, 3, 6, 1, 4, 1, 26928, 1, 1, 1, 2, 1, 2, 1];
@@ -163,6 +176,7 @@ pub const TABLES: &[Table] = &[
             found_by: FoundBy::IndexHead,
             // `cd11IfPhyDsssCurrentChannel` is that of the other bands too.
             columns: &[column!(CISCO_DSSS, 15, 3, Says::Channel), STANDARD_RADIO[0], STANDARD_RADIO[1]],
+            lists_virtual: false,
         }),
         is_access_point: true,
     },
@@ -181,6 +195,7 @@ pub const TABLES: &[Table] = &[
         radios: Some(Radios {
             found_by: FoundBy::Slot,
             columns: &[column!(AIRESPACE_RADIO, 12, 2, Says::Band), column!(AIRESPACE_RADIO, 12, 4, Says::Channel)],
+            lists_virtual: false,
         }),
         is_access_point: false,
     },
@@ -199,6 +214,29 @@ pub const TABLES: &[Table] = &[
         radios: Some(Radios {
             found_by: FoundBy::Address,
             columns: &[column!(ARUBA_RADIO, 15, 3, Says::AccessPoint), column!(ARUBA_RADIO, 15, 4, Says::Channel)],
+            lists_virtual: false,
+        }),
+        is_access_point: false,
+    },
+    Table {
+        name: "arubaos",
+        vendor: "ArubaOS, mobility controller",
+        enterprise: &[1, 3, 6, 1, 4, 1, 14823],
+        station: StationIn::IndexTail,
+        columns: &[
+            // `wlanStaTransmitRate`, "Transmit rate with which the Station is associated with this system", in Mbit/s.
+            column!(ARUBAOS_STATION, 16, 10, Says::Transmit(Unit::Megabits)),
+            // `wlanStaApBssid`, `wlanStaChannel` and `wlanStaAccessPointESSID`. `wlanStaRSSI` is a ratio of signal to noise,
+            // and so not the signal.
+            column!(ARUBAOS_STATION, 16, 2, Says::AccessPoint),
+            column!(ARUBAOS_STATION, 16, 6, Says::Channel),
+            column!(ARUBAOS_STATION, 16, 12, Says::Ssid),
+        ],
+        radios: Some(Radios {
+            found_by: FoundBy::Bssid,
+            // `wlanAPBssidChannel`; the index ends in `wlanAPBSSID`.
+            columns: &[column!(ARUBAOS_BSSID, 16, 8, Says::Channel)],
+            lists_virtual: false,
         }),
         is_access_point: false,
     },
@@ -218,6 +256,28 @@ pub const TABLES: &[Table] = &[
                 column!(MIKROTIK_ACCESS_POINT, 13, 5, Says::AccessPoint),
                 column!(MIKROTIK_ACCESS_POINT, 13, 7, Says::Frequency),
             ],
+            lists_virtual: true,
+        }),
+        is_access_point: true,
+    },
+    Table {
+        name: "airos",
+        vendor: "Ubiquiti airOS",
+        enterprise: &[1, 3, 6, 1, 4, 1, 41112, 1, 4],
+        // Behind `ubntWlStatIndex`.
+        station: StationIn::IndexTail,
+        columns: &[
+            // `ubntStaSignal`, `ubntStaTxRate`, `ubntStaRxRate` and `ubntStaLastIp`.
+            column!(AIROS_STATION, 12, 3, Says::Signal),
+            column!(AIROS_STATION, 12, 11, Says::Transmit(Unit::KilobitsOrBits)),
+            column!(AIROS_STATION, 12, 12, Says::Receive(Unit::KilobitsOrBits)),
+            column!(AIROS_STATION, 12, 10, Says::Ip),
+        ],
+        radios: Some(Radios {
+            found_by: FoundBy::IndexHead,
+            // `ubntWlStatApMac` and `ubntRadioFreq`: these devices have one radio, number 1, and its network.
+            columns: &[column!(AIROS_NETWORK, 12, 4, Says::AccessPoint), column!(AIROS_RADIO, 12, 4, Says::Frequency)],
+            lists_virtual: false,
         }),
         is_access_point: true,
     },
@@ -239,6 +299,8 @@ pub const TABLES: &[Table] = &[
     },
 ];
 
+/// What vendors' own objects begin with.
+pub(super) const ENTERPRISES: &[u64] = &[1, 3, 6, 1, 4, 1];
 /// `sysObjectID.0` (RFC 3418).
 pub(super) const SYS_OBJECT_ID: &[u64] = &[1, 3, 6, 1, 2, 1, 1, 2, 0];
 /// `ifType`, `ifPhysAddress` and `ifOutDiscards` (RFC 2863).
@@ -278,6 +340,15 @@ mod tests {
             ("aerohive", Says::AccessPoint, "1.3.6.1.4.1.26928.1.1.1.2.1.2.1.37"),
             ("aruba", Says::Receive(Unit::Megabits), "1.3.6.1.4.1.14823.2.3.3.1.2.4.1.11"),
             ("mikrotik", Says::Transmit(Unit::Bits), "1.3.6.1.4.1.14988.1.1.1.2.1.8"),
+            ("arubaos", Says::Transmit(Unit::Megabits), "1.3.6.1.4.1.14823.2.2.1.5.2.2.1.1.10"),
+            ("arubaos", Says::AccessPoint, "1.3.6.1.4.1.14823.2.2.1.5.2.2.1.1.2"),
+            ("arubaos", Says::Channel, "1.3.6.1.4.1.14823.2.2.1.5.2.2.1.1.6"),
+            ("arubaos", Says::Ssid, "1.3.6.1.4.1.14823.2.2.1.5.2.2.1.1.12"),
+            ("airos", Says::Signal, "1.3.6.1.4.1.41112.1.4.7.1.3"),
+            ("airos", Says::Transmit(Unit::KilobitsOrBits), "1.3.6.1.4.1.41112.1.4.7.1.11"),
+            ("airos", Says::Receive(Unit::KilobitsOrBits), "1.3.6.1.4.1.41112.1.4.7.1.12"),
+            ("airos", Says::AccessPoint, "1.3.6.1.4.1.41112.1.4.5.1.4"),
+            ("airos", Says::Frequency, "1.3.6.1.4.1.41112.1.4.1.1.4"),
             ("aerohive", Says::Transmit(Unit::Kilobits), "1.3.6.1.4.1.26928.1.1.1.2.1.2.1.14"),
         ] {
             assert_eq!(written(table, says), oid);

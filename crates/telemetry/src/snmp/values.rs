@@ -6,7 +6,7 @@ use evenair_packet::MacAddr;
 
 use super::session::Object;
 use super::tables::Unit;
-use crate::source::channel_mhz;
+use crate::source::{channel_mhz, frequency};
 
 pub(super) fn mac_of(value: &Object) -> Option<MacAddr> {
     let Object::Octets(octets) = value else { return None };
@@ -43,6 +43,9 @@ pub(super) fn number_of(value: &Object) -> Option<i64> {
     }
 }
 
+/// No airMAX radio is faster, in kb/s; and none has a rate as slow as this in bit/s in a channel of 20 MHz.
+const FASTEST_AIRMAX_KBPS: i64 = 2_500_000;
+
 pub(super) fn kbps(value: &Object, unit: Unit) -> Option<i64> {
     match (unit, value) {
         (Unit::RateSet, Object::Octets(octets)) => octets.iter().map(|octet| i64::from(octet & 0x7f) * 500).max(),
@@ -50,6 +53,10 @@ pub(super) fn kbps(value: &Object, unit: Unit) -> Option<i64> {
         (Unit::Bits, value) => Some(number_of(value)? / 1_000),
         (Unit::Kilobits, value) => number_of(value),
         (Unit::Megabits, value) => number_of(value)?.checked_mul(1_000),
+        (Unit::KilobitsOrBits, value) => {
+            let number = number_of(value)?;
+            Some(if number > FASTEST_AIRMAX_KBPS { number / 1_000 } else { number })
+        }
     }
 }
 
@@ -66,9 +73,9 @@ pub(super) fn channel_of(value: &Object) -> Option<u16> {
     channel_mhz(number, false)
 }
 
-/// A frequency in MHz. That of no radio is 0.
+/// A frequency in MHz.
 pub(super) fn frequency_of(value: &Object) -> Option<u16> {
-    u16::try_from(number_of(value)?).ok().filter(|&mhz| mhz > 0)
+    frequency(number_of(value)?)
 }
 
 #[cfg(test)]
@@ -82,6 +89,8 @@ mod tests {
         assert_eq!(kbps(&Object::Number(54_000), Unit::Kilobits), Some(54_000));
         assert_eq!(kbps(&Object::Number(54), Unit::Megabits), Some(54_000));
         assert_eq!(kbps(&Object::Number(i64::MAX), Unit::Megabits), None);
+        assert_eq!(kbps(&Object::Number(866_000), Unit::KilobitsOrBits), Some(866_000));
+        assert_eq!(kbps(&Object::Number(6_500_000), Unit::KilobitsOrBits), Some(6_500));
         assert_eq!(kbps(&Object::Octets(vec![0x82, 0x0b, 0x6c]), Unit::RateSet), Some(54_000));
         assert_eq!(kbps(&Object::Octets(Vec::new()), Unit::RateSet), None);
         assert_eq!(kbps(&number, Unit::RateSet), None);

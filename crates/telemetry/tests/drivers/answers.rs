@@ -12,7 +12,8 @@ use std::time::Duration;
 use evenair_telemetry::snmp::{Agent, Version, tables};
 use evenair_telemetry::{Reading, Source, TelemetryError};
 
-const COMMUNITY: &str = "readers";
+/// The community of all agents here.
+pub const COMMUNITY: &str = "readers";
 /// Answers come at once; an agent that has none left is silent for as long.
 const TIMEOUT: Duration = Duration::from_millis(20);
 
@@ -97,12 +98,13 @@ pub fn tagged(tag: u8, content: &[u8]) -> Vec<u8> {
     [head, content.to_vec()].concat()
 }
 
-fn row(name: &[u8], tag: u8, value: &[u8]) -> Vec<u8> {
+/// An object with its name.
+pub fn row(name: &[u8], tag: u8, value: &[u8]) -> Vec<u8> {
     tagged(SEQUENCE, &[tagged(NAME, name), tagged(tag, value)].concat())
 }
 
 /// A whole answer with these objects.
-fn message(number: &[u8], rows: &[u8]) -> Vec<u8> {
+pub fn message(number: &[u8], rows: &[u8]) -> Vec<u8> {
     let zero = tagged(INTEGER, &[0]);
     let pdu = [tagged(INTEGER, number), zero.clone(), zero, tagged(SEQUENCE, rows)].concat();
     let parts = [tagged(INTEGER, &[1]), tagged(OCTETS, COMMUNITY.as_bytes()), tagged(RESPONSE, &pdu)];
@@ -119,19 +121,25 @@ fn split(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     Some((bytes.get(head..head + len)?, bytes.get(head + len..)?))
 }
 
-/// What a question asks: the request's number, and the rest of it.
-fn pdu(question: &[u8]) -> Option<(&[u8], &[u8])> {
+/// What a question asks, with the tag that says how.
+pub fn behind_community(question: &[u8]) -> Option<&[u8]> {
     let (message, _) = split(question)?;
     let (_, behind_version) = split(message)?;
-    let (_, behind_community) = split(behind_version)?;
-    split(split(behind_community)?.0)
+    Some(split(behind_version)?.1)
 }
 
-fn request_number(question: &[u8]) -> Option<Vec<u8>> {
+/// What a question asks: the request's number, and the rest of it.
+fn pdu(question: &[u8]) -> Option<(&[u8], &[u8])> {
+    split(split(behind_community(question)?)?.0)
+}
+
+/// The number of a request.
+pub fn request_number(question: &[u8]) -> Option<Vec<u8>> {
     Some(pdu(question)?.0.to_vec())
 }
 
-fn name_asked(question: &[u8]) -> Option<Vec<u8>> {
+/// The name that a question is about.
+pub fn name_asked(question: &[u8]) -> Option<Vec<u8>> {
     let (_, behind_number) = pdu(question)?;
     let (_, behind_first) = split(behind_number)?;
     let (_, behind_second) = split(behind_first)?;

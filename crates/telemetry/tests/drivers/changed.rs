@@ -4,7 +4,7 @@ use evenair_packet::MacAddr;
 use evenair_telemetry::{hostapd, nl80211, remote, ubus, unifi};
 use proptest::prelude::*;
 
-use crate::answers;
+use crate::{answers, web_answers};
 
 const ANSWERS: [&str; 5] = [
     "02:00:00:00:00:0a\nflags=[AUTH]\nsignal=-61\nrx_rate_info=60\ntx_rate_info=540 mcs 7 shortGI\n",
@@ -18,10 +18,10 @@ const ANSWERS: [&str; 5] = [
 fn read(text: &str) -> usize {
     let json = serde_json::from_str(text).ok();
     usize::from(matches!(hostapd::station(text), Ok(Some(_))))
-        + nl80211::parse(text).len()
-        + json.as_ref().and_then(|json| unifi::read(json).ok()).map_or(0, |stations| stations.len())
+        + nl80211::parse(text).stations.len()
+        + json.as_ref().and_then(|json| unifi::read(json).ok()).map_or(0, |reading| reading.stations.len())
         + json.as_ref().and_then(|json| remote::read(json).ok()).map_or(0, |reading| reading.stations.len())
-        + json.as_ref().map_or(0, |json| ubus::stations(json).count())
+        + json.as_ref().map_or(0, |json| ubus::stations(json).flatten().count())
 }
 
 #[test]
@@ -36,9 +36,9 @@ fn snmp_answers() -> Vec<u8> {
     let row = |last: u8| [&index(last)[..], &[0, 1, 0xc3]].concat();
     let table = evenair_telemetry::snmp::tables::TABLES.iter().position(|table| table.name == "mikrotik");
     let column = [vec![2 | 8, 6], row(10), row(11)].concat();
-    // No radios of its own; then as many rows in each column of radios and of stations, and nothing behind them.
+    // As many rows in each column of stations and of radios, and nothing behind them.
     let columns = [column, END.to_vec()].concat().repeat(6);
-    [&[table.expect("it is known") as u8][..], &END, &columns].concat()
+    [&[table.expect("it is known") as u8][..], &columns].concat()
 }
 
 /// A row that says that there is nothing more: a tag that is none of an object's.
@@ -50,7 +50,32 @@ fn snmp_rows_are_read() {
     assert!(reading.stations.iter().any(|station| station.mac == MacAddr([2, 0, 0, 0, 0, 10])), "{reading:?}");
 }
 
+/// A login to a UniFi controller, and one station.
+fn web_answers() -> Vec<u8> {
+    let answer = |body: &str| [&[1, body.len() as u8][..], body.as_bytes()].concat();
+    let stations = r#"{"data":[{"mac":"02:00:00:00:00:0a","tx_rate":54000}]}"#;
+    [vec![0], answer("{}"), answer(stations)].concat()
+}
+
+#[test]
+fn http_answers_are_read() {
+    let reading = web_answers::poll(&web_answers()).expect("it answers");
+    assert_eq!(reading.stations[0].transmit_kbps, Some(54_000), "{reading:?}");
+}
+
 proptest! {
+    #[test]
+    fn changed_http_answers_are_read_or_refused(
+        changes in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..8),
+    ) {
+        let mut bytes = web_answers();
+        for (at, byte) in changes {
+            let at = at.index(bytes.len());
+            bytes[at] = byte;
+        }
+        let _ = web_answers::poll(&bytes);
+    }
+
     #[test]
     fn changed_snmp_answers_are_read_or_refused(
         changes in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>(), 0..3_u8), 1..8),

@@ -87,6 +87,53 @@ fn whatever_else_answers_is_an_error() {
 }
 
 #[test]
+fn a_part_of_its_answers_that_fails_leaves_the_rest() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let reading = |name: &str, answers: fn(&str) -> String| {
+        let path = folder.path().join(name);
+        serve(&path, move |question| answers(question).into_bytes());
+        Hostapd::new(&path, TIMEOUT).poll().unwrap_or_else(|error| panic!("{name}: {error}"))
+    };
+    let left = reading("left", |question| match question {
+        "STA-FIRST" => answer("02:00:00:00:00:0a", -61, 540, 60),
+        "GET_CONFIG" => "bssid=02:00:00:00:09:01\n".into(),
+        "STATUS" => "freq=0\n".into(),
+        _ => "FAIL\n".into(),
+    });
+    assert_eq!((left.stations.len(), left.channel_mhz), (1, None), "0 MHz is no channel");
+    assert_eq!(left.warnings, ["stations behind 02:00:00:00:00:0a left out: it left during the poll"]);
+    let malformed = reading("malformed", |question| match question {
+        "STA-FIRST" => answer("02:00:00:00:00:0a", -61, 540, 60),
+        "STA-NEXT 02:00:00:00:00:0a" => "\u{1}\u{2}".into(),
+        _ => String::new(),
+    });
+    assert_eq!(malformed.stations.len(), 1);
+    assert!(malformed.warnings[0].contains("where an address was expected"), "{:?}", malformed.warnings);
+}
+
+#[test]
+fn without_an_answer_to_what_is_optional_stations_are_reported() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("wlan0");
+    let socket = UnixDatagram::bind(&path).expect("a socket");
+    thread::spawn(move || {
+        let mut question = [0; 256];
+        while let Ok((len, from)) = socket.recv_from(&mut question) {
+            let answer = match &question[..len] {
+                b"STA-FIRST" => answer("02:00:00:00:00:0a", -61, 540, 60),
+                b"GET_CONFIG" => continue,
+                b"STATUS" => panic!("a late answer would be taken for this one's"),
+                _ => String::new(),
+            };
+            let _ = socket.send_to_addr(answer.as_bytes(), &from);
+        }
+    });
+    let reading = Hostapd::new(&path, Duration::from_millis(100)).poll().expect("its stations are read");
+    assert_eq!(reading.stations.len(), 1);
+    assert!(reading.warnings[0].starts_with("BSSID, network or channel left out: no answer"), "{:?}", reading.warnings);
+}
+
+#[test]
 fn silence_is_reported_as_such() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("wlan0");

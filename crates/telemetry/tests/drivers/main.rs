@@ -4,6 +4,8 @@ mod agent;
 mod answers;
 mod changed;
 mod hostapd;
+mod recorded;
 mod snmp;
 mod tls;
 mod web;
+mod web_answers;

@@ -117,6 +117,105 @@ fn a_unifi_controller_is_logged_in_to_and_read() {
 }
 
 #[test]
+fn an_account_with_two_factor_authentication_is_said_to_have_it() {
+    let os = r#"{"code":"MFA_AUTH_REQUIRED","message":"MFA authentication required","data":{"mfaCookie":"x"}}"#;
+    let old = r#"{"meta":{"rc":"error","msg":"api.err.Ubic2faTokenRequired"},"data":[]}"#;
+    for (status, body) in [(499, os), (499, "{}"), (403, os), (400, old)] {
+        let url = serve(move |method, _, _, _| reply(if method == "POST" { status } else { 404 }, body));
+        let error = unifi(&url, "right").poll().expect_err("a second factor is wanted");
+        assert!(matches!(error, TelemetryError::Refused(_)), "{error:?}");
+        assert!(error.to_string().contains("two-factor authentication"), "{status}: {error}");
+    }
+}
+
+#[test]
+fn a_station_at_6_ghz_is_on_its_channel() {
+    let sta = r#"{"data":[{"mac":"02:00:00:00:00:01","radio":"6e","channel":37,"signal":-61,"tx_rate":2402000}, {}]}"#;
+    let url = serve(move |method, _, _, _| match method {
+        "POST" => Reply { cookie: Some("T=t"), ..reply(200, "{}") },
+        _ => reply(200, sta),
+    });
+    let reading = unifi(&url, "right").poll().expect("answers");
+    assert_eq!((reading.stations.len(), reading.stations[0].channel_mhz), (1, Some(6_135)));
+    assert_eq!(reading.warnings, ["1 entries of stat/sta left out: each without a valid MAC address"]);
+}
+
+/// Answers of ubus: to `list`, and to calls of these objects and methods, in that order; to all others that the method is
+/// missing.
+fn ubus_of(list: &'static str, calls: &'static [(&'static str, &'static str, &'static str)]) -> String {
+    serve(move |_, _, _, body| {
+        let result = |result: &str| reply(200, format!(r#"{{"jsonrpc":"2.0","id":1,"result":{result}}}"#));
+        if body.contains("\"login\"") {
+            return result(r#"[0,{"ubus_rpc_session":"abc"}]"#);
+        }
+        if body.contains("\"list\"") {
+            return result(list);
+        }
+        let call = calls.iter().find(|(object, method, _)| body.contains(object) && body.contains(method));
+        match call {
+            Some((.., "hang up")) => reply(200, "no JSON"),
+            Some((.., answer)) if answer.starts_with('{') => reply(200, *answer),
+            Some((.., answer)) => result(answer),
+            None => result("[3]"),
+        }
+    })
+}
+
+const TWO: &str = r#"{"hostapd.wlan0":{},"hostapd.wlan1":{}}"#;
+const CLIENTS: &str =
+    r#"[0,{"freq":5180,"clients":{"02:00:00:00:00:06":{"signal":-60,"rate":{"rx":6000,"tx":54000}}}}]"#;
+
+#[test]
+fn one_interface_that_fails_leaves_the_others() {
+    const GONE: &str = r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"Object not found"}}"#;
+    let failing: [&'static [_]; 5] = [
+        &[("hostapd.wlan0", "get_clients", CLIENTS), ("hostapd.wlan1", "get_clients", "[4]")],
+        &[("hostapd.wlan0", "get_clients", CLIENTS), ("hostapd.wlan1", "get_clients", GONE)],
+        &[("hostapd.wlan0", "get_clients", CLIENTS), ("hostapd.wlan1", "get_clients", "[6]")],
+        &[("hostapd.wlan0", "get_clients", CLIENTS), ("hostapd.wlan1", "get_clients", "hang up")],
+        // The other order.
+        &[("hostapd.wlan1", "get_clients", CLIENTS), ("hostapd.wlan0", "get_clients", "[4]")],
+    ];
+    for calls in failing {
+        let reading = ubus(&ubus_of(TWO, calls), "right").poll().unwrap_or_else(|error| panic!("{calls:?}: {error}"));
+        let [station] = &reading.stations[..] else { panic!("{calls:?}: {reading:?}") };
+        assert_eq!((station.transmit_kbps, station.channel_mhz), (Some(54_000), Some(5_180)));
+        assert_eq!(reading.from, calls[0].0);
+        let [warning] = &reading.warnings[..] else { panic!("{calls:?}: {:?}", reading.warnings) };
+        assert!(warning.starts_with(&format!("{} left out: ", calls[1].0)), "{warning}");
+    }
+    let all = ubus_of(TWO, &[("hostapd", "get_clients", "[4]")]);
+    let error = ubus(&all, "right").poll().expect_err("nothing is left").to_string();
+    assert!(error.contains("hostapd.wlan1: status 4 of ubus (the object is gone"), "{error}");
+}
+
+#[test]
+fn what_is_optional_at_an_interface_may_fail() {
+    let calls: &[_] = &[
+        ("hostapd.wlan0", "get_clients", CLIENTS),
+        ("hostapd.wlan1", "get_clients", r#"[0,{"freq":0,"clients":{"02:00:00:00:00:07":{},"none":{}}}]"#),
+        ("hostapd.wlan0", "get_status", "hang up"),
+        ("iwinfo", "assoclist", "[2]"),
+    ];
+    let reading = ubus(&ubus_of(TWO, calls), "right").poll().expect("answers");
+    let channels: Vec<_> = reading.stations.iter().map(|station| station.channel_mhz).collect();
+    assert_eq!(channels, [Some(5_180), None], "0 MHz is no channel");
+    let [status, entries] = &reading.warnings[..] else { panic!("{:?}", reading.warnings) };
+    assert!(status.starts_with("get_status of hostapd.wlan0 left out: "), "{status}");
+    assert_eq!(entries, "1 entries of hostapd.wlan1 left out: each without a valid MAC address");
+}
+
+/// OpenWrt 21.02 and later: names of their own for interfaces, and other objects of hostapd's beside them.
+#[test]
+fn objects_beside_the_interfaces_are_not_asked() {
+    let list = r#"{"hostapd":{"reload":{}},"hostapd-auth":{},"hostapd_cli":{},"hostapd.phy0-ap0":{"get_clients":{}}}"#;
+    let reading =
+        ubus(&ubus_of(list, &[("hostapd.phy0-ap0", "get_clients", CLIENTS)]), "right").poll().expect("answers");
+    assert_eq!((reading.from.as_str(), reading.stations.len()), ("hostapd.phy0-ap0", 1));
+    assert_eq!(reading.warnings, [""; 0]);
+}
+
+#[test]
 fn a_session_that_is_over_is_begun_again() {
     let valid = Arc::new(AtomicUsize::new(0));
     let url = serve(move |method, path, _, _| match (method, path) {
