@@ -17,7 +17,7 @@ use std::time::Duration;
 use evenair_packet::MacAddr;
 
 pub use session::{Encryption, Hash, Version};
-use session::{Object, Session};
+use session::{Object, Session, Walk};
 use tables::{Column, Says, StationIn, TABLES, Table};
 use values::{channel_of, frequency_of, ip_of, kbps, mac_of, number_of, text_of};
 
@@ -180,6 +180,7 @@ fn rows(
     let mut failure = None;
     for column in table.columns {
         let walk = session.walk(column.oid);
+        warn_of_malformed(&walk, column.oid, reading);
         for (index, value) in walk.rows {
             let row = rows.entry(index).or_insert_with_key(|index| Row::new(address_in(index, table.station)));
             row.take(column.says, &value);
@@ -195,14 +196,28 @@ fn rows(
     }
 }
 
-/// The rows of an optional column: all of them, or none and a warning.
-fn optional(session: &mut Session, oid: &[u64], reading: &mut Reading) -> Option<Vec<(Vec<u64>, Object)>> {
+/// What is read of an optional column.
+struct Optional {
+    rows: Vec<(Vec<u64>, Object)>,
+    /// All its rows are there.
+    is_whole: bool,
+}
+
+/// An optional column: its rows, or none and a warning where it fails.
+fn optional(session: &mut Session, oid: &[u64], reading: &mut Reading) -> Optional {
     let walk = session.walk(oid);
     if let Some(error) = walk.problem {
         reading.warn(format_args!("column {}", dotted(oid)), error);
-        return None;
+        return Optional { rows: Vec::new(), is_whole: false };
     }
-    Some(walk.rows)
+    warn_of_malformed(&walk, oid, reading);
+    Optional { is_whole: !walk.has_malformed, rows: walk.rows }
+}
+
+fn warn_of_malformed(walk: &Walk, oid: &[u64], reading: &mut Reading) {
+    if walk.has_malformed {
+        reading.warn(format_args!("rows of column {}", dotted(oid)), "they cannot be understood");
+    }
 }
 
 /// A row in the making.

@@ -122,13 +122,14 @@ fn master_channel(address: MacAddr, masters: &[(MacAddr, u16)]) -> Option<u16> {
     if octets[0] & LOCALLY_ADMINISTERED == 0 {
         return None;
     }
-    let the_one = |is_master: &dyn Fn(&[u8; 6]) -> bool| {
+    let channels_of = |is_master: &dyn Fn(&[u8; 6]) -> bool| {
         let mut channels: Vec<u16> = masters.iter().filter(|(mac, _)| is_master(&mac.0)).map(|&(_, mhz)| mhz).collect();
+        channels.sort_unstable();
         channels.dedup();
         channels
     };
-    let same = the_one(&|master| master[1..] == octets[1..]);
-    let found = if same.is_empty() { the_one(&|master| master[1..5] == octets[1..5]) } else { same };
+    let same = channels_of(&|master| master[1..] == octets[1..]);
+    let found = if same.is_empty() { channels_of(&|master| master[1..5] == octets[1..5]) } else { same };
     <[u16; 1]>::try_from(found).ok().map(|[mhz]| mhz)
 }
 
@@ -136,7 +137,7 @@ fn master_channel(address: MacAddr, masters: &[(MacAddr, u16)]) -> Option<u16> {
 fn rows(session: &mut Session, columns: &[Column], reading: &mut Reading) -> BTreeMap<Vec<u64>, Radio> {
     let mut rows: BTreeMap<Vec<u64>, Radio> = BTreeMap::new();
     for column in columns {
-        for (index, value) in optional(session, column.oid, reading).into_iter().flatten() {
+        for (index, value) in optional(session, column.oid, reading).rows {
             rows.entry(index).or_default().take(column.says, &value);
         }
     }
@@ -154,7 +155,7 @@ pub(super) struct Own {
 /// An agent's own radios by the standard tables: their channels; and what they lose, which is what their queues discard and what
 /// is given up after too many retries.
 pub(super) fn own(session: &mut Session, reading: &mut Reading) -> Own {
-    let kinds = optional(session, tables::IF_TYPE, reading).unwrap_or_default();
+    let kinds = optional(session, tables::IF_TYPE, reading).rows;
     let radios = kinds.into_iter().filter(|(_, kind)| *kind == Object::Number(tables::IEEE80211));
     let mut lost: BTreeMap<Vec<u64>, u64> = radios.map(|(index, _)| (index, 0)).collect();
     if lost.is_empty() {
@@ -163,15 +164,14 @@ pub(super) fn own(session: &mut Session, reading: &mut Reading) -> Own {
     let mut has_all_losses = true;
     for root in [tables::IF_OUT_DISCARDS, tables::DOT11_FAILED] {
         let column = optional(session, root, reading);
-        has_all_losses &= column.is_some();
-        for (index, value) in column.into_iter().flatten() {
+        has_all_losses &= column.is_whole;
+        for (index, value) in column.rows {
             if let (Some(lost), Some(more)) = (lost.get_mut(&index), number_of(&value)) {
                 *lost = lost.saturating_add(u64::try_from(more).unwrap_or(0));
             }
         }
     }
-    let addresses = optional(session, tables::IF_ADDRESS, reading).unwrap_or_default();
-    let addresses: BTreeMap<_, _> = addresses.into_iter().collect();
+    let addresses: BTreeMap<_, _> = optional(session, tables::IF_ADDRESS, reading).rows.into_iter().collect();
     let tuned = rows(session, &tables::STANDARD_RADIO, reading);
     let radio = |(index, lost): (Vec<u64>, u64)| {
         let channel_mhz = tuned.get(&index).and_then(Radio::channel);

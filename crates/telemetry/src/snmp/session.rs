@@ -93,8 +93,26 @@ pub(super) struct Session {
 pub(super) struct Walk {
     /// Those that were read.
     pub(super) rows: Vec<(Vec<u64>, Object)>,
+    /// Some between them could not be understood.
+    pub(super) has_malformed: bool,
     /// Why there may be more, or why they cannot be relied on.
     pub(super) problem: Option<TelemetryError>,
+}
+
+/// An answer to GetBulk.
+#[derive(Default)]
+struct Bulk {
+    rows: Vec<BulkRow>,
+    /// The agent's error (RFC 3416).
+    error: u32,
+}
+
+struct BulkRow {
+    name: Vec<u64>,
+    /// `None`: there is no object.
+    value: Option<Object>,
+    /// The object in front of it cannot be understood.
+    is_behind_malformed: bool,
 }
 
 impl Session {
@@ -138,12 +156,12 @@ impl Session {
 
     /// All objects below a name. Rows out of order are read, as long as none comes twice.
     pub(super) fn walk(&mut self, root: &[u64]) -> Walk {
-        let mut rows = Vec::new();
-        let problem = self.walk_into(root, &mut rows).err();
-        Walk { rows, problem }
+        let mut walk = Walk { rows: Vec::new(), has_malformed: false, problem: None };
+        walk.problem = self.walk_into(root, &mut walk).err();
+        walk
     }
 
-    fn walk_into(&mut self, root: &[u64], found: &mut Vec<(Vec<u64>, Object)>) -> Result<(), TelemetryError> {
+    fn walk_into(&mut self, root: &[u64], walk: &mut Walk) -> Result<(), TelemetryError> {
         let mut seen: BTreeSet<Vec<u64>> = BTreeSet::new();
         let mut last = root.to_vec();
         let mut is_ordered = true;
@@ -152,23 +170,24 @@ impl Session {
             false => Err(TelemetryError::nonsense("its rows are not in ascending order")),
         };
         loop {
-            let (rows, error) = self.bulk(&last)?;
+            let Bulk { rows, error } = self.bulk(&last)?;
             match error {
                 0 if rows.is_empty() => return Err(TelemetryError::nonsense("it is cut short")),
                 0 => {}
                 NO_SUCH_NAME => return ordered(is_ordered),
                 error => return Err(TelemetryError::Refused(format!("error {error} of RFC 3416"))),
             }
-            for (name, value) in rows {
+            for BulkRow { name, value, is_behind_malformed } in rows {
                 let (Some(index), Some(value)) = (name.strip_prefix(root), value) else { return ordered(is_ordered) };
                 if !seen.insert(index.to_vec()) {
                     return Err(TelemetryError::nonsense("its rows are not in ascending order, and lead in circles"));
                 }
-                if found.len() >= MOST_STATIONS {
+                if walk.rows.len() >= MOST_STATIONS {
                     return Err(TelemetryError::nonsense(format!("it has more than {MOST_STATIONS} rows")));
                 }
                 is_ordered &= name > last;
-                found.push((index.to_vec(), value));
+                walk.has_malformed |= is_behind_malformed;
+                walk.rows.push((index.to_vec(), value));
                 last = name;
             }
         }
@@ -176,25 +195,28 @@ impl Session {
 
     /// Whether there is anything below a name.
     pub(super) fn has(&mut self, root: &[u64]) -> Result<bool, TelemetryError> {
-        let (rows, _) = self.bulk(root)?;
-        Ok(rows.first().is_some_and(|(name, value)| name.starts_with(root) && value.is_some()))
+        Ok(self.bulk(root)?.rows.first().is_some_and(|row| row.name.starts_with(root) && row.value.is_some()))
     }
 
-    /// The objects after a name, and the agent's error.
-    #[allow(clippy::type_complexity)]
-    fn bulk(&mut self, after: &[u64]) -> Result<(Vec<(Vec<u64>, Option<Object>)>, u32), TelemetryError> {
+    /// The objects after a name.
+    fn bulk(&mut self, after: &[u64]) -> Result<Bulk, TelemetryError> {
         let after = oid(after)?;
-        let mut rows = (Vec::new(), 0);
+        let mut bulk = Bulk::default();
         self.retry(|session| {
             let answer = session.getbulk(&[&after], 0, AT_ONCE)?;
-            let read = answer.varbinds.clone().take(AT_ONCE as usize);
-            rows = (
-                read.filter_map(|(name, value)| Some((numbers(&name)?, object(&value)))).collect(),
-                answer.error_status,
-            );
+            bulk = Bulk { error: answer.error_status, ..Bulk::default() };
+            let mut objects = answer.varbinds.clone();
+            let mut is_behind_malformed = false;
+            // The iterator has nothing at a malformed object, and goes on behind it.
+            for _ in 0..AT_ONCE {
+                let row = objects.next().and_then(|(name, value)| Some((numbers(&name)?, object(&value))));
+                let is_malformed = row.is_none();
+                bulk.rows.extend(row.map(|(name, value)| BulkRow { name, value, is_behind_malformed }));
+                is_behind_malformed = is_malformed;
+            }
             Ok(())
         })?;
-        Ok(rows)
+        Ok(bulk)
     }
 
     /// Asks, again where need be. An agent of version 3 whose clock has moved says so, and is asked again too.

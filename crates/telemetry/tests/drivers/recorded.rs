@@ -47,6 +47,8 @@ fn value(kind: &str, text: &str) -> (u8, Vec<u8>) {
         "a" => (0x40, octets().collect()),
         "t" => (0x04, text.as_bytes().to_vec()),
         "o" => (0x06, name(text)),
+        // No type of RFC 3416.
+        "?" => (0x1f, octets().collect()),
         other => panic!("{other}"),
     }
 }
@@ -193,6 +195,20 @@ fn an_answer_that_is_cut_short_leaves_the_other_columns() {
     assert_eq!(seen(&reading), [(1, None, Some(65_000), Some(-55), None)]);
     assert!(reading.warnings[0].contains("14988.1.1.1.2.1.8 of its stations left out"), "{:?}", reading.warnings);
     assert!(poll("1.3.6.1.4.1.14988.1.1.1.2").is_err(), "without its table of stations there is nothing to report");
+}
+
+#[test]
+fn a_malformed_row_leaves_the_others() {
+    let row = |column: u8, last: u8, kind: &str, value: &str| {
+        format!("1.3.6.1.4.1.14988.1.1.1.2.1.{column}.2.0.0.0.1.{last}.7 {kind} {value}\n")
+    };
+    let signals = [row(3, 1, "i", "-51"), row(3, 2, "?", "ff"), row(3, 3, "t", "weak"), row(3, 4, "i", "-54")].concat();
+    let rates: String = (1..5).map(|last| row(8, last, "g", "65000000")).collect();
+    let reading = poll(&[MIKROTIK, &signals, &rates].concat());
+    let signals: Vec<_> =
+        seen(&reading).into_iter().map(|(last, rate, _, dbm, _)| (last, rate.is_some(), dbm)).collect();
+    assert_eq!(signals, [(1, true, Some(-51)), (2, true, None), (3, true, None), (4, true, Some(-54))]);
+    assert_eq!(reading.warnings, ["rows of column 1.3.6.1.4.1.14988.1.1.1.2.1.3 left out: they cannot be understood"]);
 }
 
 #[test]
