@@ -88,7 +88,7 @@ impl Source for Hostapd {
             reading.stations.push(station);
             text = ask(&format!("STA-NEXT {address}"))?;
             next = self::station(&text).unwrap_or_else(|error| {
-                reading.warn(format_args!("stations behind {address}"), error);
+                reading.warn(format_args!("stations behind {address}"), error.detail());
                 None
             });
             // So hostapd answers where the station has left since; at the end of its list the answer is empty.
@@ -97,7 +97,7 @@ impl Source for Hostapd {
             }
         }
         if let Err(error) = details(&mut reading, ask) {
-            reading.warn("BSSID, network or channel", error);
+            reading.warn("BSSID, network or channel", error.detail());
         }
         Ok(reading)
     }

@@ -91,7 +91,7 @@ impl Http {
         match error {
             ureq::Error::Timeout(_) => TelemetryError::Silent(self.timeout),
             ureq::Error::Io(source) => match distrust(&source) {
-                Some(why) => TelemetryError::nonsense(format!("{url}: {why}")),
+                Some(why) => TelemetryError::Untrusted(why),
                 None => TelemetryError::Io { what: format!("ask {url}"), source },
             },
             other => TelemetryError::nonsense(format!("{url}: {other}")),
@@ -104,8 +104,8 @@ fn distrust(error: &std::io::Error) -> Option<String> {
     let error = error.get_ref()?.downcast_ref::<rustls::Error>()?;
     let rustls::Error::InvalidCertificate(why) = error else { return None };
     Some(format!(
-        "its certificate is not trusted ({why}): `certificate` is to have that which the server presents, or that of the \
-         authority that has signed it for the name in `url`"
+        "{why}; right: `certificate` with the one that it presents, or with that of the authority that signed it for the name \
+         in `url`"
     ))
 }
 

@@ -219,7 +219,7 @@ Station 02:00:00:00:02:00 (on wlan0)
         let reading = parse(&format!("Station x (on wlan0)\n\tsignal: -30 dBm\n{OUTPUT}"));
         let signals: Vec<_> = reading.stations.iter().map(|station| station.signal_dbm).collect();
         assert_eq!(signals, [Some(-61), Some(-30)]);
-        assert_eq!(reading.warnings, ["1 entries of station dump left out: each without a valid MAC address"]);
+        assert_eq!(reading.warnings, ["1 of the entries of station dump left out: no valid MAC address"]);
     }
 
     /// As drivers of mt7921 and of others print them.

@@ -255,7 +255,7 @@ mod tests {
         assert_eq!(reading.access_points[0].interface, 2 << 32 | 4, "another source may have an interface 4 too");
         assert_eq!(
             reading.warnings,
-            ["2 entries of a left out: each without a valid MAC address", "its b left out: no list of stations"]
+            ["2 of the entries of a left out: no valid MAC address", "its b left out: no list of stations"]
         );
     }
 

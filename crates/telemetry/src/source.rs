@@ -53,7 +53,7 @@ impl Reading {
     /// Notes entries that are none of a station.
     pub(crate) fn warn_of_entries(&mut self, count: usize, part: &str) {
         if count > 0 {
-            self.warn(format_args!("{count} entries of {part}"), "each without a valid MAC address");
+            self.warn(format_args!("{count} of the entries of {part}"), "no valid MAC address");
         }
     }
 
@@ -177,6 +177,9 @@ pub enum TelemetryError {
     /// It answered something else than what was asked for.
     #[error("it answered what cannot be understood: {0}")]
     Nonsense(String),
+    /// Its certificate is not trusted.
+    #[error("its certificate is not trusted: {0}")]
+    Untrusted(String),
     /// It answers, but has nothing of what is looked for.
     #[error("{0}")]
     Nothing(String),
@@ -190,6 +193,14 @@ impl TelemetryError {
 
     pub(crate) fn nonsense(what: impl ToString) -> Self {
         Self::Nonsense(what.to_string())
+    }
+
+    /// What is wrong with a part of an answer, where the part is named before.
+    pub(crate) fn detail(&self) -> String {
+        match self {
+            Self::Nonsense(what) => what.clone(),
+            other => other.to_string(),
+        }
     }
 }
 

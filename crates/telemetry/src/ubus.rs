@@ -114,7 +114,7 @@ impl Ubus {
         let clients = match self.request("call", &json!([session, name, "get_clients", {}]))? {
             Outcome::Data(clients) => clients,
             Outcome::Denied => return Ok(None),
-            Outcome::Failed(why) => return Err(TelemetryError::nonsense(format!("{name}: {why}"))),
+            Outcome::Failed(why) => return Err(TelemetryError::Nonsense(why)),
         };
         let (access_point, modes) = self.details(session, name, reading);
         let channel_mhz = number(&clients["freq"]).and_then(frequency);
@@ -140,7 +140,7 @@ impl Ubus {
                 Ok(Outcome::Data(data)) => data,
                 Ok(Outcome::Denied | Outcome::Failed(_)) => Value::Null,
                 Err(error) => {
-                    reading.warn(format_args!("{method} of {name}"), error);
+                    reading.warn(format_args!("{method} of {name}"), error.detail());
                     Value::Null
                 }
             }
@@ -167,13 +167,13 @@ impl Ubus {
                     reading.warn(name, "the account may not call its get_clients");
                 }
                 Err(error) => {
-                    reading.warn(name, &error);
-                    let is_over = !matches!(error, TelemetryError::Nonsense(_));
-                    failure = Some(error);
-                    // Each further question would wait as long.
-                    if is_over {
+                    reading.warn(name, error.detail());
+                    let TelemetryError::Nonsense(why) = error else {
+                        // Each further question would wait as long.
+                        failure = Some(error);
                         break;
-                    }
+                    };
+                    failure = Some(TelemetryError::Nonsense(format!("{name}: {why}")));
                 }
             }
         }

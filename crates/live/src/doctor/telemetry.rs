@@ -17,6 +17,7 @@ fn judge(name: &str, answer: Result<Reading, TelemetryError>) -> Finding {
         Err(error) => {
             let mend = match error {
                 TelemetryError::Refused(_) => "correct the account or its secrets; the access point distinguishes them",
+                TelemetryError::Untrusted(_) => "put the certificate that it presents into the file of `certificate`",
                 TelemetryError::Nonsense(_) => "see that the address is that of an access point, and of this kind",
                 _ => "see that it is on, that its address is right and that no firewall is between",
             };

@@ -186,7 +186,7 @@ fn rows(
             row.take(column.says, &value);
         }
         if let Some(error) = walk.problem {
-            reading.warn(format_args!("a part of column {} of its stations", dotted(column.oid)), &error);
+            reading.warn(format_args!("a part of column {} of its stations", dotted(column.oid)), error.detail());
             failure = failure.or(Some(error));
         }
     }
@@ -207,7 +207,7 @@ struct Optional {
 fn optional(session: &mut Session, oid: &[u64], reading: &mut Reading) -> Optional {
     let walk = session.walk(oid);
     if let Some(error) = walk.problem {
-        reading.warn(format_args!("column {}", dotted(oid)), error);
+        reading.warn(format_args!("column {}", dotted(oid)), error.detail());
         return Optional { rows: Vec::new(), is_whole: false };
     }
     warn_of_malformed(&walk, oid, reading);

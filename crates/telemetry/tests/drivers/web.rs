@@ -137,7 +137,7 @@ fn a_station_at_6_ghz_is_on_its_channel() {
     });
     let reading = unifi(&url, "right").poll().expect("answers");
     assert_eq!((reading.stations.len(), reading.stations[0].channel_mhz), (1, Some(6_135)));
-    assert_eq!(reading.warnings, ["1 entries of stat/sta left out: each without a valid MAC address"]);
+    assert_eq!(reading.warnings, ["1 of the entries of stat/sta left out: no valid MAC address"]);
 }
 
 /// Answers of ubus: to `list`, and to calls of these objects and methods, in that order; to all others that the method is
@@ -202,7 +202,7 @@ fn what_is_optional_at_an_interface_may_fail() {
     assert_eq!(channels, [Some(5_180), None], "0 MHz is no channel");
     let [status, entries] = &reading.warnings[..] else { panic!("{:?}", reading.warnings) };
     assert!(status.starts_with("get_status of hostapd.wlan0 left out: "), "{status}");
-    assert_eq!(entries, "1 entries of hostapd.wlan1 left out: each without a valid MAC address");
+    assert_eq!(entries, "1 of the entries of hostapd.wlan1 left out: no valid MAC address");
 }
 
 /// OpenWrt 21.02 and later: names of their own for interfaces, and other objects of hostapd's beside them.
