@@ -404,6 +404,25 @@ fn a_port_that_was_down_is_down_again() {
     assert!(ip(&machine, "-br link show dev eth1").contains("DOWN"));
 }
 
+#[test]
+fn a_change_that_fails_midway_leaves_every_field_as_before() {
+    let wire: [&str; 4] = [
+        "addr add 10.5.0.7/24 dev eth0",
+        "route add default via 10.5.0.1 dev eth0 mtu 1400 onlink",
+        "addr add 2001:db8::7/64 dev eth0 nodad",
+        "-6 route add default via fe80::1 dev eth0",
+    ];
+    let Some(machine) = configured(&wire) else { return };
+    // The bridge gets no address of IPv6: when that fails, those of IPv4 have moved.
+    let set = || evenair_sys::netns::set_sysctl("net/ipv6/conf/default/disable_ipv6", "1");
+    machine.run(set).expect("entered").expect("set");
+    let before = state(&machine);
+    let (succeeded, said) = answered(&machine, "yes\n");
+    let failed = said.contains("ip -6 addr add 2001:db8::7/64 dev br0") && said.ends_with("the network is as it was\n");
+    assert!(!succeeded && failed, "{said}");
+    assert_eq!(state(&machine), before);
+}
+
 /// "As it was" is said after a look, not because the undo was made.
 #[test]
 fn what_the_undo_does_not_restore_is_named() {

@@ -125,12 +125,14 @@ fn the_doctor_finds_what_is_wrong_and_its_mends_mend_it() {
         let findings = lab.middle.run(|| examine(&file)).expect("entered");
         findings.into_iter().filter(|finding| finding.verdict >= verdict).collect()
     };
-    assert_eq!(at_least(Verdict::Wrong), [], "a healthy lab");
+    ip(&lab.middle, "link set wi0 type bridge_slave isolated on");
+    assert_eq!(at_least(Verdict::Wrong), [], "a healthy lab, even with one isolated port");
     for (harm, subject, found) in [
         ("link set wi0 mtu 1400", "MTU", "1400"),
         ("link set wl0 nomaster", "wlan", "must be a port of the bridge"),
         ("link set wi0 down", "wire", "is down"),
         ("link set br0 down", "bridge", "is down"),
+        ("link set wl0 type bridge_slave isolated on", "bridge", "isolates its ports wl0 and wi0"),
     ] {
         ip(&lab.middle, harm);
         let wrong = at_least(Verdict::Wrong);
