@@ -86,8 +86,10 @@ impl Plan {
     /// Changes the network.
     ///
     /// # Errors
-    /// What failed, with what it said, or what has not arrived where it should; and whether the network is as it was.
+    /// What failed, with what it said, or what has not arrived where it should; and whether the network is as it was. Or the
+    /// network has changed since the plan was made; then nothing was changed.
     pub fn apply(&self) -> Result<Applied, String> {
+        self.check_unchanged()?;
         self.apply_under(None)
     }
 
@@ -97,6 +99,7 @@ impl Plan {
     /// # Errors
     /// As [`Self::apply`], or the watchdog cannot be started; then nothing was changed.
     pub fn apply_guarded(&self, within: Duration) -> Result<Applied, String> {
+        self.check_unchanged()?;
         let undo = |steps: &[Step]| -> String {
             steps.iter().rev().filter_map(|step| Some(step.undo.as_ref()?.in_shell("") + "\n")).collect()
         };
@@ -104,6 +107,11 @@ impl Plan {
         let guard = Guard::arm(&(undo(&self.lasting) + &undo(&self.steps) + &restore), within);
         let guard = guard.map_err(|error| format!("the watchdog cannot be started: {error}; nothing was changed"))?;
         self.apply_under(Some(guard))
+    }
+
+    /// The plan is of the network as it is: its undo would restore another one.
+    fn check_unchanged(&self) -> Result<(), String> {
+        self.saved.as_ref().map_or(Ok(()), Saved::check_unchanged)
     }
 
     fn apply_under(&self, guard: Option<Guard>) -> Result<Applied, String> {

@@ -350,6 +350,17 @@ impl Saved {
         }
     }
 
+    /// Whether the state is still the saved one.
+    ///
+    /// # Errors
+    /// What differs.
+    pub(super) fn check_unchanged(&self) -> Result<(), String> {
+        match self.differences(&self.now()?) {
+            found if found.is_empty() => Ok(()),
+            found => Err(format!("nothing was changed, since the network changes by itself: {}", found.join("; "))),
+        }
+    }
+
     /// Whether all that was to move has arrived.
     ///
     /// # Errors
