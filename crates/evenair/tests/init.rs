@@ -204,3 +204,237 @@ fn purged_while_it_carries_traffic_the_network_is_as_before_init_and_the_rest_st
         assert_eq!(gateway(&machine), before, "a router: {is_router}");
     }
 }
+
+/// Everything of addresses, neighbours, routes of all tables and rules, without what every interface has by itself and without
+/// times that pass.
+fn state(machine: &Netns) -> Vec<String> {
+    let mut lines = Vec::new();
+    for command in [
+        "-o addr show",
+        "-o -d -4 route show table all",
+        "-o -d -6 route show table all",
+        "-o neigh show nud permanent",
+    ] {
+        lines.extend(ip(machine, command).lines().map(str::to_owned));
+    }
+    let seconds = |word: &str| word.strip_suffix("sec").is_some_and(|number| number.parse::<u32>().is_ok());
+    let plain = |line: &String| {
+        let words =
+            line.split_whitespace().filter(|word| !seconds(word) && !["tentative", "linkdown", "\\"].contains(word));
+        let words: Vec<_> = words.map(|word| word.trim_end_matches('\\')).collect();
+        // Without the number of the interface.
+        let from = usize::from(words[0].ends_with(':'));
+        words[from..].join(" ")
+    };
+    let is_own = |line: &String| line.contains("fe80:") && !line.contains("via") || line.contains("ff00::/8");
+    let mut lines: Vec<_> = lines.iter().filter(|line| !is_own(line)).map(plain).collect();
+    lines.extend(ip(machine, "rule show").lines().map(str::to_owned));
+    lines.sort();
+    lines
+}
+
+/// A machine whose wired side, without the address of [`machine`], was configured by these commands.
+fn configured(commands: &[&str]) -> Option<Netns> {
+    let machine = machine()?;
+    ip(&machine, "addr flush dev eth0");
+    ip(&machine, "link set far1 up");
+    commands.iter().for_each(|command| drop(ip(&machine, command)));
+    Some(machine)
+}
+
+/// Runs `init` with this answer. Whether it succeeded, and all that it printed.
+fn answered(machine: &Netns, answer: &str) -> (bool, String) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("answer");
+    fs::write(&file, answer).expect("written");
+    let answers = fs::File::open(&file).expect("readable");
+    let out = folder.path().join("box.toml");
+    let run = || init(&out).arg("--apply").stdin(answers).output().expect("started");
+    let output = machine.run(run).expect("entered");
+    let text = [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned()).concat();
+    assert_eq!(out.exists(), output.status.success(), "{text}");
+    (output.status.success(), text)
+}
+
+/// Wired sides as people configure them.
+const WIRES: [&[&str]; 8] = [
+    // A gateway outside of the address's network.
+    &["addr add 203.0.113.7/32 dev eth0", "route add default via 169.254.0.1 dev eth0 onlink"],
+    &[
+        "addr add 10.5.0.7/24 dev eth0",
+        "route add default nexthop via 10.5.0.1 dev eth0 weight 3 nexthop via 10.5.0.2 dev eth0",
+    ],
+    &[
+        "addr add 10.5.0.7/24 dev eth0",
+        "route add default via 10.5.0.1 dev eth0 mtu lock 1400 initcwnd 20 rto_min 20ms src 10.5.0.7",
+        "route add 10.60.0.0/16 via 10.5.0.9 dev eth0 table 100 tos 0x10 realms 3/4",
+        "rule add from 10.5.0.7 table 100",
+    ],
+    &[
+        "addr add 10.5.0.7/24 dev eth0",
+        "addr add 10.5.0.8/24 dev eth0 label eth0:8",
+        "addr add 10.5.0.9/24 brd + dev eth0 valid_lft 4000 preferred_lft 3000",
+        "route add default via 10.5.0.1 dev eth0",
+    ],
+    // A gateway that is reached by a route, and routes without an address's own.
+    &[
+        "addr add 10.9.0.1 peer 10.9.0.2/32 dev eth0",
+        "addr add 10.8.0.1/24 dev eth0 noprefixroute",
+        "route add 172.16.0.1 dev eth0 scope link",
+        "route add default via 172.16.0.1 dev eth0 proto static metric 50",
+        "route add local 10.99.0.0/16 dev eth0",
+        "route append default via 172.16.0.1 dev eth0 proto static metric 50 mtu 1300",
+        "neigh add 172.16.0.1 lladdr 02:00:00:00:00:99 dev eth0 nud permanent",
+    ],
+    &[
+        "addr add 2001:db8::7/64 dev eth0 nodad",
+        "addr add 2001:db8:1::7/64 dev eth0 nodad",
+        "addr add fe80::7/64 dev eth0 nodad",
+        "-6 route add default nexthop via fe80::1 dev eth0 nexthop via 2001:db8::2 dev eth0",
+        "-6 route add 2001:db8:9::/48 via fe80::1 dev eth0 pref high metric 77 mtu 1300",
+        "-6 route add 2001:db8:a::/48 via fe80::1 dev eth0 proto ra expires 1000",
+        "-6 route add 2001:db8:b::/48 via fe80::1 dev eth0 src 2001:db8:1::7",
+    ],
+    // A route that comes with the address was removed.
+    &[
+        "addr add 10.5.0.7/24 dev eth0",
+        "route del 10.5.0.0/24 dev eth0",
+        "route add 10.5.0.1 dev eth0",
+        "route add default via 10.5.0.1 dev eth0",
+    ],
+    // A route elsewhere from the address that moves.
+    &[
+        "addr add 10.5.0.7/24 dev eth0",
+        "link add other0 type veth peer name other1",
+        "link set other0 up",
+        "route add 10.70.0.0/16 dev other0 src 10.5.0.7",
+        "route add default via 10.5.0.1 dev eth0",
+    ],
+];
+
+#[test]
+fn refused_by_the_operator_every_field_of_addresses_and_routes_is_as_before() {
+    for wire in WIRES {
+        let Some(machine) = configured(wire) else { return };
+        let before = state(&machine);
+        let (succeeded, said) = answered(&machine, "no\n");
+        assert!(!succeeded && said.contains("not confirmed: the network is as it was"), "{wire:?}: {said}");
+        assert_eq!(state(&machine), before, "{wire:?}");
+    }
+}
+
+#[test]
+fn confirmed_every_field_of_addresses_and_routes_is_at_the_bridge() {
+    for wire in WIRES {
+        let Some(machine) = configured(wire) else { return };
+        let before = state(&machine);
+        let (succeeded, said) = answered(&machine, "yes\n");
+        assert!(succeeded, "{wire:?}: {said}");
+        // Without a lifetime, which nobody would renew.
+        let renamed = |line: &String| {
+            line.replace("eth0", "br0")
+                .replace("global dynamic", "global")
+                .replace("secondary dynamic", "secondary")
+                .replace("valid_lft preferred_lft", "valid_lft forever preferred_lft forever")
+        };
+        let mut expected: Vec<_> = before.iter().map(renamed).collect();
+        expected.sort();
+        assert_eq!(state(&machine), expected, "{wire:?}: {said}");
+    }
+}
+
+#[test]
+fn killed_it_restores_every_field() {
+    for wire in WIRES {
+        let Some(machine) = configured(wire) else { return };
+        let before = state(&machine);
+        let folder = tempfile::tempdir().expect("a folder");
+        let out = folder.path().join("box.toml");
+        killed_it_leaves_the_network_as_it_was(&machine, init(&out), &out);
+        let limit = Instant::now() + Duration::from_secs(10);
+        while state(&machine) != before && Instant::now() < limit {
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        assert_eq!(state(&machine), before, "{wire:?}");
+    }
+}
+
+#[test]
+fn what_could_not_be_restored_is_refused_before_the_first_change() {
+    let address = "addr add 10.5.0.7/24 dev eth0";
+    for (wire, named) in [
+        (
+            &[address, "route add 10.12.0.0/16 dev eth0 encap ip id 5 dst 10.5.0.9"][..],
+            ["route 10.12.0.0/16", "\"encap\""],
+        ),
+        (&[address, "nexthop add id 7 via 10.5.0.3 dev eth0"], ["nexthop", "id 7 via 10.5.0.3"]),
+        (
+            &[address, "link add link eth0 name eth0.10 type macvlan"],
+            ["eth0.10 is made of eth0", "ip link del eth0.10"],
+        ),
+        (
+            &[address, "link add vx1 type vxlan id 5 dev eth1 dstport 4789 remote 10.0.0.9"],
+            ["vx1 is made of eth1", "ip link del vx1"],
+        ),
+        (&[address, "rule add iif eth0 table 100"], ["iif eth0", "names a port"]),
+        (
+            &[
+                address,
+                "route add default via 10.5.0.1 dev eth0",
+                "addr add 10.6.0.7/24 dev eth1",
+                "route append default via 10.6.0.1 dev eth1",
+            ],
+            ["route default via 10.5.0.1", "different metrics"],
+        ),
+        (&[address, "link add br0 type bridge"], ["br0", "already"]),
+    ] {
+        let Some(machine) = configured(wire) else { return };
+        let before = (state(&machine), ip(&machine, "-o link show"));
+        let (succeeded, said) = answered(&machine, "yes\n");
+        assert!(!succeeded && named.iter().all(|part| said.contains(part)), "{wire:?}: {said}");
+        assert!(!said.contains("The network is changed"), "{said}");
+        assert_eq!((state(&machine), ip(&machine, "-o link show")), before, "{wire:?}");
+    }
+}
+
+#[test]
+fn a_port_that_was_down_is_down_again() {
+    let Some(machine) = configured(&["addr add 10.5.0.7/24 dev eth0", "link set eth1 down"]) else { return };
+    assert!(!answered(&machine, "no\n").0);
+    assert!(ip(&machine, "-br link show dev eth1").contains("DOWN"));
+}
+
+#[test]
+fn a_change_that_fails_midway_leaves_every_field_as_before() {
+    let wire: [&str; 4] = [
+        "addr add 10.5.0.7/24 dev eth0",
+        "route add default via 10.5.0.1 dev eth0 mtu 1400 onlink",
+        "addr add 2001:db8::7/64 dev eth0 nodad",
+        "-6 route add default via fe80::1 dev eth0",
+    ];
+    let Some(machine) = configured(&wire) else { return };
+    // The bridge gets no address of IPv6: when that fails, those of IPv4 have moved.
+    let set = || evenair_sys::netns::set_sysctl("net/ipv6/conf/default/disable_ipv6", "1");
+    machine.run(set).expect("entered").expect("set");
+    let before = state(&machine);
+    let (succeeded, said) = answered(&machine, "yes\n");
+    let failed = said.contains("ip -6 addr add 2001:db8::7/64 dev br0") && said.ends_with("the network is as it was\n");
+    assert!(!succeeded && failed, "{said}");
+    assert_eq!(state(&machine), before);
+}
+
+/// "As it was" is said after a look, not because the undo was made.
+#[test]
+fn what_the_undo_does_not_restore_is_named() {
+    let Some(machine) = configured(&["addr add 10.5.0.7/24 dev eth0"]) else { return };
+    let revert = || {
+        let applied = setup::plan("eth1", "eth0", "br0").expect("it can be done").apply().expect("done");
+        // Another program takes the port away meanwhile.
+        for line in ["link set eth0 nomaster", "link set eth0 name gone0"] {
+            assert!(Command::new("ip").args(line.split(' ')).status().expect("it is installed").success());
+        }
+        applied.revert()
+    };
+    let said = machine.run(revert).expect("entered");
+    assert!(said.contains("NOT as it was") && said.contains("missing: addr 10.5.0.7/24 dev eth0"), "{said}");
+}

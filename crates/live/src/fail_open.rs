@@ -16,7 +16,7 @@
 //! box opened the ports, and it must reopen them for longer frames. It monitors the MTU without a configured bridge as
 //! well.
 //!
-//! Not detected: ports that the bridge isolates from each other, VLAN filters of the bridge, netfilter rules.
+//! Not detected: VLAN filters of the bridge, netfilter rules.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -32,6 +32,7 @@ use tracing::{error, info, warn};
 
 use crate::control::{Desk, Wish};
 use crate::history::Tap;
+use crate::port;
 
 /// Pause after each look at the interfaces, so that a flood of changes elsewhere on the machine costs little.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -270,6 +271,8 @@ fn judge(bridge: Option<(&Interface, Seen)>, ports: [(&Interface, Seen); 2]) -> 
         now.map(|now| (was, now))
     });
     if let (Some(wlan), Some(wire)) = (wlan, wire) {
+        let isolates = |bridge: &Interface| port::isolation(&bridge.name, &wlan.1, &wire.1);
+        found.why.extend(bridge.as_ref().and_then(isolates));
         found.judge_lengths([wlan, wire]);
     }
     found
@@ -375,6 +378,7 @@ mod tests {
             bridge_spanning_tree: None,
             xdp_program: None,
             port_state: (index > 1).then_some(PortState::Forwarding),
+            port_isolated: false,
         }
     }
 
@@ -405,6 +409,11 @@ mod tests {
         assert!(why(|[_, wlan, _]| wlan.up = false).starts_with("wl0 is down"));
         let state = why(|[_, wlan, _]| wlan.port_state = Some(PortState::Blocking));
         assert_eq!(state, "br0 blocks its port wl0 (spanning tree)");
+        let isolated = why(|[_, wlan, wire]| (wlan.port_isolated, wire.port_isolated) = (true, true));
+        let said =
+            "br0 isolates its ports wl0 and wi0 from each other; run: ip link set wl0 type bridge_slave isolated off";
+        assert_eq!(isolated, said);
+        assert_eq!(why(|[_, wlan, _]| wlan.port_isolated = true), "", "one of them may be");
         assert_eq!(why(|[_, wlan, _]| (wlan.name, wlan.index) = ("x".into(), 9)), "wl0 does not exist any more");
         assert_eq!(why(|[_, wlan, _]| wlan.carrier = Some(false)), "", "without a cable nothing could carry anything");
     }

@@ -98,7 +98,21 @@ pub fn look_up_all(config: &BoxConfig) -> Result<(Option<Interface>, [Interface;
     let wlan = look_up("wlan", &config.wlan, bridge.as_ref())?;
     let wire = look_up("wire", &config.wire, bridge.as_ref())?;
     check_pair(&wlan, &wire)?;
+    if let Some(why) = bridge.as_ref().and_then(|bridge| isolation(&bridge.name, &wlan, &wire)) {
+        bail!("[ports] {why}");
+    }
     Ok((bridge, [wlan, wire]))
+}
+
+/// Why a bridge does not forward between two of its ports, if it isolates them from each other.
+pub fn isolation(bridge: &str, wlan: &Interface, wire: &Interface) -> Option<String> {
+    let (wlan_name, wire_name) = (&wlan.name, &wire.name);
+    (wlan.port_isolated && wire.port_isolated).then(|| {
+        format!(
+            "{bridge} isolates its ports {wlan_name} and {wire_name} from each other; run: ip link set {wlan_name} type \
+             bridge_slave isolated off"
+        )
+    })
 }
 
 /// Logs what the bridge does not forward.

@@ -32,6 +32,8 @@ pub struct Interface {
     pub bridge_spanning_tree: Option<bool>,
     /// Whether the bridge forwards what comes in here, where this is a port of a bridge.
     pub port_state: Option<PortState>,
+    /// Whether it is an isolated port of a bridge: the bridge forwards nothing between two of these.
+    pub port_isolated: bool,
     /// Number of the XDP program that sees what comes in, where there is one.
     pub xdp_program: Option<u32>,
 }
@@ -178,6 +180,7 @@ fn parse_answer(answer: &[u8]) -> Result<Interface, i32> {
         bridge_group_forward: None,
         bridge_spanning_tree: None,
         port_state: None,
+        port_isolated: false,
         xdp_program: None,
     };
     for (kind, value) in attributes(answer.get(HEADER + IFINFO..).ok_or(libc::EPROTO)?) {
@@ -194,7 +197,8 @@ fn parse_answer(answer: &[u8]) -> Result<Interface, i32> {
                 found.bridge_group_forward = bridge_setting(value, IFLA_BR_GROUP_FWD_MASK).and_then(|v| u16_at(v, 0));
                 found.bridge_spanning_tree =
                     bridge_setting(value, IFLA_BR_STP_STATE).and_then(|v| u32_at(v, 0)).map(|on| on != 0);
-                found.port_state = port_state(value);
+                found.port_state = port_setting(value, IFLA_BRPORT_STATE).and_then(PortState::new);
+                found.port_isolated = port_setting(value, IFLA_BRPORT_ISOLATED).is_some_and(|isolated| isolated != 0);
             }
             _ => {}
         }
@@ -207,15 +211,16 @@ const IFLA_BR_STP_STATE: u16 = 5;
 const IFLA_BR_GROUP_FWD_MASK: u16 = 9;
 
 const IFLA_BRPORT_STATE: u16 = 1;
+const IFLA_BRPORT_ISOLATED: u16 = 33;
 
 /// IFLA_INFO_SLAVE_KIND must say "bridge"; IFLA_INFO_SLAVE_DATA then carries the port's settings.
-fn port_state(link_info: &[u8]) -> Option<PortState> {
+fn port_setting(link_info: &[u8], setting: u16) -> Option<u8> {
     let is_port = attributes(link_info).any(|(kind, value)| {
         kind == libc::IFLA_INFO_SLAVE_KIND && value.strip_suffix(&[0]).unwrap_or(value) == b"bridge"
     });
     let (_, data) = attributes(link_info).find(|(kind, _)| is_port && *kind == libc::IFLA_INFO_SLAVE_DATA)?;
-    let (_, state) = attributes(data).find(|(kind, _)| *kind == IFLA_BRPORT_STATE)?;
-    PortState::new(*state.first()?)
+    let (_, value) = attributes(data).find(|(kind, _)| *kind == setting)?;
+    value.first().copied()
 }
 
 /// Any of IFLA_XDP_PROG_ID and, where there are several, IFLA_XDP_DRV_PROG_ID, IFLA_XDP_SKB_PROG_ID and IFLA_XDP_HW_PROG_ID.

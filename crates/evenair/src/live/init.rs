@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, bail};
 use clap::Args;
 use evenair_live::setup::{self, Applied, Candidate, Gateway, InternetLink, Kept, Plan, WAY_BACK};
 use evenair_reader::{FromWritten, Scalar};
@@ -107,11 +107,9 @@ pub fn init(args: &InitArgs) -> Result<ExitCode> {
     }
     if !plan.is_empty() {
         let within = Duration::from_secs(args.confirm_within);
-        let applied =
-            plan.apply_guarded(within + UNCONFIRMED).map_err(|error| anyhow!("{error}; the network is as it was"))?;
+        let applied = plan.apply_guarded(within + UNCONFIRMED).map_err(anyhow::Error::msg)?;
         if !confirmed(within)? {
-            drop(applied);
-            bail!("not confirmed: the network is as it was, and nothing was written");
+            bail!("not confirmed: {}; nothing was written", applied.revert());
         }
         keep(applied, &plan)?;
     }

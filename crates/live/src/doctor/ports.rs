@@ -44,6 +44,8 @@ pub(super) fn examine(config: &BoxConfig) -> Vec<Finding> {
             Ok(()) => Finding::fine("MTU", format!("{} on both sides", wlan.mtu)),
             Err(error) => from_error("MTU", &error),
         });
+        let isolation = bridge.as_ref().and_then(|bridge| port::isolation(&bridge.name, &wlan, &wire));
+        findings.extend(isolation.map(|why| from_error("bridge", &anyhow::Error::msg(why))));
     }
     findings
 }

@@ -12,7 +12,7 @@ use crate::iproute;
 /// Marks the disabled lines of another program's file, so that they can be restored.
 pub(super) const TAKEN_OUT: &str = "#evenair# ";
 /// How long another program may take to join interfaces.
-const PATIENCE: Duration = Duration::from_secs(20);
+pub(super) const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A change of the network, or of the files that it is made from.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -18,10 +18,18 @@ const OURS: &str = "etc/network/interfaces.d/evenair";
 #[derive(Debug, Default)]
 struct Said {
     /// `family method`, and the lines below.
-    stanzas: Vec<(String, Vec<String>)>,
+    stanzas: Vec<(String, Vec<Line>)>,
     /// Others that were brought up by the same lines, by the first word of these.
     beside: Vec<(String, String)>,
     files: Vec<File>,
+}
+
+/// A line of a stanza, and where it is.
+#[derive(Debug)]
+struct Line {
+    text: String,
+    /// File and number of the line.
+    place: String,
 }
 
 #[derive(Clone, Debug)]
@@ -59,7 +67,7 @@ fn take_out(files: Vec<File>, interface: &str) -> Result<Said, String> {
         let mut text = String::new();
         let mut is_inside = false;
         // Not `lines`, which would take a carriage return away.
-        for line in file.text.strip_suffix('\n').unwrap_or(&file.text).split('\n') {
+        for (at, line) in file.text.strip_suffix('\n').unwrap_or(&file.text).split('\n').enumerate() {
             let words: Vec<_> = line.split_whitespace().collect();
             let first = words.first().copied().unwrap_or_default();
             let starts = ["iface", "auto", "mapping", "source", "source-directory", "no-auto-down", "no-scripts"];
@@ -76,7 +84,9 @@ fn take_out(files: Vec<File>, interface: &str) -> Result<Said, String> {
             } else if is_inside && first == "iface" {
                 said.stanzas.push((words[2..].join(" "), Vec::new()));
             } else if is_inside && let Some((_, lines)) = said.stanzas.last_mut() {
-                lines.extend((!first.is_empty() && !first.starts_with('#')).then(|| line.trim().to_owned()));
+                let place = format!("{}:{}", file.path.display(), at + 1);
+                let line = Line { text: line.trim().to_owned(), place };
+                lines.extend((!first.is_empty() && !first.starts_with('#')).then_some(line));
             }
             let is_there = !first.is_empty() && !line.starts_with(TAKEN_OUT);
             let is_taken = brings_up || is_inside && is_there;
@@ -100,7 +110,11 @@ pub(super) fn join(
     bridge: &str,
 ) -> Result<(), String> {
     let of_wlan = take_out(files(machine), &wlan.name)?;
-    let of_wire = take_out(of_wlan.files, &wire.name)?;
+    let mut of_wire = take_out(of_wlan.files, &wire.name)?;
+    check_others(&of_wire.files, [&wlan.name, &wire.name])?;
+    for line in of_wire.stanzas.iter_mut().flat_map(|(_, lines)| lines) {
+        line.text = moved(line, [&wlan.name, &wire.name], bridge)?;
+    }
     let Some(((method, options), others)) = of_wire.stanzas.split_first() else {
         return Err(format!("/etc/network/interfaces says nothing of {}", wire.name));
     };
@@ -114,16 +128,95 @@ pub(super) fn join(
          post-down ip link del {bridge}\n",
         beside([of_wlan.beside, of_wire.beside].concat(), [wlan, wire])
     );
-    options.iter().for_each(|line| text = format!("{text}    {line}\n"));
+    options.iter().for_each(|line| text = format!("{text}    {}\n", line.text));
     for (method, options) in others {
         text = format!("{text}\niface {bridge} {method}\n");
-        options.iter().for_each(|line| text = format!("{text}    {line}\n"));
+        options.iter().for_each(|line| text = format!("{text}    {}\n", line.text));
     }
     write(plan, machine, of_wire.files, text);
     // With or without a reboot since, and with any address.
     let command = |what: &str, of: &str| format!("{what} --force {of}");
     let after = [format!("ip link del {bridge}"), command("ifdown", wire), command("ifup", wire)];
     lasting::tell_how_back_between(plan, machine, &[command("ifdown", bridge)], &after);
+    Ok(())
+}
+
+/// The commands of `ip` that concern the bridge where they concerned its port: its objects, and `route` of net-tools.
+const MOVED: [&str; 12] =
+    ["route", "ro", "r", "addr", "address", "a", "neigh", "neighbour", "neighbor", "n", "rule", "ru"];
+/// The words before an interface's name in these.
+const BEFORE_NAME: [&str; 3] = ["dev", "iif", "oif"];
+
+/// A line of the wired side's stanza for the bridge's: addresses and routes over the wired side are over the bridge then.
+///
+/// # Errors
+/// It names a port in another way, and whether it means the port or the bridge is not known here.
+fn moved(line: &Line, [wlan, wire]: [&str; 2], bridge: &str) -> Result<String, String> {
+    if !mentions(&line.text, wire) && !mentions(&line.text, wlan) {
+        return Ok(line.text.clone());
+    }
+    let refused = || {
+        format!(
+            "{}: {:?} names a port of the bridge to be; write $IFACE where it means the interface with the address, or move it \
+             out of this file",
+            line.place, line.text
+        )
+    };
+    let (_hook, command) = line.text.split_once(char::is_whitespace).ok_or_else(refused)?;
+    let mut words: Vec<String> = command.split_whitespace().map(str::to_owned).collect();
+    let ends = |word: &str| matches!(word, "&&" | "||" | "|" | "&") || word.ends_with(';');
+    for part in words.split_inclusive_mut(|word| ends(word)) {
+        let is_moved = is_moved(part);
+        for at in 1..part.len() {
+            let name = part[at].trim_end_matches(';');
+            if is_moved && name == wire && BEFORE_NAME.contains(&part[at - 1].as_str()) {
+                part[at] = part[at].replace(wire, bridge);
+            }
+        }
+    }
+    let text = line.text.replace(command, &words.join(" "));
+    // Neither by another name of it, such as eth0:1, nor in another command.
+    let rest = words.iter().filter(|word| word.trim_end_matches(';') != bridge);
+    match rest.into_iter().any(|word| mentions(word, wire) || mentions(word, wlan)) {
+        true => Err(refused()),
+        false => Ok(text),
+    }
+}
+
+/// It is a command whose interface is the one with the address.
+fn is_moved(command: &[String]) -> bool {
+    let mut words = command.iter().map(String::as_str);
+    let program = words.next().and_then(|path| path.rsplit('/').next());
+    match program {
+        Some("route") => true,
+        Some("ip") => words.find(|word| !word.starts_with('-')).is_some_and(|object| MOVED.contains(&object)),
+        _ => false,
+    }
+}
+
+/// An interface's name is in the text, as a word or as the beginning of that of an alias or a VLAN.
+pub(super) fn mentions(text: &str, name: &str) -> bool {
+    let is_of_name = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
+    text.match_indices(name)
+        .any(|(at, _)| !text[..at].ends_with(is_of_name) && !text[at + name.len()..].starts_with(is_of_name))
+}
+
+/// Other lines in force must not name a port: aliases, VLANs and commands would still be made of it.
+fn check_others(files: &[File], ports: [&str; 2]) -> Result<(), String> {
+    for file in files {
+        for (at, line) in file.text.lines().enumerate() {
+            let first = line.split_whitespace().next().unwrap_or_default();
+            let says_nothing = first.starts_with('#') || first.starts_with("source") || first.starts_with("no-");
+            if let Some(port) = ports.iter().find(|port| !says_nothing && mentions(line, port)) {
+                return Err(format!(
+                    "{}:{}: {:?} names {port}, which is to be a port of the bridge; remove it, or join the interfaces yourself",
+                    file.path.display(),
+                    at + 1,
+                    line.trim()
+                ));
+            }
+        }
+    }
     Ok(())
 }
 
@@ -218,6 +311,61 @@ mod tests {
             }
             assert_eq!(read(MAIN), text);
             assert!(!folder.path().join(OURS).exists());
+        }
+    }
+
+    /// The stanza of the bridge for a wired side with this line, or why not.
+    fn with_line(line: &str) -> Result<String, String> {
+        let text =
+            format!("auto eth0\niface eth0 inet static\n    address 10.0.0.7/24\n    {line}\niface eth1 inet manual\n");
+        let (_folder, machine) = machine(&[("etc/network/interfaces", &text)]);
+        let mut plan = Plan::default();
+        join(&mut plan, &machine, &port("eth1"), &port("eth0"), "br0")?;
+        Ok(plan.lasting_commands().next().expect("the bridge's file"))
+    }
+
+    #[test]
+    fn commands_over_the_wired_side_are_over_the_bridge() {
+        for (line, moved) in [
+            ("up ip route add 10.20.0.0/16 via 10.0.0.1 dev eth0", "up ip route add 10.20.0.0/16 via 10.0.0.1 dev br0"),
+            ("down ip -4 route del 10.20.0.0/16 dev eth0 || true", "down ip -4 route del 10.20.0.0/16 dev br0 || true"),
+            (
+                "post-up /sbin/ip addr add 10.0.0.8/24 dev eth0; /sbin/ip rule add iif eth0 table 9",
+                "post-up /sbin/ip addr add 10.0.0.8/24 dev br0; /sbin/ip rule add iif br0 table 9",
+            ),
+            (
+                "up route add -net 10.20.0.0/16 gw 10.0.0.1 dev eth0",
+                "up route add -net 10.20.0.0/16 gw 10.0.0.1 dev br0",
+            ),
+            ("up ip route add 10.20.0.0/16 dev $IFACE", "up ip route add 10.20.0.0/16 dev $IFACE"),
+            ("up logger -t net myeth0 eth01", "up logger -t net myeth0 eth01"),
+        ] {
+            let text = with_line(line).expect("understood");
+            assert!(text.lines().any(|l| l.trim() == moved), "{line}: {text}");
+        }
+    }
+
+    #[test]
+    fn lines_that_name_a_port_otherwise_are_refused_with_their_place() {
+        for line in [
+            "up ethtool -K eth0 tso off",
+            "up ip link set dev eth0 txqueuelen 100",
+            "up ip route add 10.20.0.0/16 dev eth0 && tc qdisc add dev eth0 root fq",
+            "up sysctl -w net.ipv4.conf.eth0.rp_filter=0",
+            "up ip route add 10.20.0.0/16 dev eth1",
+            "up sh -c 'ip route add 10.20.0.0/16 dev eth0'",
+            "up ip addr add 10.0.0.9/24 dev eth0 label eth0:1",
+        ] {
+            let error = with_line(line).expect_err(line);
+            assert!(error.contains("interfaces:4: ") && error.contains(line), "{error}");
+        }
+        for line in [
+            "\niface eth0:1 inet static",
+            "\niface eth0.10 inet dhcp",
+            "\niface lo inet loopback\n    up ip route add 10.1.0.0/16 dev eth0",
+        ] {
+            let error = with_line(line).expect_err(line);
+            assert!(error.contains("/etc/network/interfaces:") && error.contains("names eth0"), "{error}");
         }
     }
 

@@ -32,7 +32,7 @@ pub(super) fn keep(plan: &mut Plan, machine: &Machine, mark: &str, interfaces: &
 
 /// Writes the script that takes back all of the plan.
 pub(super) fn tell_how_back(plan: &mut Plan, machine: &Machine) {
-    let text = down(plan.steps().iter().chain(plan.lasting_steps()));
+    let text = down(plan.steps().iter().chain(plan.lasting_steps()), plan.restoration());
     write_way_back(plan, machine, text);
 }
 
@@ -55,10 +55,11 @@ fn write_way_back(plan: &mut Plan, machine: &Machine, text: String) {
 const DOWN: &str =
     "#!/bin/sh\n# Takes back what evenair init --apply has made. The bridge carries no traffic any more then.\n";
 
-/// What takes back these steps, as a script.
-pub(super) fn down<'s>(steps: impl Iterator<Item = &'s Step>) -> String {
-    let undo: Vec<_> = steps.filter_map(|step| Some(step.undo.as_ref()?.in_shell("") + "\n")).collect();
-    DOWN.to_owned() + &undo.into_iter().rev().collect::<String>()
+/// What takes back these steps and restores what was there, as a script.
+pub(super) fn down<'s>(steps: impl Iterator<Item = &'s Step>, restoration: &[Act]) -> String {
+    let undo: Vec<_> = steps.filter_map(|step| step.undo.as_ref()).collect();
+    let acts = undo.into_iter().rev().chain(restoration);
+    DOWN.to_owned() + &acts.map(|act| act.in_shell("") + "\n").collect::<String>()
 }
 
 /// The steps as a script, for a machine without the interface `mark`, that goes on where one fails, and says so at its end: half a way out is better than none.

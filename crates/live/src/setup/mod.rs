@@ -3,12 +3,14 @@
 //! [`interfaces`], [`plan`] and [`plan_router`] only read. [`Plan::apply`] changes the network, one command after the
 //! other, and returns an [`Applied`], which reverts all changes when it is dropped. So if the change disconnects the
 //! operator's session, the network is restored; under a watchdog ([`Plan::apply_guarded`]) also if the process is killed.
+//! Both restore the state of the interfaces that was saved before (`state`), and [`Applied::revert`] compares with it.
 //!
 //! [`Applied::keep`] makes the setup permanent, through the service that configures the network: systemd-networkd
 //! (`networkd`), ifupdown (`ifupdown`), or a unit of its own (`lasting`). For NetworkManager, [`Plan::notice`] gives the
 //! commands.
 
 mod act;
+mod entry;
 mod file;
 mod guard;
 mod ifupdown;
@@ -19,6 +21,7 @@ mod networkd;
 pub mod parsers;
 mod plan;
 mod router;
+mod state;
 
 use serde_json::Value;
 

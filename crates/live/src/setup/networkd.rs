@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use super::Candidate;
 use super::act::Act;
+use super::ifupdown::mentions;
 use super::keeper::Machine;
 use super::lasting;
 use super::plan::Plan;
@@ -60,7 +61,10 @@ pub(super) fn join(
                 wire.mac
             ),
         ),
-        (format!("05-evenair-{bridge}.network"), of_bridge(bridge, network, lease.ok().as_deref())),
+        (
+            format!("05-evenair-{bridge}.network"),
+            over_bridge(&of_bridge(bridge, network, lease.ok().as_deref()), [&wlan.name, &wire.name], bridge)?,
+        ),
         (
             format!("05-evenair-{bridge}-ports.network"),
             format!(
@@ -110,6 +114,31 @@ pub(super) fn of_bridge(bridge: &str, network: &str, lease: Option<&str>) -> Str
     text
 }
 
+/// The bridge's text, with rules for what comes in by the wired side for what comes in by the bridge.
+///
+/// # Errors
+/// It names a port in another way.
+fn over_bridge(text: &str, [wlan, wire]: [&str; 2], bridge: &str) -> Result<String, String> {
+    let mut moved = String::new();
+    for line in text.lines() {
+        let (key, value) = line.split_once('=').unwrap_or((line, ""));
+        let is_rule = matches!(key.trim(), "IncomingInterface" | "OutgoingInterface");
+        let names_port = mentions(value, wire) || mentions(value, wlan);
+        match (is_rule && value.trim() == wire, names_port) {
+            (true, _) => moved += &format!("{key}={bridge}\n"),
+            (false, true) => {
+                return Err(format!(
+                    "the systemd-networkd configuration of {wire} has {:?}, which names a port of the bridge to be; remove it, or \
+                     join the interfaces yourself",
+                    line.trim()
+                ));
+            }
+            (false, false) => moved = moved + line + "\n",
+        }
+    }
+    Ok(moved)
+}
+
 /// The interface's number in the identity of a DHCP client (RFC 4361, 6.1): `ff`, four bytes of it, and the machine's.
 fn identity(lease: &str) -> Option<u32> {
     let id = lease.lines().find_map(|line| line.strip_prefix("CLIENTID="))?;
@@ -142,6 +171,23 @@ mod tests {
                         Gateway=10.0.0.1\n\n[DHCPv4]\nIAID=1786500338\n";
         assert_eq!(text, expected);
         assert_eq!(identity("CLIENTID=0100163e000001\n"), None, "its MAC address, which the bridge has");
+    }
+
+    #[test]
+    fn routes_stay_whole_and_rules_name_the_bridge() {
+        let network = "[Network]\nAddress=203.0.113.7/32\n[Route]\nGateway=169.254.0.1\nGatewayOnLink=yes\n\
+                       InitialCongestionWindow=20\n[Route]\nTable=100\nMultiPathRoute=10.0.0.1@eth9 3\n\
+                       [RoutingPolicyRule]\nIncomingInterface=eth0\nTable=100\n";
+        let ports = ["eth1", "eth0"];
+        let text = over_bridge(&of_bridge("br0", network, None), ports, "br0").expect("understood");
+        for line in network.lines().filter(|line| !line.contains("eth0")) {
+            assert!(text.lines().any(|l| l == line), "{line}: {text}");
+        }
+        assert!(text.contains("IncomingInterface=br0\nTable=100"), "{text}");
+        for line in ["MultiPathRoute=10.0.0.1@eth0 3", "VLAN=eth0.10", "IncomingInterface=eth1"] {
+            let error = over_bridge(line, ports, "br0").expect_err("refused");
+            assert!(error.contains(line), "{error}");
+        }
     }
 
     #[test]

@@ -5,16 +5,29 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use super::entry::Entry;
 use super::keeper::Machine;
-use super::plan::{self, Plan};
+use super::plan::Plan;
 use super::{Candidate, ifupdown, networkd};
 
 /// A bridge's name.
 pub const BRIDGE: &str = "br0";
 
-/// The ports by what `ip -j addr` and `ip -j route` print, and the routes in words.
-pub fn interfaces(links: &[Value], routes: &[Value]) -> (Vec<Candidate>, Vec<(String, String)>) {
-    (super::candidates(links, routes), routes.iter().filter_map(plan::in_words).collect())
+/// The ports by what `ip -j addr` and `ip -j route` print.
+pub fn interfaces(links: &[Value], routes: &[Value]) -> Vec<Candidate> {
+    super::candidates(links, routes)
+}
+
+/// The commands that make again, over another interface, the addresses of `ip -j addr` and the routes and neighbours in lines of
+/// `ip -o -d route` and `ip -o neigh`.
+pub fn entries(links: &[Value], lines: &str) -> Vec<String> {
+    let address = |link: &Value| -> Vec<Entry> {
+        let list = link["addr_info"].as_array().into_iter().flatten();
+        list.filter_map(|info| Entry::address("eth0", "02:00:00:00:00:01", info)).collect()
+    };
+    let of_line = |line: &str| [Entry::route(line, false), Entry::route(line, true), Entry::neighbour(line)];
+    let entries = links.iter().flat_map(address).chain(lines.lines().flat_map(of_line).flatten());
+    entries.flat_map(|entry| [entry.renamed("eth0", BRIDGE).command("add"), entry.removal()]).collect()
 }
 
 /// The files with which systemd-networkd configures the link with this state.

@@ -2,19 +2,21 @@
 
 use std::time::Duration;
 
-use serde_json::Value;
+use evenair_sys::iface;
 use tracing::warn;
 
-use super::act::Act;
+use super::act::{self, Act};
 use super::guard::Guard;
 use super::keeper::{Keeper, Machine};
+use super::state::{Saved, State};
 use super::{Candidate, ifupdown, interfaces, lasting, networkd};
-use crate::iproute;
 
 /// What is to be done to the network, in order, and what makes it outlast a start of the machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
     steps: Vec<Step>,
+    /// What was there before, to be restored once the undo of the steps has been made.
+    saved: Option<Saved>,
     lasting: Vec<Step>,
     notice: Option<String>,
 }
@@ -30,6 +32,7 @@ pub(super) struct Step {
 #[derive(Debug)]
 pub struct Applied {
     undo: Vec<Act>,
+    saved: Option<Saved>,
     lasting: Vec<Step>,
     guard: Option<Guard>,
 }
@@ -72,7 +75,7 @@ impl Plan {
 
     /// What takes back [`Self::script`], as a script.
     pub fn script_back(&self) -> String {
-        lasting::down(self.steps.iter())
+        lasting::down(self.steps.iter(), self.restoration())
     }
 
     /// There is nothing to be done.
@@ -83,8 +86,10 @@ impl Plan {
     /// Changes the network.
     ///
     /// # Errors
-    /// What failed, with what it said. Everything before it has been taken back.
+    /// What failed, with what it said, or what has not arrived where it should; and whether the network is as it was. Or the
+    /// network has changed since the plan was made; then nothing was changed.
     pub fn apply(&self) -> Result<Applied, String> {
+        self.check_unchanged()?;
         self.apply_under(None)
     }
 
@@ -94,22 +99,44 @@ impl Plan {
     /// # Errors
     /// As [`Self::apply`], or the watchdog cannot be started; then nothing was changed.
     pub fn apply_guarded(&self, within: Duration) -> Result<Applied, String> {
+        self.check_unchanged()?;
         let undo = |steps: &[Step]| -> String {
             steps.iter().rev().filter_map(|step| Some(step.undo.as_ref()?.in_shell("") + "\n")).collect()
         };
-        let guard = Guard::arm(&(undo(&self.lasting) + &undo(&self.steps)), within);
-        self.apply_under(Some(guard.map_err(|error| format!("the watchdog cannot be started: {error}"))?))
+        let restore: String = self.restoration().iter().map(|act| act.in_shell("") + "\n").collect();
+        let guard = Guard::arm(&(undo(&self.lasting) + &undo(&self.steps) + &restore), within);
+        let guard = guard.map_err(|error| format!("the watchdog cannot be started: {error}; nothing was changed"))?;
+        self.apply_under(Some(guard))
+    }
+
+    /// The plan is of the network as it is: its undo would restore another one.
+    fn check_unchanged(&self) -> Result<(), String> {
+        self.saved.as_ref().map_or(Ok(()), Saved::check_unchanged)
     }
 
     fn apply_under(&self, guard: Option<Guard>) -> Result<Applied, String> {
-        let mut applied = Applied { undo: Vec::new(), lasting: self.lasting.clone(), guard };
-        for step in &self.steps {
+        let (saved, lasting) = (self.saved.clone(), self.lasting.clone());
+        let mut applied = Applied { undo: Vec::new(), saved, lasting, guard };
+        let made = self.steps.iter().try_for_each(|step| {
             if let Some(make) = &step.make {
                 make.make()?;
             }
             applied.undo.extend(step.undo.clone());
+            Ok(())
+        });
+        match made.and_then(|()| applied.check_arrived()) {
+            Ok(()) => Ok(applied),
+            Err(why) => Err(format!("{why}; {}", applied.revert())),
         }
-        Ok(applied)
+    }
+
+    /// What restores what was there, after the undo of the steps.
+    pub(super) fn restoration(&self) -> &[Act] {
+        self.saved.as_ref().map_or(&[], Saved::restoration)
+    }
+
+    pub(super) fn save(&mut self, saved: Saved) {
+        self.saved = Some(saved);
     }
 
     pub(super) fn step(&mut self, make: String, undo: Option<String>) {
@@ -141,8 +168,11 @@ impl Applied {
     /// Leaves the network as it is now, and has it made so whenever the machine starts.
     ///
     /// # Errors
-    /// The watchdog was faster: it took too long, and the network is as it was.
+    /// Something that moved is missing, or the watchdog was faster; and whether the network is as it was.
     pub fn keep(mut self) -> Result<Kept, String> {
+        if let Err(missing) = self.check_arrived() {
+            return Err(format!("{missing}; {}", self.revert()));
+        }
         let lasting = std::mem::take(&mut self.lasting);
         let of_now = std::mem::take(&mut self.undo);
         let made = lasting.iter().try_for_each(|step| {
@@ -153,10 +183,11 @@ impl Applied {
             Ok(())
         });
         if self.guard.take().is_some_and(|guard| !guard.disarm()) {
-            // What it found it has taken back; dropped, this takes back what came since.
-            self.undo.splice(0..0, of_now);
-            return Err("it took too long: the network is as it was".into());
+            // The watchdog has taken back `of_now`.
+            return Err(format!("it took too long: {}", self.revert()));
         }
+        drop(of_now);
+        self.saved = None;
         match made {
             Ok(()) => {
                 self.undo.clear();
@@ -165,17 +196,34 @@ impl Applied {
             Err(why) => Ok(Kept::UntilStart(why)),
         }
     }
+
+    /// Takes back the change, compares the network with what it was before, and says whether it is so again, or what differs.
+    pub fn revert(mut self) -> String {
+        match self.take_back() {
+            failed if failed.is_empty() => "the network is as it was".into(),
+            failed => format!("the network is NOT as it was: {}", failed.join("; ")),
+        }
+    }
+
+    /// What failed, and what differs.
+    fn take_back(&mut self) -> Vec<String> {
+        let mut failed: Vec<_> = self.undo.drain(..).rev().filter_map(|act| act.make().err()).collect();
+        failed.extend(self.saved.take().map(|saved| saved.restore()).unwrap_or_default());
+        if let Some(guard) = self.guard.take() {
+            guard.disarm();
+        }
+        failed
+    }
+
+    fn check_arrived(&self) -> Result<(), String> {
+        self.saved.as_ref().map_or(Ok(()), Saved::check_arrived)
+    }
 }
 
 impl Drop for Applied {
     fn drop(&mut self) {
-        for act in self.undo.drain(..).rev() {
-            if let Err(error) = act.make() {
-                warn!("cannot be taken back: {error}");
-            }
-        }
-        if let Some(guard) = self.guard.take() {
-            guard.disarm();
+        for failed in self.take_back() {
+            warn!("not as before: {failed}");
         }
     }
 }
@@ -193,10 +241,18 @@ pub fn plan(wlan: &str, wire: &str, bridge: &str) -> Result<Plan, String> {
     }
     let machine = Machine::this();
     let keeper = machine.keeper(&wire.name);
+    check_absent(&[bridge])?;
+    let devices = [wlan.name.as_str(), &wire.name];
+    let before = State::read(&devices)?;
     if let Keeper::Networkd(network) = &keeper {
-        return networkd::join(&machine, wlan, wire, bridge, network);
+        before.check_made_of()?;
+        let mut plan = networkd::join(&machine, wlan, wire, bridge, network)?;
+        plan.save(Saved::new(&before, &devices, [&wire.name, bridge], Some(act::PATIENCE)));
+        return Ok(plan);
     }
-    let mut plan = join(wlan, wire, bridge, &routes_of(&wire.name)?);
+    before.check(&wire.name, bridge)?;
+    let mut plan = join(wlan, wire, bridge, &before);
+    plan.save(Saved::new(&before, &devices, [&wire.name, bridge], None));
     match keeper {
         Keeper::Ifupdown => ifupdown::join(&mut plan, &machine, wlan, wire, bridge)?,
         Keeper::Nobody if machine.has_systemd() && !wire.is_leased => {
@@ -239,10 +295,12 @@ pub(super) fn find<'p>(ports: &'p [Candidate], name: &str) -> Result<&'p Candida
     found.ok_or_else(|| format!("{name}: there is no such Ethernet interface; there are: {}", names()))
 }
 
-/// The routes over an interface.
-pub(super) fn routes_of(name: &str) -> Result<Vec<Value>, String> {
-    let routes = |family: &str| iproute::list(&["ip", family, "-j", "route", "show", "dev", name]);
-    Ok([routes("-4")?, routes("-6")?].concat())
+/// Interfaces that are to be made are not there yet.
+pub(super) fn check_absent(names: &[&str]) -> Result<(), String> {
+    match names.iter().find(|name| iface::find(name).is_ok()) {
+        Some(name) => Err(format!("{name}: there is such an interface already; choose another name")),
+        None => Ok(()),
+    }
 }
 
 /// Whether both are ports of the bridge, or free to be.
@@ -258,21 +316,13 @@ fn are_joined(wlan: &Candidate, wire: &Candidate, bridge: &str) -> Result<bool, 
     }
 }
 
-fn join(wlan: &Candidate, wire: &Candidate, bridge: &str, routes: &[Value]) -> Plan {
+fn join(wlan: &Candidate, wire: &Candidate, bridge: &str, before: &State) -> Plan {
     let mut plan = Plan::default();
     // 0xfff8: 802.1X, LLDP and the like go on, as they did over a cable.
     plan.step(format!("ip link add {bridge} type bridge group_fwd_mask 0xfff8"), Some(format!("ip link del {bridge}")));
     // With the wired side's address the machine keeps its lease.
     plan.step(format!("ip link set {bridge} address {}", wire.mac), None);
-    let routes: Vec<_> = routes.iter().filter_map(in_words).collect();
-    for (target, way) in &routes {
-        let there = format!("{} {way} dev {}", target, wire.name);
-        plan.step(format!("ip route del {there}"), Some(format!("ip route add {there}")));
-    }
-    for address in &wire.addresses {
-        let there = format!("{address} dev {}", wire.name);
-        plan.step(format!("ip addr del {there}"), Some(format!("ip addr add {there}")));
-    }
+    before.removals(&wire.name).into_iter().for_each(|command| plan.step(command, None));
     for port in [wlan, wire] {
         plan.step(format!("ip link set {} up", port.name), None);
         plan.step(
@@ -281,33 +331,14 @@ fn join(wlan: &Candidate, wire: &Candidate, bridge: &str, routes: &[Value]) -> P
         );
     }
     plan.step(format!("ip link set {bridge} up"), None);
-    // Taken back before the wired side gets its own again: there can be only one of each.
-    let moved = wire.addresses.iter().map(|address| ("addr", format!("{address} dev {bridge}")));
-    let moved = moved.chain(routes.iter().map(|(target, way)| ("route", format!("{target} {way} dev {bridge}"))));
-    moved.for_each(|(what, there)| plan.step(format!("ip {what} add {there}"), Some(format!("ip {what} del {there}"))));
+    // Taken back with the bridge.
+    before.additions(&wire.name, bridge).into_iter().for_each(|command| plan.step(command, None));
     plan
-}
-
-/// A route as `ip` takes it: where to, and which way. `None` for those that come with addresses, by themselves.
-pub(super) fn in_words(route: &Value) -> Option<(String, String)> {
-    let by_itself = matches!(route["protocol"].as_str(), Some("kernel" | "ra"));
-    let target = route["dst"].as_str().filter(|_| !by_itself)?;
-    let mut way = vec![];
-    for (word, key) in [("via", "gateway"), ("src", "prefsrc"), ("proto", "protocol")] {
-        way.extend(route[key].as_str().map(|value| format!("{word} {value}")));
-    }
-    way.extend(route["metric"].as_u64().map(|metric| format!("metric {metric}")));
-    // Without a gateway the route ends at the link.
-    if route["gateway"].is_null() {
-        way.push("scope link".into());
-    }
-    Some((target.to_owned(), way.join(" ")))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
 
     fn port(name: &str, bridge: Option<&str>, addresses: &[&str]) -> Candidate {
         Candidate {
@@ -324,24 +355,29 @@ mod tests {
     #[test]
     fn addresses_and_routes_move_to_the_bridge_and_come_back() {
         let routes = [
-            json!({"dst": "default", "gateway": "10.0.0.1", "protocol": "dhcp", "metric": 100}),
-            json!({"dst": "10.0.0.0/24", "protocol": "kernel", "scope": "link"}),
+            "unicast default via 10.0.0.1 dev eth0 table main proto dhcp scope global metric 100",
+            "unicast 10.0.0.0/24 dev eth0 table main proto kernel scope link src 10.0.0.7",
         ];
         let (wlan, wire) = (port("eth1", None, &[]), port("eth0", None, &["10.0.0.7/24"]));
-        let plan = join(&wlan, &wire, "br0", &routes);
+        let before = State::of("eth0", &wire.addresses, &routes);
+        let mut plan = join(&wlan, &wire, "br0", &before);
         let commands: Vec<_> = plan.commands().collect();
         let position =
             |text: &str| commands.iter().position(|command| command == text).unwrap_or_else(|| panic!("{text}"));
-        assert!(position("ip addr del 10.0.0.7/24 dev eth0") < position("ip addr add 10.0.0.7/24 dev br0"));
-        let last = "ip route add default via 10.0.0.1 proto dhcp metric 100 dev br0";
+        assert!(position("ip -4 addr del 10.0.0.7/24 dev eth0") < position("ip -4 addr add 10.0.0.7/24 dev br0"));
+        let last = "ip -4 route add default via 10.0.0.1 dev br0 proto dhcp metric 100";
         assert_eq!(commands.last().map(String::as_str), Some(last));
         assert!(!commands.iter().any(|command| command.contains("10.0.0.0/24")), "it comes with the address");
-        let undo: Vec<_> = plan.steps.iter().rev().filter_map(|step| Some(step.undo.as_ref()?.in_shell(""))).collect();
-        let way = "default via 10.0.0.1 proto dhcp metric 100";
-        assert_eq!(undo[..2], [format!("ip route del {way} dev br0"), "ip addr del 10.0.0.7/24 dev br0".into()]);
-        let back = ["ip link set eth0 nomaster", "ip link set eth1 nomaster", "ip addr add 10.0.0.7/24 dev eth0"];
-        assert_eq!(undo[2..5], back);
-        assert_eq!(undo[5..], [format!("ip route add {way} dev eth0"), "ip link del br0".into()]);
+        plan.save(Saved::new(&before, &["eth1", "eth0"], ["eth0", "br0"], None));
+        let undo = plan.script_back();
+        let undo: Vec<_> = undo.lines().skip(2).collect();
+        assert_eq!(undo[..3], ["ip link set eth0 nomaster", "ip link set eth1 nomaster", "ip link del br0"]);
+        let restored = [
+            "ip -4 addr flush dev eth0",
+            "ip -4 addr add 10.0.0.7/24 dev eth0",
+            "ip -4 route add default via 10.0.0.1 dev eth0 proto dhcp metric 100",
+        ];
+        assert_eq!(undo[3..], restored);
     }
 
     #[test]

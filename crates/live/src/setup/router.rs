@@ -17,10 +17,11 @@ use std::net::IpAddr;
 use std::path::Path;
 
 use evenair_sys::iface;
-use serde_json::Value;
 
+use super::entry::network;
 use super::keeper::Machine;
-use super::plan::{Plan, find, in_words, routes_of};
+use super::plan::{Plan, check_absent, find};
+use super::state::{Saved, State};
 use super::{Candidate, interfaces, lasting};
 
 /// The interfaces of a gateway.
@@ -57,8 +58,13 @@ pub fn plan(names: Gateway<'_>, addresses: &[String]) -> Result<Plan, String> {
         return Ok(Plan::default());
     }
     let mtu = iface::find(names.wlan).map_err(|error| error.to_string())?.mtu;
-    let site = Site { wlan, uplink, routes: routes_of(names.wlan)?, mtu, settings: Settings::now(names.uplink) };
+    let devices = [names.wlan, names.uplink];
+    let before = State::read(&devices)?;
+    let site = Site { wlan, uplink, before, mtu, settings: Settings::now(names.uplink) };
     let mut plan = site.plan(names, addresses)?;
+    check_absent(&[names.bridge, names.gateway, &names.port()])?;
+    State::read(&[names.wlan])?.check(names.wlan, names.gateway)?;
+    plan.save(Saved::new(&site.before, &devices, [names.wlan, names.gateway], None));
     let machine = Machine::this();
     if machine.has_systemd() {
         // The WAN interface keeps its configuration. The gateway gets that of the other port.
@@ -76,7 +82,7 @@ pub fn plan(names: Gateway<'_>, addresses: &[String]) -> Result<Plan, String> {
 struct Site<'a> {
     wlan: &'a Candidate,
     uplink: &'a Candidate,
-    routes: Vec<Value>,
+    before: State,
     mtu: u32,
     settings: Settings,
 }
@@ -173,14 +179,7 @@ impl Site<'_> {
             // It has no address; the gateway has.
             plan.step(format!("sysctl net/ipv6/conf/{bridge}/disable_ipv6=1"), None);
         }
-        for route in self.routes.iter().filter_map(in_words) {
-            let there = format!("{} {} dev {wlan}", route.0, route.1);
-            plan.step(format!("ip route del {there}"), Some(format!("ip route add {there}")));
-        }
-        for address in &self.wlan.addresses {
-            let there = format!("{address} dev {wlan}");
-            plan.step(format!("ip addr del {there}"), Some(format!("ip addr add {there}")));
-        }
+        self.before.removals(wlan).into_iter().for_each(|command| plan.step(command, None));
         for port in [wlan, &port] {
             plan.step(format!("ip link set {port} up"), None);
             plan.step(format!("ip link set {port} master {bridge}"), Some(format!("ip link set {port} nomaster")));
@@ -195,17 +194,12 @@ impl Site<'_> {
         if self.settings.forward_v6.is_some() {
             plan.step(format!("sysctl net/ipv6/conf/{gateway}/ndisc_notify=1"), None);
         }
-        let mut give = |what: &str| {
-            plan.step(
-                format!("ip {}", what.replacen(' ', " add ", 1)),
-                Some(format!("ip {}", what.replacen(' ', " del ", 1))),
-            );
-        };
-        addresses.iter().for_each(|address| give(&format!("addr {address} dev {gateway}")));
         plan.step(format!("ip link set {gateway} up"), None);
-        let mut give = |what: String| plan.step(format!("ip route add {what}"), Some(format!("ip route del {what}")));
-        let routes = self.routes.iter().filter_map(in_words);
-        routes.for_each(|(target, way)| give(format!("{target} {way} dev {gateway}")));
+        // Taken back with the interface.
+        let moved = self.before.additions(&self.wlan.name, gateway);
+        let is_new = |address: &&String| !self.wlan.addresses.contains(address);
+        let new = addresses.iter().filter(is_new).map(|address| format!("ip addr add {address} dev {gateway}"));
+        moved.into_iter().chain(new).for_each(|command| plan.step(command, None));
     }
 
     fn forward(&self, plan: &mut Plan, names: Gateway<'_>) {
@@ -245,24 +239,6 @@ fn translate(plan: &mut Plan, names: Gateway<'_>, networks: &[(IpAddr, u8)]) {
     plan.step(format!("{inward} drop"), None);
 }
 
-/// An address with its prefix length: the first address of its network, and the length.
-fn network(text: &str) -> Option<(IpAddr, u8)> {
-    let (address, prefix) = text.split_once('/')?;
-    let prefix: u8 = prefix.parse().ok()?;
-    let first = match address.parse().ok()? {
-        IpAddr::V4(v4) if prefix <= 32 => {
-            let mask = u32::MAX.checked_shl(32 - u32::from(prefix)).unwrap_or(0);
-            IpAddr::V4((u32::from(v4) & mask).into())
-        }
-        IpAddr::V6(v6) if prefix <= 128 => {
-            let mask = u128::MAX.checked_shl(128 - u32::from(prefix)).unwrap_or(0);
-            IpAddr::V6((u128::from(v6) & mask).into())
-        }
-        _ => return None,
-    };
-    Some((first, prefix))
-}
-
 /// A locally administered MAC address (IEEE 802, 8.2), derived from a global one and never equal to it.
 fn local_mac(mac: &str) -> Option<String> {
     let (first, rest) = mac.split_once(':')?;
@@ -273,7 +249,6 @@ fn local_mac(mac: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
 
     const NAMES: Gateway<'_> = Gateway { wlan: "eth1", uplink: "eth0", bridge: "br0", gateway: "gw0" };
 
@@ -289,7 +264,7 @@ mod tests {
         }
     }
 
-    fn commands(wlan: &Candidate, routes: &[Value], addresses: &[&str]) -> Result<Vec<String>, String> {
+    fn commands(wlan: &Candidate, routes: &[&str], addresses: &[&str]) -> Result<Vec<String>, String> {
         let uplink = port("eth0", None, &["10.9.0.254/24"]);
         let settings = |value: &str| Some(value.to_owned());
         let settings = Settings {
@@ -298,7 +273,8 @@ mod tests {
             accept_ra: settings("1"),
             filter_bridges: [settings("1"), None],
         };
-        let site = Site { wlan, uplink: &uplink, routes: routes.to_vec(), mtu: 1500, settings };
+        let before = State::of(&wlan.name, &wlan.addresses, routes);
+        let site = Site { wlan, uplink: &uplink, before, mtu: 1500, settings };
         let addresses: Vec<_> = addresses.iter().map(|&address| address.to_owned()).collect();
         site.plan(NAMES, &addresses).map(|plan| plan.commands().collect())
     }
@@ -321,13 +297,13 @@ mod tests {
 
     #[test]
     fn what_the_port_had_goes_to_the_gateway() {
-        let routes = [json!({"dst": "10.5.0.0/16", "gateway": "192.168.1.9", "protocol": "static"})];
+        let routes = ["unicast 10.5.0.0/16 via 192.168.1.9 dev eth1 table main proto static scope global onlink"];
         let plan = commands(&port("eth1", None, &["192.168.1.1/24"]), &routes, &[]).expect("a plan");
         for text in [
-            "ip addr del 192.168.1.1/24 dev eth1",
-            "ip addr add 192.168.1.1/24 dev gw0",
-            "ip route del 10.5.0.0/16 via 192.168.1.9 proto static dev eth1",
-            "ip route add 10.5.0.0/16 via 192.168.1.9 proto static dev gw0",
+            "ip -4 addr del 192.168.1.1/24 dev eth1",
+            "ip -4 addr add 192.168.1.1/24 dev gw0",
+            "ip -4 route del 10.5.0.0/16 via 192.168.1.9 dev eth1 proto static onlink",
+            "ip -4 route add 10.5.0.0/16 via 192.168.1.9 dev gw0 proto static onlink",
         ] {
             assert!(plan.iter().any(|line| line == text), "{text}: {plan:#?}");
         }
@@ -344,13 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn networks_and_addresses() {
-        assert_eq!(network("192.168.77.1/24"), Some(("192.168.77.0".parse().expect("an address"), 24)));
-        assert_eq!(network("fd00:1:2:3::9/64"), Some(("fd00:1:2:3::".parse().expect("an address"), 64)));
-        assert_eq!(network("10.0.0.1/0"), Some(("0.0.0.0".parse().expect("an address"), 0)));
-        for wrong in ["10.0.0.1", "10.0.0.1/33", "fd00::1/129", "x/8"] {
-            assert_eq!(network(wrong), None, "{wrong}");
-        }
+    fn the_gateways_address_is_local() {
         assert_eq!(local_mac("02:16:3e:00:00:01").as_deref(), Some("42:16:3e:00:00:01"));
     }
 }

@@ -49,6 +49,8 @@ fn cross(lab: &Lab) -> Arrivals {
 #[test]
 fn a_bypass_to_a_bridge_that_cannot_carry_is_refused() {
     let Some(lab) = Lab::new() else { return };
+    // One isolated port is none from which the bridge keeps the other's traffic.
+    ip(&lab.middle, "link set wi0 type bridge_slave isolated on");
     let mut running = lab.start_box("inserted=true controller=none");
     let mut client = running.client();
     assert!(client.status().expect("answers").fail_open.available);
@@ -60,6 +62,11 @@ fn a_bypass_to_a_bridge_that_cannot_carry_is_refused() {
         ),
         ("link set br0 down", "link set br0 up", "the bridge br0 is down; run: ip link set br0 up"),
         ("link set wi0 mtu 1400", "link set wi0 mtu 1500", "wl0 has MTU 1500 and wi0 has MTU 1400"),
+        (
+            "link set wl0 type bridge_slave isolated on",
+            "link set wl0 type bridge_slave isolated off",
+            "br0 isolates its ports wl0 and wi0 from each other",
+        ),
     ] {
         ip(&lab.middle, take);
         // At once, before anybody may have noticed.
