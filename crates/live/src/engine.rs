@@ -522,6 +522,9 @@ impl Engine {
             }
             Event::StationOverShare { mac, over: false } => info!("station {mac} takes no more than its share again"),
             Event::Guard { step, before, held, .. } => warn!("{}", guard_text(step, before, held)),
+            Event::GroupLimited { group, sender, .. } => warn!(
+                "{sender} sends more to the group {group} than groups may take of the medium: some frames are dropped ([manager.group_share])"
+            ),
             Event::ReportContradicted { mac, rate } => {
                 let rate = rate.map_or("a rate".into(), |rate| format!("{rate} Mb/s"));
                 warn!(

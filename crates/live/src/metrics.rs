@@ -242,6 +242,10 @@ fn packets(page: &mut Page, status: &Status) {
         page.sample(&[("what", what)], count);
     }
     dropped(page, packets);
+    let help = "Bytes at IP level handed to the manager, by whether it can read them.";
+    page.family("evenair_bytes_total", MetricType::Counter, help);
+    page.sample(&[("what", "received")], packets.received_bytes);
+    page.sample(&[("what", "unread")], packets.unread_bytes);
     page.family("evenair_kinds_total", MetricType::Counter, "Packets received, by kind; some are of more than one.");
     for (kind, count) in status.kinds.named() {
         page.sample(&[("kind", kind)], count);

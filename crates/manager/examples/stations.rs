@@ -223,6 +223,8 @@ fn packet(ingress: Port, from: Host, to: Host, transport: Transport, total_len: 
             transport,
         }),
         content: Content::Opaque,
+        control: None,
+        encapsulation: None,
     }
 }
 

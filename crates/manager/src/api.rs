@@ -12,8 +12,8 @@ use minicbor::{Decode, Encode};
 use crate::guard::{GuardReport, GuardStep};
 use crate::ids::{ClassId, Direction};
 use crate::{
-    Codec, Config, ConfigError, DelayReport, DropReason, Drops, Label, Place, RateReport, Refusal, ReportCounts,
-    ReportedRate, SpeechReport, UplinkReport,
+    Codec, Config, ConfigError, DelayReport, DropReason, Drops, GroupReport, Label, Place, RateReport, Refusal,
+    ReportCounts, ReportedRate, SpeechReport, UplinkReport,
 };
 
 /// What the operator asks for.
@@ -178,6 +178,15 @@ pub enum Event {
         before: BitRate,
         /// and while packets were held.
         held: BitRate,
+    },
+    /// Frames to groups exceeded their share of the medium, and some were dropped: at first, and then once a minute.
+    GroupLimited {
+        /// The contention domain.
+        domain: Label,
+        /// The group of the dropped frame.
+        group: MacAddr,
+        /// Who sent it.
+        sender: MacAddr,
     },
     /// The observed traffic contradicts the reported rate of a station: the rate is not used for a while.
     ReportContradicted {
@@ -345,6 +354,8 @@ pub struct DomainReport {
     pub uplink: Option<UplinkReport>,
     /// What was found of the way to the access points and back, where completions decide what may be released.
     pub path: Option<PathReport>,
+    /// Frames to groups.
+    pub groups: GroupReport,
 }
 
 /// What the queue controller has found of the path between the box and the stations.
@@ -592,13 +603,18 @@ pub struct Counters {
     pub held: u64,
     /// Packets, among the released, that were held before.
     pub queued: u64,
-    /// IP packets that were not tracked because the table of flows was full of held ones.
+    /// Packets that were not tracked because the table of flows was full of held ones: dropped, where packets are held.
     pub untracked: u64,
     /// Packets, among the released, that keep the network together (ARP, neighbour discovery, DHCP, 802.1X, spanning
-    /// tree, group membership): they are never held.
+    /// tree, group membership) and passed at once, within their budget.
     pub control: u64,
-    /// Packets to groups that are not of that kind: never held, and charged at the lowest basic rate.
+    /// Packets to groups that are not of that kind, or were beyond its budget: charged at the lowest basic rate.
     pub groups: u64,
+    /// Bytes at IP level that were handed in.
+    pub received_bytes: u64,
+    /// Of them, those of packets that cannot be read: neither IP nor control, or tunnels of an unknown or encrypted kind. They are
+    /// queued by the addresses of their frames.
+    pub unread_bytes: u64,
     /// Probes that were sent.
     pub probes: u64,
     /// Packets that answered a probe, and were sent nowhere.

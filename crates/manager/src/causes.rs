@@ -81,6 +81,8 @@ causes! {
         TooOld: "dropped_too_old", "too old",
             "It was held for more than a second. Only where the queues are managed by AQM, the controller is not the published one and no \
              queue discipline replaces the policy tree; and never a pure ACK, by which an upload is held to its share.";
+        GroupShare: "dropped_group_share", "group share",
+            "It was for a group (multicast or broadcast), and frames for groups had taken their share of the medium.";
     }
 }
 

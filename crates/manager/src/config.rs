@@ -13,6 +13,7 @@ use crate::airtime_model::AirtimeModels;
 use crate::classes::Policy;
 use crate::config_error::{ConfigError, nonzero, not_long};
 use crate::discipline::config::QueueConfig;
+use crate::groups::GroupShare;
 use crate::ids::DomainId;
 use crate::limits;
 use crate::pacer::config::PacerConfig;
@@ -110,6 +111,10 @@ pub struct Config {
     /// Rate classes by signal, for reports without rates. `None`: a signal gives no rate.
     #[n(22)]
     pub rssi: Option<Box<RssiConfig>>,
+    /// The share of the medium that frames to groups may take.
+    #[n(23)]
+    #[cbor(default)]
+    pub group_share: GroupShare,
 }
 
 impl Config {
@@ -150,6 +155,7 @@ impl Config {
             infer_rates: false,
             probes: Some(ProbeConfig::default()),
             rssi: None,
+            group_share: GroupShare::default(),
         }
     }
 
@@ -190,6 +196,7 @@ impl Config {
         if let Some(limit) = &self.uplink_limit {
             limit.check()?;
         }
+        self.group_share.check()?;
         self.probes.map_or(Ok(()), |probes| probes.check())?;
         self.check_access_points().map_err(ConfigError::AccessPoints)?;
         const FULL_SIZE: Bytes = Bytes(1500);

@@ -65,6 +65,8 @@ pub enum ConfigError {
     Receiver(ReceiverError),
     /// A part that the limit on uploads leaves to the uploads, or to datagrams, must be between 1 and 999 thousandths.
     UplinkPart(u32),
+    /// A part of the medium for frames to groups must be between 1 and 1000 thousandths.
+    GroupPart(u32),
     /// So many probes a second.
     ProbeRate(u32),
     /// The limit on uploads has a bucket that admits no packet of full size, is deeper than 1 GiB, or has a threshold
@@ -106,6 +108,7 @@ impl fmt::Display for ConfigError {
             Self::FlowLimit(n) => write!(f, "{n} flows: it must be 1 to {}", MAX_FLOWS),
             Self::QueueLimit => f.write_str("a queue limit admits no packet of 1500 bytes"),
             Self::UplinkPart(p) => write!(f, "a part of the limit on uploads is {p} thousandths: it must be 1 to 999"),
+            Self::GroupPart(p) => write!(f, "a share of frames to groups is {p} thousandths: it must be 1 to 1000"),
             Self::ProbeRate(n) => write!(f, "{n} probes a second: it must be 1 to {MAX_PROBES}"),
             Self::Bucket => {
                 f.write_str("the bucket must admit 1500 bytes, 1 GiB at most, its threshold up to its depth")

@@ -19,7 +19,9 @@ use core::ops::Index;
 use evenair_units::{BitRate, Bytes, Instant, Span};
 
 use crate::airtime_model::{AirtimeModels, Counted};
+use crate::control_budget::ControlBudget;
 use crate::discipline::Disciplined;
+use crate::groups::Groups;
 use crate::ids::{DomainId, ModelId};
 use crate::observed::Observed;
 use crate::pacer::{Completion, Pacer};
@@ -58,8 +60,12 @@ pub(crate) struct Domain<P> {
     pub(crate) receiver: Steered,
     /// Stations that came to it from another one.
     pub(crate) roamed: u64,
+    /// The budget of control packets.
+    pub(crate) control: ControlBudget,
+    /// Frames to groups, by their shares.
+    pub(crate) groups: Groups<P>,
     /// What was sent to groups in all domains, as far as it is reckoned with here.
-    groups: Span,
+    groups_reckoned: Span,
     /// It is in the list of those to be looked at; else: its deadline, as the set has it.
     touched: bool,
     due: Option<Instant>,
@@ -114,7 +120,9 @@ impl<P: Send + 'static> Domain<P> {
             probes: config.probe().map(|probe| Probes::new(probe, now).into()),
             receiver: Steered::new(now),
             roamed: 0,
-            groups: Span::ZERO,
+            control: ControlBudget::default(),
+            groups: Groups::default(),
+            groups_reckoned: Span::ZERO,
             touched: false,
             due: None,
         }
@@ -169,8 +177,8 @@ impl<P: Send + 'static> Domains<P> {
 
     /// One more, at the end, which was learned and so has the default airtime model.
     pub(crate) fn push(&mut self, domain: Domain<P>) {
-        let groups = self.groups_by(ModelId::DEFAULT);
-        self.list.push(Domain { touched: false, due: None, groups, ..domain });
+        let groups_reckoned = self.groups_by(ModelId::DEFAULT);
+        self.list.push(Domain { touched: false, due: None, groups_reckoned, ..domain });
         self.mark_touched(DomainId::at(self.list.len() - 1));
     }
 
@@ -255,14 +263,14 @@ impl<P: Send + 'static> Domains<P> {
         for (sum, (_, model)) in self.groups.iter_mut().zip(models.iter()) {
             *sum += model.broadcast_airtime(ip_len);
         }
-        self.list[reckoned_in.index()].groups += models[reckoned_in].broadcast_airtime(ip_len);
+        self.list[reckoned_in.index()].groups_reckoned += models[reckoned_in].broadcast_airtime(ip_len);
     }
 
     /// What was sent to groups and is not reckoned with in this domain of this airtime model, which is reckoned with from now on.
     pub(crate) fn take_groups(&mut self, id: DomainId, model: ModelId) -> Span {
         let groups = self.groups_by(model);
         let domain = &mut self.list[id.index()];
-        let missed = groups.saturating_sub(core::mem::replace(&mut domain.groups, groups));
+        let missed = groups.saturating_sub(core::mem::replace(&mut domain.groups_reckoned, groups));
         missed.min(GROUPS_AT_MOST)
     }
 
@@ -273,7 +281,7 @@ impl<P: Send + 'static> Domains<P> {
     /// The domains have other airtime models: what was sent to groups before is on the air or in no account.
     pub(crate) fn forget_groups(&mut self) {
         self.groups.clear();
-        self.list.iter_mut().for_each(|domain| domain.groups = Span::ZERO);
+        self.list.iter_mut().for_each(|domain| domain.groups_reckoned = Span::ZERO);
     }
 }
 

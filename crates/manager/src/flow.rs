@@ -50,6 +50,14 @@ pub(crate) struct Key {
     pub(crate) low_is_station: bool,
 }
 
+impl Key {
+    /// The key of a packet's flow.
+    pub(crate) fn of(meta: &PacketMeta) -> Self {
+        let (flow, forward) = meta.flow();
+        Self { vlan: meta.vlan, flow, low_is_station: forward == (meta.ingress == Port::Wlan) }
+    }
+}
+
 #[derive(Clone, Debug)]
 pub(crate) struct Flow {
     pub(crate) key: Key,
@@ -60,6 +68,8 @@ pub(crate) struct Flow {
     pub(crate) unheard: Option<MacAddr>,
     /// The medium that it waits for.
     pub(crate) domain: DomainId,
+    /// Its station has sent something of it, other than a reset.
+    pub(crate) is_answered: bool,
     /// The direction by which it is queued.
     pub(crate) direction: Direction,
     /// The direction that its packets speak for.
@@ -162,6 +172,7 @@ impl Flow {
             station,
             unheard: None,
             domain: DomainId::DEFAULT,
+            is_answered: false,
             direction: guess,
             leaning: guess,
             place: PolicyNode::default(),
@@ -190,8 +201,9 @@ impl Flow {
         }
     }
 
-    /// Takes note of where data come from. The leaning follows the larger volume; a SYN begins another connection.
-    pub(crate) fn note_packet(&mut self, ingress: Port, tcp: Option<&TcpMeta>, ip_len: Bytes) {
+    /// Takes note of where data come from. The leaning follows the larger volume; a SYN begins another connection. True: this is
+    /// the station's first answer.
+    pub(crate) fn note_packet(&mut self, ingress: Port, tcp: Option<&TcpMeta>, ip_len: Bytes) -> bool {
         if let Some(tcp) = tcp.filter(|tcp| tcp.begins()) {
             (self.up_volume, self.down_volume) = (0, 0);
             self.leaning = first_guess(ingress, tcp);
@@ -214,6 +226,8 @@ impl Flow {
             Direction::Down if self.up_volume > self.down_volume * TURN_FACTOR => Direction::Up,
             stays => stays,
         };
+        let answers = ingress == Port::Wlan && !tcp.is_some_and(|tcp| tcp.flags.contains(TcpFlags::RST));
+        answers && !core::mem::replace(&mut self.is_answered, true)
     }
 
     /// Asks memory for all of it that a packet needs.
@@ -318,7 +332,7 @@ impl Flow {
     pub(crate) const fn is_tcp(&self) -> bool {
         /// IANA "Assigned Internet Protocol Numbers".
         const TCP: u8 = 6;
-        self.key.flow.names_ports() && self.key.flow.protocol() == TCP
+        self.key.flow.names_ports() && matches!(self.key.flow.protocol(), Some(TCP))
     }
 }
 
@@ -328,7 +342,7 @@ fn hash(key: &Key) -> u64 {
     let vlan =
         vlan.map_or(0, |vlan| 1 << 63 | u64::from(vlan.id) << 32 | u64::from(vlan.inner.map_or(1 << 16, u32::from)));
     let (low, high) = (key.low(), key.high());
-    let kind = u64::from(key.protocol()) << 8 | u64::from(key.names_ports()) << 1 | u64::from(*low_is_station);
+    let kind = u64::from(key.kind()) << 1 | u64::from(*low_is_station);
     let ports = u64::from(low.1) << 48 | u64::from(high.1) << 32 | kind;
     match (low.0, high.0) {
         (IpAddr::V4(low), IpAddr::V4(high)) => {
@@ -366,11 +380,9 @@ impl Flows {
         Some(id)
     }
 
-    /// The hash of a packet's flow; of what is not IP, any.
+    /// The hash of a packet's flow.
     pub(crate) fn hash(meta: &PacketMeta) -> u64 {
-        let Some(ip) = &meta.ip else { return 0 };
-        let (flow, forward) = FlowKey::of(ip);
-        hash(&Key { vlan: meta.vlan, flow, low_is_station: forward == (meta.ingress == Port::Wlan) })
+        hash(&Key::of(meta))
     }
 
     /// Asks memory where the flow of a hash is.

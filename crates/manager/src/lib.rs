@@ -6,8 +6,9 @@
 //!
 //! IP packets toward the WLAN are held and released in the order of a hierarchical fair queue, by virtual length: an
 //! ACK is charged for the DATA that it releases, and with other protocols the next packet for what has come from the
-//! WLAN. Control of the network (ARP, neighbour discovery, DHCP, 802.1X, spanning tree), group-addressed packets and
-//! packets that are not IP pass at once; their airtime is charged.
+//! WLAN. Frames that are not IP are flows by their addresses and EtherType. Control of the network (ARP, neighbour discovery,
+//! DHCP, 802.1X, spanning tree) passes at once within a budget, and frames to groups within a share of the medium; their airtime
+//! is charged.
 //!
 //! Nothing in one direction of a flow overtakes an earlier packet of it. A flow is identified by protocol, addresses
 //! and ports; IP fragments do not name ports, are a flow of their own, and so may overtake whole packets between the
@@ -81,11 +82,13 @@ mod causes;
 mod classes;
 mod config;
 mod config_error;
+mod control_budget;
 mod datagrams;
 mod delays;
 mod discipline;
 mod domain;
 mod flow;
+mod groups;
 mod guard;
 mod held;
 mod ids;
@@ -112,7 +115,6 @@ mod speed_steps;
 mod standing;
 mod station;
 mod tcp;
-mod traffic;
 mod uplink;
 mod voice;
 mod wan;
@@ -130,6 +132,7 @@ pub use config_error::ConfigError;
 pub use delays::DelayReport;
 pub use discipline::config::{LeafRule, QueueConfig};
 pub use evenair_sched::{BucketConfig, CodelConfig};
+pub use groups::{GroupReport, GroupShare};
 pub use guard::{GuardReport, GuardState, GuardStep};
 pub use ids::{ClassId, Direction};
 pub use leases::{LEASE, Lease, LinkNeed, LinkShare, Turn};

@@ -13,6 +13,7 @@ mod receive;
 mod reports;
 mod roaming;
 mod unheard;
+mod unheld;
 mod upkeep;
 mod uplink;
 mod waiting;
@@ -29,9 +30,11 @@ use crate::airtime_model::{AirtimeModel, AirtimeModels};
 use crate::classes::totals::Totals;
 use crate::domain::{Domain, Domains};
 use crate::flow::{Flow, Flows};
+use crate::groups::Memberships;
 use crate::held::{Arrived, Held};
 use crate::ids::{DomainId, FlowId};
 use crate::manager::harm::record::Harm;
+use crate::manager::unheld::Arrival;
 use crate::neighbours::Neighbours;
 use crate::receiver::Receiver;
 use crate::station::Stations;
@@ -64,6 +67,9 @@ pub struct Manager<P> {
     calls: Calls,
     dialogs: Dialogs,
     receiver: Receiver<P>,
+    /// Domains in which frames wait for their group's share, and the groups that stations are in.
+    waiting_groups: Vec<DomainId>,
+    memberships: Memberships,
     /// What each class has had.
     totals: Totals,
     /// Code points decide where flows are in the policy.
@@ -102,6 +108,8 @@ impl<P: Send + 'static> Manager<P> {
             calls: Calls::default(),
             dialogs: Dialogs::default(),
             receiver: Receiver::default(),
+            waiting_groups: Vec::new(),
+            memberships: Memberships::default(),
             totals: Totals::new(&config.policy),
             reads_dscp: config.policy.reads_dscp(),
             counters: Counters::default(),
@@ -117,9 +125,11 @@ impl<P: Send + 'static> Manager<P> {
         self.counters.received += 1;
         self.note_neighbour(now, meta);
         let Some(packet) = self.take_probe_answer(now, packet, meta) else { return self.serve(now) };
-        let takes_marks = meta.ip.as_ref().is_some_and(|ip| ip.ecn != 0);
+        self.counters.received_bytes += meta.ip_len().0;
+        self.counters.unread_bytes += if meta.is_unread() { meta.ip_len().0 } else { 0 };
+        let takes_marks = meta.takes_marks();
         match self.on_arrival(now, meta) {
-            Some((flow, tcp)) => {
+            Arrival::Of(flow, tcp) => {
                 if meta.ingress == Port::Wlan {
                     let flow = self.flows.get(flow);
                     let station = self.stations.get(flow.station);
@@ -144,7 +154,9 @@ impl<P: Send + 'static> Manager<P> {
                     }
                 }
             }
-            None => self.pass(now, packet, meta),
+            Arrival::Passes => self.pass(now, packet, meta),
+            Arrival::Group => self.handle_group(now, packet, meta),
+            Arrival::Untracked => self.handle_untracked(now, packet, meta),
         }
         self.serve(now);
     }
@@ -230,6 +242,9 @@ impl<P: Send + 'static> Manager<P> {
             deadline = deadline.min((at, Reason::Release));
         }
         if let Some(at) = self.receiver.line.deadline() {
+            deadline = deadline.min((at, Reason::Release));
+        }
+        if let Some(at) = self.groups_due() {
             deadline = deadline.min((at, Reason::Release));
         }
         if let Some(at) = self.limit_deadline() {

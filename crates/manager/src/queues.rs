@@ -3,6 +3,9 @@
 //! At the top are the operator's policy classes, if there is a tree of them (`classes`), then the origin of the
 //! traffic (via the Internet link or not), then the policy's levels.
 //!
+//! Flows that their station has not answered, such as a scan or a flood of first packets from the wire, share one queue of the
+//! station and have no sparse-flow priority, where flows have queues of their own and such priority.
+//!
 //! A node of the tree is created for the first connection that needs it and removed with the last one. Its weight
 //! follows from its level; the weight of a station is its configured weight, multiplied by C_i if medium time is to
 //! be fair, because the server's work is counted in bits (equation 2 of Hegde et al., 2013).
@@ -53,6 +56,8 @@ enum Share {
     Station(StationId),
     Host(IpAddr),
     Flow(FlowId),
+    /// All flows together that their station has not answered.
+    Unanswered,
 }
 
 #[derive(Clone, Debug)]
@@ -161,7 +166,7 @@ impl<P> Queues<P> {
             self.begin_attaining(leaf, last_held, now);
         }
         self.hsfq.enqueue(leaf, held);
-        if was_empty && self.sparse_first {
+        if was_empty && self.sparse_first && self.node(leaf).share != Share::Unanswered {
             self.consider_urgent(leaf, now);
         }
     }
@@ -261,7 +266,10 @@ impl<P> Queues<P> {
         let bytes = self.nodes[leaf.index()].as_ref().map_or(Bytes::ZERO, |node| node.bytes);
         let is_pure_ack = held.tcp.as_ref().is_some_and(TcpMeta::is_pure_ack);
         let packets = if is_pure_ack { queue.len() / ACKS_PER_PACKET } else { queue.len() };
-        if self.len() + elsewhere < self.held_limit && self.limit.admits(packets, bytes, held.ip_len) {
+        // No queue holds more than there is room left for others, so that the longest ones are full first (Choudhury and Hahne,
+        // "Dynamic queue length thresholds for shared-memory packet switches", IEEE/ACM ToN 6(2), 1998).
+        let room = self.held_limit.saturating_sub(self.len() + elsewhere);
+        if queue.len() < room && self.limit.admits(packets, bytes, held.ip_len) {
             return Room::Enough;
         }
         let superseded = |head: &&Held<P>| {

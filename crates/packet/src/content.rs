@@ -9,7 +9,7 @@ use alloc::boxed::Box;
 
 use minicbor::{Decode, Decoder, Encode, decode};
 
-use crate::{Claim, Lease, SipMeta};
+use crate::{Claim, Lease, Membership, SipMeta};
 
 /// What a packet carries.
 #[derive(Clone, Debug, PartialEq, Eq, Default, Encode, Decode)]
@@ -31,6 +31,9 @@ pub enum Content {
     /// What DHCP tells of a client.
     #[n(4)]
     Lease(#[n(0)] Box<Lease>),
+    /// Who is a member of which group.
+    #[n(5)]
+    Membership(#[n(0)] Box<Membership>),
 }
 
 /// A header of RTP (RFC 3550, 5.1).

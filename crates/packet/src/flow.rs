@@ -1,41 +1,71 @@
 //! The identity of a flow.
 
-use core::net::IpAddr;
+use core::net::{IpAddr, Ipv6Addr};
 
-use crate::{IpMeta, Transport};
+use crate::control::LEAST_ETHER_TYPE;
+use crate::{IpMeta, MacAddr, Transport};
 
-/// The 5-tuple of a flow in canonical order, or protocol and addresses where no ports are named (fragments, ICMP, IPsec):
-/// both directions have the same key.
+/// The 5-tuple of a flow in canonical order, or protocol and addresses where no ports are named (fragments, ICMP, IPsec), or
+/// EtherType and MAC addresses of frames that are not IP: both directions have the same key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FlowKey {
-    protocol: u8,
-    names_ports: bool,
+    /// Of IP: the protocol, and [`NAMES_PORTS`]; of other frames: the EtherType, or [`WITH_LLC`].
+    kind: u16,
     low: (IpAddr, u16),
     high: (IpAddr, u16),
 }
+
+/// Ports distinguish the ends of a flow of IP.
+const NAMES_PORTS: u16 = 0x100;
+/// Frames with LLC (IEEE 802.3, 3.2.6). EtherTypes are from 0x600 on.
+const WITH_LLC: u16 = 0x200;
 
 impl FlowKey {
     /// The key of a packet, and whether it travels from the lower to the higher end (`true`: forward).
     pub fn of(ip: &IpMeta) -> (Self, bool) {
         let (names_ports, (src_port, dst_port)) = match &ip.transport {
-            Transport::Tcp(tcp) => (true, (tcp.src_port, tcp.dst_port)),
-            Transport::Udp { src_port, dst_port } => (true, (*src_port, *dst_port)),
-            Transport::Icmp { .. } | Transport::Other => (false, (0, 0)),
+            Transport::Tcp(tcp) => (NAMES_PORTS, (tcp.src_port, tcp.dst_port)),
+            Transport::Udp { src_port, dst_port } => (NAMES_PORTS, (*src_port, *dst_port)),
+            Transport::Icmp { .. } | Transport::Other => (0, (0, 0)),
         };
-        let (src, dst) = ((ip.src, src_port), (ip.dst, dst_port));
+        Self::between(u16::from(ip.protocol) | names_ports, (ip.src, src_port), (ip.dst, dst_port))
+    }
+
+    /// The key of a frame that is not IP, and whether it travels from the lower to the higher end.
+    pub(crate) fn of_frame(src: MacAddr, dst: MacAddr, ether_type: u16) -> (Self, bool) {
+        let kind = if ether_type < LEAST_ETHER_TYPE { WITH_LLC } else { ether_type };
+        Self::between(kind, (link_local(src), 0), (link_local(dst), 0))
+    }
+
+    fn between(kind: u16, src: (IpAddr, u16), dst: (IpAddr, u16)) -> (Self, bool) {
         let forward = src <= dst;
         let (low, high) = if forward { (src, dst) } else { (dst, src) };
-        (Self { protocol: ip.protocol, names_ports, low, high }, forward)
+        (Self { kind, low, high }, forward)
+    }
+
+    /// EtherType of frames that are not IP, zero of those with LLC. The addresses of the ends then stand for their MAC addresses: the
+    /// link-local addresses of IPv6 that are made of them (RFC 4291, appendix A).
+    pub const fn ether_type(&self) -> Option<u16> {
+        match self.kind {
+            WITH_LLC => Some(0),
+            kind if kind >= LEAST_ETHER_TYPE => Some(kind),
+            _ => None,
+        }
     }
 
     /// Ports distinguish its ends. Without them the ports of its ends are zero.
     pub const fn names_ports(&self) -> bool {
-        self.names_ports
+        self.ether_type().is_none() && self.kind & NAMES_PORTS != 0
     }
 
-    /// IP protocol number.
-    pub const fn protocol(&self) -> u8 {
-        self.protocol
+    /// IP protocol number; `None` of frames that are not IP.
+    pub const fn protocol(&self) -> Option<u8> {
+        if self.ether_type().is_none() { Some(self.kind as u8) } else { None }
+    }
+
+    /// All that distinguishes it but its ends, as a number.
+    pub const fn kind(&self) -> u16 {
+        self.kind
     }
 
     /// The end with the lower address and port.
@@ -49,9 +79,17 @@ impl FlowKey {
     }
 }
 
+/// The link-local address of IPv6 with the modified EUI-64 of a MAC address.
+fn link_local(mac: MacAddr) -> IpAddr {
+    let [a, b, c, d, e, f] = mac.0;
+    let halves = [[a ^ 2, b], [c, 0xff], [0xfe, d], [e, f]].map(u16::from_be_bytes);
+    IpAddr::V6(Ipv6Addr::new(0xfe80, 0, 0, 0, halves[0], halves[1], halves[2], halves[3]))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::string::ToString;
     use evenair_units::Bytes;
 
     fn udp(src: (&str, u16), dst: (&str, u16)) -> IpMeta {
@@ -86,5 +124,19 @@ mod tests {
         assert_ne!(FlowKey::of(&other("10.0.0.1", "10.0.0.3")).0, there);
         let (with_ports, _) = FlowKey::of(&udp(("10.0.0.1", 0), ("10.0.0.2", 0)));
         assert!(with_ports != there && with_ports.names_ports() && !there.names_ports(), "port zero is a port");
+    }
+
+    #[test]
+    fn frames_are_flows_by_their_addresses_and_ether_type() {
+        let (a, b) = (MacAddr([2, 0, 0, 0, 0, 1]), MacAddr([0x52, 0x54, 0, 0x12, 0x34, 0x56]));
+        let (there, forward) = FlowKey::of_frame(a, b, 0x88b5);
+        assert_eq!(FlowKey::of_frame(b, a, 0x88b5), (there, !forward));
+        assert_ne!(FlowKey::of_frame(a, b, 0x88b6).0, there);
+        let ends = [there.low().0, there.high().0].map(|address| address.to_string());
+        assert!(ends.contains(&"fe80::ff:fe00:1".into()), "{ends:?}");
+        assert!(ends.contains(&"fe80::5054:ff:fe12:3456".into()), "{ends:?}");
+        let on_ip =
+            FlowKey::of(&IpMeta { transport: Transport::Other, ..udp(("fe80::ff:fe00:1", 0), ("fe80::2", 0)) }).0;
+        assert!(on_ip.ether_type().is_none() && there.ether_type() == Some(0x88b5));
     }
 }

@@ -27,9 +27,12 @@ extern crate alloc;
 
 pub mod checksum;
 mod content;
+mod control;
 mod edits;
+mod encapsulation;
 mod flow;
 mod mac;
+mod membership;
 mod meta;
 mod neighbour;
 mod parse;
@@ -38,9 +41,12 @@ mod sip;
 mod subnet;
 
 pub use content::{Content, RtpMeta};
+pub use control::Control;
 pub use edits::Edits;
+pub use encapsulation::Encapsulation;
 pub use flow::FlowKey;
 pub use mac::{MacAddr, MacAddrError};
+pub use membership::Membership;
 pub use meta::{IpMeta, PacketMeta, Port, TcpFlags, TcpMeta, Timestamps, Transport, Vlan};
 pub use neighbour::{Claim, HostName, Lease};
 pub use parse::{dscp, parse};

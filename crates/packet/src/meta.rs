@@ -6,7 +6,7 @@ use core::net::IpAddr;
 use evenair_units::Bytes;
 use minicbor::{Decode, Decoder, Encode, decode};
 
-use crate::{Content, MacAddr, RtpMeta};
+use crate::{Content, Control, Encapsulation, FlowKey, MacAddr, RtpMeta};
 
 /// A side of the box: where a packet came in, or by which it leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Encode, Decode)]
@@ -47,6 +47,13 @@ pub struct PacketMeta {
     /// What it carries, as far as that is understood.
     #[cbor(n(7), decode_with = "decode_known", skip_if = "Content::is_opaque")]
     pub content: Content,
+    /// The protocol that keeps the network together, if it is of one.
+    #[n(8)]
+    pub control: Option<Control>,
+    /// The protocol that it was found inside of. Then all else is that of the packet inside, except the length of the frame where
+    /// the addresses are the outer ones.
+    #[n(9)]
+    pub encapsulation: Option<Encapsulation>,
 }
 
 /// A VLAN, by the tags of a frame (IEEE 802.1Q): the outermost one, and what is inside of it where there are two (802.1ad,
@@ -283,8 +290,35 @@ impl PacketMeta {
     pub const fn rtp(&self) -> Option<&RtpMeta> {
         match &self.content {
             Content::Rtp(rtp) => Some(rtp),
-            Content::Opaque | Content::Sip(_) | Content::Claim(_) | Content::Lease(_) => None,
+            Content::Opaque | Content::Sip(_) | Content::Claim(_) | Content::Lease(_) | Content::Membership(_) => None,
         }
+    }
+
+    /// The key of its flow, and whether it travels from the lower to the higher end. What is not IP has one by its MAC addresses and
+    /// its EtherType; all frames with LLC between two addresses are one flow.
+    pub fn flow(&self) -> (FlowKey, bool) {
+        self.ip.as_ref().map_or_else(|| FlowKey::of_frame(self.src, self.dst, self.ether_type), FlowKey::of)
+    }
+
+    /// It may be marked with "congestion experienced": its transport is capable of ECN (RFC 3168), and its IP header is where edits
+    /// reach it.
+    pub fn takes_marks(&self) -> bool {
+        self.encapsulation.is_none() && self.ip.as_ref().is_some_and(|ip| ip.ecn != 0)
+    }
+
+    /// What it carries cannot be read: it is not IP nor of a known protocol of the network's own, or it is a tunnel of an unknown or
+    /// encrypted kind, in which there may be several stations.
+    pub fn is_unread(&self) -> bool {
+        /// IP in IP, IPv6 in IPv4, GRE, Ethernet in IP, L2TP (IANA "Assigned Internet Protocol Numbers").
+        const TUNNELS: [u8; 5] = [4, 41, 47, 97, 115];
+        /// CAPWAP's data, VXLAN, Geneve.
+        const TUNNEL_PORTS: [u16; 3] = [5247, 4789, 6081];
+        let Some(ip) = &self.ip else { return self.control.is_none() };
+        let is_tunnel = match ip.transport {
+            Transport::Udp { src_port, dst_port } => TUNNEL_PORTS.contains(&dst_port) || src_port == TUNNEL_PORTS[0],
+            Transport::Tcp(_) | Transport::Icmp { .. } | Transport::Other => TUNNELS.contains(&ip.protocol),
+        };
+        is_tunnel && self.encapsulation.is_none()
     }
 
     /// Its size at IP level: what an 802.11 frame carries as MSDU, and what rates and buffers count. For a packet

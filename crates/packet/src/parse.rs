@@ -9,7 +9,12 @@ use core::net::IpAddr;
 use etherparse::{LaxIpv4Slice, LaxIpv6Slice, TcpOptionElement, TcpSlice, UdpHeaderSlice};
 use evenair_units::Bytes;
 
-use crate::{Claim, Content, IpMeta, MacAddr, PacketMeta, Port, TcpFlags, TcpMeta, Timestamps, Transport, Vlan};
+use crate::control::IGMP;
+use crate::encapsulation::{self, GRE, Inner};
+use crate::{
+    Claim, Content, Control, Encapsulation, IpMeta, MacAddr, Membership, PacketMeta, Port, TcpFlags, TcpMeta,
+    Timestamps, Transport, Vlan,
+};
 
 const ETHERTYPE_IPV4: u16 = 0x0800;
 const ETHERTYPE_ARP: u16 = 0x0806;
@@ -47,27 +52,77 @@ struct Link {
     at: usize,
 }
 
+/// What an IP header and what is behind it say.
+struct Network<'b> {
+    ip: IpMeta,
+    content: Content,
+    control: Option<Control>,
+    inner: Option<(Encapsulation, Inner<'b>)>,
+}
+
 /// Reads an Ethernet frame (without FCS) that came in from `ingress`.
 pub fn parse(ingress: Port, frame: &[u8]) -> PacketMeta {
     let link = parse_link(frame);
-    let body = &frame[link.at..];
-    let src = mac_at(frame, 6);
-    let (ip, content) = match link.ether_type {
-        ETHERTYPE_IPV4 => parse_v4(body).unzip(),
-        ETHERTYPE_IPV6 => parse_v6(body, src).unzip(),
-        ETHERTYPE_ARP => (None, Claim::of_arp(body, src).map(Content::Claim)),
-        _ => (None, None),
-    };
-    PacketMeta {
-        ingress,
-        frame_len: Bytes(frame.len() as u64),
-        src,
-        dst: mac_at(frame, 0),
-        vlan: link.vlan,
-        ether_type: link.ether_type,
-        ip,
-        content: content.unwrap_or_default(),
+    let (mut meta, inner) =
+        parse_network(ingress, (mac_at(frame, 6), mac_at(frame, 0)), link.ether_type, &frame[link.at..]);
+    (meta.frame_len, meta.vlan) = (Bytes(frame.len() as u64), link.vlan);
+    match inner {
+        Some((kind, inner)) => parse_inner(&meta, kind, inner).unwrap_or(meta),
+        None => meta,
     }
+}
+
+/// The packet inside of `outer`; `None` where it is neither IP nor control.
+fn parse_inner(outer: &PacketMeta, kind: Encapsulation, inner: Inner<'_>) -> Option<PacketMeta> {
+    let (ingress, ends) = (outer.ingress, (outer.src, outer.dst));
+    let (mut meta, frame_len, vlan) = match inner {
+        Inner::Network(ether_type, body) => (parse_network(ingress, ends, ether_type, body).0, outer.frame_len, None),
+        Inner::Frame(frame) => {
+            let link = parse_link(frame);
+            let ends = (mac_at(frame, 6), mac_at(frame, 0));
+            let meta = parse_network(ingress, ends, link.ether_type, &frame[link.at..]).0;
+            (meta, Bytes(frame.len() as u64), link.vlan)
+        }
+        Inner::Msdu(src, dst, ether_type, body) => {
+            let meta = parse_network(ingress, (src, dst), ether_type, body).0;
+            (meta, Bytes(14 + body.len() as u64), None)
+        }
+    };
+    meta.frame_len = frame_len;
+    // The tag of the frame on the wire says where it is; one inside, to whom it belongs.
+    meta.vlan = match (outer.vlan, vlan) {
+        (Some(outer), Some(inner)) => Some(Vlan { inner: outer.inner.or(Some(inner.id)), ..outer }),
+        (outer, inner) => outer.or(inner),
+    };
+    meta.encapsulation = Some(kind);
+    let is_frame = !matches!(inner, Inner::Network(..));
+    (meta.ip.is_some() || is_frame).then_some(meta)
+}
+
+/// What an EtherType announces between two MAC addresses (source, destination), without the length of its frame.
+fn parse_network(
+    ingress: Port,
+    (src, dst): (MacAddr, MacAddr),
+    ether_type: u16,
+    body: &[u8],
+) -> (PacketMeta, Option<(Encapsulation, Inner<'_>)>) {
+    let network = match ether_type {
+        ETHERTYPE_IPV4 => parse_v4(body),
+        ETHERTYPE_IPV6 => parse_v6(body, src),
+        _ => None,
+    };
+    let (ip, content, control, inner) = match network {
+        Some(Network { ip, content, control, inner }) => (Some(ip), content, control, inner),
+        None => {
+            let claim = (ether_type == ETHERTYPE_ARP).then(|| Claim::of_arp(body, src)).flatten();
+            let content = claim.map_or(Content::Opaque, Content::Claim);
+            (None, content, Control::of_frame(ether_type, dst), encapsulation::of_frame(ether_type, body))
+        }
+    };
+    let frame_len = Bytes(14 + body.len() as u64);
+    let meta =
+        PacketMeta { ingress, frame_len, src, dst, vlan: None, ether_type, ip, content, control, encapsulation: None };
+    (meta, inner)
 }
 
 /// The differentiated services code point of an Ethernet frame with an intact IP header: all that is needed to tell its
@@ -151,13 +206,12 @@ fn note_tag(vlan: &mut Option<Vlan>, id: u16) {
     }
 }
 
-fn parse_v4(body: &[u8]) -> Option<(IpMeta, Content)> {
+fn parse_v4(body: &[u8]) -> Option<Network<'_>> {
     let (slice, _) = LaxIpv4Slice::from_slice(body).ok()?;
     let header = slice.header();
     let total_len = announced_len(usize::from(header.total_len()), 0, header.slice().len(), body.len())?;
     let payload = slice.payload();
-    let (transport, content) = parse_transport(payload);
-    let ip = IpMeta {
+    let mut network = Network::of(payload, |transport| IpMeta {
         src: IpAddr::V4(header.source_addr()),
         dst: IpAddr::V4(header.destination_addr()),
         protocol: payload.ip_number.0,
@@ -166,25 +220,20 @@ fn parse_v4(body: &[u8]) -> Option<(IpMeta, Content)> {
         total_len,
         fragment: payload.fragmented,
         transport,
-    };
-    Some((ip, content))
+    });
+    if payload.ip_number.0 == IGMP && !payload.fragmented {
+        network.control = Some(Control::Membership);
+        network.note_membership(Membership::of_igmp(payload.payload));
+    }
+    Some(network)
 }
 
-fn parse_v6(body: &[u8], src: MacAddr) -> Option<(IpMeta, Content)> {
+fn parse_v6(body: &[u8], src: MacAddr) -> Option<Network<'_>> {
     let (slice, _) = LaxIpv6Slice::from_slice(body).ok()?;
     let header = slice.header();
     let total_len = announced_len(usize::from(header.payload_length()), 40, 40, body.len())?;
     let payload = slice.payload();
-    let (transport, content) = match parse_transport(payload) {
-        (transport @ Transport::Icmp { .. }, _) if payload.ip_number.0 == PROTOCOL_ICMPV6 => {
-            // What was routed is no neighbour's (RFC 4861, 7.1).
-            let near = header.hop_limit() == 255;
-            let claim = near.then(|| Claim::of_icmpv6(payload.payload, header.source_addr().into(), src)).flatten();
-            (transport, claim.map_or(Content::Opaque, Content::Claim))
-        }
-        parsed => parsed,
-    };
-    let ip = IpMeta {
+    let mut network = Network::of(payload, |transport| IpMeta {
         src: IpAddr::V6(header.source_addr()),
         dst: IpAddr::V6(header.destination_addr()),
         protocol: payload.ip_number.0,
@@ -193,8 +242,44 @@ fn parse_v6(body: &[u8], src: MacAddr) -> Option<(IpMeta, Content)> {
         total_len,
         fragment: payload.fragmented,
         transport,
-    };
-    Some((ip, content))
+    });
+    if let Transport::Icmp { kind } = network.ip.transport
+        && payload.ip_number.0 == PROTOCOL_ICMPV6
+    {
+        network.control = Control::of_icmpv6(kind, header.hop_limit());
+        match network.control {
+            Some(Control::Neighbour) => {
+                let claim = Claim::of_icmpv6(payload.payload, header.source_addr().into(), src);
+                network.content = claim.map_or(Content::Opaque, Content::Claim);
+            }
+            Some(Control::Membership) => network.note_membership(Membership::of_icmpv6(payload.payload)),
+            _ => {}
+        }
+    }
+    Some(network)
+}
+
+impl<'b> Network<'b> {
+    fn of(payload: &etherparse::LaxIpPayloadSlice<'b>, ip: impl FnOnce(Transport) -> IpMeta) -> Self {
+        let (transport, content) = parse_transport(payload);
+        let (control, inner) = match transport {
+            Transport::Udp { src_port, dst_port } => {
+                let udp = UdpHeaderSlice::from_slice(payload.payload);
+                let carried = udp.map(|udp| datagram(&udp, payload.payload)).unwrap_or_default();
+                let control = Control::of_datagram(src_port, dst_port, carried);
+                (control, encapsulation::of_datagram(src_port, dst_port, carried))
+            }
+            Transport::Other if payload.ip_number.0 == GRE && !payload.fragmented => {
+                (None, encapsulation::of_gre(payload.payload))
+            }
+            _ => (None, None),
+        };
+        Self { ip: ip(transport), content, control, inner }
+    }
+
+    fn note_membership(&mut self, membership: Option<Membership>) {
+        self.content = membership.map_or(Content::Opaque, |membership| Content::Membership(membership.into()));
+    }
 }
 
 /// The packet's length from its length field, which does not count `uncounted` bytes. Zero means that the sender left

@@ -4,8 +4,9 @@ use core::net::IpAddr;
 
 use etherparse::{IpFragOffset, IpNumber, Ipv6FragmentHeader, PacketBuilder, TcpOptionElement};
 use evenair_packet::{
-    Claim, Content, Encoding, FlowKey, HostName, IpMeta, Lease, MacAddr, PacketMeta, Port, RtpMeta, SdpStream, SipMeta,
-    SipStep, Subnet, TcpFlags, TcpMeta, Timestamps, Transport, Vlan, parse,
+    Claim, Content, Control, Encapsulation, Encoding, FlowKey, HostName, IpMeta, Lease, MacAddr, Membership,
+    PacketMeta, Port, RtpMeta, SdpStream, SipMeta, SipStep, Subnet, TcpFlags, TcpMeta, Timestamps, Transport, Vlan,
+    parse,
 };
 use evenair_units::Bytes;
 use minicbor::{Decoder, decode};
@@ -303,7 +304,12 @@ fn any_content() -> impl Strategy<Value = Content> {
         let name = name.and_then(|name| HostName::new(name.as_bytes()));
         Content::Lease(Lease { mac: MacAddr(mac), granted: granted.map(Into::into), seconds, name }.into())
     });
-    prop_oneof![Just(Content::Opaque), rtp.prop_map(Content::Rtp), sip, claim, lease]
+    let groups = || proptest::collection::vec(any_ip(), 0..4);
+    let membership = (groups(), groups()).prop_map(|(joined, left)| {
+        Content::Membership(Membership::Report { joined: joined.into(), left: left.into() }.into())
+    });
+    let query = Just(Content::Membership(Membership::Query.into()));
+    prop_oneof![Just(Content::Opaque), rtp.prop_map(Content::Rtp), sip, claim, lease, membership, query]
 }
 
 fn any_meta() -> impl Strategy<Value = PacketMeta> {
@@ -320,7 +326,25 @@ fn any_meta() -> impl Strategy<Value = PacketMeta> {
         },
     );
     let link = any::<(bool, u64, [u8; 6], [u8; 6], Option<(u16, Option<u16>)>, u16)>();
-    (link, proptest::option::of(ip), any_content()).prop_map(|(l, ip, content)| PacketMeta {
+    let kind = (0usize..=6, 0usize..=5).prop_map(|(control, encapsulation)| {
+        let controls = [
+            Control::Arp,
+            Control::Neighbour,
+            Control::Membership,
+            Control::Dhcp,
+            Control::Authentication,
+            Control::Link,
+        ];
+        let encapsulations = [
+            Encapsulation::Pppoe,
+            Encapsulation::Mpls,
+            Encapsulation::Gre,
+            Encapsulation::Vxlan,
+            Encapsulation::Capwap,
+        ];
+        (controls.get(control).copied(), encapsulations.get(encapsulation).copied())
+    });
+    (link, proptest::option::of(ip), any_content(), kind).prop_map(|(l, ip, content, kind)| PacketMeta {
         ingress: if l.0 { Port::Wlan } else { Port::Wire },
         frame_len: length(l.1),
         src: MacAddr(l.2),
@@ -329,6 +353,8 @@ fn any_meta() -> impl Strategy<Value = PacketMeta> {
         ether_type: l.5,
         ip,
         content,
+        control: kind.0,
+        encapsulation: kind.1,
     })
 }
 

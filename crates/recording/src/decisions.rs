@@ -117,6 +117,12 @@ fn put_event(event: &Event, out: &mut Vec<u8>) {
             out.put_u64(before.as_bps());
             out.put_u64(held.as_bps());
         }
+        Event::GroupLimited { domain, group, sender } => {
+            out.put_u8(13);
+            put_label(out, *domain);
+            out.put(&group.0);
+            out.put(&sender.0);
+        }
         Event::ReportContradicted { mac, rate } => {
             out.put_u8(9);
             out.put(&mac.0);

@@ -10,7 +10,7 @@ use evenair_manager::{
     Command, Config, Manager, Mode, Observation, Output, Place as At, RateReport, Reason, Report, StationConfig,
 };
 use evenair_packet::{
-    Claim, Content, IpMeta, MacAddr, PacketMeta, Port, RtpMeta, TcpFlags, TcpMeta, Timestamps, Transport, Vlan,
+    Claim, Content, Control, IpMeta, MacAddr, PacketMeta, Port, RtpMeta, TcpFlags, TcpMeta, Timestamps, Transport, Vlan,
 };
 use evenair_reader::Problems;
 use evenair_scenario::{App, AppKind, IpVersion, Place, Scenario, Tool};
@@ -275,6 +275,8 @@ impl Middlebox {
                 Body::Speech { number, sent } => Content::Rtp(rtp(packet.app, number, sent)),
                 Body::Tcp { .. } | Body::Datagram { .. } | Body::Echo { .. } | Body::Probe => Content::Opaque,
             },
+            control: None,
+            encapsulation: None,
         }
     }
 }
@@ -302,6 +304,8 @@ fn probe_answer(talk: &Talk) -> PacketMeta {
         ether_type: if address.is_ipv4() { ETHER_TYPE_ARP } else { ETHER_TYPE_V6 },
         ip: address.is_ipv6().then_some(ip),
         content: Content::Claim(Claim { address, mac }),
+        control: Some(if address.is_ipv4() { Control::Arp } else { Control::Neighbour }),
+        encapsulation: None,
     }
 }
 

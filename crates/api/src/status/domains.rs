@@ -35,6 +35,37 @@ pub struct DomainStatus {
     /// What kind of path was found, where the controller is "queue".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<PathStatus>,
+    /// Frames to groups toward the WLAN that exceeded their share of the medium, if there were any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub groups: Option<GroupStatus>,
+}
+
+/// Frames to groups (multicast and broadcast) toward the WLAN that exceeded their share of the medium.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct GroupStatus {
+    /// Frames that wait now.
+    pub waiting: u64,
+    /// Frames dropped since the domain was configured.
+    pub dropped: u64,
+    /// MAC address of the group that most of what was dropped lately was for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
+    /// Who sent it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sender: Option<String>,
+}
+
+impl GroupStatus {
+    /// It in a line.
+    pub fn in_short(&self) -> String {
+        let (Some(group), Some(sender)) = (&self.group, &self.sender) else {
+            return format!("groups: {} frames wait for their share of the medium", self.waiting);
+        };
+        format!(
+            "GROUPS EXCEED THEIR SHARE: {} frames dropped, {} wait; most lately from {sender} to {group}",
+            self.dropped, self.waiting
+        )
+    }
 }
 
 /// What the queue controller has found of the path between the box and the stations.

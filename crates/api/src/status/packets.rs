@@ -54,10 +54,17 @@ pub struct PacketStatus {
     /// Calls that have ended so far, admitted or not; no packets.
     #[serde(default)]
     pub calls_ended: u64,
-    /// Among the released: what keeps the network together (ARP, neighbour discovery, DHCP, 802.1X), never held.
+    /// Among the released: what keeps the network together (ARP, neighbour discovery, DHCP, 802.1X), ahead of the queues within its
+    /// budget.
     pub control: u64,
-    /// Among the released: to groups, never held.
+    /// Among the received: to groups, limited to a share of the medium.
     pub groups: u64,
+    /// Bytes at IP level that were handed to the manager.
+    #[serde(default)]
+    pub received_bytes: u64,
+    /// Of them, those of packets that it cannot read: neither IP nor control, or tunnels of an unknown or encrypted kind.
+    #[serde(default)]
+    pub unread_bytes: u64,
     /// Probes that the box has sent, or queued to be sent; it made them itself.
     #[serde(default)]
     pub probes: u64,
@@ -85,6 +92,11 @@ impl PacketStatus {
     /// Dropped by the manager, for any reason.
     pub fn dropped(&self) -> u64 {
         self.drops.total()
+    }
+
+    /// The part of the traffic that cannot be read, by bytes, 0 to 1.
+    pub fn unread(&self) -> f64 {
+        if self.received_bytes == 0 { 0.0 } else { self.unread_bytes as f64 / self.received_bytes as f64 }
     }
 
     /// The account in one line.

@@ -142,6 +142,12 @@ fn print_status(status: &Status) {
     }
     println!("service rate C {:.3} Mb/s of C* {:.3} Mb/s", status.service_rate_mbps, status.capacity_mbps);
     println!("{}", status.packets.in_short());
+    if status.packets.unread() >= 0.01 {
+        println!(
+            "  {:.0} % of the traffic cannot be read (not IP, or unknown tunnels): it is queued by MAC or outer addresses",
+            status.packets.unread() * 100.0
+        );
+    }
     causes(&status.packets.drops, &status.packets.losses).iter().for_each(|line| println!("  {line}"));
     for port in [&status.wlan, &status.wire] {
         let why = port.io_why.as_ref().map_or_else(String::new, |why| format!(" ({why})"));
@@ -187,6 +193,7 @@ fn print_status(status: &Status) {
     for domain in status.domains.iter().filter(|_| status.mode == "inserted") {
         let name = if status.domains.len() > 1 { format!("{}: ", domain.name) } else { String::new() };
         domain.path.iter().for_each(|path| println!("  {name}{}", path.in_short()));
+        domain.groups.iter().for_each(|groups| println!("  {name}{}", groups.in_short()));
     }
     for (number, shard) in status.shards.iter().enumerate() {
         println!(

@@ -1,7 +1,9 @@
 //! Contention domains in the status.
 
-use evenair_api::{DomainStatus, GuardStatus, PathStatus};
-use evenair_manager::{DomainReport, GuardReport, GuardState, GuardStep, Label, PathReport, Place, ProbeState};
+use evenair_api::{DomainStatus, GroupStatus, GuardStatus, PathStatus};
+use evenair_manager::{
+    DomainReport, GroupReport, GuardReport, GuardState, GuardStep, Label, PathReport, Place, ProbeState,
+};
 use evenair_units::{BitRate, Instant};
 
 use super::status::{receiver_status, uplink_status};
@@ -53,7 +55,20 @@ pub(super) fn domain(report: &DomainReport) -> DomainStatus {
         receiver: report.receiver.as_ref().map(receiver_status),
         uplink: report.uplink.map(uplink_status),
         path: report.path.as_ref().map(path),
+        groups: groups(report.groups),
     }
+}
+
+fn groups(report: GroupReport) -> Option<GroupStatus> {
+    let GroupReport { waiting, dropped, most_dropped } = report;
+    let [group, sender] = [most_dropped.map(|(group, _)| group), most_dropped.map(|(_, sender)| sender)];
+    let status = GroupStatus {
+        waiting,
+        dropped,
+        group: group.map(|group| group.to_string()),
+        sender: sender.map(|sender| sender.to_string()),
+    };
+    (waiting + dropped > 0).then_some(status)
 }
 
 fn path(report: &PathReport) -> PathStatus {

@@ -290,6 +290,8 @@ fn counters(a: &Counters, b: &Counters) -> Counters {
         untracked: a.untracked + b.untracked,
         control: a.control + b.control,
         groups: a.groups + b.groups,
+        received_bytes: a.received_bytes + b.received_bytes,
+        unread_bytes: a.unread_bytes + b.unread_bytes,
         probes: a.probes + b.probes,
         probe_answers: a.probe_answers + b.probe_answers,
     }

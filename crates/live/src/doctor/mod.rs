@@ -17,7 +17,7 @@ use std::fmt;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use evenair_api::{DomainStatus, GuardStatus, PathStatus, Status};
+use evenair_api::{DomainStatus, GuardStatus, PacketStatus, PathStatus, Status};
 use evenair_reader::ConfigError;
 use serde::{Deserialize, Serialize};
 
@@ -142,6 +142,24 @@ fn guard(guard: &GuardStatus) -> Option<Finding> {
     }
 }
 
+/// Traffic that cannot be read hides its stations and flows from the box: above this part it is a warning.
+const UNREAD: f64 = 0.1;
+
+/// How much of the traffic the box cannot read.
+fn unread(packets: &PacketStatus) -> Finding {
+    const SUBJECT: &str = "unmanaged traffic";
+    let found = format!(
+        "{:.1} % of the traffic cannot be read (neither IP nor a known protocol of the network, or an unknown or encrypted tunnel)",
+        packets.unread() * 100.0
+    );
+    if packets.unread() < UNREAD {
+        return Finding::fine(SUBJECT, found);
+    }
+    let mend = "stations inside of such frames share one queue: put the box where the traffic is plain IP, PPPoE, MPLS, GRE, VXLAN or \
+                unencrypted CAPWAP, or have the access points bridge locally";
+    Finding::warning(SUBJECT, found, mend)
+}
+
 /// A backlog of this is hard to keep short without completions.
 const UNACKNOWLEDGED: f64 = 0.25;
 
@@ -181,6 +199,7 @@ fn examine_for(config: &BoxConfig) -> Vec<Finding> {
                 let history = config.history.as_ref().map(|history| history.path.as_path());
                 let now_s = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64());
                 findings.push(losses::examine(&status, history, now_s));
+                findings.push(unread(&status.packets));
                 findings.extend(guard(&status.guard));
                 let holds = status.mode == "inserted";
                 findings.extend(status.domains.iter().filter(|_| holds).filter_map(found_path));
@@ -221,6 +240,15 @@ mod tests {
             "path: 2.0 ms of lag, 3.0 ms of backlog, 40 % of the airtime without completions; probes: used"
         );
         assert_eq!(found_path(&DomainStatus::default()), None);
+    }
+
+    #[test]
+    fn traffic_that_cannot_be_read_is_a_warning_where_it_is_much() {
+        let of =
+            |unread_bytes| unread(&PacketStatus { received_bytes: 1_000, unread_bytes, ..PacketStatus::default() });
+        assert_eq!((of(99).verdict, of(100).verdict), (Verdict::Fine, Verdict::Warning));
+        assert!(of(994).found.starts_with("99.4 % of the traffic"), "{}", of(994).found);
+        assert_eq!(unread(&PacketStatus::default()).verdict, Verdict::Fine, "nothing came yet");
     }
 
     #[test]

@@ -294,6 +294,11 @@ impl EventRecord {
                 let text = guard_text(*step, *before, *held);
                 Some(Self { at_s, name: "guard".into(), station: None, text })
             }
+            Event::GroupLimited { group, sender, .. } => about(
+                "group-limited",
+                sender,
+                format!("frames to {group} exceed the share of groups, and some are dropped"),
+            ),
             Event::ReportContradicted { mac, rate } => {
                 let rate = rate.map_or_else(|| "a rate".into(), |rate| format!("{rate} Mb/s"));
                 about("report-contradicted", mac, format!("{rate} was reported, and is set aside"))

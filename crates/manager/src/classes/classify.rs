@@ -69,7 +69,7 @@ impl Rule {
             && (self.peers.is_empty() || self.peers.iter().any(|subnet| subnet.contains(far.0)))
             && (self.vlans.is_empty() || vlans())
             && (self.dscps.is_empty() || self.dscps.contains(&flow.dscp))
-            && (self.protocols.is_empty() || self.protocols.contains(&key.protocol()))
+            && (self.protocols.is_empty() || key.protocol().is_some_and(|protocol| self.protocols.contains(&protocol)))
             && (self.ports.is_empty() || key.names_ports() && (ports(own.1) || ports(far.1)))
             && self.direction.is_none_or(|direction: Direction| direction == flow.direction)
             && (self.ssids.is_empty() || station.ssid.is_some_and(|ssid| self.ssids.contains(&ssid)))

@@ -164,7 +164,7 @@ impl<P: Send + 'static> Manager<P> {
 impl<P: Send + 'static> Manager<P> {
     /// Packets held for anything but the WLAN.
     pub(super) fn held_beside(&self) -> usize {
-        self.wan.as_ref().map_or(0, Wan::held) + self.receiver.line.len()
+        self.wan.as_ref().map_or(0, Wan::held) + self.receiver.line.len() + self.held_for_groups()
     }
 
     pub(super) fn holds_nothing(&self) -> bool {

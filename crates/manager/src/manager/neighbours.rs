@@ -23,6 +23,7 @@ impl<P: Send + 'static> Manager<P> {
                 }
             }
             Content::Lease(lease) => self.note_lease(now, meta, lease),
+            Content::Membership(message) => self.memberships.note(now, message, meta.ingress == Port::Wlan),
         }
     }
 

@@ -1,11 +1,12 @@
 //! The way of a packet through the manager: in, held, out.
 
-use evenair_packet::{Edits, FlowKey, PacketMeta, Port, TcpMeta};
+use evenair_packet::{PacketMeta, Port, TcpMeta};
 use evenair_sched::NodeId;
 use evenair_units::{Bytes, Instant, Span};
 use evenair_wifi::PhyRate;
 
 use super::probes::note_for_probes;
+use super::unheld::Arrival;
 use super::{Manager, forget};
 use crate::flow::{Flow, Key};
 use crate::held::{Arrived, Held, Service};
@@ -13,39 +14,36 @@ use crate::ids::{DomainId, FlowId, StationId};
 use crate::pacer::Completion;
 use crate::packet_cost::{PacketCost, Packets};
 use crate::queues::{Judgement, Room};
-use crate::traffic::is_control;
 use crate::{DropReason, Mode, Output};
 
 /// Packets in.
 impl<P: Send + 'static> Manager<P> {
-    /// The flow of an IP packet between one station and the wire, and its TCP header if it has one. `None` for all
-    /// that is not held.
-    pub(super) fn on_arrival<'m>(
-        &mut self,
-        now: Instant,
-        meta: &'m PacketMeta,
-    ) -> Option<(FlowId, Option<&'m TcpMeta>)> {
+    /// What becomes of a packet: the flow of a packet between one station and the wire, or why it has none.
+    pub(super) fn on_arrival<'m>(&mut self, now: Instant, meta: &'m PacketMeta) -> Arrival<'m> {
         let mac = match meta.ingress {
             Port::Wlan => meta.src,
             Port::Wire => meta.dst,
         };
-        if mac.is_multicast() || meta.dst.is_multicast() {
-            return None;
+        match meta.ingress {
+            Port::Wire if mac.is_multicast() => return Arrival::Group,
+            Port::Wlan if mac.is_multicast() || meta.dst.is_multicast() => return Arrival::Passes,
+            Port::Wire | Port::Wlan => {}
         }
         let station = match meta.ingress {
             Port::Wlan => self.heard_station(now, mac),
             Port::Wire => Some(self.station_toward(now, mac, meta)),
         };
-        let (ip, tcp) = (meta.ip.as_ref()?, meta.tcp());
+        let tcp = meta.tcp();
         if let (Port::Wlan, Some(id)) = (meta.ingress, station) {
-            self.note_address(now, id, (meta.vlan, ip.src), false);
+            if let Some(ip) = &meta.ip {
+                self.note_address(now, id, (meta.vlan, ip.src), false);
+            }
             self.see_vlan(now, id, meta.vlan);
         }
-        if is_control(meta) {
-            return None;
+        let key = Key::of(meta);
+        if meta.control.is_some() && self.passes_as_control(now, meta, &key, station) {
+            return Arrival::Passes;
         }
-        let (flow, forward) = FlowKey::of(ip);
-        let key = Key { vlan: meta.vlan, flow, low_is_station: forward == (meta.ingress == Port::Wlan) };
         let found = match (self.flows.find(&key, now), station) {
             (Some(found), _) => Some(found),
             (None, Some(station)) => {
@@ -61,16 +59,19 @@ impl<P: Send + 'static> Manager<P> {
         };
         let Some(id) = found else {
             self.counters.untracked += 1;
-            return None;
+            return Arrival::Untracked;
         };
         let flow = self.flows.get_mut(id);
-        flow.note_packet(meta.ingress, tcp, ip.total_len);
+        let is_first_answer = flow.note_packet(meta.ingress, tcp, meta.ip_len());
         flow.note_dscp(meta);
         // A packet for an address that was never heard takes no flow from a station that was.
         let station = station.filter(|&station| !self.stations.get(station).is_shared);
         self.settle(now, id, station);
+        if is_first_answer {
+            self.settle_answered(now, id);
+        }
         self.note_voice(now, id, meta);
-        Some((id, tcp))
+        Arrival::Of(id, tcp)
     }
 
     fn track(&mut self, now: Instant, flow: Flow) -> Option<FlowId> {
@@ -108,6 +109,13 @@ impl<P: Send + 'static> Manager<P> {
         if moved || !stays {
             self.move_held(now, id, domain);
         }
+    }
+
+    /// The station of a flow has answered it: it has a queue of its own from now on.
+    fn settle_answered(&mut self, now: Instant, id: FlowId) {
+        let domain = self.flows.get(id).domain;
+        self.settle_on_links(now, id);
+        self.move_held(now, id, domain);
     }
 
     /// The queue of a connection, made if need be.
@@ -241,59 +249,6 @@ impl<P: Send + 'static> Manager<P> {
         self.wake(now, id);
         self.domains.touch(id).queues.push(leaf, held, now);
     }
-
-    /// Lets a packet pass that is not held, and charges what it takes of the medium.
-    pub(super) fn pass(&mut self, now: Instant, packet: P, meta: &PacketMeta) {
-        let managed = self.mode != Mode::Bypassed && self.holds_for_wlan();
-        let ip_len = meta.ip_len();
-        let mac = if meta.ingress == Port::Wlan { meta.src } else { meta.dst };
-        let known = match meta.ingress {
-            _ if mac.is_multicast() => None,
-            Port::Wlan => self.heard_station(now, mac),
-            Port::Wire => Some(self.station_toward(now, mac, meta)),
-        };
-        if let (Port::Wlan, Some(id)) = (meta.ingress, known) {
-            self.see_vlan(now, id, meta.vlan);
-        }
-        let id = self.domain_of(known, meta);
-        let model = &self.models[id];
-        let rate = known.map_or_else(|| model.default_rate(self.config.default_rate), |id| self.stations.get(id).rate);
-        let domain = self.domains.touch(id);
-        if meta.ingress == Port::Wlan {
-            domain.pacer.on_heard(now, model.packet_airtime(ip_len, rate));
-        }
-        let mut airtime = Span::ZERO;
-        if !mac.is_multicast() {
-            let cost = PacketCost::alone(Packets::one(ip_len));
-            airtime = model.airtime(&cost, rate);
-            if managed {
-                domain.pacer.on_unscheduled(model, &cost, rate);
-            }
-            if meta.ingress == Port::Wire {
-                domain.pacer.on_release(now, airtime, Completion::None, None);
-            }
-        }
-        let control = is_control(meta);
-        if meta.dst.is_multicast() {
-            // From a station it goes up as a unicast to its access point, which then broadcasts it.
-            let group = model.broadcast_airtime(ip_len);
-            airtime += group;
-            domain.note_group(now, group, managed);
-            if self.access_points.of_frame(meta.vlan).is_none() {
-                self.domains.note_group(id, ip_len, &self.models);
-            }
-            self.counters.groups += u64::from(!control);
-        }
-        self.counters.control += u64::from(control);
-        if let Some(id) = known {
-            let station = self.stations.get_mut(id);
-            station.note_packet(meta.ingress == Port::Wire, ip_len, airtime);
-            if managed && !control {
-                station.note_uncontrolled(airtime);
-            }
-        }
-        self.output(packet, meta.ingress.opposite(), Edits::NONE);
-    }
 }
 
 /// Media.
@@ -319,6 +274,7 @@ impl<P: Send + 'static> Manager<P> {
     /// Releases what the server is free for.
     pub(super) fn serve(&mut self, now: Instant) {
         self.domains.touch(DomainId::DEFAULT).queues.refresh(now);
+        self.serve_groups(now);
         self.serve_line(now);
         self.serve_links(now);
         self.serve_domain(now, DomainId::DEFAULT);
@@ -339,6 +295,7 @@ impl<P: Send + 'static> Manager<P> {
         let managed = self.mode != Mode::Bypassed && self.holds_for_wlan();
         let domain = self.domains.touch(id);
         if missed > Span::ZERO {
+            domain.groups.note_elsewhere(now, self.config.group_share, missed);
             domain.note_group(now, missed, managed);
         }
         domain.queues.refresh(now);
@@ -384,6 +341,7 @@ impl<P: Send + 'static> Manager<P> {
         self.domains.ids().for_each(|id| self.release_domain(now, id));
         self.release_line(now);
         self.release_links(now);
+        self.release_groups(now);
         self.set_mode(now, Mode::Bypassed);
     }
 

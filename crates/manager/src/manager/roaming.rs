@@ -140,6 +140,7 @@ impl<P: Send + 'static> Manager<P> {
         if same && !moved {
             return Vec::new();
         }
+        self.release_groups(now);
         let held = self.domains.ids().flat_map(|id| self.take_held(now, id)).collect();
         if !same {
             // Nobody knows any more which releases the answers that are still to come are of.
@@ -192,6 +193,7 @@ impl<P: Send + 'static> Manager<P> {
             receiver: self.report_steered(&domain.receiver),
             uplink: domain.uplink.as_ref().map(|limiter| limiter.report(now)),
             path: domain.pacer.paces_by_completions().then(|| domain.report_path(now)),
+            groups: domain.groups.report(),
         };
         self.domains.iter().enumerate().map(report).collect()
     }

@@ -39,6 +39,7 @@ impl<P: Send + 'static> Manager<P> {
         let (domains, wan, stations) = (&mut self.domains, &mut self.wan, &mut self.stations);
         self.flows.expire(now, |flow| forget(flow, domains, wan.as_mut(), stations));
         self.expire_neighbours(now);
+        self.expire_unheld(now);
     }
 
     /// An interval of a domain has ended, which was so long; `said`: what is said of the rates of stations that are in

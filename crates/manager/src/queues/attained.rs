@@ -25,6 +25,9 @@ const LEVELS: usize = 2;
 /// The weight of a long transfer, and what the transfers of each level have in all, of which none has less than a long
 /// one.
 const LONG: u64 = 16;
+/// The weight of all flows together that their station has not answered: half of a long transfer's, so that any flow that it has
+/// answered keeps more than half of its share beside them.
+pub(super) const UNANSWERED: u64 = LONG / 2;
 const OF_LEVEL: [u64; LEVELS] = [LONG * 16, LONG * 4];
 /// Longer than the pauses of a transfer that waits for its window, shorter than a user's.
 const IDLE: Span = Span::from_secs(1);

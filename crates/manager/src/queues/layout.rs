@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use evenair_sched::{Codel, CodelConfig, Hsfq, NodeId};
 use evenair_units::{BitRate, Bytes, Instant, Span};
 
-use super::attained::{Attained, InLevels, count};
+use super::attained::{Attained, InLevels, UNANSWERED, count};
 use super::config::TreeConfig;
 use super::{Node, Queues, Share};
 use crate::Level;
@@ -86,7 +86,10 @@ impl<P> Queues<P> {
             at = self.child(at, Share::Origin(flow.beyond), weight, of_station);
         }
         for i in 0..self.levels.len() {
-            let (share, weight) = share_of(&self.levels[i], self.by_time, id, flow, station);
+            let (share, weight) = match &self.levels[i] {
+                Level::Flow if self.by_attained && !flow.is_answered => (Share::Unanswered, UNANSWERED),
+                level => share_of(level, self.by_time, id, flow, station),
+            };
             at = self.child(at, share, weight, of_station);
         }
         let node = self.node(at);

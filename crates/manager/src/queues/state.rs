@@ -113,7 +113,7 @@ impl<P> Queues<P> {
                     report.station = (!station.is_shared).then_some(station.mac);
                 }
                 Some(Share::Flow(flow)) => report.flow = Some(flows.get(flow).key.flow),
-                Some(Share::Origin(_) | Share::Application(_) | Share::Host(_)) | None => {}
+                Some(Share::Origin(_) | Share::Application(_) | Share::Host(_) | Share::Unanswered) | None => {}
             }
             at = self.hsfq.parent(id);
         }

@@ -9,7 +9,9 @@ use evenair_manager::{
     Output, Place, Policy, ProbeConfig, QueueConfig, RateReport, ReceiverConfig, Rule, Steps, Takes, UplinkLimit,
     VoiceConfig, WanConfig, WindowLaw,
 };
-use evenair_packet::{Claim, Content, FlowKey, MacAddr, PacketMeta, Port, TcpFlags, Timestamps, Transport, Vlan};
+use evenair_packet::{
+    Claim, Content, Control, FlowKey, MacAddr, PacketMeta, Port, TcpFlags, Timestamps, Transport, Vlan,
+};
 use evenair_sched::{
     CakeConfig, CodelQueueConfig, Config as Discipline, DeliveryConfig, DrrConfig, Estimator, FqCodelConfig, HtbClass,
     HtbConfig, LasAckConfig, WhtbConfig,
@@ -332,7 +334,12 @@ impl Session {
             }
         }
         match self.rng.below(40) {
-            0 => meta.dst = MacAddr::BROADCAST,
+            0 | 18 => meta.dst = MacAddr::BROADCAST,
+            19 => (meta.ip, meta.ether_type, meta.control) = (None, 0x0806, Some(Control::Arp)),
+            20 => {
+                meta.dst = MacAddr([1, 0, 0x5e, 1, 1, 1]);
+                meta.ip.as_mut().unwrap().dst = IpAddr::from([239, 1, 1, 1]);
+            }
             1 => meta.src = MacAddr([1, 0, 0, 0, 0, 0]),
             2 => meta.ip = None,
             3 => meta.ip.as_mut().unwrap().transport = Transport::Other,
@@ -397,11 +404,8 @@ impl Ledger {
                     prop_assert!((1..meta.tcp().expect("TCP").window).contains(&window));
                 }
                 prop_assert!(!edits.congestion || meta.ip.as_ref().is_some_and(|ip| ip.ecn != 0));
-                if let Some((key, _)) = meta.ip.as_ref().map(FlowKey::of)
-                    && !meta.dst.is_multicast()
-                    && !meta.src.is_multicast()
-                {
-                    let latest = self.latest.insert((port, meta.vlan, key), packet);
+                if !meta.dst.is_multicast() && !meta.src.is_multicast() {
+                    let latest = self.latest.insert((port, meta.vlan, meta.flow().0), packet);
                     prop_assert!(latest < Some(packet), "{:?} passed {:?}", packet, latest);
                 }
             }
@@ -461,8 +465,10 @@ proptest! {
         let report = manager.report(session.now);
         let in_line = report.receiver.map_or(0, |receiver| receiver.held);
         let queued = report.queues.iter().map(|q| u64::from(q.packets)).sum::<u64>();
-        prop_assert_eq!(queued + in_line, report.counters.held);
-        prop_assert_eq!(report.flows.iter().map(|f| u64::from(f.backlog_packets)).sum::<u64>(), report.counters.held);
+        let to_groups = report.domains.iter().map(|domain| domain.groups.waiting).sum::<u64>();
+        prop_assert_eq!(queued + in_line + to_groups, report.counters.held);
+        let of_flows = report.flows.iter().map(|flow| u64::from(flow.backlog_packets)).sum::<u64>();
+        prop_assert_eq!(of_flows + to_groups, report.counters.held);
 
         // Bypass empties it within the drain limit.
         manager.handle_command(session.now, Command::Insert);

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr};
 
 use evenair_manager::{Command, Config, Manager, Output, StationConfig};
-use evenair_packet::{MacAddr, PacketMeta, Port, TcpFlags, TcpMeta, Transport};
+use evenair_packet::{Control, MacAddr, PacketMeta, Port, TcpFlags, TcpMeta, Transport};
 use evenair_units::{Bytes, Instant, Span};
 use evenair_wifi::{Phy, Standard};
 
@@ -25,14 +25,30 @@ enum Flood {
     None,
     /// A station opens connections, from ever new ports.
     Syn,
+    /// Hosts on the wire open connections to all stations, that of the established flow among them.
+    SynFromWire,
     /// A host on the wire sends to addresses that nobody has.
     MadeUp,
+    /// A host on the wire sends control packets of full size to a station.
+    Control,
+    /// The same from ever new addresses.
+    ControlOfMany,
+    /// The same to all.
+    ControlToAll,
+    /// A host on the wire sends frames to a station that are neither IP nor control.
+    Unread,
+    /// A host on the wire sends to a group.
+    Multicast,
+    /// A host on the wire sends to all.
+    Broadcast,
 }
 
 /// Which packets of the established flow arrived, and how long each took.
 struct Became {
     sent: usize,
     delays: Vec<Span>,
+    /// Airtime that the flood took.
+    carried: Span,
 }
 
 impl Became {
@@ -65,6 +81,12 @@ fn attack(flood: Flood, number: u64) -> Option<PacketMeta> {
             }
             Some(meta)
         }
+        Flood::SynFromWire => {
+            let mut meta = packet(Port::Wire, usize::from(d % 3), 0, Segment::new(TcpFlags::SYN, number as u32, 0, 0));
+            let ip = meta.ip.as_mut().unwrap();
+            ip.src = IpAddr::V4(Ipv4Addr::new(13, b, c, d));
+            Some(meta)
+        }
         Flood::MadeUp => {
             let mut meta = packet(Port::Wire, 0, 1, Segment::new(TcpFlags::ACK, 1, 1, 500));
             meta.dst = MacAddr([6, 7, a, b, c, d]);
@@ -73,7 +95,39 @@ fn attack(flood: Flood, number: u64) -> Option<PacketMeta> {
             (ip.protocol, ip.transport) = (17, Transport::Udp { src_port: 9, dst_port: 9 });
             Some(meta)
         }
+        Flood::Control => Some(frame(MacAddr([6, 8, 0, 0, 0, 1]), mac(1), Some(Control::Arp))),
+        Flood::ControlOfMany => Some(frame(MacAddr([6, 8, a, b, c, d]), mac(1), Some(Control::Arp))),
+        Flood::ControlToAll => Some(frame(MacAddr([6, 8, a, b, c, d]), MacAddr::BROADCAST, Some(Control::Arp))),
+        Flood::Unread => Some(frame(MacAddr([6, 8, 0, 0, 0, 1]), mac(1), None)),
+        Flood::Multicast => {
+            let mut meta = packet(Port::Wire, 0, 1, Segment::new(TcpFlags::ACK, 1, 1, 1400));
+            meta.dst = MacAddr([1, 0, 0x5e, 1, 1, 1]);
+            let ip = meta.ip.as_mut().unwrap();
+            ip.dst = IpAddr::V4(Ipv4Addr::new(239, 1, 1, 1));
+            (ip.protocol, ip.transport) = (17, Transport::Udp { src_port: 9, dst_port: 9 });
+            Some(meta)
+        }
+        Flood::Broadcast => Some(frame(MacAddr([6, 8, 0, 0, 0, 1]), MacAddr::BROADCAST, None)),
     }
+}
+
+/// How a host answers a SYN to a port that is closed (RFC 9293, 3.5.2).
+fn reset(syn: &PacketMeta) -> PacketMeta {
+    let mut meta = PacketMeta { ingress: Port::Wlan, src: syn.dst, dst: syn.src, ..syn.clone() };
+    let ip = meta.ip.as_mut().unwrap();
+    (ip.src, ip.dst) = (ip.dst, ip.src);
+    if let Transport::Tcp(tcp) = &mut ip.transport {
+        (tcp.src_port, tcp.dst_port) = (tcp.dst_port, tcp.src_port);
+        (tcp.flags, tcp.seq, tcp.ack) = (TcpFlags::RST.with(TcpFlags::ACK), 0, tcp.seq.wrapping_add(1));
+    }
+    meta
+}
+
+/// A frame of 1442 bytes from the wire that is not IP.
+fn frame(src: MacAddr, dst: MacAddr, control: Option<Control>) -> PacketMeta {
+    let plain = packet(Port::Wire, 1, 1, Segment::new(TcpFlags::ACK, 1, 1, 0));
+    let ether_type = if control.is_some() { 0x0806 } else { 0x88b5 };
+    PacketMeta { src, dst, control, ether_type, ip: None, frame_len: Bytes(1_442), ..plain }
 }
 
 /// Runs a box with this flood beside the established flow, whose station answers each packet.
@@ -88,6 +142,7 @@ fn run(flood: Flood) -> Became {
     let mut free = Instant::ZERO;
     let mut came = vec![Instant::ZERO; (SECONDS * ESTABLISHED) as usize];
     let (mut delays, mut sent, mut attacked) = (Vec::new(), 0, 0);
+    let mut carried = Span::ZERO;
     // A step is as long as a packet of the flood is from the next.
     for step in 0..SECONDS * FLOOD {
         let now = Instant::ZERO + Span::from_nanos(step * 1_000_000_000 / FLOOD);
@@ -98,6 +153,8 @@ fn run(flood: Flood) -> Became {
                     delays.push(at.saturating_since(came[number as usize]));
                 }
                 manager.handle_packet(now, ANSWER, &established(Port::Wlan));
+            } else if let (Flood::SynFromWire, Some(syn)) = (flood, attack(flood, number - ATTACK)) {
+                manager.handle_packet(now, ANSWER, &reset(&syn));
             }
         }
         if step % (FLOOD / ESTABLISHED) == 0 {
@@ -109,38 +166,58 @@ fn run(flood: Flood) -> Became {
         }
         if let Some(meta) = attack(flood, step) {
             attacked += 1;
-            manager.handle_packet(now, ATTACK, &meta);
+            manager.handle_packet(now, ATTACK + step, &meta);
         }
         if manager.poll_deadline().is_some_and(|(at, _)| at <= now) {
             manager.handle_timeout(now);
         }
         while let Some(output) = manager.poll_output() {
             if let Output::Release { packet, port: Port::Wlan, .. } = output {
-                let ip_len = if packet < ATTACK { Bytes(200) } else { Bytes(552) };
-                let airtime = phy.access_cost(ip_len, rate, false).0;
+                let airtime = match (packet < ATTACK, flood) {
+                    (true, _) => phy.access_cost(Bytes(200), rate, false).0,
+                    (false, Flood::Multicast | Flood::Broadcast | Flood::ControlToAll) => {
+                        phy.data(Bytes(1_428), phy.lowest_basic())
+                    }
+                    (false, Flood::SynFromWire) => phy.access_cost(Bytes(52), rate, false).0,
+                    (false, Flood::None | Flood::Syn | Flood::MadeUp) => phy.access_cost(Bytes(552), rate, false).0,
+                    (false, _) => phy.access_cost(Bytes(1_428), rate, false).0,
+                };
+                carried += if packet < ATTACK { Span::ZERO } else { airtime };
                 free = free.max(now) + airtime;
                 air.push_back((free, packet));
             }
         }
     }
     assert_eq!(attacked, if flood == Flood::None { 0 } else { SECONDS * FLOOD });
-    Became { sent, delays }
+    Became { sent, delays, carried }
 }
 
-/// Numbers of the flood's packets, and of answers; those of the established flow are smaller.
+/// Numbers of the flood's packets begin here; those of the established flow are smaller. Of answers, which leave by the wire.
 const ATTACK: u64 = 1_000_000;
-const ANSWER: u64 = 2_000_000;
+const ANSWER: u64 = 0;
 
 #[test]
 fn a_flood_costs_the_established_flow_of_another_station_next_to_nothing() {
     let alone = run(Flood::None);
     assert!(alone.delays.len() * 1000 >= alone.sent * 995, "{} of {}", alone.delays.len(), alone.sent);
-    for flood in [Flood::Syn, Flood::MadeUp] {
+    let of_control = [Flood::Control, Flood::ControlOfMany, Flood::ControlToAll];
+    for flood in [Flood::Syn, Flood::SynFromWire, Flood::MadeUp, Flood::Unread, Flood::Multicast, Flood::Broadcast]
+        .into_iter()
+        .chain(of_control)
+    {
         let beside = run(flood);
         let (got, sent) = (beside.delays.len(), beside.sent);
         assert!(got * 100 > sent * 99, "{flood:?}: {got} of {sent} arrived");
         let (before, after) = (alone.p99(), beside.p99());
         println!("{flood:?}: {got} of {sent} arrived, p99 {before} alone and {after} beside it");
         assert!(after <= before + Span::from_millis(20), "{flood:?}: p99 {before} alone and {after} beside it");
+        let permille = beside.carried.as_nanos() / (SECONDS * 1_000_000);
+        let most = match flood {
+            Flood::Multicast => 640,
+            Flood::Broadcast => 120,
+            Flood::ControlToAll => 320,
+            _ => 1_000,
+        };
+        assert!(permille <= most, "{flood:?} took {permille} permille of the medium");
     }
 }

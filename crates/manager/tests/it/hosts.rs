@@ -35,7 +35,7 @@ fn data(number: usize, connection: Connection, sequence: u64) -> PacketMeta {
 fn shares(levels: Vec<Level>, connections: &[Connection]) -> Vec<f64> {
     let rates = [rate(11_000), rate(11_000)];
     let controller = Controller::Fixed(BitRate::from_mbps(4));
-    let config = Config { policy: Policy::of(levels), controller, ..config(&rates) };
+    let config = Config { policy: Policy::of(levels), controller, sparse_first: false, ..config(&rates) };
     let mut manager = Manager::new(config, Instant::ZERO);
     manager.handle_command(Instant::ZERO, Command::Insert);
     let (mut sent, mut got) = (vec![0; connections.len()], vec![0; connections.len()]);

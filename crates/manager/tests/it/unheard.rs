@@ -99,6 +99,7 @@ fn packets_to_made_up_addresses_share_the_queue_and_the_share_of_one_station() {
 fn what_is_held_for_an_address_is_its_own_and_in_order_once_it_is_heard() {
     for discipline in [false, true] {
         let mut manager = inserted(|config| {
+            config.sparse_first = false;
             if discipline {
                 config.queue = Some(queue(Discipline::Fifo(Limit::Packets(1000))).into());
             }

@@ -376,7 +376,18 @@ pub fn packet(ingress: Port, station: usize, flow: u16, segment: Segment) -> Pac
     let ip = IpMeta { src: src.0, dst: dst.0, protocol: 6, dscp: 0, ecn: 0, total_len, fragment: false, transport };
     let frame_len = Bytes(total_len.0 + 14);
     let content = Content::Opaque;
-    PacketMeta { ingress, frame_len, src: src.2, dst: dst.2, vlan: None, ether_type: 0x0800, ip: Some(ip), content }
+    PacketMeta {
+        ingress,
+        frame_len,
+        src: src.2,
+        dst: dst.2,
+        vlan: None,
+        ether_type: 0x0800,
+        ip: Some(ip),
+        content,
+        control: None,
+        encapsulation: None,
+    }
 }
 
 pub fn bits(tallies: &[Tally]) -> Vec<f64> {

@@ -25,7 +25,7 @@ use minicbor::data::Type;
 use minicbor::{Decoder, Encoder};
 
 /// Recordings, oldest first.
-const CORPUS: [(&str, &[u8]); 7] = [
+const CORPUS: [(&str, &[u8]); 8] = [
     ("15-1", include_bytes!("../data/recordings/15-1.recording")),
     ("15-2", include_bytes!("../data/recordings/15-2.recording")),
     ("15-3", include_bytes!("../data/recordings/15-3.recording")),
@@ -33,6 +33,7 @@ const CORPUS: [(&str, &[u8]); 7] = [
     ("15-5", include_bytes!("../data/recordings/15-5.recording")),
     ("15-6", include_bytes!("../data/recordings/15-6.recording")),
     ("15-7", include_bytes!("../data/recordings/15-7.recording")),
+    ("15-8", include_bytes!("../data/recordings/15-8.recording")),
 ];
 
 /// The digest of this build's decisions on the last of them.
@@ -124,6 +125,7 @@ fn kind(input: &Input) -> &'static str {
         Input::Packet(_, PacketMeta { content: Content::Sip(_), .. }) => "SIP",
         Input::Packet(_, PacketMeta { content: Content::Claim(_), .. }) => "ARP",
         Input::Packet(_, PacketMeta { content: Content::Lease(_), .. }) => "DHCP",
+        Input::Packet(_, PacketMeta { content: Content::Membership(_), .. }) => "membership",
         Input::Packet(_, PacketMeta { content: Content::Opaque, ip, .. }) => {
             match ip.as_ref().map(|ip| &ip.transport) {
                 None => "no IP",
@@ -147,6 +149,7 @@ fn the_last_recording_has_every_kind_of_input() {
         "reconfigure",
         "rate",
         "losses",
+        "membership",
         "report",
         "bridged",
         "network",

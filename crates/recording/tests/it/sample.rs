@@ -4,13 +4,13 @@ use std::net::IpAddr;
 
 use evenair_manager::{
     AccessPoint, Amount, Application, BucketConfig, Charge, Class, ClassId, ClassTree, Codec, CodelConfig, Combination,
-    Command, Config, Controller, DelayLaw, Direction, Hop, LeafRule, Lease, Level, LimitRule, MacPrefix, Observation,
-    Place, Policy, ProbeConfig, QueueConfig, RateReport, ReceiverConfig, RssiClass, RssiConfig, Rule, StationConfig,
-    Steps, Takes, UplinkLimit, VoiceConfig, WanConfig, WindowLaw,
+    Command, Config, Controller, DelayLaw, Direction, GroupShare, Hop, LeafRule, Lease, Level, LimitRule, MacPrefix,
+    Observation, Place, Policy, ProbeConfig, QueueConfig, RateReport, ReceiverConfig, RssiClass, RssiConfig, Rule,
+    StationConfig, Steps, Takes, UplinkLimit, VoiceConfig, WanConfig, WindowLaw,
 };
 use evenair_packet::{
-    Claim, Content, Encoding, HostName, MacAddr, PacketMeta, Port, RtpMeta, SdpStream, SipMeta, SipStep, TcpFlags,
-    Timestamps, Transport, Vlan,
+    Claim, Content, Control, Encapsulation, Encoding, HostName, MacAddr, Membership, PacketMeta, Port, RtpMeta,
+    SdpStream, SipMeta, SipStep, TcpFlags, Timestamps, Transport, Vlan,
 };
 use evenair_recording::Input;
 use evenair_sched::{
@@ -80,6 +80,7 @@ pub fn config() -> Config {
             hysteresis: RssiConfig::HYSTERESIS,
             before_rates: true,
         })),
+        group_share: GroupShare { multicast_permille: 500, other_permille: 70 },
     }
 }
 
@@ -334,6 +335,8 @@ fn others() -> Vec<PacketMeta> {
     (ip.src, ip.dst) = ("fd00::7".parse().expect("an address"), "2001:db8::1".parse().expect("an address"));
     (ip.dscp, ip.ecn) = (46, 2);
     let fragment = with(17, Transport::Other, Content::Opaque);
+    let report = Membership::Report { joined: [[239, 1, 1, 1].into()].into(), left: [[239, 1, 1, 2].into()].into() };
+    let igmp = |message: Membership| with(2, Transport::Other, Content::Membership(message.into()));
     vec![
         udp(4_000, 443, Content::Opaque),
         udp(5_004, 4_000, Content::Rtp(rtp)),
@@ -347,5 +350,9 @@ fn others() -> Vec<PacketMeta> {
         PacketMeta { vlan: Some(Vlan { id: 7, inner: Some(20) }), ..fragment.clone() },
         PacketMeta { vlan: Some(Vlan::from(20)), ..v6.clone() },
         v6,
+        PacketMeta { control: Some(Control::Membership), ..igmp(report) },
+        igmp(Membership::Query),
+        PacketMeta { control: Some(Control::Arp), ether_type: 0x0806, ip: None, ..plain.clone() },
+        PacketMeta { encapsulation: Some(Encapsulation::Pppoe), ..udp(4_000, 443, Content::Opaque) },
     ]
 }

@@ -71,6 +71,8 @@ impl Snapshot {
             calls_ended: counters.calls_ended,
             control: counters.control,
             groups: counters.groups,
+            received_bytes: counters.received_bytes,
+            unread_bytes: counters.unread_bytes,
             held,
             probes: self.probes,
             probe_answers: counters.probe_answers,

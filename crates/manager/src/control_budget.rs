@@ -1,0 +1,226 @@
+//! The budget of control packets of a contention domain: ARP, neighbour discovery, DHCP and the like go ahead of all queues as
+//! long as they take little of the medium, whoever sends them. What is beyond the budget waits for its turn, in a flow of its
+//! station.
+//!
+//! Three limits hold at once, each a leaky bucket in airtime: of one sender toward one station the greater of 2 % of the medium and 50
+//! frames a second; of all senders toward one station 10 %; of the domain 20 %. The fuller a bucket that several senders share, the longer a sender has
+//! to be known to use the rest of it, so that a flood under ever new addresses leaves room for the router and the servers.
+//!
+//! A group counts as a station. All tables are bounded: a sender that there is no room for counts as new, a station that there
+//! is no room for has no budget.
+
+use alloc::collections::BTreeMap;
+
+use evenair_packet::MacAddr;
+use evenair_units::{Instant, Span};
+
+/// Frames of one sender toward one station that are always within its budget: 50 a second.
+const FRAME_INTERVAL: Span = Span::from_millis(20);
+/// One part in so many of the medium: of one sender toward one station, of all toward one station, of a domain.
+const PART_OF_PAIR: u64 = 50;
+const PART_OF_STATION: u64 = 10;
+const PART_OF_DOMAIN: u64 = 5;
+/// How far ahead of its rate a bucket may be: a quarter of a second holds the exchanges of a station that joins, and 50 ms of airtime
+/// of the domain.
+const BURST: Span = Span::from_millis(250);
+/// A sender that is known for this long may use three quarters of a shared bucket; a new one half.
+const HALF_KNOWN: Span = Span::from_secs(10);
+/// A sender is forgotten after this long, ten minutes: longer than hosts keep neighbours without asking again.
+const SENDER_IDLE: Span = Span::from_secs(600);
+/// Entries of each table; a site has fewer senders of control packets at once.
+const MOST: usize = 4096;
+
+/// A leaky bucket: when all that was put in will have run out.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Bucket {
+    empty_at: Instant,
+}
+
+impl Bucket {
+    /// Whether there is room for this much, up to `limit` in all. An empty bucket takes anything.
+    pub(crate) fn has_room(self, now: Instant, much: Span, limit: Span) -> bool {
+        let level = self.empty_at.saturating_since(now);
+        level == Span::ZERO || level + much <= limit
+    }
+
+    /// Puts this much in.
+    pub(crate) fn fill(&mut self, now: Instant, much: Span) {
+        self.empty_at = self.empty_at.max(now).saturating_add(much);
+    }
+
+    /// When there will be room for this much.
+    pub(crate) fn room_at(self, much: Span, limit: Span) -> Instant {
+        let level = limit.saturating_sub(much);
+        self.empty_at.saturating_sub(level)
+    }
+
+    fn is_empty(self, now: Instant) -> bool {
+        self.empty_at <= now
+    }
+}
+
+/// Since when a sender is known, and when it sent last.
+#[derive(Clone, Copy, Debug)]
+struct Sender {
+    since: Instant,
+    last: Instant,
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(crate) struct ControlBudget {
+    domain: Bucket,
+    stations: BTreeMap<MacAddr, Bucket>,
+    pairs: BTreeMap<(MacAddr, MacAddr), Bucket>,
+    senders: BTreeMap<MacAddr, Sender>,
+}
+
+impl ControlBudget {
+    /// Whether a packet of this airtime from `sender` to `station` is within the budget, which it is then taken from.
+    pub(crate) fn admit(&mut self, now: Instant, sender: MacAddr, station: MacAddr, airtime: Span) -> bool {
+        let limit = self.note_sender(now, sender);
+        let of_pair = cost_of_pair(airtime);
+        let (of_station, of_domain) = (airtime.mul_div(PART_OF_STATION, 1), airtime.mul_div(PART_OF_DOMAIN, 1));
+        let pair = self.pairs.get(&(sender, station)).copied().unwrap_or_default();
+        let all = self.stations.get(&station).copied().unwrap_or_default();
+        let has_room = pair.has_room(now, of_pair, BURST)
+            && all.has_room(now, of_station, limit)
+            && self.domain.has_room(now, of_domain, limit)
+            && self.has_entries(sender, station);
+        if has_room {
+            self.pairs.entry((sender, station)).or_default().fill(now, of_pair);
+            self.stations.entry(station).or_default().fill(now, of_station);
+            self.domain.fill(now, of_domain);
+        }
+        has_room
+    }
+
+    /// The same of what a station has sent already: it costs nobody else's budget.
+    pub(crate) fn admit_sent(&mut self, now: Instant, station: MacAddr, airtime: Span) -> bool {
+        let of_pair = cost_of_pair(airtime);
+        let pair = self.pairs.get(&(station, station)).copied().unwrap_or_default();
+        let has_room = pair.has_room(now, of_pair, BURST) && self.has_entries(station, station);
+        if has_room {
+            self.pairs.entry((station, station)).or_default().fill(now, of_pair);
+        }
+        has_room
+    }
+
+    /// Forgets buckets that are empty, and senders that have been silent.
+    pub(crate) fn expire(&mut self, now: Instant) {
+        self.pairs.retain(|_, bucket| !bucket.is_empty(now));
+        self.stations.retain(|_, bucket| !bucket.is_empty(now));
+        self.senders.retain(|_, sender| now.saturating_since(sender.last) < SENDER_IDLE);
+    }
+
+    fn has_entries(&self, sender: MacAddr, station: MacAddr) -> bool {
+        let has_pair = self.pairs.len() < MOST || self.pairs.contains_key(&(sender, station));
+        has_pair && (self.stations.len() < MOST || self.stations.contains_key(&station))
+    }
+
+    /// How full a shared bucket may be for this sender to use it.
+    fn note_sender(&mut self, now: Instant, mac: MacAddr) -> Span {
+        let has_entry = self.senders.len() < MOST || self.senders.contains_key(&mac);
+        let known = has_entry.then(|| {
+            let sender = self.senders.entry(mac).or_insert(Sender { since: now, last: now });
+            sender.last = now;
+            now.saturating_since(sender.since)
+        });
+        let known = known.unwrap_or(Span::ZERO);
+        let of_age = (BURST - NEW).mul_div(known.as_nanos(), (known + HALF_KNOWN).as_nanos());
+        NEW + of_age
+    }
+}
+
+/// How full a shared bucket may be for a new sender.
+const NEW: Span = Span::from_nanos(BURST.as_nanos() / 2);
+
+/// What a packet takes of the budget of its sender and station.
+fn cost_of_pair(airtime: Span) -> Span {
+    airtime.mul_div(PART_OF_PAIR, 1).min(FRAME_INTERVAL)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MILLISECOND: Span = Span::from_millis(1);
+
+    fn mac(number: u32) -> MacAddr {
+        let [a, b, c, d] = number.to_be_bytes();
+        MacAddr([2, 0, a, b, c, d])
+    }
+
+    /// Airtime admitted in each of so many seconds, of frames at so many a second; `sender` names that of each.
+    fn admitted(
+        budget: &mut ControlBudget,
+        from: u64,
+        seconds: u64,
+        rate: u64,
+        airtime: Span,
+        ends: impl Fn(u64) -> (u32, u32),
+    ) -> Span {
+        let mut sum = Span::ZERO;
+        for number in 0..seconds * rate {
+            let now = Instant::ZERO + Span::from_secs(from) + Span::from_nanos(number * 1_000_000_000 / rate);
+            let (sender, station) = ends(number);
+            if budget.admit(now, mac(sender), mac(station), airtime) {
+                sum += airtime;
+            }
+            if number % rate == 0 {
+                budget.expire(now);
+            }
+        }
+        sum
+    }
+
+    fn permille(sum: Span, seconds: u64) -> u64 {
+        sum.as_nanos() / (seconds * 1_000_000)
+    }
+
+    #[test]
+    fn a_sender_has_a_fiftieth_of_the_medium_toward_a_station_or_fifty_frames() {
+        let mut budget = ControlBudget::default();
+        // Of 2 ms, fifty frames are a tenth of the medium, which is the station's limit, too.
+        let long = admitted(&mut budget, 0, 20, 1_000, MILLISECOND, |_| (1, 2));
+        assert!((48..=54).contains(&permille(long, 20)), "{} permille, 50 frames of 1 ms", permille(long, 20));
+        let short = admitted(&mut budget, 30, 20, 4_000, MILLISECOND / 10, |_| (1, 3));
+        assert!((19..=22).contains(&permille(short, 20)), "{} permille, 200 frames of 0.1 ms", permille(short, 20));
+    }
+
+    #[test]
+    fn all_senders_share_a_tenth_toward_a_station_and_a_fifth_of_the_domain() {
+        let mut budget = ControlBudget::default();
+        let station = admitted(&mut budget, 0, 20, 5_000, MILLISECOND, |number| (number as u32 % 100, 200));
+        assert!((95..=105).contains(&permille(station, 20)), "{} permille", permille(station, 20));
+        let domain =
+            admitted(&mut budget, 30, 20, 5_000, MILLISECOND, |number| (number as u32 % 100, 200 + number as u32 % 50));
+        assert!((190..=210).contains(&permille(domain, 20)), "{} permille", permille(domain, 20));
+    }
+
+    #[test]
+    fn the_oldest_senders_go_before_a_flood_under_new_addresses() {
+        let mut budget = ControlBudget::default();
+        let router = |budget: &mut ControlBudget, from: u64, seconds: u64, flood: bool| {
+            let (mut refused, mut made_up) = (0, 1_000_u32);
+            for number in 0..seconds * 2_000 {
+                let now = Instant::ZERO + Span::from_secs(from) + Span::from_nanos(number * 500_000);
+                if number % 50 == 0 {
+                    refused +=
+                        u32::from(!budget.admit(now, mac(1), mac(100 + number as u32 / 50 % 40), MILLISECOND / 5));
+                }
+                if flood {
+                    made_up += 1;
+                    budget.admit(now, mac(made_up), mac(100 + made_up % 40), MILLISECOND);
+                }
+                if number % 200 == 0 {
+                    budget.expire(now);
+                }
+            }
+            refused
+        };
+        assert_eq!(router(&mut budget, 0, 30, false), 0);
+        assert_eq!(router(&mut budget, 30, 30, true), 0, "40 a second from a router that is known");
+        assert!(budget.senders.len() <= MOST && budget.pairs.len() <= MOST);
+    }
+}
