@@ -4,7 +4,7 @@ CARGO := scripts/cargo
 EVENAIR := target/release/evenair
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test build demo accept accept-short reproduce reproduction validate-ns3 reference test check flaky lint deny fmt bench field-day flent grid venues whtb fail-open offload wifi service deb doc clean
+.PHONY: help setup setup-test build demo accept accept-short reproduce reproduction validate-ns3 reference test check flaky lint deny fmt bench field-day flent grid venues whtb fail-open attacks offload wifi service deb doc clean
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -29,7 +29,7 @@ accept: build ## Measure every promised figure by groups, tables go to docs/meas
 	done; [ -z "$$failed" ]
 ifndef GROUP
 	$(CARGO) test --release --locked -p evenair-manager --test flows
-	@$(MAKE) fail-open reproduce
+	@$(MAKE) fail-open attacks reproduce
 endif
 
 accept-short: build ## The same in short, for a few of them
@@ -100,6 +100,9 @@ whtb: setup ## HTB and WHTB with all that their source leaves open of its Linux,
 
 fail-open: setup-test ## How long the gap is when the box is killed or hangs, beside its bounds
 	@scripts/measured fail-open --lines '^(ok    |MISSED|        the bridge)' scripts/as-root $(CARGO) test -p evenair-live --test inline --test inline_xdp figures_of_failing_open -- --ignored --nocapture
+
+attacks: setup-test ## What floods and attacks on an inserted box leave to others, beside its bounds; a table goes to docs/measured
+	@scripts/measured attacks --lines '^(ok    |MISSED)' scripts/as-root $(CARGO) test -p evenair-live --test inline figures_of_attacks -- --ignored --nocapture
 
 offload: setup-test ## iperf3 through the box between virtual ports with their default offloads, beside its bounds; a table goes to docs/measured
 	@scripts/measured offload --lines '^(ok    |MISSED)' scripts/as-root $(CARGO) test -p evenair-live --test inline figures_of_default_offloads -- --ignored --nocapture

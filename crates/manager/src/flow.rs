@@ -50,6 +50,22 @@ pub(crate) struct Key {
     pub(crate) low_is_station: bool,
 }
 
+/// Whether its station has answered a flow: by any packet of it other than a reset.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Answer {
+    /// It has not; so many packets have come from the wire.
+    None(u8),
+    /// It has not, and the flow is one of the few that have a queue of their own all the same: a stream in one direction.
+    OneWay,
+    /// It has.
+    Given,
+}
+
+/// Packets after which a flow that is not answered counts as a stream, and not as one of a flood of first packets.
+const PERSISTENT: u8 = 4;
+/// Streams in one direction of a station that have queues of their own at once.
+pub(crate) const ONE_WAY: u32 = 8;
+
 impl Key {
     /// The key of a packet's flow.
     pub(crate) fn of(meta: &PacketMeta) -> Self {
@@ -68,8 +84,8 @@ pub(crate) struct Flow {
     pub(crate) unheard: Option<MacAddr>,
     /// The medium that it waits for.
     pub(crate) domain: DomainId,
-    /// Its station has sent something of it, other than a reset.
-    pub(crate) is_answered: bool,
+    /// Whether its station has answered it.
+    pub(crate) answer: Answer,
     /// The direction by which it is queued.
     pub(crate) direction: Direction,
     /// The direction that its packets speak for.
@@ -172,7 +188,7 @@ impl Flow {
             station,
             unheard: None,
             domain: DomainId::DEFAULT,
-            is_answered: false,
+            answer: Answer::None(0),
             direction: guess,
             leaning: guess,
             place: PolicyNode::default(),
@@ -201,8 +217,8 @@ impl Flow {
         }
     }
 
-    /// Takes note of where data come from. The leaning follows the larger volume; a SYN begins another connection. True: this is
-    /// the station's first answer.
+    /// Takes note of where data come from. The leaning follows the larger volume; a SYN begins another connection. True: the flow
+    /// may leave the queue of those that are not answered.
     pub(crate) fn note_packet(&mut self, ingress: Port, tcp: Option<&TcpMeta>, ip_len: Bytes) -> bool {
         if let Some(tcp) = tcp.filter(|tcp| tcp.begins()) {
             (self.up_volume, self.down_volume) = (0, 0);
@@ -226,8 +242,21 @@ impl Flow {
             Direction::Down if self.up_volume > self.down_volume * TURN_FACTOR => Direction::Up,
             stays => stays,
         };
+        self.note_answer(ingress, tcp)
+    }
+
+    /// True: the flow may leave the queue of those that are not answered, because of this packet.
+    fn note_answer(&mut self, ingress: Port, tcp: Option<&TcpMeta>) -> bool {
         let answers = ingress == Port::Wlan && !tcp.is_some_and(|tcp| tcp.flags.contains(TcpFlags::RST));
-        answers && !core::mem::replace(&mut self.is_answered, true)
+        match &mut self.answer {
+            Answer::Given | Answer::OneWay if !answers => false,
+            Answer::Given => false,
+            Answer::None(packets) if !answers => {
+                *packets = packets.saturating_add(1);
+                *packets >= PERSISTENT
+            }
+            Answer::None(_) | Answer::OneWay => true,
+        }
     }
 
     /// Asks memory for all of it that a packet needs.

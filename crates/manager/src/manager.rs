@@ -411,7 +411,7 @@ fn forget<P: Send + 'static>(flow: Flow, domains: &mut Domains<P>, wan: Option<&
             link.queues.detach(leaf);
         }
     }
-    stations.get_mut(flow.station).flows -= 1;
+    stations.get_mut(flow.station).leave(flow.answer);
 }
 
 /// C* before anything was seen: as if all configured stations of a domain were active; without any, C at the default

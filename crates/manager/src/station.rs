@@ -240,6 +240,7 @@ impl Stations {
             rate,
             capacity,
             flows: 0,
+            one_way: 0,
             airtime: Span::ZERO,
             airtime_up: Span::ZERO,
             addresses: Vec::new(),

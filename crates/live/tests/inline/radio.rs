@@ -17,6 +17,8 @@ use evenair_sys::ring::{Ring, Sender};
 const OVERHEAD: Duration = Duration::from_micros(100);
 /// With [`OVERHEAD`], 20 Mb/s for frames of 1,514 bytes.
 const BITS_PER_US: u32 = 24;
+/// The same of a frame to a group: the lowest basic rate of 802.11g.
+const GROUP_BITS_PER_US: u32 = 6;
 /// Frames that the access point, or a station, holds at most.
 const QUEUE: usize = 100;
 /// What this thread makes up for where the machine held it up.
@@ -85,7 +87,9 @@ impl Radio {
                 }
                 // One that the kernel refuses is lost, as others are in the air.
                 let _ = senders[usize::from(next == 0)].send([&frame[..]]);
-                idle_from += OVERHEAD + Duration::from_micros(8 * frame.len() as u64) / BITS_PER_US;
+                let is_group = next == 0 && frame[0] & 1 == 1;
+                let rate = if is_group { GROUP_BITS_PER_US } else { BITS_PER_US };
+                idle_from += OVERHEAD + Duration::from_micros(8 * frame.len() as u64) / rate;
             }
             sleep(Duration::from_micros(50));
         }

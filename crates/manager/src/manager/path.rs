@@ -8,7 +8,7 @@ use evenair_wifi::PhyRate;
 use super::probes::note_for_probes;
 use super::unheld::Arrival;
 use super::{Manager, forget};
-use crate::flow::{Flow, Key};
+use crate::flow::{Answer, Flow, Key, ONE_WAY};
 use crate::held::{Arrived, Held, Service};
 use crate::ids::{DomainId, FlowId, StationId};
 use crate::pacer::Completion;
@@ -62,13 +62,13 @@ impl<P: Send + 'static> Manager<P> {
             return Arrival::Untracked;
         };
         let flow = self.flows.get_mut(id);
-        let is_first_answer = flow.note_packet(meta.ingress, tcp, meta.ip_len());
+        let may_part = flow.note_packet(meta.ingress, tcp, meta.ip_len());
         flow.note_dscp(meta);
         // A packet for an address that was never heard takes no flow from a station that was.
         let station = station.filter(|&station| !self.stations.get(station).is_shared);
         self.settle(now, id, station);
-        if is_first_answer {
-            self.settle_answered(now, id);
+        if may_part {
+            self.part(now, id, meta.ingress);
         }
         self.note_voice(now, id, meta);
         Arrival::Of(id, tcp)
@@ -79,7 +79,7 @@ impl<P: Send + 'static> Manager<P> {
             let evicted = self.flows.evict()?;
             forget(evicted, &mut self.domains, self.wan.as_mut(), &mut self.stations);
         }
-        self.stations.get_mut(flow.station).flows += 1;
+        self.stations.get_mut(flow.station).join(flow.answer);
         self.domains.touch(flow.domain).receiver.note_new(flow.is_tcp());
         Some(self.flows.insert(flow, now))
     }
@@ -91,8 +91,8 @@ impl<P: Send + 'static> Manager<P> {
         let (station, direction) = (station.unwrap_or(flow.station), flow.leaning);
         let moved = (flow.station, flow.direction) != (station, direction);
         if moved {
-            self.stations.get_mut(flow.station).flows -= 1;
-            self.stations.get_mut(station).flows += 1;
+            self.stations.get_mut(flow.station).leave(flow.answer);
+            self.stations.get_mut(station).join(flow.answer);
             flow.direction = direction;
             let is_unheard = self.stations.get(station).is_shared;
             let unheard = flow.unheard.filter(|_| is_unheard);
@@ -111,11 +111,28 @@ impl<P: Send + 'static> Manager<P> {
         }
     }
 
-    /// The station of a flow has answered it: it has a queue of its own from now on.
-    fn settle_answered(&mut self, now: Instant, id: FlowId) {
-        let domain = self.flows.get(id).domain;
-        self.settle_on_links(now, id);
-        self.move_held(now, id, domain);
+    /// A flow's station has answered it, or it goes on without and is one of the first few of its station: it has a queue of its
+    /// own from now on.
+    fn part(&mut self, now: Instant, id: FlowId, ingress: Port) {
+        let flow = self.flows.get_mut(id);
+        let station = self.stations.get_mut(flow.station);
+        let had_own = flow.answer == Answer::OneWay;
+        match ingress {
+            Port::Wlan => {
+                station.one_way -= u32::from(had_own);
+                flow.answer = Answer::Given;
+            }
+            Port::Wire if station.one_way < ONE_WAY => {
+                station.one_way += 1;
+                flow.answer = Answer::OneWay;
+            }
+            Port::Wire => return,
+        }
+        if !had_own {
+            let domain = flow.domain;
+            self.settle_on_links(now, id);
+            self.move_held(now, id, domain);
+        }
     }
 
     /// The queue of a connection, made if need be.

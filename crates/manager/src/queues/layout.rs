@@ -11,7 +11,7 @@ use super::config::TreeConfig;
 use super::{Node, Queues, Share};
 use crate::Level;
 use crate::classes::nodes::ClassNodes;
-use crate::flow::Flow;
+use crate::flow::{Answer, Flow};
 use crate::ids::{ClassId, Direction, FlowId, StationId};
 use crate::sparse::Credit;
 use crate::station::Station;
@@ -87,7 +87,9 @@ impl<P> Queues<P> {
         }
         for i in 0..self.levels.len() {
             let (share, weight) = match &self.levels[i] {
-                Level::Flow if self.by_attained && !flow.is_answered => (Share::Unanswered, UNANSWERED),
+                Level::Flow if self.by_attained && matches!(flow.answer, Answer::None(_)) => {
+                    (Share::Unanswered, UNANSWERED)
+                }
                 level => share_of(level, self.by_time, id, flow, station),
             };
             at = self.child(at, share, weight, of_station);

@@ -12,6 +12,7 @@ use super::config::StationConfig;
 use crate::access_points::Place;
 use crate::airtime_model::{AirtimeModel, Counted};
 use crate::classes::Label;
+use crate::flow::Answer;
 use crate::ids::{ClassId, DomainId};
 use crate::neighbours::Address;
 use crate::packet_cost::PacketCost;
@@ -52,6 +53,8 @@ pub(crate) struct Station {
     pub(crate) capacity: BitRate,
     /// Connections that refer to it.
     pub(crate) flows: u32,
+    /// Of them, streams in one direction that have queues of their own.
+    pub(crate) one_way: u32,
     /// Charged airtime of its traffic over the WLAN, both ways.
     pub(crate) airtime: Span,
     /// Of it, what it sent.
@@ -92,6 +95,18 @@ pub(super) struct Account {
 }
 
 impl Station {
+    /// A flow is of this station from now on.
+    pub(crate) fn join(&mut self, answer: Answer) {
+        self.flows += 1;
+        self.one_way += u32::from(answer == Answer::OneWay);
+    }
+
+    /// A flow is not of this station any more.
+    pub(crate) fn leave(&mut self, answer: Answer) {
+        self.flows -= 1;
+        self.one_way -= u32::from(answer == Answer::OneWay);
+    }
+
     pub(crate) fn weight(&self) -> u64 {
         self.configured.as_ref().map_or(1, |c| u64::from(c.weight))
     }
