@@ -22,7 +22,7 @@ use tracing::{info, warn};
 
 use crate::bridged::Bridged;
 use crate::config::BoxConfig;
-use crate::control::{Snapshot, codec_word, guard_text, refusal_word, speech_status};
+use crate::control::{Snapshot, codec_word, domains_text, guard_text, refusal_word, speech_status};
 use crate::fail_open::{self, FailOpen};
 use crate::history::Tap;
 use crate::log_limit::LogLimit;
@@ -501,6 +501,7 @@ impl Engine {
             Event::ObservationRefused(observation) => {
                 self.refused = Some(format!("the manager does not take this observation: {observation:?}"));
             }
+            Event::DomainsChanged { channels } => info!("{}", domains_text(channels)),
             Event::RateChanged { .. } => {}
             of_a_station => match self.log_limit.admits(now) {
                 Some(0) => self.log(now, of_a_station),
@@ -556,6 +557,7 @@ impl Engine {
             Event::ModeChanged(_)
             | Event::ConfigRefused(_)
             | Event::ObservationRefused(_)
+            | Event::DomainsChanged { .. }
             | Event::RateChanged { .. } => {}
         }
     }

@@ -179,6 +179,11 @@ pub enum Event {
         /// and while packets were held.
         held: BitRate,
     },
+    /// Stations are in other contention domains, by the reported channels of access points.
+    DomainsChanged {
+        /// Channels that are a domain each; zero: all stations are in one domain.
+        channels: usize,
+    },
     /// Frames to groups exceeded their share of the medium, and some were dropped: at first, and then once a minute.
     GroupLimited {
         /// The contention domain.

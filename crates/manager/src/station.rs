@@ -7,6 +7,7 @@
 
 mod addresses;
 pub(crate) mod config;
+mod debts;
 mod inferred;
 mod record;
 mod reports;

@@ -117,6 +117,10 @@ fn put_event(event: &Event, out: &mut Vec<u8>) {
             out.put_u64(before.as_bps());
             out.put_u64(held.as_bps());
         }
+        Event::DomainsChanged { channels } => {
+            out.put_u8(14);
+            out.put_u64(*channels as u64);
+        }
         Event::GroupLimited { domain, group, sender } => {
             out.put_u8(13);
             put_label(out, *domain);

@@ -87,6 +87,14 @@ fn path(report: &PathReport) -> PathStatus {
     }
 }
 
+/// A change of the learned contention domains, in words.
+pub(crate) fn domains_text(channels: usize) -> String {
+    match channels {
+        0 => "by reported channels, all stations are in one contention domain".into(),
+        _ => format!("by reported channels of access points, stations are in {channels} contention domains"),
+    }
+}
+
 /// What the guard against harm did, in words.
 pub(crate) fn guard_text(step: GuardStep, before: BitRate, held: BitRate) -> String {
     let carried =

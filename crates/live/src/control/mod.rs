@@ -28,7 +28,7 @@ mod telemetry;
 
 pub(crate) use calls::{codec_word, refusal_word, speech as speech_status};
 pub use client::{Client, ClientError};
-pub(crate) use domains::guard_text;
+pub(crate) use domains::{domains_text, guard_text};
 pub(crate) use hangup::Hangup;
 pub(crate) use server::{Answer, Asked, Desk, Server, Wish};
 pub(crate) use shards::merge;

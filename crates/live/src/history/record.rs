@@ -8,7 +8,7 @@ use evenair_manager::Event;
 use evenair_packet::MacAddr;
 use serde::{Deserialize, Serialize};
 
-use crate::control::{codec_word, guard_text, mode_word, refusal_word, speech_status};
+use crate::control::{codec_word, domains_text, guard_text, mode_word, refusal_word, speech_status};
 
 /// Stations of an interval that are kept one by one: those with the most medium time.
 const MOST_STATIONS: usize = 256;
@@ -293,6 +293,9 @@ impl EventRecord {
             Event::Guard { step, before, held, .. } => {
                 let text = guard_text(*step, *before, *held);
                 Some(Self { at_s, name: "guard".into(), station: None, text })
+            }
+            Event::DomainsChanged { channels } => {
+                Some(Self { at_s, name: "domains".into(), station: None, text: domains_text(*channels) })
             }
             Event::GroupLimited { group, sender, .. } => about(
                 "group-limited",

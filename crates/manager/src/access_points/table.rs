@@ -93,7 +93,7 @@ impl Table {
 
     /// Whether a radio is one of those that are configured.
     pub(crate) fn knows(&self, radio: MacAddr) -> bool {
-        self.find(Place::Radio(radio)).is_some()
+        self.by_radio.iter().any(|(&bits, of)| of.contains_key(&masked(radio, bits)))
     }
 
     /// The access point of this name.
@@ -105,9 +105,9 @@ impl Table {
             }
         };
         let learned = || {
-            let Place::Tuned { radio, mhz } = place else { return None };
+            let (Place::Tuned { radio, .. } | Place::Radio(radio)) = place else { return None };
             let name = radio.to_string().parse().ok()?;
-            Some((name, self.learned_at(self.learned.of_channel(mhz)?)))
+            Some((name, self.learned_at(self.learned.of_radio(radio)?)))
         };
         at.map(|&at| self.access_points[at]).or_else(learned)
     }

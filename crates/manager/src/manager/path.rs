@@ -51,7 +51,7 @@ impl<P: Send + 'static> Manager<P> {
                 let mut flow = Flow::new(key, station, meta.ingress, tcp);
                 flow.beyond = beyond;
                 let of = self.stations.get(station);
-                flow.domain = of.domain;
+                flow.domain = self.domain_of_flow(&flow.key, of.domain);
                 flow.unheard = of.is_shared.then_some(mac);
                 self.track(now, flow)
             }
@@ -102,7 +102,8 @@ impl<P: Send + 'static> Manager<P> {
         if moved {
             self.settle_on_links(now, id);
         }
-        let (flow, domain) = (self.flows.get(id), self.stations.get(station).domain);
+        let flow = self.flows.get(id);
+        let domain = self.domain_of_flow(&flow.key, self.stations.get(station).domain);
         // A discipline gives back nothing of what it holds.
         let stays = flow.domain == domain || flow.held > 0 && self.domains[flow.domain].discipline.is_some();
         let domain = if stays { flow.domain } else { domain };
@@ -200,7 +201,8 @@ impl<P: Send + 'static> Manager<P> {
         domain.pacer.on_crossed(model, &own, station.rate);
         if let Some(packets) = unpaid.filter(|_| managed) {
             let cost = PacketCost::alone(packets);
-            station.note_uncontrolled(model.airtime(&cost, station.rate));
+            let address = flow.key.flow.ether_type().is_none().then(|| flow.own_address());
+            station.note_uncontrolled(address, model.airtime(&cost, station.rate));
             domain.pacer.on_unscheduled(model, &cost, station.rate);
         }
         let signals = self.should_signal(arrived.flow) && {
@@ -270,6 +272,12 @@ impl<P: Send + 'static> Manager<P> {
 
 /// Media.
 impl<P: Send + 'static> Manager<P> {
+    /// The medium that a flow waits for: that of the access point whose VLAN its frames are in, or else its station's. So a frame in
+    /// another VLAN does not take along what its station has here.
+    pub(super) fn domain_of_flow(&self, key: &Key, of_station: DomainId) -> DomainId {
+        self.access_points.of_frame(key.vlan).map_or(of_station, |(_, domain)| domain)
+    }
+
     /// Where a packet that is not held is charged: with its station, or with the access point whose VLAN it is in.
     pub(super) fn domain_of(&self, station: Option<StationId>, meta: &PacketMeta) -> DomainId {
         let of_station = station.map(|id| self.stations.get(id).domain);
@@ -483,7 +491,7 @@ impl<P: Send + 'static> Manager<P> {
     fn pay_debt(&mut self, id: FlowId, cost: &PacketCost, rate: PhyRate) {
         let airtime = self.model_of(id).airtime(cost, rate);
         let flow = self.flows.get(id);
-        let paid = self.stations.get_mut(flow.station).pay(airtime);
+        let paid = self.stations.get_mut(flow.station).pay(flow.own_address(), airtime);
         if let Some(leaf) = flow.leaf.filter(|_| paid > Span::ZERO && airtime > Span::ZERO) {
             // At the price of what was released.
             let bits = u128::from(cost.bits()) * u128::from(paid.as_nanos()) / u128::from(airtime.as_nanos());

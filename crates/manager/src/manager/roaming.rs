@@ -29,7 +29,7 @@ impl<P: Send + 'static> Manager<P> {
         }
         if let Some(Place::Tuned { radio, mhz }) = place
             && !self.access_points.knows(radio)
-            && self.access_points.learned.hear(now, mhz)
+            && self.access_points.learned.hear(now, radio, mhz)
         {
             self.place_anew(now);
         }
@@ -63,6 +63,8 @@ impl<P: Send + 'static> Manager<P> {
     /// Handles a change of the domains: creates new ones, and moves stations to their reported places.
     fn place_anew(&mut self, now: Instant) {
         self.make_learned(now);
+        let channels = self.access_points.learned.in_use();
+        self.tell(Event::DomainsChanged { channels });
         for (id, place) in self.stations.reported_places() {
             let found = self.access_points.find(place);
             self.put_at(now, id, found);

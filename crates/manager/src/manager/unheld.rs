@@ -115,7 +115,7 @@ impl<P: Send + 'static> Manager<P> {
             let station = self.stations.get_mut(id);
             station.note_packet(meta.ingress == Port::Wire, ip_len, airtime);
             if managed && !is_free {
-                station.note_uncontrolled(airtime);
+                station.note_uncontrolled(meta.ip.as_ref().map(|ip| ip.src), airtime);
             }
         }
         self.output(packet, meta.ingress.opposite(), Edits::NONE);

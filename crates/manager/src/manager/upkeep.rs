@@ -176,11 +176,13 @@ impl<P: Send + 'static> Manager<P> {
             old.push((queues, domain.pacer.capacity()));
         }
         for id in self.flows.ids() {
+            let flow = self.flows.get(id);
+            let station = self.stations.get(flow.station);
+            let domain = self.domain_of_flow(&flow.key, station.domain);
             let flow = self.flows.get_mut(id);
             flow.leaf = None;
-            let station = self.stations.get(flow.station);
             if flow.held == 0 {
-                flow.domain = station.domain;
+                flow.domain = domain;
             }
             flow.placed_at = Some(station.regrouped);
             flow.place = config.policy.place(flow, station);

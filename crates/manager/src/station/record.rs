@@ -3,12 +3,14 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::hint::black_box;
+use core::net::IpAddr;
 
 use evenair_packet::{HostName, MacAddr};
 use evenair_units::{BitRate, Bytes, Dbm, Instant, Span};
 use evenair_wifi::PhyRate;
 
 use super::config::StationConfig;
+use super::debts::Debts;
 use crate::access_points::Place;
 use crate::airtime_model::{AirtimeModel, Counted};
 use crate::classes::Label;
@@ -18,12 +20,9 @@ use crate::neighbours::Address;
 use crate::packet_cost::PacketCost;
 use crate::reports::ReportHistory;
 
-/// A release of a station that owes medium time pays at most so many times what it takes itself: its held traffic
-/// keeps a tenth of its turns, and it goes on hearing from us.
-const DEBT_PER_RELEASE: u64 = 9;
-
-/// Debt beyond this is forgiven: who had too much may have its share again soon after.
-const DEBT_LIMIT: Span = Span::from_millis(250);
+/// A release of a station that owes medium time pays at most so many times what it takes itself: its downloads keep half of its
+/// share, since a station that is flooded in its name is not to lose all.
+const DEBT_PER_RELEASE: u64 = 1;
 
 /// After this many consecutive intervals in which a station takes more than its share without control, the manager
 /// reports it, and again after as many in which it does not.
@@ -84,7 +83,7 @@ pub(crate) struct Station {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Account {
     /// To be paid by its next releases.
-    pub(super) unpaid: Span,
+    pub(super) debts: Debts,
     /// In this interval, all of it and this part.
     pub(super) used: Span,
     pub(super) uncontrolled: Span,
@@ -147,17 +146,15 @@ impl Station {
         self.reported_airtime += airtime;
     }
 
-    /// This much of it will not be paid for by the flow that it belongs to.
-    pub(crate) fn note_uncontrolled(&mut self, airtime: Span) {
-        self.account.unpaid = (self.account.unpaid + airtime).min(DEBT_LIMIT);
+    /// This much, sent from this address, will not be paid for by the flow that it belongs to.
+    pub(crate) fn note_uncontrolled(&mut self, address: Option<IpAddr>, airtime: Span) {
+        self.account.debts.add(address, airtime);
         self.account.uncontrolled += airtime;
     }
 
-    /// A release that takes `airtime` pays a part of what was not paid for: how much.
-    pub(crate) fn pay(&mut self, airtime: Span) -> Span {
-        let pay = self.account.unpaid.min(airtime * DEBT_PER_RELEASE);
-        self.account.unpaid -= pay;
-        pay
+    /// A release toward this address that takes `airtime` pays a part of what was not paid for: how much.
+    pub(crate) fn pay(&mut self, address: IpAddr, airtime: Span) -> Span {
+        self.account.debts.pay(address, airtime * DEBT_PER_RELEASE)
     }
 
     /// An interval has ended in which a fair share was so long; true: whether it is over its share has changed.
