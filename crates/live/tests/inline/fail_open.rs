@@ -21,7 +21,7 @@ const ROUNDS: usize = 5;
 fn config(lab: &Lab, more: &str) -> String {
     let text = format!(
         "[ports]\nwlan = \"wl0\"\nwire = \"wi0\"\nbridge = \"br0\"\nio = {:?}\n[radio]\nstandard = \"802.11g\"\n\
-         [control]\nsocket = {:?}\n[manager]\ncontroller.kind = \"published\"\n{more}",
+         [control]\nsocket = {:?}\n[manager]\ncontroller.kind = \"none\"\n{more}",
         crate::IO,
         lab.file("box.sock")
     );
@@ -202,7 +202,7 @@ fn one_gap_that_is_too_long_breaks_the_promise() {
 }
 
 fn killed(lab: &Lab) -> [Arrivals; 2] {
-    let mut running = lab.start_box("inserted=true");
+    let mut running = lab.start_box("inserted=true controller=none");
     under_traffic(lab, RATE, || {
         running.child.kill().expect("it lives");
         running.child.wait().expect("a child");
@@ -210,7 +210,7 @@ fn killed(lab: &Lab) -> [Arrivals; 2] {
 }
 
 fn stopped(lab: &Lab) -> [Arrivals; 2] {
-    let running = lab.start_box("inserted=true");
+    let running = lab.start_box("inserted=true controller=none");
     under_traffic(lab, RATE, || {
         process::signal(running.child.id(), libc::SIGSTOP).expect("it lives");
         thread::sleep(Duration::from_millis(300));

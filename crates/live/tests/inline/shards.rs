@@ -26,7 +26,7 @@ fn config(lab: &Lab, inserted: bool, more: &str) -> String {
     format!(
         "[ports]\nwlan = \"wl0\"\nwire = \"wi0\"\nbridge = \"br0\"\nmode = {mode:?}\n[shards]\ncount = 2\n\
          [radio]\nstandard = \"802.11g\"\n[control]\nsocket = {:?}\n[record]\nfile = {:?}\n\
-         [manager]\ncontroller.kind = \"published\"\n{more}\n\
+         [manager]\ncontroller.kind = \"none\"\n{more}\n\
          [[manager.access_point]]\nname = \"a\"\nvlan = [11]\n[[manager.access_point]]\nname = \"b\"\nvlan = [12]\n",
         lab.file("box.sock"),
         lab.file("recording")
@@ -194,7 +194,7 @@ fn shares_of_shards(lab: &Lab) -> Result<(), String> {
     const LINK: f64 = 20.0;
     let wan = "[manager.wan]\ndown = \"20 Mb/s\"\nup = \"20 Mb/s\"\nshare = \"100 %\"\nlan = [\"10.200.0.0/16\"]\n";
     let file = lab.file("box.toml");
-    let text = config(lab, true, wan).replace("\"published\"", "\"fixed\"\ncontroller.rate = \"200 Mb/s\"");
+    let text = config(lab, true, wan).replace("\"none\"", "\"fixed\"\ncontroller.rate = \"200 Mb/s\"");
     std::fs::write(&file, text).expect("writable");
     let running = lab.start_box(&format!("file={}", file.display()));
     let [stations, servers] = Trunk::both(lab, &VLANS);

@@ -93,7 +93,7 @@ pub fn assert_untouched<'a>(arrivals: impl IntoIterator<Item = &'a Arrivals>, la
 #[test]
 fn a_hundred_changes_of_hands_touch_no_packet() {
     let Some(lab) = Lab::new() else { return };
-    let running = lab.start_box("");
+    let running = lab.start_box("controller=none");
     let mut client = running.client();
     let arrivals = under_traffic(&lab, 5_000, || {
         for flip in 0..50 {
@@ -115,7 +115,7 @@ fn a_hundred_changes_of_hands_touch_no_packet() {
 #[test]
 fn the_bridge_takes_over_when_the_box_is_killed() {
     let Some(lab) = Lab::new() else { return };
-    let mut running = lab.start_box("inserted=true");
+    let mut running = lab.start_box("inserted=true controller=none");
     let arrivals = under_traffic(&lab, 5_000, || {
         running.child.kill().expect("it lives");
         running.child.wait().expect("it was a child");
@@ -134,7 +134,7 @@ fn the_bridge_takes_over_when_the_box_hangs() {
 }
 
 fn hangs(lab: &Lab) -> Result<(), String> {
-    let running = lab.start_box("inserted=true");
+    let running = lab.start_box("inserted=true controller=none");
     let arrivals = under_traffic(lab, 2_000, || {
         process::signal(running.child.id(), 19).expect("SIGSTOP");
         thread::sleep(Duration::from_millis(500));
@@ -161,7 +161,7 @@ fn hangs(lab: &Lab) -> Result<(), String> {
 #[test]
 fn a_signal_ends_the_box_without_loss() {
     let Some(lab) = Lab::new() else { return };
-    let mut running = lab.start_box("inserted=true");
+    let mut running = lab.start_box("inserted=true controller=none");
     let mut late = Late::default();
     let arrivals = under_traffic(&lab, 5_000, || {
         late = Late::of(&running.client().status().expect("answers"));
@@ -175,7 +175,7 @@ fn a_signal_ends_the_box_without_loss() {
 #[test]
 fn an_interface_may_go_down_and_come_back() {
     let Some(lab) = Lab::new() else { return };
-    let mut running = lab.start_box("inserted=true");
+    let mut running = lab.start_box("inserted=true controller=none");
     ip(&lab.middle, "link set wl0 down");
     thread::sleep(Duration::from_millis(100));
     let share = cpu_share(&running, Duration::from_millis(500));
@@ -194,7 +194,7 @@ fn an_interface_may_go_down_and_come_back() {
 #[ignore = "a measurement, not a check"]
 fn how_fast_it_is() {
     let Some(lab) = Lab::new() else { return };
-    let running = lab.start_box("inserted=true");
+    let running = lab.start_box("inserted=true controller=none");
     for frame_len in [60, 1514] {
         for rate in [50_000, 100_000, 200_000, 400_000, 800_000] {
             let stop = AtomicBool::new(false);
@@ -224,7 +224,7 @@ fn how_fast_it_is() {
 #[test]
 fn an_idle_box_sleeps() {
     let Some(lab) = Lab::new() else { return };
-    let running = lab.start_box("");
+    let running = lab.start_box("controller=none");
     let mut client = running.client();
     for (mode, insert) in [("bypassed", false), ("inserted", true)] {
         if insert {

@@ -48,7 +48,7 @@ fn the_general_path_does_as_well() {
     let Some(lab) = Lab::new() else { return };
     let status = carries_tcp(&lab, "io=af-xdp-generic");
     assert_eq!(ways(&status), ["af-xdp, generic, copied"; 2]);
-    let mut running = lab.start_box("inserted=true io=af-xdp-generic");
+    let mut running = lab.start_box("inserted=true controller=none io=af-xdp-generic");
     let arrivals = under_traffic(&lab, 5_000, || {
         for _ in 0..10 {
             running.client().bypass().expect("bypassed");
@@ -107,7 +107,7 @@ fn where_it_cannot_be_had_the_rings_do_it_and_the_status_says_why() {
     for (ns, port) in [(&lab.source, "s0"), (&lab.sink, "k0"), (&lab.middle, "wl0"), (&lab.middle, "wi0")] {
         ip(ns, &format!("link set {port} mtu 9000"));
     }
-    let running = lab.start_box("inserted=true");
+    let running = lab.start_box("inserted=true controller=none");
     largest_cross(&lab, 9014);
     let status = running.client().status().expect("answers");
     assert_eq!(ways(&status), ["af-packet"; 2]);
@@ -120,7 +120,7 @@ fn frames_of_a_page_cross() {
     for (ns, port) in [(&lab.source, "s0"), (&lab.sink, "k0"), (&lab.middle, "wl0"), (&lab.middle, "wi0")] {
         ip(ns, &format!("link set {port} mtu 3400"));
     }
-    let running = lab.start_box("inserted=true");
+    let running = lab.start_box("inserted=true controller=none");
     largest_cross(&lab, 3414);
     let status = running.client().status().expect("answers");
     assert_eq!(ways(&status), ["af-xdp, native, copied"; 2]);
@@ -130,7 +130,7 @@ fn frames_of_a_page_cross() {
 #[test]
 fn a_stopped_box_leaves_nothing_to_be_sent_twice() {
     let Some(lab) = Lab::new() else { return };
-    let running = lab.start_box("inserted=true");
+    let running = lab.start_box("inserted=true controller=none");
     for _ in 0..3 {
         let before = Late::of(&running.client().status().expect("answers"));
         let arrivals = under_traffic(&lab, 5_000, || {
