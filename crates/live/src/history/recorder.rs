@@ -9,6 +9,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use anyhow::{Context, Result};
 use evenair_api::Status;
 use evenair_manager::Event;
+use evenair_sys::rt;
 use evenair_units::Instant as Monotonic;
 use tracing::{info, warn};
 
@@ -59,7 +60,7 @@ struct Recorder<K> {
 impl Tap {
     /// Leaves an event. It is lost where the thread is too far behind, and left out where events of its kind are too many.
     pub(crate) fn leave(&self, event: &Event) {
-        self.leave_at(crate::run::now(), event);
+        self.leave_at(monotonic(), event);
     }
 
     fn leave_at(&self, now: Monotonic, event: &Event) {
@@ -108,7 +109,7 @@ impl History {
     fn keep_in(keeper: impl Keeper + 'static, interval: Duration, desk: Desk) -> Result<(JoinHandle<()>, Tap)> {
         let (sender, events) = mpsc::sync_channel(EVENTS_WAITING);
         let lost = Arc::new(AtomicU64::new(0));
-        let budget = Arc::new(Budget::new(crate::run::now()));
+        let budget = Arc::new(Budget::new(monotonic()));
         let tap = Tap { events: sender, lost: Arc::clone(&lost), budget: Arc::clone(&budget) };
         let mut recorder = Recorder { keeper, interval, desk, events, lost, budget, before: None, failing: false };
         let thread = thread::Builder::new().name("history".into()).spawn(move || recorder.work());
@@ -202,6 +203,10 @@ impl<K: Keeper> Recorder<K> {
         }
         true
     }
+}
+
+fn monotonic() -> Monotonic {
+    Monotonic::from_nanos(rt::monotonic_ns())
 }
 
 fn seconds(at: SystemTime) -> f64 {
@@ -379,13 +384,12 @@ mod tests {
 
     #[test]
     fn a_flood_of_stations_displaces_neither_samples_nor_other_events() {
-        let contested = |mac| Event::AddressContested {
+        let contested: fn(MacAddr) -> Event = |mac| Event::AddressContested {
             address: "2001:db8:1111:2222:3333:4444:5555:6666".parse().expect("an address"),
             holder: MacAddr([2, 9, 9, 9, 9, 9]),
             claimant: mac,
         };
-        let floods: [(u64, Box<dyn Fn(MacAddr) -> Event>); 3] =
-            [(1, Box::new(Event::StationLearned)), (60, Box::new(Event::StationLearned)), (1, Box::new(contested))];
+        let floods = [(1, Event::StationLearned as fn(_) -> _), (60, Event::StationLearned), (1, contested)];
         for (interval, flood) in floods {
             let (records, bytes_per_second) = flooded(interval, flood);
             assert!(bytes_per_second <= 20_000, "{bytes_per_second} bytes/s with a sample each {interval} s");
