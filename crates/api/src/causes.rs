@@ -24,6 +24,8 @@ evenair_manager::causes! {
             "It was longer than the interface allows, or malformed.";
         PoolFull: "pool_full", "pool full",
             "The box's packet memory was full.";
+        LinkLocal: "link_local", "link-local group",
+            "It was addressed to a group 01:80:c2:00:00:0x that the bridge does not forward either.";
         Stale: "stale", "out of date",
             "It was out of date when the box, stopped or late, read it: the bridge had taken over.";
         StaleReleased: "stale_released", "out of date when released",
@@ -40,7 +42,7 @@ impl LossReason {
     /// The manager had released the packet before it was lost; otherwise the manager never got it.
     pub const fn is_after_release(self) -> bool {
         match self {
-            Self::RingFull | Self::SuperLost | Self::TooLong | Self::PoolFull | Self::Stale => false,
+            Self::RingFull | Self::SuperLost | Self::TooLong | Self::PoolFull | Self::LinkLocal | Self::Stale => false,
             Self::StaleReleased | Self::SendRefused => true,
         }
     }
@@ -56,6 +58,10 @@ impl LossReason {
                 "turn segmentation offload off where the super-packets come from: ip link set NAME gso_max_segs 1"
             }
             Self::TooLong => "give both ports and what is attached to them the same MTU: ip link set NAME mtu N",
+            Self::LinkLocal => {
+                "nothing is wrong, unless these frames (STP, LACP, 802.1X, LLDP) are to cross the box: then let the bridge forward them, \
+                 ip link set BRIDGE type bridge group_fwd_mask 0xfff8"
+            }
             Self::PoolFull => "raise [ports] pool_frames",
             Self::Stale | Self::StaleReleased => {
                 "the box was stopped, or did not run for 50 ms: see its log, and give it a CPU core of its own; on a \

@@ -83,6 +83,22 @@ fn the_service_is_started_again_however_often_it_fails() {
     }
 }
 
+/// The defaults take less than the unit allows, and the unit allows no more than a small machine can spare.
+#[test]
+fn the_service_has_bounds_that_its_defaults_fit_into() {
+    let text = packaged();
+    let value = |key: &str| text.lines().find_map(|line| line.strip_prefix(key)).expect("it is set").to_owned();
+    let memory = value("MemoryMax=");
+    let gigabytes: u64 = memory.strip_suffix('G').and_then(|number| number.parse().ok()).expect("in gigabytes");
+    let jumbo_frame = 9_216;
+    let pool = u64::from(evenair_live::BoxConfig::POOL_FRAMES) * jumbo_frame;
+    let rings = 2 * u64::from(evenair_live::BoxConfig::RING_FRAMES) * 2_048;
+    assert!((pool + rings) * 2 < gigabytes << 30, "room for as much again: flows, stations, history, telemetry");
+    assert!(gigabytes <= 2, "{memory}");
+    let tasks: u32 = value("TasksMax=").parse().expect("a number");
+    assert!((100..=1000).contains(&tasks), "{tasks}");
+}
+
 /// The script that a package manager runs when the package is purged, for a machine below this folder.
 fn purge(root: &Path) -> String {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../packaging/debian/postrm");

@@ -1,6 +1,5 @@
 //! Capabilities of a process, as its status says (proc(5), capabilities(7)).
 
-pub(crate) const CAP_NET_ADMIN: u32 = 12;
 pub(crate) const CAP_IPC_LOCK: u32 = 14;
 
 /// Whether the effective set of a process with this status has a capability; `None` where the status does not say.
@@ -16,9 +15,9 @@ mod tests {
     #[test]
     fn the_effective_set_counts() {
         let status = |set: &str| format!("Name:\tx\nCapPrm:\t000001ffffffffff\nCapEff:\t{set}\nSeccomp:\t0\n");
-        assert_eq!(is_effective(&status("000001ffffffffff"), CAP_NET_ADMIN), Some(true));
-        assert_eq!(is_effective(&status("0000000000001000"), CAP_NET_ADMIN), Some(true));
-        assert_eq!(is_effective(&status("0000000000002fff"), CAP_NET_ADMIN), Some(false));
-        assert_eq!(is_effective("Name:\tx\n", CAP_NET_ADMIN), None);
+        assert_eq!(is_effective(&status("000001ffffffffff"), CAP_IPC_LOCK), Some(true));
+        assert_eq!(is_effective(&status("0000000000004000"), CAP_IPC_LOCK), Some(true));
+        assert_eq!(is_effective(&status("000001ffffffbfff"), CAP_IPC_LOCK), Some(false));
+        assert_eq!(is_effective("Name:\tx\n", CAP_IPC_LOCK), None);
     }
 }

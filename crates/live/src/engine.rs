@@ -4,8 +4,8 @@
 //! never waits; [`crate::run`] does the waiting.
 //!
 //! The box forwards as a repeater: each frame that arrives at one port leaves by the other, for any address, except frames for
-//! the bridge itself. The kernel's bridge filters: it does not forward frames to a station on the side that they came from,
-//! nor, by default, link-local groups such as 802.1X and LLDP.
+//! the bridge itself and for link-local groups that the bridge does not forward ([`port::group_mask`]). The kernel's bridge filters
+//! more: it does not forward frames to a station on the side that they came from.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,7 +15,6 @@ use evenair_api::{HoldStatus, PoolStatus, PortStatus};
 use evenair_manager::{Command, Event, Manager, Mode, Observation, Output};
 use evenair_packet::{MacAddr, PacketMeta, Port as Side};
 use evenair_sys::hold::{Hold, PortId};
-use evenair_sys::port_lock::PortLock;
 use evenair_sys::rt;
 use evenair_units::{Instant, Span};
 use tracing::{info, warn};
@@ -107,7 +106,7 @@ pub struct Engine {
     met: Instant,
     started: Instant,
     /// The locks of both ports, which all shards share. The last field: the ports are free once all else is closed.
-    _locks: Option<Arc<[Option<PortLock>; 2]>>,
+    locks: Option<Arc<foreign::Locks>>,
 }
 
 /// Looking at packets that the bridge carries.
@@ -170,7 +169,7 @@ impl Engine {
             let leases = Leases::of_shards(plan.shards(), config.manager.pacing_slack, now);
             shards.iter_mut().zip(leases).for_each(|(shard, leases)| shard.leases = Some(leases));
         }
-        shards.iter_mut().for_each(|shard| shard._locks = Some(Arc::clone(&locks)));
+        shards.iter_mut().for_each(|shard| shard.locks = Some(Arc::clone(&locks)));
         for port in shards.iter().flat_map(Self::ports) {
             port.start()?;
         }
@@ -215,7 +214,7 @@ impl Engine {
             log_limit: LogLimit::new(now),
             met: Instant::ZERO,
             started: now,
-            _locks: None,
+            locks: None,
         })
     }
 
@@ -232,6 +231,11 @@ impl Engine {
     /// Whether the bridge can carry the traffic.
     pub(crate) fn fail_open(&self) -> &Arc<FailOpen> {
         &self.fail_open
+    }
+
+    /// The locks of the ports.
+    pub(crate) fn locks(&self) -> Option<&Arc<foreign::Locks>> {
+        self.locks.as_ref()
     }
 
     /// The manager's mode.
@@ -378,10 +382,16 @@ impl Engine {
     fn take_in(&mut self, now: Instant) -> Round {
         let mut round = Round { taken: 0, full: false };
         let express = self.switch.is_clear(now);
-        for port in [&mut self.wlan, &mut self.wire] {
+        // Copies are not forwarded, and so not dropped.
+        let groups = if self.watch.on { [u16::MAX; 2] } else { self.fail_open.groups() };
+        for (port, groups) in [&mut self.wlan, &mut self.wire].into_iter().zip(groups) {
             let taken = port.receive(BATCH, express, &mut self.pool, &mut self.batch);
             self.manager.foresee(self.batch.iter().map(|(_, meta)| meta));
             for (id, meta) in self.batch.drain(..) {
+                if port::link_local_group(self.pool.get(&id)).is_some_and(|group| groups >> group & 1 == 0) {
+                    port.give_up_link_local(id, &mut self.pool);
+                    continue;
+                }
                 if let Some(recording) = &mut self.recording {
                     recording.packet(now, &id, &meta);
                 }

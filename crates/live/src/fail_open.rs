@@ -16,10 +16,12 @@
 //! box opened the ports, and it must reopen them for longer frames. It monitors the MTU without a configured bridge as
 //! well.
 //!
+//! Once a second, and when an interface changes, it also looks after what else concerns the ports ([`Ports`]).
+//!
 //! Not detected: VLAN filters of the bridge, netfilter rules.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -31,11 +33,14 @@ use evenair_sys::rt::{Epoll, Waker};
 use tracing::{error, info, warn};
 
 use crate::control::{Desk, Wish};
+use crate::foreign::Ports;
 use crate::history::Tap;
 use crate::port;
 
 /// Pause after each look at the interfaces, so that a flood of changes elsewhere on the machine costs little.
 const PAUSE: Duration = Duration::from_millis(20);
+/// How often it looks without a notification: not every change has one.
+const EVERY: Duration = Duration::from_secs(1);
 
 /// The bridge and the ports as the box found them, and what became of them.
 #[derive(Debug)]
@@ -47,8 +52,12 @@ pub(crate) struct FailOpen {
     replaced: Mutex<Option<String>>,
     /// The bridge's address, as a number: it changes with the ports of a bridge without a configured address.
     address: AtomicU64,
+    /// Link-local groups that pass from the WLAN side, in the lower half, and from the wired side ([`port::group_mask`]).
+    groups: AtomicU32,
     /// Nothing but the bridge carries the traffic now.
     bypassed: AtomicBool,
+    /// Wakes the thread, once there is one.
+    waker: OnceLock<Arc<(AtomicBool, Waker)>>,
 }
 
 /// What was found out about the bridge and the ports.
@@ -64,6 +73,8 @@ struct Found {
     replaced: Option<String>,
     /// The bridge's address.
     address: Option<[u8; 6]>,
+    /// Link-local groups that pass from each port.
+    groups: Option<[u16; 2]>,
 }
 
 /// An interface by the number and by the name that it had at the start.
@@ -83,51 +94,66 @@ impl FailOpen {
     /// Of these, all of them as they should be.
     pub(crate) fn new(bridge: Option<Interface>, ports: [Interface; 2]) -> Arc<Self> {
         let address = AtomicU64::new(bridge.as_ref().map_or(0, |bridge| number_of(bridge.address)));
+        let groups = [&ports[0], &ports[1]].map(|port| port::group_mask(bridge.as_ref(), port));
         Arc::new(Self {
             bridge,
             ports,
             found: Mutex::default(),
             replaced: Mutex::default(),
             address,
+            groups: AtomicU32::new(packed(groups)),
             bypassed: AtomicBool::new(true),
+            waker: OnceLock::new(),
         })
     }
 
-    /// Monitors in a separate thread until the returned value is dropped. `reopens`: the loop to notify when everything is
-    /// whole again, but a port or the bridge is a new one, so that it has to open them anew.
+    /// Monitors in a separate thread until the returned value is dropped, and looks after `ports`. `reopens`: the loop to notify
+    /// when everything is whole again, but a port or the bridge is a new one, so that it has to open them anew.
     ///
     /// # Errors
     /// A refused system call; no room for the thread.
-    pub(crate) fn watch(self: &Arc<Self>, history: Option<Tap>, reopens: Option<Desk>) -> Result<Watching> {
+    pub(crate) fn watch(
+        self: &Arc<Self>,
+        history: Option<Tap>,
+        reopens: Option<Desk>,
+        mut ports: Ports,
+    ) -> Result<Watching> {
         let events = LinkEvents::subscribe()?;
         let end = Arc::new((AtomicBool::new(false), Waker::new()?));
         let mut epoll = Epoll::new(2)?;
         epoll.add(&events, 0)?;
         epoll.add(&end.1, 1)?;
         let (this, ended) = (Arc::clone(self), Arc::clone(&end));
+        // One that was there before has ended.
+        let _ = self.waker.set(Arc::clone(&end));
         let work = move || {
-            // Something may have changed since the box looked these interfaces up.
-            let look = || {
-                this.look(history.as_ref(), reopens.is_some());
-                if let Some(desk) = &reopens
-                    && let Found { why, replaced: Some(new), .. } = this.found()
-                    && why.is_empty()
-                {
-                    *this.replaced.lock().unwrap_or_else(PoisonError::into_inner) = Some(new);
-                    // It checks at every request.
-                    let _ = desk.begin(Wish::Nothing);
+            loop {
+                // At first, too: something may have changed since the box looked these interfaces up.
+                this.look_and_reopen(history.as_ref(), reopens.as_ref());
+                ports.tend(!this.bypassed.load(Ordering::Acquire), this.bridge.is_some(), history.as_ref());
+                if epoll.wait(Some(EVERY)).is_err() || ended.0.load(Ordering::Acquire) {
+                    break;
                 }
-            };
-            look();
-            while epoll.wait(None).is_ok() && !ended.0.load(Ordering::Acquire) {
+                ended.1.clear();
                 if events.take() {
-                    look();
                     thread::sleep(PAUSE);
                 }
             }
         };
         let thread = thread::Builder::new().name("fail-open".into()).spawn(work);
         Ok(Watching { end, thread: Some(thread.context("start the thread that watches the bridge")?) })
+    }
+
+    fn look_and_reopen(&self, history: Option<&Tap>, reopens: Option<&Desk>) {
+        self.look(history, reopens.is_some());
+        if let Some(desk) = reopens
+            && let Found { why, replaced: Some(new), .. } = self.found()
+            && why.is_empty()
+        {
+            *self.replaced.lock().unwrap_or_else(PoisonError::into_inner) = Some(new);
+            // It checks at every request.
+            let _ = desk.begin(Wish::Nothing);
+        }
     }
 
     fn found(&self) -> Found {
@@ -145,6 +171,9 @@ impl FailOpen {
         let before = std::mem::replace(&mut *self.found.lock().unwrap_or_else(PoisonError::into_inner), now.clone());
         if let Some(address) = now.address {
             self.address.store(number_of(address), Ordering::Release);
+        }
+        if let Some(groups) = now.groups {
+            self.groups.store(packed(groups), Ordering::Release);
         }
         for note in now.notes.iter().filter(|note| !before.notes.contains(note)) {
             warn!("{note}");
@@ -232,6 +261,15 @@ impl FailOpen {
     /// The traffic has changed hands.
     pub(crate) fn set_bypassed(&self, bypassed: bool) {
         self.bypassed.store(bypassed, Ordering::Release);
+        if let Some(waker) = self.waker.get() {
+            waker.1.wake();
+        }
+    }
+
+    /// Which link-local groups pass from the WLAN side, and from the wired side.
+    pub(crate) fn groups(&self) -> [u16; 2] {
+        let groups = self.groups.load(Ordering::Acquire);
+        [groups as u16, (groups >> 16) as u16]
     }
 
     /// The bridge's address, as a number to compare with.
@@ -248,6 +286,10 @@ impl Drop for Watching {
             let _ = thread.join();
         }
     }
+}
+
+fn packed([wlan, wire]: [u16; 2]) -> u32 {
+    u32::from(wlan) | u32::from(wire) << 16
 }
 
 /// The first six bytes are the address.
@@ -271,6 +313,7 @@ fn judge(bridge: Option<(&Interface, Seen)>, ports: [(&Interface, Seen); 2]) -> 
         now.map(|now| (was, now))
     });
     if let (Some(wlan), Some(wire)) = (wlan, wire) {
+        found.groups = Some([&wlan.1, &wire.1].map(|port| port::group_mask(bridge.as_ref(), port)));
         let isolates = |bridge: &Interface| port::isolation(&bridge.name, &wlan.1, &wire.1);
         found.why.extend(bridge.as_ref().and_then(isolates));
         found.judge_lengths([wlan, wire]);
@@ -379,6 +422,7 @@ mod tests {
             xdp_program: None,
             port_state: (index > 1).then_some(PortState::Forwarding),
             port_isolated: false,
+            port_group_forward: 0,
         }
     }
 
@@ -397,7 +441,10 @@ mod tests {
 
     #[test]
     fn whatever_keeps_the_bridge_from_carrying_is_said_with_what_to_do() {
-        assert_eq!(found(|_| ()), Found { address: Some([2, 0, 0, 0, 0, 1]), ..Found::default() });
+        assert_eq!(
+            found(|_| ()),
+            Found { address: Some([2, 0, 0, 0, 0, 1]), groups: Some([1; 2]), ..Found::default() }
+        );
         let why = |change: fn(&mut [Interface; 3])| found(change).why.join("; and ");
         assert_eq!(why(|[_, wlan, _]| wlan.master = None), "wl0 is not a port of br0; run: ip link set wl0 master br0");
         assert_eq!(
@@ -416,6 +463,21 @@ mod tests {
         assert_eq!(why(|[_, wlan, _]| wlan.port_isolated = true), "", "one of them may be");
         assert_eq!(why(|[_, wlan, _]| (wlan.name, wlan.index) = ("x".into(), 9)), "wl0 does not exist any more");
         assert_eq!(why(|[_, wlan, _]| wlan.carrier = Some(false)), "", "without a cable nothing could carry anything");
+    }
+
+    #[test]
+    fn groups_pass_as_the_bridge_forwards_them() {
+        let groups = |change: fn(&mut [Interface; 3])| found(change).groups.expect("both are there");
+        assert_eq!(groups(|[bridge, ..]| bridge.bridge_group_forward = Some(0xfff8)), [0xfff9; 2]);
+        assert_eq!(groups(|[bridge, ..]| bridge.bridge_spanning_tree = Some(true)), [0; 2]);
+        assert_eq!(groups(|[_, wlan, _]| wlan.port_group_forward = 0x4005), [0x4005, 1]);
+        assert_eq!(
+            groups(|[bridge, wlan, _]| (bridge.bridge_group_forward, wlan.port_group_forward) = (Some(7), 2)),
+            [1; 2]
+        );
+        assert_eq!(port::group_mask(None, &interface("wl0", 2)), 0xfff9);
+        let frame = |last: u8| [0x01, 0x80, 0xc2, 0, 0, last, 0x88, 0xcc];
+        assert_eq!((port::link_local_group(&frame(0x0e)), port::link_local_group(&frame(0x10))), (Some(0x0e), None));
     }
 
     #[test]

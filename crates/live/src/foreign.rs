@@ -3,54 +3,82 @@
 //!
 //! A box holds a lock of each of its open ports ([`PortLock`]), so that a second box is refused on any kernel, even if both
 //! start at the same moment. Other BPF programs can be detected from Linux 6.6 on, where programs attach by tcx; before,
-//! they are filters of a clsact discipline. Their names require CAP_SYS_ADMIN, which the service does not have: it then
+//! they are filters of a clsact discipline. The box looks for them at its start and each second. Their names require CAP_SYS_ADMIN, which the service does not have: it then
 //! reports their numbers.
 
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 use evenair_sys::attached::{self, Attached};
+use evenair_sys::bridge;
 use evenair_sys::iface::{self, Interface};
-use evenair_sys::port_lock::{LockError, PortLock};
+use evenair_sys::port_lock::{DIRECTORY, LockError, PortLock};
 use serde_json::Value;
-use tracing::warn;
+use tracing::{debug, warn};
 
-use crate::capability::{CAP_NET_ADMIN, is_effective};
+use crate::history::Tap;
 use crate::iproute;
 
 /// A box that was killed may take a moment to lose its locks and programs.
 const PATIENCE: Duration = Duration::from_secs(1);
 const PAUSE: Duration = Duration::from_millis(20);
+/// How often the bridge has to forget, so that no older entry is there if the box is killed.
+const FORGET_EVERY: Duration = Duration::from_millis(900);
 
-/// Takes the locks of both ports. Any local process can take a lock's name; one that cannot be a box, since it lacks CAP_NET_ADMIN,
-/// does not keep this one from starting: then there is no lock.
+/// The locks of both ports.
+#[derive(Debug)]
+pub(crate) struct Locks(Mutex<[(String, u32, PortLock); 2]>);
+
+/// Takes the locks of both ports.
 ///
 /// # Errors
 /// Another box has one of them, with its process; the lock cannot be made.
-pub(crate) fn lock(ports: [&Interface; 2]) -> Result<[Option<PortLock>; 2]> {
+pub(crate) fn lock(ports: [&Interface; 2]) -> Result<Locks> {
     let begin = Instant::now();
     let acquire = |port: &Interface| loop {
-        match PortLock::acquire(port.index) {
-            Ok(lock) => return Ok(Some(lock)),
-            Err(LockError::Os(error)) => return Err(error.into()),
-            Err(LockError::Held(Some(pid))) if !may_be_a_box(pid) => {
-                warn!("process {pid}, which is no box, has the lock of {}: a second box may not be noticed", port.name);
-                return Ok(None);
-            }
+        match PortLock::acquire(Path::new(DIRECTORY), port.index) {
+            Ok(lock) => return Ok((port.name.clone(), port.index, lock)),
             Err(LockError::Held(_)) if begin.elapsed() < PATIENCE => std::thread::sleep(PAUSE),
-            Err(LockError::Held(pid)) => bail!("[ports] {}: {}", port.name, another_box(&port.name, pid)),
+            Err(error) => bail!("[ports] {}: {}", port.name, no_lock(&port.name, &error)),
         }
     };
     // In the order of their numbers: of two boxes with the ports the other way round one gets both, too.
     let [a, b] = ports;
     let (first, second) = if a.index < b.index { (a, b) } else { (b, a) };
-    Ok([acquire(first)?, acquire(second)?])
+    Ok(Locks(Mutex::new([acquire(first)?, acquire(second)?])))
 }
 
-/// Whether a process has what a box needs to take packets; a process whose status cannot be read may.
-fn may_be_a_box(pid: u32) -> bool {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    is_effective(&status, CAP_NET_ADMIN).unwrap_or(true)
+impl Locks {
+    /// Locks again where the file was removed: systemd removes the directory when the service stops, although a box that was
+    /// started by hand may run.
+    pub(crate) fn renew(&self) {
+        let mut locks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        for (name, index, lock) in locks.iter_mut().filter(|(_, _, lock)| !lock.is_in_place()) {
+            match PortLock::acquire(Path::new(DIRECTORY), *index) {
+                Ok(new) => *lock = new,
+                // At the next look again.
+                Err(error) => debug!("the lock of {name} was removed: {}", no_lock(name, &error)),
+            }
+        }
+    }
+}
+
+fn no_lock(port: &str, error: &LockError) -> String {
+    let cannot = format!("the lock that keeps a second box from {port} cannot be taken");
+    match error {
+        LockError::Held(pid) => another_box(port, *pid),
+        LockError::Unsafe(path) => {
+            format!("{cannot}: other users can write to {0}; run: chmod go-w {0}", path.display())
+        }
+        LockError::Os(error) => {
+            format!(
+                "{cannot}: {error}; {DIRECTORY} must be a directory of this user, run: install -d -o USER {DIRECTORY}"
+            )
+        }
+    }
 }
 
 fn another_box(port: &str, pid: Option<u32>) -> String {
@@ -86,6 +114,86 @@ pub(crate) fn refuse(ports: [&str; 2]) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// What is looked after at the ports while the box runs, apart from the packet loop: their locks, programs that others attach, and
+/// what the bridge learns.
+#[derive(Debug)]
+pub(crate) struct Ports {
+    ports: [(u32, String); 2],
+    locks: Option<Arc<Locks>>,
+    /// Programs that were there when the box had attached its own, and those that were reported since.
+    known: BTreeSet<u32>,
+    /// When the bridge last had to forget, and whether the box was inserted then.
+    forgot: Option<(Instant, bool)>,
+}
+
+impl Ports {
+    /// To be called when the box has attached its programs.
+    pub(crate) fn new(ports: [&Interface; 2], locks: Option<Arc<Locks>>) -> Self {
+        let ports = ports.map(|port| (port.index, port.name.clone()));
+        let mut new = Self { ports, locks, known: BTreeSet::new(), forgot: None };
+        new.known = new.attached().into_iter().flat_map(|(_, programs)| programs).map(|program| program.id).collect();
+        new
+    }
+
+    /// To be called about once a second, and when the traffic changes hands.
+    pub(crate) fn tend(&mut self, is_inserted: bool, has_bridge: bool, history: Option<&Tap>) {
+        if let Some(locks) = &self.locks {
+            locks.renew();
+        }
+        for text in self.new_programs() {
+            warn!("{text}");
+            if let Some(history) = history {
+                history.leave_ports(text);
+            }
+        }
+        if has_bridge {
+            self.forget(is_inserted);
+        }
+    }
+
+    /// The programs at each port that can be looked at.
+    fn attached(&self) -> Vec<(&str, Vec<Attached>)> {
+        let of = |index: &u32| attached::at_ingress(&iface::find_index(*index).ok()?).ok();
+        self.ports.iter().filter_map(|(index, name)| Some((name.as_str(), of(index)?))).collect()
+    }
+
+    /// What to say of programs that others have attached since the last call. A program attached by a link of BPF causes no
+    /// notification.
+    fn new_programs(&mut self) -> Vec<String> {
+        let (mut said, mut ids) = (Vec::new(), Vec::new());
+        for (port, programs) in self.attached() {
+            let new: Vec<_> = programs.into_iter().filter(|program| !self.known.contains(&program.id)).collect();
+            ids.extend(new.iter().map(|program| program.id));
+            if !new.is_empty() {
+                said.push(describe(port, &new));
+            }
+        }
+        self.known.extend(ids);
+        said
+    }
+
+    /// Has the bridge forget what it learned at the ports: at once when the traffic changes hands, and each second while the box
+    /// carries it. The bridge then sees only frames for itself, so that an entry could be of before a station roamed; after a
+    /// bypass, or when the box is killed, it would drop that station's downloads until the entry ages.
+    fn forget(&mut self, is_inserted: bool) {
+        let now = Instant::now();
+        let is_due = match self.forgot {
+            None => is_inserted,
+            Some((_, was)) if was != is_inserted => true,
+            Some((at, _)) => is_inserted && now >= at + FORGET_EVERY,
+        };
+        if !is_due {
+            return;
+        }
+        self.forgot = Some((now, is_inserted));
+        for (index, name) in &self.ports {
+            if let Err(error) = bridge::forget_learned(*index) {
+                debug!("{name}: {error}");
+            }
+        }
+    }
 }
 
 /// Who they are, and what to do.
@@ -126,11 +234,16 @@ fn names(filters: &[Value]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use evenair_sys::error::OsError;
     use serde_json::json;
 
     #[test]
-    fn a_process_of_which_nothing_is_known_may_be_a_box() {
-        assert!(may_be_a_box(u32::MAX));
+    fn a_lock_that_cannot_be_taken_says_what_to_do() {
+        let of = |error| no_lock("eth1", &error);
+        assert!(of(LockError::Held(Some(7))).starts_with("another box, process 7, works on eth1"));
+        assert!(of(LockError::Unsafe("/run/evenair".into())).contains("run: chmod go-w /run/evenair"));
+        let refused = OsError::new("create /run/evenair", 13);
+        assert!(of(LockError::Os(refused)).contains("create /run/evenair: Permission denied"));
     }
 
     #[test]

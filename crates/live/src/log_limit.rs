@@ -11,6 +11,8 @@ const EACH: Span = Span::from_millis(200);
 /// A token bucket of log lines.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LogLimit {
+    burst: u32,
+    each: Span,
     left: u32,
     /// When the next line is added to those that are left.
     next: Instant,
@@ -19,21 +21,26 @@ pub(crate) struct LogLimit {
 
 impl LogLimit {
     pub(crate) const fn new(now: Instant) -> Self {
-        Self { left: BURST, next: now, unlogged: 0 }
+        Self::of(now, BURST, EACH)
+    }
+
+    /// The same with `burst` lines that may come at once, and a further one after each span `each`.
+    pub(crate) const fn of(now: Instant, burst: u32, each: Span) -> Self {
+        Self { burst, each, left: burst, next: now, unlogged: 0 }
     }
 
     /// Whether a line may be logged at `now`, and how many were not since the last one that was.
     pub(crate) fn admits(&mut self, now: Instant) -> Option<u64> {
-        while self.left < BURST && self.next <= now {
+        while self.left < self.burst && self.next <= now {
             self.left += 1;
-            self.next = self.next.saturating_add(EACH);
+            self.next = self.next.saturating_add(self.each);
         }
         if self.left == 0 {
             self.unlogged += 1;
             return None;
         }
-        if self.left == BURST {
-            self.next = now.saturating_add(EACH);
+        if self.left == self.burst {
+            self.next = now.saturating_add(self.each);
         }
         self.left -= 1;
         Some(core::mem::take(&mut self.unlogged))

@@ -115,12 +115,35 @@ pub fn isolation(bridge: &str, wlan: &Interface, wire: &Interface) -> Option<Str
     })
 }
 
-/// Logs what the bridge does not forward.
+/// Which of the groups 01:80:c2:00:00:00 to :0f pass from a port, a bit each: those that the kernel's bridge forwards
+/// (`br_handle_frame` in net/bridge/br_input.c), so that they pass alike with the box and without it.
+///
+/// Its own mask cannot name :00 (STP), :01 (pause frames) and :02 (LACP). The first passes if the bridge does not take part in
+/// the spanning tree, the others only by the mask of the port, which cannot name :01. Without a bridge all pass but :01 and :02.
+pub fn group_mask(bridge: Option<&Interface>, port: &Interface) -> u16 {
+    const STP: u16 = 1;
+    const PAUSE: u16 = 1 << 1;
+    const LACP: u16 = 1 << 2;
+    let Some(bridge) = bridge else { return !(PAUSE | LACP) };
+    let own = bridge.bridge_group_forward.unwrap_or(0) & !(STP | PAUSE | LACP);
+    let stp = if bridge.bridge_spanning_tree == Some(true) { 0 } else { STP };
+    (own | stp | port.port_group_forward) & !PAUSE
+}
+
+/// The last byte of a frame's destination, if that is one of these groups.
+pub fn link_local_group(frame: &[u8]) -> Option<u8> {
+    match frame {
+        [0x01, 0x80, 0xc2, 0, 0, last @ ..=0x0f, ..] => Some(*last),
+        _ => None,
+    }
+}
+
+/// Logs what does not pass.
 pub fn tell_of(bridge: &Interface) {
     let name = &bridge.name;
     if bridge.bridge_group_forward == Some(0) {
         info!(
-            "{name} does not forward 802.1X and LLDP while the box is bypassed (the box does); if that matters, run: \
+            "{name} does not forward 802.1X and LLDP, and so the box does not either; if that matters, run: \
              ip link set {name} type bridge group_fwd_mask 0xfff8"
         );
     }
@@ -323,6 +346,12 @@ impl Port {
     /// Queues a frame to be sent out of this port.
     pub fn queue(&mut self, id: FrameId) {
         self.queue.push_back(id);
+    }
+
+    /// Gives up a frame that came in here for a group that does not pass.
+    pub fn give_up_link_local(&mut self, id: FrameId, pool: &mut Pool) {
+        self.counters.losses[LossReason::LinkLocal] += 1;
+        pool.free(id);
     }
 
     /// Gives up a frame that the manager released to this port when it was out of date.

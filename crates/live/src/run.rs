@@ -24,9 +24,11 @@ use crate::config::BoxConfig;
 use crate::control::{Answer, Asked, Desk, Hangup, OBSERVING, Server, Snapshot, Wish, log_balance, mode_word};
 use crate::engine::Engine;
 use crate::fail_open::FailOpen;
+use crate::foreign::Ports;
 use crate::history::History;
 use crate::last_word::LastWord;
 use crate::metrics;
+use crate::port::Port;
 use crate::punctual::Punctual;
 use crate::service::{Ending, ServiceManager};
 use crate::shards::{Front, Requests};
@@ -80,7 +82,8 @@ pub(crate) fn once(config: BoxConfig, signals: Signals, reopens: bool) -> Result
     let metrics =
         config.metrics.map(|address| metrics::serve(address, config.wlan.clone(), desk.clone())).transpose()?;
     let hangup = Hangup::start(signals.reload, config.clone(), desk.clone())?;
-    let watching = fail_open.watch(kept, reopens.then_some(desk))?;
+    let ports = Ports::new(engines[0].ports().map(Port::interface), engines[0].locks().cloned());
+    let watching = fail_open.watch(kept, reopens.then_some(desk), ports)?;
     let host = Host { telemetry, signals: signals.end, service: None, fail_open };
     info!("between {} (WLAN) and {} (wired side)", config.wlan, config.wire);
     let config = match LastWord::of(&config) {

@@ -34,6 +34,9 @@ pub struct Interface {
     pub port_state: Option<PortState>,
     /// Whether it is an isolated port of a bridge: the bridge forwards nothing between two of these.
     pub port_isolated: bool,
+    /// The `group_fwd_mask` of a bridge's port: which of the addresses 01:80:c2:00:00:0x the bridge forwards from it, beside
+    /// those of its own mask.
+    pub port_group_forward: u16,
     /// Number of the XDP program that sees what comes in, where there is one.
     pub xdp_program: Option<u32>,
 }
@@ -117,7 +120,7 @@ fn look_up(request: &[u8], call: impl Fn() -> String) -> Result<Interface, OsErr
     parse_answer(&ask(request, &call)?).map_err(|errno| OsError::new(call(), errno))
 }
 
-fn ask(request: &[u8], call: impl Fn() -> String) -> Result<Vec<u8>, OsError> {
+pub(crate) fn ask(request: &[u8], call: impl Fn() -> String) -> Result<Vec<u8>, OsError> {
     // SAFETY: takes no pointer.
     let fd = unsafe { libc::socket(libc::AF_NETLINK, libc::SOCK_RAW | libc::SOCK_CLOEXEC, libc::NETLINK_ROUTE) };
     if fd < 0 {
@@ -181,6 +184,7 @@ fn parse_answer(answer: &[u8]) -> Result<Interface, i32> {
         bridge_spanning_tree: None,
         port_state: None,
         port_isolated: false,
+        port_group_forward: 0,
         xdp_program: None,
     };
     for (kind, value) in attributes(answer.get(HEADER + IFINFO..).ok_or(libc::EPROTO)?) {
@@ -197,8 +201,10 @@ fn parse_answer(answer: &[u8]) -> Result<Interface, i32> {
                 found.bridge_group_forward = bridge_setting(value, IFLA_BR_GROUP_FWD_MASK).and_then(|v| u16_at(v, 0));
                 found.bridge_spanning_tree =
                     bridge_setting(value, IFLA_BR_STP_STATE).and_then(|v| u32_at(v, 0)).map(|on| on != 0);
-                found.port_state = port_setting(value, IFLA_BRPORT_STATE).and_then(PortState::new);
-                found.port_isolated = port_setting(value, IFLA_BRPORT_ISOLATED).is_some_and(|isolated| isolated != 0);
+                found.port_state = port_setting(value, IFLA_BRPORT_STATE).and_then(|v| PortState::new(*v.first()?));
+                found.port_isolated = port_setting(value, IFLA_BRPORT_ISOLATED).is_some_and(|v| v.first() == Some(&1));
+                found.port_group_forward =
+                    port_setting(value, IFLA_BRPORT_GROUP_FWD_MASK).and_then(|v| u16_at(v, 0)).unwrap_or(0);
             }
             _ => {}
         }
@@ -211,16 +217,16 @@ const IFLA_BR_STP_STATE: u16 = 5;
 const IFLA_BR_GROUP_FWD_MASK: u16 = 9;
 
 const IFLA_BRPORT_STATE: u16 = 1;
+const IFLA_BRPORT_GROUP_FWD_MASK: u16 = 31;
 const IFLA_BRPORT_ISOLATED: u16 = 33;
 
 /// IFLA_INFO_SLAVE_KIND must say "bridge"; IFLA_INFO_SLAVE_DATA then carries the port's settings.
-fn port_setting(link_info: &[u8], setting: u16) -> Option<u8> {
+fn port_setting(link_info: &[u8], setting: u16) -> Option<&[u8]> {
     let is_port = attributes(link_info).any(|(kind, value)| {
         kind == libc::IFLA_INFO_SLAVE_KIND && value.strip_suffix(&[0]).unwrap_or(value) == b"bridge"
     });
     let (_, data) = attributes(link_info).find(|(kind, _)| is_port && *kind == libc::IFLA_INFO_SLAVE_DATA)?;
-    let (_, value) = attributes(data).find(|(kind, _)| *kind == setting)?;
-    value.first().copied()
+    attributes(data).find(|(kind, _)| *kind == setting).map(|(_, value)| value)
 }
 
 /// Any of IFLA_XDP_PROG_ID and, where there are several, IFLA_XDP_DRV_PROG_ID, IFLA_XDP_SKB_PROG_ID and IFLA_XDP_HW_PROG_ID.

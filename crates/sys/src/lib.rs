@@ -2,6 +2,7 @@
 
 pub mod attached;
 pub mod bpf;
+pub mod bridge;
 pub mod checksum;
 pub mod clsact;
 pub mod error;

@@ -1,24 +1,35 @@
 //! A lock on a network interface: one process at a time may take its packets.
 //!
-//! The lock is an abstract Unix socket (unix(7)) named after the interface's index. The kernel allows one socket per name
-//! in a network namespace, decides atomically between two processes, and frees the name when the process ends in any way.
-//! It needs no file, no privilege and no particular kernel. The socket listens, so that a refused process can query the
-//! credentials of the holder (SO_PEERCRED: those of the process that called listen(2)).
+//! The lock is flock(2) on a file below [`DIRECTORY`], named after the inode of the network namespace and the index of the
+//! interface, which is a name that no other interface of the machine has. The kernel decides atomically between two processes,
+//! and frees the lock when the process ends in any way. The file holds the holder's process id and PID namespace.
 //!
-//! A recreated interface has another index and another lock. When an interface moves to another namespace, its lock stays
-//! in the old one. Any local process can take such a name, so a refused process should check the privileges of the holder.
+//! A user without privileges cannot hold the lock: the directory can be written, and the file be opened, by the service's user
+//! and root alone. Symbolic links are not followed.
+//!
+//! A recreated interface has another index and another lock. When an interface moves to another namespace, its lock stays in
+//! the old one. Two processes with different mounts at `/run` have different locks.
 #![allow(unsafe_code)]
 
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use std::os::linux::net::SocketAddrExt;
-use std::os::unix::net::{SocketAddr, UnixListener};
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, fchown};
+use std::path::{Path, PathBuf};
 
 use crate::error::OsError;
+
+/// Where the files of the locks are: the runtime directory of the packaged service.
+pub const DIRECTORY: &str = "/run/evenair";
+
+/// Bytes of such a file that are read; two numbers of at most 20 digits.
+const LONGEST_FILE: u64 = 64;
 
 /// The lock of an interface, held until this is dropped.
 #[derive(Debug)]
 pub struct PortLock {
-    _socket: UnixListener,
+    path: PathBuf,
+    file: File,
 }
 
 /// Why there is no lock.
@@ -26,89 +37,175 @@ pub struct PortLock {
 pub enum LockError {
     /// A process has it: this one, where that can be known. It cannot from another PID namespace.
     Held(Option<u32>),
+    /// Other users can write to the directory, and could hold the lock.
+    Unsafe(PathBuf),
     /// A call failed.
     Os(OsError),
 }
 
 impl PortLock {
-    /// Takes the lock of the interface with this number in the calling thread's network namespace. Does not wait.
+    /// Takes the lock of the interface with this number in the calling thread's network namespace. Does not wait. Makes the
+    /// directory if it is missing; its parent must exist.
     ///
     /// # Errors
-    /// It is held; the socket cannot be made.
-    pub fn acquire(index: u32) -> Result<Self, LockError> {
-        let name = name_of(index);
-        let address = SocketAddr::from_abstract_name(&name).expect("shorter than a socket's name");
-        match UnixListener::bind_addr(&address) {
-            Ok(socket) => Ok(Self { _socket: socket }),
-            Err(error) if error.raw_os_error() == Some(libc::EADDRINUSE) => Err(LockError::Held(holder(&name))),
-            Err(error) => Err(LockError::Os(OsError::from_io(format!("bind the Unix socket \"@{name}\""), &error))),
+    /// It is held; the directory is open to other users; the file cannot be made.
+    pub fn acquire(directory: &Path, index: u32) -> Result<Self, LockError> {
+        let namespace = inode("/proc/thread-self/ns/net")?;
+        let made = make_directory(directory)?;
+        let path = directory.join(format!("port-{namespace}-{index}.lock"));
+        loop {
+            let file = open(&path, &made)?;
+            // SAFETY: the descriptor is open, and flock takes no pointer.
+            if unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } != 0 {
+                let error = io::Error::last_os_error();
+                return Err(match error.kind() {
+                    ErrorKind::WouldBlock => LockError::Held(holder(&file)),
+                    _ => failed("lock", &path, &error),
+                });
+            }
+            let lock = Self { path: path.clone(), file };
+            // Its former holder may have removed the file after it was opened here.
+            if lock.is_in_place() {
+                lock.sign()?;
+                return Ok(lock);
+            }
+        }
+    }
+
+    /// Whether the file that is locked is the one that another process would find. The service manager removes the directory
+    /// when the service stops, although another box may run.
+    pub fn is_in_place(&self) -> bool {
+        let of = |found: io::Result<fs::Metadata>| found.ok().map(|found| (found.dev(), found.ino()));
+        let own = of(self.file.metadata());
+        own.is_some() && own == of(fs::symlink_metadata(&self.path))
+    }
+
+    /// Writes whose it is.
+    fn sign(&self) -> Result<(), LockError> {
+        let text = format!("{} {}\n", std::process::id(), inode("/proc/self/ns/pid")?);
+        let mut file = &self.file;
+        let written = self.file.set_len(0).and_then(|()| file.write_all(text.as_bytes()));
+        written.map_err(|error| failed("write", &self.path, &error))
+    }
+}
+
+impl Drop for PortLock {
+    fn drop(&mut self) {
+        // Before the lock is free: afterwards it could be another process's file.
+        if self.is_in_place() {
+            let _ = fs::remove_file(&self.path);
         }
     }
 }
 
-fn name_of(index: u32) -> String {
-    format!("evenair-port-{index}")
+/// Makes the directory if it is missing, and looks at it.
+fn make_directory(directory: &Path) -> Result<fs::Metadata, LockError> {
+    match DirBuilder::new().mode(0o755).create(directory) {
+        Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(failed("create", directory, &error)),
+        _ => {}
+    }
+    let found = fs::symlink_metadata(directory).map_err(|error| failed("look at", directory, &error))?;
+    if !found.is_dir() {
+        return Err(failed("open", directory, &io::Error::from_raw_os_error(libc::ENOTDIR)));
+    }
+    if found.mode() & 0o022 != 0 {
+        return Err(LockError::Unsafe(directory.to_owned()));
+    }
+    Ok(found)
 }
 
-/// The process that listens at this name. Connections there are never accepted, so connect(2) must not wait for room: `None`
-/// once thousands are pending.
-fn holder(name: &str) -> Option<u32> {
-    let kind = libc::SOCK_STREAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
-    // SAFETY: takes no pointer.
-    let fd = unsafe { libc::socket(libc::AF_UNIX, kind, 0) };
-    if fd < 0 {
-        return None;
+/// Opens the file, or makes it for the directory's owner: a box that root starts by hand leaves it to the service.
+fn open(path: &Path, directory: &fs::Metadata) -> Result<File, LockError> {
+    let options = || {
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).mode(0o600).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
+        options
+    };
+    let file = match options().create_new(true).open(path) {
+        Ok(file) => {
+            let own = file.metadata().map_err(|error| failed("look at", path, &error))?;
+            if own.uid() != directory.uid() {
+                // Without the privilege it stays this user's own.
+                let _ = fchown(&file, Some(directory.uid()), Some(directory.gid()));
+            }
+            return Ok(file);
+        }
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => options().open(path),
+        Err(error) => Err(error),
+    };
+    let file = match file {
+        Ok(file) => file,
+        // It was removed in between: the caller sees that this one is not in place, or makes it.
+        Err(error) if error.kind() == ErrorKind::NotFound => return open(path, directory),
+        Err(error) => return Err(failed("open", path, &error)),
+    };
+    let found = file.metadata().map_err(|error| failed("look at", path, &error))?;
+    if !found.is_file() || found.nlink() > 1 || found.mode() & 0o077 != 0 {
+        return Err(LockError::Unsafe(path.to_owned()));
     }
-    // SAFETY: a new descriptor without another owner.
-    let socket = unsafe { OwnedFd::from_raw_fd(fd) };
-    let mut address = libc::sockaddr_un { sun_family: libc::AF_UNIX as libc::sa_family_t, sun_path: [0; 108] };
-    // The zero before the name says that it is no path.
-    address.sun_path[1..].iter_mut().zip(name.bytes()).for_each(|(to, from)| *to = from as libc::c_char);
-    let len = (std::mem::offset_of!(libc::sockaddr_un, sun_path) + 1 + name.len()) as libc::socklen_t;
-    // SAFETY: the address lives during the call, and the length is within it.
-    if unsafe { libc::connect(socket.as_raw_fd(), (&raw const address).cast(), len) } != 0 {
-        return None;
-    }
-    let mut peer = libc::ucred { pid: 0, uid: 0, gid: 0 };
-    let mut len = size_of_val(&peer) as libc::socklen_t;
-    let option = (libc::SOL_SOCKET, libc::SO_PEERCRED);
-    // SAFETY: the option's value is a ucred, and the length says how much of it may be written.
-    let got = unsafe { libc::getsockopt(socket.as_raw_fd(), option.0, option.1, (&raw mut peer).cast(), &raw mut len) };
-    // Zero: a process that is not to be seen from here.
-    u32::try_from(peer.pid).ok().filter(|&pid| got == 0 && pid != 0)
+    Ok(file)
+}
+
+/// The process that has signed the file, if it is one of this PID namespace.
+fn holder(mut file: &File) -> Option<u32> {
+    let mut text = String::new();
+    Read::by_ref(&mut file).take(LONGEST_FILE).read_to_string(&mut text).ok()?;
+    let (pid, namespace) = text.trim_end().split_once(' ')?;
+    (namespace.parse() == Ok(inode("/proc/self/ns/pid").ok()?)).then(|| pid.parse().ok())?
+}
+
+fn inode(path: &str) -> Result<u64, LockError> {
+    fs::metadata(path).map(|found| found.ino()).map_err(|error| failed("look at", Path::new(path), &error))
+}
+
+fn failed(what: &str, path: &Path, error: &io::Error) -> LockError {
+    LockError::Os(OsError::from_io(format!("{what} {}", path.display()), error))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::{PermissionsExt, symlink};
     use std::sync::Barrier;
     use std::thread;
 
     use super::*;
     use crate::netns::Netns;
 
-    /// Far above the number of any interface, and another one in each process: these tests may run twice at once.
-    fn unused(number: u32) -> u32 {
-        3_000_000_000 + (std::process::id() << 7) % 1_000_000_000 + number
+    fn directory() -> tempfile::TempDir {
+        let folder = tempfile::tempdir().expect("a folder");
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).expect("set");
+        folder
+    }
+
+    fn files(directory: &Path) -> Vec<PathBuf> {
+        fs::read_dir(directory).expect("there").map(|entry| entry.expect("readable").path()).collect()
     }
 
     #[test]
     fn one_process_at_a_time_has_the_lock_and_is_named() {
-        let lock = PortLock::acquire(unused(0)).expect("free");
-        let own = std::process::id();
-        assert_eq!(PortLock::acquire(unused(0)).expect_err("held"), LockError::Held(Some(own)));
-        let other = PortLock::acquire(unused(1)).expect("another interface");
+        let folder = directory();
+        let below = folder.path().join("evenair");
+        let lock = PortLock::acquire(&below, 7).expect("free");
+        assert_eq!(PortLock::acquire(&below, 7).expect_err("held"), LockError::Held(Some(std::process::id())));
+        let namespace = inode("/proc/thread-self/ns/net").expect("there");
+        assert_eq!(files(&below), [below.join(format!("port-{namespace}-7.lock"))]);
+        let other = PortLock::acquire(&below, 8).expect("another interface");
         drop(lock);
-        PortLock::acquire(unused(0)).expect("free again, although somebody connected");
-        drop(other);
+        let again = PortLock::acquire(&below, 7).expect("free again");
+        fs::write(&again.path, "17 4\n").expect("written");
+        assert_eq!(PortLock::acquire(&below, 7).expect_err("held"), LockError::Held(None), "of another PID namespace");
+        drop((again, other));
+        assert_eq!(files(&below), Vec::<PathBuf>::new());
     }
 
     #[test]
     fn of_many_that_ask_at_once_one_gets_it() {
-        for round in 0..50 {
+        let folder = directory();
+        for _ in 0..50 {
             let (start, got) = (Barrier::new(8), Barrier::new(8));
             let ask = || {
                 start.wait();
-                let lock = PortLock::acquire(unused(2 + round));
+                let lock = PortLock::acquire(folder.path(), 1);
                 got.wait();
                 lock.is_ok()
             };
@@ -121,17 +218,50 @@ mod tests {
     }
 
     #[test]
-    fn the_lock_answers_however_often_it_was_asked_for() {
-        let _lock = PortLock::acquire(unused(100)).expect("free");
-        for _ in 0..5000 {
-            assert!(matches!(PortLock::acquire(unused(100)), Err(LockError::Held(_))));
-        }
+    fn what_a_killed_holder_leaves_does_not_hold() {
+        let folder = directory();
+        let lock = PortLock::acquire(folder.path(), 1).expect("free");
+        // A killed process does not remove its file.
+        fs::copy(&lock.path, folder.path().join("copy")).expect("copied");
+        let path = lock.path.clone();
+        drop(lock);
+        fs::rename(folder.path().join("copy"), &path).expect("moved");
+        let lock = PortLock::acquire(folder.path(), 1).expect("free");
+        assert!(lock.is_in_place());
+        fs::remove_file(&path).expect("removed");
+        assert!(!lock.is_in_place());
+    }
+
+    #[test]
+    fn what_other_users_could_hold_is_refused_and_links_are_not_followed() {
+        let folder = directory();
+        let path = PortLock::acquire(folder.path(), 1).expect("free").path.clone();
+        let target = folder.path().join("target");
+        fs::write(&target, "kept").expect("written");
+        symlink(&target, &path).expect("made");
+        let LockError::Os(error) = PortLock::acquire(folder.path(), 1).expect_err("a link") else { panic!("no error") };
+        assert_eq!(error.errno(), libc::ELOOP);
+        assert_eq!(fs::read_to_string(&target).expect("there"), "kept");
+        fs::remove_file(&path).expect("removed");
+        fs::hard_link(&target, &path).expect("made");
+        assert_eq!(PortLock::acquire(folder.path(), 1).expect_err("a link"), LockError::Unsafe(path.clone()));
+        fs::remove_file(&path).expect("removed");
+        let lock = PortLock::acquire(folder.path(), 1).expect("free");
+        assert_eq!(lock.file.metadata().expect("open").mode() & 0o077, 0, "no other user can open it");
+        drop(lock);
+        let link = folder.path().join("link");
+        symlink(folder.path(), &link).expect("made");
+        assert!(PortLock::acquire(&link, 1).is_err());
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o777)).expect("set");
+        let error = PortLock::acquire(folder.path(), 1).expect_err("open to all");
+        assert_eq!(error, LockError::Unsafe(folder.path().to_owned()));
     }
 
     #[test]
     fn another_network_namespace_has_locks_of_its_own() {
         let Ok(namespace) = Netns::new() else { return eprintln!("skipped: needs root") };
-        let _lock = PortLock::acquire(unused(101)).expect("free");
-        namespace.run(|| PortLock::acquire(unused(101)).map(drop)).expect("entered").expect("free there");
+        let folder = directory();
+        let _lock = PortLock::acquire(folder.path(), 1).expect("free");
+        namespace.run(|| PortLock::acquire(folder.path(), 1).map(drop)).expect("entered").expect("free there");
     }
 }

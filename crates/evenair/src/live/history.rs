@@ -165,6 +165,10 @@ impl<'a, W: Write> Printer<'a, W> {
                         writeln!(self.out, "{at}    {line}")?;
                     }
                 }
+                if sample.events_left_out > 0 {
+                    let left_out = sample.events_left_out;
+                    writeln!(self.out, "{at}    {left_out} events about stations were too many, and were left out")?;
+                }
                 if sample.lost > 0 {
                     writeln!(self.out, "{at}    {} records were lost before this", sample.lost)?;
                 }
@@ -285,15 +289,20 @@ fn line_of(sample: &Sample, station: &StationSample) -> [String; 9] {
     ]
 }
 
+/// The last second that RFC 3339 can write: 9999-12-31T23:59:59Z.
+const LAST_DATE_S: f64 = 253_402_300_799.0;
+
+/// A time in seconds since 1970 as a date. What is not one of the years 1970 to 9999 is the number of seconds.
 fn time(at_s: f64) -> String {
-    let at = Duration::try_from_secs_f64(at_s).ok().and_then(|since| UNIX_EPOCH.checked_add(since));
-    at.map_or_else(|| at_s.to_string(), |at| humantime::format_rfc3339_seconds(at).to_string())
+    let since = Some(at_s.floor()).filter(|at| (0.0..=LAST_DATE_S).contains(at));
+    let at = since.and_then(|since| UNIX_EPOCH.checked_add(Duration::from_secs(since as u64)));
+    at.map_or_else(|| format!("{at_s:e} s"), |at| humantime::format_rfc3339_seconds(at).to_string())
 }
 
 #[cfg(test)]
 mod tests {
     use evenair_api::causes::{Cause, DropReason, LossReason};
-    use evenair_live::history::{CallRecord, EventRecord, Files, Keeper};
+    use evenair_live::history::{CallRecord, EventRecord, Files, HopSample, Keeper};
 
     use super::*;
 
@@ -331,15 +340,13 @@ mod tests {
         vec![Record::Start { at_s: BEGIN, version: "1.2.3".into() }, sample(1), event, sample(2)]
     }
 
+    fn all() -> HistoryArgs {
+        let format = Format::Text;
+        HistoryArgs { path: PathBuf::new(), from: None, to: None, station: None, events: false, format }
+    }
+
     fn printed(change: impl FnOnce(&mut HistoryArgs)) -> String {
-        let mut args = HistoryArgs {
-            path: PathBuf::new(),
-            from: None,
-            to: None,
-            station: None,
-            events: false,
-            format: Format::Text,
-        };
+        let mut args = all();
         change(&mut args);
         let mut out = Vec::new();
         let mut printer = Printer::new(&args, &mut out);
@@ -364,14 +371,7 @@ mod tests {
     #[test]
     fn every_cause_is_shown_of_the_interval_in_which_it_occurred() {
         let shown = |sample: Sample| {
-            let args = HistoryArgs {
-                path: PathBuf::new(),
-                from: None,
-                to: None,
-                station: None,
-                events: false,
-                format: Format::Text,
-            };
+            let args = all();
             let mut out = Vec::new();
             let mut printer = Printer::new(&args, &mut out);
             printer.print(Record::Sample(sample.into())).expect("memory is writable");
@@ -420,13 +420,79 @@ mod tests {
     }
 
     #[test]
+    fn a_time_that_is_no_date_is_a_number_of_seconds() {
+        let dates = [
+            (0.0, "1970-01-01T00:00:00Z"),
+            (BEGIN + 0.999, "2026-03-01T00:00:00Z"),
+            (253_402_300_799.9, "9999-12-31T23:59:59Z"),
+        ];
+        for (at_s, wanted) in dates {
+            assert_eq!(time(at_s), wanted);
+        }
+        let others = [
+            (253_402_300_800.0, "2.534023008e11 s"),
+            (17_957_215_721_830.735, "1.7957215721830734e13 s"),
+            (-1.0, "-1e0 s"),
+            (f64::MAX, "1.7976931348623157e308 s"),
+            (f64::NAN, "NaN s"),
+            (f64::INFINITY, "inf s"),
+        ];
+        for (at_s, wanted) in others {
+            assert_eq!(time(at_s), wanted);
+        }
+    }
+
+    #[test]
+    fn records_of_any_numbers_are_printed_in_every_form() {
+        let extremes = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, f64::MAX, f64::MIN, -0.0, f64::MIN_POSITIVE, 3e11];
+        for value in extremes {
+            let station = StationSample {
+                mac: MACS[0].into(),
+                rate_mbps: value,
+                charged_airtime_s: value,
+                charged_airtime_up_s: value,
+                to_station_bytes: u64::MAX,
+                ..StationSample::default()
+            };
+            let sample = Sample {
+                at_s: value,
+                seconds: value,
+                service_rate_mbps: value,
+                to_station_bytes: u64::MAX,
+                stations: vec![station],
+                hops: vec![HopSample { hop: "wlan".into(), packets: 1, mean_ms: value, p95_ms: value }],
+                ..Sample::default()
+            };
+            let event = EventRecord { at_s: value, name: "mode".into(), station: None, text: "inserted".into() };
+            let start = Record::Start { at_s: value, version: "1".into() };
+            let records = [start, Record::Event(event), Record::Sample(sample.into())];
+            for (format, events) in [Format::Text, Format::Csv, Format::Json].map(|f| [(f, false), (f, true)]).concat()
+            {
+                let args = HistoryArgs { format, events, ..all() };
+                let mut out = Vec::new();
+                let mut printer = Printer::new(&args, &mut out);
+                records.iter().cloned().try_for_each(|record| printer.print(record)).expect("memory is writable");
+                assert!(!out.is_empty(), "{value} {format:?} {events}");
+            }
+        }
+    }
+
+    #[test]
     fn moments_are_times_or_ago() {
         assert_eq!(moment("2026-03-01"), Ok(Moment(BEGIN)));
         assert_eq!(moment("2026-03-01 08:00"), Ok(Moment(BEGIN + 8.0 * 3600.0)));
         assert_eq!(moment("2026-03-01T08:00:01Z"), Ok(Moment(BEGIN + 8.0 * 3600.0 + 1.0)));
         let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_secs_f64();
         assert!((moment("2h").expect("a while").0 - (now - 7200.0)).abs() < 5.0);
-        for wrong in ["yesterday", "-1h", "2026-13-01", "", "99999999999 years"] {
+        for wrong in [
+            "yesterday",
+            "-1h",
+            "2026-13-01",
+            "",
+            "99999999999 years",
+            "18446744073709551615s",
+            "9".repeat(400).as_str(),
+        ] {
             assert!(moment(wrong).is_err_and(|error| error.contains("2026-03-01 08:00")), "{wrong}");
         }
     }

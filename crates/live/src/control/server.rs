@@ -31,6 +31,8 @@ use crate::telemetry::SourceConfig;
 const MAX_LINE: u64 = 64 * 1024;
 /// More than any PHY rate.
 const MAX_RATE_MBPS: f64 = 10_000.0;
+/// Places in a file that an answer names.
+const MOST_PLACES: usize = 20;
 /// How long a client may take until its next request is complete.
 const REQUEST_TIME: Duration = Duration::from_secs(10);
 /// How long a client may take to read an answer.
@@ -410,7 +412,9 @@ pub(super) fn check(request: Request, config: &BoxConfig) -> Result<Wish, String
         }
         Request::Reconfigure { file, check } => {
             let path = file.or_else(|| config.file.clone()).ok_or("file: the box was started without one; name one")?;
-            let new = BoxConfig::load(&path).map_err(|error| without_lines(error).to_string())?;
+            let is_own = config.file.as_ref() == Some(&path);
+            let new =
+                BoxConfig::load(&path).map_err(|error| if is_own { without_lines(error) } else { bare(error) })?;
             let changed = [
                 ("ports.wlan", new.wlan != config.wlan),
                 ("ports.wire", new.wire != config.wire),
@@ -434,15 +438,28 @@ pub(super) fn check(request: Request, config: &BoxConfig) -> Result<Wish, String
     })
 }
 
-/// The error without the lines of the file: the box may read files that its client may not.
-fn without_lines(error: ConfigError) -> ConfigError {
+/// The error about the box's own configuration, without the lines of the file.
+fn without_lines(error: ConfigError) -> String {
     match error {
         ConfigError::Invalid(problems) => {
             let bare = |problem| Located { source_line: None, ..problem };
-            ConfigError::Invalid(problems.into_iter().map(bare).collect())
+            ConfigError::Invalid(problems.into_iter().map(bare).collect()).to_string()
         }
-        error => error,
+        error => error.to_string(),
     }
+}
+
+/// The error about a file that a request names, with the places alone: the box may read files that its client may not, and keys,
+/// values and what is allowed beside them may all come from the file.
+fn bare(error: ConfigError) -> String {
+    let ConfigError::Invalid(problems) = error else { return error.to_string() };
+    let places: Vec<_> = problems.iter().take(MOST_PLACES).map(|problem| problem.place.as_str()).collect();
+    let more = if problems.len() > MOST_PLACES { " and more" } else { "" };
+    format!(
+        "{}{more}: it is no configuration of a box; `evenair config check FILE` shows the keys and what would be right, to a user \
+         who may read the file",
+        places.join(", ")
+    )
 }
 
 fn mac_address(key: &str, text: &str) -> Result<MacAddr, String> {
@@ -487,7 +504,8 @@ mod tests {
         let file = tempfile::NamedTempFile::new().expect("a file");
         fs::write(&file, text).expect("writable");
         let config = BoxConfig::new("a", "b", Config::new(Phy::default_for(Standard::Dot11b)));
-        check(Request::Reconfigure { file: Some(file.path().to_owned()), check: false }, &config)
+        let config = BoxConfig { file: Some(file.path().to_owned()), ..config };
+        check(Request::Reconfigure { file: None, check: false }, &config)
     }
 
     fn start(path: &Path) -> Result<Server> {
@@ -553,6 +571,41 @@ mod tests {
             fs::write(&secret, text).expect("writable");
             let error = refusal(&secret);
             assert!(error.contains("shadow:") && !error.contains("hush"), "{error}");
+        }
+    }
+
+    #[test]
+    fn of_a_file_named_in_a_request_only_places_are_shown() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("secret.toml");
+        let config = BoxConfig::new("a", "b", Config::new(Phy::default_for(Standard::Dot11b)));
+        let own = BoxConfig { file: Some(file.clone()), ..config.clone() };
+        let refusal = |config: &BoxConfig, file: Option<&Path>| {
+            check(Request::Reconfigure { file: file.map(Path::to_owned), check: true }, config).err().expect("refused")
+        };
+        let good = "[ports]\nwlan = \"a\"\nwire = \"b\"\n[radio]\nstandard = \"802.11g\"\n";
+        for (line, text) in [
+            (1, "hushkey = 1\n".to_owned()),
+            (1, "[hushtable]\nx = 1\n".to_owned()),
+            (1, "[ports.hushtable]\nx = 1\n".to_owned()),
+            (3, "[ports]\nwlan = \"a\"\nhushkey = \"b\"\n".to_owned()),
+            (6, format!("{good}[manager]\ncontroller = \"hushvalue\"\n")),
+            (7, format!("{good}\n[[telemetry]]\nkind = \"hushkind\"\n")),
+            (2, "[ports]\nwlan = 1\nwlan = \"hush\"\n".to_owned()),
+            (1, "hush hush\n".to_owned()),
+        ] {
+            fs::write(&file, &text).expect("writable");
+            let error = refusal(&config, Some(&file));
+            assert!(!error.contains("hush") && error.contains("evenair config check"), "{error}");
+            let shown =
+                error.split("secret.toml:").nth(1).and_then(|rest| rest.split(':').next()?.parse::<usize>().ok());
+            assert!(shown.is_some_and(|shown| shown.abs_diff(line) <= 2), "line {line}: {error}");
+        }
+        // The operator of the box sees what is wrong in its own configuration.
+        fs::write(&file, "[ports]\nwlam = \"a\"\n").expect("writable");
+        for named in [None, Some(file.as_path())] {
+            let error = refusal(&own, named);
+            assert!(error.contains("secret.toml:2:") && error.contains("wlam"), "{error}");
         }
     }
 

@@ -188,12 +188,15 @@ fn examine_for(config: &BoxConfig) -> Vec<Finding> {
     let mut findings = ports::examine(config);
     findings.extend(host::shards(config.shards));
     findings.extend(io::examine(config));
-    findings.extend(path::examine(config));
+    let running =
+        config.control.as_ref().map(|socket| (socket, Client::connect(socket).and_then(|mut client| client.status())));
+    let status = running.as_ref().and_then(|(_, status)| status.as_ref().ok());
+    findings.extend(path::examine(config, status));
     findings.extend(config.router.iter().flat_map(|router| router::examine(config, router)));
     findings.extend(lasting::examine(config));
     findings.extend(config.telemetry.iter().map(telemetry::examine));
-    if let Some(socket) = &config.control {
-        let running = match Client::connect(socket).and_then(|mut client| client.status()) {
+    if let Some((socket, status)) = running {
+        let running = match status {
             Ok(status) => {
                 findings.push(fail_open(&status));
                 let history = config.history.as_ref().map(|history| history.path.as_path());

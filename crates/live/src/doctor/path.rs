@@ -1,5 +1,6 @@
 //! Checks of the path: other programs on it, and the orientation of the box.
 
+use evenair_api::Status;
 use evenair_sys::{attached, iface};
 use serde_json::Value;
 
@@ -10,12 +11,12 @@ use crate::{foreign, iproute};
 /// Queueing disciplines that only queue. Any other at a port shapes or schedules a second time.
 const PLAIN_QUEUES: [&str; 7] = ["noqueue", "pfifo_fast", "pfifo", "fq_codel", "mq", "fq", "clsact"];
 
-pub(super) fn examine(config: &BoxConfig) -> Vec<Finding> {
+pub(super) fn examine(config: &BoxConfig, status: Option<&Status>) -> Vec<Finding> {
     let mut findings: Vec<_> = [&config.wlan, &config.wire].into_iter().map(|name| second_manager(name)).collect();
     findings.extend([&config.wlan, &config.wire].into_iter().filter_map(|name| others(name)));
     // A gateway's wired side is a cable to itself, which `router` looks at.
     if let Some(bridge) = config.bridge.as_ref().filter(|_| config.router.is_none()) {
-        findings.push(sides(config, bridge));
+        findings.push(sides(config, bridge, status));
     }
     findings
 }
@@ -64,13 +65,17 @@ fn judge_disciplines(interface: &str, disciplines: &[Value]) -> Finding {
     )
 }
 
-/// The router belongs to the wired side. Where it was heard on the side of the access points, the ports are swapped.
-fn sides(config: &BoxConfig, bridge: &str) -> Finding {
+/// The router belongs to the wired side. Where it was heard on the side of the access points, the ports are swapped. The bridge
+/// hears nothing while a box is inserted, which then knows the stations.
+fn sides(config: &BoxConfig, bridge: &str, status: Option<&Status>) -> Finding {
     let heard = iproute::list(&["bridge", "-j", "fdb", "show", "br", bridge]);
     let routes = iproute::list(&["ip", "-j", "route", "show", "default"]);
     let neighbours = iproute::list(&["ip", "-j", "neigh", "show"]);
     match (heard, routes, neighbours) {
-        (Ok(heard), Ok(routes), Ok(neighbours)) => judge_sides(config, &heard, router(&routes, &neighbours).as_deref()),
+        (Ok(heard), Ok(routes), Ok(neighbours)) => {
+            let stations = status.iter().flat_map(|status| &status.stations).map(|station| station.mac.as_str());
+            judge_sides(config, &heard, &stations.collect::<Vec<_>>(), router(&routes, &neighbours).as_deref())
+        }
         (Err(why), _, _) | (_, Err(why), _) | (_, _, Err(why)) => Finding::unknown("sides", why),
     }
 }
@@ -82,8 +87,11 @@ fn router(routes: &[Value], neighbours: &[Value]) -> Option<String> {
     neighbour["lladdr"].as_str().map(str::to_owned)
 }
 
-fn judge_sides(config: &BoxConfig, heard: &[Value], router: Option<&str>) -> Finding {
-    let (wlan, wire) = (learned(heard, &config.wlan), learned(heard, &config.wire));
+/// `stations`: addresses that a running box has heard on the side of the access points.
+fn judge_sides(config: &BoxConfig, heard: &[Value], stations: &[&str], router: Option<&str>) -> Finding {
+    let (mut wlan, wire) = (learned(heard, &config.wlan), learned(heard, &config.wire));
+    let more: Vec<_> = stations.iter().filter(|station| !wlan.contains(station)).copied().collect();
+    wlan.extend(more);
     let with_router = |addresses: &[&str]| router.is_some_and(|router| addresses.contains(&router));
     if with_router(&wlan) {
         return Finding::wrong(
@@ -143,8 +151,13 @@ mod tests {
         let neighbours = list(json!([{"dst": "10.0.0.1", "lladdr": "02:00:00:00:00:01"}]));
         let router = router(&routes, &neighbours);
         assert_eq!(router.as_deref(), Some("02:00:00:00:00:01"));
-        assert_eq!(judge_sides(&config, &heard("wi0"), router.as_deref()).verdict, Verdict::Fine);
-        assert_eq!(judge_sides(&config, &heard("wl0"), router.as_deref()).verdict, Verdict::Wrong);
-        assert_eq!(judge_sides(&config, &heard("wl0"), None).verdict, Verdict::Unknown);
+        let judge = |heard: &[Value], stations: &[&str], router| judge_sides(&config, heard, stations, router).verdict;
+        assert_eq!(judge(&heard("wi0"), &[], router.as_deref()), Verdict::Fine);
+        assert_eq!(judge(&heard("wl0"), &[], router.as_deref()), Verdict::Wrong);
+        assert_eq!(judge(&heard("wl0"), &[], None), Verdict::Unknown);
+        // Inserted: the bridge has heard nothing, and the box has heard stations.
+        let stations = ["02:00:00:00:00:07", "02:00:00:00:00:01"];
+        assert_eq!(judge(&[], &stations, router.as_deref()), Verdict::Wrong);
+        assert_eq!(judge(&[], &stations[..1], router.as_deref()), Verdict::Unknown);
     }
 }

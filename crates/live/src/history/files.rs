@@ -1,9 +1,10 @@
 //! History files: one JSON object per line, in a directory.
 //!
-//! `history.ndjson` grows to a quarter of the limit; then it is renamed to `history.1.ndjson`, and the older files up to
-//! `history.3.ndjson`, so that all files together never exceed the limit and hold at least half of it. A line is written by
-//! one call, completely or not at all: if the disk is full, its beginning is removed, and a line that a killed process left
-//! incomplete is truncated at the next start. Readers skip invalid lines.
+//! `history.ndjson` grows to its part of the limit; then it is renamed to `history.1.ndjson`, and the older files up to
+//! `history.3.ndjson`. Events about stations, of which there may be very many, are in `stations.ndjson` and its older files in the
+//! same way, so that they displace nothing else; readers merge the two by time. All files together never exceed the limit. A
+//! line is written by one call, completely or not at all: if the disk is full, its beginning is removed, and a line that a
+//! killed process left incomplete is truncated at the next start. Readers skip invalid lines.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
@@ -18,10 +19,27 @@ const LONGEST_LINE: u64 = 1 << 20;
 /// The end of a file is searched for its last line in steps of this.
 const STEP: u64 = 64 * 1024;
 
+/// Files of one name: the one that is written, and older ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Name {
+    /// All records but those of `Stations`: three quarters of the limit.
+    History,
+    /// Events about stations: a quarter of the limit.
+    Stations,
+}
+
 /// Files that history is kept in.
 #[derive(Debug)]
 pub struct Files {
+    history: Series,
+    stations: Series,
+}
+
+/// Files of one name, for writing.
+#[derive(Debug)]
+struct Series {
     directory: PathBuf,
+    name: Name,
     /// Bytes of one file.
     most: u64,
     /// The file that is written, where it could be opened, and its length.
@@ -31,9 +49,18 @@ pub struct Files {
 /// History, the oldest record first.
 #[derive(Debug)]
 pub struct Reader {
+    history: SeriesReader,
+    stations: SeriesReader,
+}
+
+/// Records of files of one name.
+#[derive(Debug)]
+struct SeriesReader {
     /// Those not read yet, the oldest one last.
     files: Vec<PathBuf>,
     current: Option<BufReader<File>>,
+    /// The next record, once it was read.
+    next: Option<Record>,
     seen: Seen,
 }
 
@@ -46,23 +73,41 @@ pub struct Seen {
     pub skipped: u64,
 }
 
+impl Name {
+    /// A file, the newest one with number zero.
+    fn file(self, directory: &Path, number: u64) -> PathBuf {
+        let name = match self {
+            Self::History => "history",
+            Self::Stations => "stations",
+        };
+        directory.join(if number == 0 { format!("{name}.ndjson") } else { format!("{name}.{number}.ndjson") })
+    }
+}
+
 impl Files {
     /// Keeps history in `directory`, which is made, in at most `limit` bytes.
     ///
     /// # Errors
-    /// The directory cannot be made, or its newest file not be opened.
+    /// The directory cannot be made, or its newest files not be opened.
     pub fn open(directory: &Path, limit: u64) -> io::Result<Self> {
         fs::create_dir_all(directory)?;
+        let stations = Series::open(directory, Name::Stations, limit / 4)?;
+        Ok(Self { history: Series::open(directory, Name::History, limit - limit / 4)?, stations })
+    }
+}
+
+impl Series {
+    fn open(directory: &Path, name: Name, limit: u64) -> io::Result<Self> {
         let most = limit / (OLD_FILES + 1);
-        let mut files = Self { directory: directory.to_owned(), most, current: None };
-        files.current()?;
-        Ok(files)
+        let mut series = Self { directory: directory.to_owned(), name, most, current: None };
+        series.current()?;
+        Ok(series)
     }
 
     /// The file that is written. What a process that was killed has left unfinished at its end is cut off.
     fn current(&mut self) -> io::Result<&mut (File, u64)> {
         if self.current.is_none() {
-            let path = numbered(&self.directory, 0);
+            let path = self.name.file(&self.directory, 0);
             let mut file = OpenOptions::new().read(true).append(true).create(true).open(path)?;
             let len = whole_lines(&mut file)?;
             file.set_len(len)?;
@@ -75,16 +120,14 @@ impl Files {
     fn rotate(&mut self) -> io::Result<()> {
         self.current = None;
         for number in (0..OLD_FILES).rev() {
-            match fs::rename(numbered(&self.directory, number), numbered(&self.directory, number + 1)) {
+            match fs::rename(self.name.file(&self.directory, number), self.name.file(&self.directory, number + 1)) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
                 _ => {}
             }
         }
         Ok(())
     }
-}
 
-impl Keeper for Files {
     fn keep(&mut self, record: &Record) -> io::Result<()> {
         let mut line = serde_json::to_vec(record)?;
         line.push(b'\n');
@@ -110,6 +153,15 @@ impl Keeper for Files {
     }
 }
 
+impl Keeper for Files {
+    fn keep(&mut self, record: &Record) -> io::Result<()> {
+        match record {
+            Record::Event(event) if event.station.is_some() => self.stations.keep(record),
+            _ => self.history.keep(record),
+        }
+    }
+}
+
 impl Reader {
     /// Reads what is in `directory`.
     ///
@@ -117,13 +169,40 @@ impl Reader {
     /// It cannot be read. A directory without history has none, and is no error.
     pub fn open(directory: &Path) -> io::Result<Self> {
         fs::read_dir(directory)?;
-        let files = (0..=OLD_FILES).map(|number| numbered(directory, number)).collect();
-        Ok(Self { files, current: None, seen: Seen::default() })
+        let of = |name| SeriesReader::new(directory, name);
+        Ok(Self { history: of(Name::History), stations: of(Name::Stations) })
     }
 
     /// What was come across so far.
     pub const fn seen(&self) -> Seen {
-        self.seen
+        let (a, b) = (self.history.seen, self.stations.seen);
+        Seen { records: a.records + b.records, skipped: a.skipped + b.skipped }
+    }
+
+    fn next_record(&mut self) -> io::Result<Option<Record>> {
+        self.history.fill()?;
+        self.stations.fill()?;
+        let at = |series: &SeriesReader| series.next.as_ref().map(Record::at_s);
+        Ok(match (at(&self.history), at(&self.stations)) {
+            (Some(history), Some(station)) if history <= station => self.history.next.take(),
+            (_, Some(_)) => self.stations.next.take(),
+            (_, None) => self.history.next.take(),
+        })
+    }
+}
+
+impl SeriesReader {
+    fn new(directory: &Path, name: Name) -> Self {
+        let files = (0..=OLD_FILES).map(|number| name.file(directory, number)).collect();
+        Self { files, current: None, next: None, seen: Seen::default() }
+    }
+
+    /// Reads the next record, unless it was read before.
+    fn fill(&mut self) -> io::Result<()> {
+        if self.next.is_none() {
+            self.next = self.read()?;
+        }
+        Ok(())
     }
 
     /// The next file that is there.
@@ -142,7 +221,7 @@ impl Reader {
         Ok(false)
     }
 
-    fn next_record(&mut self) -> io::Result<Option<Record>> {
+    fn read(&mut self) -> io::Result<Option<Record>> {
         let mut line = Vec::new();
         loop {
             let Some(file) = &mut self.current else {
@@ -171,10 +250,6 @@ impl Iterator for Reader {
     fn next(&mut self) -> Option<Self::Item> {
         self.next_record().transpose()
     }
-}
-
-fn numbered(directory: &Path, number: u64) -> PathBuf {
-    directory.join(if number == 0 { "history.ndjson".into() } else { format!("history.{number}.ndjson") })
 }
 
 /// Up to where a file has whole lines.
@@ -244,10 +319,30 @@ mod tests {
     }
 
     #[test]
+    fn events_about_stations_displace_nothing_else_and_are_read_in_order() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let mut files = Files::open(directory.path(), 100_000).expect("a place");
+        let about = |number: u64| match event(number) {
+            Record::Event(event) => Record::Event(EventRecord { station: Some("02:00:00:00:00:01".into()), ..event }),
+            other => other,
+        };
+        for number in 0..3000 {
+            let record = if number % 100 == 0 { event(number) } else { about(number) };
+            files.keep(&record).expect("there is room");
+            assert!(bytes_in(directory.path()) <= 100_000);
+        }
+        let (numbers, seen) = numbers(directory.path());
+        assert!(numbers.is_sorted() && seen.skipped == 0, "{numbers:?}");
+        let others: Vec<_> = numbers.iter().copied().filter(|number| number % 100 == 0).collect();
+        assert_eq!(others, (0..30).map(|n| n * 100).collect::<Vec<_>>());
+        assert!(numbers.len() > 60 && numbers.last() == Some(&2999));
+    }
+
+    #[test]
     fn what_is_no_record_is_skipped_and_counted() {
         let directory = tempfile::tempdir().expect("a directory");
         Files::open(directory.path(), 100_000).expect("a place").keep(&event(1)).expect("there is room");
-        let path = numbered(directory.path(), 0);
+        let path = Name::History.file(directory.path(), 0);
         let mut bytes = fs::read(&path).expect("readable");
         bytes.extend_from_slice(b"{\"kind\":\"of another version\"}\n\xff\xfe\n\n");
         fs::write(&path, &bytes).expect("writable");

@@ -2,11 +2,13 @@
 //!
 //! A separate thread requests the loop's state once per interval, like the metrics, computes the difference to the last
 //! one, and stores it with the events of the interval. The loop never waits: events go through a bounded queue, and events
-//! that do not fit are counted. [`Keeper`] is the storage interface; the box stores lines of JSON ([`Files`]). If the disk
+//! that do not fit are counted, and events about stations have a budget (`budget.rs`) and files of their own, so that a flood of
+//! made-up addresses displaces no sample and no other event. [`Keeper`] is the storage interface; the box stores lines of JSON ([`Files`]). If the disk
 //! is full or missing, only history is lost.
 //!
 //! Not here: downsampling of old records. They are deleted when the files reach their limit.
 
+mod budget;
 mod files;
 mod record;
 mod recorder;

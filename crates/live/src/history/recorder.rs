@@ -9,8 +9,11 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use anyhow::{Context, Result};
 use evenair_api::Status;
 use evenair_manager::Event;
+use evenair_sys::rt;
+use evenair_units::Instant as Monotonic;
 use tracing::{info, warn};
 
+use super::budget::Budget;
 use super::{EventRecord, Files, HistoryConfig, Keeper, Record, Sample};
 use crate::control::{Answer, Desk, Wish};
 
@@ -28,6 +31,7 @@ pub(crate) struct Tap {
     events: SyncSender<(SystemTime, Happened)>,
     /// Events for which there was no room.
     lost: Arc<AtomicU64>,
+    budget: Arc<Budget>,
 }
 
 /// What is left for the thread.
@@ -47,15 +51,21 @@ struct Recorder<K> {
     desk: Desk,
     events: Receiver<(SystemTime, Happened)>,
     lost: Arc<AtomicU64>,
+    budget: Arc<Budget>,
     before: Option<Status>,
     /// The last record could not be kept, and that was logged.
     failing: bool,
 }
 
 impl Tap {
-    /// Leaves an event. It is lost where the thread is too far behind.
+    /// Leaves an event. It is lost where the thread is too far behind, and left out where events of its kind are too many.
     pub(crate) fn leave(&self, event: &Event) {
-        if matches!(event, Event::RateChanged { .. } | Event::ObservationRefused(_)) {
+        self.leave_at(monotonic(), event);
+    }
+
+    fn leave_at(&self, now: Monotonic, event: &Event) {
+        if matches!(event, Event::RateChanged { .. } | Event::ObservationRefused(_)) || !self.budget.admits(now, event)
+        {
             return;
         }
         self.send(Happened::Managed(event.clone()));
@@ -99,8 +109,9 @@ impl History {
     fn keep_in(keeper: impl Keeper + 'static, interval: Duration, desk: Desk) -> Result<(JoinHandle<()>, Tap)> {
         let (sender, events) = mpsc::sync_channel(EVENTS_WAITING);
         let lost = Arc::new(AtomicU64::new(0));
-        let tap = Tap { events: sender, lost: Arc::clone(&lost) };
-        let mut recorder = Recorder { keeper, interval, desk, events, lost, before: None, failing: false };
+        let budget = Arc::new(Budget::new(monotonic()));
+        let tap = Tap { events: sender, lost: Arc::clone(&lost), budget: Arc::clone(&budget) };
+        let mut recorder = Recorder { keeper, interval, desk, events, lost, budget, before: None, failing: false };
         let thread = thread::Builder::new().name("history".into()).spawn(move || recorder.work());
         Ok((thread.context("start the history thread")?, tap))
     }
@@ -156,17 +167,22 @@ impl<K: Keeper> Recorder<K> {
     fn sample(&mut self) -> bool {
         let Ok(answer) = self.desk.ask(Wish::Status) else { return false };
         let Answer::Status(snapshot) = answer else { return true };
-        let now = Status::from(*snapshot);
+        self.keep_sample(Status::from(*snapshot), seconds(SystemTime::now()));
+        true
+    }
+
+    fn keep_sample(&mut self, now: Status, at_s: f64) {
         if let Some(before) = &self.before {
-            let mut sample = Sample::between(before, &now, seconds(SystemTime::now()));
+            let mut sample = Sample::between(before, &now, at_s);
             sample.lost = self.lost.swap(0, Ordering::Relaxed);
-            let lost = sample.lost;
+            sample.events_left_out = self.budget.take_left_out();
+            let (lost, left_out) = (sample.lost, sample.events_left_out);
             if !self.keep(&Record::Sample(sample.into())) {
                 self.lost.fetch_add(lost, Ordering::Relaxed);
+                self.budget.add_left_out(left_out);
             }
         }
         self.before = Some(now);
-        true
     }
 
     fn keep(&mut self, record: &Record) -> bool {
@@ -187,6 +203,10 @@ impl<K: Keeper> Recorder<K> {
         }
         true
     }
+}
+
+fn monotonic() -> Monotonic {
+    Monotonic::from_nanos(rt::monotonic_ns())
 }
 
 fn seconds(at: SystemTime) -> f64 {
@@ -288,13 +308,110 @@ mod tests {
         answering.join().expect("it ends");
     }
 
+    /// Bytes of all files in a directory.
+    fn bytes_in(directory: &std::path::Path) -> u64 {
+        let entries = std::fs::read_dir(directory).expect("a directory");
+        entries.map(|entry| entry.and_then(|entry| entry.metadata()).expect("a file").len()).sum()
+    }
+
+    /// Ten minutes in virtual time, in which each second 30,000 stations are learned that were never there before, or something
+    /// else happens to as many, and after each second `interval` has passed. Returns the records that are left.
+    fn flooded(interval: u64, flood: impl Fn(MacAddr) -> Event) -> (Vec<Record>, u64) {
+        const EACH_SECOND: u32 = 30_000;
+        let directory = tempfile::tempdir().expect("a directory");
+        let files = Files::open(directory.path(), 64_000_000).expect("a place");
+        let (desk, _inbox) = Desk::for_tests();
+        let (sender, events) = mpsc::sync_channel(EVENTS_WAITING);
+        let lost = Arc::new(AtomicU64::new(0));
+        let budget = Arc::new(Budget::new(Monotonic::ZERO));
+        let tap = Tap { events: sender, lost: Arc::clone(&lost), budget: Arc::clone(&budget) };
+        let interval_s = Duration::from_secs(interval);
+        let mut recorder =
+            Recorder { keeper: files, interval: interval_s, desk, events, lost, budget, before: None, failing: false };
+        let mut status = Status::from(snapshot());
+        let station = status.stations[0].clone();
+        // The day before, with 30 stations.
+        let mut minute = |recorder: &mut Recorder<Files>, at: u64, seconds: u64, stations: usize, first: u32| {
+            status.uptime_s += seconds as f64;
+            status.stations = (0..stations as u32)
+                .map(|n| {
+                    let mut station = station.clone();
+                    station.mac = MacAddr(
+                        [2, 1]
+                            .into_iter()
+                            .chain((first + n).to_be_bytes())
+                            .collect::<Vec<_>>()
+                            .try_into()
+                            .expect("six"),
+                    )
+                    .to_string();
+                    station.charged_airtime_s = status.uptime_s;
+                    station
+                })
+                .collect();
+            recorder.keep_sample(status.clone(), at as f64);
+        };
+        let day = 24 * 60;
+        for at in 0..=day {
+            minute(&mut recorder, at * 60, 60, 30, 0);
+        }
+        recorder
+            .note(UNIX_EPOCH + Duration::from_secs(day * 60), Happened::Managed(Event::ModeChanged(Mode::Inserted)));
+        let before = bytes_in(directory.path());
+        let begin = day * 60;
+        for second in 0..600u64 {
+            for n in 0..EACH_SECOND {
+                let now = Monotonic::from_nanos(second * 1_000_000_000 + u64::from(n) * 33_333);
+                let number = second as u32 * EACH_SECOND + n;
+                let [a, b, c, d] = number.to_be_bytes();
+                tap.leave_at(now, &flood(MacAddr([2, 2, a, b, c, d])));
+            }
+            while let Ok((_, event)) = recorder.events.try_recv() {
+                recorder.note(UNIX_EPOCH + Duration::from_secs(begin + second), event);
+            }
+            if (second + 1) % interval == 0 {
+                minute(&mut recorder, begin + second, interval, 4096, second as u32 * EACH_SECOND);
+            }
+        }
+        assert_eq!(tap.lost.load(Ordering::Relaxed), 0, "events have room in the queue");
+        tap.leave_at(Monotonic::from_nanos(600_000_000_000), &Event::ModeChanged(Mode::Bypassed));
+        let (_, event) = recorder.events.try_recv().expect("a mode event has no budget");
+        recorder.note(UNIX_EPOCH + Duration::from_secs(begin + 600), event);
+        let reader = super::super::Reader::open(directory.path()).expect("there");
+        let records = reader.map(|record| record.expect("readable")).collect();
+        (records, (bytes_in(directory.path()) - before) / 600)
+    }
+
+    #[test]
+    fn a_flood_of_stations_displaces_neither_samples_nor_other_events() {
+        let contested: fn(MacAddr) -> Event = |mac| Event::AddressContested {
+            address: "2001:db8:1111:2222:3333:4444:5555:6666".parse().expect("an address"),
+            holder: MacAddr([2, 9, 9, 9, 9, 9]),
+            claimant: mac,
+        };
+        let floods = [(1, Event::StationLearned as fn(_) -> _), (60, Event::StationLearned), (1, contested)];
+        for (interval, flood) in floods {
+            let (records, bytes_per_second) = flooded(interval, flood);
+            assert!(bytes_per_second <= 20_000, "{bytes_per_second} bytes/s with a sample each {interval} s");
+            let all = samples(&records);
+            assert_eq!(all.len() as u64, 24 * 60 + 600 / interval, "every sample of the day and of the flood");
+            let event =
+                |name: &str| records.iter().filter(|r| matches!(r, Record::Event(event) if event.name == name)).count();
+            assert_eq!(event("mode"), 2);
+            let about_stations = (event("station") + event("address-contested")) as u64;
+            let left_out: u64 = all.iter().map(|sample| sample.events_left_out).sum();
+            assert!(about_stations > 60, "{about_stations} events about stations");
+            assert_eq!(about_stations + left_out, 600 * 30_000);
+        }
+    }
+
     #[test]
     fn the_loop_never_waits_for_history() {
         let (desk, _inbox) = Desk::for_tests();
         let (thread, tap) = History::keep_in(Shelf::default(), Duration::from_secs(3600), desk).expect("there is room");
         // The thread waits for an answer that never comes, as behind a disk that does not answer.
         let begin = Instant::now();
-        (0..2 * EVENTS_WAITING).for_each(|number| tap.leave(&learned(number as u8)));
+        (0..2 * EVENTS_WAITING).for_each(|_| tap.leave(&Event::ModeChanged(Mode::Inserted)));
         assert!(begin.elapsed() < Duration::from_secs(2));
         let lost = tap.lost.load(Ordering::Relaxed);
         assert!(lost >= EVENTS_WAITING as u64 - 1, "{lost}");

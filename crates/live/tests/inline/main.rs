@@ -3,6 +3,7 @@
 /// How packets come in and go out, as the configuration says it.
 const IO: &str = "af-packet";
 
+mod alike;
 mod attacks;
 mod bridge;
 mod control;
