@@ -15,7 +15,7 @@ const BURST: u32 = 200;
 /// A further one each so long: at 120 to 250 bytes, all kinds together write 4 kB/s at most.
 const EACH: Span = Span::from_millis(500);
 /// Kinds of events about stations ([`kind_of`]).
-const KINDS: usize = 8;
+const KINDS: usize = 10;
 
 /// The budgets, which all shards share.
 #[derive(Debug)]
@@ -62,6 +62,9 @@ fn kind_of(event: &Event) -> Option<usize> {
         Event::CallRefused { .. } => Some(5),
         Event::CallRoamed { .. } => Some(6),
         Event::CallEnded { .. } => Some(7),
+        // At most one a minute and domain; domains are as many as channels are reported.
+        Event::GroupLimited { .. } => Some(8),
+        Event::DomainsChanged { .. } => Some(9),
         Event::ModeChanged(_)
         | Event::ConfigRefused(_)
         | Event::Guard { .. }
