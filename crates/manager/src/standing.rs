@@ -67,8 +67,6 @@ use crate::speed_steps::SpeedSteps;
 pub(crate) const UNIT: u64 = 1 << 10;
 /// Fewer packets than this may always be under way, however long they take: one is on the air, one is next.
 const LEAST_UNDER_WAY: u64 = 2;
-/// The same where the medium has something to do without us.
-const LEAST_BESIDE_A_FLOOD: u64 = 1;
 /// For so long after an answer the frontier waits for the next one. Then time moves it.
 const PATIENCE: Span = Span::from_millis(5);
 /// Of the medium's measured speed, in hundredths, when time moves the frontier.
@@ -381,26 +379,18 @@ impl Standing {
 
     /// When the next packet may be released, if nothing is heard until then; `own` is its airtime. It may when less
     /// stands than the target and as much again as it takes itself: behind a long one the answer to the one before
-    /// comes late. Beside a flood it may not before that is so without it.
+    /// comes late.
     pub(crate) fn ready_at(&self, target: Span, own: Span) -> Instant {
         let target = target.mul_div(UNIT, self.best_slowness());
         let lag = self.allowance.get().max(self.probed.lag(self.reckoned).mul_div(UNIT, self.slowness));
-        let (least, most) = match self.flooded_permille {
-            0 => (LEAST_UNDER_WAY, target + lag + own),
-            flooded => {
-                // One packet at a time is slow where it takes long; a short lag is less than what it waits for its
-                // turn.
-                let lag = if lag > target { lag } else { Span::ZERO };
-                (LEAST_BESIDE_A_FLOOD, target.mul_div(1_000 - flooded, 1_000) + lag)
-            }
-        };
+        let most = target + lag + own;
         let outstanding = self.outstanding();
         // Beside a flood what was overtaken waits for its station's turn on the medium, which takes long.
         let under_way = match self.flooded_permille {
             0 => self.under_way(),
             _ => self.under_way().saturating_sub(self.in_flight.passed()),
         };
-        if under_way < least || outstanding < most {
+        if under_way < LEAST_UNDER_WAY || outstanding < most {
             return self.reckoned;
         }
         let given_up = self.in_flight.expires_at().map_or(Instant::MAX, |at| at.saturating_add(ROUNDING));
