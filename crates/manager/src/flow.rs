@@ -16,7 +16,7 @@ use evenair_units::{Bytes, Instant, Limit, Span};
 
 use crate::answers::Answers;
 use crate::classes::PolicyNode;
-use crate::datagrams::Uplink;
+use crate::datagrams::{Unconfirmed, Uplink};
 use crate::held::Tags;
 use crate::ids::{DOWN, Direction, DomainId, FlowId, StationId, UP};
 use crate::index::{self, Index};
@@ -77,6 +77,7 @@ pub(crate) struct Flow {
     pub(crate) in_doubt: Released,
     /// Of all else.
     pub(crate) uplink: Uplink,
+    pub(crate) unconfirmed: Unconfirmed,
     /// Its queue in the policy's tree.
     pub(crate) leaf: Option<NodeId>,
     /// What a discipline in the tree's place knows it by, the same as long as it holds packets of it.
@@ -172,6 +173,7 @@ impl Flow {
             answers: Answers::default(),
             in_doubt: Released::default(),
             uplink: Uplink::default(),
+            unconfirmed: Unconfirmed::default(),
             leaf: None,
             tags: None,
             uncharged: 0,

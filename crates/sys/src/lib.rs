@@ -18,5 +18,4 @@ pub mod ring;
 pub mod rt;
 pub mod tap;
 pub mod tcp;
-pub mod traffic;
 pub mod xsk;
