@@ -201,6 +201,9 @@ impl Flow {
         }
         if let Some(tcp) = tcp {
             self.receiver.note_arrival(ingress, tcp);
+            if ingress == Port::Wire {
+                self.answers.note_offered(tcp);
+            }
         }
         let data = tcp.map_or(ip_len, |tcp| tcp.payload);
         match ingress {

@@ -146,7 +146,8 @@ impl<P: Send + 'static> Manager<P> {
         let model = &self.models[station.domain];
         self.domains.touch(domain).pacer.on_crossed(model, &crossed, station.rate);
         station.note_packet(false, arrived.ip_len, model.packet_airtime(arrived.ip_len, station.rate));
-        station.confirmed += crossed.bits();
+        let confirmed = if flow.answers.is_forged() { arrived.ip_len.bits() } else { crossed.bits() };
+        station.confirmed += confirmed;
         // A retransmission is spared: its loss would cost a timeout, and its sender has slowed down already.
         let signals = new && self.should_signal(arrived.flow) && {
             let flow = self.flows.get_mut(arrived.flow);
@@ -495,8 +496,9 @@ impl<P: Send + 'static> Manager<P> {
         let domain = self.domains.touch(flow.domain);
         domain.counted += airtime;
         let is_late = || flow.answers.oldest_due().is_some_and(|mark| domain.pacer.has_given_up(mark));
-        let completion = match is_due && !is_late() {
+        let completion = match is_due && !is_late() && !flow.answers.is_forged() {
             true => Completion::Expected { managed: self.mode != Mode::Bypassed },
+            false if flow.answers.is_forged() => Completion::Unknown,
             false => Completion::None,
         };
         let mark = domain.pacer.on_release(now, airtime.paced, completion, flow.answers.newest());

@@ -1,9 +1,12 @@
 //! The guard against harm, from what the bridge carries to the bypass.
 
-use evenair_manager::{Command, Config, Event, GuardState, GuardStep, Manager, Mode, Observation, Output};
+use evenair_manager::{
+    Command, Config, Event, GuardState, GuardStep, Manager, Mode, Observation, Output, StationConfig,
+};
 use evenair_packet::{PacketMeta, Port, TcpFlags, Transport};
 use evenair_recording::{DecisionLog, Recorder, replay};
 use evenair_units::{BitRate, Bytes, Instant, Span};
+use evenair_wifi::{Phy, Standard};
 
 use crate::world::{Segment, config, mac, packet, rate};
 
@@ -28,10 +31,11 @@ struct Stream {
 
 impl Stream {
     fn new() -> Self {
-        let config = Config {
-            controller: Config::new(evenair_wifi::Phy::default_for(evenair_wifi::Standard::Dot11b)).controller,
-            ..config(&[rate(1_000)])
-        };
+        let controller = Config::new(Phy::default_for(Standard::Dot11b)).controller;
+        Self::with(Config { controller, ..config(&[rate(1_000)]) })
+    }
+
+    fn with(config: Config) -> Self {
         let (recorder, log) = (Recorder::new(&config, Instant::ZERO), DecisionLog::default());
         let manager = Manager::new(config, Instant::ZERO);
         Self { manager, recorder, log, now: Instant::ZERO, sent: 0, released: 0, unreplied: 0, steps: Vec::new() }
@@ -251,4 +255,27 @@ fn an_operator_ends_the_trials() {
     assert_eq!(stream.state(), GuardState::Trying);
     stream.command(Command::Insert);
     assert_eq!((stream.manager.mode(), stream.state()), (Mode::Inserted, GuardState::Watching));
+}
+
+/// A box that paces at a little less than half, since the operator has said that the station is at 12 Mb/s. When the guard
+/// compared with byte counts of the port it had bypassed such a box after 14 s.
+#[test]
+fn a_box_that_paces_at_half_bypasses_itself_within_fourteen_seconds() {
+    let between = Span::from_micros(600);
+    for halves in [8, 120] {
+        let rate = Standard::Dot11g.rate(BitRate::from_mbps(12)).expect("a rate of 802.11g");
+        let stations = vec![StationConfig { mac: mac(0), rate, weight: 1, class: None }];
+        let mut stream = Stream::with(Config { stations, ..Config::new(Phy::default_for(Standard::Dot11g)) });
+        stream.bridge_at(between, halves);
+        stream.command(Command::Insert);
+        let (start, sent, released) = (stream.now, stream.sent, stream.released);
+        stream.cross_at(between, Span::from_secs(3));
+        let part = (stream.released - released) as f64 / (stream.sent - sent) as f64;
+        assert!((0.35..0.5).contains(&part), "{part}");
+        stream.cross_at(between, Span::from_secs(60));
+        let after = stream.now.saturating_since(start);
+        println!("{part:.2} for 3 s, {:?} after {after}", stream.steps);
+        assert_eq!(stream.manager.mode(), Mode::Bypassed);
+        assert!(after < Span::from_millis(14_010), "{after}");
+    }
 }
