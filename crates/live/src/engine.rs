@@ -412,7 +412,11 @@ impl Engine {
 
     /// Begins to look, if that is wanted and the bridge carries the traffic.
     fn begin_watch(&mut self, now: Instant) {
-        if self.watch.on || self.mode != Mode::Bypassed || self.carrier() != Carrier::Bridge || !self.is_watch_wanted(now) {
+        if self.watch.on
+            || self.mode != Mode::Bypassed
+            || self.carrier() != Carrier::Bridge
+            || !self.is_watch_wanted(now)
+        {
             return;
         }
         self.watch.on = true;
