@@ -18,4 +18,5 @@ pub mod ring;
 pub mod rt;
 pub mod tap;
 pub mod tcp;
+pub mod traffic;
 pub mod xsk;

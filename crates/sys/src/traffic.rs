@@ -1,0 +1,61 @@
+//! Receive and transmit counters of an interface, from the kernel (`/proc/net/dev`, proc(5)).
+//!
+//! Not from rtnetlink, whose reply waits while any interface on the machine is being changed; and not from
+//! `/sys/class/net`, which shows the namespace that mounted it.
+
+use std::fs;
+
+use crate::error::OsError;
+
+/// The counters of an interface since it was made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Traffic {
+    /// Frames received and sent,
+    pub packets: u64,
+    /// and their bytes with the Ethernet header.
+    pub bytes: u64,
+}
+
+/// The counters of the interface called `name` in the calling thread's network namespace.
+///
+/// # Errors
+/// `ENODEV` where there is none of this name; a refused system call.
+pub fn of(name: &str) -> Result<Traffic, OsError> {
+    const FILE: &str = "/proc/thread-self/net/dev";
+    let errno = |error: std::io::Error| error.raw_os_error().unwrap_or(libc::EIO);
+    let table = fs::read_to_string(FILE).map_err(|error| OsError::new(format!("read {FILE}"), errno(error)))?;
+    parse(&table, name).ok_or_else(|| OsError::new(format!("look up {name:?} in {FILE}"), libc::ENODEV))
+}
+
+/// A line is the name, a colon, and the counters of what was received, then of what was sent: bytes, packets and six more.
+fn parse(table: &str, name: &str) -> Option<Traffic> {
+    let line =
+        |line: &'_ str| line.split_once(':').filter(|(found, _)| found.trim() == name).map(|(_, rest)| rest.to_owned());
+    let counters = table.lines().find_map(line)?;
+    let counters: Vec<u64> = counters.split_whitespace().map(str::parse).collect::<Result<_, _>>().ok()?;
+    let sum = |at: usize| Some(counters.get(at)?.saturating_add(*counters.get(at + 8)?));
+    Some(Traffic { packets: sum(1)?, bytes: sum(0)? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_crosses_loopback_is_counted() {
+        let before = of("lo").expect("every namespace has a loopback interface");
+        let socket = std::net::UdpSocket::bind("127.0.0.1:0").expect("loopback is up");
+        socket.send_to(&[0; 1000], socket.local_addr().expect("bound")).expect("sent");
+        let after = of("lo").expect("still there");
+        assert!(after.packets >= before.packets + 2 && after.bytes >= before.bytes + 2_000, "{before:?} {after:?}");
+        assert_eq!(of("no-such-dev0").expect_err("there is none").errno(), libc::ENODEV);
+    }
+
+    #[test]
+    fn a_table_is_read_by_name() {
+        let table = "Inter-| Receive | Transmit\n face |bytes packets\n  wl0: 100 2 0 0 0 0 0 0 30 1 0 0 0 0 0 0\nwl01:7 1 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n cut: 1 2\n";
+        assert_eq!(parse(table, "wl0"), Some(Traffic { packets: 3, bytes: 130 }));
+        assert_eq!(parse(table, "wl01"), Some(Traffic { packets: 1, bytes: 7 }));
+        assert_eq!((parse(table, "cut"), parse(table, "wl")), (None, None));
+    }
+}
