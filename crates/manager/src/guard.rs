@@ -279,8 +279,8 @@ impl Guard {
     }
 
     fn remember(&mut self, mean: Carried) {
-        self.reference = mean.max(self.reference.part(FORGET));
-        self.without = self.without.part(FORGET);
+        self.reference = mean.max(self.reference.part(FORGET.0, FORGET.1));
+        self.without = self.without.part(FORGET.0, FORGET.1);
     }
 
     fn watch(&mut self, mean: Carried) -> Option<GuardStep> {

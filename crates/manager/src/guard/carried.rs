@@ -81,7 +81,7 @@ impl Carried {
     }
 
     /// This fraction of it.
-    pub(crate) const fn part(self, (numerator, denominator): (u64, u64)) -> Self {
+    pub(crate) const fn part(self, numerator: u64, denominator: u64) -> Self {
         Self { all: self.all / denominator * numerator, fair: self.fair / denominator * numerator }
     }
 
