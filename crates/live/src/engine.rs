@@ -19,7 +19,6 @@ use evenair_sys::rt;
 use evenair_units::{Instant, Span};
 use tracing::{info, warn};
 
-use crate::bridged::Bridged;
 use crate::config::BoxConfig;
 use crate::control::{Snapshot, codec_word, domains_text, guard_text, refusal_word, speech_status};
 use crate::fail_open::{self, FailOpen};
@@ -90,8 +89,6 @@ pub struct Engine {
     probes: u64,
     /// Whether packets are to be looked at while the bridge carries them, and what came of it.
     watch: Watch,
-    /// Throughput of the bridge meanwhile. Its counters cannot separate the traffic of several shards.
-    bridged: Option<Bridged>,
     /// Since when the kernel has had frames to send, when it was last asked.
     sending_since: Option<Instant>,
     /// Why packets come in as they do: where this was left to the box, or is not as the configuration says.
@@ -112,8 +109,11 @@ pub struct Engine {
 /// Looking at packets that the bridge carries.
 #[derive(Debug, Default)]
 struct Watch {
-    /// It is to be done, once the bridge carries the traffic.
+    /// An operator wants it, once the bridge carries the traffic.
     wanted: bool,
+    /// It is done for the manager's harm guard, too, where that compares with what is carried without the box. Not with
+    /// several shards, whose guards would bypass each for itself.
+    for_guard: bool,
     on: bool,
     /// What the rings, of the WLAN side and the wired one, had given when it began.
     base: [u64; 2],
@@ -205,8 +205,7 @@ impl Engine {
             leases: None,
             probe_source,
             probes: 0,
-            watch: Watch::default(),
-            bridged: (plan.shards() == 1).then(|| Bridged::new(&config.wlan)),
+            watch: Watch { for_guard: plan.shards() == 1, ..Watch::default() },
             sending_since: None,
             io_why,
             refused: None,
@@ -253,12 +252,13 @@ impl Engine {
         // Cannot be refused.
         let _ = self.command(now, Command::Bypass);
         self.watch.wanted = true;
-        self.begin_watch();
+        self.end_watch(now);
+        self.begin_watch(now);
     }
 
-    /// Whether packets are looked at while the bridge carries them.
+    /// Whether packets are looked at for an operator while the bridge carries them.
     pub fn is_observing(&self) -> bool {
-        self.watch.on
+        self.watch.on && self.watch.wanted
     }
 
     /// Starts or stops to manage, or changes how.
@@ -268,8 +268,11 @@ impl Engine {
     pub fn command(&mut self, now: Instant, mut command: Command) -> Result<(), String> {
         let insert = command == Command::Insert;
         if insert || command == Command::Bypass {
-            self.end_watch(now);
+            self.watch.wanted = false;
             self.bypass_commanded = !insert;
+        }
+        if insert {
+            self.end_watch(now);
         }
         if let Command::Reconfigure(config) = &mut command {
             probes::set_source(config, self.probe_source);
@@ -311,6 +314,7 @@ impl Engine {
             self.outdate();
         }
         let round = self.take_in(now);
+        self.end_watch_in_time(now);
         if let Some((deadline, _)) = self.manager.poll_deadline()
             && let Some(late) = now.checked_since(deadline)
         {
@@ -321,7 +325,6 @@ impl Engine {
             self.manager.handle_timeout(now);
             self.met = now;
         }
-        self.measure_bridge(now);
         self.share_link(now);
         self.carry_out(now);
         self.flush();
@@ -352,19 +355,6 @@ impl Engine {
             port.discard(&mut self.pool);
         }
         self.pool.outdate();
-    }
-
-    /// Passes the bridge's throughput to the manager while the box is bypassed.
-    fn measure_bridge(&mut self, now: Instant) {
-        let is_unseen = self.carrier() == Carrier::Bridge && !self.watch.on;
-        let Some(bridged) = &mut self.bridged else { return };
-        if !is_unseen {
-            return bridged.pause();
-        }
-        if let Some(observation) = bridged.look(now) {
-            // Cannot be refused.
-            let _ = self.observe(now, observation);
-        }
     }
 
     /// Sees to the leases of the Internet link.
@@ -403,10 +393,21 @@ impl Engine {
         round
     }
 
-    /// Stops observing. Waits for copies that are still in flight, so that none is taken for one that the box is to send; the
+    /// Stops looking where nothing is to be learned any more, or before the guard inserts the box for a trial.
+    fn end_watch_in_time(&mut self, now: Instant) {
+        if !self.is_watch_wanted(now) {
+            self.end_watch(now);
+        }
+    }
+
+    fn is_watch_wanted(&self, now: Instant) -> bool {
+        let for_guard = self.watch.for_guard && self.manager.wants_copies();
+        (self.watch.wanted || for_guard) && !self.manager.is_trial_due(now)
+    }
+
+    /// Stops looking. Waits for copies that are still in flight, so that none is taken for one that the box is to send; the
     /// bridge carries the traffic meanwhile.
     fn end_watch(&mut self, now: Instant) {
-        self.watch.wanted = false;
         if !self.watch.on {
             return;
         }
@@ -420,14 +421,18 @@ impl Engine {
     }
 
     /// Begins to look, if that is wanted and the bridge carries the traffic.
-    fn begin_watch(&mut self) {
-        if !self.watch.wanted || self.watch.on || self.carrier() != Carrier::Bridge {
+    fn begin_watch(&mut self, now: Instant) {
+        if self.watch.on
+            || self.mode != Mode::Bypassed
+            || self.carrier() != Carrier::Bridge
+            || !self.is_watch_wanted(now)
+        {
             return;
         }
         self.watch.on = true;
         self.watch.base = self.given();
         self.switch.hold().watch(true);
-        if self.shard == 0 {
+        if self.shard == 0 && self.watch.wanted {
             self.fail_open.say_bypassed("observing, nothing is shaped: ");
         }
     }
@@ -621,7 +626,7 @@ impl Engine {
             self.own_address = address;
             self.switch.hold().set_own_address(fail_open::address_of(address));
         }
-        self.begin_watch();
+        self.begin_watch(now);
         Ok(())
     }
 
@@ -633,8 +638,7 @@ impl Engine {
         let again = sending.then(|| now + SEND_AGAIN);
         let manager = self.manager.poll_deadline().map(|(deadline, _)| deadline.max(self.met + DEADLINES_APART));
         let lease = self.leases.as_ref().and_then(Leases::deadline);
-        let bridged = self.bridged.as_ref().and_then(Bridged::deadline);
-        [manager, again, lease, bridged, self.switch.deadline(now)].into_iter().flatten().min()
+        [manager, again, lease, self.switch.deadline(now)].into_iter().flatten().min()
     }
 
     /// Looks into a port that was reported ready and had nothing.
@@ -662,7 +666,7 @@ impl Engine {
         let fail_open = self.fail_open.status();
         Ok(Snapshot {
             report: self.manager.report_recent(now, MOST_FLOWS),
-            observing: self.watch.on,
+            observing: self.is_observing(),
             kinds: self.wlan.kinds() + self.wire.kinds(),
             copied: (copied, self.watch.done),
             carrier: match self.carrier() {

@@ -5,7 +5,6 @@
 //! bridge does (see [`evenair_sys::hold`]). [`control`] is the control interface of the running box.
 
 mod awaited;
-mod bridged;
 pub mod calibrate;
 mod capability;
 mod clock;

@@ -250,7 +250,7 @@ fn packets(page: &mut Page, status: &Status) {
     for (kind, count) in status.kinds.named() {
         page.sample(&[("kind", kind)], count);
     }
-    let help = "Copies of packets that the bridge carried, taken while observing.";
+    let help = "Copies of packets that the bridge carried, taken while bypassed or observing.";
     page.single("evenair_observed_packets_total", MetricType::Counter, help, packets.copied);
     page.single("evenair_pool_frames", MetricType::Gauge, "Frames of the packet memory in use.", status.pool.used);
     let help = "1 while the bridge can carry the traffic: it goes on if the box dies, hangs or is bypassed.";

@@ -9,6 +9,9 @@
 //!   access point's queue filled in one of six runs. Packets from such a connection only show how fast the medium is
 //!   (see `crossing`).
 //!
+//! A station that acknowledges DATA which it cannot have received, since they wait in the box or have not come to it
+//! yet, forges its ACKs: after some of these nothing of its connection counts as an acknowledgment ([`Answers::is_forged`]).
+//!
 //! What is not here: other protocols than TCP; retransmissions, whose acknowledgment may belong to the original (Karn
 //! and Partridge, 1987).
 
@@ -23,6 +26,10 @@ use crate::tcp::after;
 /// beyond, only the last is waited for.
 const MOST: usize = 128;
 
+/// So many ACKs of what the station cannot have received are forgery. Fewer may be a retransmission that crosses the ACK of
+/// what the bridge had carried before the insertion.
+const FORGED: u32 = 16;
+
 /// The answers that one connection owes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Answers {
@@ -34,6 +41,11 @@ pub(crate) struct Answers {
     furthest: Option<u32>,
     stamped: Option<u32>,
     acked_by_wire: Option<u32>,
+    /// The furthest DATA that have come from the wire, the furthest that the station has acknowledged, and how often it has
+    /// acknowledged what it cannot have received.
+    offered: Option<u32>,
+    acked: Option<u32>,
+    forged: u32,
     /// The newest release, and the newest that was acknowledged.
     released: Option<Mark>,
     acknowledged: Option<Mark>,
@@ -48,6 +60,21 @@ impl Answers {
         let enough = acks(self.acks.len() + 1) > acks(self.acks.len());
         let answered = self.is_new_data(tcp) && (enough || tcp.payload.0 == 0);
         !tcp.flags.contains(TcpFlags::RST) && (answered || self.newly_covers(tcp) && self.tells(tcp, held))
+    }
+
+    /// The station acknowledges what it has not received.
+    pub(crate) const fn is_forged(&self) -> bool {
+        self.forged >= FORGED
+    }
+
+    /// A packet came from the wire, and is to be held or released.
+    pub(crate) fn note_offered(&mut self, tcp: &TcpMeta) {
+        self.restart_on_syn(tcp);
+        let end = tcp.seq_end();
+        if tcp.payload.0 > 0 && self.offered.is_none_or(|offered| after(end, offered)) {
+            let is_new = self.offered.replace(end).is_some();
+            self.forged += u32::from(is_new && self.acked.is_some_and(|acked| !after(end, acked)));
+        }
     }
 
     /// The newest release of the connection.
@@ -90,6 +117,12 @@ impl Answers {
         self.restart_on_syn(tcp);
         let mut newest = None;
         if tcp.flags.contains(TcpFlags::ACK) {
+            self.note_acked(tcp.ack);
+        }
+        if self.is_forged() {
+            return None;
+        }
+        if tcp.flags.contains(TcpFlags::ACK) {
             newest = newest.max(pop(&mut self.acks, |end| after(tcp.ack, end)));
             if let Some(end) = tcp.sacked_to {
                 let arrived = self.acks.partition_point(|(last, _)| after(end, *last));
@@ -103,6 +136,16 @@ impl Answers {
         newest
     }
 
+    /// DATA up to there cannot have been received if they are held: they have come, and are not released.
+    fn note_acked(&mut self, ack: u32) {
+        if let (Some(furthest), Some(offered)) = (self.furthest, self.offered) {
+            self.forged += u32::from(after(ack, furthest) && !after(ack, offered));
+        }
+        if self.acked.is_none_or(|acked| after(ack, acked)) {
+            self.acked = Some(ack);
+        }
+    }
+
     /// Forgets the answers due to all releases so far.
     pub(crate) fn forget(&mut self) {
         self.acks.clear();
@@ -113,7 +156,7 @@ impl Answers {
     /// A SYN without ACK begins another connection between the same ports.
     fn restart_on_syn(&mut self, tcp: &TcpMeta) {
         if tcp.begins() {
-            *self = Self::default();
+            *self = Self { forged: self.forged, ..Self::default() };
         }
     }
 
@@ -180,6 +223,36 @@ mod tests {
         let missing = TcpMeta { sacked_to: Some(401), ..segment(1, 250, 0) };
         assert_eq!(answers.note_arrival(&missing), Some(marks[3]), "the third is missing, one behind it has arrived");
         assert!(!answers.is_due(&data[2], true, 2_000), "its answer may be that of the original");
+    }
+
+    #[test]
+    fn acks_of_what_the_box_holds_or_has_not_seen_are_forged() {
+        let data = |k: u32| segment(1 + k * 100, 1, 100);
+        for ahead in [1, 50] {
+            let mut answers = Answers::default();
+            for k in 0..=FORGED {
+                assert!(!answers.is_forged());
+                answers.note_offered(&data(2 * k));
+                release(&mut answers, &[data(2 * k)]);
+                answers.note_offered(&data(2 * k + 1));
+                answers.note_arrival(&segment(1, 1 + (2 * k + 1 + ahead) * 100, 0));
+                if answers.is_forged() {
+                    break;
+                }
+            }
+            assert!(answers.is_forged(), "{ahead} segments ahead");
+            let last = data(200);
+            release(&mut answers, &[last.clone()]);
+            assert_eq!(answers.note_arrival(&segment(1, last.seq_end(), 0)), None);
+        }
+        // The canary: each segment is released before it is acknowledged.
+        let mut answers = Answers::default();
+        for k in 0..1_000 {
+            answers.note_offered(&data(k));
+            release(&mut answers, &[data(k)]);
+            answers.note_arrival(&segment(1, data(k).seq_end(), 0));
+        }
+        assert!(!answers.is_forged());
     }
 
     #[test]

@@ -57,8 +57,8 @@ pub enum Observation {
     /// A telemetry report about a station, right or wrong: the manager checks it, and forgets it when it expires.
     #[n(2)]
     RateReport(#[n(0)] RateReport),
-    /// The bridge has carried the traffic, and the box has seen none of it: a reference for the harm guard. Ignored
-    /// unless the manager is bypassed.
+    /// The bridge has carried so much. Has no effect: what left by a port may have been dropped behind it. In old
+    /// recordings.
     #[n(3)]
     Bridged {
         /// IP-level bytes that crossed the port of the access points, both ways,

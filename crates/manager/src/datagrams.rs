@@ -122,11 +122,60 @@ impl Uplink {
     }
 }
 
+/// What was released toward a station without its having replied in the flow since: nothing says yet that it has crossed
+/// the medium.
+///
+/// A reply confirms what was released since the previous reply, but no more than [`Self::MOST`] packets of it, of the mean
+/// size, and nothing if the last release was longer ago than [`ANSWERED_WITHIN`]. So a stray reply does not confirm
+/// a flood, and a flow is counted by how often its station replies.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Unconfirmed {
+    packets: u64,
+    bytes: Bytes,
+    newest: Instant,
+}
+
+impl Unconfirmed {
+    /// Packets that one reply confirms: receivers of QUIC acknowledge every second packet (RFC 9000, 13.2.2) to every
+    /// tenth, some a little more where receive offload joins packets.
+    const MOST: u64 = 16;
+
+    /// A packet is released toward the station.
+    pub(crate) fn note_release(&mut self, now: Instant, ip_len: Bytes) {
+        self.packets += 1;
+        self.bytes += ip_len;
+        self.newest = now;
+    }
+
+    /// A packet came from the station: the bytes that it confirms.
+    pub(crate) fn confirm(&mut self, now: Instant) -> Bytes {
+        let Self { packets, bytes, newest } = core::mem::take(self);
+        if packets == 0 || now.saturating_since(newest) > ANSWERED_WITHIN {
+            return Bytes::ZERO;
+        }
+        Bytes(bytes.0 / packets * packets.min(Self::MOST))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     const FULL: Bytes = Bytes(1_500);
+
+    #[test]
+    fn a_reply_confirms_some_packets_and_not_a_flood() {
+        let ms = |ms| Instant::ZERO + Span::from_millis(ms);
+        let mut flow = Unconfirmed::default();
+        assert_eq!(flow.confirm(ms(0)), Bytes::ZERO, "nothing was sent");
+        (0..3).for_each(|n| flow.note_release(ms(n), FULL));
+        assert_eq!(flow.confirm(ms(100)), FULL * 3);
+        assert_eq!(flow.confirm(ms(100)), Bytes::ZERO, "once");
+        (0..10_000).for_each(|n| flow.note_release(ms(n), FULL));
+        assert_eq!(flow.confirm(ms(10_000)), FULL * 16);
+        flow.note_release(ms(10_000), FULL);
+        assert_eq!(flow.confirm(ms(10_501)), Bytes::ZERO, "it is too late to be the reply");
+    }
 
     fn at(ms: u64) -> Instant {
         Instant::ZERO + Span::from_millis(ms)

@@ -16,7 +16,7 @@ use evenair_units::{Bytes, Instant, Limit, Span};
 
 use crate::answers::Answers;
 use crate::classes::PolicyNode;
-use crate::datagrams::Uplink;
+use crate::datagrams::{Unconfirmed, Uplink};
 use crate::held::Tags;
 use crate::ids::{DOWN, Direction, DomainId, FlowId, StationId, UP};
 use crate::index::{self, Index};
@@ -103,6 +103,7 @@ pub(crate) struct Flow {
     pub(crate) in_doubt: Released,
     /// Of all else.
     pub(crate) uplink: Uplink,
+    pub(crate) unconfirmed: Unconfirmed,
     /// Its queue in the policy's tree.
     pub(crate) leaf: Option<NodeId>,
     /// What a discipline in the tree's place knows it by, the same as long as it holds packets of it.
@@ -199,6 +200,7 @@ impl Flow {
             answers: Answers::default(),
             in_doubt: Released::default(),
             uplink: Uplink::default(),
+            unconfirmed: Unconfirmed::default(),
             leaf: None,
             tags: None,
             uncharged: 0,
@@ -227,6 +229,9 @@ impl Flow {
         }
         if let Some(tcp) = tcp {
             self.receiver.note_arrival(ingress, tcp);
+            if ingress == Port::Wire {
+                self.answers.note_offered(tcp);
+            }
         }
         let data = tcp.map_or(ip_len, |tcp| tcp.payload);
         match ingress {

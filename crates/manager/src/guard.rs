@@ -2,14 +2,18 @@
 //! the box, because of a property of the path that the box does not understand. The guard then measures which setting
 //! carries more.
 //!
-//! The reference is best measured while the box is bypassed: from observed packets, or from the byte counters of the
-//! bridge ([`Observation::Bridged`](crate::Observation::Bridged)). An interval in which the box sees nothing is not
-//! evidence.
+//! The reference is best measured while the box is bypassed, from copies of the packets that the bridge carries. An
+//! interval in which the box sees nothing is not evidence.
 //!
-//! What was carried without the box includes what filled the queue of the access point, or was dropped there. And a full
-//! queue takes seconds to drain after the insertion. As long as nothing is answered that the box has released a second
-//! ago, the access point still works on what came before: the medium does not wait for the box, and what is carried
-//! is what it can carry. So the guard takes no step then, and later asks for no more than that ([`Guard::note_drain`]).
+//! Only what has crossed the medium counts, in the same way without the box and with it ([`carried`]): bytes from the
+//! stations, and bytes toward them once a station has acknowledged them. What left by the port of the access points
+//! does not: they may have dropped it. What no station confirms, as a flood of datagrams, counts neither before nor
+//! after.
+//!
+//! A full queue of the access point takes seconds to drain after the insertion. As long as nothing is answered that the
+//! box has released a second ago, the access point still works on what came before: the medium does not wait for the
+//! box, and what is carried is what it can carry. So the guard takes no step then, and later asks for no more than that
+//! ([`Guard::note_drain`]).
 //!
 //! First the guard doubles the target for a few seconds. If the medium is the limit, twice as much in flight carries
 //! no more (Little's law), and the usual target returns: a neighbour uses the channel, or the only user is far away.
@@ -23,8 +27,7 @@
 //! A box that is bypassed so is inserted again for a trial from time to time ([`Trials`]). In the first seconds of a
 //! trial in which packets wait there are no such steps: much less than was carried without the box bypasses it again.
 //!
-//! A box that was inserted at its start, or that has several domains, which the bridge's counters cannot separate,
-//! has no such reference. If it carries much less than the formula says, the guard probes a larger target: it stays
+//! A box that was inserted at its start, or that consists of several shards, has no such reference. If it carries much less than the formula says, the guard probes a larger target: it stays
 //! if it carries more, and nothing else follows from it.
 //!
 //! A probe costs delay. So after a false alarm the next probe is postponed, for twice as long each time.
@@ -32,9 +35,11 @@
 //! Not here: throughput of single stations. A mixture of stations that becomes slower looks like harm, and only a
 //! probe shows the difference.
 
+mod carried;
 mod report;
 mod trials;
 
+pub(crate) use carried::{Carried, Confirmed};
 pub(crate) use trials::Trials;
 
 pub use report::{GuardReport, GuardState, GuardStep};
@@ -97,14 +102,16 @@ pub(crate) struct Guard {
     loose_for: u32,
     /// What the last intervals carried, how many there were since the state changed, and in how many of them, without
     /// a gap up to the last one, packets waited.
-    recent: [u64; INTERVALS],
+    recent: [Carried; INTERVALS],
     intervals: usize,
     waited: usize,
     /// What was carried before, and when the last step was taken.
-    reference: u64,
-    suspicious: u64,
+    reference: Carried,
+    suspicious: Carried,
     /// What was carried while nothing was held; zero where that is not known.
-    without: u64,
+    without: Carried,
+    /// For so many intervals in a row the box has put through much less than the formula says.
+    slow: usize,
     /// A probe has shown whether the box is the limit.
     is_probed: bool,
     /// The larger target is a probe.
@@ -119,7 +126,7 @@ pub(crate) struct Guard {
     trial: usize,
     /// For so many intervals what came before the insertion has drained, and the most that one of them has carried.
     drained: usize,
-    most_drained: u64,
+    most_drained: Carried,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -135,12 +142,13 @@ impl Guard {
             state: State::Watching,
             times: 1,
             loose_for: 0,
-            recent: [0; INTERVALS],
+            recent: [Carried::NONE; INTERVALS],
             intervals: 0,
             waited: 0,
-            reference: 0,
-            suspicious: 0,
-            without: 0,
+            reference: Carried::NONE,
+            suspicious: Carried::NONE,
+            without: Carried::NONE,
+            slow: 0,
             is_probed: false,
             is_probe: false,
             coincidence: false,
@@ -149,7 +157,7 @@ impl Guard {
             patience: PATIENCE.0,
             trial: 0,
             drained: 0,
-            most_drained: 0,
+            most_drained: Carried::NONE,
         }
     }
 
@@ -178,12 +186,12 @@ impl Guard {
 
     /// What was carried before, and when the last step was taken.
     pub(crate) const fn rates(&self) -> (BitRate, BitRate) {
-        (BitRate::from_bps(self.reference), BitRate::from_bps(self.suspicious))
+        (self.reference.rate(), self.suspicious.rate())
     }
 
     /// What was carried in the last intervals.
     pub(crate) fn carried(&self) -> BitRate {
-        BitRate::from_bps(self.mean())
+        self.mean().rate()
     }
 
     /// Fewer packets are held than usual, or none.
@@ -194,42 +202,46 @@ impl Guard {
     /// An interval has ended in which so much was carried, all of it from before: nothing is answered that was released
     /// in the interval before. True: there is nothing to judge. With very little carried there is, since the
     /// access point may be silent for another reason.
-    pub(crate) const fn note_drain(&mut self, carried: BitRate) -> bool {
-        let is_little = carried.as_bps() == 0 || is_below(carried.as_bps(), SEVERE_PERCENT, self.without);
+    pub(crate) fn note_drain(&mut self, carried: Carried) -> bool {
+        let is_little = carried.is_none() || carried.is_below(SEVERE_PERCENT, self.without);
         if !matches!(self.state, State::Watching) || self.drained >= DRAIN || is_little {
             return false;
         }
         self.note(carried);
         self.waited = 0;
         self.drained += 1;
-        if carried.as_bps() > self.most_drained {
-            self.most_drained = carried.as_bps();
-        }
+        self.most_drained = self.most_drained.max(carried);
         true
     }
 
     /// What drained has shown what the medium carries with packets waiting in the access point.
     fn end_drain(&mut self) {
         let most = core::mem::take(&mut self.most_drained);
-        if most > 0 {
+        if !most.is_none() {
             (self.reference, self.without) = (self.reference.min(most), self.without.min(most));
         }
     }
 
+    /// So much is put through where the medium carries this much by the formula, and less than that is suspicious.
+    pub(crate) const fn is_slow(throughput: BitRate, expected: BitRate) -> bool {
+        throughput.as_bps() / SUSPICIOUS_PERCENT < expected.as_bps() / 100
+    }
+
     /// An interval has ended in which so much was carried; `waits`: packets wait that the controller keeps back;
-    /// `expected`: what the medium carries by the formula.
-    pub(crate) fn tick(&mut self, carried: BitRate, waits: bool, expected: BitRate) -> Option<GuardStep> {
+    /// `is_slow`: see [`Self::is_slow`].
+    pub(crate) fn tick(&mut self, carried: Carried, waits: bool, is_slow: bool) -> Option<GuardStep> {
         self.end_drain();
         self.wait = self.wait.saturating_sub(1);
         self.wait_to_open = self.wait_to_open.saturating_sub(1);
         self.note(carried);
         self.waited = if waits { self.waited.saturating_add(1) } else { 0 };
+        self.slow = if is_slow { self.slow.saturating_add(1) } else { 0 };
         let mean = self.mean();
         match self.state {
             State::Watching if self.trial > 0 => self.judge_trial(mean, waits),
             State::Watching if self.is_severe() => Some(self.open(self.recent[INTERVALS - 1])),
             State::Watching if self.intervals < INTERVALS => None,
-            State::Watching => self.watch(mean, expected),
+            State::Watching => self.watch(mean),
             State::Open if self.is_back() => Some(self.bypass()),
             // The first interval of a try is one of change.
             State::Loosened | State::Open if self.intervals <= INTERVALS => None,
@@ -241,13 +253,13 @@ impl Guard {
 
     /// The box is bypassed, and so much is carried without it, which is what counts later. Where nothing is, or it
     /// sees nothing, that says nothing.
-    pub(crate) fn note_bypassed(&mut self, carried: BitRate) {
+    pub(crate) fn note_bypassed(&mut self, carried: Carried) {
         if self.is_loosened() || self.is_on_trial() {
             let Self { reference, without, patience, .. } = *self;
             *self = Self { reference, without, patience, ..Self::new() };
         }
-        (self.waited, self.drained, self.most_drained) = (0, 0, 0);
-        if carried == BitRate::ZERO {
+        (self.waited, self.drained, self.most_drained) = (0, 0, Carried::NONE);
+        if carried.is_none() {
             return;
         }
         self.note(carried);
@@ -257,33 +269,32 @@ impl Guard {
         }
     }
 
-    const fn note(&mut self, carried: BitRate) {
-        self.recent = [self.recent[1], self.recent[2], carried.as_bps()];
+    const fn note(&mut self, carried: Carried) {
+        self.recent = [self.recent[1], self.recent[2], carried];
         self.intervals = self.intervals.saturating_add(1);
     }
 
-    fn mean(&self) -> u64 {
-        self.recent.iter().sum::<u64>() / INTERVALS as u64
+    fn mean(&self) -> Carried {
+        Carried::mean(&self.recent)
     }
 
-    fn remember(&mut self, mean: u64) {
-        self.reference = mean.max(self.reference / FORGET.1 * FORGET.0);
-        self.without = self.without / FORGET.1 * FORGET.0;
+    fn remember(&mut self, mean: Carried) {
+        self.reference = mean.max(self.reference.part(FORGET.0, FORGET.1));
+        self.without = self.without.part(FORGET.0, FORGET.1);
     }
 
-    fn watch(&mut self, mean: u64, expected: BitRate) -> Option<GuardStep> {
+    fn watch(&mut self, mean: Carried) -> Option<GuardStep> {
         self.loose_for = self.loose_for.saturating_sub(1);
         if self.loose_for == 0 {
             self.times = 1;
         }
-        let is_suspicious = self.waited >= SETTLED && self.is_below(mean, SUSPICIOUS_PERCENT);
+        let is_suspicious = self.waited >= SETTLED && mean.is_below(SUSPICIOUS_PERCENT, self.reference);
         let is_harm = self.waited >= SETTLED && self.is_harm(mean);
-        let is_unproven = self.without == 0 && !self.is_probed && self.waited >= PROBE_AFTER && self.times == 1;
-        let is_slow = mean / SUSPICIOUS_PERCENT < expected.as_bps() / 100;
+        let is_unproven = self.without.is_none() && !self.is_probed && self.waited >= PROBE_AFTER && self.times == 1;
         self.remember(mean);
         match self.wait {
             0 if is_suspicious => Some(self.try_next(mean)),
-            0 if is_unproven && is_slow => {
+            0 if is_unproven && self.slow >= INTERVALS => {
                 self.is_probe = true;
                 self.loosen(mean);
                 Some(GuardStep::Probing)
@@ -294,14 +305,14 @@ impl Guard {
 
     /// A trial is over as soon as it is clear that it has failed, or when for long enough packets have waited, or as much
     /// was carried. The first interval is one of change.
-    fn judge_trial(&mut self, mean: u64, waits: bool) -> Option<GuardStep> {
-        self.trial -= usize::from(waits || !is_below(mean, SUSPICIOUS_PERCENT, self.without));
+    fn judge_trial(&mut self, mean: Carried, waits: bool) -> Option<GuardStep> {
+        self.trial -= usize::from(waits || !mean.is_below(SUSPICIOUS_PERCENT, self.without));
         let is_clear = self.intervals > INTERVALS && self.waited >= INTERVALS;
-        (is_clear && is_below(mean, SUSPICIOUS_PERCENT, self.without)).then(|| self.fail_trial(mean))
+        (is_clear && mean.is_below(SUSPICIOUS_PERCENT, self.without)).then(|| self.fail_trial(mean))
     }
 
     /// It is as when the box was bypassed: what was carried then still counts.
-    fn fail_trial(&mut self, mean: u64) -> GuardStep {
+    fn fail_trial(&mut self, mean: Carried) -> GuardStep {
         let Self { without, .. } = *self;
         *self = Self { reference: without, without, suspicious: mean, ..Self::new() };
         GuardStep::Bypassed
@@ -318,27 +329,27 @@ impl Guard {
     /// In each of so many intervals, in which packets have waited, something was carried, but less than this part of
     /// what was carried without the box.
     fn has_carried_less(&self, intervals: usize, percent: u64) -> bool {
-        let is_little = |&carried: &u64| carried > 0 && is_below(carried, percent, self.without);
+        let is_little = |carried: &Carried| !carried.is_none() && carried.is_below(percent, self.without);
         self.waited >= intervals && self.recent[INTERVALS - intervals..].iter().all(is_little)
     }
 
     /// It is to be tried whether holding nothing carries more.
-    const fn is_harm(&self, mean: u64) -> bool {
-        self.wait_to_open == 0 && is_below(mean, HARM_PERCENT, self.without)
+    fn is_harm(&self, mean: Carried) -> bool {
+        self.wait_to_open == 0 && mean.is_below(HARM_PERCENT, self.without)
     }
 
     /// Without holding, what was carried without the box is carried again.
     fn is_back(&self) -> bool {
         let last = self.recent[INTERVALS - 1];
-        let is_remedy = self.suspicious > 0 && last * 100 >= self.suspicious * REMEDY_PERCENT;
-        self.without > 0
+        let is_remedy = !self.suspicious.is_none() && last.reaches(REMEDY_PERCENT, self.suspicious);
+        !self.without.is_none()
             && self.intervals >= NOTHING_INTERVALS
             && is_remedy
-            && !is_below(last, BACK_PERCENT, self.without)
+            && last.reaches(BACK_PERCENT, self.without)
     }
 
     /// A larger target, or none.
-    fn try_next(&mut self, mean: u64) -> GuardStep {
+    fn try_next(&mut self, mean: Carried) -> GuardStep {
         if self.times >= LOOSEST {
             return self.open(mean);
         }
@@ -346,31 +357,31 @@ impl Guard {
         GuardStep::Loosened
     }
 
-    const fn loosen(&mut self, mean: u64) {
+    const fn loosen(&mut self, mean: Carried) {
         self.suspicious = mean;
         self.times *= 2;
         self.enter(State::Loosened);
     }
 
-    const fn open(&mut self, mean: u64) -> GuardStep {
+    const fn open(&mut self, mean: Carried) -> GuardStep {
         self.suspicious = mean;
         self.enter(State::Open);
         GuardStep::Opened
     }
 
-    const fn is_gain(&self, mean: u64) -> bool {
-        mean * 100 >= self.suspicious * GAIN_PERCENT && mean > 0
+    fn is_gain(&self, mean: Carried) -> bool {
+        mean.reaches(GAIN_PERCENT, self.suspicious) && !mean.is_none()
     }
 
-    fn judge_loosened(&mut self, mean: u64) -> GuardStep {
+    fn judge_loosened(&mut self, mean: Carried) -> GuardStep {
         if self.is_gain(mean) {
-            if self.is_below(mean, SUSPICIOUS_PERCENT) {
+            if mean.is_below(SUSPICIOUS_PERCENT, self.reference) {
                 return self.try_next(mean);
             }
             self.keep();
             return GuardStep::Loosened;
         }
-        if self.is_below(mean, NOTHING_PERCENT) || self.is_harm(mean) {
+        if mean.is_below(NOTHING_PERCENT, self.reference) || self.is_harm(mean) {
             self.enter(State::Open);
             return GuardStep::Opened;
         }
@@ -378,7 +389,7 @@ impl Guard {
     }
 
     /// A larger target stays where it carries more. Then it is doubled once more.
-    fn judge_probe(&mut self, mean: u64) -> GuardStep {
+    fn judge_probe(&mut self, mean: Carried) -> GuardStep {
         if self.is_gain(mean) && self.times < LOOSEST {
             self.loosen(mean);
             return GuardStep::Loosened;
@@ -392,7 +403,7 @@ impl Guard {
     }
 
     /// The last doubling has carried no more.
-    fn tighten(&mut self, mean: u64) -> GuardStep {
+    fn tighten(&mut self, mean: Carried) -> GuardStep {
         self.times /= 2;
         if self.times > 1 {
             self.reference = mean;
@@ -402,13 +413,13 @@ impl Guard {
         self.give_in(mean)
     }
 
-    fn judge_open(&mut self, mean: u64) -> GuardStep {
-        if mean * 100 < self.suspicious * REMEDY_PERCENT || mean == 0 {
+    fn judge_open(&mut self, mean: Carried) -> GuardStep {
+        if !mean.reaches(REMEDY_PERCENT, self.suspicious) || mean.is_none() {
             self.without = mean.min(self.without);
             self.wait_to_open = self.patience;
             return self.give_in(mean);
         }
-        if self.suspicious == 0 && !self.coincidence {
+        if self.suspicious.is_none() && !self.coincidence {
             self.coincidence = true;
             (self.times, self.loose_for) = (1, 0);
             self.enter(State::Watching);
@@ -431,7 +442,7 @@ impl Guard {
     }
 
     /// It was a false alarm.
-    fn give_in(&mut self, mean: u64) -> GuardStep {
+    fn give_in(&mut self, mean: Carried) -> GuardStep {
         (self.times, self.loose_for, self.coincidence) = (1, 0, false);
         self.reference = mean.min(self.reference);
         self.wait = self.patience;
@@ -440,21 +451,11 @@ impl Guard {
         GuardStep::Restored
     }
 
-    /// So much is less than this part, in hundredths, of what was carried before.
-    const fn is_below(&self, carried: u64, percent: u64) -> bool {
-        is_below(carried, percent, self.reference)
-    }
-
     const fn enter(&mut self, state: State) {
         self.state = state;
         self.intervals = 0;
         self.waited = 0;
     }
-}
-
-/// So much is less than this part, in hundredths, of the whole.
-const fn is_below(carried: u64, percent: u64, whole: u64) -> bool {
-    carried / percent < whole / 100
 }
 
 #[cfg(test)]
@@ -467,14 +468,15 @@ mod tests {
     fn run(guard: &mut Guard, intervals: usize, carried: impl Fn(Grip) -> u64) -> alloc::vec::Vec<GuardStep> {
         let tick = |_| {
             let grip = guard.grip();
-            guard.tick(BitRate::from_mbps(carried(grip)), grip != Grip::Open, BitRate::from_mbps(FULL))
+            let carried = carried(grip);
+            guard.tick(mbps(carried), grip != Grip::Open, carried * 100 < FULL * SUSPICIOUS_PERCENT)
         };
         (0..intervals).filter_map(tick).collect()
     }
 
     fn after_bypass() -> Guard {
         let mut guard = Guard::new();
-        (0..10).for_each(|_| guard.note_bypassed(BitRate::from_mbps(FULL)));
+        (0..10).for_each(|_| guard.note_bypassed(mbps(FULL)));
         guard
     }
 
@@ -547,10 +549,10 @@ mod tests {
     #[test]
     fn a_time_in_which_nothing_was_seen_is_no_measure() {
         let mut guard = Guard::new();
-        (0..600).for_each(|_| guard.note_bypassed(BitRate::ZERO));
+        (0..600).for_each(|_| guard.note_bypassed(mbps(0)));
         assert_eq!(guard.rates().0, BitRate::ZERO);
-        (0..INTERVALS).for_each(|_| guard.note_bypassed(BitRate::from_mbps(FULL)));
-        (0..600).for_each(|_| guard.note_bypassed(BitRate::ZERO));
+        (0..INTERVALS).for_each(|_| guard.note_bypassed(mbps(FULL)));
+        (0..600).for_each(|_| guard.note_bypassed(mbps(0)));
         assert_eq!(guard.rates().0, BitRate::from_mbps(FULL), "nor does it make one older");
     }
 
@@ -601,7 +603,7 @@ mod tests {
         guard.begin_trial();
         assert_eq!(run(&mut guard, INTERVALS, |_| 13), [], "the first interval says nothing");
         assert_eq!(run(&mut guard, 1, |_| 13), [GuardStep::Bypassed]);
-        assert_eq!((guard.rates(), guard.is_on_trial()), ((mbps(FULL), mbps(13)), false));
+        assert_eq!((guard.rates(), guard.is_on_trial()), ((mbps(FULL).rate(), mbps(13).rate()), false));
         // As much as before; and what comes later is looked into step by step.
         guard.begin_trial();
         assert_eq!(run(&mut guard, TRIAL, |_| 15), []);
@@ -610,18 +612,19 @@ mod tests {
         // Where nothing waits and little is carried, it is still to come.
         let mut guard = after_bypass();
         guard.begin_trial();
-        (0..1_000).for_each(|_| assert_eq!(guard.tick(mbps(1), false, mbps(FULL)), None));
+        (0..1_000).for_each(|_| assert_eq!(guard.tick(mbps(1), false, true), None));
         assert!(guard.is_on_trial());
         assert_eq!(run(&mut guard, INTERVALS, |_| 1), [GuardStep::Bypassed]);
     }
 
-    const fn mbps(rate: u64) -> BitRate {
-        BitRate::from_mbps(rate)
+    /// Of a station that is alone.
+    const fn mbps(rate: u64) -> Carried {
+        Carried { all: rate * 1_000_000, fair: rate * 1_000_000 }
     }
 
     #[test]
     fn while_the_access_point_drains_it_waits_and_learns_what_the_medium_carries() {
-        // The bridge has counted what filled the access point, twice as much as the medium carries.
+        // Before the insertion the medium carried twice as much.
         let mut guard = after_bypass();
         (0..8).for_each(|n| assert!(guard.note_drain(mbps(if n == 3 { 10 } else { 8 }))));
         assert_eq!(run(&mut guard, 50, |_| 8), []);
@@ -648,7 +651,7 @@ mod tests {
     fn less_is_no_harm_where_nothing_waits_and_in_single_intervals() {
         let mut guard = after_bypass();
         for n in 0..200 {
-            assert_eq!(guard.tick(BitRate::from_mbps(1), n % 2 != 0, BitRate::from_mbps(FULL)), None);
+            assert_eq!(guard.tick(mbps(1), n % 2 != 0, true), None);
         }
     }
 }

@@ -206,7 +206,7 @@ impl<P: Send + 'static> Manager<P> {
                 return;
             }
             Observation::RateReport(report) => return self.handle_rate_report(now, &report),
-            Observation::Bridged { carried, elapsed } => return self.note_bridged(carried, elapsed),
+            Observation::Bridged { .. } => return,
             Observation::StationAt { mac, place } => return self.handle_place_report(now, mac, place),
             Observation::StationNetwork { mac, .. } | Observation::StationGroup { mac, .. } => {
                 return self.tell_membership(now, mac, observation);
@@ -294,6 +294,17 @@ impl<P: Send + 'static> Manager<P> {
     /// The airtime model of a connection's station.
     fn model_of(&self, id: FlowId) -> &AirtimeModel {
         &self.models[self.stations.get(self.flows.get(id).station).domain]
+    }
+
+    /// Whether a bypassed box is to have copies of the packets that the bridge carries: the harm guard's reference comes from
+    /// them. Such a copy goes to [`Self::handle_packet`], and its release is to be ignored.
+    pub fn wants_copies(&self) -> bool {
+        self.domains.iter().any(harm::can_do_harm)
+    }
+
+    /// Whether the next interval ends with the insertion of a box that the guard has bypassed: from then on a packet is no copy.
+    pub fn is_trial_due(&self, now: Instant) -> bool {
+        self.mode == Mode::Bypassed && self.harm.bypassed.is_some() && self.harm.trials.is_due(now)
     }
 
     /// The mode.
@@ -391,6 +402,7 @@ impl<P: Send + 'static> Manager<P> {
             for domain in self.domains.iter_mut() {
                 domain.pacer.tick_unmanaged(now, false);
             }
+            self.stations.take_confirmed(self.domains.iter().count());
             self.begin_limit(now);
         }
         if mode == Mode::Inserted {

@@ -22,7 +22,7 @@ use evenair_units::{BitRate, Instant, Span};
 use evenair_wifi::PhyRate;
 
 use crate::airtime_model::AirtimeModel;
-use crate::guard::{Grip, Guard, GuardStep};
+use crate::guard::{Carried, Grip, Guard, GuardStep};
 use crate::ids::DomainId;
 use crate::packet_cost::PacketCost;
 use crate::probes::speed::Waited;
@@ -247,19 +247,19 @@ impl Pacer {
     }
 
     /// Checks whether holding packets does harm; `waits`: packets are held that only the pacer keeps back.
-    pub(crate) fn guard(&mut self, waits: bool) -> Option<GuardStep> {
-        let carried = self.rate.throughput();
+    pub(crate) fn guard(&mut self, waits: bool, carried: Carried) -> Option<GuardStep> {
         let released_before = core::mem::replace(&mut self.released_before, self.backlog.next_release());
         if self.backlog.stands_from_before(released_before) && self.guard.note_drain(carried) {
             return None;
         }
-        self.guard.tick(carried, waits, self.rate.capacity())
+        let is_slow = Guard::is_slow(self.rate.throughput(), self.rate.capacity());
+        self.guard.tick(carried, waits, is_slow)
     }
 
-    /// The box is bypassed, and the bridge has carried this much by its own counters.
-    pub(crate) fn guard_bypassed(&mut self, bridged: BitRate) {
+    /// The box is bypassed, and this much is carried without it.
+    pub(crate) fn guard_bypassed(&mut self, carried: Carried) {
         self.released_before = self.backlog.next_release();
-        self.guard.note_bypassed(self.rate.throughput().max(bridged));
+        self.guard.note_bypassed(carried);
     }
 }
 

@@ -281,8 +281,13 @@ impl Standing {
         self.window.unanswerable += airtime;
     }
 
-    /// The box begins to hold packets: nothing that is in flight was released by it.
+    /// The box begins to hold packets. What the bridge had carried before, and nothing has completed, may have been dropped
+    /// by the access point: none of it counts as in flight.
     pub(crate) fn begin(&mut self, now: Instant) {
+        self.released -= self.in_flight.airtime();
+        self.looked_at = self.looked_at.min(self.released);
+        self.in_flight = InFlight::new(self.in_flight.next());
+        (self.by_time, self.due_since, self.window.void) = (Span::ZERO, None, true);
         self.allowance.insert(now);
     }
 

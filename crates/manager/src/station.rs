@@ -27,6 +27,7 @@ use evenair_wifi::PhyRate;
 
 use crate::access_points::Table;
 use crate::airtime_model::AirtimeModels;
+use crate::guard::Confirmed;
 use crate::ids::{DomainId, StationId};
 use crate::index::{Index, hash};
 use crate::neighbours::Address;
@@ -250,6 +251,7 @@ impl Stations {
             ssid: None,
             group: None,
             regrouped: 0,
+            confirmed: 0,
             account: Account::default(),
             last_seen: now,
             is_heard: false,
@@ -345,6 +347,15 @@ impl Stations {
             }
         }
         floods
+    }
+
+    /// What stations have confirmed in each of so many domains since the last call.
+    pub(crate) fn take_confirmed(&mut self, domains: usize) -> Vec<Confirmed> {
+        let mut confirmed: Vec<Confirmed> = (0..domains).map(|_| Confirmed::default()).collect();
+        for station in self.slots.iter_mut().flatten() {
+            confirmed[station.domain.index()].add(core::mem::take(&mut station.confirmed));
+        }
+        confirmed
     }
 
     /// What is said in each of so many domains of the rates of the stations in use there, beside the highest of the

@@ -1,7 +1,7 @@
 //! The box between the access point and the wire: the deployed manager, in virtual time.
 //!
-//! As in the live box, the manager sees the traffic from the insertion until it has drained after a bypass; at other times
-//! a bridge carries the traffic, and the manager gets only the bridge's byte count. The manager's view of a packet is made
+//! As in the live box, the traffic goes through the manager from the insertion until it has drained after a bypass; at
+//! other times a bridge carries the traffic, and the manager gets copies of the packets where its harm guard wants them. The manager's view of a packet is made
 //! from the packet's record, with the same fields as from parsing a frame.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -54,8 +54,6 @@ pub(crate) struct Middlebox {
     manager: Manager<PacketId>,
     /// The box carries the traffic, not the bridge.
     carries: bool,
-    /// What the bridge has carried, and since when.
-    bridged: (Bytes, Instant),
     alarm: Alarm,
     /// Who talks to whom, by application.
     talks: Vec<Talk>,
@@ -89,7 +87,6 @@ impl Middlebox {
         Ok(Self {
             manager,
             carries: false,
-            bridged: (Bytes::ZERO, Instant::ZERO),
             alarm: Alarm::OFF,
             talks: scenario.apps.iter().map(|app| talk(scenario, app)).collect(),
             knows_stations: scenario.telemetry.stations,
@@ -111,18 +108,9 @@ impl Middlebox {
         self.manager.handle_packet(now, id, &meta);
     }
 
-    /// The bridge carries a packet past it.
-    pub(crate) fn pass_by(&mut self, ip_len: Bytes) {
-        self.bridged.0 += ip_len;
-    }
-
-    /// The manager gets what the bridge has carried in the meantime.
-    fn tell_bridged(&mut self, now: Instant) {
-        let (carried, since) = std::mem::replace(&mut self.bridged, (Bytes::ZERO, now));
-        if !self.carries {
-            let elapsed = now.saturating_since(since);
-            self.manager.handle_observation(now, Observation::Bridged { carried, elapsed });
-        }
+    /// Whether the manager gets copies of packets that the bridge carries.
+    pub(crate) fn wants_copies(&self) -> bool {
+        self.manager.wants_copies()
     }
 
     pub(crate) fn command(&mut self, now: Instant, command: Command) {
@@ -193,7 +181,6 @@ impl Middlebox {
     /// Its entry came up.
     pub(crate) fn ring(&mut self, now: Instant) {
         if self.alarm.rings(now) && self.deadline().is_some_and(|at| at <= now) {
-            self.tell_bridged(now);
             self.manager.handle_timeout(now);
         }
     }

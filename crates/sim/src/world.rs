@@ -322,11 +322,12 @@ impl World<'_> {
                 middlebox.handle_packet(self.now, id, &self.pool, &self.connections);
                 self.drain_box();
             }
-            middlebox => {
-                let ip_len = self.pool.get(id).len;
-                middlebox.iter_mut().for_each(|middlebox| middlebox.pass_by(ip_len));
+            Some(middlebox) if middlebox.wants_copies() => {
+                middlebox.handle_packet(self.now, id, &self.pool, &self.connections);
+                self.drain_box();
                 self.leave_box(id);
             }
+            _ => self.leave_box(id),
         }
     }
 
@@ -371,8 +372,10 @@ impl World<'_> {
 
     /// Carries out what the manager has decided.
     pub(crate) fn drain_box(&mut self) {
+        let are_copies = self.middlebox.as_ref().is_some_and(|middlebox| !middlebox.carries());
         while let Some(output) = self.middlebox.as_mut().and_then(Middlebox::poll_output) {
             match output {
+                Output::Release { .. } | Output::Drop { .. } | Output::Consume { .. } if are_copies => {}
                 Output::Release { packet, port, edits } => {
                     self.pool.edit(packet, &edits);
                     let way = self.pool.get(packet).way;

@@ -12,7 +12,7 @@ pub struct PacketStatus {
     /// Segments that super-packets were cut into, beyond one each.
     #[serde(default)]
     pub more_segments: u64,
-    /// Copies of packets that the bridge carried, taken while observing. They count in the sum above as the taken do.
+    /// Copies of packets that the bridge carried, taken while bypassed or observing. They count in the sum above as the taken do.
     #[serde(default)]
     pub copied: u64,
     /// Copies that the manager has let go; they end there.

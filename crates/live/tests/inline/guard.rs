@@ -1,4 +1,4 @@
-//! A box that does harm notices: it compares with what the bridge carried while the box saw nothing, and bypasses itself.
+//! A box that does harm notices: it compares with what the bridge carried while the box was bypassed, and bypasses itself.
 
 use std::net::UdpSocket;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -9,11 +9,13 @@ use evenair_api::Status;
 
 use crate::lab::{BoxProcess, Lab, ip};
 
-/// Time between two packets of the stream, of [`LEN`] bytes at IP level: 14.4 Mb/s.
-const BETWEEN: Duration = Duration::from_micros(800);
+/// Time between two packets of the stream, of [`LEN`] bytes at IP level: 5.8 Mb/s.
+const BETWEEN: Duration = Duration::from_millis(2);
 const LEN: usize = 1_440;
+/// The station replies to every so many packets that have come: without that nothing of the stream counts as carried.
+const REPLY_EVERY: u64 = 10;
 
-/// A box that was given a wrong rate: the station is said to be at 1 Mb/s, and what it is sent is answered by nothing.
+/// A box that was given a wrong rate: the station is said to be at 1 Mb/s, and its replies say nothing of single packets.
 fn start(lab: &Lab, inserted: bool) -> BoxProcess {
     let mode = if inserted { "inserted" } else { "bypassed" };
     let text = format!(
@@ -38,7 +40,10 @@ fn under_stream<T>(lab: &Lab, job: impl FnOnce(&AtomicU64) -> T) -> T {
         scope.spawn(|| {
             let mut bytes = [0; 2048];
             while !stop.load(Ordering::Relaxed) {
-                came.fetch_add(receiver.recv(&mut bytes).is_ok().into(), Ordering::Relaxed);
+                let Ok((_, sender)) = receiver.recv_from(&mut bytes) else { continue };
+                if came.fetch_add(1, Ordering::Relaxed) % REPLY_EVERY == 0 {
+                    let _ = receiver.send_to(&[0; 52], sender);
+                }
             }
         });
         scope.spawn(|| {
@@ -93,7 +98,7 @@ fn trial(running: &BoxProcess) -> Status {
 }
 
 #[test]
-fn a_box_that_has_seen_nothing_before_compares_with_what_the_bridge_carried() {
+fn a_box_that_was_bypassed_before_compares_with_what_the_bridge_carried() {
     let Some(lab) = Lab::beside_others() else { return };
     let running = start(&lab, false);
     under_stream(&lab, |came| {

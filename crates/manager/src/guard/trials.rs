@@ -46,6 +46,11 @@ impl Trials {
         }
     }
 
+    /// The next trial is to begin.
+    pub(crate) fn is_due(&self, now: Instant) -> bool {
+        self.next().is_some_and(|next| next <= now)
+    }
+
     /// A trial begins.
     pub(crate) const fn begin(&mut self, now: Instant) {
         self.stage = Stage::Since(now);

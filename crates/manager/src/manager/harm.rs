@@ -3,49 +3,39 @@
 
 pub(super) mod record;
 
-use evenair_units::{BitRate, Bytes, Instant, Span};
+use evenair_units::{BitRate, Bytes, Instant};
 
 use record::Harm;
 
 use super::Manager;
 use crate::domain::Domain;
-use crate::guard::{GuardReport, GuardState, GuardStep, Trials};
+use crate::guard::{Carried, GuardReport, GuardState, GuardStep, Trials};
 use crate::ids::DomainId;
 use crate::{Event, Label, Mode};
 
-/// More is in no interval, and nothing faster is a WLAN: counters that are out of their senses do not overflow what
-/// follows.
-const MOST_BYTES: u64 = 1 << 50;
-const FASTEST: BitRate = BitRate::from_mbps(10_000_000);
+/// A packet of full size.
+const FULL_SIZE: Bytes = Bytes(1500);
 
 impl<P: Send + 'static> Manager<P> {
-    /// The bridge has carried so much in so much time.
-    pub(super) fn note_bridged(&mut self, carried: Bytes, elapsed: Span) {
-        if self.mode == Mode::Bypassed {
-            let (bytes, span) = self.harm.bridged;
-            let span = Span::from_nanos(span.as_nanos().saturating_add(elapsed.as_nanos()));
-            self.harm.bridged = (Bytes(bytes.0.saturating_add(carried.0).min(MOST_BYTES)), span);
-        }
+    /// The most that a domain can carry: packets of full size at the highest rate of its standard.
+    pub(super) fn most_carried(&self, id: DomainId) -> BitRate {
+        BitRate::from_bits_over(FULL_SIZE.bits(), self.models[id].shortest_airtime(FULL_SIZE))
     }
 
-    /// An interval without the box has ended. The bridge's counters say nothing of one of several media.
-    pub(super) fn measure_without_box(&mut self, id: DomainId) {
-        let (bytes, span) = core::mem::replace(&mut self.harm.bridged, (Bytes::ZERO, Span::ZERO));
-        let is_alone = self.domains.iter().count() == 1;
-        let domain = self.domains.touch(id);
-        let bridged = if is_alone { BitRate::from_bits_over(bytes.bits(), span).min(FASTEST) } else { BitRate::ZERO };
-        domain.pacer.guard_bypassed(bridged);
+    /// An interval without the box has ended.
+    pub(super) fn measure_without_box(&mut self, id: DomainId, carried: Carried) {
+        self.domains.touch(id).pacer.guard_bypassed(carried);
     }
 
     /// Checks whether the box holds packets while the medium waits.
-    pub(super) fn guard_against_harm(&mut self, now: Instant, id: DomainId) {
+    pub(super) fn guard_against_harm(&mut self, now: Instant, id: DomainId, carried: Carried) {
         let domain = self.domains.touch(id);
         if !can_do_harm(domain) || self.mode != Mode::Inserted {
             return;
         }
         let waits = domain.len() > 0 && domain.shaped_until() <= now;
         let (reference, _) = domain.pacer.state_of_guard().rates();
-        let Some(step) = domain.pacer.guard(waits) else { return };
+        let Some(step) = domain.pacer.guard(waits, carried) else { return };
         let name = domain.name;
         self.tell_step(id, step);
         if step == GuardStep::Bypassed {
@@ -61,7 +51,7 @@ impl<P: Send + 'static> Manager<P> {
     pub(super) fn try_again(&mut self, now: Instant) {
         let Some((name, _)) = self.harm.bypassed else { return };
         let id = self.domains.ids().find(|&id| self.domains[id].name == name).unwrap_or(DomainId::DEFAULT);
-        if self.mode == Mode::Bypassed && self.harm.trials.next().is_some_and(|next| next <= now) {
+        if self.is_trial_due(now) {
             self.harm.trials.begin(now);
             self.domains.touch(id).pacer.guard_mut().begin_trial();
             self.tell_step(id, GuardStep::Trying);
@@ -123,7 +113,7 @@ impl<P: Send + 'static> Manager<P> {
 }
 
 /// Whether the box can be wrong about what the medium of this domain carries.
-const fn can_do_harm<P>(domain: &Domain<P>) -> bool {
+pub(super) const fn can_do_harm<P>(domain: &Domain<P>) -> bool {
     domain.pacer.can_do_harm() && domain.discipline.is_none()
 }
 

@@ -172,6 +172,8 @@ impl<P: Send + 'static> Manager<P> {
         let model = &self.models[station.domain];
         self.domains.touch(domain).pacer.on_crossed(model, &crossed, station.rate);
         station.note_packet(false, arrived.ip_len, model.packet_airtime(arrived.ip_len, station.rate));
+        let confirmed = if flow.answers.is_forged() { arrived.ip_len.bits() } else { crossed.bits() };
+        station.confirmed += confirmed;
         // A retransmission is spared: its loss would cost a timeout, and its sender has slowed down already.
         let signals = new && self.should_signal(arrived.flow) && {
             let flow = self.flows.get_mut(arrived.flow);
@@ -193,9 +195,11 @@ impl<P: Send + 'static> Manager<P> {
             true => Some(Packets::one(arrived.ip_len)),
             false => flow.uplink.note_arrival(now, arrived.ip_len, flow.held > 0),
         };
+        let confirmed = flow.unconfirmed.confirm(now) + arrived.ip_len;
         let station = self.stations.get_mut(flow.station);
         let model = &self.models[station.domain];
         station.note_packet(false, arrived.ip_len, model.packet_airtime(arrived.ip_len, station.rate));
+        station.confirmed += confirmed.bits();
         let own = PacketCost::alone(Packets::one(arrived.ip_len));
         let domain = self.domains.touch(flow.domain);
         domain.pacer.on_crossed(model, &own, station.rate);
@@ -456,6 +460,7 @@ impl<P: Send + 'static> Manager<P> {
         station.note_packet(true, held.ip_len, model.packet_airtime(held.ip_len, rate));
         let Some(tcp) = &held.tcp else {
             flow.watched.charged += model.airtime(cost, rate);
+            flow.unconfirmed.note_release(now, held.ip_len);
             let cost = &PacketCost([Packets::one(held.ip_len), flow.uplink.expected(), <_>::default(), <_>::default()]);
             let airtime = station.airtime_of(cost, model, self.config.default_rate);
             let domain = self.domains.touch(flow.domain);
@@ -474,8 +479,9 @@ impl<P: Send + 'static> Manager<P> {
         let domain = self.domains.touch(flow.domain);
         domain.counted += airtime;
         let is_late = || flow.answers.oldest_due().is_some_and(|mark| domain.pacer.has_given_up(mark));
-        let completion = match is_due && !is_late() {
+        let completion = match is_due && !is_late() && !flow.answers.is_forged() {
             true => Completion::Expected { managed: self.mode != Mode::Bypassed },
+            false if flow.answers.is_forged() => Completion::Unknown,
             false => Completion::None,
         };
         let mark = domain.pacer.on_release(now, airtime.paced, completion, flow.answers.newest());

@@ -7,6 +7,7 @@ use evenair_units::{BitRate, Bytes, Instant, Span};
 use super::{Manager, configured_capacity, forget};
 use crate::discipline::Disciplined;
 use crate::domain::Domain;
+use crate::guard::Confirmed;
 use crate::held::Service;
 use crate::ids::{DomainId, StationId};
 use crate::pacer::Pacer;
@@ -20,8 +21,9 @@ impl<P: Send + 'static> Manager<P> {
         let before = self.rates();
         let mut elapsed = Span::ZERO;
         let said = self.stations.rates_said(self.domains.iter().count(), &self.models);
-        for (id, said) in self.domains.ids().zip(said) {
-            elapsed = self.judge_rate(now, id, said);
+        let confirmed = self.stations.take_confirmed(said.len());
+        for ((id, said), confirmed) in self.domains.ids().zip(said).zip(confirmed) {
+            elapsed = self.judge_rate(now, id, said, confirmed);
         }
         self.try_again(now);
         self.note_guard(now);
@@ -44,18 +46,18 @@ impl<P: Send + 'static> Manager<P> {
 
     /// An interval of a domain has ended, which was so long; `said`: what is said of the rates of stations that are in
     /// use there.
-    fn judge_rate(&mut self, now: Instant, id: DomainId, said: RatesSaid) -> Span {
+    fn judge_rate(&mut self, now: Instant, id: DomainId, said: RatesSaid, confirmed: Confirmed) -> Span {
         let usual = self.usual_speed(id, said == RatesSaid::NotAll);
         let domain = self.domains.touch(id);
         let waiting = domain.len() > 0;
         if self.mode == Mode::Bypassed {
             let elapsed = domain.pacer.tick_unmanaged(now, waiting);
-            self.measure_without_box(id);
+            self.measure_without_box(id, confirmed.over(elapsed, self.most_carried(id)));
             return elapsed;
         }
         let elapsed = domain.pacer.tick(now, waiting, usual, said);
         self.set_capacity(now, id);
-        self.guard_against_harm(now, id);
+        self.guard_against_harm(now, id, confirmed.over(elapsed, self.most_carried(id)));
         elapsed
     }
 

@@ -69,6 +69,8 @@ pub(crate) struct Station {
     pub(crate) ssid: Option<Label>,
     pub(crate) group: Option<Label>,
     pub(crate) regrouped: u32,
+    /// IP-level bits that it has sent, or acknowledged, since the harm guard last counted them.
+    pub(crate) confirmed: u64,
     pub(super) account: Account,
     pub(super) last_seen: Instant,
     /// A frame from it has come from the WLAN.

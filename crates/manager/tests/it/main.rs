@@ -15,6 +15,7 @@ mod faster;
 mod flood;
 mod frames;
 mod guard;
+mod guard_floods;
 mod hosts;
 mod neighbours;
 mod probes;
