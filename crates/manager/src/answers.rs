@@ -28,7 +28,7 @@ const MOST: usize = 128;
 
 /// So many ACKs of what the station cannot have received are forgery. Fewer may be a retransmission that crosses the ACK of
 /// what the bridge had carried before the insertion.
-const FORGED: u32 = 16;
+const FORGED: u8 = 16;
 
 /// The answers that one connection owes.
 #[derive(Clone, Debug, Default)]
@@ -45,7 +45,7 @@ pub(crate) struct Answers {
     /// acknowledged what it cannot have received.
     offered: Option<u32>,
     acked: Option<u32>,
-    forged: u32,
+    forged: u8,
     /// The newest release, and the newest that was acknowledged.
     released: Option<Mark>,
     acknowledged: Option<Mark>,
@@ -73,7 +73,8 @@ impl Answers {
         let end = tcp.seq_end();
         if tcp.payload.0 > 0 && self.offered.is_none_or(|offered| after(end, offered)) {
             let is_new = self.offered.replace(end).is_some();
-            self.forged += u32::from(is_new && self.acked.is_some_and(|acked| !after(end, acked)));
+            let forged = is_new && self.acked.is_some_and(|acked| !after(end, acked));
+            self.forged = self.forged.saturating_add(forged.into());
         }
     }
 
@@ -139,7 +140,8 @@ impl Answers {
     /// DATA up to there cannot have been received if they are held: they have come, and are not released.
     fn note_acked(&mut self, ack: u32) {
         if let (Some(furthest), Some(offered)) = (self.furthest, self.offered) {
-            self.forged += u32::from(after(ack, furthest) && !after(ack, offered));
+            let forged = after(ack, furthest) && !after(ack, offered);
+            self.forged = self.forged.saturating_add(forged.into());
         }
         if self.acked.is_none_or(|acked| after(ack, acked)) {
             self.acked = Some(ack);
@@ -230,7 +232,7 @@ mod tests {
         let data = |k: u32| segment(1 + k * 100, 1, 100);
         for ahead in [1, 50] {
             let mut answers = Answers::default();
-            for k in 0..=FORGED {
+            for k in 0..=u32::from(FORGED) {
                 assert!(!answers.is_forged());
                 answers.note_offered(&data(2 * k));
                 release(&mut answers, &[data(2 * k)]);
@@ -242,7 +244,7 @@ mod tests {
             }
             assert!(answers.is_forged(), "{ahead} segments ahead");
             let last = data(200);
-            release(&mut answers, &[last.clone()]);
+            release(&mut answers, core::slice::from_ref(&last));
             assert_eq!(answers.note_arrival(&segment(1, last.seq_end(), 0)), None);
         }
         // The canary: each segment is released before it is acknowledged.

@@ -151,51 +151,51 @@ mod tests {
         MacAddr([2, 0, a, b, c, d])
     }
 
-    /// Airtime admitted in each of so many seconds, of frames at so many a second; `sender` names that of each.
-    fn admitted(
-        budget: &mut ControlBudget,
+    /// Airtime admitted of a flood of so many frames a second, from a time in seconds and for twenty seconds.
+    struct Flood {
         from: u64,
-        seconds: u64,
         rate: u64,
         airtime: Span,
-        ends: impl Fn(u64) -> (u32, u32),
-    ) -> Span {
-        let mut sum = Span::ZERO;
-        for number in 0..seconds * rate {
-            let now = Instant::ZERO + Span::from_secs(from) + Span::from_nanos(number * 1_000_000_000 / rate);
-            let (sender, station) = ends(number);
-            if budget.admit(now, mac(sender), mac(station), airtime) {
-                sum += airtime;
-            }
-            if number % rate == 0 {
-                budget.expire(now);
-            }
-        }
-        sum
     }
 
-    fn permille(sum: Span, seconds: u64) -> u64 {
-        sum.as_nanos() / (seconds * 1_000_000)
+    const SECONDS: u64 = 20;
+
+    impl Flood {
+        /// `ends`: sender and station of each frame.
+        fn run(&self, budget: &mut ControlBudget, ends: impl Fn(u64) -> (u32, u32)) -> u64 {
+            let mut sum = Span::ZERO;
+            for number in 0..SECONDS * self.rate {
+                let since = Span::from_nanos(number * 1_000_000_000 / self.rate);
+                let now = Instant::ZERO + Span::from_secs(self.from) + since;
+                let (sender, station) = ends(number);
+                if budget.admit(now, mac(sender), mac(station), self.airtime) {
+                    sum += self.airtime;
+                }
+                if number.is_multiple_of(self.rate) {
+                    budget.expire(now);
+                }
+            }
+            sum.as_nanos() / (SECONDS * 1_000_000)
+        }
     }
 
     #[test]
     fn a_sender_has_a_fiftieth_of_the_medium_toward_a_station_or_fifty_frames() {
         let mut budget = ControlBudget::default();
-        // Of 2 ms, fifty frames are a tenth of the medium, which is the station's limit, too.
-        let long = admitted(&mut budget, 0, 20, 1_000, MILLISECOND, |_| (1, 2));
-        assert!((48..=54).contains(&permille(long, 20)), "{} permille, 50 frames of 1 ms", permille(long, 20));
-        let short = admitted(&mut budget, 30, 20, 4_000, MILLISECOND / 10, |_| (1, 3));
-        assert!((19..=22).contains(&permille(short, 20)), "{} permille, 200 frames of 0.1 ms", permille(short, 20));
+        let long = Flood { from: 0, rate: 1_000, airtime: MILLISECOND }.run(&mut budget, |_| (1, 2));
+        assert!((48..=54).contains(&long), "{long} permille, 50 frames of 1 ms");
+        let short = Flood { from: 30, rate: 4_000, airtime: MILLISECOND / 10 }.run(&mut budget, |_| (1, 3));
+        assert!((19..=22).contains(&short), "{short} permille, 200 frames of 0.1 ms");
     }
 
     #[test]
     fn all_senders_share_a_tenth_toward_a_station_and_a_fifth_of_the_domain() {
         let mut budget = ControlBudget::default();
-        let station = admitted(&mut budget, 0, 20, 5_000, MILLISECOND, |number| (number as u32 % 100, 200));
-        assert!((95..=105).contains(&permille(station, 20)), "{} permille", permille(station, 20));
-        let domain =
-            admitted(&mut budget, 30, 20, 5_000, MILLISECOND, |number| (number as u32 % 100, 200 + number as u32 % 50));
-        assert!((190..=210).contains(&permille(domain, 20)), "{} permille", permille(domain, 20));
+        let flood = |from| Flood { from, rate: 5_000, airtime: MILLISECOND };
+        let station = flood(0).run(&mut budget, |number| (number as u32 % 100, 200));
+        assert!((95..=105).contains(&station), "{station} permille");
+        let domain = flood(30).run(&mut budget, |number| (number as u32 % 100, 200 + number as u32 % 50));
+        assert!((190..=210).contains(&domain), "{domain} permille");
     }
 
     #[test]
@@ -205,7 +205,7 @@ mod tests {
             let (mut refused, mut made_up) = (0, 1_000_u32);
             for number in 0..seconds * 2_000 {
                 let now = Instant::ZERO + Span::from_secs(from) + Span::from_nanos(number * 500_000);
-                if number % 50 == 0 {
+                if number.is_multiple_of(50) {
                     refused +=
                         u32::from(!budget.admit(now, mac(1), mac(100 + number as u32 / 50 % 40), MILLISECOND / 5));
                 }
@@ -213,7 +213,7 @@ mod tests {
                     made_up += 1;
                     budget.admit(now, mac(made_up), mac(100 + made_up % 40), MILLISECOND);
                 }
-                if number % 200 == 0 {
+                if number.is_multiple_of(200) {
                     budget.expire(now);
                 }
             }

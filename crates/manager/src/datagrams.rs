@@ -130,9 +130,10 @@ impl Uplink {
 /// a flood, and a flow is counted by how often its station replies.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Unconfirmed {
-    packets: u64,
-    bytes: Bytes,
     newest: Instant,
+    /// Of the first 65,535 packets since the last reply.
+    bytes: u32,
+    packets: u16,
 }
 
 impl Unconfirmed {
@@ -142,8 +143,9 @@ impl Unconfirmed {
 
     /// A packet is released toward the station.
     pub(crate) fn note_release(&mut self, now: Instant, ip_len: Bytes) {
-        self.packets += 1;
-        self.bytes += ip_len;
+        if let Some(packets) = self.packets.checked_add(1) {
+            (self.packets, self.bytes) = (packets, self.bytes.saturating_add(ip_len.0 as u32));
+        }
         self.newest = now;
     }
 
@@ -153,7 +155,8 @@ impl Unconfirmed {
         if packets == 0 || now.saturating_since(newest) > ANSWERED_WITHIN {
             return Bytes::ZERO;
         }
-        Bytes(bytes.0 / packets * packets.min(Self::MOST))
+        let packets = u64::from(packets);
+        Bytes(u64::from(bytes) / packets * packets.min(Self::MOST))
     }
 }
 

@@ -62,6 +62,8 @@ pub(crate) struct Domain<P> {
     pub(crate) roamed: u64,
     /// The budget of control packets.
     pub(crate) control: ControlBudget,
+    /// Airtime of frames to groups in this interval.
+    pub(crate) to_groups: Span,
     /// Frames to groups, by their shares.
     pub(crate) groups: Groups<P>,
     /// What was sent to groups in all domains, as far as it is reckoned with here.
@@ -121,6 +123,7 @@ impl<P: Send + 'static> Domain<P> {
             receiver: Steered::new(now),
             roamed: 0,
             control: ControlBudget::default(),
+            to_groups: Span::ZERO,
             groups: Groups::default(),
             groups_reckoned: Span::ZERO,
             touched: false,
@@ -159,6 +162,7 @@ impl<P: Send + 'static> Domain<P> {
 
     /// A packet to a group takes so much of this medium.
     pub(crate) fn note_group(&mut self, now: Instant, airtime: Span, managed: bool) {
+        self.to_groups += airtime;
         if managed {
             self.pacer.on_unscheduled_group(airtime);
         }

@@ -12,6 +12,8 @@
 //! rate. The guard compares both, and finds less or more only where both are ([`Carried::is_below`],
 //! [`Carried::reaches`]): the second is not raised by a liar, the first does not fall when one of two stations stops.
 //!
+//! What frames to groups take of the medium is set apart ([`Carried::without_groups`]).
+//!
 //! Not here: stations that lie together.
 
 use evenair_units::{BitRate, Span};
@@ -55,6 +57,14 @@ impl Carried {
 
     pub(crate) const fn is_none(self) -> bool {
         self.all == 0
+    }
+
+    /// What would be carried if frames to groups had not taken this part of the interval, of which they are believed to take two
+    /// thirds at most.
+    pub(crate) fn without_groups(self, to_groups: Span, interval: Span, capacity: BitRate) -> Self {
+        let rest = interval.saturating_sub(to_groups).max(interval / 3).as_nanos().max(1);
+        let grown = |bps| BitRate::from_bps(bps).mul_div(interval.as_nanos().max(1), rest).min(capacity).as_bps();
+        Self { all: grown(self.all), fair: grown(self.fair) }
     }
 
     /// To be reported.
@@ -118,6 +128,20 @@ mod tests {
         assert_eq!(carried(&[1_000, 1]), (30, 2), "no more than the standard carries");
         assert_eq!(carried(&[1_000]), (30, 30));
         assert_eq!(carried(&[1_000, 1_000]), (30, 30));
+    }
+
+    #[test]
+    fn what_groups_take_is_no_harm() {
+        let carried = Carried { all: 12_000_000, fair: 9_000_000 };
+        let second = Span::from_secs(1);
+        assert_eq!(carried.without_groups(Span::ZERO, second, CAPACITY), carried);
+        let grown = carried.without_groups(second / 4, second, CAPACITY);
+        assert_eq!((grown.all, grown.fair), (16_000_000, 12_000_000));
+        assert_eq!(
+            carried.without_groups(second * 9, second, CAPACITY).fair,
+            27_000_000,
+            "three times as much at most"
+        );
     }
 
     #[test]

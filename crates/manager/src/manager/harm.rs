@@ -3,13 +3,13 @@
 
 pub(super) mod record;
 
-use evenair_units::{BitRate, Bytes, Instant};
+use evenair_units::{BitRate, Bytes, Instant, Span};
 
 use record::Harm;
 
 use super::Manager;
 use crate::domain::Domain;
-use crate::guard::{Carried, GuardReport, GuardState, GuardStep, Trials};
+use crate::guard::{Carried, Confirmed, GuardReport, GuardState, GuardStep, Trials};
 use crate::ids::DomainId;
 use crate::{Event, Label, Mode};
 
@@ -18,8 +18,14 @@ const FULL_SIZE: Bytes = Bytes(1500);
 
 impl<P: Send + 'static> Manager<P> {
     /// The most that a domain can carry: packets of full size at the highest rate of its standard.
-    pub(super) fn most_carried(&self, id: DomainId) -> BitRate {
+    fn most_carried(&self, id: DomainId) -> BitRate {
         BitRate::from_bits_over(FULL_SIZE.bits(), self.models[id].shortest_airtime(FULL_SIZE))
+    }
+
+    /// What a domain has carried in an interval in which frames to groups took so much of it.
+    pub(super) fn carried(&self, id: DomainId, confirmed: Confirmed, to_groups: Span, interval: Span) -> Carried {
+        let capacity = self.most_carried(id);
+        confirmed.over(interval, capacity).without_groups(to_groups, interval, capacity)
     }
 
     /// An interval without the box has ended.

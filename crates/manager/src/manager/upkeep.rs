@@ -50,14 +50,15 @@ impl<P: Send + 'static> Manager<P> {
         let usual = self.usual_speed(id, said == RatesSaid::NotAll);
         let domain = self.domains.touch(id);
         let waiting = domain.len() > 0;
+        let to_groups = core::mem::take(&mut domain.to_groups);
         if self.mode == Mode::Bypassed {
             let elapsed = domain.pacer.tick_unmanaged(now, waiting);
-            self.measure_without_box(id, confirmed.over(elapsed, self.most_carried(id)));
+            self.measure_without_box(id, self.carried(id, confirmed, to_groups, elapsed));
             return elapsed;
         }
         let elapsed = domain.pacer.tick(now, waiting, usual, said);
         self.set_capacity(now, id);
-        self.guard_against_harm(now, id, confirmed.over(elapsed, self.most_carried(id)));
+        self.guard_against_harm(now, id, self.carried(id, confirmed, to_groups, elapsed));
         elapsed
     }
 

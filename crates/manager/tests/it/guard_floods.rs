@@ -157,7 +157,7 @@ impl Cell {
         let mut meta = packet(Port::Wire, FLOODED, 9, Segment::new(TcpFlags::ACK, seq, 1, SEGMENT));
         if self.flood == Flood::ForgedAcks {
             self.send(meta);
-            if self.flooded % 2 == 0 {
+            if self.flooded.is_multiple_of(2) {
                 let ack = seq.wrapping_add(SEGMENT as u32);
                 self.send(packet(Port::Wlan, FLOODED, 9, Segment::new(TcpFlags::ACK, 1, ack, 0)));
             }
@@ -165,7 +165,7 @@ impl Cell {
         }
         as_datagram(&mut meta, 1, 2);
         self.send(meta);
-        if self.flood == Flood::Replies && self.flooded % 100 == 0 {
+        if self.flood == Flood::Replies && self.flooded.is_multiple_of(100) {
             let mut reply = packet(Port::Wlan, FLOODED, 9, Segment::new(TcpFlags::ACK, 1, 1, 40));
             as_datagram(&mut reply, 2, 1);
             self.send(reply);
