@@ -5,6 +5,18 @@ use evenair_units::{BitRate, Bytes, Instant, Span};
 
 use crate::ids::FlowId;
 
+/// What becomes of a packet that has come in.
+pub(crate) enum Arrival<'m> {
+    /// It is of this flow, and this is its TCP header, if it has one.
+    Of(FlowId, Option<&'m TcpMeta>),
+    /// It passes at once.
+    Passes,
+    /// It is for a group on the WLAN.
+    Group,
+    /// It would be of a flow, but the table of flows is full of such as hold packets.
+    Untracked,
+}
+
 /// A packet that came from the WLAN.
 pub(crate) struct Arrived<P> {
     pub(crate) packet: P,

@@ -64,7 +64,7 @@ struct Network<'b> {
 pub fn parse(ingress: Port, frame: &[u8]) -> PacketMeta {
     let link = parse_link(frame);
     let (mut meta, inner) =
-        parse_network(ingress, (mac_at(frame, 6), mac_at(frame, 0)), link.ether_type, &frame[link.at..]);
+        parse_network(ingress, mac_at(frame, 6), mac_at(frame, 0), link.ether_type, &frame[link.at..]);
     (meta.frame_len, meta.vlan) = (Bytes(frame.len() as u64), link.vlan);
     match inner {
         Some((kind, inner)) => parse_inner(&meta, kind, inner).unwrap_or(meta),
@@ -74,17 +74,19 @@ pub fn parse(ingress: Port, frame: &[u8]) -> PacketMeta {
 
 /// The packet inside of `outer`; `None` where it is neither IP nor control.
 fn parse_inner(outer: &PacketMeta, kind: Encapsulation, inner: Inner<'_>) -> Option<PacketMeta> {
-    let (ingress, ends) = (outer.ingress, (outer.src, outer.dst));
+    let ingress = outer.ingress;
     let (mut meta, frame_len, vlan) = match inner {
-        Inner::Network(ether_type, body) => (parse_network(ingress, ends, ether_type, body).0, outer.frame_len, None),
+        Inner::Network(ether_type, body) => {
+            (parse_network(ingress, outer.src, outer.dst, ether_type, body).0, outer.frame_len, None)
+        }
         Inner::Frame(frame) => {
             let link = parse_link(frame);
-            let ends = (mac_at(frame, 6), mac_at(frame, 0));
-            let meta = parse_network(ingress, ends, link.ether_type, &frame[link.at..]).0;
+            let (src, dst) = (mac_at(frame, 6), mac_at(frame, 0));
+            let meta = parse_network(ingress, src, dst, link.ether_type, &frame[link.at..]).0;
             (meta, Bytes(frame.len() as u64), link.vlan)
         }
         Inner::Msdu(src, dst, ether_type, body) => {
-            let meta = parse_network(ingress, (src, dst), ether_type, body).0;
+            let meta = parse_network(ingress, src, dst, ether_type, body).0;
             (meta, Bytes(14 + body.len() as u64), None)
         }
     };
@@ -99,10 +101,11 @@ fn parse_inner(outer: &PacketMeta, kind: Encapsulation, inner: Inner<'_>) -> Opt
     (meta.ip.is_some() || is_frame).then_some(meta)
 }
 
-/// What an EtherType announces between two MAC addresses (source, destination), without the length of its frame.
+/// What an EtherType announces between two MAC addresses, without the length of its frame.
 fn parse_network(
     ingress: Port,
-    (src, dst): (MacAddr, MacAddr),
+    src: MacAddr,
+    dst: MacAddr,
     ether_type: u16,
     body: &[u8],
 ) -> (PacketMeta, Option<(Encapsulation, Inner<'_>)>) {

@@ -396,7 +396,8 @@ fn judge<'a>(site: &Site<'_>, running: &BoxProcess, attacks: impl Iterator<Item 
         let (part, [arp, ping]) = (left.part_of(beside), &left.exchanges);
         let is_kept = part >= attack.keeps - GRACE;
         let answers = arp.lost() <= 0.01 && ping.lost() <= 0.01;
-        let is_quick = arp.percentile(50) <= QUICK;
+        // On a busy machine all takes longer, without a flood too.
+        let is_quick = arp.percentile(50) <= QUICK.max(nothing.exchanges[0].percentile(50).mul_f64(1.5));
         let word = if is_kept && answers && is_quick { "ok    " } else { "MISSED" };
         println!(
             "{word} {}: downloads keep {part:.2} (at least {:.2}) of {:?}; ARP {:.1} ms in the median (at most 5), {:.1} % of ARP and {:.1} % of pings lost",

@@ -6,10 +6,9 @@ use evenair_units::{Bytes, Instant, Span};
 use evenair_wifi::PhyRate;
 
 use super::probes::note_for_probes;
-use super::unheld::Arrival;
 use super::{Manager, forget};
 use crate::flow::{Answer, Flow, Key, ONE_WAY};
-use crate::held::{Arrived, Held, Service};
+use crate::held::{Arrival, Arrived, Held, Service};
 use crate::ids::{DomainId, FlowId, StationId};
 use crate::pacer::Completion;
 use crate::packet_cost::{PacketCost, Packets};
@@ -271,30 +270,6 @@ impl<P: Send + 'static> Manager<P> {
         self.flows.get_mut(held.flow).held += 1;
         self.wake(now, id);
         self.domains.touch(id).queues.push(leaf, held, now);
-    }
-}
-
-/// Media.
-impl<P: Send + 'static> Manager<P> {
-    /// The medium that a flow waits for: that of the access point whose VLAN its frames are in, or else its station's. So a frame in
-    /// another VLAN does not take along what its station has here.
-    pub(super) fn domain_of_flow(&self, key: &Key, of_station: DomainId) -> DomainId {
-        self.access_points.of_frame(key.vlan).map_or(of_station, |(_, domain)| domain)
-    }
-
-    /// Where a packet that is not held is charged: with its station, or with the access point whose VLAN it is in.
-    pub(super) fn domain_of(&self, station: Option<StationId>, meta: &PacketMeta) -> DomainId {
-        let of_station = station.map(|id| self.stations.get(id).domain);
-        let of_frame = || self.access_points.of_frame(meta.vlan).map(|(_, domain)| domain);
-        of_station.or_else(of_frame).unwrap_or(DomainId::DEFAULT)
-    }
-
-    /// Nothing is to be done in any domain before its deadline.
-    pub(super) fn settle_domains(&mut self) {
-        while let Some(id) = self.domains.next_touched() {
-            let due = self.due(id);
-            self.domains.settle(id, due);
-        }
     }
 }
 

@@ -9,11 +9,12 @@
 
 use alloc::vec::Vec;
 
-use evenair_packet::{MacAddr, Vlan};
+use evenair_packet::{MacAddr, PacketMeta, Vlan};
 use evenair_units::Instant;
 
 use super::Manager;
 use crate::domain::{Domain, Domains};
+use crate::flow::Key;
 use crate::held::{Held, Service};
 use crate::ids::{DomainId, FlowId, StationId};
 use crate::{Config, DomainReport, Event, Hop, Label, Observation, Place};
@@ -198,5 +199,29 @@ impl<P: Send + 'static> Manager<P> {
             groups: domain.groups.report(),
         };
         self.domains.iter().enumerate().map(report).collect()
+    }
+}
+
+/// Media.
+impl<P: Send + 'static> Manager<P> {
+    /// The medium that a flow waits for: that of the access point whose VLAN its frames are in, or else its station's. So a frame in
+    /// another VLAN does not take along what its station has here.
+    pub(super) fn domain_of_flow(&self, key: &Key, of_station: DomainId) -> DomainId {
+        self.access_points.of_frame(key.vlan).map_or(of_station, |(_, domain)| domain)
+    }
+
+    /// Where a packet that is not held is charged: with its station, or with the access point whose VLAN it is in.
+    pub(super) fn domain_of(&self, station: Option<StationId>, meta: &PacketMeta) -> DomainId {
+        let of_station = station.map(|id| self.stations.get(id).domain);
+        let of_frame = || self.access_points.of_frame(meta.vlan).map(|(_, domain)| domain);
+        of_station.or_else(of_frame).unwrap_or(DomainId::DEFAULT)
+    }
+
+    /// Nothing is to be done in any domain before its deadline.
+    pub(super) fn settle_domains(&mut self) {
+        while let Some(id) = self.domains.next_touched() {
+            let due = self.due(id);
+            self.domains.settle(id, due);
+        }
     }
 }

@@ -3,28 +3,16 @@
 //! See `control_budget` and `groups` for the limits. What a budget does not admit is treated as data: of one station, it waits in
 //! a flow like any other packet; to a group, it waits for the group's share. While nothing is managed all passes at once.
 
-use evenair_packet::{Edits, MacAddr, PacketMeta, Port, TcpMeta};
+use evenair_packet::{Edits, PacketMeta, Port};
 use evenair_units::{Bytes, Instant, Span};
 
 use super::Manager;
 use crate::flow::Key;
 use crate::groups::ToGroup;
-use crate::ids::{DomainId, FlowId, StationId};
+use crate::ids::{DomainId, StationId};
 use crate::pacer::Completion;
 use crate::packet_cost::{PacketCost, Packets};
 use crate::{DropReason, Event, Mode, Output};
-
-/// What becomes of a packet that has come in.
-pub(super) enum Arrival<'m> {
-    /// It is of this flow, and this is its TCP header, if it has one.
-    Of(FlowId, Option<&'m TcpMeta>),
-    /// It passes at once.
-    Passes,
-    /// It is for a group on the WLAN.
-    Group,
-    /// It would be of a flow, but the table of flows is full of such as hold packets.
-    Untracked,
-}
 
 impl<P: Send + 'static> Manager<P> {
     /// Packets wait here, and what passes is limited.
@@ -142,10 +130,9 @@ impl<P: Send + 'static> Manager<P> {
             return self.send_group(now, id, frame);
         }
         let share = self.memberships.share(meta);
-        let (group, sender) = (frame.group, frame.sender);
         match domain.groups.admit(now, self.config.group_share, share, frame) {
             Some(Ok(frame)) => self.send_group(now, id, frame),
-            Some(Err(frame)) => self.drop_group(now, id, frame.packet, (group, sender)),
+            Some(Err(frame)) => self.drop_group(now, id, frame),
             None => self.note_waiting(id),
         }
     }
@@ -156,7 +143,8 @@ impl<P: Send + 'static> Manager<P> {
         }
     }
 
-    fn drop_group(&mut self, now: Instant, id: DomainId, packet: P, (group, sender): (MacAddr, MacAddr)) {
+    fn drop_group(&mut self, now: Instant, id: DomainId, frame: ToGroup<P>) {
+        let ToGroup { packet, group, sender, .. } = frame;
         let reason = DropReason::GroupShare;
         self.counters.drops[reason] += 1;
         self.outputs.push_back(Output::Drop { packet, reason });
