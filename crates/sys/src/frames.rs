@@ -6,6 +6,7 @@
 //! Not here: the list of free slots.
 #![allow(unsafe_code)]
 
+use std::hint::black_box;
 use std::ptr::NonNull;
 
 use crate::error::OsError;
@@ -136,6 +137,26 @@ impl Frames {
         assert!(span != LENT, "an id of other places");
         let place = u64::from(id.0) * self.place_len as u64;
         (place, place + u64::from(span.at), span.len)
+    }
+
+    /// Asks for pages of 2 MiB: with tens of thousands of frames the addresses of small ones are in no cache of the processor. For
+    /// memory that is not in use yet, and is about to be locked: to find a page may take milliseconds. A kernel without such
+    /// pages refuses, and has small ones.
+    pub(crate) fn prefer_large_pages(&self) {
+        let (start, len) = self.memory();
+        // SAFETY: the whole mapping, whose contents stay as they are.
+        unsafe { libc::madvise(start.as_ptr().cast(), len, libc::MADV_HUGEPAGE) };
+    }
+
+    /// Asks memory for the headers of the frame that the kernel has put at `address`.
+    pub(crate) fn bring(&self, address: u64) {
+        const LINE: usize = 64;
+        for at in [address as usize, address as usize + LINE] {
+            if at < self.spans.len() * self.place_len {
+                // SAFETY: inside the mapping; the value is not used.
+                black_box(unsafe { self.start.add(at).read_volatile() });
+            }
+        }
     }
 
     /// Takes the place back in which `address` lies, with a frame of `len` bytes from there on.

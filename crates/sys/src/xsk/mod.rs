@@ -1,9 +1,10 @@
 //! Whole Ethernet frames from and to interfaces through AF_XDP sockets (Documentation/networking/af_xdp.rst): frames stay
 //! in one memory area, [`Frames`], from the card (or the kernel's copy) to the loop and to the card of the other interface.
 //!
-//! An interface has a [`Lane`] with one socket for each of its receive queues, and sends through the first socket. All
-//! lanes share the memory. A slot is lent to a socket for reception, comes back with a frame, is lent again for
-//! transmission, and comes back on completion. A socket never has more slots for reception than it was opened for.
+//! An interface has a [`Lane`] with one socket for each of its receive queues, and one more that only sends: the kernel wakes
+//! the waiters of a socket for each frame that it has sent, so the sending socket has none. All lanes share the memory. A slot is
+//! lent to a socket for reception, comes back with a frame, is lent again for transmission, and comes back on completion. A
+//! socket never has more slots for reception than it was opened for.
 //!
 //! [`crate::hold::Express`] decides which packets are redirected here; when a process dies, its sockets are closed. Sent
 //! frames bypass the interface's queueing discipline: they may overtake frames that the kernel has queued there.
@@ -12,6 +13,7 @@
 //! merged packets.
 #![allow(unsafe_code)]
 
+mod options;
 mod queue;
 
 use std::collections::VecDeque;
@@ -22,6 +24,7 @@ use crate::error::OsError;
 use crate::frames::{FrameId, Frames};
 use crate::iface::Interface;
 use crate::ring::{SEND_BATCH, set_send_buffer};
+use options::{get_option, offsets_of, set_option};
 use queue::Queue;
 
 /// Bytes in front of a received frame that the kernel keeps for itself (XDP_PACKET_HEADROOM in linux/bpf.h).
@@ -35,6 +38,8 @@ pub const MOST_BYTES: u32 = LARGEST_PLACE - HEADROOM;
 const SEND_RING: u32 = 1024;
 /// Bytes that the kernel may hold for a socket where it copies them.
 const SEND_BUFFER: u32 = 4 << 20;
+/// The option for how many frames the kernel copies and sends in one call (linux/if_xdp.h, since Linux 6.17).
+const XDP_MAX_TX_SKB_BUDGET: libc::c_int = 9;
 /// So many places are lent at once, to write to what the kernel reads less often.
 const REFILL: u32 = 32;
 
@@ -50,6 +55,7 @@ pub struct Lane {
     /// Of the memory that its frames are in.
     memory: NonNull<u8>,
     sockets: Vec<Socket>,
+    outlet: Outlet,
     /// Whose turn it is to be asked first.
     turn: usize,
     /// Frames that the kernel has to send.
@@ -67,13 +73,20 @@ struct Socket {
     fd: OwnedFd,
     received: Queue<libc::xdp_desc>,
     fill: Queue<u64>,
-    to_send: Queue<libc::xdp_desc>,
+    /// What the outlet has sent, where this is the first one.
     sent: Queue<u64>,
     /// Places that it may have to receive into, and that it has.
     most_lent: u32,
     lent: u32,
     /// Frames that it has given.
     given: u64,
+}
+
+/// The socket that sends. It shares the queue and the completion ring of the lane's first socket.
+#[derive(Debug)]
+struct Outlet {
+    fd: OwnedFd,
+    to_send: Queue<libc::xdp_desc>,
 }
 
 /// What became of frames that were to be sent.
@@ -105,6 +118,7 @@ impl Lane {
     /// `EPERM` without `CAP_NET_RAW`, `ENOBUFS` where less memory may be locked (RLIMIT_MEMLOCK, without `CAP_IPC_LOCK`),
     /// `EBUSY` where a queue has such a socket, `EINVAL` where places have no length for it.
     pub fn open(memory: &Frames, of: &[LaneOf<'_>], copy: bool) -> Result<Vec<Self>, OsError> {
+        memory.prefer_large_pages();
         let mut first = None;
         let mut lanes = Vec::new();
         for LaneOf { interface, queues, places } in of {
@@ -119,9 +133,19 @@ impl Lane {
                 first = first.or(Some(socket.fd.as_raw_fd()));
                 sockets.push(socket);
             }
+            let outlet = Outlet::open(&sockets[0].fd, interface)?;
             let zero_copy = sockets.iter().all(|socket| socket.is_zero_copy());
             let (interface, start) = ((*interface).clone(), memory.memory().0);
-            lanes.push(Self { interface, memory: start, sockets, turn: 0, sending: 0, stuck: false, zero_copy });
+            lanes.push(Self {
+                interface,
+                memory: start,
+                sockets,
+                outlet,
+                turn: 0,
+                sending: 0,
+                stuck: false,
+                zero_copy,
+            });
         }
         Ok(lanes)
     }
@@ -179,16 +203,16 @@ impl Lane {
         if self.stuck {
             done.lost += self.push()?;
         }
-        let socket = &mut self.sockets[0];
-        let count = (socket.to_send.room() as usize).min(queue.len()).min(SEND_BATCH);
+        let to_send = &mut self.outlet.to_send;
+        let count = (to_send.room() as usize).min(queue.len()).min(SEND_BATCH);
         for id in queue.drain(..count) {
             let (_, addr, len) = frames.lend(id);
             done.bytes += u64::from(len);
-            socket.to_send.put(libc::xdp_desc { addr, len, options: 0 });
+            to_send.put(libc::xdp_desc { addr, len, options: 0 });
         }
         done.frames = count as u64;
         self.sending += done.frames;
-        socket.to_send.publish();
+        to_send.publish();
         // An error is reported at the next attempt: these frames belong to the kernel.
         done.lost += self.push().unwrap_or(0);
         Ok(done)
@@ -196,19 +220,19 @@ impl Lane {
 
     /// Has the kernel send what it was handed. Returns how many frames it lost.
     fn push(&mut self) -> Result<u64, OsError> {
-        let (socket, mut lost) = (&mut self.sockets[0], 0);
+        let (outlet, mut lost) = (&mut self.outlet, 0);
         self.stuck = false;
-        let mut waiting = socket.to_send.waiting();
-        while waiting > 0 && socket.to_send.wants_wakeup() {
+        let mut waiting = outlet.to_send.waiting();
+        while waiting > 0 && outlet.to_send.wants_wakeup() {
             // SAFETY: takes no memory of ours.
             let rc = unsafe {
-                libc::sendto(socket.fd.as_raw_fd(), std::ptr::null(), 0, libc::MSG_DONTWAIT, std::ptr::null(), 0)
+                libc::sendto(outlet.fd.as_raw_fd(), std::ptr::null(), 0, libc::MSG_DONTWAIT, std::ptr::null(), 0)
             };
             if rc >= 0 {
                 break;
             }
             let errno = std::io::Error::last_os_error().raw_os_error().unwrap_or(0);
-            let before = std::mem::replace(&mut waiting, socket.to_send.waiting());
+            let before = std::mem::replace(&mut waiting, outlet.to_send.waiting());
             match errno {
                 // One was taken and dropped on its way.
                 libc::EBUSY if waiting < before => lost += 1,
@@ -246,7 +270,7 @@ impl Lane {
 
     /// Frames that the kernel was handed and has not looked at yet.
     pub fn unsent(&mut self) -> u64 {
-        self.sockets[0].to_send.waiting().into()
+        self.outlet.to_send.waiting().into()
     }
 
     /// Frames that the kernel was handed and has not said to have sent.
@@ -316,50 +340,21 @@ impl Socket {
                 format!("XDP_UMEM_REG, {} MiB of locked memory (LimitMEMLOCK, ulimit -l)", len.div_ceil(1 << 20));
             set_option(&fd, libc::XDP_UMEM_REG, &registration, &name, interface)?;
         }
-        set_send_buffer(&fd, SEND_BUFFER, interface)?;
         set(libc::XDP_UMEM_FILL_RING, most_lent, "XDP_UMEM_FILL_RING")?;
         set(libc::XDP_UMEM_COMPLETION_RING, SEND_RING, "XDP_UMEM_COMPLETION_RING")?;
         set(libc::XDP_RX_RING, most_lent, "XDP_RX_RING")?;
-        set(libc::XDP_TX_RING, SEND_RING, "XDP_TX_RING")?;
-        // SAFETY: plain numbers, for which zero is a value.
-        let mut offsets: libc::xdp_mmap_offsets = unsafe { std::mem::zeroed() };
-        if !get_option(&fd, libc::SOL_XDP, libc::XDP_MMAP_OFFSETS, &mut offsets) {
-            return Err(OsError::last(format!("getsockopt(XDP_MMAP_OFFSETS) for {}", interface.name)));
-        }
+        let offsets = offsets_of(&fd, interface)?;
         let socket = Self {
             received: Queue::map(&fd, most_lent, offsets.rx, libc::XDP_PGOFF_RX_RING as u64)?,
             fill: Queue::map(&fd, most_lent, offsets.fr, libc::XDP_UMEM_PGOFF_FILL_RING)?,
-            to_send: Queue::map(&fd, SEND_RING, offsets.tx, libc::XDP_PGOFF_TX_RING as u64)?,
             sent: Queue::map(&fd, SEND_RING, offsets.cr, libc::XDP_UMEM_PGOFF_COMPLETION_RING)?,
             fd,
             most_lent,
             lent: 0,
             given: 0,
         };
-        socket.bind(interface, queue, binding)?;
+        bind(&socket.fd, interface, queue, binding)?;
         Ok(socket)
-    }
-
-    fn bind(&self, interface: &Interface, queue: u32, binding: Binding) -> Result<(), OsError> {
-        let (flags, shared) = match binding {
-            // The rest is as with the first one.
-            Binding::Shared(fd) => (libc::XDP_SHARED_UMEM, fd as u32),
-            Binding::Copy => (libc::XDP_USE_NEED_WAKEUP | libc::XDP_COPY, 0),
-            Binding::Any => (libc::XDP_USE_NEED_WAKEUP, 0),
-        };
-        let address = libc::sockaddr_xdp {
-            sxdp_family: libc::AF_XDP as u16,
-            sxdp_flags: flags,
-            sxdp_ifindex: interface.index,
-            sxdp_queue_id: queue,
-            sxdp_shared_umem_fd: shared,
-        };
-        let len = size_of_val(&address) as libc::socklen_t;
-        // SAFETY: the kernel reads `len` bytes of `address`.
-        match unsafe { libc::bind(self.fd.as_raw_fd(), (&raw const address).cast(), len) } {
-            0 => Ok(()),
-            _ => Err(OsError::last(format!("bind(AF_XDP) to queue {queue} of {}", interface.name))),
-        }
     }
 
     fn is_zero_copy(&self) -> bool {
@@ -387,6 +382,8 @@ impl Socket {
     }
 
     fn receive(&mut self, frames: &mut Frames, most: usize, with: &mut impl FnMut(&mut Frames, FrameId)) -> usize {
+        // All at once, since to wait for one after the other takes longer.
+        self.received.ahead(most).for_each(|libc::xdp_desc { addr, .. }| frames.bring(addr));
         let mut taken = 0;
         while taken < most
             && let Some(libc::xdp_desc { addr, len, .. }) = self.received.take()
@@ -411,6 +408,43 @@ impl Socket {
             return Err(OsError::last(format!("getsockopt(XDP_STATISTICS) on {}", interface.name)));
         }
         Ok(statistics.rx_dropped + statistics.rx_ring_full)
+    }
+}
+
+impl Outlet {
+    /// Beside the lane's first socket, on its queue.
+    fn open(first: &OwnedFd, interface: &Interface) -> Result<Self, OsError> {
+        let fd = unbound()?;
+        set_send_buffer(&fd, SEND_BUFFER, interface)?;
+        set_option(&fd, libc::XDP_TX_RING, &SEND_RING, "XDP_TX_RING", interface)?;
+        // Before Linux 6.17 the kernel takes 32 frames at once, and does not know the option.
+        let _ = set_option(&fd, XDP_MAX_TX_SKB_BUDGET, &(SEND_BATCH as u32), "XDP_MAX_TX_SKB_BUDGET", interface);
+        let offsets = offsets_of(&fd, interface)?;
+        let to_send = Queue::map(&fd, SEND_RING, offsets.tx, libc::XDP_PGOFF_TX_RING as u64)?;
+        bind(&fd, interface, 0, Binding::Shared(first.as_raw_fd()))?;
+        Ok(Self { fd, to_send })
+    }
+}
+
+fn bind(fd: &OwnedFd, interface: &Interface, queue: u32, binding: Binding) -> Result<(), OsError> {
+    let (flags, shared) = match binding {
+        // The rest is as with the first one.
+        Binding::Shared(fd) => (libc::XDP_SHARED_UMEM, fd as u32),
+        Binding::Copy => (libc::XDP_USE_NEED_WAKEUP | libc::XDP_COPY, 0),
+        Binding::Any => (libc::XDP_USE_NEED_WAKEUP, 0),
+    };
+    let address = libc::sockaddr_xdp {
+        sxdp_family: libc::AF_XDP as u16,
+        sxdp_flags: flags,
+        sxdp_ifindex: interface.index,
+        sxdp_queue_id: queue,
+        sxdp_shared_umem_fd: shared,
+    };
+    let len = size_of_val(&address) as libc::socklen_t;
+    // SAFETY: the kernel reads `len` bytes of `address`.
+    match unsafe { libc::bind(fd.as_raw_fd(), (&raw const address).cast(), len) } {
+        0 => Ok(()),
+        _ => Err(OsError::last(format!("bind(AF_XDP) to queue {queue} of {}", interface.name))),
     }
 }
 
@@ -447,24 +481,6 @@ pub(crate) fn first_to_go() -> Result<OwnedFd, OsError> {
         // SAFETY: a new descriptor without another owner.
         high => Ok(unsafe { OwnedFd::from_raw_fd(high) }),
     }
-}
-
-fn set_option<T>(fd: &OwnedFd, option: i32, value: &T, name: &str, interface: &Interface) -> Result<(), OsError> {
-    let len = size_of::<T>() as libc::socklen_t;
-    let value = std::ptr::from_ref(value).cast();
-    // SAFETY: the kernel reads `len` bytes of a live value.
-    match unsafe { libc::setsockopt(fd.as_raw_fd(), libc::SOL_XDP, option, value, len) } {
-        0 => Ok(()),
-        _ => Err(OsError::last(format!("setsockopt({name}) for {}", interface.name))),
-    }
-}
-
-/// Whether the kernel wrote the option's value. `T` is plain data, for which any bytes are valid.
-fn get_option<T>(fd: &OwnedFd, level: i32, option: i32, value: &mut T) -> bool {
-    let mut len = size_of::<T>() as libc::socklen_t;
-    let value = std::ptr::from_mut(value).cast();
-    // SAFETY: the kernel writes at most `len` bytes into a live value; the callers' types are of numbers alone.
-    unsafe { libc::getsockopt(fd.as_raw_fd(), level, option, value, &raw mut len) == 0 }
 }
 
 #[cfg(test)]

@@ -106,6 +106,14 @@ impl<T: Element> Queue<T> {
         Some(element)
     }
 
+    /// As the side that takes elements out: those that [`Self::take`] will give next, at most so many.
+    pub(super) fn ahead(&mut self, most: usize) -> impl Iterator<Item = T> + '_ {
+        self.theirs = self.word(self.offsets.producer).load(Ordering::Acquire);
+        let count = self.theirs.wrapping_sub(self.ours).min(u32::try_from(most).unwrap_or(u32::MAX));
+        // SAFETY: the other side has written these elements, and leaves them to us until they are given back.
+        (0..count).map(|n| unsafe { self.element(self.ours.wrapping_add(n)).read() })
+    }
+
     /// Gives back the places of what was taken out.
     pub(super) fn give_back(&self) {
         self.word(self.offsets.consumer).store(self.ours, Ordering::Release);

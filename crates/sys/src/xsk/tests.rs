@@ -175,6 +175,8 @@ fn sends_what_it_has(cable: &mut Cable) {
             Some(60)
         }));
     }
+    let writable = edges_of(&cable.lane);
+    wait_for_edge(&writable);
     let sent = cable.lane.send(&mut cable.memory, &mut queue).expect("up");
     assert_eq!((sent, queue.len()), (Sent { frames: 40, bytes: 2400, lost: 0 }, 0));
     let (start, before) = (Instant::now(), cable.free.len());
@@ -183,9 +185,30 @@ fn sends_what_it_has(cable: &mut Cable) {
         cable.lane.tend(&mut cable.memory, &mut cable.free);
     }
     assert_eq!((cable.free.len() - before, cable.lane.sending()), (40, 0));
+    assert_eq!(wait_for_edge(&writable), 0, "a sent frame wakes who waits for frames to arrive");
     for n in 0..40 {
         assert_eq!(awaited(&mut ring), (60, n));
     }
+}
+
+/// Notifications that the sockets for receiving have become writable.
+fn edges_of(lane: &Lane) -> OwnedFd {
+    // SAFETY: takes no pointer; the descriptor is new.
+    let epoll = unsafe { OwnedFd::from_raw_fd(libc::epoll_create1(libc::EPOLL_CLOEXEC)) };
+    for socket in lane.sockets() {
+        let mut event = libc::epoll_event { events: (libc::EPOLLOUT | libc::EPOLLET) as u32, u64: 0 };
+        let (epoll, socket) = (epoll.as_raw_fd(), socket.as_raw_fd());
+        // SAFETY: the kernel reads one event.
+        assert_eq!(unsafe { libc::epoll_ctl(epoll, libc::EPOLL_CTL_ADD, socket, &raw mut event) }, 0);
+    }
+    epoll
+}
+
+/// How many sockets have had one since the last call.
+fn wait_for_edge(epoll: &OwnedFd) -> i32 {
+    let mut events = [libc::epoll_event { events: 0, u64: 0 }; 4];
+    // SAFETY: the kernel writes at most four events.
+    unsafe { libc::epoll_wait(epoll.as_raw_fd(), events.as_mut_ptr(), 4, 0) }
 }
 
 /// The next frame: its length, and its first byte behind the header.
