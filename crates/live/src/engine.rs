@@ -123,14 +123,6 @@ struct Watch {
     done: u64,
 }
 
-/// What a round found.
-pub struct Round {
-    /// Packets taken out of the rings.
-    pub taken: usize,
-    /// A ring had a whole batch, and maybe more: another round should follow at once.
-    pub full: bool,
-}
-
 /// What a shard has of the system.
 struct ShardIo {
     /// Of the shard, from zero.
@@ -305,15 +297,15 @@ impl Engine {
         self.refused.take().map_or(Ok(()), Err)
     }
 
-    /// One round.
+    /// One round. Returns how many packets it took out of the rings.
     ///
     /// # Errors
     /// A refused system call.
-    pub fn round(&mut self, now: Instant) -> Result<Round> {
+    pub fn round(&mut self, now: Instant) -> Result<usize> {
         if self.switch.has_lapsed(now) {
             self.outdate();
         }
-        let round = self.take_in(now);
+        let taken = self.take_in(now);
         self.end_watch_in_time(now);
         if let Some((deadline, _)) = self.manager.poll_deadline()
             && let Some(late) = now.checked_since(deadline)
@@ -329,15 +321,16 @@ impl Engine {
         self.carry_out(now);
         self.flush();
         self.hand_over(now)?;
-        Ok(round)
+        Ok(taken)
     }
 
     /// Sends what there is to be sent.
     fn flush(&mut self) {
         let (mut wlan, mut wire) = (true, true);
         while wlan || wire {
-            // The process may have been stopped in the middle of this.
-            if self.switch.has_lapsed(crate::run::now()) {
+            // The process may have been stopped in the middle of this. Where nothing is to be sent the clock is not read.
+            let is_queued = self.wlan.queued() + self.wire.queued() > 0;
+            if is_queued && self.switch.has_lapsed(crate::run::now()) {
                 self.outdate();
             }
             if wlan {
@@ -368,9 +361,9 @@ impl Engine {
         });
     }
 
-    /// Takes a batch out of each ring.
-    fn take_in(&mut self, now: Instant) -> Round {
-        let mut round = Round { taken: 0, full: false };
+    /// Takes a batch out of each ring. Returns how many packets that were.
+    fn take_in(&mut self, now: Instant) -> usize {
+        let mut all = 0;
         let express = self.switch.is_clear(now);
         // Copies are not forwarded, and so not dropped.
         let groups = if self.watch.on { [u16::MAX; 2] } else { self.fail_open.groups() };
@@ -387,10 +380,9 @@ impl Engine {
                 }
                 self.manager.handle_packet(now, id, &meta);
             }
-            round.taken += taken;
-            round.full |= taken == BATCH;
+            all += taken;
         }
-        round
+        all
     }
 
     /// Stops looking where nothing is to be learned any more, or before the guard inserts the box for a trial.
@@ -413,7 +405,7 @@ impl Engine {
         }
         self.switch.hold().watch(false);
         std::thread::sleep(COPIES_UNDERWAY);
-        while self.take_in(now).taken > 0 {
+        while self.take_in(now) > 0 {
             self.carry_out(now);
         }
         self.watch.copied = self.copied();

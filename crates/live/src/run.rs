@@ -39,6 +39,20 @@ const RINGS: u64 = 0;
 const COMMANDS: u64 = 1;
 const SIGNALS: u64 = 2;
 
+/// Rounds that follow each other, as long as each finds packets, before commands and signals are looked for: a round is cheaper
+/// than asking the kernel whether there is more. Together they take a few milliseconds at most.
+const ROUNDS: usize = 16;
+
+/// What rounds found.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Taken {
+    Nothing,
+    /// Packets, and the ports are empty now.
+    All,
+    /// Packets to the last, and maybe there are more.
+    More,
+}
+
 /// How much longer than the manager's drain limit the end may take, before it is forced.
 const END_MARGIN: Span = Span::from_secs(2);
 
@@ -235,7 +249,7 @@ impl Live {
             self.engine.command(now(), Command::Insert).map_err(anyhow::Error::msg)?;
         }
         self.host.iter_mut().for_each(|host| host.ready(now()));
-        let mut full = false;
+        let mut pressed = false;
         loop {
             let time = now();
             punctual.tend(time);
@@ -244,7 +258,7 @@ impl Live {
             let service = self.host.as_ref().and_then(Host::deadline);
             let next = self.engine.deadline(time).into_iter().chain(service).min();
             let timeout = match next {
-                _ if full => Some(Duration::ZERO),
+                _ if pressed => Some(Duration::ZERO),
                 next => next.map(|at| Duration::from_nanos(at.saturating_since(time).as_nanos())),
             };
             let ready = epoll.wait(timeout)?.fold(0u64, |set, token| set | 1 << token);
@@ -258,15 +272,27 @@ impl Live {
             if ready & 1 << SIGNALS != 0 && self.host.as_mut().is_some_and(Host::signalled) {
                 self.end();
             }
-            let round = self.engine.round(now())?;
-            full = round.full;
-            if ready & 1 << RINGS != 0 && round.taken == 0 {
+            let taken = self.rounds()?;
+            pressed = taken == Taken::More;
+            if ready & 1 << RINGS != 0 && taken == Taken::Nothing {
                 self.engine.check_ports().map_err(|error| self.lost(error.to_string()))?;
             }
             if self.settled()? {
                 return self.finish();
             }
         }
+    }
+
+    /// Rounds for as long as packets come, but at most [`ROUNDS`].
+    fn rounds(&mut self) -> Result<Taken> {
+        let mut taken = Taken::Nothing;
+        for _ in 0..ROUNDS {
+            if self.engine.round(now())? == 0 {
+                return Ok(taken);
+            }
+            taken = Taken::All;
+        }
+        Ok(Taken::More)
     }
 
     fn lost(&self, why: String) -> anyhow::Error {

@@ -13,6 +13,9 @@ use tracing::warn;
 pub const HOLD: Span = Span::from_millis(50);
 /// How often the loop shows one, at least.
 pub const BEAT: Span = Span::from_millis(10);
+/// How much of the lease may have passed before a round renews it: a write in each round would take the word's cache line from
+/// the processors whose programs read it for each packet.
+const RENEW: Span = Span::from_millis(1);
 const GRACE: Span = Span::from_millis(5);
 const SETTLE_POLL: Span = Span::from_millis(1);
 
@@ -118,7 +121,10 @@ impl Switch {
         if self.carrier == Carrier::Bridge {
             return false;
         }
-        self.renew(now, now + HOLD);
+        let until = now + HOLD;
+        if until < self.until || until >= self.until + RENEW {
+            self.renew(now, until);
+        }
         let Carrier::Releasing { settled: since } = &mut self.carrier else { return false };
         if !settled {
             *since = None;
@@ -140,5 +146,33 @@ impl Switch {
             Carrier::Releasing { .. } => Some(now + SETTLE_POLL),
         };
         beat.into_iter().chain(self.clear_at(now)).min()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lease_is_renewed_once_a_millisecond_and_an_extended_one_at_once() {
+        let hold = match Hold::new(None) {
+            Ok(hold) => hold,
+            Err(error) => return eprintln!("skipped: {error} (needs root)"),
+        };
+        let mut switch = Switch::new(hold);
+        let at = |us| Instant::ZERO + Span::from_secs(1) + Span::from_micros(us);
+        switch.take(at(0));
+        let mut until_after = |us| {
+            switch.step(at(us), false);
+            switch.until
+        };
+        assert_eq!(until_after(999), at(0) + HOLD, "a write in each round");
+        assert_eq!(until_after(1_000), at(1_000) + HOLD);
+        assert_eq!(until_after(60_000), at(60_000) + HOLD);
+        assert_eq!(switch.lapses(), 1, "from 51 ms on");
+        switch.extend(at(60_100), Span::from_secs(1));
+        assert!(!switch.has_lapsed(at(1_000_000)));
+        switch.step(at(60_200), false);
+        assert_eq!(switch.until, at(60_200) + HOLD, "the piece of work is done");
     }
 }
