@@ -264,7 +264,7 @@ mod tests {
     fn record_some(path: &Path, packets: u64) -> Recording {
         let mut recording = Recording::start(path, &config(), Instant::ZERO).expect("the file can be made");
         let mut manager = Manager::new(config(), Instant::ZERO);
-        let mut pool = Pool::new(4, 0, 64).expect("memory");
+        let mut pool = Pool::new(2_048, 0, 64).expect("memory");
         recording.command(Instant::ZERO, &Command::Insert);
         manager.handle_command(Instant::ZERO, Command::Insert);
         for n in 0..packets {

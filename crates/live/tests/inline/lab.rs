@@ -101,7 +101,7 @@ impl Lab {
         }
         let path = |ns: &Netns| format!("/proc/{}/fd/{}", std::process::id(), ns.as_fd().as_raw_fd());
         let (source, sink) = (path(&self.source), path(&self.sink));
-        ip(&self.middle, "link add br0 type bridge mcast_snooping 0");
+        ip(&self.middle, "link add br0 type bridge mcast_snooping 0 group_fwd_mask 0xfff8");
         ip(&self.middle, "link set br0 address 02:00:00:00:00:bb");
         let queues = format!("numrxqueues {queues} numtxqueues {queues}");
         for (near, far, ns) in [("wl0", "s0", source), ("wi0", "k0", sink)] {
