@@ -4,7 +4,7 @@ CARGO := scripts/cargo
 EVENAIR := target/release/evenair
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test build demo accept accept-short reproduce reproduction validate-ns3 reference test check flaky lint deny fmt bench field-day flent grid venues whtb fail-open attacks offload wifi service deb doc clean
+.PHONY: help setup setup-test build demo accept accept-short reproduce reproduction validate-ns3 reference test check flaky lint deny fmt bench field-day soak flent grid venues whtb fail-open attacks offload wifi service deb doc clean
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -85,6 +85,9 @@ bench: setup ## How fast the parts are on this machine, beside ns-3 if `make val
 
 field-day: setup-test ## Ten minutes in which everything happens to a box that may in a day (SEED=7 for another order)
 	EVENAIR_FIELD_DAY=600 EVENAIR_FIELD_SEED=$(or $(SEED),1) scripts/as-root $(CARGO) test -p evenair-live --test inline a_day_in_the_field -- --nocapture
+
+soak: setup-test ## The same for hours, with memory and open descriptors flat after the first; goes on after an interruption (HOURS=8 for more than one)
+	scripts/soak $(or $(HOURS),1)
 
 flent: build ## flent's rrul through the loaded WLAN, without the box and with it, with plots (fetches flent and netperf at first)
 	scripts/as-root scripts/flent

@@ -19,6 +19,8 @@ fuzz_target!(|bytes: &[u8]| {
             ether_type: 0x0800,
             ip: None,
             content,
+            control: None,
+            encapsulation: None,
         };
         let mut packed = Vec::new();
         minicbor::encode(&meta, &mut packed).expect("a vector takes any bytes");

@@ -80,6 +80,14 @@ pub fn lost(losses: &Losses, after_release: bool) -> u64 {
     losses.iter().filter(|(reason, _)| reason.is_after_release() == after_release).map(|(_, packets)| packets).sum()
 }
 
+/// Drops and losses of packets in words: a line for packets that the manager dropped and one for lost packets, each with the
+/// causes that occurred; no line where there were none.
+pub fn in_lines(drops: &Drops, losses: &Losses) -> Vec<String> {
+    let dropped = (!drops.is_zero()).then(|| format!("dropped: {drops}"));
+    let lost = (!losses.is_zero()).then(|| format!("LOST IN THE BOX: {losses}"));
+    dropped.into_iter().chain(lost).collect()
+}
+
 /// Counts written beside other keys, each under its own, for `#[serde(flatten, with = "causes::flat")]`. Where a key is
 /// missing, the count is zero.
 pub mod flat {
@@ -211,5 +219,26 @@ mod tests {
         losses[LossReason::RingFull] = 3;
         losses[LossReason::SendRefused] = 4;
         assert_eq!((lost(&losses, false), lost(&losses, true)), (3, 4));
+    }
+
+    #[test]
+    fn every_cause_is_shown_in_words_when_it_occurred() {
+        assert!(in_lines(&Drops::default(), &Losses::default()).is_empty());
+        let mut drops = Drops::default();
+        let mut losses = Losses::default();
+        for (number, &reason) in DropReason::ALL.iter().enumerate() {
+            drops[reason] = 1000 + number as u64;
+        }
+        for (number, &reason) in LossReason::ALL.iter().enumerate() {
+            losses[reason] = 2000 + number as u64;
+        }
+        let [dropped, lost] = &*in_lines(&drops, &losses) else { panic!("two lines") };
+        assert!(dropped.starts_with("dropped: ") && lost.starts_with("LOST IN THE BOX: "), "{dropped} {lost}");
+        for (reason, packets) in drops.iter() {
+            assert!(dropped.contains(&format!("{} {packets}", reason.word())), "{dropped}");
+        }
+        for (reason, packets) in losses.iter() {
+            assert!(lost.contains(&format!("{} {packets}", reason.word())), "{lost}");
+        }
     }
 }

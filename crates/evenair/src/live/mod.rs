@@ -15,7 +15,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use clap::Args;
 use evenair_api::Status;
-use evenair_api::causes::{Drops, Losses};
+use evenair_api::causes::in_lines;
 use evenair_live::CONFIG;
 use evenair_live::control::Client;
 
@@ -148,7 +148,7 @@ fn print_status(status: &Status) {
             status.packets.unread() * 100.0
         );
     }
-    causes(&status.packets.drops, &status.packets.losses).iter().for_each(|line| println!("  {line}"));
+    in_lines(&status.packets.drops, &status.packets.losses).iter().for_each(|line| println!("  {line}"));
     for port in [&status.wlan, &status.wire] {
         let why = port.io_why.as_ref().map_or_else(String::new, |why| format!(" ({why})"));
         println!("  {:<16} {}{why}", port.interface, port.io);
@@ -232,41 +232,5 @@ fn print_status(status: &Status) {
     }
     if flows.len() > MOST_FLOWS {
         println!("  and {} smaller connections (--json shows up to 1000)", flows.len() - MOST_FLOWS);
-    }
-}
-
-/// Drops and losses of packets: a line for packets that the manager dropped and one for lost packets, each with the causes that
-/// occurred; no line where there were none.
-fn causes(drops: &Drops, losses: &Losses) -> Vec<String> {
-    let dropped = (!drops.is_zero()).then(|| format!("dropped: {drops}"));
-    let lost = (!losses.is_zero()).then(|| format!("LOST IN THE BOX: {losses}"));
-    dropped.into_iter().chain(lost).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use evenair_api::causes::{Cause, DropReason, LossReason};
-
-    use super::*;
-
-    #[test]
-    fn every_cause_is_shown_in_words_when_it_occurred() {
-        assert!(causes(&Drops::default(), &Losses::default()).is_empty());
-        let mut drops = Drops::default();
-        let mut losses = Losses::default();
-        for (number, &reason) in DropReason::ALL.iter().enumerate() {
-            drops[reason] = 1000 + number as u64;
-        }
-        for (number, &reason) in LossReason::ALL.iter().enumerate() {
-            losses[reason] = 2000 + number as u64;
-        }
-        let [dropped, lost] = &*causes(&drops, &losses) else { panic!("two lines") };
-        assert!(dropped.starts_with("dropped: ") && lost.starts_with("LOST IN THE BOX: "), "{dropped} {lost}");
-        for (reason, packets) in drops.iter() {
-            assert!(dropped.contains(&format!("{} {packets}", reason.word())), "{dropped}");
-        }
-        for (reason, packets) in losses.iter() {
-            assert!(lost.contains(&format!("{} {packets}", reason.word())), "{lost}");
-        }
     }
 }

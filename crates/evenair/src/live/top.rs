@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use clap::Args;
+use evenair_api::causes::in_lines;
 use evenair_api::{
     CallStatus, ClassStatus, DomainStatus, FlowStatus, ShardStatus, SpeechStatus, StationStatus, Status,
 };
@@ -18,8 +19,6 @@ use ratatui::layout::{Constraint, Layout};
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Paragraph, Row, Table};
-
-use super::causes;
 
 /// Calls on the screen: those with the lowest quality. The rest of the screen is for stations.
 const MOST_CALL_LINES: u16 = 8;
@@ -322,7 +321,7 @@ fn plain(looks: &mut Looks, every: Duration, count: u64) -> Result<ExitCode> {
         let (status, mut rows) = looks.look()?;
         put_in_order(&mut rows, Order::Air);
         println!("{}", heading(&status));
-        causes(&status.packets.drops, &status.packets.losses).iter().for_each(|line| println!("{line}"));
+        in_lines(&status.packets.drops, &status.packets.losses).iter().for_each(|line| println!("{line}"));
         println!("{}", line_of(COLUMNS.map(str::to_owned)));
         rows.iter().for_each(|row| println!("{}", line_of(cells(row))));
         call_lines(&status).iter().for_each(|line| println!("{line}"));
@@ -366,7 +365,7 @@ fn is_end(key: KeyEvent) -> bool {
 fn draw(frame: &mut Frame<'_>, status: &Status, stations: &[StationRow], order: Order) {
     let calls = call_lines(status);
     let lines = u16::try_from(calls.len()).map_or(MOST_CALL_LINES, |lines| lines.min(MOST_CALL_LINES));
-    let causes = causes(&status.packets.drops, &status.packets.losses);
+    let causes = in_lines(&status.packets.drops, &status.packets.losses);
     let parts = [
         Constraint::Length(2 + causes.len() as u16),
         Constraint::Fill(1),

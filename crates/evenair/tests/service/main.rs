@@ -3,6 +3,7 @@
 //!
 //! `make service` builds the package, makes the machine and runs this.
 
+mod faults;
 #[path = "../wifi/guest.rs"]
 mod guest;
 mod network;
@@ -84,7 +85,8 @@ fn the_package_is_installed_watched_upgraded_and_removed() {
     let deb = Extra { path: "root/evenair.deb", mode: 0o644, bytes: std::fs::read(package()).expect("readable") };
     let made = Path::new(TARGET).join("service-vm");
     let machine = Machine { folder: &made, memory_mb: 1_400, network: None };
-    let mut guest = Guest::boot(&machine, folder.path(), &[deb]);
+    let extras: Vec<_> = faults::extras().into_iter().chain([deb]).collect();
+    let mut guest = Guest::boot(&machine, folder.path(), &extras);
     guest.must("dpkg -i /root/evenair.deb");
     network::is_made_kept_and_taken_back(&mut guest);
     guest.must(CABLES);
@@ -125,6 +127,12 @@ fn the_package_is_installed_watched_upgraded_and_removed() {
     let third = is_killed_for_want_of_memory(&mut guest, &third);
     let says = goes_on_when_the_clock_steps(&mut guest, &third);
     assert!(says.contains("inserted") && says.contains("the sum agrees"), "{says}");
+
+    faults::has_a_limit_of_memory(&mut guest);
+    faults::starts_whatever_other_users_hold(&mut guest);
+    faults::waits_for_a_port_that_appears_late(&mut guest);
+    faults::goes_on_with_a_full_disk(&mut guest);
+    let third = property(&mut guest, "MainPID");
 
     guest.must("dpkg-deb -R /root/evenair.deb /root/next && sed -i 's/^Version:.*/&.1/' /root/next/DEBIAN/control");
     guest.must("dpkg-deb -Znone --build /root/next /root/next.deb");

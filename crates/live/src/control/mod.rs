@@ -20,6 +20,7 @@ mod calls;
 mod client;
 mod domains;
 mod hangup;
+mod requests;
 mod server;
 mod shards;
 mod slots;
@@ -30,6 +31,7 @@ pub(crate) use calls::{codec_word, refusal_word, speech as speech_status};
 pub use client::{Client, ClientError};
 pub(crate) use domains::{domains_text, guard_text};
 pub(crate) use hangup::Hangup;
+pub use requests::{Line, MAX_LINE, Requests};
 pub(crate) use server::{Answer, Asked, Desk, Server, Wish};
 pub(crate) use shards::merge;
 #[cfg(test)]

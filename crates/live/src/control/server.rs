@@ -1,7 +1,7 @@
 //! Server of the control socket.
 
 use std::fs;
-use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
@@ -21,14 +21,13 @@ use evenair_units::BitRate;
 use tracing::{debug, warn};
 
 use super::Snapshot;
+use super::requests::{Line, MAX_LINE, Requests};
 use super::slots::{self, Slot, Slots};
 use crate::config::BoxConfig;
 use crate::fail_open::FailOpen;
 use crate::last_word::LastWord;
 use crate::telemetry::SourceConfig;
 
-/// Longest line a client may send, in bytes.
-const MAX_LINE: u64 = 64 * 1024;
 /// More than any PHY rate.
 const MAX_RATE_MBPS: f64 = 10_000.0;
 /// Places in a file that an answer names.
@@ -318,25 +317,19 @@ impl Write for Timed<'_> {
 /// Answers a client until it hangs up, or is silent for too long.
 fn serve(slot: &Slot, context: &Client) -> io::Result<()> {
     let stream = slot.stream();
-    let mut lines = BufReader::new(Timed { stream, deadline: Instant::now() });
-    let mut line = Vec::new();
+    let mut requests = Requests::new(Timed { stream, deadline: Instant::now() });
     loop {
-        line.clear();
-        lines.get_mut().deadline = Instant::now() + REQUEST_TIME;
-        if (&mut lines).take(MAX_LINE).read_until(b'\n', &mut line)? == 0 {
-            return Ok(());
-        }
+        requests.stream_mut().deadline = Instant::now() + REQUEST_TIME;
+        let Some(line) = requests.read()? else { return Ok(()) };
         let _busy = slot.begin();
-        let is_whole = line.len() < MAX_LINE as usize || line.ends_with(b"\n");
-        let answer = match is_whole {
-            true => answer(&line, context, slot.is_bypass_only()),
-            false => refused(format!("not a request: a line is longer than {MAX_LINE} bytes")),
+        let (answer, is_last) = match line {
+            Line::Whole(request) => (answer(request, context, slot.is_bypass_only()), false),
+            Line::TooLong => (refused(format!("not a request: a line is longer than {MAX_LINE} bytes")), true),
         };
         let mut answer = serde_json::to_vec(&answer).map_err(io::Error::other)?;
         answer.push(b'\n');
         Timed { stream, deadline: Instant::now() + ANSWER_TIME }.write_all(&answer)?;
-        if !is_whole {
-            // What follows is not the start of a request.
+        if is_last {
             return Ok(());
         }
     }
@@ -346,8 +339,7 @@ fn refused(error: String) -> Response {
     Response { ok: false, error: Some(error), status: None }
 }
 
-fn answer(line: &[u8], context: &Client, bypass_only: bool) -> Response {
-    let request = serde_json::from_slice(line).map_err(|error| format!("not a request: {error}"));
+fn answer(request: Result<Request, String>, context: &Client, bypass_only: bool) -> Response {
     if bypass_only && !matches!(request, Ok(Request::Bypass { .. })) {
         return refused(format!(
             "{} requests wait for their answers: until then there is bypass alone",
@@ -494,6 +486,8 @@ fn phy_rate(mbps: f64) -> Result<BitRate, String> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::{BufRead, BufReader};
+
     use evenair_wifi::{Phy, Standard};
 
     use super::*;
@@ -668,7 +662,7 @@ mod tests {
         let (_folder, path, _server, _inbox) = served();
         let (silent, mut slow, mut long) = (connect(&path), connect(&path), connect(&path));
         slow.write_all(b"{\"command\"").expect("taken");
-        let endless = vec![b'x'; MAX_LINE as usize];
+        let endless = vec![b'x'; MAX_LINE];
         long.write_all(&endless).expect("taken");
         assert!(line(&long).contains("a line is longer than 65536 bytes"));
         assert_eq!((line(&long), line(&silent), line(&slow)), Default::default());

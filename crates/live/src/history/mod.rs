@@ -10,6 +10,7 @@
 
 mod budget;
 mod files;
+mod printer;
 mod record;
 mod recorder;
 mod spec;
@@ -17,6 +18,7 @@ mod spec;
 use std::io;
 
 pub use files::{Files, Reader, Seen};
+pub use printer::{Format, Printer, Selection};
 pub use record::{CallRecord, ClassSample, EventRecord, HopSample, Record, Sample, StationSample};
 pub(crate) use recorder::{History, Tap};
 pub use spec::{HistoryConfig, HistorySpec};

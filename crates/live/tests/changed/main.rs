@@ -1,14 +1,27 @@
 //! What others write, with some bytes changed: it is read or refused, and nobody falls over it.
 
+mod control;
 mod history;
 mod http;
 mod init;
+mod migration;
+mod printed;
 mod secrets;
 
+use evenair_live::control::MAX_LINE;
 use proptest::prelude::*;
 
 const REQUEST: &str = "GET /stations HTTP/1.1\r\nHost: box\r\nAuthorization: Bearer secret word\r\n\r\n";
 const EVENT: &str = "{\"kind\":\"event\",\"at_s\":5.5,\"name\":\"fail-open\",\"station\":null,\"text\":\"lost\"}\n";
+const SAMPLE: &str = concat!(
+    r#"{"kind":"sample","at_s":1772323200.0,"seconds":60.0,"mode":"inserted","dropped_by":{"queue_full":3},"lost":1,"#,
+    r#""stations":[{"mac":"02:00:00:00:00:01","name":"a \u001b[2J","rate_mbps":54.0,"charged_airtime_s":6.0}],"#,
+    r#""hops":[{"hop":"wlan","packets":1,"mean_ms":2.0,"p95_ms":4.0}]}"#,
+    "\n"
+);
+const REQUESTS: &str = "{\"command\":\"insert\"}\n{\"command\":\"set-rate\",\"mac\":\"02:00:00:00:00:01\",\"rate_mbps\":5.5}\n\
+                        {\"command\":\"losses\",\"access_point\":\"02:00:00:00:00:09\",\"total\":12}\n";
+const OLD: &str = include_str!("../data/old/site.toml");
 const SECRETS: &str = "# Of the controller\npassword = \"secret word\"\ncommunity = \"readers\"\n";
 const LINKS: &str = r#"[{"ifname":"eth0","link_type":"ether","address":"02:00:00:00:00:01","flags":["UP","LOWER_UP"],"master":"br0",
 "addr_info":[{"family":"inet","local":"10.0.0.7","prefixlen":24,"scope":"global","dynamic":true}]}]"#;
@@ -63,6 +76,17 @@ fn what_is_right_is_read() {
     let text = init::networkd(folder.path(), STATE, NETWORK, LEASE).expect("it configures it");
     assert_eq!(text, NETWORK);
     assert!(init::ifupdown(folder.path(), INTERFACES));
+    assert_eq!(printed::printed([EVENT, SAMPLE].concat().as_bytes()), 2);
+    assert_eq!(control::control(REQUESTS.as_bytes(), 7).len(), 3);
+    assert_eq!(migration::migration(OLD), Some(5));
+}
+
+#[test]
+fn a_line_of_the_most_bytes_is_read_and_one_more_is_not() {
+    const INSERT: &str = "{\"command\":\"insert\"}\n";
+    let request = |len: usize| [&*" ".repeat(len - INSERT.len()), INSERT].concat().repeat(2);
+    assert_eq!(control::control(request(MAX_LINE).as_bytes(), 1000).len(), 2);
+    assert_eq!(control::control(request(MAX_LINE + 1).as_bytes(), 1000).len(), 0);
 }
 
 #[test]
@@ -83,6 +107,21 @@ proptest! {
     #[test]
     fn changed_history_is_read_or_skipped(changes in changes()) {
         history::history(folder().path(), &changed(&EVENT.repeat(3), &changes));
+    }
+
+    #[test]
+    fn changed_history_is_printed(changes in changes()) {
+        printed::printed(&changed(&[EVENT, SAMPLE, SAMPLE].concat(), &changes));
+    }
+
+    #[test]
+    fn changed_requests_on_the_control_socket_are_answered(changes in changes(), most in 1..100_usize) {
+        control::control(&changed(REQUESTS, &changes), most);
+    }
+
+    #[test]
+    fn changed_old_configurations_are_migrated_or_refused(changes in changes()) {
+        migration::migration(&changed_text(OLD, &changes));
     }
 
     #[test]

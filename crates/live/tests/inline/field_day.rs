@@ -16,6 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread::{self, sleep};
 use std::time::{Duration, Instant};
 
+use evenair_api::Status;
 use evenair_packet::MacAddr;
 use evenair_sys::iface;
 use evenair_sys::netns::{self, Netns};
@@ -52,10 +53,10 @@ impl Dice {
     }
 }
 
-struct Site<'l> {
+pub struct Site<'l> {
     lab: &'l Lab,
     stations: Vec<Netns>,
-    running: BoxProcess,
+    pub running: BoxProcess,
     config: String,
 }
 
@@ -97,7 +98,8 @@ impl<'l> Site<'l> {
         Self { lab, stations, running, config }
     }
 
-    fn resident_kb(&self) -> u64 {
+    /// Resident memory of the box, in kB.
+    pub fn resident_kb(&self) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.running.child.id())).expect("it lives");
         let line = status.lines().find(|line| line.starts_with("VmRSS:")).expect("as proc(5) says");
         line.split_whitespace().nth(1).and_then(|kb| kb.parse().ok()).expect("a number")
@@ -288,12 +290,23 @@ fn fairness(stations: &[Netns]) -> f64 {
     first.min(second) / first.max(second).max(1.0)
 }
 
+/// A number in the environment.
+pub fn number(name: &str) -> Option<u64> {
+    std::env::var(name).ok().and_then(|text| text.parse().ok())
+}
+
 #[test]
 fn a_day_in_the_field() {
-    let Some(lab) = Lab::new() else { return };
-    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
     let length = Duration::from_secs(number("EVENAIR_FIELD_DAY").unwrap_or(30));
-    let seed = number("EVENAIR_FIELD_SEED").unwrap_or(1);
+    live_through(length, number("EVENAIR_FIELD_SEED").unwrap_or(1), &mut |_, _, _| ());
+}
+
+/// What looks at the box after each event: when that was, from the start on, and the status.
+pub type Look<'a> = dyn FnMut(&Site<'_>, Duration, &Status) + 'a;
+
+/// A day of this length in the order of this seed.
+pub fn live_through(length: Duration, seed: u64, look: &mut Look<'_>) {
+    let Some(lab) = Lab::new() else { return };
     println!("a day of {} s, seed {seed}", length.as_secs());
     let site = Site::new(&lab);
     let over = AtomicBool::new(false);
@@ -304,7 +317,7 @@ fn a_day_in_the_field() {
             scope.spawn(move || download(station, port, over));
         }
         // Whatever is found wrong, the others end before it is reported.
-        let day = || watched(|| the_day(&site, seed, length));
+        let day = || watched(|| the_day(&site, seed, length, look));
         let found = std::panic::catch_unwind(std::panic::AssertUnwindSafe(day));
         over.store(true, Relaxed);
         found.unwrap_or_else(|wrong| std::panic::resume_unwind(wrong)).1
@@ -316,7 +329,7 @@ fn a_day_in_the_field() {
     assert!(lapses == 0 || held_up > STALL, "the hold ran out {lapses} times, and nothing held the machine up");
 }
 
-fn the_day(site: &Site<'_>, seed: u64, length: Duration) {
+fn the_day(site: &Site<'_>, seed: u64, length: Duration, look: &mut Look<'_>) {
     let (mut dice, start) = (Dice(seed), Instant::now());
     sleep(RECOVERY);
     let memory = site.resident_kb();
@@ -334,5 +347,6 @@ fn the_day(site: &Site<'_>, seed: u64, length: Duration) {
         assert!(status.packets.conserved, "after {what}: {:?}", status.packets);
         assert!(grown < MOST_GROWTH_KB, "after {what}: {grown} kB");
         assert!(fair >= LEAST_FAIRNESS, "after {what}: shares {fair:.2}");
+        look(site, start.elapsed(), &status);
     }
 }

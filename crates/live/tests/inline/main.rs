@@ -19,6 +19,7 @@ mod probes;
 mod radio;
 mod router;
 mod shards;
+mod soak;
 mod switching;
 mod telemetry;
 mod traffic;

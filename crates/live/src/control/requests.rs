@@ -1,0 +1,52 @@
+//! Requests from a client's connection: one JSON object per line.
+
+use std::io::{self, BufRead, BufReader, Read};
+
+use evenair_api::Request;
+
+/// Longest line a client may send, its end included, in bytes.
+pub const MAX_LINE: usize = 64 * 1024;
+
+/// The requests that a stream of bytes has.
+#[derive(Debug)]
+pub struct Requests<R> {
+    lines: BufReader<R>,
+    line: Vec<u8>,
+}
+
+/// What a client has sent.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Line {
+    /// A whole line: a request, or why it is none.
+    Whole(Result<Request, String>),
+    /// The line is longer than [`MAX_LINE`]. What follows is not the start of a request: nothing more is to be read.
+    TooLong,
+}
+
+impl<R: Read> Requests<R> {
+    /// Those of this stream.
+    pub fn new(stream: R) -> Self {
+        Self { lines: BufReader::new(stream), line: Vec::new() }
+    }
+
+    /// The stream.
+    pub fn stream_mut(&mut self) -> &mut R {
+        self.lines.get_mut()
+    }
+
+    /// The next line; none at the end of the stream. The last line may be without its end.
+    ///
+    /// # Errors
+    /// Those of the stream.
+    pub fn read(&mut self) -> io::Result<Option<Line>> {
+        self.line.clear();
+        if (&mut self.lines).take(MAX_LINE as u64).read_until(b'\n', &mut self.line)? == 0 {
+            return Ok(None);
+        }
+        if self.line.len() == MAX_LINE && !self.line.ends_with(b"\n") {
+            return Ok(Some(Line::TooLong));
+        }
+        let request = serde_json::from_slice(&self.line).map_err(|error| format!("not a request: {error}"));
+        Ok(Some(Line::Whole(request)))
+    }
+}
