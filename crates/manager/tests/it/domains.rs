@@ -5,7 +5,7 @@ use crate::world::{Segment, World, bits, close, config, jain, mac, packet, rate,
 use evenair_manager::{
     AccessPoint, Command, Config, Controller, Label, LimitRule, Manager, Observation, Output, Place, UplinkLimit,
 };
-use evenair_packet::{PacketMeta, Port, TcpFlags};
+use evenair_packet::{PacketMeta, Port, TcpFlags, Vlan};
 use evenair_units::{BitRate, Instant, Span};
 use evenair_wifi::PhyRate;
 
@@ -510,4 +510,33 @@ fn one_medium_is_never_taken_for_two() {
         world.run(HALF_A_MINUTE * 4);
         assert_eq!(names(&world).len(), 1, "{dcf}: {:?}", names(&world));
     }
+}
+
+/// A download of a station in the VLAN of one access point, with frames waiting; then the station sends in another's VLAN.
+#[test]
+fn a_frame_in_another_vlan_takes_no_flow_to_another_medium() {
+    let mut points = access_points(false);
+    (points[0].vlans, points[1].vlans) = (vec![Vlan::from(11)], vec![Vlan::from(12)]);
+    let controller = Controller::Fixed(BitRate::from_mbps(4));
+    let config = Config { access_points: points, controller, ..config(&[rate(11_000); 2]) };
+    let (now, mut manager) = (Instant::ZERO, Manager::new(config, Instant::ZERO));
+    manager.handle_command(now, Command::Insert);
+    let in_vlan = |id: u16, meta: PacketMeta| PacketMeta { vlan: Some(Vlan::from(id)), ..meta };
+    let held = |manager: &Manager<u64>| {
+        let domains = manager.report(now).domains;
+        domains.iter().map(|domain| (domain.name.to_string(), domain.hop.held)).collect::<Vec<_>>()
+    };
+    let ack = |id| in_vlan(id, packet(Port::Wlan, 0, 0, Segment::new(TcpFlags::ACK, 1, 1, 0)));
+    manager.handle_packet(now, 0, &ack(11));
+    for number in 1..=10 {
+        let data = Segment::new(TcpFlags::ACK, number as u32 * 1448, 1, 1448);
+        manager.handle_packet(now, number, &in_vlan(11, packet(Port::Wire, 0, 0, data)));
+    }
+    let before = held(&manager);
+    assert!(before[1] == ("a".into(), before[1].1) && before[1].1 >= 9, "{before:?}");
+    manager.handle_packet(now, 100, &ack(12));
+    assert_eq!(held(&manager), before, "the station is at b by its last frame, its download goes on at a");
+    let data = Segment::new(TcpFlags::ACK, 11 * 1448, 1, 1448);
+    manager.handle_packet(now, 101, &in_vlan(11, packet(Port::Wire, 0, 0, data)));
+    assert_eq!((held(&manager)[1].1, held(&manager)[2].1), (before[1].1 + 1, 0));
 }

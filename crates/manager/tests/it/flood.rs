@@ -6,9 +6,9 @@
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr};
 
-use evenair_manager::{Command, Config, Manager, Output, StationConfig};
+use evenair_manager::{Command, Config, Controller, Manager, Output, StationConfig};
 use evenair_packet::{Control, MacAddr, PacketMeta, Port, TcpFlags, TcpMeta, Transport};
-use evenair_units::{Bytes, Instant, Span};
+use evenair_units::{BitRate, Bytes, Instant, Span};
 use evenair_wifi::{Phy, Standard};
 
 use crate::world::{Segment, mac, packet};
@@ -220,4 +220,48 @@ fn a_flood_costs_the_established_flow_of_another_station_next_to_nothing() {
         };
         assert!(permille <= most, "{flood:?} took {permille} permille of the medium");
     }
+}
+
+/// Packets of the first station's download released in two seconds beside datagrams from the WLAN under this station's MAC address
+/// and this IP address.
+fn released_beside(attacker: usize, address: [u8; 4]) -> u64 {
+    let phy = Phy::default_for(Standard::Dot11g);
+    let rate = *phy.standard().rates().last().expect("a standard has rates");
+    let station = |n| StationConfig { mac: mac(n), rate, weight: 1, class: None };
+    let controller = Controller::Fixed(BitRate::from_mbps(10));
+    let config = Config { stations: (0..3).map(station).collect(), controller, ..Config::new(phy) };
+    let mut manager = Manager::new(config, Instant::ZERO);
+    manager.handle_command(Instant::ZERO, Command::Insert);
+    let mut released = 0;
+    for ms in 0..2_000 {
+        let now = Instant::ZERO + Span::from_millis(ms);
+        for n in 0..2 {
+            let up = packet(Port::Wlan, n, 0, Segment::new(TcpFlags::ACK, 1, 1, 0));
+            manager.handle_packet(now, ANSWER, &up);
+            let down = packet(Port::Wire, n, 0, Segment::new(TcpFlags::ACK, ms as u32 * 1448, 1, 1448));
+            manager.handle_packet(now, n as u64 + 1, &down);
+        }
+        if ms % 4 == 0 {
+            let mut meta = packet(Port::Wlan, attacker, 7, Segment::new(TcpFlags::ACK, 0, 0, 1400));
+            let ip = meta.ip.as_mut().unwrap();
+            ip.src = IpAddr::from(address);
+            (ip.protocol, ip.transport) = (17, Transport::Udp { src_port: 9, dst_port: 9 });
+            manager.handle_packet(now, ANSWER, &meta);
+        }
+        manager.handle_timeout(now);
+        while let Some(output) = manager.poll_output() {
+            released += u64::from(matches!(output, Output::Release { packet: 1, .. }));
+        }
+    }
+    released
+}
+
+#[test]
+fn a_flood_under_a_stations_address_leaves_it_its_downloads() {
+    let own = released_beside(2, [10, 0, 0, 2]);
+    let (other, same) = (released_beside(0, [10, 0, 7, 7]), released_beside(0, [10, 0, 0, 0]));
+    let (other, same) = (other as f64 / own as f64, same as f64 / own as f64);
+    println!("of {own} beside a flood of another station: under another address {other:.2}, under its own {same:.2}");
+    assert!(other >= 0.9 && same >= 0.5, "under another address {other:.2}, under its own {same:.2}");
+    assert!(same < 0.95, "the canary: what is sent from its own address is paid for in part");
 }
