@@ -388,7 +388,8 @@ impl Standing {
     pub(crate) fn ready_at(&self, target: Span, own: Span) -> Instant {
         let target = target.mul_div(UNIT, self.best_slowness());
         let lag = self.allowance.get().max(self.probed.lag(self.reckoned).mul_div(UNIT, self.slowness));
-        let most = target + lag + own;
+        // Beside a flood less of the medium is ours, but a packet has to be next when the access point's turn comes.
+        let most = target.mul_div(2_000 - self.flooded_permille, 2_000) + lag + own;
         let outstanding = self.outstanding();
         // Beside a flood what was overtaken waits for its station's turn on the medium, which takes long.
         let under_way = match self.flooded_permille {

@@ -7,48 +7,35 @@ use evenair_sim::run;
 /// When the box is inserted.
 const INSERTED: f64 = 10.0;
 
-/// Unacknowledged streams to stations for which the box is configured with a wrong rate: it paces by that rate, and the medium is
-/// idle for most of the time. There is a phase for each second up to the fortieth, and one after it.
-fn harm(standard: &str, [rate, assumed, stream]: [&str; 3], duration: u32) -> RunResult {
-    let phase = |(name, from, to): (String, u32, u32)| {
-        format!("[[phase]]\nname = \"{name}\"\nfrom = \"{from} s\"\nto = \"{to} s\"\n")
-    };
-    let seconds = (4..40).map(|at| phase((format!("at-{at}"), at, at + 1))).collect::<String>();
+/// Four uploads by TCP whose packets reach the box 300 ms late: the box lets too little be in flight. What nobody answers would be no
+/// evidence of harm.
+fn harm(duration: u32) -> RunResult {
     let text = format!(
         r#"version = 1
 name = "harm"
 duration = "{duration} s"
 seed = 7
 [radio]
-standard = "{standard}"
+standard = "802.11g"
 [[station]]
 name = "s"
 count = 4
-rate = "{rate} Mb/s"
+rate = "54 Mb/s"
 [[server]]
 name = "server"
-[[udp]]
-name = "stream"
+[[bulk]]
+name = "transfer"
 stations = ["s"]
 server = "server"
-direction = "down"
-rate = "{stream} Mb/s"
-payload = "1400 bytes"
-[manager]
-default_rate = "{assumed} Mb/s"
-[telemetry]
-rates = false
+direction = "up"
 [[event]]
 at = "10 s"
 do = "insert"
-{seconds}"#
+[ap_path.up]
+delay = "300 ms"
+"#
     );
     run(&Scenario::parse(&text, "harm.toml").expect("a sound scenario"), |_| ()).expect("it can be simulated")
-}
-
-/// Goodput of all, in Mb/s, in each second from the fourth on.
-fn goodputs(result: &RunResult) -> Vec<f64> {
-    result.phases.iter().map(|phase| phase.flows.iter().map(|flow| flow.goodput_mbps).sum()).collect()
 }
 
 /// What became of the box, and when.
@@ -60,33 +47,18 @@ fn at(events: &[(f64, &str)], what: &str) -> Vec<f64> {
     events.iter().filter(|(_, event)| *event == what).map(|(at, _)| *at).collect()
 }
 
-/// A sixth of what the medium carries: holding nothing restores it within five seconds, and then the bridge.
-#[test]
-fn severe_harm_lasts_for_no_more_than_five_seconds() {
-    for (standard, rates) in [("802.11b", ["11", "1", "2"]), ("802.11b", ["11", "1", "8"])] {
-        let result = harm(standard, rates, 40);
-        let (goodputs, events) = (goodputs(&result), events(&result));
-        let (before, after) = goodputs.split_at(6);
-        let before = before.iter().sum::<f64>() / 6.0;
-        println!("{standard} {rates:?}: {before:.1} Mb/s bypassed, then {after:.1?}: {events:?}");
-        assert!(after[1] < 0.3 * before, "the box does harm");
-        assert!(after[5..].iter().all(|goodput| *goodput > 0.9 * before), "{after:?}");
-        let [opened, bypassed] = ["guard: nothing held", "guard: bypass"].map(|what| at(&events, what)[0] - INSERTED);
-        assert!(opened <= 4.0 && bypassed <= 6.0, "{events:?}");
-    }
-}
-
 /// Where nothing has changed, the box is bypassed again, for longer each time.
 #[test]
 fn it_is_tried_again_after_one_minute_and_after_ten() {
-    let result = harm("802.11b", ["11", "1", "2"], 720);
+    let result = harm(720);
     let events = events(&result);
     let (bypasses, trials) = (at(&events, "guard: bypass"), at(&events, "guard: trial"));
     println!("{events:?}");
     assert_eq!((bypasses.len(), trials.len()), (3, 2), "{events:?}");
+    assert!(bypasses[0] - INSERTED <= 10.0, "{events:?}");
     for (n, pause) in [60.0, 600.0].into_iter().enumerate() {
         assert!((trials[n] - bypasses[n] - pause).abs() <= 1.5, "{trials:?} {bypasses:?}");
-        assert!(bypasses[n + 1] - trials[n] <= 6.0, "{trials:?} {bypasses:?}");
+        assert!(bypasses[n + 1] - trials[n] <= 10.0, "{trials:?} {bypasses:?}");
     }
     assert_eq!(at(&events, "inserted").len(), 3);
     let bypassed = at(&events, "bypassed");

@@ -69,7 +69,7 @@ fn as_much_is_carried_whatever_delays() {
             let (bypassed, inserted) = goodputs(&result);
             println!("{direction} {path:?}: {inserted:.2} Mb/s of {usual:.2}, bypassed {bypassed:.2}");
             assert_eq!(guard_events(&result), [], "{direction} {path:?}");
-            assert!(inserted > 0.965 * usual, "{direction} {path:?}: {inserted:.2} Mb/s of {usual:.2}");
+            assert!(inserted > 0.96 * usual, "{direction} {path:?}: {inserted:.2} Mb/s of {usual:.2}");
         }
     }
 }
@@ -81,8 +81,8 @@ fn guard_events(result: &RunResult) -> Vec<(f64, &str)> {
 }
 
 /// Answers that come so late that the box, which never lets as much be in flight as these paths need, starves the medium. Where larger
-/// targets are a remedy the guard goes no further, and where they are none it bypasses the box. The simulated box has seen nothing
-/// before it is inserted, as a real one: what was carried before, the bridge's counters say.
+/// targets are a remedy the guard goes no further, and where they are none it bypasses the box. What was carried before, copies of
+/// what the bridge carries say.
 #[test]
 fn a_box_that_does_harm_is_loosened_or_bypasses_itself() {
     for (path, bypasses) in
@@ -90,8 +90,8 @@ fn a_box_that_does_harm_is_loosened_or_bypasses_itself() {
     {
         let result = site("up", path);
         let events = guard_events(&result);
-        let first = events.iter().find(|(_, what)| !bypasses || *what == "guard: bypass").map(|(at, _)| *at);
-        assert!(first.is_some_and(|at| at <= 30.0), "{path:?}: {events:?}");
+        let bypass = events.iter().find(|(_, what)| *what == "guard: bypass").map(|(at, _)| *at);
+        assert_eq!(bypass.is_some_and(|at| at <= 30.0), bypasses, "{path:?}: {events:?}");
         let (bypassed, after) = goodputs(&result);
         println!("{path:?}: {bypassed:.2} Mb/s before, {after:.2} after");
         assert!(after > 0.85 * bypassed, "{path:?}: {bypassed:.2} Mb/s before, {after:.2} after");

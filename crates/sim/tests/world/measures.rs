@@ -342,7 +342,7 @@ fn measured_airtime_of_each_phase_adds_up_and_tells_before_from_after() {
     }
     let jain = |phase: &PhaseResult| phase.measured_airtime.as_ref().and_then(|measured| measured.jain).unwrap();
     assert!(jain(before) < 0.97 && jain(after) > 0.999, "{} {}", jain(before), jain(after));
-    assert!(before.charged_airtime.is_empty(), "there was nothing to charge: {:?}", before.charged_airtime);
+    assert!(!before.charged_airtime.is_empty(), "the guard's reference comes from copies of what the bridge carries");
     // The box charges back-off, too: of these stations, which are equal, half of it each.
     let measured = after.measured_airtime.as_ref().unwrap();
     for (station, charged) in measured.stations.iter().zip(&after.charged_airtime) {
