@@ -1,5 +1,5 @@
 //! The budget of control packets of a contention domain: ARP, neighbour discovery, DHCP and the like go ahead of all queues as
-//! long as they take little of the medium, whoever sends them. What is beyond the budget waits for its turn, in a flow of its
+//! long as they take little of the medium, from any sender. What is beyond the budget waits for its turn, in a flow of its
 //! station.
 //!
 //! Three limits hold at once, each a leaky bucket in airtime: of one sender toward one station the greater of 2 % of the medium and 50
@@ -95,7 +95,7 @@ impl ControlBudget {
         has_room
     }
 
-    /// The same of what a station has sent already: it costs nobody else's budget.
+    /// The same of what a station has sent already: it is not taken from the budgets of others.
     pub(crate) fn admit_sent(&mut self, now: Instant, station: MacAddr, airtime: Span) -> bool {
         let of_pair = cost_of_pair(airtime);
         let pair = self.pairs.get(&(station, station)).copied().unwrap_or_default();

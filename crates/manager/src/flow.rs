@@ -253,14 +253,13 @@ impl Flow {
     /// True: the flow may leave the queue of those that are not answered, because of this packet.
     fn note_answer(&mut self, ingress: Port, tcp: Option<&TcpMeta>) -> bool {
         let answers = ingress == Port::Wlan && !tcp.is_some_and(|tcp| tcp.flags.contains(TcpFlags::RST));
-        match &mut self.answer {
-            Answer::Given | Answer::OneWay if !answers => false,
-            Answer::Given => false,
-            Answer::None(packets) if !answers => {
+        match (&mut self.answer, answers) {
+            (Answer::Given, _) | (Answer::OneWay, false) => false,
+            (Answer::None(packets), false) => {
                 *packets = packets.saturating_add(1);
                 *packets >= PERSISTENT
             }
-            Answer::None(_) | Answer::OneWay => true,
+            (Answer::None(_) | Answer::OneWay, true) => true,
         }
     }
 

@@ -207,7 +207,7 @@ impl<P> Groups<P> {
         GroupReport { waiting: self.len() as u64, dropped: self.dropped, most_dropped: self.most_dropped }
     }
 
-    /// An interval has ended: whoever was dropped before it counts half.
+    /// An interval has ended: drops before it count half.
     pub(crate) const fn age(&mut self) {
         self.votes /= 2;
     }
@@ -351,13 +351,13 @@ mod tests {
         let mut members = Memberships::default();
         let at = |seconds| Instant::ZERO + Span::from_secs(seconds);
         let names = |members: &Memberships, text| !members.are_reported || members.groups.contains_key(&group(text));
-        assert!(names(&members, "239.1.1.1"), "nobody reports");
+        assert!(names(&members, "239.1.1.1"), "no station reports");
         members.note(at(0), &report(&["239.1.1.1"], &[]), false);
         assert!(names(&members, "239.1.1.2"), "a host on the wire is no station");
         members.note(at(0), &report(&["239.1.1.1"], &[]), true);
         assert!(names(&members, "239.1.1.1") && !names(&members, "239.1.1.2"));
         members.expire(at(1_000));
-        assert!(names(&members, "239.1.1.1"), "without a querier nobody repeats it");
+        assert!(names(&members, "239.1.1.1"), "without a querier, reports are not repeated");
         members.note(at(1_001), &Membership::Query, false);
         members.expire(at(1_002));
         assert!(!names(&members, "239.1.1.1"));

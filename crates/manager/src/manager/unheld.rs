@@ -48,7 +48,7 @@ impl<P: Send + 'static> Manager<P> {
         model.airtime(&PacketCost::alone(Packets::one(meta.ip_len())), rate)
     }
 
-    /// There is no room for another flow: in the queues' stead, nothing holds its packets back.
+    /// The table of flows is full: a packet toward the WLAN is dropped as at a full queue, any other passes.
     pub(super) fn handle_untracked(&mut self, now: Instant, packet: P, meta: &PacketMeta) {
         if meta.ingress == Port::Wlan || !self.is_managed() {
             return self.pass(now, packet, meta);

@@ -1,8 +1,8 @@
 //! Medium time that a station has taken and none of its flows has paid for, by the address that it was sent from.
 //!
-//! A station's address is easily forged, and so its flows pay for what was sent from their own address alone: whoever sends under a
-//! station's MAC address and another IP address costs it nothing but the medium that is gone. What names no address is paid for
-//! by all flows.
+//! A station's address is easily forged, and so its flows pay for what was sent from their own address alone: an attacker that
+//! sends under a station's MAC address and another IP address costs it nothing but the medium that is gone. What names no
+//! address is paid for by all flows.
 
 use core::net::IpAddr;
 

@@ -7,8 +7,8 @@ use evenair_sim::run;
 /// When the box is inserted.
 const INSERTED: f64 = 10.0;
 
-/// Four uploads by TCP whose packets reach the box 300 ms late: the box lets too little be in flight. What nobody answers would be no
-/// evidence of harm.
+/// Four uploads by TCP whose packets reach the box 300 ms late: the box lets too little be in flight. Unanswered datagrams would be
+/// no evidence of harm.
 fn harm(duration: u32) -> RunResult {
     let text = format!(
         r#"version = 1
