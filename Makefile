@@ -95,7 +95,7 @@ flent: build ## flent's rrul through the loaded WLAN, without the box and with i
 grid: setup ## The default controller beside none and beside constant service rates, in the simulator, on 30 networks; a table goes to docs/measured
 	@scripts/measured grid --markdown $(CARGO) run --release --locked -p evenair-sim --example grid -- --md
 
-venues: setup ## Venues of 802.11n, ac and ax on four kinds of access point, with five policies; the table goes to docs/measured
+venues: setup ## Venues of 802.11n, ac and ax on five kinds of access point, with five policies; the table goes to docs/measured
 	@scripts/measured venues --markdown $(CARGO) run --quiet --release --locked -p evenair-sim --example venues
 
 whtb: setup ## HTB and WHTB with all that their source leaves open of its Linux, beside its two tables, in the simulator; a table goes to docs/measured

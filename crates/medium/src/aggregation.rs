@@ -61,6 +61,10 @@ pub enum Order {
     Arrival,
     /// Those for one receiver after the other: a queue for each.
     RoundRobin,
+    /// Those for the receiver of the oldest frame, up to the first frame for another receiver: one FIFO, of which an access
+    /// takes the head, as with a driver that hands frames in their order to a hardware queue which aggregates neighbours
+    /// alone. Each access category has its own.
+    Neighbours,
 }
 
 impl Aggregation {

@@ -56,6 +56,7 @@ impl<F> Mac<F> {
         let left = left.or(edcaf.txop());
         let (node, queues) = (edcaf.node, edcaf.tx_queues().expect("it has queues"));
         let place = queues.next(rules.order).expect("a function contends while it has a frame");
+        let run_end = queues.run_end(rules.order, place);
         let queue = &queues.queues[place];
         let (to, request, own) = (queue.to, queue.request_due, queue.serves_own());
         let goes_on = !may_reserve;
@@ -80,6 +81,7 @@ impl<F> Mac<F> {
             mpdu: phy.largest_psdu(rate, left.map_or(rules.max_ppdu, |left| left.min(rules.max_ppdu))),
             a_msdu: if agreed { rules.a_msdu } else { Bytes::ZERO },
             overhead: LLC_SNAP + MAC_HEADER_AND_FCS + qos_control + crypto,
+            run_end,
         };
         let queues = self.nodes.edcafs[id as usize].tx_queues_mut().expect("it has queues");
         let a_mpdu = if request {

@@ -4,6 +4,9 @@
 //! A burst has one receiver and one rate. It takes MPDUs in the order of their sequence numbers, those to be repeated first,
 //! as many as fit when the access begins; nothing waits for more to come. Frames that are not aggregated (to groups, to a
 //! receiver without EDCA, at a rate without aggregation, of the node's own) are bursts of one.
+//!
+//! With [`Order::Neighbours`] the queues are one FIFO: each frame keeps which arrival it was, and a burst ends at the first
+//! one for another receiver.
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -147,6 +150,8 @@ pub(crate) struct BurstLimits {
     pub(crate) a_msdu: Bytes,
     /// What an MPDU has beside the IP packet.
     pub(crate) overhead: Bytes,
+    /// Behind the first MPDU, frames that arrived before this one ([`TxQueues::run_end`]).
+    pub(crate) run_end: u64,
 }
 
 /// What a queue holds: all that is neither acknowledged nor given up.
@@ -296,14 +301,14 @@ impl<F> TxQueue<F> {
         let mut rest = Vec::new();
         let subframe = |msdu: Bytes| A_MSDU_HEADER.0 + LLC_SNAP.0 + msdu.0;
         let mut a_msdu = subframe(first.size);
-        while let Some((_, next)) = self.waiting.front() {
+        while let Some((arrival, next)) = self.waiting.front() {
             let grown = a_msdu.next_multiple_of(4) + subframe(next.size);
             let grown_mpdu = Bytes(limits.overhead.0 - LLC_SNAP.0 + grown);
             let fits = match size.frames() {
                 0 => grown_mpdu <= limits.mpdu,
                 _ => limits.grown(size, grown_mpdu).1,
             };
-            if grown > limits.a_msdu.0 || !fits || next.is_own() {
+            if grown > limits.a_msdu.0 || !fits || next.is_own() || *arrival >= limits.run_end {
                 break;
             }
             (a_msdu, mpdu) = (grown, grown_mpdu);
@@ -317,9 +322,9 @@ impl<F> TxQueue<F> {
     /// Bytes of the MPDU that the first waiting frame makes by itself, where it may be taken behind what is in the window.
     #[inline]
     fn next_mpdu(&self, limits: &BurstLimits) -> Option<Bytes> {
-        let (_, next) = self.waiting.front()?;
-        (self.originator.is_empty() || !next.is_own() && self.originator.len() < limits.most())
-            .then(|| next.size + limits.overhead)
+        let (arrival, next) = self.waiting.front()?;
+        let may_follow = !next.is_own() && self.originator.len() < limits.most() && *arrival < limits.run_end;
+        (self.originator.is_empty() || may_follow).then(|| next.size + limits.overhead)
     }
 }
 
@@ -432,13 +437,30 @@ impl<F> TxQueues<F> {
     pub(crate) fn next(&self, order: Order) -> Option<usize> {
         let queues = self.queues.iter().enumerate();
         match order {
-            Order::Arrival => {
+            Order::Arrival | Order::Neighbours => {
                 queues.filter_map(|(place, queue)| Some((queue.oldest()?, place))).min().map(|(_, place)| place)
             }
             Order::RoundRobin => {
                 let first = queues.clone().find(|(_, queue)| queue.oldest() == Some(0));
                 let after = queues.clone().skip(self.served + 1).chain(queues.take(self.served + 1));
                 first.or_else(|| after.into_iter().find(|(_, queue)| queue.has_work())).map(|(place, _)| place)
+            }
+        }
+    }
+
+    /// Which arrival ends the run of frames that an access to a queue takes.
+    ///
+    /// [`Order::Neighbours`]: the first one for another receiver, a group included. What is to be repeated is older, and so
+    /// it goes first and keeps the FIFO's head, as in hardware that keeps a descriptor until its frame is acknowledged or
+    /// given up; only the rest of its run goes with it. So the block-ack window moves on within a run alone, and a receiver
+    /// that does not answer holds up all others. Not modelled: drivers that get failed frames back and queue them again
+    /// behind the others. Frames that go before all (arrival 0) are no neighbours: devices have another queue for them.
+    pub(crate) fn run_end(&self, order: Order, place: usize) -> u64 {
+        match order {
+            Order::Arrival | Order::RoundRobin => u64::MAX,
+            Order::Neighbours => {
+                let others = self.queues.iter().enumerate().filter(|&(other, _)| other != place);
+                others.filter_map(|(_, queue)| queue.oldest()).min().unwrap_or(u64::MAX)
             }
         }
     }

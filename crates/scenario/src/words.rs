@@ -128,7 +128,11 @@ words!(Do {
 words!(EncryptionWord { "none" => Self::None, "ccmp" => Self::Ccmp });
 words!(RecoverWord(Recover) { "data" => Recover::Data, "request" => Recover::Request });
 words!(DeliverWord(bool) { "ppdu" => false, "mpdu" => true });
-words!(OrderWord(Order) { "arrival" => Order::Arrival, "stations" => Order::RoundRobin });
+words!(OrderWord(Order) {
+    "arrival" => Order::Arrival,
+    "stations" => Order::RoundRobin,
+    "neighbours" => Order::Neighbours,
+});
 words!(EdcaProfileWord(EdcaProfile) {
     "standard" => EdcaProfile::Standard,
     "hostapd" => EdcaProfile::Hostapd,

@@ -21,9 +21,10 @@ struct Kind {
     keys: &'static [(&'static str, &'static str)],
 }
 
-const KINDS: [Kind; 4] = [
+const KINDS: [Kind; 5] = [
     Kind { name: "one deep queue", keys: &[] },
     Kind { name: "a queue for each station", keys: &[("radio.aggregation.order", "\"stations\"")] },
+    Kind { name: "a queue that aggregates neighbours", keys: &[("radio.aggregation.order", "\"neighbours\"")] },
     Kind { name: "mac80211", keys: MAC80211 },
     Kind {
         name: "mac80211, single frames",

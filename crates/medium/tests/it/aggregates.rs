@@ -108,7 +108,7 @@ impl Case {
         self
     }
 
-    fn edca(&self) -> EdcaSet {
+    pub(crate) fn edca(&self) -> EdcaSet {
         self.config.phy.default_edca().map(|parameters| EdcaParameters { txop: self.txop, ..parameters })
     }
 
@@ -447,6 +447,7 @@ fn both_engines_give_the_same_run() {
         ("uploads with losses", lossy(Case::new(&[fast; 3], false))),
         ("TXOPs", limit(2_528, Case::new(&[fast; 3], false))),
         ("RTS", reserving(Case::new(&[fast; 4], false))),
+        ("neighbours", lossy(Case::new(&[fast; 3], true)).aggregating(|rules| rules.order = Order::Neighbours)),
     ] {
         let case = Case { seconds: 2, ..case.aggregating(|rules| (rules.cf_end, rules.deliver_each) = (false, false)) };
         let both = [false, true].map(|hidden| Case { hidden, ..case.clone() }.run(3));
@@ -464,6 +465,8 @@ fn every_packet_comes_out_once_and_in_order() {
         (1, Order::Arrival, Recover::Data, 0),
         (2, Order::RoundRobin, Recover::Data, 3_839),
         (3, Order::Arrival, Recover::Request, 0),
+        (4, Order::Neighbours, Recover::Data, 3_839),
+        (5, Order::Neighbours, Recover::Request, 0),
     ] {
         let mut case = Case::new(&[mode("HE 7", 20), mode("HE 0", 20), mode("VHT 3", 20)], true).aggregating(|rules| {
             (rules.order, rules.recover, rules.a_msdu) = (order, recover, Bytes(a_msdu));

@@ -12,6 +12,7 @@ mod idle_sense;
 mod invariants;
 mod measured;
 mod oracles;
+mod orders;
 mod reception;
 mod saturation;
 mod watch;

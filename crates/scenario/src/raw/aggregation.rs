@@ -40,8 +40,9 @@ pub(crate) struct AggregationRaw {
     /// When a receiver hands packets up: with the end of the "ppdu", or with that of each "mpdu" (where all hear all). Default:
     /// "ppdu", or "mpdu" with the profile "ns-3".
     pub deliver: Option<Written<DeliverWord>>,
-    /// Whose frames an access takes: "arrival", those for the receiver of the oldest one (one deep queue), or "stations", one
-    /// receiver's after the other's (a queue for each). Default: "arrival".
+    /// Whose frames an access takes: "arrival", those for the receiver of the oldest one (one deep queue), "stations", one
+    /// receiver's after the other's (a queue for each), or "neighbours", those for the receiver of the oldest one up to the first
+    /// for another receiver (a FIFO in hardware). Default: "arrival".
     pub order: Option<Written<OrderWord>>,
 }
 

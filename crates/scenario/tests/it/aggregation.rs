@@ -1,5 +1,6 @@
 //! Scenarios of 802.11n and later.
 
+use evenair_medium::Order;
 use evenair_scenario::{Place, Scenario};
 use evenair_wifi::{Band, Format, GuardInterval, PhyRate, Standard, Width};
 
@@ -47,6 +48,19 @@ fn a_network_of_these_standards_aggregates_and_has_edca() {
     assert_eq!(ns3.radio.edca.unwrap().stations[1].txop.as_nanos(), 0);
     let before = read("standard = \"802.11g\"", &station("rate = \"54 Mb/s\"")).unwrap();
     assert_eq!((before.radio.aggregation, before.radio.edca), (None, None));
+}
+
+#[test]
+fn an_access_takes_frames_in_the_order_that_is_said() {
+    for (word, order) in
+        [("arrival", Order::Arrival), ("stations", Order::RoundRobin), ("neighbours", Order::Neighbours)]
+    {
+        let radio = format!("standard = \"802.11ax\"\naggregation.order = \"{word}\"");
+        let rules = read(&radio, &station("mcs = 0")).unwrap().radio.aggregation.unwrap();
+        assert_eq!(rules.order, order, "{word}");
+    }
+    let error = read("standard = \"802.11ax\"\naggregation.order = \"any\"", &station("mcs = 0")).unwrap_err();
+    assert!(error.contains("\"neighbours\""), "{error}");
 }
 
 #[test]

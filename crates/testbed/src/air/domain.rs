@@ -267,6 +267,37 @@ mod tests {
         }
     }
 
+    /// Packets in each A-MPDU of an access point of 802.11ac that gets as many for each of two stations in turn, `run` by `run`.
+    fn aggregates(order: &str, run: usize) -> Vec<(usize, usize)> {
+        let text = format!(
+            "version = 1\nname = \"orders\"\nduration = \"5 s\"\n\
+             [radio]\nstandard = \"802.11ac\"\nwidth = \"80 MHz\"\nap_buffer = \"1000 packets\"\n\
+             ac.be.txop = \"0 us\"\naggregation.order = \"{order}\"\n\
+             [[station]]\nname = \"s\"\ncount = 2\nmcs = 8\nstreams = 2\n[[server]]\nname = \"server\"\n\
+             [[ping]]\nname = \"ping\"\nstations = [\"s\"]\nserver = \"server\"\n"
+        );
+        let scenario = Scenario::parse(&text, "orders.toml").unwrap_or_else(|error| panic!("{error}"));
+        let mut air = Air::new(AirPlan::all(&scenario), &[mac(0), mac(1)], owners(&scenario), &Streams::new(1));
+        (0..640).for_each(|packet| air.handle_wired_frame(Instant::ZERO, datagram(packet / run % 2)));
+        let mut ends: Vec<(Instant, usize)> = Vec::new();
+        for output in outputs(&mut air) {
+            let Output::ToStation { at, station, .. } = output else { panic!("{output:?}") };
+            ends.push((at, station));
+        }
+        ends.chunk_by(|a, b| a == b).map(|aggregate| (aggregate[0].1, aggregate.len())).collect()
+    }
+
+    #[test]
+    fn an_access_takes_frames_in_the_order_of_the_scenario() {
+        let each = |packets, count: usize| (0..count).map(|number| (number % 2, packets)).collect::<Vec<_>>();
+        assert_eq!(aggregates("arrival", 1), each(64, 10));
+        let mut in_turn = aggregates("stations", 1);
+        in_turn.sort_unstable();
+        assert_eq!(in_turn, [[(0, 64); 5], [(1, 64); 5]].concat());
+        assert_eq!(aggregates("neighbours", 1), each(1, 640));
+        assert_eq!(aggregates("neighbours", 20), each(20, 32));
+    }
+
     #[test]
     fn classes_of_a_queue_are_those_of_its_packets_applications() {
         let classes = "[radio.ap_queue]\ndiscipline = \"htb\"\ndefault = \"rest\"\n\

@@ -1,4 +1,5 @@
-//! Access points with a queue above their MAC: how kernel TCP of real hosts shares the medium behind them.
+//! Queues of access points: how kernel TCP of real hosts shares the medium behind a queue above the MAC, and what the MAC
+//! aggregates of the datagrams of real hosts.
 
 use anyhow::{Context, Result, ensure};
 use evenair_results::RunResult;
@@ -68,4 +69,62 @@ fn stations_behind_mac80211_get_the_same_airtime() {
 #[test]
 fn behind_one_fifo_the_slow_station_gets_more_airtime() {
     has_ratio("fifo", 0.0..0.4);
+}
+
+/// 802.11n at 65 Mb/s with one stream, and datagrams of 40 Mb/s to each of two stations.
+fn floods(order: &str) -> String {
+    format!(
+        r#"
+            version = 1
+            name = "orders"
+            duration = "5 s"
+            [radio]
+            standard = "802.11n"
+            ap_buffer = "1000 packets"
+            ac.be.txop = "0 us"
+            aggregation.order = "{order}"
+            [[station]]
+            name = "s"
+            count = 2
+            mcs = 7
+            [[server]]
+            name = "server"
+            [[udp]]
+            name = "flood"
+            stations = ["s"]
+            server = "server"
+            direction = "down"
+            rate = "40 Mb/s"
+            payload = "1472 bytes"
+            [[phase]]
+            name = "steady"
+            from = "2 s"
+            to = "5 s"
+        "#
+    )
+}
+
+/// Packets in an access of the access point, and Mb/s of IP packets in all.
+fn aggregated(result: &RunResult) -> Result<(f64, f64)> {
+    let phase = result.phases.first().context("there is a phase")?;
+    let ap = phase.nodes.iter().find(|node| node.is_access_point()).context("the access point is measured")?;
+    let packets = ap.access.frames_by_attempts.iter().sum::<u64>() as f64 / ap.access.attempts as f64;
+    eprintln!("{packets:.2} packets in an access, {:.1} Mb/s", phase.total_ip_mbps);
+    Ok((packets, phase.total_ip_mbps))
+}
+
+/// A full A-MPDU has 28 packets of 1,500 bytes at this mode: a PPDU of 5,366 us, SIFS 10 us, BlockAck 38 us, AIFS 37 us and back-off of
+/// 67.5 us on average, 60.9 Mb/s. Single frames (PPDU 234 us, ACK 34 us) carry 31.4 Mb/s.
+#[test]
+fn an_access_point_aggregates_in_real_time_all_that_it_has_for_a_station_or_neighbours_alone() {
+    let Some(_turn) = common::turn() else { return };
+    let run = |order: &str, packets: std::ops::Range<f64>, mbps: std::ops::Range<f64>| {
+        common::judged(&common::parse(&floods(order)), |result| {
+            let (mean, total) = aggregated(result)?;
+            ensure!(packets.contains(&mean) && mbps.contains(&total), "{order}: {mean:.2} packets, {total:.1} Mb/s");
+            Ok(())
+        });
+    };
+    run("arrival", 26.0..28.01, 57.0..62.5);
+    run("neighbours", 1.0..4.0, 30.0..52.0);
 }
