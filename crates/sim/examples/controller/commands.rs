@@ -1,12 +1,14 @@
 //! The commands but for the random populations: their cells, figures and bars.
 
-use crate::report::{Column, Row, chosen, column, mbps, p95, print, ratio, rows};
-use crate::runs::{Series, Window, equal_airtime, mean, measure};
-use crate::site::{Control, DEEP, HE_20, HT_20, MODES, PATH_MS, Site, Station, Traffic, kinds};
+use crate::report::{
+    COMPARISON, Column, EQUAL, EXPLANATION, JAIN, JAIN_WITHOUT, P95, P95_WITHOUT, RATIO, column, print, ratio,
+};
+use crate::runs::{Row, Series, Window, mean, rows};
+use crate::site::{DEEP, HE_20, HT_20, MODES, PATH_MS, Site, Station, Traffic, kinds};
 use crate::{Failure, Options};
 
 /// All stations at one mode.
-fn uniform_sites(options: &Options, counts: &[usize], ways: &[Traffic]) -> Vec<Site> {
+fn sites(options: &Options, counts: &[usize], ways: &[Traffic]) -> Vec<Site> {
     let mut sites = Vec::new();
     for kind in kinds() {
         for mode in options.pick(&MODES, &[MODES[0], MODES[2]]) {
@@ -18,37 +20,20 @@ fn uniform_sites(options: &Options, counts: &[usize], ways: &[Traffic]) -> Vec<S
     sites
 }
 
-fn uniform_cells(options: &Options) -> Vec<Site> {
+fn uniform_sites(options: &Options) -> Vec<Site> {
     let counts = options.pick(&[1, 2, 5, 10, 30], &[1, 10, 30]);
-    uniform_sites(options, &counts, &Traffic::BULK)
-}
-
-/// Throughput and queue time, without and with the box.
-fn comparison() -> Vec<Column> {
-    let [without, with] = mbps();
-    let [p95_without, p95_with] = p95();
-    vec![
-        without,
-        with,
-        column("with / without", 3, ratio).bar(">= 0.95", |_, ratio| ratio >= 0.95),
-        column("lowest seed", 3, |row| row.with.ratios(&row.without).fold(f64::INFINITY, f64::min)),
-        p95_without,
-        p95_with.bar("<= 11 ms at 20 MHz (queues by station: 14), 7 ms at 40 and 80 MHz (10)", |site, ms| {
-            ms <= site.p95_bar_ms()
-        }),
-        column("runs in which the guard acted", 0, |row| row.with.0.iter().filter(|run| run[0].guard).count() as f64),
-    ]
+    sites(options, &counts, &options.pick(&Traffic::BULK, &[Traffic::Down, Traffic::Up]))
 }
 
 pub fn uniform(options: &Options) -> Result<(), Failure> {
-    let rows = rows(uniform_cells(options), options)?;
-    print(&rows, &comparison());
+    let rows = rows(uniform_sites(options), options)?;
+    print(&rows, &COMPARISON);
     let all = mean(rows.iter().map(ratio));
     println!("missed {} of 1: mean of with / without over the cells: {all:.3} >= 0.98", u32::from(all < 0.98));
     Ok(())
 }
 
-/// Half of the stations at MCS 11 of HE, half at MCS 0: rows with unreported and with reported rates.
+/// Half of the stations at MCS 11 of HE, half at MCS 0: first with unreported, then with reported rates.
 pub fn mixed(options: &Options) -> Result<(), Failure> {
     let mut sites = Vec::new();
     for kind in kinds() {
@@ -60,54 +45,39 @@ pub fn mixed(options: &Options) -> Result<(), Failure> {
             }
         }
     }
-    let sites = chosen(sites, options);
-    let totals = equal_airtime(&sites, options)?;
-    let series = measure(&sites, [Control::Without, Control::Unreported, Control::Reported], options)?;
-    let mut rows = Vec::new();
-    for ((site, equal), [without, unreported, reported]) in sites.iter().zip(totals).zip(series) {
-        for (word, with) in [("unreported", unreported), ("reported", reported)] {
-            let site = Site { name: format!("{}, {word}", site.name), ..site.clone() };
-            rows.push(Row { site, without: without.clone(), with, equal });
-        }
-    }
-    println!(
-        "11ax 20 MHz, MCS 11 beside MCS 0. Jain's index is of the stations' measured airtime, both ways; \"equal\" is the total"
-    );
-    println!("at equal airtime: the mean over the stations of what each carries alone without a box, measured.\n");
-    let [p95_without, p95_with] = p95();
     let columns = [
-        column("equal, Mb/s", 1, |row| row.equal),
+        EQUAL,
         column("without / equal", 3, |row| row.without.mean(|at| at.mbps) / row.equal),
-        column("with / equal", 3, |row| row.with.mean(|at| at.mbps) / row.equal).bar(">= 0.9", |_, part| part >= 0.9),
-        column("Jain without", 3, |row| row.without.mean(Window::jain)),
-        column("Jain with", 3, |row| row.with.mean(Window::jain)).bar(">= 0.95", |_, jain| jain >= 0.95),
-        p95_without,
-        p95_with,
+        column("with / equal", 3, Row::of_equal).bars(&[(">= 0.9", |_, part| part >= 0.9)]),
+        JAIN_WITHOUT,
+        JAIN.bars(&[(">= 0.95", |_, jain| jain >= 0.95)]),
+        P95_WITHOUT,
+        P95,
     ];
-    for word in [", unreported", ", reported"] {
-        let part: Vec<Row> = rows.iter().filter(|row| row.site.name.ends_with(word)).cloned().collect();
-        print(&part, &columns);
-        println!();
+    println!("{EXPLANATION}");
+    for reported in [false, true] {
+        println!("11ax 20 MHz, MCS 11 beside MCS 0, rates {}reported\n", if reported { "" } else { "un" });
+        print(&rows(sites.clone(), &Options { reported, ..options.clone() })?, &columns);
     }
     Ok(())
 }
 
 /// Pings of one station beside ten downloads.
 pub fn quiet(options: &Options) -> Result<(), Failure> {
-    let mut sites = uniform_sites(options, &[10], &[Traffic::Down]);
+    let mut sites = sites(options, &[10], &[Traffic::Down]);
     sites.iter_mut().for_each(|site| site.stations.push(Station { traffic: Traffic::Ping, ..site.stations[0] }));
-    println!("Pings of one more station, 20 a second; round-trip times beyond the path's {PATH_MS} ms.\n");
     let columns = [
         column("p50 without, ms", 1, |row| row.without.mean(|at| at.ping_p50_ms) - PATH_MS),
         column("p95 without, ms", 1, |row| row.without.mean(|at| at.ping_p95_ms) - PATH_MS),
         column("p50 with, ms", 1, |row| row.with.mean(|at| at.ping_p50_ms) - PATH_MS)
-            .bar("<= 8 ms at 20 MHz, 6 ms at 40 and 80 MHz", |site, ms| ms <= if site.is_wide() { 6.0 } else { 8.0 }),
+            .bars(&[("<= 8 ms at 20 MHz, 6 ms at 40 and 80 MHz", |at, ms| ms <= if at.is_wide() { 6.0 } else { 8.0 })]),
         column("p95 with, ms", 1, |row| row.with.mean(|at| at.ping_p95_ms) - PATH_MS)
-            .bar("<= 16 ms at 20 MHz, 12 ms at 40 and 80 MHz", |site, ms| {
-                ms <= if site.is_wide() { 12.0 } else { 16.0 }
-            }),
-        column("Mb/s with / without", 3, ratio),
+            .bars(&[("<= 16 ms at 20 MHz, 12 ms at 40 and 80 MHz", |at, ms| {
+                ms <= if at.is_wide() { 12.0 } else { 16.0 }
+            })]),
+        RATIO,
     ];
+    println!("Pings of one more station, 20 a second; round-trip times beyond the path's {PATH_MS} ms.\n");
     print(&rows(sites, options)?, &columns);
     Ok(())
 }
@@ -135,54 +105,57 @@ pub fn lag(options: &Options) -> Result<(), Failure> {
     println!(
         "The lag is of a round trip between box and access point; jitter and batches are on the way up. It is not in AP p95.\n"
     );
-    print(&rows(sites, options)?, &comparison());
+    print(&rows(sites, options)?, &COMPARISON);
     Ok(())
 }
 
-/// When `insertion` inserts the box, and how long it looks then, s.
+/// When `insertion` inserts the box, s.
 const INSERT_S: u32 = 10;
-const SHOWN_S: u32 = 10;
 
 /// Throughput in each second after the insertion, over that before.
 fn seconds(run: &[Window]) -> impl Iterator<Item = f64> + '_ {
     run[2..].iter().map(|at| at.mbps / run[1].mbps)
 }
 
-/// The second of this number, mean of the seeds.
+/// That of the second of this number, mean of the seeds.
 fn second(row: &Row, number: usize) -> f64 {
     mean(row.with.0.iter().filter_map(|run| seconds(run).nth(number)))
 }
 
-/// The lowest second of each run, mean of the seeds.
-fn lowest(row: &Row) -> f64 {
-    mean(row.with.0.iter().map(|run| seconds(run).fold(f64::INFINITY, f64::min)))
-}
-
 /// Ten downloads, behind a box that is inserted at 10 s, and behind one from the start.
 pub fn insertion(options: &Options) -> Result<(), Failure> {
+    let options = Options { insert_s: None, ..options.clone() };
+    let sites = sites(&options, &[10], &[Traffic::Down]).into_iter();
     let mut windows = vec![(3, 5), (INSERT_S - 5, INSERT_S)];
-    windows.extend((INSERT_S..INSERT_S + SHOWN_S).map(|from| (from, from + 1)));
-    let sites = uniform_sites(options, &[10], &[Traffic::Down]);
-    let from_start: Vec<Site> =
-        sites.iter().map(|site| Site { insert_s: 0, windows: vec![(3, 5)], ..site.clone() }).collect();
-    let under_load = sites.into_iter().map(|site| Site { insert_s: INSERT_S, windows: windows.clone(), ..site });
-    println!(
-        "Throughput after an insertion at {INSERT_S} s over the mean of the 5 s before; and of the seconds 3 to 5 with the box"
-    );
-    println!("from the start, over those without.\n");
-    let rows_under_load = rows(under_load.collect(), options)?;
+    let from_start = sites.clone().map(|site| Site { insert_s: 0, windows: windows.clone(), ..site }).collect();
+    windows.extend((INSERT_S..2 * INSERT_S).map(|from| (from, from + 1)));
+    let under_load = sites.map(|site| Site { insert_s: INSERT_S, windows: windows.clone(), ..site }).collect();
     let columns = [
         column("before, Mb/s", 1, |row| mean(row.with.0.iter().map(|run| run[1].mbps))),
-        column("lowest second / before", 3, lowest).bar(">= 0.65", |_, part| part >= 0.65),
-        column("its 1st second", 3, |row| second(row, 0)),
+        column("lowest second / before", 3, |row| {
+            mean(row.with.0.iter().map(|run| seconds(run).fold(f64::INFINITY, f64::min)))
+        })
+        .bars(&[(">= 0.65", |_, part| part >= 0.65)]),
+        column("1st second", 3, |row| second(row, 0)),
         column("2nd", 3, |row| second(row, 1)),
         column("3rd", 3, |row| second(row, 2)),
         column("10th", 3, |row| second(row, 9)),
     ];
-    print(&rows_under_load, &columns);
-    println!();
-    print(&rows(from_start, options)?, &[column("seconds 3 to 5", 3, ratio).bar(">= 0.95", |_, part| part >= 0.95)]);
+    println!("The box is inserted at {INSERT_S} s: throughput after that, over the mean of the 5 s before\n");
+    print(&rows(under_load, &options)?, &columns);
+    println!("The box is there from the start: seconds 3 to 5\n");
+    print(&rows(from_start, &options)?, &[RATIO.bars(&[(">= 0.95", |_, ratio| ratio >= 0.95)])]);
     Ok(())
+}
+
+/// Measured airtime of the station of this number, % of the time.
+fn measured<const STATION: usize>(row: &Row) -> f64 {
+    100.0 * row.with.mean(|at| at.airtime[STATION][0])
+}
+
+/// Charged over measured airtime of the station of this number.
+fn charge<const STATION: usize>(row: &Row) -> f64 {
+    100.0 * row.with.mean(|at| at.airtime[STATION][1]) / measured::<STATION>(row)
 }
 
 /// Three busy stations of MCS 11, 5 and 0: charged beside measured airtime, from 20 s to 30 s.
@@ -195,21 +168,18 @@ pub fn charged(options: &Options) -> Result<(), Failure> {
             sites.push(Site { windows: vec![(20, 30)], ..site });
         }
     }
-    /// Airtime of the station of this number, % of the time: measured (0) or charged (1).
-    fn airtime(row: &Row, station: usize, which: usize) -> f64 {
-        100.0 * row.with.mean(|at| at.airtime[station][which])
-    }
-    let near = "within 15 % of measured";
-    let is_near = |_: &Site, ratio: f64| (ratio - 1.0).abs() <= 0.15;
+    let near = |column: Column| column.bars(&[("within 15 %", |_, ratio| (ratio - 1.0).abs() <= 0.15)]);
     let columns = [
-        column("MCS 11: measured, %", 1, |row| airtime(row, 0, 0)),
-        column("MCS 11: charged / measured", 2, |row| airtime(row, 0, 1) / airtime(row, 0, 0)).bar(near, is_near),
-        column("MCS 5: measured, %", 1, |row| airtime(row, 1, 0)),
-        column("MCS 5: charged / measured", 2, |row| airtime(row, 1, 1) / airtime(row, 1, 0)).bar(near, is_near),
-        column("MCS 0: measured, %", 1, |row| airtime(row, 2, 0)),
-        column("MCS 0: charged / measured", 2, |row| airtime(row, 2, 1) / airtime(row, 2, 0)).bar(near, is_near),
-        column("all charged, %", 1, |row| (0..3).map(|station| airtime(row, station, 1)).sum())
-            .bar("<= 101 %", |_, all| all <= 101.0),
+        column("MCS 11 measured, %", 1, measured::<0>),
+        near(column("MCS 11 charged / measured", 2, charge::<0>)),
+        column("MCS 5 measured, %", 1, measured::<1>),
+        near(column("MCS 5 charged / measured", 2, charge::<1>)),
+        column("MCS 0 measured, %", 1, measured::<2>),
+        near(column("MCS 0 charged / measured", 2, charge::<2>)),
+        column("all charged, %", 1, |row| {
+            100.0 * row.with.mean(|at| at.airtime.iter().map(|[_, charged]| charged).sum())
+        })
+        .bars(&[("<= 101 %", |_, all| all <= 101.0)]),
     ];
     print(&rows(sites, options)?, &columns);
     Ok(())
@@ -219,17 +189,19 @@ pub fn charged(options: &Options) -> Result<(), Failure> {
 pub fn multicast(options: &Options) -> Result<(), Failure> {
     let site = |mbps: u32| {
         let traffic = [Traffic::Down, Traffic::Down, Traffic::Down, Traffic::None];
-        let stations = traffic.map(|traffic| Station { mcs: 7, traffic }).to_vec();
         let more = format!(
             "[[ping]]\nname = \"ping\"\nstations = [\"s0\", \"s1\", \"s2\"]\nserver = \"server\"\n\
              [[udp]]\nname = \"multicast\"\nstations = [\"s3\"]\nserver = \"server\"\ndirection = \"down\"\ngroup = true\n\
              rate = \"{mbps} Mb/s\"\npayload = \"1316 bytes\"\n"
         );
+        let stations = traffic.map(|traffic| Station { mcs: 7, traffic }).to_vec();
         Site { more, ..Site::new(format!("3 Down beside multicast of {mbps} Mb/s"), &DEEP, &HT_20, stations) }
     };
-    let mut columns = comparison();
-    let lost = |row: &Row| 100.0 * (row.without.mean(|at| at.multicast) - row.with.mean(|at| at.multicast));
-    columns.push(column("multicast lost beyond that without, %", 2, lost).bar("<= 1", |_, lost| lost <= 1.0));
+    let lost = column("multicast lost with, % of that offered", 2, |row| 100.0 * row.with.mean(|at| at.multicast_loss));
+    let more = column("more than without", 2, |row| {
+        100.0 * (row.with.mean(|at| at.multicast_loss) - row.without.mean(|at| at.multicast_loss))
+    });
+    let columns = [&COMPARISON[..], &[lost, more.bars(&[("<= 1", |_, more| more <= 1.0)])]].concat();
     print(&rows([1, 2, 3].map(site).to_vec(), options)?, &columns);
     Ok(())
 }
@@ -250,12 +222,12 @@ fn far(Series(runs): &Series, of: fn(&Window) -> f64, [low, high]: [f64; 2]) -> 
 pub fn second_state(options: &Options) -> Result<(), Failure> {
     let ends = (WINDOWS_S + WINDOW_S..=options.duration_s()).step_by(WINDOW_S as usize);
     let windows: Vec<(u32, u32)> = ends.map(|to| (to - WINDOW_S, to)).collect();
-    let sites = uniform_cells(options).into_iter().map(|site| Site { windows: windows.clone(), ..site });
+    let sites = uniform_sites(options).into_iter().map(|site| Site { windows: windows.clone(), ..site });
     let columns = [
         column("throughput off by 25 %: % of the windows", 0, |row| far(&row.with, |at| at.mbps, [0.75, 1.25])),
         column("AP p95 off by a factor of 2: % of the windows", 0, |row| far(&row.with, |at| at.p95_ms, [0.5, 2.0])),
     ];
-    let columns = columns.map(|column| column.bar("none", |_, part| part == 0.0));
-    print(&rows(sites.collect(), options)?, &columns);
+    let none = |column: Column| column.bars(&[("none", |_, part| part == 0.0)]);
+    print(&rows(sites.collect(), options)?, &columns.map(none));
     Ok(())
 }

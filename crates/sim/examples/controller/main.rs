@@ -2,8 +2,9 @@
 //! it is, on several kinds of access point, PHYs and populations, each beside the same network without a box.
 //!
 //! `cargo run --profile quick -p evenair-sim --example controller -- uniform --quick` prints a Markdown table and how many cells
-//! miss each bar. Unless a command says otherwise, the box is inserted under load, 2 s after traffic began, and figures are of the
-//! time from 6 s on, means over the seeds. Rates are of IP packets, DATA and ACKs together, without multicast.
+//! miss each bar. Figures are of the time from 6 s on, means over the seeds; rates are of IP packets, DATA and ACKs together,
+//! without multicast. The box is inserted under load, 2 s after traffic began, so that queues which stations filled before are in
+//! the figures of many uploads: `--insert 0` leaves them out.
 
 mod commands;
 mod populations;
@@ -14,19 +15,25 @@ mod site;
 use std::error::Error;
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: controller COMMAND [OPTION]...
-  uniform       all stations at one mode: throughput and queue time
-  mixed         MCS 11 beside MCS 0: fairness and throughput, with unreported and with reported rates
-  quiet         a station with pings beside ten downloads
-  lag           a path with delay, jitter or batches between box and access point
-  populations   random populations
-  insertion     an insertion under load, and traffic that begins behind the box
-  charged       the airtime that the box charges beside the measured one
-  multicast     downloads beside multicast video
-  second-state  3 s windows of a run that are far from the median of all
+/// A command: its name, what it measures, and its function.
+type Command = (&'static str, &'static str, fn(&Options) -> Result<(), Failure>);
 
+const COMMANDS: [Command; 9] = [
+    ("uniform", "all stations at one mode: throughput and queue time", commands::uniform),
+    ("mixed", "MCS 11 beside MCS 0: fairness and throughput, with unreported and with reported rates", commands::mixed),
+    ("quiet", "a station with pings beside ten downloads", commands::quiet),
+    ("lag", "a path with delay, jitter or batches between box and access point", commands::lag),
+    ("populations", "random populations", populations::populations),
+    ("insertion", "an insertion under load, and traffic that begins behind the box", commands::insertion),
+    ("charged", "the airtime that the box charges beside the measured one", commands::charged),
+    ("multicast", "downloads beside multicast video", commands::multicast),
+    ("second-state", "3 s windows of a run that are far from the median of all", commands::second_state),
+];
+
+const USAGE: &str = "usage: controller COMMAND [OPTION]...
   --seeds N        seeds of each cell (5; quick: 2)
   --duration S     length of a run, s (20; quick: 12); not of insertion and charged
+  --insert S       when the box is inserted, s (2; of populations 0 or 2); not of insertion
   --quick          fewer cells
   --reported       the box gets the stations' PHY rates by telemetry
   --only PART      only cells with this in their names
@@ -41,6 +48,7 @@ struct Options {
     command: String,
     seeds: Option<u32>,
     duration_s: Option<u32>,
+    insert_s: Option<u32>,
     quick: bool,
     reported: bool,
     only: String,
@@ -49,15 +57,14 @@ struct Options {
 }
 
 impl Options {
-    fn parse(mut words: impl Iterator<Item = String>) -> Result<Self, String> {
+    fn parse(mut words: impl Iterator<Item = String>) -> Result<Self, Failure> {
         let mut options = Self::default();
         while let Some(word) = words.next() {
             let mut value = || words.next().ok_or(format!("{word} needs a value"));
-            let number =
-                |text: String| text.parse().ok().filter(|n| *n > 0).ok_or(format!("{text}: no number above 0"));
             match word.as_str() {
-                "--seeds" => options.seeds = Some(number(value()?)?),
-                "--duration" => options.duration_s = Some(number(value()?)?),
+                "--seeds" => options.seeds = Some(value()?.parse::<u32>()?.max(1)),
+                "--duration" => options.duration_s = Some(value()?.parse()?),
+                "--insert" => options.insert_s = Some(value()?.parse()?),
                 "--quick" => options.quick = true,
                 "--reported" => options.reported = true,
                 "--only" => options.only = value()?,
@@ -66,7 +73,9 @@ impl Options {
                     let (key, value) = set.split_once('=').ok_or("--set KEY=VALUE")?;
                     options.sets.push((key.to_owned(), value.to_owned()));
                 }
-                other if other.starts_with('-') || !options.command.is_empty() => return Err(format!("no {other}")),
+                other if other.starts_with('-') || !options.command.is_empty() => {
+                    return Err(format!("no {other}").into());
+                }
                 _ => options.command = word,
             }
         }
@@ -88,24 +97,17 @@ impl Options {
     }
 }
 
-fn perform(options: &Options) -> Result<(), Failure> {
-    match options.command.as_str() {
-        "uniform" => commands::uniform(options),
-        "mixed" => commands::mixed(options),
-        "quiet" => commands::quiet(options),
-        "lag" => commands::lag(options),
-        "populations" => populations::populations(options),
-        "insertion" => commands::insertion(options),
-        "charged" => commands::charged(options),
-        "multicast" => commands::multicast(options),
-        "second-state" => commands::second_state(options),
-        _ => Err(USAGE.into()),
+fn perform() -> Result<(), Failure> {
+    let options = Options::parse(std::env::args().skip(1))?;
+    if let Some((.., run)) = COMMANDS.iter().find(|(name, ..)| *name == options.command) {
+        return run(&options);
     }
+    let commands: String = COMMANDS.iter().map(|(name, what, _)| format!("\n  {name:15}  {what}")).collect();
+    Err(format!("{USAGE}\n{commands}").into())
 }
 
 fn main() -> ExitCode {
-    let options = Options::parse(std::env::args().skip(1)).map_err(Failure::from);
-    if let Err(error) = options.and_then(|options| perform(&options)) {
+    if let Err(error) = perform() {
         eprintln!("controller: {error}");
         return ExitCode::FAILURE;
     }

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use evenair_results::{PhaseResult, RunResult};
+use evenair_results::{FlowResult, PhaseResult, RunResult};
 
-use crate::site::{Control, DEEP, Phy, SINGLE, Site, Station, Traffic};
+use crate::site::{DEEP, Phy, SINGLE, Site, Station, Traffic};
 use crate::{Failure, Options};
 
 /// Simulations at a time.
@@ -20,8 +20,8 @@ const ALONE_S: u32 = 10;
 pub struct Window {
     /// IP packets of all flows but multicast, DATA and ACKs, Mb/s.
     pub mbps: f64,
-    /// Part of the multicast that arrived.
-    pub multicast: f64,
+    /// Part of the multicast that did not arrive.
+    pub multicast_loss: f64,
     /// 95th percentile of the time in the access point, from arrival to delivery, ms.
     pub p95_ms: f64,
     /// Airtime of each station with a bulk transfer, both ways, as a part of the time: measured, and charged by the box.
@@ -40,7 +40,7 @@ impl Window {
         let multicast = phase.flows.iter().find(|flow| flow.app == "multicast");
         Self {
             mbps: phase.total_ip_mbps - multicast.map_or(0.0, |flow| flow.ip_mbps),
-            multicast: multicast.map_or(f64::NAN, |flow| 1.0 - flow.loss_rate()),
+            multicast_loss: multicast.map_or(f64::NAN, FlowResult::loss_rate),
             p95_ms: ap.and_then(|ap| ap.sojourn.as_ref()).map_or(f64::NAN, |times| times.p95_ms),
             airtime: airtime(phase),
             ping_p50_ms: echoes.map_or(f64::NAN, |times| times.p50_ms),
@@ -72,7 +72,7 @@ pub fn mean(values: impl Iterator<Item = f64>) -> f64 {
     sum / count
 }
 
-/// The windows of a site's runs under one control, of each seed.
+/// The windows of a site's runs, of each seed.
 #[derive(Clone, Debug)]
 pub struct Series(pub Vec<Vec<Window>>);
 
@@ -81,25 +81,45 @@ impl Series {
     pub fn mean(&self, of: impl Fn(&Window) -> f64) -> f64 {
         mean(self.0.iter().map(|run| of(&run[0])))
     }
+}
 
-    /// Throughput over that of another series with the same seed, of each seed.
-    pub fn ratios<'a>(&'a self, other: &'a Self) -> impl Iterator<Item = f64> + 'a {
-        self.0.iter().zip(&other.0).map(|(run, other)| run[0].mbps / other[0].mbps)
+/// A site as it was measured.
+#[derive(Clone, Debug)]
+pub struct Row {
+    pub site: Site,
+    pub without: Series,
+    pub with: Series,
+    /// The total where all bulk stations have the same airtime, Mb/s.
+    pub equal: f64,
+}
+
+impl Row {
+    /// Throughput with over that without the box, of each seed.
+    pub fn ratios(&self) -> impl Iterator<Item = f64> + '_ {
+        self.with.0.iter().zip(&self.without.0).map(|(with, without)| with[0].mbps / without[0].mbps)
+    }
+
+    /// Throughput with the box over that at equal airtime.
+    pub fn of_equal(&self) -> f64 {
+        self.with.mean(|at| at.mbps) / self.equal
     }
 }
 
-/// All sites under each control, with each seed.
-pub fn measure<const N: usize>(
-    sites: &[Site],
-    controls: [Control; N],
-    options: &Options,
-) -> Result<Vec<[Series; N]>, Failure> {
+/// Measures the sites that `--only` leaves, without and with the box.
+pub fn rows(mut sites: Vec<Site>, options: &Options) -> Result<Vec<Row>, Failure> {
+    sites.retain(|site| site.name.contains(&options.only));
+    let [without, with] = [false, true].map(|has_box| measure(&sites, has_box, options));
+    let measured = without?.into_iter().zip(with?).zip(equal_airtime(&sites, options)?);
+    let row = |(site, ((without, with), equal))| Row { site, without, with, equal };
+    Ok(sites.into_iter().zip(measured).map(row).collect())
+}
+
+/// All sites with each seed, with or without a box.
+fn measure(sites: &[Site], has_box: bool, options: &Options) -> Result<Vec<Series>, Failure> {
     let seeds = options.seeds();
-    let of_site =
-        |site| controls.into_iter().flat_map(move |control| (1..=seeds).map(move |seed| (site, control, seed)));
-    let jobs: Vec<(&Site, Control, u32)> = sites.iter().flat_map(of_site).collect();
-    let simulate = |(site, control, seed): (&Site, Control, u32)| -> Result<Vec<Window>, Failure> {
-        let scenario = site.scenario(control, seed, options)?;
+    let jobs: Vec<(&Site, u32)> = sites.iter().flat_map(|site| (1..=seeds).map(move |seed| (site, seed))).collect();
+    let simulate = |(site, seed): (&Site, u32)| -> Result<Vec<Window>, Failure> {
+        let scenario = site.scenario(has_box, seed, options)?;
         let run = evenair_sim::run(&scenario, |_| ()).map_err(|error| format!("{}: {error}", site.name))?;
         Ok(run.phases.iter().map(|phase| Window::of(phase, &run)).collect())
     };
@@ -115,14 +135,13 @@ pub fn measure<const N: usize>(
         }
     });
     let runs = done.into_iter().map(|run| run.into_inner().expect("no panic").expect("all were done"));
-    let mut runs = runs.collect::<Result<Vec<_>, _>>()?.into_iter();
-    let mut series = || Series(runs.by_ref().take(seeds as usize).collect());
-    Ok(sites.iter().map(|_| controls.map(|_| series())).collect())
+    let runs = runs.collect::<Result<Vec<_>, _>>()?;
+    Ok(runs.chunks(seeds as usize).map(|runs| Series(runs.to_vec())).collect())
 }
 
 /// For each site, the total where all bulk stations have the same airtime, Mb/s: the mean over them of what each of them alone
 /// carries before a deep FIFO without a box, measured. Collisions of several stations are not in it.
-pub fn equal_airtime(sites: &[Site], options: &Options) -> Result<Vec<f64>, Failure> {
+fn equal_airtime(sites: &[Site], options: &Options) -> Result<Vec<f64>, Failure> {
     type Key = (&'static Phy, u32, Traffic, bool);
     let keys_of = |site: &Site| -> Vec<Key> {
         let bulk = site.stations.iter().filter(|station| Traffic::BULK.contains(&station.traffic));
@@ -133,9 +152,9 @@ pub fn equal_airtime(sites: &[Site], options: &Options) -> Result<Vec<f64>, Fail
         let kind = if is_single { &SINGLE } else { &DEEP };
         Site::new("alone".to_owned(), kind, phy, vec![Station { mcs, traffic }])
     };
-    let sites_alone: Vec<Site> = alone.keys().map(site).collect();
+    let alone_sites: Vec<Site> = alone.keys().map(site).collect();
     let options = Options { seeds: Some(1), duration_s: Some(ALONE_S), ..options.clone() };
-    let measured = measure(&sites_alone, [Control::Without], &options)?;
-    alone.values_mut().zip(measured).for_each(|(value, [series])| *value = series.mean(|at| at.mbps));
+    let measured = measure(&alone_sites, false, &options)?;
+    alone.values_mut().zip(measured).for_each(|(value, series)| *value = series.mean(|at| at.mbps));
     Ok(sites.iter().map(|site| mean(keys_of(site).iter().map(|key| alone[key]))).collect())
 }

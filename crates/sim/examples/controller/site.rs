@@ -38,12 +38,9 @@ pub static SINGLE: Kind = Kind { name: "single frames", sets: &[("radio.aggregat
 pub fn kinds() -> Vec<&'static Kind> {
     let is_known = |kind: &&'static Kind| {
         let site = Site::uniform(kind, MODES[0], 1, Traffic::Down);
-        let is_known = site.scenario(Control::Without, 1, &Options::default()).is_ok();
+        let is_known = site.scenario(false, 1, &Options::default()).is_ok();
         if !is_known {
-            eprintln!(
-                "controller: skipped, since the scenario format does not have it: access point \"{}\"",
-                kind.name
-            );
+            eprintln!("controller: skipped \"{}\", which the scenario format does not have", kind.name);
         }
         is_known
     };
@@ -126,14 +123,6 @@ pub struct Station {
     pub traffic: Traffic,
 }
 
-/// What manages the WLAN: no box, or one with its default controller that gets the stations' PHY rates by telemetry or not.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Control {
-    Without,
-    Unreported,
-    Reported,
-}
-
 /// A network and its schedule.
 #[derive(Clone, Debug)]
 pub struct Site {
@@ -165,12 +154,7 @@ impl Site {
     /// where those of other stations go first.
     pub fn p95_bar_ms(&self) -> f64 {
         let is_by_station = [STATIONS.name, MAC80211.name].contains(&self.kind.name);
-        match (self.is_wide(), is_by_station) {
-            (false, false) => 11.0,
-            (false, true) => 14.0,
-            (true, false) => 7.0,
-            (true, true) => 10.0,
-        }
+        (if self.is_wide() { 7.0 } else { 11.0 }) + if is_by_station { 3.0 } else { 0.0 }
     }
 
     /// Whether its channel is wider than 20 MHz.
@@ -178,19 +162,20 @@ impl Site {
         self.phy.width_mhz > 20
     }
 
-    pub fn scenario(&self, control: Control, seed: u32, options: &Options) -> Result<Scenario, Failure> {
-        let policy = if control == Control::Without { "fifo" } else { "evenair" };
-        let text = Policy::named(policy)?.apply(&self.text(control, seed, options.duration_s()))?;
-        let own = options.sets.iter().filter(|_| control != Control::Without);
-        let own = own.map(|(key, value)| (key.as_str(), value.as_str()));
+    /// Its scenario, with the default box or without one.
+    pub fn scenario(&self, has_box: bool, seed: u32, options: &Options) -> Result<Scenario, Failure> {
+        let policy = Policy::named(if has_box { "evenair" } else { "fifo" })?;
+        let text = policy.apply(&self.text(seed, options))?;
+        let own = options.sets.iter().filter(|_| has_box).map(|(key, value)| (key.as_str(), value.as_str()));
         let sets: Vec<_> = self.kind.sets.iter().copied().chain(own).collect();
         Scenario::parse_with(&text, "controller.toml", &sets).map_err(|error| format!("{}: {error}", self.name).into())
     }
 
-    fn text(&self, control: Control, seed: u32, duration_s: u32) -> String {
-        let Self { phy, insert_s, more, .. } = self;
-        let reported = control == Control::Reported;
-        let steady = [(STEADY_S, duration_s.max(STEADY_S + 1))];
+    fn text(&self, seed: u32, options: &Options) -> String {
+        let Self { phy, more, .. } = self;
+        let insert_s = options.insert_s.unwrap_or(self.insert_s);
+        let reported = options.reported;
+        let steady = [(STEADY_S, options.duration_s().max(STEADY_S + 1))];
         let windows = if self.windows.is_empty() { &steady[..] } else { &self.windows };
         let end_s = windows.iter().map(|window| window.1).max().unwrap_or_default();
         let stations = self.stations.iter().enumerate().map(|(at, Station { mcs, traffic })| {
