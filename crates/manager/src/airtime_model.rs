@@ -83,6 +83,10 @@ impl AirtimeModel {
         }
     }
 
+    pub(crate) fn standard(&self) -> Standard {
+        self.phy.standard()
+    }
+
     /// C_i.
     pub(crate) fn capacity(&self, rate: PhyRate) -> BitRate {
         match &self.shared {

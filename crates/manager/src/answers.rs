@@ -19,7 +19,7 @@ use alloc::collections::VecDeque;
 
 use evenair_packet::{TcpFlags, TcpMeta};
 
-use crate::standing::Mark;
+use crate::marks::Mark;
 use crate::tcp::after;
 
 /// Answers of one kind that one connection may owe; 24 bytes each, where so many are under way. Of what is released
@@ -195,6 +195,7 @@ fn pop(queue: &mut VecDeque<(u32, Mark)>, answered: impl Fn(u32) -> bool) -> Opt
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::marks::Release;
     use crate::standing::Standing;
     use crate::tcp::tests::segment;
     use evenair_packet::Timestamps;
@@ -206,9 +207,11 @@ mod tests {
 
     /// Releases these packets, and gives their marks.
     fn release(answers: &mut Answers, packets: &[TcpMeta]) -> alloc::vec::Vec<Mark> {
-        let mut standing = Standing::new(crate::ids::DomainId::DEFAULT, Instant::ZERO);
+        let mut standing = Standing::new(1, Instant::ZERO);
         let mut note = |tcp: &TcpMeta| {
-            let mark = standing.release(Instant::ZERO, Span::from_millis(1), true, None);
+            let airtime = Span::from_millis(1);
+            let packet = Release { airtime, is_sure: false, managed: true, due: true, previous: None, station: None };
+            let mark = standing.release(Instant::ZERO, packet, None);
             answers.note_release(tcp, mark);
             mark
         };

@@ -9,6 +9,7 @@ use evenair_wifi::{Phy, PhyRate, Standard};
 use minicbor::{Decode, Encode};
 
 use crate::access_points::{self, AccessPoint, AccessPointError, Table};
+use crate::aggregating::runs::RunLimit;
 use crate::airtime_model::AirtimeModels;
 use crate::classes::Policy;
 use crate::config_error::{ConfigError, nonzero, not_long};
@@ -116,6 +117,9 @@ pub struct Config {
     #[cbor(default)]
     pub group_share: GroupShare,
 }
+
+/// The longest run of packets to one station, as medium time.
+const RUN: Span = Span::from_millis(4);
 
 impl Config {
     /// The highest service rate or step: 1 Tb/s, far above any WLAN.
@@ -293,8 +297,11 @@ impl Config {
         models
     }
 
-    pub(crate) const fn pacer(&self) -> PacerConfig {
-        PacerConfig { controller: self.controller, charge: self.charge, slack: self.pacing_slack }
+    pub(crate) fn pacer(&self, standard: Standard) -> PacerConfig {
+        let frames = if standard == Standard::Dot11ax { 256 } else { 64 };
+        let aggregates = matches!(standard, Standard::Dot11n | Standard::Dot11ac | Standard::Dot11ax);
+        let run = RunLimit { time: RUN, frames };
+        PacerConfig { controller: self.controller, charge: self.charge, run, aggregates, slack: self.pacing_slack }
     }
 
     /// Of probes, if there can be any.

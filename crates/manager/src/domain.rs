@@ -17,6 +17,7 @@ use alloc::vec::Vec;
 use core::ops::Index;
 
 use evenair_units::{BitRate, Bytes, Instant, Span};
+use evenair_wifi::Standard;
 
 use crate::airtime_model::{AirtimeModels, Counted};
 use crate::control_budget::ControlBudget;
@@ -24,7 +25,7 @@ use crate::discipline::Disciplined;
 use crate::groups::Groups;
 use crate::ids::{DomainId, ModelId};
 use crate::observed::Observed;
-use crate::pacer::{Completion, Pacer};
+use crate::pacer::{Outgoing, Pacer};
 use crate::probes::Probes;
 use crate::queues::Queues;
 use crate::receiver::Steered;
@@ -33,6 +34,14 @@ use crate::station::Stations;
 use crate::uplink::Limiter;
 use crate::wan::Waits;
 use crate::{Config, Label, PathReport, ProbeState};
+
+/// What is known of a medium before anything was seen.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Medium {
+    pub(crate) standard: Standard,
+    /// C*.
+    pub(crate) capacity: BitRate,
+}
 
 /// What one medium has of its own.
 #[derive(Debug)]
@@ -106,14 +115,14 @@ impl<P: Send + 'static> Domain<P> {
         }
     }
 
-    /// `capacity` is C* as long as nothing was seen.
-    pub(crate) fn new(id: DomainId, name: Label, config: &Config, capacity: BitRate, now: Instant) -> Self {
+    pub(crate) fn new(id: DomainId, name: Label, config: &Config, medium: Medium, now: Instant) -> Self {
+        let Medium { standard, capacity } = medium;
         Self {
             name,
             queues: Queues::new(&config.tree(), now),
             discipline: config.queue.as_deref().map(Disciplined::new),
             waits: Waits::default(),
-            pacer: Pacer::new(id, config.pacer(), capacity, now),
+            pacer: Pacer::new(id, config.pacer(standard), capacity, now),
             seen_ahead: 0,
             shares: Shares::default(),
             counted: Counted::default(),
@@ -166,7 +175,7 @@ impl<P: Send + 'static> Domain<P> {
         if managed {
             self.pacer.on_unscheduled_group(airtime);
         }
-        self.pacer.on_release(now, airtime, Completion::None, None);
+        self.pacer.on_release(now, Outgoing::to_group(airtime), None);
     }
 }
 

@@ -68,12 +68,14 @@ pub(crate) struct Service {
     /// The medium time that is believed of it, and what that is as fast as the medium was seen to be.
     pub(crate) time: Span,
     pub(crate) real: Span,
+    /// The same without the accesses of others in between.
+    pub(crate) undisturbed: Span,
 }
 
 impl Service {
     /// A packet of this length, by itself, at this speed.
     pub(crate) fn by_length(ip_len: Bytes, capacity: BitRate) -> Self {
         let time = capacity.time_for_bits(ip_len.bits());
-        Self { bits: ip_len.bits(), capacity, time, real: time }
+        Self { bits: ip_len.bits(), capacity, time, real: time, undisturbed: time }
     }
 }

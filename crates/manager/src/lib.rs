@@ -75,6 +75,8 @@
 extern crate alloc;
 
 mod access_points;
+mod account;
+mod aggregating;
 mod airtime_model;
 mod answers;
 mod api;
@@ -99,6 +101,7 @@ mod leases;
 mod limits;
 mod load;
 mod manager;
+mod marks;
 mod neighbours;
 mod observed;
 mod pacer;

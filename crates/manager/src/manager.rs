@@ -28,12 +28,13 @@ use evenair_wifi::{PhyRate, mixed_capacity};
 use crate::access_points::Table;
 use crate::airtime_model::{AirtimeModel, AirtimeModels};
 use crate::classes::totals::Totals;
-use crate::domain::{Domain, Domains};
+use crate::domain::{Domain, Domains, Medium};
 use crate::flow::{Flow, Flows};
 use crate::groups::Memberships;
 use crate::held::{Arrival, Arrived, Held};
 use crate::ids::{DomainId, FlowId};
 use crate::manager::harm::record::Harm;
+use crate::marks::Next;
 use crate::neighbours::Neighbours;
 use crate::receiver::Receiver;
 use crate::station::Stations;
@@ -91,7 +92,7 @@ impl<P: Send + 'static> Manager<P> {
         stations.set_rssi(config.rssi.clone());
         let domain = |(at, name)| {
             let id = DomainId::at(at);
-            Domain::new(id, name, &config, configured_capacity(&config, &models[id], &stations, id), now)
+            Domain::new(id, name, &config, configured_medium(&config, &models[id], &stations, id), now)
         };
         let domains = Domains::new(access_points.domains().enumerate().map(domain).collect());
         Self {
@@ -268,21 +269,23 @@ impl<P: Send + 'static> Manager<P> {
     /// When the next packet of a domain may be released.
     fn free_at(&self, id: DomainId) -> Instant {
         let domain = &self.domains[id];
-        let free = domain.shaped_until().max(domain.pacer.ready_at(|| self.next_airtime(domain)));
+        let free = domain.shaped_until().max(domain.pacer.ready_at(|| self.next_packet(domain)));
         domain.quiet_until().map_or(free, |until| free.max(until))
     }
 
-    /// The airtime of the next packet, alone.
-    fn next_airtime(&self, domain: &Domain<P>) -> Span {
+    /// The next packet, and what it takes alone.
+    fn next_packet(&self, domain: &Domain<P>) -> Next {
         if let Some(discipline) = &domain.discipline {
-            return discipline.expected_airtime();
+            return Next { own: discipline.expected_airtime(), in_run: false };
         }
         let airtime = |head: &Held<P>| {
             let station = self.stations.get(self.flows.get(head.flow).station);
             let model = &self.models[station.domain];
-            model.packet_airtime(head.ip_len, station.paced_rate(model, self.config.default_rate))
+            let airtime = model.packet_airtime(head.ip_len, station.paced_rate(model, self.config.default_rate));
+            domain.pacer.account().own(airtime, &station.paced)
         };
-        domain.queues.peek().map_or(Span::ZERO, airtime)
+        let own = domain.queues.peek().map_or(Span::ZERO, airtime);
+        Next { own, in_run: domain.queues.is_in_run() }
     }
 
     /// The PHY rate of a connection's station.
@@ -423,6 +426,11 @@ fn forget<P: Send + 'static>(flow: Flow, domains: &mut Domains<P>, wan: Option<&
         }
     }
     stations.get_mut(flow.station).leave(flow.answer);
+}
+
+/// A medium before anything was seen.
+fn configured_medium(config: &Config, model: &AirtimeModel, stations: &Stations, id: DomainId) -> Medium {
+    Medium { standard: model.standard(), capacity: configured_capacity(config, model, stations, id) }
 }
 
 /// C* before anything was seen: as if all configured stations of a domain were active; without any, C at the default

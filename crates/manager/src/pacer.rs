@@ -21,16 +21,48 @@ use alloc::boxed::Box;
 use evenair_units::{BitRate, Instant, Span};
 use evenair_wifi::PhyRate;
 
+use crate::account::Account;
+use crate::aggregating::Aggregating;
+use crate::aggregating::costs::Cost;
+use crate::aggregating::paced::Paced;
+use crate::aggregating::runs::RunLimit;
 use crate::airtime_model::AirtimeModel;
 use crate::guard::{Carried, Grip, Guard, GuardStep};
-use crate::ids::DomainId;
+use crate::ids::{DomainId, StationId};
+use crate::marks::{Mark, Next, Release};
 use crate::packet_cost::PacketCost;
 use crate::probes::speed::Waited;
 use crate::rate::{Rates, ServiceRate};
 use crate::server::Server;
-use crate::standing::{Mark, RatesSaid, Ratio, Standing};
+use crate::standing::{RatesSaid, Ratio, Standing};
 use config::PacerConfig;
 use controller::law::{Law, Pacing, Released, Seen};
+
+/// A packet on its way to the access points.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Outgoing {
+    /// Airtime that is still to come for it, by the airtime model.
+    pub(crate) airtime: Span,
+    /// That is what it takes, however fast the medium was found to be.
+    pub(crate) is_sure: bool,
+    pub(crate) completion: Completion,
+    /// The release before it of its flow.
+    pub(crate) previous: Option<Mark>,
+    /// Who receives it. `None`: a group, or nobody that is known.
+    pub(crate) station: Option<StationId>,
+}
+
+impl Outgoing {
+    /// A packet that nobody acknowledges.
+    pub(crate) const fn unanswered(airtime: Span, station: Option<StationId>) -> Self {
+        Self { airtime, is_sure: false, completion: Completion::None, previous: None, station }
+    }
+
+    /// A packet to a group, whose rate is known.
+    pub(crate) const fn to_group(airtime: Span) -> Self {
+        Self { is_sure: true, ..Self::unanswered(airtime, None) }
+    }
+}
 
 /// What is known of the completion of a release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,10 +82,14 @@ pub(crate) struct Pacer {
     pacing: Pacing,
     law: Box<dyn Law>,
     server: Server,
-    backlog: Standing,
+    backlog: Box<dyn Account>,
+    /// The longest run of packets to one station, where access points aggregate.
+    run: RunLimit,
     guard: Guard,
     /// The number of the next release at the end of the last interval.
     released_before: u64,
+    /// The standard is one with aggregation.
+    aggregates: bool,
     rate: ServiceRate,
 }
 
@@ -65,6 +101,11 @@ fn start(config: PacerConfig, capacity: BitRate, now: Instant) -> (Box<dyn Law>,
     (law, ServiceRate::new(rates, config.controller.interval(), now))
 }
 
+/// The account of a domain whose access points aggregate, or do not; `next`: the number of the next release.
+fn account(aggregates: bool, next: u64, now: Instant) -> Box<dyn Account> {
+    if aggregates { Box::new(Aggregating::new(next, now)) } else { Box::new(Standing::new(next, now)) }
+}
+
 impl Pacer {
     /// `capacity` is C* as long as no station is active.
     pub(crate) fn new(id: DomainId, config: PacerConfig, capacity: BitRate, now: Instant) -> Self {
@@ -74,7 +115,9 @@ impl Pacer {
             pacing: config.controller.pacing(),
             law,
             server: Server::new(config.slack, now),
-            backlog: Standing::new(id, now),
+            backlog: account(config.aggregates, Mark::first(id), now),
+            aggregates: config.aggregates,
+            run: config.run,
             guard: Guard::new(),
             released_before: 0,
             rate,
@@ -83,17 +126,20 @@ impl Pacer {
 
     /// Takes another configuration over. What is in flight stays so; the service rate starts anew. `waiting`: packets are held.
     pub(crate) fn reconfigure(&mut self, config: PacerConfig, capacity: BitRate, now: Instant, waiting: bool) {
-        self.pacing = config.controller.pacing();
+        (self.pacing, self.run) = (config.controller.pacing(), config.run);
+        if core::mem::replace(&mut self.aggregates, config.aggregates) != config.aggregates {
+            self.backlog = account(config.aggregates, self.backlog.next_release(), now);
+        }
         self.server.set_slack(config.slack);
         self.server.take_account(now, waiting);
         (self.law, self.rate) = start(config, capacity, now);
     }
 
-    /// When the next packet may be released, if nothing happens until then; `airtime` tells what it takes.
-    pub(crate) fn ready_at(&self, airtime: impl FnOnce() -> Span) -> Instant {
+    /// When the next packet may be released, if nothing happens until then; `next` tells of that packet.
+    pub(crate) fn ready_at(&self, next: impl FnOnce() -> Next) -> Instant {
         match self.pacing {
             Pacing::Backlog { target, .. } => match self.guard.grip() {
-                Grip::Target(times) => self.backlog.ready_at(target * times, airtime()),
+                Grip::Target(times) => self.backlog.ready_at(target * times, next()),
                 Grip::Open => Instant::ZERO,
             },
             Pacing::Server => self.server.free_at(),
@@ -124,25 +170,18 @@ impl Pacer {
         self.law.on_served(waiting);
     }
 
-    /// A packet goes to the access points, held before or not, with this much airtime still to come for it. `previous`: the release
-    /// before it of its flow.
-    pub(crate) fn on_release(
-        &mut self,
-        now: Instant,
-        airtime: Span,
-        completion: Completion,
-        previous: Option<Mark>,
-    ) -> Mark {
-        let is_expected = matches!(completion, Completion::Expected { .. });
+    /// A packet goes to the access points, held before or not; `of`: what is known of its station.
+    pub(crate) fn on_release(&mut self, now: Instant, outgoing: Outgoing, of: Option<&mut Paced>) -> Mark {
+        let Outgoing { airtime, is_sure, completion, previous, station } = outgoing;
+        let due = matches!(completion, Completion::Expected { .. });
+        let managed = completion == Completion::Expected { managed: true };
         let in_flight = self.backlog.under_way();
         let previous = previous.filter(|previous| previous.domain() == self.domain);
-        let mark = self.backlog.release(now, airtime, is_expected, previous);
-        match completion {
-            Completion::Expected { managed } => self.backlog.time_answer(now, managed),
-            Completion::Unknown => self.backlog.note_unanswerable(airtime),
-            Completion::None => {}
+        let mark = self.backlog.release(now, Release { airtime, is_sure, due, managed, previous, station }, of);
+        if completion == Completion::Unknown {
+            self.backlog.note_unanswerable(airtime);
         }
-        if is_expected {
+        if due {
             self.law.on_release(now, Released { number: mark.number(), in_flight, airtime });
         }
         mark
@@ -153,9 +192,9 @@ impl Pacer {
         mark.domain() == self.domain && self.backlog.is_given_up(mark)
     }
 
-    /// This release is complete, and with it all before of its flow.
-    pub(crate) fn on_completion(&mut self, now: Instant, mark: Mark) {
-        self.backlog.answer(now, mark);
+    /// This release of a station is complete, and with it all before of its flow; `of`: what is known of the station.
+    pub(crate) fn on_completion(&mut self, now: Instant, mark: Mark, station: StationId, of: &mut Paced) {
+        self.backlog.answer(now, mark, station, of);
         self.law.on_completion(now, mark.number());
     }
 
@@ -165,12 +204,12 @@ impl Pacer {
     }
 
     /// The box keeps all back, so that a probe finds no queue.
-    pub(crate) const fn on_pause(&mut self, now: Instant) {
+    pub(crate) fn on_pause(&mut self, now: Instant) {
         self.backlog.pause(now);
     }
 
     /// Answers to probes are not believed any more.
-    pub(crate) const fn on_probes_disbelieved(&mut self) {
+    pub(crate) fn on_probes_disbelieved(&mut self) {
         self.backlog.disbelieve_probes();
     }
 
@@ -195,7 +234,7 @@ impl Pacer {
     }
 
     /// The box has nothing to release, or keeps it back: the medium may wait for it.
-    pub(crate) const fn on_starved(&mut self) {
+    pub(crate) fn on_starved(&mut self) {
         self.backlog.starve();
     }
 
@@ -252,7 +291,8 @@ impl Pacer {
         if self.backlog.stands_from_before(released_before) && self.guard.note_drain(carried) {
             return None;
         }
-        let is_slow = Guard::is_slow(self.rate.throughput(), self.rate.capacity());
+        // Where stations cost what completions show, the formula says nothing.
+        let is_slow = !self.aggregates && Guard::is_slow(self.rate.throughput(), self.rate.capacity());
         self.guard.tick(carried, waits, is_slow)
     }
 
@@ -282,12 +322,12 @@ impl Pacer {
     }
 
     /// Probes show how far the access point's queue has come, and not the traffic.
-    pub(crate) const fn uses_probes(&self) -> bool {
+    pub(crate) fn uses_probes(&self) -> bool {
         self.backlog.uses_probes()
     }
 
     /// Answers to probes have made the medium look faster than any queue has shown.
-    pub(crate) const fn is_speed_unproven(&self) -> bool {
+    pub(crate) fn is_speed_unproven(&self) -> bool {
         self.backlog.is_speed_unproven()
     }
 
@@ -317,13 +357,36 @@ impl Pacer {
     }
 
     /// The medium's speed, in parts of what the airtime model says.
-    pub(crate) const fn speed(&self) -> Ratio {
+    pub(crate) fn speed(&self) -> Ratio {
         self.backlog.speed()
     }
 
-    /// The mean time that the medium really took lately, in parts of what the airtime model says: `(numerator, denominator)`.
-    pub(crate) fn pace(&self) -> (u64, u64) {
-        self.backlog.pace()
+    /// Access points aggregate, so that completions show what each station costs.
+    pub(crate) const fn aggregates(&self) -> bool {
+        self.aggregates
+    }
+
+    /// The account of the backlog, to be read.
+    pub(crate) fn account(&self) -> &dyn Account {
+        &*self.backlog
+    }
+
+    /// What was learned of some station since it was last asked for.
+    pub(crate) fn take_learned(&mut self) -> Option<(StationId, Cost)> {
+        self.backlog.take_learned()
+    }
+
+    /// How long a run of packets to one station may be.
+    pub(crate) fn run_limit(&self, now: Instant) -> RunLimit {
+        match self.pacing {
+            Pacing::Backlog { .. } => self.backlog.run_limit(now, self.run),
+            Pacing::Server | Pacing::None => RunLimit::SINGLE,
+        }
+    }
+
+    /// A station has come to the domain.
+    pub(crate) fn on_new_station(&mut self) {
+        self.backlog.note_new_station();
     }
 
     /// The backlog of the access points, in the time that the medium takes for it.

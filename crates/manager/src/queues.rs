@@ -27,6 +27,7 @@ use evenair_packet::TcpMeta;
 use evenair_sched::{Codel, CodelConfig, Hsfq, NodeId, Verdict};
 use evenair_units::{BitRate, Bytes, Instant, Limit, Span};
 
+use crate::aggregating::runs::RunLimit;
 use crate::classes::nodes::{ClassNodes, LEAD as LEAD_OF_MINIMUM};
 use crate::held::{Held, Service};
 use crate::ids::{ClassId, Direction, FlowId, StationId};
@@ -41,6 +42,8 @@ enum Why {
     Sparse,
     /// This class is below its minimum.
     Minimum(NodeId),
+    /// The run of its station goes on.
+    Run,
     /// It is its turn.
     Turn,
 }
@@ -112,6 +115,19 @@ pub(crate) struct Queues<P> {
     urgent: VecDeque<NodeId>,
     /// Whether those of one station weigh more that were served less.
     by_attained: bool,
+    /// How long a run may be, and the one that has begun.
+    run_limit: RunLimit,
+    run: Option<Run>,
+    /// What is charged takes so much medium time: `(numerator, denominator)`.
+    pace: (u64, u64),
+}
+
+/// A turn of a station that has begun.
+#[derive(Clone, Copy, Debug)]
+struct Run {
+    node: NodeId,
+    /// What it may still take.
+    left: RunLimit,
 }
 
 impl Node {
@@ -206,7 +222,7 @@ impl<P> Queues<P> {
             let most = if of_station { LEAD } else { LEAD_ABOVE };
             let lead = self.hsfq.lead(id);
             let lead = if self.by_time { Span::from_nanos(lead) } else { capacity.time_for_bits(lead) };
-            if lead > most {
+            if lead.mul_div(self.pace.0, self.pace.1) > most {
                 return true;
             }
             at = self.hsfq.parent(id);
@@ -223,7 +239,37 @@ impl<P> Queues<P> {
         if let Some((node, leaf)) = due.and_then(|node| Some((node, self.hsfq.peek_below(node)?))) {
             return Some((leaf, Why::Minimum(node)));
         }
+        if let Some(leaf) = self.run.and_then(|run| self.hsfq.peek_below(run.node)) {
+            return Some((leaf, Why::Run));
+        }
         self.hsfq.peek().map(|(leaf, _)| (leaf, Why::Turn))
+    }
+
+    /// From now on a run may be so long, and what is charged takes so much medium time: `(numerator, denominator)`.
+    pub(crate) fn set_run(&mut self, limit: RunLimit, pace: (u64, u64)) {
+        (self.run_limit, self.pace) = (limit, (pace.0, pace.1.max(1)));
+    }
+
+    /// The next packet goes on a run that has begun.
+    pub(crate) fn is_in_run(&self) -> bool {
+        self.run.is_some() && matches!(self.next(), Some((_, Why::Run)))
+    }
+
+    /// A packet of a run, or one that begins a run, was served.
+    fn note_run(&mut self, leaf: NodeId, service: &Service) {
+        let node = self.station_node(leaf);
+        let left = self.run.filter(|run| run.node == node).map_or(self.run_limit, |run| run.left);
+        let RunLimit { time, frames } = left;
+        let left = RunLimit { time: time.saturating_sub(service.undisturbed), frames: frames.saturating_sub(1) };
+        let goes_on = left.time > Span::ZERO && left.frames > 0;
+        self.run = goes_on.then_some(Run { node, left });
+    }
+
+    /// The node of a queue's station; the queue itself where stations are no level of the policy.
+    fn station_node(&self, leaf: NodeId) -> NodeId {
+        let is_station = |id: &NodeId| matches!(self.nodes[id.index()], Some(Node { share: Share::Station(_), .. }));
+        let up = core::iter::successors(Some(leaf), |&id| self.hsfq.parent(id));
+        up.take_while(|&id| id != NodeId::ROOT).find(is_station).unwrap_or(leaf)
     }
 
     /// Time has come this far: classes at their ceilings may go on.
@@ -321,11 +367,11 @@ impl<P> Queues<P> {
     ) -> Option<(&Held<P>, Judgement)> {
         let (leaf, _) = self.next()?;
         let head = self.hsfq.queue(leaf).front()?;
-        let Some(aqm) = &self.aqm else { return Some((head, Judgement::Serve)) };
+        let Some(aqm) = self.aqm_now() else { return Some((head, Judgement::Serve)) };
         let short = data_packets(head, self.hsfq.queue(leaf).len()) <= SHORT;
         let node = self.nodes[leaf.index()].as_mut().expect("a node of the tree is known here");
         let sojourn = now.saturating_since(head.since);
-        let verdict = node.codel.judge(now, sojourn, short, aqm);
+        let verdict = node.codel.judge(now, sojourn, short, &aqm);
         let is_ignored = head.tcp.is_none() && !short && node.codel.signals() > IGNORED;
         let judgement = match verdict {
             _ if is_ignored && sojourn > FRESH => Judgement::Stale,
@@ -333,6 +379,15 @@ impl<P> Queues<P> {
             Verdict::Signal => Judgement::Signal,
         };
         Some((head, judgement))
+    }
+
+    /// What a standing queue is: none is that waits for its turn in a round of all others. Half a round more is none either.
+    fn aqm_now(&self) -> Option<CodelConfig> {
+        let aqm = self.aqm.as_ref()?;
+        let in_use = u64::try_from(self.recent.len()).unwrap_or(u64::MAX);
+        let round = self.run_limit.time * in_use;
+        let target = aqm.target.max(round * 3 / 2);
+        Some(CodelConfig { target, interval: aqm.interval.max(target) })
     }
 
     /// Takes the head that goes next out, unserved.
@@ -364,8 +419,9 @@ impl<P> Queues<P> {
             let service = served.insert(service(held));
             if by_time { service.time.as_nanos() } else { service.bits }
         };
-        let held = match self.next()? {
-            (leaf, Why::Sparse) => self.hsfq.dequeue_ahead(leaf, length).map(|held| (leaf, held)),
+        let next = self.next()?;
+        let held = match next {
+            (leaf, Why::Sparse | Why::Run) => self.hsfq.dequeue_ahead(leaf, length).map(|held| (leaf, held)),
             (leaf, Why::Minimum(node)) => {
                 let most = self.lead_of_minimum(leaf);
                 self.hsfq.dequeue_below(node, most, length)
@@ -374,7 +430,7 @@ impl<P> Queues<P> {
         };
         let (leaf, held) = held?;
         self.note_held(leaf, 1, held.ip_len, false);
-        let in_use = self.recent.len();
+        let (in_use, pace) = (self.recent.len(), self.pace);
         let node = self.node(leaf);
         node.bytes = node.bytes - held.ip_len;
         node.last_held = now;
@@ -382,8 +438,11 @@ impl<P> Queues<P> {
         if let Some(service) = served {
             node.note_service(service);
             node.credit.refill(now, in_use);
-            node.credit.spend(service.capacity.time_for_bits(service.bits));
+            node.credit.spend(service.capacity.time_for_bits(service.bits).mul_div(pace.0, pace.1));
             self.note_attained(leaf, service.bits);
+            if matches!(next.1, Why::Run | Why::Turn) {
+                self.note_run(leaf, &service);
+            }
             self.note_class_service(class, &service);
         }
         // The others that are urgent come in between.
@@ -417,9 +476,7 @@ impl<P> Queues<P> {
     /// Charges a queue's station, and none above it, for what it was not served for; the queue alone where stations
     /// are no level of the policy.
     pub(crate) fn charge_station(&mut self, leaf: NodeId, bits: u64, time: Span) {
-        let is_station = |id: &NodeId| matches!(self.nodes[id.index()], Some(Node { share: Share::Station(_), .. }));
-        let up = core::iter::successors(Some(leaf), |&id| self.hsfq.parent(id));
-        let node = up.take_while(|&id| id != NodeId::ROOT).find(is_station).unwrap_or(leaf);
+        let node = self.station_node(leaf);
         self.hsfq.charge(node, if self.by_time { time.as_nanos() } else { bits });
         self.tidy_urgent();
     }

@@ -57,9 +57,13 @@
 
 use evenair_units::{Instant, Span};
 
-use crate::ids::DomainId;
+use crate::aggregating::costs::Cost;
+use crate::aggregating::paced::Paced;
+use crate::aggregating::runs::RunLimit;
+use crate::ids::StationId;
 use crate::in_flight::InFlight;
 use crate::knee::Knee;
+use crate::marks::{Mark, Next, Release};
 use crate::probes::speed::{ProbedSpeed, Waited};
 use crate::speed_steps::SpeedSteps;
 
@@ -102,19 +106,6 @@ const SLOWNESS: core::ops::RangeInclusive<u64> = UNIT / 64..=UNIT * 64;
 
 /// More than what divisions cut off in a few steps: a deadline lies so much behind the moment that is meant.
 const ROUNDING: Span = Span::from_micros(1);
-
-/// Releases are counted in so many bits: a billion packets in a second for three days, or a million for years. What is
-/// above them is the domain, so that the answer to a packet released before its station roamed finds its way.
-const COUNT_BITS: u32 = 48;
-
-/// A release, as far as its answer needs to know it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Mark {
-    /// How many were released up to it, behind the number of the domain.
-    number: u64,
-    /// An answer is due to it.
-    due: bool,
-}
 
 #[derive(Clone, Debug)]
 pub(crate) struct Standing {
@@ -204,27 +195,11 @@ struct Window {
     void: bool,
 }
 
-impl Mark {
-    /// Its place in the order of releases.
-    pub(crate) const fn number(self) -> u64 {
-        self.number
-    }
-
-    /// An answer is due to it.
-    pub(crate) const fn is_due(self) -> bool {
-        self.due
-    }
-
-    /// Where it was released.
-    pub(crate) fn domain(self) -> DomainId {
-        DomainId::at((self.number >> COUNT_BITS) as usize)
-    }
-}
-
 impl Standing {
-    pub(crate) const fn new(domain: DomainId, now: Instant) -> Self {
+    /// `next`: the number of the next release.
+    pub(crate) const fn new(next: u64, now: Instant) -> Self {
         Self {
-            in_flight: InFlight::new(((domain.index() as u64) << COUNT_BITS) + 1),
+            in_flight: InFlight::new(next),
             released: Span::ZERO,
             released_at: now,
             answered: None,
@@ -249,15 +224,24 @@ impl Standing {
         }
     }
 
-    /// A packet of this estimated airtime was released; `due`: an answer is due to it; `previous`: the release before it of its flow.
-    pub(crate) fn release(&mut self, now: Instant, airtime: Span, due: bool, previous: Option<Mark>) -> Mark {
+    /// A packet was released.
+    pub(crate) fn release(&mut self, now: Instant, release: Release, _of: Option<&mut Paced>) -> Mark {
+        let Release { airtime, due, managed, previous, .. } = release;
+        let mark = self.note_release(now, airtime, due, previous);
+        if due {
+            self.time_answer(now, managed);
+        }
+        mark
+    }
+
+    fn note_release(&mut self, now: Instant, airtime: Span, due: bool, previous: Option<Mark>) -> Mark {
         self.reckon(now);
         if self.in_flight.count() == 0 {
             self.answered_at = now;
         }
         let before = core::mem::replace(&mut self.released_at, now);
         self.released += airtime;
-        let (number, lost) = self.in_flight.push(airtime, previous.map(|mark| mark.number), due);
+        let (number, lost) = self.in_flight.push(airtime, previous.map(Mark::number), due);
         self.left(lost);
         if due {
             if self.trial.from.is_some() {
@@ -268,12 +252,12 @@ impl Standing {
             // What was never answered long ago says nothing about now.
             self.due_since = self.due_since.filter(|_| now.saturating_since(before) < DEAD.0).or(Some(now));
         }
-        Mark { number, due }
+        Mark::new(number, due)
     }
 
     /// It does not wait for the answer to this release any more, and for none to other releases of its flow until it is there.
     pub(crate) fn is_given_up(&self, mark: Mark) -> bool {
-        self.in_flight.is_given_up(mark.number)
+        self.in_flight.is_given_up(mark.number())
     }
 
     /// The newest release, which takes this medium time, is of a protocol whose answers are not known.
@@ -292,7 +276,7 @@ impl Standing {
     }
 
     /// The newest release asks for an answer, which may be timed; `managed`: packets are held.
-    pub(crate) fn time_answer(&mut self, now: Instant, managed: bool) {
+    fn time_answer(&mut self, now: Instant, managed: bool) {
         if !managed {
             return self.allowance.note_unmanaged(now, self.in_flight.next() - 1);
         }
@@ -303,18 +287,18 @@ impl Standing {
     }
 
     /// A release was acknowledged.
-    pub(crate) fn answer(&mut self, now: Instant, mark: Mark) {
+    pub(crate) fn answer(&mut self, now: Instant, mark: Mark, _station: StationId, _of: &mut Paced) {
         self.reckon(now);
-        let cleared = self.in_flight.complete(now, mark.number);
+        let cleared = self.in_flight.complete(now, mark.number());
         if cleared == Span::ZERO {
             return;
         }
         self.carried += cleared + core::mem::take(&mut self.left_by_time);
         self.window.news += cleared.saturating_sub(self.by_time);
-        let newest = self.answered.map_or(mark.number, |answered| answered.max(mark.number));
+        let newest = self.answered.map_or(mark.number(), |answered| answered.max(mark.number()));
         self.probed.note_completion(now, self.carried);
         self.allowance.note_completion(now, newest, self.carried);
-        if newest == mark.number {
+        if newest == mark.number() {
             self.slowness = self.steps.note_answer(now, newest, self.slowness).min(*SLOWNESS.end());
         }
         // This is the best that is known: had more left the access point long ago, it would have been answered.
@@ -335,12 +319,12 @@ impl Standing {
     /// A station has answered a probe: all that was released before it has left, too.
     pub(crate) fn answer_probe(&mut self, now: Instant, mark: Mark, waited: Waited) {
         self.reckon(now);
-        let cleared = self.in_flight.complete_all(mark.number);
+        let cleared = self.in_flight.complete_all(mark.number());
         if cleared == Span::ZERO && self.left_by_time == Span::ZERO {
             return;
         }
         self.carried += cleared + core::mem::take(&mut self.left_by_time);
-        let newest = self.answered.map_or(mark.number, |answered| answered.max(mark.number));
+        let newest = self.answered.map_or(mark.number(), |answered| answered.max(mark.number()));
         self.allowance.note_completion(now, newest, self.carried);
         self.slowness =
             self.probed.note_probe(now, self.carried, waited, self.slowness).clamp(*SLOWNESS.start(), *SLOWNESS.end());
@@ -353,17 +337,17 @@ impl Standing {
     }
 
     /// Answers to probes have made the medium look faster than any queue has shown.
-    pub(crate) const fn is_speed_unproven(&self) -> bool {
+    pub(crate) fn is_speed_unproven(&self) -> bool {
         self.probed.is_unproven(self.slowness)
     }
 
     /// The box keeps all back, so that a probe finds no queue.
-    pub(crate) const fn pause(&mut self, now: Instant) {
+    pub(crate) fn pause(&mut self, now: Instant) {
         self.probed.pause(now);
     }
 
     /// Answers to probes are not believed any more.
-    pub(crate) const fn disbelieve_probes(&mut self) {
+    pub(crate) fn disbelieve_probes(&mut self) {
         self.slowness = self.probed.give_up(self.slowness);
     }
 
@@ -375,17 +359,17 @@ impl Standing {
     }
 
     /// The box has nothing to release, or keeps it back.
-    pub(crate) const fn starve(&mut self) {
+    pub(crate) fn starve(&mut self) {
         self.allowance.starve();
         self.probed.starve();
         self.window.void = true;
         self.trial.starved = true;
     }
 
-    /// When the next packet may be released, if nothing is heard until then; `own` is its airtime. It may when less
+    /// When the next packet may be released, if nothing is heard until then. It may when less
     /// stands than the target and as much again as it takes itself: behind a long one the answer to the one before
     /// comes late.
-    pub(crate) fn ready_at(&self, target: Span, own: Span) -> Instant {
+    pub(crate) fn ready_at(&self, target: Span, Next { own, .. }: Next) -> Instant {
         let target = target.mul_div(UNIT, self.best_slowness());
         let lag = self.allowance.get().max(self.probed.lag(self.reckoned).mul_div(UNIT, self.slowness));
         // Beside a flood less of the medium is ours, but a packet has to be next when the access point's turn comes.
@@ -465,7 +449,7 @@ impl Standing {
     }
 
     /// The medium's speed, relative to the estimated airtime.
-    pub(crate) const fn speed(&self) -> Ratio {
+    pub(crate) fn speed(&self) -> Ratio {
         Ratio { numerator: UNIT, denominator: self.slowness }
     }
 
@@ -476,6 +460,45 @@ impl Standing {
             (took, believed) if believed > Span::ZERO => (took.as_nanos(), believed.as_nanos()),
             _ => (self.slowness, UNIT),
         }
+    }
+
+    /// An access of its own for each packet.
+    pub(crate) fn run_limit(&self, _now: Instant, _full: RunLimit) -> RunLimit {
+        RunLimit::SINGLE
+    }
+
+    /// The account is in believed airtime.
+    pub(crate) fn own(&self, airtime: Span, _of: &Paced) -> Span {
+        airtime
+    }
+
+    /// Medium time of a packet of which this airtime is believed.
+    pub(crate) fn medium(&self, airtime: Span, _of: &Paced) -> Span {
+        let (numerator, denominator) = self.pace();
+        airtime.mul_div(numerator, denominator)
+    }
+
+    /// Accesses of others are part of it.
+    pub(crate) fn undisturbed(&self, medium: Span) -> Span {
+        medium
+    }
+
+    /// Stations cost what their rates say.
+    pub(crate) fn ratio(&self, _of: &Paced) -> (u64, u64) {
+        (1, 1)
+    }
+
+    /// Nothing is learned of stations.
+    pub(crate) fn take_learned(&mut self) -> Option<(StationId, Cost)> {
+        None
+    }
+
+    /// Runs are of one packet whoever comes.
+    pub(crate) fn note_new_station(&mut self) {}
+
+    /// Sparse flows are told by believed airtime.
+    pub(crate) fn sparse_pace(&self) -> (u64, u64) {
+        (1, 1)
     }
 
     /// The access points' backlog, in the time that the medium takes for it.
@@ -489,7 +512,7 @@ impl Standing {
     }
 
     /// Probes show how far the queue has come, and not the traffic.
-    pub(crate) const fn uses_probes(&self) -> bool {
+    pub(crate) fn uses_probes(&self) -> bool {
         self.probed.is_in_use()
     }
 
@@ -517,7 +540,7 @@ impl Standing {
     }
 
     /// What was released before this release still stands, and nothing after it has been answered.
-    pub(crate) const fn stands_from_before(&self, number: u64) -> bool {
+    pub(crate) fn stands_from_before(&self, number: u64) -> bool {
         self.in_flight.has_from_before(number)
     }
 

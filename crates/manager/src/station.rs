@@ -26,6 +26,7 @@ use evenair_units::{Bytes, Instant, Span};
 use evenair_wifi::PhyRate;
 
 use crate::access_points::Table;
+use crate::aggregating::paced::Paced;
 use crate::airtime_model::AirtimeModels;
 use crate::guard::Confirmed;
 use crate::ids::{DomainId, StationId};
@@ -165,6 +166,11 @@ impl Stations {
         self.slots[id.0 as usize].as_mut().expect("a station that is referred to is there")
     }
 
+    /// The station of this number, if it has not gone.
+    pub(crate) fn find_mut(&mut self, id: StationId) -> Option<&mut Station> {
+        self.slots.get_mut(id.0 as usize)?.as_mut()
+    }
+
     /// The station with this address, if it is known, which is in use now.
     pub(crate) fn seen(&mut self, mac: MacAddr, now: Instant) -> Option<StationId> {
         let id = self.find(mac)?;
@@ -236,6 +242,7 @@ impl Stations {
             configured: None,
             observed: None,
             inferred: None,
+            paced: Paced::default(),
             reports: None,
             reported_rate: None,
             reported_airtime: Span::ZERO,

@@ -200,7 +200,7 @@ mod tests {
         let mut nodes = ClassNodes::new(&ClassTree { classes: [class].into(), other: 1 }, Instant::ZERO);
         nodes.set_node(ClassId(0), Some(NodeId::ROOT));
         let time = Span::from_millis(2);
-        (nodes, Service { bits: 12_000, capacity: BitRate::from_mbps(6), time, real: time * 2 })
+        (nodes, Service { bits: 12_000, capacity: BitRate::from_mbps(6), time, real: time * 2, undisturbed: time })
     }
 
     /// Packets served of 1,000 ms of trying each millisecond.

@@ -10,7 +10,7 @@ use super::{Manager, forget};
 use crate::flow::{Answer, Flow, Key, ONE_WAY};
 use crate::held::{Arrival, Arrived, Held, Service};
 use crate::ids::{DomainId, FlowId, StationId};
-use crate::pacer::Completion;
+use crate::pacer::{Completion, Outgoing};
 use crate::packet_cost::{PacketCost, Packets};
 use crate::queues::{Judgement, Room};
 use crate::{DropReason, Mode, Output};
@@ -155,10 +155,13 @@ impl<P: Send + 'static> Manager<P> {
         let crossed = flow.tcp.note_arrival(tcp, arrived.ip_len);
         self.note_acknowledged(now, arrived.flow, tcp, &crossed);
         let flow = self.flows.get_mut(arrived.flow);
-        let domain = flow.domain;
+        let (domain, station) = (flow.domain, flow.station);
         if let Some(answered) = flow.answers.note_arrival(tcp) {
             let domain = self.domains.touch(answered.domain());
-            domain.pacer.on_completion(now, answered);
+            domain.pacer.on_completion(now, answered, station, &mut self.stations.get_mut(station).paced);
+            while let Some((id, cost)) = domain.pacer.take_learned() {
+                self.stations.find_mut(id).into_iter().for_each(|station| station.paced.learn(cost));
+            }
             domain.probes.iter_mut().for_each(|probes| probes.note_completion(now));
             let news = domain.observed.as_mut().is_some_and(|observed| observed.answer(now, answered.number()));
             if news {
@@ -303,6 +306,7 @@ impl<P: Send + 'static> Manager<P> {
             domain.note_group(now, missed, managed);
         }
         domain.queues.refresh(now);
+        domain.queues.set_run(domain.pacer.run_limit(now), domain.pacer.account().sparse_pace());
         domain.pacer.on_time(now);
         if let Some(probes) = &mut domain.probes {
             probes.expire(now);
@@ -367,7 +371,7 @@ impl<P: Send + 'static> Manager<P> {
     pub(super) fn pop(&mut self, now: Instant, id: DomainId) -> Option<(Held<P>, PacketCost)> {
         let (flows, stations, models) = (&mut self.flows, &self.stations, &self.models);
         let domain = self.domains.touch(id);
-        let (numerator, denominator) = domain.pacer.pace();
+        let account = domain.pacer.account();
         let observed = domain.observed.as_deref();
         let default_rate = self.config.default_rate;
         let mut cost = PacketCost::default();
@@ -378,10 +382,12 @@ impl<P: Send + 'static> Manager<P> {
             cost = flow.note_release(held.tcp.as_ref(), held.ip_len);
             let station = stations.get(flow.station);
             let airtime = station.airtime_of(&cost, &models[station.domain], default_rate);
-            let real = airtime.paced.mul_div(numerator, denominator);
-            let (charged, of) = observed.map_or((1, 1), |observed| observed.lean(flow.station, now));
+            let real = account.medium(airtime.paced, &station.paced);
+            let undisturbed = account.undisturbed(real);
+            let measured = || account.ratio(&station.paced);
+            let (charged, of) = observed.map_or_else(measured, |observed| observed.lean(flow.station, now));
             let (bits, time) = (cost.bits() * charged / of, airtime.charged.mul_div(charged, of));
-            Service { bits, capacity: station.capacity, time, real }
+            Service { bits, capacity: station.capacity, time, real, undisturbed }
         })?;
         Some((held, cost))
     }
@@ -433,6 +439,7 @@ impl<P: Send + 'static> Manager<P> {
         let station = self.stations.get_mut(flow.station);
         let model = &self.models[station.domain];
         station.note_packet(true, held.ip_len, model.packet_airtime(held.ip_len, rate));
+        station.paced.has_rate = station.has_known_rate();
         let Some(tcp) = &held.tcp else {
             flow.watched.charged += model.airtime(cost, rate);
             flow.unconfirmed.note_release(now, held.ip_len);
@@ -440,7 +447,9 @@ impl<P: Send + 'static> Manager<P> {
             let airtime = station.airtime_of(cost, model, self.config.default_rate);
             let domain = self.domains.touch(flow.domain);
             domain.counted += airtime;
-            let mark = domain.pacer.on_release(now, airtime.paced, Completion::Unknown, None);
+            let outgoing = Outgoing::unanswered(airtime.paced, Some(flow.station));
+            let outgoing = Outgoing { completion: Completion::Unknown, ..outgoing };
+            let mark = domain.pacer.on_release(now, outgoing, Some(&mut station.paced));
             if let Some(observed) = &mut domain.observed {
                 let by_report = station.airtime_by_report(airtime.charged, cost, model);
                 observed.release(mark.number(), flow.station, by_report);
@@ -459,7 +468,10 @@ impl<P: Send + 'static> Manager<P> {
             false if flow.answers.is_forged() => Completion::Unknown,
             false => Completion::None,
         };
-        let mark = domain.pacer.on_release(now, airtime.paced, completion, flow.answers.newest());
+        let previous = flow.answers.newest();
+        let outgoing = Outgoing::unanswered(airtime.paced, Some(flow.station));
+        let outgoing = Outgoing { completion, previous, ..outgoing };
+        let mark = domain.pacer.on_release(now, outgoing, Some(&mut station.paced));
         if let Some(observed) = &mut domain.observed {
             let all = station.airtime_by_report(model.airtime(cost, rate), cost, model);
             observed.release(mark.number(), flow.station, all);

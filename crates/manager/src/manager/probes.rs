@@ -9,7 +9,7 @@ use super::Manager;
 use crate::domain::Domain;
 use crate::ids::{DomainId, StationId};
 use crate::neighbours::Address;
-use crate::pacer::Completion;
+use crate::pacer::{Completion, Outgoing};
 use crate::packet_cost::{PacketCost, Packets};
 use crate::probes::trust::Load;
 use crate::probes::{Probes, Sent, length};
@@ -51,7 +51,7 @@ impl<P: Send + 'static> Manager<P> {
     fn send_probe(&mut self, now: Instant, id: DomainId, station: StationId, target: Address) {
         let (vlan, address) = target;
         let model = &self.models[id];
-        let station = self.stations.get_mut(station);
+        let (at, station) = (station, self.stations.get_mut(station));
         let packet = Packets::one(length(&address));
         let alone = model.packet_airtime(packet.ip_len, station.rate);
         station.note_packet(true, packet.ip_len, alone);
@@ -61,7 +61,7 @@ impl<P: Send + 'static> Manager<P> {
         let domain = self.domains.touch(id);
         let Some(probes) = &mut domain.probes else { return };
         // No completion is expected of it: a station that does not answer must not delay other releases.
-        let mark = domain.pacer.on_release(now, with_answer, Completion::None, None);
+        let mark = domain.pacer.on_release(now, Outgoing::unanswered(with_answer, Some(at)), Some(&mut station.paced));
         let expected = domain.pacer.backlog();
         probes.note_sent(Sent { station: mac, target, mark, at: now, expected });
         self.counters.probes += 1;

@@ -102,7 +102,8 @@ impl<P: Send + 'static> Manager<P> {
             matters.iter_mut().zip(needed).for_each(|(matters, needed)| *matters |= needed);
         }
         for (domain, matters) in self.domains.iter_mut().zip(matters) {
-            let observe = matters && released_as_it_crosses && domain.discipline.is_none();
+            let observe =
+                matters && released_as_it_crosses && domain.discipline.is_none() && !domain.pacer.aggregates();
             if domain.observed.is_some() != observe {
                 domain.observed = observe.then(Box::default);
             }

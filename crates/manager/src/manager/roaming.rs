@@ -77,8 +77,8 @@ impl<P: Send + 'static> Manager<P> {
         let names: Vec<Label> = self.access_points.domains().collect();
         for (at, &name) in names.iter().enumerate().skip(known) {
             let id = DomainId::at(at);
-            let capacity = super::configured_capacity(&self.config, &self.models[id], &self.stations, id);
-            self.domains.push(Domain::new(id, name, &self.config, capacity, now));
+            let medium = super::configured_medium(&self.config, &self.models[id], &self.stations, id);
+            self.domains.push(Domain::new(id, name, &self.config, medium, now));
         }
     }
 
@@ -153,8 +153,8 @@ impl<P: Send + 'static> Manager<P> {
             for (at, name) in self.access_points.domains().enumerate() {
                 let kept = old.get_mut(at).and_then(|domain| domain.take_if(|domain| domain.name == name));
                 let id = DomainId::at(at);
-                let capacity = super::configured_capacity(config, &self.models[id], &self.stations, id);
-                renewed.push(kept.unwrap_or_else(|| Domain::new(id, name, config, capacity, now)));
+                let medium = super::configured_medium(config, &self.models[id], &self.stations, id);
+                renewed.push(kept.unwrap_or_else(|| Domain::new(id, name, config, medium, now)));
             }
             self.domains = Domains::new(renewed);
         }

@@ -48,6 +48,8 @@ impl<P: Send + 'static> Manager<P> {
     /// A station is new: what was held for its address is its own.
     pub(super) fn note_learned(&mut self, now: Instant, id: StationId, mac: MacAddr) {
         self.tell(Event::StationLearned(mac));
+        let domain = self.stations.get(id).domain;
+        self.domains.touch(domain).pacer.on_new_station();
         let flows: Vec<FlowId> = self.flows.of_unheard(mac).collect();
         flows.into_iter().for_each(|flow| self.settle(now, flow, Some(id)));
     }

@@ -10,7 +10,7 @@ use super::Manager;
 use crate::flow::Key;
 use crate::groups::ToGroup;
 use crate::ids::{DomainId, StationId};
-use crate::pacer::Completion;
+use crate::pacer::Outgoing;
 use crate::packet_cost::{PacketCost, Packets};
 use crate::{DropReason, Event, Mode, Output};
 
@@ -85,7 +85,8 @@ impl<P: Send + 'static> Manager<P> {
                 domain.pacer.on_unscheduled(model, &cost, rate);
             }
             if meta.ingress == Port::Wire {
-                domain.pacer.on_release(now, airtime, Completion::None, None);
+                let paced = known.map(|id| &mut self.stations.get_mut(id).paced);
+                domain.pacer.on_release(now, Outgoing::unanswered(airtime, known), paced);
             }
         }
         if meta.dst.is_multicast() {

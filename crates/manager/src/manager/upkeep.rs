@@ -166,10 +166,11 @@ impl<P: Send + 'static> Manager<P> {
 
     fn rebuild_rate(&mut self, id: DomainId, config: &Config, now: Instant) {
         let domain = self.domains.touch(id);
+        let standard = self.models[id].standard();
         let capacity = domain.active_capacity(&self.stations, now);
         let capacity = capacity.unwrap_or_else(|| configured_capacity(config, &self.models[id], &self.stations, id));
         let waiting = domain.len() > 0;
-        domain.pacer.reconfigure(config.pacer(), capacity, now, waiting);
+        domain.pacer.reconfigure(config.pacer(standard), capacity, now, waiting);
     }
 
     fn rebuild_queues(&mut self, config: &Config, now: Instant) {

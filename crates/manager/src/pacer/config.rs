@@ -3,6 +3,7 @@
 use evenair_units::Span;
 
 use super::controller::Controller;
+use crate::aggregating::runs::RunLimit;
 use crate::rate::Charge;
 
 /// What a pacer takes of a configuration.
@@ -10,6 +11,10 @@ use crate::rate::Charge;
 pub(crate) struct PacerConfig {
     pub(crate) controller: Controller,
     pub(crate) charge: Charge,
+    /// The longest run of packets to one station.
+    pub(crate) run: RunLimit,
+    /// The standard is one with aggregation.
+    pub(crate) aggregates: bool,
     /// How much lateness of releases is made up.
     pub(crate) slack: Span,
 }

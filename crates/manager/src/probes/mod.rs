@@ -27,8 +27,8 @@ use alloc::vec::Vec;
 use evenair_packet::MacAddr;
 use evenair_units::{Bytes, Instant, Span};
 
+use crate::marks::Mark;
 use crate::neighbours::Address;
-use crate::standing::Mark;
 use config::ProbeConfig;
 use quiet::Quiet;
 use speed::Waited;

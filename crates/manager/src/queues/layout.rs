@@ -69,6 +69,9 @@ impl<P> Queues<P> {
             nodes: Vec::new(),
             children: BTreeMap::new(),
             recent: Vec::new(),
+            run_limit: crate::aggregating::runs::RunLimit::SINGLE,
+            run: None,
+            pace: (1, 1),
         }
     }
 
@@ -193,6 +196,7 @@ impl<P> Queues<P> {
         }
         let mut id = leaf;
         while let Some(parent) = self.hsfq.parent(id).filter(|_| !self.hsfq.has_children(id)) {
+            self.run = self.run.filter(|run| run.node != id);
             self.hsfq.remove(id);
             let node = self.nodes[id.index()].take().expect("a node of the tree is known here");
             self.children.remove(&(node.share, parent));

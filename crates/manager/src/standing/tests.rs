@@ -10,7 +10,11 @@ fn at(us: u64) -> Instant {
 
 fn is_ready(standing: &mut Standing, now: Instant) -> bool {
     standing.reckon(now);
-    standing.ready_at(TARGET, EACH) <= now
+    standing.ready_at(TARGET, Next { own: EACH, in_run: false }) <= now
+}
+
+fn answer(standing: &mut Standing, now: Instant, mark: Mark) {
+    standing.answer(now, mark, StationId(3), &mut Paced::default());
 }
 
 /// Releases all that may be released now.
@@ -18,39 +22,39 @@ fn fill(standing: &mut Standing, now: Instant, asks: bool) -> VecDeque<Mark> {
     let mut marks = VecDeque::new();
     while is_ready(standing, now) {
         // They are of one flow.
-        let previous = Mark { number: standing.in_flight.next() - 1, due: asks };
-        marks.push_back(standing.release(now, EACH, asks, Some(previous)));
+        let previous = Mark::new(standing.in_flight.next() - 1, asks);
+        marks.push_back(standing.note_release(now, EACH, asks, Some(previous)));
     }
     marks
 }
 
 #[test]
 fn as_much_stands_as_the_target_says_and_an_answer_makes_room() {
-    let mut standing = Standing::new(DomainId::DEFAULT, at(0));
+    let mut standing = Standing::new(1, at(0));
     let marks = fill(&mut standing, at(0), true);
     assert_eq!(marks.len(), 3, "6 ms stand; with two, 4 ms are less than 3 + 2");
-    standing.answer(at(2_000), marks[0]);
+    answer(&mut standing, at(2_000), marks[0]);
     assert_eq!(fill(&mut standing, at(2_000), true).len(), 1);
     // All three have left when the third is answered, whatever became of the second.
-    standing.answer(at(4_000), marks[2]);
+    answer(&mut standing, at(4_000), marks[2]);
     assert_eq!(fill(&mut standing, at(4_000), true).len(), 2);
-    standing.answer(at(4_500), marks[1]);
+    answer(&mut standing, at(4_500), marks[1]);
     assert!(fill(&mut standing, at(4_500), true).is_empty(), "an old answer is none");
 }
 
 #[test]
 fn beside_a_flood_as_much_stands_as_without() {
-    let mut standing = Standing::new(DomainId::DEFAULT, at(0));
+    let mut standing = Standing::new(1, at(0));
     standing.note_flood(Span::from_micros(1_000), Span::from_micros(1_000));
     let marks = fill(&mut standing, at(0), true);
     assert_eq!(marks.len(), 3, "or the access point has nothing to send when its turn comes");
-    standing.answer(at(4_000), marks[0]);
+    answer(&mut standing, at(4_000), marks[0]);
     assert_eq!(fill(&mut standing, at(4_000), true).len(), 1);
 }
 
 #[test]
 fn what_nobody_answers_leaves_by_time() {
-    let mut standing = Standing::new(DomainId::DEFAULT, at(0));
+    let mut standing = Standing::new(1, at(0));
     let mut released = 0;
     for us in (0..1_000_000).step_by(100) {
         released += fill(&mut standing, at(us), false).len();
@@ -73,15 +77,15 @@ fn unanswered(standing: &mut Standing, seconds: core::ops::Range<u64>, said: Rat
 
 #[test]
 fn a_speed_that_nobody_has_said_is_tried_out_while_something_waits() {
-    let mut standing = Standing::new(DomainId::DEFAULT, at(0));
+    let mut standing = Standing::new(1, at(0));
     assert!(unanswered(&mut standing, 0..5, RatesSaid::All) < 2_300, "it is said: 450 in a second");
-    let mut standing = Standing::new(DomainId::DEFAULT, at(0));
+    let mut standing = Standing::new(1, at(0));
     unanswered(&mut standing, 0..5, RatesSaid::NotAll);
     assert!(unanswered(&mut standing, 5..6, RatesSaid::NotAll) > 10_000, "nothing says that it is slow");
     // Now there is room for all that comes, and it stays so while something comes, and not for longer.
     let found = standing.speed();
     for second in 6..9 {
-        standing.release(at(second * 1_000_000), EACH, false, None);
+        standing.note_release(at(second * 1_000_000), EACH, false, None);
         standing.starve();
         standing.forget_speed(at(second * 1_000_000), Ratio::ONE, RatesSaid::NotAll);
     }
@@ -94,15 +98,15 @@ fn a_speed_that_nobody_has_said_is_tried_out_while_something_waits() {
 
 #[test]
 fn an_answer_that_is_late_ends_the_trial_and_a_prompt_one_does_not() {
-    let mut standing = Standing::new(DomainId::DEFAULT, at(0));
+    let mut standing = Standing::new(1, at(0));
     unanswered(&mut standing, 0..5, RatesSaid::NotAll);
     let tried = standing.speed();
-    let mark = standing.release(at(5_000_000), EACH, true, None);
+    let mark = standing.note_release(at(5_000_000), EACH, true, None);
     standing.hear(at(5_010_000), Span::ZERO);
-    standing.answer(at(5_010_000), mark);
+    answer(&mut standing, at(5_010_000), mark);
     standing.reckon(at(5_200_000));
     assert_eq!(standing.speed(), tried, "prompt");
-    standing.release(at(5_200_000), EACH, true, None);
+    standing.note_release(at(5_200_000), EACH, true, None);
     standing.reckon(at(5_260_000));
     assert_eq!(standing.speed(), Ratio { numerator: UNIT, denominator: UNIT }, "late");
     assert!(unanswered(&mut standing, 6..9, RatesSaid::NotAll) < 1_400, "and it is not tried again at once");
@@ -110,7 +114,7 @@ fn an_answer_that_is_late_ends_the_trial_and_a_prompt_one_does_not() {
 
 #[test]
 fn without_a_signal_it_nearly_stops_and_with_one_it_goes_on_at_once() {
-    let mut standing = Standing::new(DomainId::DEFAULT, at(0));
+    let mut standing = Standing::new(1, at(0));
     let mut in_second = |from: u64, heard: bool| {
         let mut released = 0;
         for us in (from * 1_000_000..(from + 1) * 1_000_000).step_by(1_000) {
@@ -132,10 +136,10 @@ fn without_a_signal_it_nearly_stops_and_with_one_it_goes_on_at_once() {
 #[test]
 fn its_deadline_is_when_it_is_ready() {
     for asks in [false, true] {
-        let mut standing = Standing::new(DomainId::DEFAULT, at(0));
+        let mut standing = Standing::new(1, at(0));
         fill(&mut standing, at(0), asks);
         for _ in 0..1_000 {
-            let deadline = standing.ready_at(TARGET, EACH);
+            let deadline = standing.ready_at(TARGET, Next { own: EACH, in_run: false });
             assert!(!is_ready(&mut standing, deadline.saturating_sub(Span::from_micros(100))));
             assert!(!fill(&mut standing, deadline, asks).is_empty());
         }
@@ -144,14 +148,14 @@ fn its_deadline_is_when_it_is_ready() {
 
 #[test]
 fn the_speed_of_the_medium_is_learned() {
-    let mut standing = Standing::new(DomainId::DEFAULT, at(0));
+    let mut standing = Standing::new(1, at(0));
     let mut waiting = VecDeque::new();
     let mut serve = |standing: &mut Standing, from: u64, each_us: u64| {
         for us in (from..from + 3_000_000).step_by(each_us as usize) {
             waiting.extend(fill(standing, at(us), true));
             if let Some(mark) = waiting.pop_front() {
                 standing.hear(at(us), Span::ZERO);
-                standing.answer(at(us), mark);
+                answer(standing, at(us), mark);
             }
         }
         let speed = standing.speed();

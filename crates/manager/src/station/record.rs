@@ -12,6 +12,7 @@ use evenair_wifi::PhyRate;
 use super::config::StationConfig;
 use super::debts::Debts;
 use crate::access_points::Place;
+use crate::aggregating::paced::Paced;
 use crate::airtime_model::{AirtimeModel, Counted};
 use crate::classes::Label;
 use crate::flow::Answer;
@@ -73,6 +74,8 @@ pub(crate) struct Station {
     pub(crate) confirmed: u64,
     pub(super) account: Account,
     pub(super) last_seen: Instant,
+    /// What the pacer of its domain knows of it.
+    pub(crate) paced: Paced,
     /// A frame from it has come from the WLAN.
     pub(crate) is_heard: bool,
     /// It stands for all unheard stations of its domain.

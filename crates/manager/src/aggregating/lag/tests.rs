@@ -1,0 +1,178 @@
+use super::*;
+use alloc::vec::Vec;
+
+fn at(us: u64) -> Instant {
+    Instant::ZERO + Span::from_micros(us)
+}
+
+const fn ms(ms: u64) -> Span {
+    Span::from_millis(ms)
+}
+
+/// A path of some lag, before an access point that takes so long for each packet.
+struct Path {
+    lag: Lag,
+    now: Instant,
+    released: u64,
+    each: Span,
+}
+
+impl Path {
+    fn new(each: Span) -> Self {
+        Self { lag: Lag::new(at(0)), now: at(0), released: 0, each }
+    }
+
+    /// Waits until the box begins to drain.
+    fn drain(&mut self) {
+        while self.lag.holds_until(true).is_none() {
+            self.now += ms(1);
+            self.lag.expire(self.now, true, true);
+        }
+    }
+
+    /// Nothing is in flight, and two packets go.
+    fn probe(&mut self) {
+        self.lag.expire(self.now, true, false);
+        assert!(self.lag.is_probing());
+        for _ in 0..2 {
+            assert_eq!(self.lag.holds_until(true), None);
+            self.lag.note_release(self.now, self.released, self.each, None);
+            self.released += 1;
+        }
+        assert_eq!(self.lag.holds_until(true), Some(self.now + ms(200)), "there is no third one");
+    }
+
+    /// One measurement, in which the acknowledgment of both packets comes so long after they have left.
+    fn measure(&mut self, lag: Span) {
+        self.drain();
+        self.now += ms(3);
+        self.probe();
+        self.now += lag + self.each * 2;
+        self.lag.note_completion(self.now, self.released - 1);
+        assert!(!self.lag.is_probing() && self.lag.holds_until(true).is_none());
+    }
+}
+
+fn is_near(value: Span, expected: Span) -> bool {
+    value.max(expected) - value.min(expected) <= expected / 20
+}
+
+#[test]
+fn the_lag_is_measured_without_what_its_own_packets_take() {
+    for (lag, each) in [(200, 20), (200, 250), (2_000, 250), (2_000, 2_000), (20_000, 250), (20_000, 2_000)] {
+        let mut path = Path::new(Span::from_micros(each));
+        assert_eq!((path.lag.get(), path.lag.allowed()), (None, ms(10)), "not known");
+        let lag = Span::from_micros(lag);
+        for _ in 0..3 {
+            path.measure(lag);
+            let seen = path.lag.get().expect("it was measured");
+            assert!(is_near(seen, lag), "{seen:?} of {lag:?} with {each} us");
+        }
+        assert!((lag * 5 / 4..lag * 5 / 4 + ms(3)).contains(&path.lag.allowed()));
+    }
+}
+
+#[test]
+fn what_its_packets_take_is_believed_in_part_alone() {
+    // The medium is ten times as fast as believed.
+    let mut path = Path::new(ms(4));
+    path.drain();
+    path.probe();
+    path.now += ms(1);
+    path.lag.note_completion(path.now, path.released - 1);
+    assert_eq!(path.lag.get(), Some(ms(1) / 4));
+}
+
+#[test]
+fn a_completion_from_before_is_no_sample() {
+    let mut path = Path::new(ms(1));
+    path.released = 5;
+    path.drain();
+    path.probe();
+    path.lag.note_completion(path.now + ms(1), 4);
+    assert!(path.lag.get().is_none() && path.lag.is_probing());
+    path.lag.note_completion(path.now + ms(4), 6);
+    assert_eq!(path.lag.get(), Some(ms(2)));
+}
+
+#[test]
+fn it_is_the_largest_of_six() {
+    let mut path = Path::new(Span::from_micros(100));
+    for (lag, expected) in [(3, 3), (9, 9), (4, 9), (3, 9), (5, 9), (3, 9), (4, 9), (3, 5), (3, 5), (3, 5), (3, 4)] {
+        path.measure(ms(lag));
+        assert_eq!(path.lag.get(), Some(ms(expected)), "after one of {lag} ms");
+    }
+}
+
+#[test]
+fn a_late_station_does_not_count_beside_prompt_ones() {
+    let mut path = Path::new(Span::from_micros(100));
+    path.measure(ms(60));
+    assert_eq!(path.lag.get(), Some(ms(60)), "nothing else is known");
+    path.measure(ms(2));
+    assert_eq!(path.lag.get(), Some(ms(2)));
+    path.measure(ms(60));
+    assert_eq!(path.lag.get(), Some(ms(2)));
+    path.measure(ms(9));
+    assert_eq!(path.lag.get(), Some(ms(9)), "so much is jitter");
+    // Where the path itself is long, twice as long is jitter.
+    let mut path = Path::new(Span::from_micros(100));
+    for (lag, expected) in [(30, 30), (59, 59), (61, 59)] {
+        path.measure(ms(lag));
+        assert_eq!(path.lag.get(), Some(ms(expected)));
+    }
+}
+
+#[test]
+fn draining_and_probing_are_given_up() {
+    let mut path = Path::new(ms(1));
+    path.drain();
+    let began = path.now;
+    assert_eq!(path.lag.holds_until(true), Some(began + ms(100)), "nothing ever drains");
+    path.lag.expire(began + ms(99), true, true);
+    assert!(path.lag.holds_until(true).is_some());
+    path.now = began + ms(100);
+    path.lag.expire(path.now, true, true);
+    assert!(path.lag.holds_until(true).is_none() && !path.lag.is_probing());
+
+    path.drain();
+    path.probe();
+    let began = path.now;
+    path.lag.expire(began + ms(199), true, true);
+    assert!(path.lag.holds_until(true).is_some(), "nothing is ever completed");
+    path.now = began + ms(200);
+    path.lag.expire(path.now, true, true);
+    assert!(path.lag.holds_until(true).is_none() && !path.lag.is_probing());
+    path.lag.note_completion(path.now + ms(1), path.released);
+    assert_eq!(path.lag.get(), None);
+}
+
+#[test]
+fn a_drained_path_waits_for_packets_for_a_short_time() {
+    let mut path = Path::new(ms(1));
+    path.drain();
+    path.lag.expire(path.now, true, false);
+    path.lag.expire(path.now + ms(19), true, false);
+    assert!(path.lag.is_probing());
+    path.lag.expire(path.now + ms(20), true, false);
+    assert!(!path.lag.is_probing());
+    assert_eq!(path.lag.get(), None);
+}
+
+#[test]
+fn measurements_become_rarer() {
+    let mut path = Path::new(Span::from_micros(100));
+    let wait = |path: &mut Path| {
+        let ended = path.now;
+        path.drain();
+        let waited = path.now.saturating_since(ended);
+        path.probe();
+        path.lag.note_completion(path.now, path.released - 1);
+        waited
+    };
+    let waits: Vec<Span> = (0..8).map(|_| wait(&mut path)).collect();
+    assert_eq!(waits, [300, 300, 600, 1_200, 2_400, 4_800, 5_000, 5_000].map(ms));
+    // Nothing is measured while nothing waits in the box.
+    path.lag.expire(path.now + ms(60_000), false, true);
+    assert_eq!(path.lag.holds_until(true), None);
+}

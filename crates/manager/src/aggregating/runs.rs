@@ -1,0 +1,196 @@
+//! How many packets of one station are released one after the other.
+//!
+//! An access point that aggregates sends in one access what stands in it for one station, and a station is served best by as
+//! many packets as an access can take. So a turn of a station is a *run* of packets (see `queues`), up to a medium time and a
+//! number of frames.
+//!
+//! Where the access point does not aggregate, a run only makes others wait, and is one packet. Whether it does shows in
+//! completions: those of packets of one access come together. A path that delivers answers in batches makes packets of several
+//! accesses look like one, but it does not end its batches where runs end: then nothing is concluded.
+//!
+//! Runs of one packet can never show that the access point aggregates. So longer ones are tried again from time to time.
+
+use evenair_units::{Instant, Span};
+
+/// How long a run may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct RunLimit {
+    /// Medium time.
+    pub(crate) time: Span,
+    pub(crate) frames: u32,
+}
+
+impl RunLimit {
+    /// One packet.
+    pub(crate) const SINGLE: Self = Self { time: Span::ZERO, frames: 1 };
+}
+
+/// Completions that are no further apart than this came in one access.
+const ACCESS: Span = Span::from_micros(300);
+/// Only runs of so many packets count.
+const PACKETS: u32 = 6;
+/// It is judged by so many runs, at first and when it is tried again.
+const RUNS: (u32, u32) = (50, 10);
+/// With fewer packets in an access, in tenths, the access point does not aggregate: a delayed acknowledgment completes two.
+const AGGREGATES: u32 = 25;
+/// Where more than one in so many runs ends within a batch of answers, the path delivers in batches.
+const JOINED: u32 = 5;
+/// Until longer runs are tried again.
+const AGAIN: Span = Span::from_secs(60);
+
+/// What is known of the access point.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Aggregates,
+    /// Longer runs are being tried.
+    Trying,
+    /// It sends single frames. Longer runs are tried again from then on.
+    Single(Instant),
+}
+
+/// What completions have shown of the access point.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Evidence {
+    state: State,
+    /// The run that is being completed, and when it last was.
+    train: Option<u64>,
+    at: Instant,
+    packets: u32,
+    accesses: u32,
+    /// It began together with the end of the one before.
+    is_joined: bool,
+    /// Of the runs that count: their number, packets, accesses, and those that were joined.
+    runs: u32,
+    all_packets: u32,
+    all_accesses: u32,
+    joined: u32,
+}
+
+impl Evidence {
+    /// The standard is one with aggregation, so that it is believed until completions show otherwise.
+    pub(crate) const fn new() -> Self {
+        Self::of(State::Aggregates)
+    }
+
+    const fn of(state: State) -> Self {
+        Self {
+            state,
+            train: None,
+            at: Instant::ZERO,
+            packets: 0,
+            accesses: 0,
+            is_joined: false,
+            runs: 0,
+            all_packets: 0,
+            all_accesses: 0,
+            joined: 0,
+        }
+    }
+
+    /// A run may be as long as this now, where `full` is the configured limit.
+    pub(crate) fn limit(&self, now: Instant, full: RunLimit) -> RunLimit {
+        match self.state {
+            State::Single(until) if now < until => RunLimit::SINGLE,
+            State::Aggregates | State::Trying | State::Single(_) => full,
+        }
+    }
+
+    /// Completions come run by run, so that they show what each station costs.
+    pub(crate) fn tells_costs(&self) -> bool {
+        self.state == State::Aggregates
+    }
+
+    /// A station is new in the domain: it may be at an access point that aggregates.
+    pub(crate) const fn note_new_station(&mut self) {
+        if let State::Single(_) = self.state {
+            *self = Self::of(State::Trying);
+        }
+    }
+
+    /// So many packets of this run were completed.
+    pub(crate) fn note_completion(&mut self, now: Instant, train: u64, packets: u32) {
+        let is_together = now.saturating_since(self.at) <= ACCESS;
+        if self.train != Some(train) {
+            self.end_run(now);
+            (self.train, self.packets, self.accesses, self.is_joined) = (Some(train), 0, 1, is_together);
+        } else if !is_together {
+            self.accesses += 1;
+        }
+        self.packets += packets;
+        self.at = now;
+    }
+
+    fn end_run(&mut self, now: Instant) {
+        if self.packets < PACKETS {
+            return;
+        }
+        self.runs += 1;
+        self.all_packets += self.packets;
+        self.all_accesses += self.accesses;
+        self.joined += u32::from(self.is_joined);
+        let known = self.state == State::Aggregates;
+        if self.runs < if known { RUNS.0 } else { RUNS.1 } {
+            return;
+        }
+        let is_batched = self.joined * JOINED > self.runs;
+        let is_single = self.all_packets * 10 < self.all_accesses * AGGREGATES;
+        *self = Self::of(match (known, is_batched, is_single) {
+            (true, true, _) | (_, false, false) => State::Aggregates,
+            (false, true, _) | (_, false, true) => State::Single(now + AGAIN),
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FULL: RunLimit = RunLimit { time: Span::from_millis(4), frames: 64 };
+
+    /// Runs of twelve packets, of which so many come in one access, in batches of the path of so many microseconds. Whether a run
+    /// is one packet then.
+    fn is_single(per_access: u32, batch: u64) -> bool {
+        let (mut evidence, mut air) = (Evidence::new(), 0);
+        for train in 0..60 {
+            for _ in 0..12 / per_access {
+                air += 250 + 250 * u64::from(per_access);
+                let seen = if batch == 0 { air } else { air.div_ceil(batch) * batch };
+                evidence.note_completion(Instant::ZERO + Span::from_micros(seen), train, per_access);
+            }
+        }
+        evidence.limit(Instant::ZERO + Span::from_micros(air), FULL) == RunLimit::SINGLE
+    }
+
+    #[test]
+    fn it_is_seen_whether_the_access_point_aggregates() {
+        assert!(is_single(1, 0) && is_single(2, 0), "single frames, with and without delayed acknowledgments");
+        assert!(!is_single(6, 0) && !is_single(12, 0));
+    }
+
+    #[test]
+    fn batches_of_the_path_are_no_accesses_and_nothing_follows_from_them() {
+        assert!(!is_single(1, 5_000), "not known");
+        assert!(!is_single(6, 5_000));
+    }
+
+    #[test]
+    fn longer_runs_are_tried_again() {
+        let mut evidence = Evidence::new();
+        let at = |ms: u64| Instant::ZERO + Span::from_millis(ms);
+        let mut now = 0;
+        let mut run = |evidence: &mut Evidence, per_access: u32, runs: u64| {
+            for train in 0..=runs {
+                (0..12 / per_access).for_each(|_| {
+                    now += 1;
+                    evidence.note_completion(at(now), now / 100 * 1_000 + train, per_access);
+                });
+            }
+            now
+        };
+        let now = run(&mut evidence, 1, 60);
+        assert_eq!(evidence.limit(at(now), FULL), RunLimit::SINGLE);
+        assert_eq!(evidence.limit(at(now + 61_000), FULL), FULL);
+        evidence.note_new_station();
+        assert_eq!(evidence.limit(at(now), FULL), FULL);
+    }
+}
