@@ -80,6 +80,7 @@ mod aggregating;
 mod airtime_model;
 mod answers;
 mod api;
+mod by_time;
 mod causes;
 mod classes;
 mod config;

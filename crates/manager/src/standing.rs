@@ -60,6 +60,7 @@ use evenair_units::{Instant, Span};
 use crate::aggregating::costs::Cost;
 use crate::aggregating::paced::Paced;
 use crate::aggregating::runs::RunLimit;
+use crate::by_time::{BY_TIME_PERCENT, Heard, LONG_AGO, ROUNDING, Stages};
 use crate::ids::StationId;
 use crate::in_flight::InFlight;
 use crate::knee::Knee;
@@ -71,16 +72,6 @@ use crate::speed_steps::SpeedSteps;
 pub(crate) const UNIT: u64 = 1 << 10;
 /// Fewer packets than this may always be under way, however long they take: one is on the air, one is next.
 const LEAST_UNDER_WAY: u64 = 2;
-/// For so long after an answer the frontier waits for the next one. Then time moves it.
-const PATIENCE: Span = Span::from_millis(5);
-/// Of the medium's measured speed, in hundredths, when time moves the frontier.
-const BY_TIME_PERCENT: u64 = 90;
-/// The same between probes, which show how long the queue really is.
-const PROBED_PERCENT: u64 = 95;
-/// Nothing heard from the WLAN for so long, while answers are due, and the frontier moves at `LOST_PERCENT`; for longer
-/// than the second, at `DEAD_PERCENT`. Stations sleep for 100 to 300 ms.
-const LOST: (Span, u64) = (Span::from_millis(50), 25);
-const DEAD: (Span, u64) = (Span::from_secs(1), 5);
 /// After this long without an answer due, the measured speed is forgotten.
 const UNANSWERED: Span = Span::from_secs(1);
 /// An answer that takes longer than this shows that the speed of a trial is too high.
@@ -103,9 +94,6 @@ const WINDOWS: (u64, u64) = (8, 2);
 const PACE_OVER: Span = Span::from_secs(2);
 /// Bounds of the slowness: no medium is so much faster than assumed (1 Mb/s assumed, 54 real), or slower.
 const SLOWNESS: core::ops::RangeInclusive<u64> = UNIT / 64..=UNIT * 64;
-
-/// More than what divisions cut off in a few steps: a deadline lies so much behind the moment that is meant.
-const ROUNDING: Span = Span::from_micros(1);
 
 #[derive(Clone, Debug)]
 pub(crate) struct Standing {
@@ -250,7 +238,7 @@ impl Standing {
             let expected = self.outstanding().mul_div(self.slowness, UNIT);
             self.steps.note_release(now, number, expected);
             // What was never answered long ago says nothing about now.
-            self.due_since = self.due_since.filter(|_| now.saturating_since(before) < DEAD.0).or(Some(now));
+            self.due_since = self.due_since.filter(|_| now.saturating_since(before) < LONG_AGO).or(Some(now));
         }
         Mark::new(number, due)
     }
@@ -384,7 +372,8 @@ impl Standing {
             return self.reckoned;
         }
         let given_up = self.in_flight.expires_at().map_or(Instant::MAX, |at| at.saturating_add(ROUNDING));
-        self.moved_by(outstanding.saturating_sub(most) + ROUNDING)
+        self.stages()
+            .moved_by(self.reckoned, (outstanding.saturating_sub(most) + ROUNDING).mul_div(self.slowness, UNIT))
             .min(given_up.max(self.reckoned.saturating_add(ROUNDING)))
     }
 
@@ -553,8 +542,10 @@ impl Standing {
         self.judge_trial(now);
         if now > self.reckoned && self.in_flight.count() > 0 {
             // Without a signal it is the box that the medium waits for.
-            self.window.void |= self.is_lost(now);
-            self.by_time = (self.by_time + self.progress(self.reckoned, now)).min(self.in_flight.airtime());
+            let stages = self.stages();
+            self.window.void |= stages.is_lost(now);
+            self.by_time = (self.by_time + stages.progress(self.reckoned, now).mul_div(UNIT, self.slowness))
+                .min(self.in_flight.airtime());
             // Between probes it stays in the account, since the next answer may show that less has left.
             let served = if self.probed.is_in_use() { Span::ZERO } else { self.in_flight.serve(self.by_time) };
             let left = served + self.in_flight.expire(now);
@@ -563,53 +554,16 @@ impl Standing {
         self.reckoned = self.reckoned.max(now);
     }
 
-    /// How far time moves the frontier in an interval, in estimated airtime.
-    fn progress(&self, from: Instant, to: Instant) -> Span {
-        let stages = self.stages();
-        let mut moved = Span::ZERO;
-        for (i, &(begin, percent)) in stages.iter().enumerate() {
-            let end = stages.get(i + 1).map_or(Instant::MAX, |next| next.0);
-            let (begin, end) = (begin.max(from), end.min(to));
-            moved += end.saturating_since(begin).mul_div(percent, 100);
-        }
-        moved.mul_div(UNIT, self.slowness)
-    }
-
-    /// When time will have moved the frontier by this much more.
-    fn moved_by(&self, airtime: Span) -> Instant {
-        let mut left = airtime.mul_div(self.slowness, UNIT);
-        let stages = self.stages();
-        for (i, &(begin, percent)) in stages.iter().enumerate() {
-            let begin = begin.max(self.reckoned);
-            let end = stages.get(i + 1).map_or(Instant::MAX, |next| next.0);
-            let moves = end.saturating_since(begin).mul_div(percent, 100);
-            if percent > 0 && left <= moves {
-                return begin.saturating_add(left.mul_div(100, percent) + ROUNDING);
-            }
-            left = left.saturating_sub(moves);
-        }
-        Instant::MAX
-    }
-
-    /// From when on at how many hundredths of the medium's speed time moves the frontier.
-    fn stages(&self) -> [(Instant, u64); 4] {
-        let percent = if self.probed.is_in_use() { PROBED_PERCENT } else { BY_TIME_PERCENT };
-        if self.in_flight.due() == 0 {
-            let never = (Instant::MAX, percent);
-            return [(Instant::ZERO, percent), never, never, never];
-        }
-        let lag = self.allowance.get().mul_div(self.slowness, UNIT).max(self.probed.lag(self.reckoned));
-        let patient_until = self.answered_at.saturating_add(PATIENCE + lag);
-        let silent_since = self.due_since.map_or(self.heard, |due| due.max(self.heard));
-        let lost = silent_since.saturating_add(LOST.0 + lag).max(patient_until);
-        let dead = silent_since.saturating_add(DEAD.0).max(lost);
-        [(Instant::ZERO, 0), (patient_until, percent), (lost, LOST.1), (dead, DEAD.1)]
-    }
-
-    /// Answers are due, and nothing has been heard for long.
-    fn is_lost(&self, now: Instant) -> bool {
-        let [_, _, (lost, _), _] = self.stages();
-        now >= lost
+    /// At which part of the medium's speed time moves the estimate.
+    fn stages(&self) -> Stages {
+        Stages::of(Heard {
+            is_probed: self.probed.is_in_use(),
+            answered_at: self.answered_at,
+            heard: self.heard,
+            due_since: self.due_since,
+            is_due: self.in_flight.due() > 0,
+            lag: self.allowance.get().mul_div(self.slowness, UNIT).max(self.probed.lag(self.reckoned)),
+        })
     }
 
     /// An answer has come: ends a window that is long enough.

@@ -22,6 +22,7 @@ pub(crate) mod runs;
 
 use evenair_units::{Instant, Span};
 
+use crate::by_time::{Heard, LONG_AGO, ROUNDING, Stages};
 use crate::ids::StationId;
 
 use crate::marks::{Mark, Next, Release};
@@ -36,16 +37,6 @@ use runs::{Evidence, RunLimit};
 
 /// Fewer packets than this may always be under way, however long they take: one is on the air, one is next.
 const LEAST_UNDER_WAY: u64 = 2;
-/// For so long after a completion nothing leaves by time.
-const PATIENCE: Span = Span::from_millis(5);
-/// Of the medium's measured speed, in hundredths, when time moves the estimate.
-const BY_TIME_PERCENT: u64 = 90;
-/// The same between probes, which show how long the queue really is.
-const PROBED_PERCENT: u64 = 95;
-/// Nothing heard from the WLAN for so long, while answers are due, and time moves the estimate at `LOST_PERCENT`; for longer
-/// than the second, at `DEAD_PERCENT`. Stations sleep for 100 to 300 ms.
-const LOST: (Span, u64) = (Span::from_millis(50), 25);
-const DEAD: (Span, u64) = (Span::from_secs(1), 5);
 /// After this long without an answer due, the measured speed is forgotten.
 const UNANSWERED: Span = Span::from_secs(1);
 /// An answer that takes longer than this shows that the speed of a trial is too high.
@@ -65,8 +56,6 @@ const SLOWNESS: core::ops::RangeInclusive<u64> = UNIT / 512..=UNIT * 64;
 
 /// A rate that is said of a station is believed unless its cost is off by more than this factor.
 const CONTRADICTS: u64 = 2;
-/// More than what divisions cut off in a few steps: a deadline lies so much behind the moment that is meant.
-const ROUNDING: Span = Span::from_micros(1);
 
 #[derive(Clone, Debug)]
 pub(crate) struct Aggregating {
@@ -184,7 +173,7 @@ impl Aggregating {
             let expected = self.outstanding();
             self.steps.note_release(now, number, expected);
             // What was never answered long ago says nothing about now.
-            self.due_since = self.due_since.filter(|_| now.saturating_since(before) < DEAD.0).or(Some(now));
+            self.due_since = self.due_since.filter(|_| now.saturating_since(before) < LONG_AGO).or(Some(now));
         }
         Mark::new(number, due)
     }
@@ -339,7 +328,7 @@ impl Aggregating {
         }
         let given_up = self.in_flight.expires_at().map_or(Instant::MAX, |at| at.saturating_add(ROUNDING));
         let over = outstanding.saturating_sub(most) + ROUNDING;
-        self.moved_by(over).min(given_up.max(soon))
+        self.stages().moved_by(self.reckoned, over).min(given_up.max(soon))
     }
 
     /// Something is in flight that is still to come: it is not overtaken.
@@ -499,8 +488,9 @@ impl Aggregating {
         self.judge_trial(now);
         if now > self.reckoned && self.in_flight.count() > 0 {
             // Without a signal it is the box that the medium waits for.
-            self.window.void |= self.is_lost(now);
-            self.by_time = (self.by_time + self.progress(self.reckoned, now)).min(self.in_flight.medium());
+            let stages = self.stages();
+            self.window.void |= stages.is_lost(now);
+            self.by_time = (self.by_time + stages.progress(self.reckoned, now)).min(self.in_flight.medium());
             // Between probes it stays in the account, since the next answer may show that less has left.
             let mut left = self.in_flight.expire(now);
             if !self.probed.is_in_use() {
@@ -511,52 +501,16 @@ impl Aggregating {
         self.reckoned = self.reckoned.max(now);
     }
 
-    /// How far time moves the estimate in an interval.
-    fn progress(&self, from: Instant, to: Instant) -> Span {
-        let stages = self.stages();
-        let mut moved = Span::ZERO;
-        for (i, &(begin, percent)) in stages.iter().enumerate() {
-            let end = stages.get(i + 1).map_or(Instant::MAX, |next| next.0);
-            let (begin, end) = (begin.max(from), end.min(to));
-            moved += end.saturating_since(begin).mul_div(percent, 100);
-        }
-        moved
-    }
-
-    /// When time will have moved the estimate by this much more.
-    fn moved_by(&self, mut left: Span) -> Instant {
-        let stages = self.stages();
-        for (i, &(begin, percent)) in stages.iter().enumerate() {
-            let begin = begin.max(self.reckoned);
-            let end = stages.get(i + 1).map_or(Instant::MAX, |next| next.0);
-            let moves = end.saturating_since(begin).mul_div(percent, 100);
-            if percent > 0 && left <= moves {
-                return begin.saturating_add(left.mul_div(100, percent) + ROUNDING);
-            }
-            left = left.saturating_sub(moves);
-        }
-        Instant::MAX
-    }
-
-    /// From when on at how many hundredths of the medium's speed time moves the frontier.
-    fn stages(&self) -> [(Instant, u64); 4] {
-        let percent = if self.probed.is_in_use() { PROBED_PERCENT } else { BY_TIME_PERCENT };
-        if self.in_flight.due() == 0 {
-            let never = (Instant::MAX, percent);
-            return [(Instant::ZERO, percent), never, never, never];
-        }
-        let lag = self.lag.allowed().max(self.probed.lag(self.reckoned));
-        let patient_until = self.answered_at.saturating_add(PATIENCE + lag);
-        let silent_since = self.due_since.map_or(self.heard, |due| due.max(self.heard));
-        let lost = silent_since.saturating_add(LOST.0 + lag).max(patient_until);
-        let dead = silent_since.saturating_add(DEAD.0).max(lost);
-        [(Instant::ZERO, 0), (patient_until, percent), (lost, LOST.1), (dead, DEAD.1)]
-    }
-
-    /// Answers are due, and nothing has been heard for long.
-    fn is_lost(&self, now: Instant) -> bool {
-        let [_, _, (lost, _), _] = self.stages();
-        now >= lost
+    /// At which part of the medium's speed time moves the estimate.
+    fn stages(&self) -> Stages {
+        Stages::of(Heard {
+            is_probed: self.probed.is_in_use(),
+            answered_at: self.answered_at,
+            heard: self.heard,
+            due_since: self.due_since,
+            is_due: self.in_flight.due() > 0,
+            lag: self.lag.allowed().max(self.probed.lag(self.reckoned)),
+        })
     }
 
     /// An answer has come: ends a window that is long enough.
