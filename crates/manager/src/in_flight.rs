@@ -18,8 +18,11 @@
 //! The cost is constant for each release: each is closed, overtaken and removed once.
 
 use alloc::collections::VecDeque;
+use core::ops::{Add, AddAssign};
 
 use evenair_units::{Instant, Span};
+
+use crate::ids::StationId;
 
 /// A release that is overtaken is waited for at first, at least and at most so long.
 const PATIENCE: Span = Span::from_millis(10);
@@ -28,6 +31,10 @@ const PATIENT: (Span, Span) = (Span::from_millis(5), Span::from_millis(100));
 const MEAN_OF: u64 = 32;
 /// The most releases that are kept; the controller has far fewer in flight while completions come.
 const MOST: usize = 4096;
+/// A station that has completed something within this time shows by itself what it has received.
+const ANSWERS: Span = Span::from_secs(1);
+/// Consecutive releases to one station are one train up to this medium time.
+const TRAIN: Span = Span::from_millis(4);
 
 /// See the module.
 #[derive(Clone, Debug)]
@@ -35,8 +42,11 @@ pub(crate) struct InFlight {
     /// The number of the oldest below, or the next one.
     first: u64,
     releases: VecDeque<Release>,
-    /// Of those that are open.
-    airtime: Span,
+    /// The trains of these releases, the oldest one first, and the number of that one.
+    trains: VecDeque<Train>,
+    first_train: u64,
+    /// Of those that are open: medium time, number, those that an acknowledgment is due to.
+    medium: Span,
     count: u64,
     due: u64,
     /// Of those that are open and were overtaken.
@@ -47,20 +57,93 @@ pub(crate) struct InFlight {
     lateness: (Span, Span),
 }
 
+/// What releases take of the medium.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Load {
+    /// By the airtime model.
+    pub(crate) believed: Span,
+    /// As measured of their stations.
+    pub(crate) medium: Span,
+}
+
+/// What has left flight by a completion.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Completed {
+    /// Of the same station.
+    pub(crate) own: Load,
+    /// Of others, by the order of releases.
+    pub(crate) others: Load,
+    /// The train of the release, and how many packets of its station have left.
+    pub(crate) train: u64,
+    pub(crate) packets: u32,
+    /// Medium time of what was in flight of that train before.
+    pub(crate) train_open: Span,
+}
+
+impl Add for Load {
+    type Output = Self;
+
+    fn add(mut self, other: Self) -> Self {
+        self += other;
+        self
+    }
+}
+
+impl AddAssign for Load {
+    fn add_assign(&mut self, other: Self) {
+        self.believed += other.believed;
+        self.medium += other.medium;
+    }
+}
+
+/// The releases of one station in a contention domain, as far as their order tells.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Order {
+    /// The number of its last release, and those up to which it is settled what has left.
+    last: Option<u64>,
+    settled: u64,
+    completed: Option<Instant>,
+}
+
+/// Consecutive releases to one station.
+#[derive(Clone, Copy, Debug)]
+struct Train {
+    station: Option<StationId>,
+    /// Medium time of all of them, and of those that are open.
+    medium: Span,
+    open: Span,
+    /// Releases that are kept, and those in flight that an acknowledgment is due to.
+    kept: u32,
+    due: u32,
+}
+
 #[derive(Clone, Copy, Debug)]
 struct Release {
-    airtime: Span,
+    load: Load,
     /// When it was overtaken.
     overtaken: Option<Instant>,
-    /// How many releases ago the one before it of its flow was; zero: none.
+    /// How many releases ago the one before it of its flow was, and of its station; zero: none.
     back: u32,
+    back_of_station: u32,
+    train: u64,
     state: State,
+}
+
+/// What is to be released.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Departure {
+    pub(crate) load: Load,
+    /// The number of the release before it of its flow.
+    pub(crate) previous: Option<u64>,
+    /// An acknowledgment is due to it.
+    pub(crate) due: bool,
+    pub(crate) station: Option<StationId>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// In flight; `due`: an acknowledgment is due to it.
-    Open { due: bool },
+    /// In flight; `due`: an acknowledgment is due to it; `own`: what its station completes shows when it has left.
+    Open { due: bool, own: bool },
     /// It counts as gone, though its flow has completed nothing since.
     Cleared,
     /// It is complete, and so are all before it of its flow.
@@ -73,7 +156,9 @@ impl InFlight {
         Self {
             first: next,
             releases: VecDeque::new(),
-            airtime: Span::ZERO,
+            trains: VecDeque::new(),
+            first_train: 0,
+            medium: Span::ZERO,
             count: 0,
             due: 0,
             passed: 0,
@@ -82,9 +167,9 @@ impl InFlight {
         }
     }
 
-    /// The airtime of all releases in flight.
-    pub(crate) const fn airtime(&self) -> Span {
-        self.airtime
+    /// The medium time of all releases in flight.
+    pub(crate) const fn medium(&self) -> Span {
+        self.medium
     }
 
     /// How many there are.
@@ -112,42 +197,109 @@ impl InFlight {
         self.due > 0 && self.first < number
     }
 
-    /// A release. `previous`: the number of the one before it of its flow; `due`: an acknowledgment is due to it. Its number, and
-    /// the airtime of what is no longer kept, since there are too many.
-    pub(crate) fn push(&mut self, airtime: Span, previous: Option<u64>, due: bool) -> (u64, Span) {
-        let mut cleared = Span::ZERO;
+    /// A release. Its number, and what is no longer kept, since there are too many.
+    pub(crate) fn push(&mut self, now: Instant, departure: Departure, order: Option<&mut Order>) -> (u64, Load) {
+        let mut cleared = Load::default();
         if self.releases.len() == MOST {
-            cleared = self.close(0, State::Cleared);
+            cleared += self.close(0, State::Cleared);
             self.drop_closed();
         }
+        let Departure { load, previous, due, station } = departure;
         let number = self.next();
-        let back = previous.and_then(|previous| u32::try_from(number.checked_sub(previous)?).ok()).unwrap_or(0);
-        self.releases.push_back(Release { airtime, overtaken: None, back, state: State::Open { due } });
-        self.airtime += airtime;
+        let ago = |before: Option<u64>| before.and_then(|before| u32::try_from(number.checked_sub(before)?).ok());
+        let (mut own, mut back_of_station) = (false, 0);
+        if let Some(order) = order {
+            own = order.completed.is_some_and(|at| now.saturating_since(at) < ANSWERS);
+            back_of_station = ago(order.last.replace(number)).unwrap_or(0);
+        }
+        let train = self.board(load.medium, due, station);
+        let (back, state) = (ago(previous).unwrap_or(0), State::Open { due, own });
+        self.releases.push_back(Release { load, overtaken: None, back, back_of_station, train, state });
+        self.medium += load.medium;
         self.count += 1;
         self.due += u64::from(due);
         (number, cleared)
     }
 
-    /// This release is complete. The airtime of all that left flight by that.
-    pub(crate) fn complete(&mut self, now: Instant, number: u64) -> Span {
+    /// Appends a release to the newest train, or begins another one. The number of its train.
+    fn board(&mut self, medium: Span, due: bool, station: Option<StationId>) -> u64 {
+        let joins =
+            self.trains.back().is_some_and(|train| train.kept > 0 && train.station == station && train.medium < TRAIN);
+        if !joins {
+            self.trains.push_back(Train { station, medium: Span::ZERO, open: Span::ZERO, kept: 0, due: 0 });
+        }
+        let train = self.trains.back_mut().expect("it was just made");
+        train.medium += medium;
+        train.open += medium;
+        train.kept += 1;
+        train.due += u32::from(due);
+        self.first_train + self.trains.len() as u64 - 1
+    }
+
+    /// This release is complete; `order`: of its station, where releases are followed by station, too.
+    pub(crate) fn complete(&mut self, now: Instant, number: u64, order: Option<&mut Order>) -> Completed {
         self.learn_lateness(now, number);
-        let mut cleared = Span::ZERO;
+        let mut own = Load::default();
         let mut chain = self.index(number);
+        let (train, count) = (chain.map_or(0, |at| self.releases[at].train), self.count);
+        let place = usize::try_from(train.saturating_sub(self.first_train)).ok();
+        let train_open = place.and_then(|at| self.trains.get(at)).map_or(Span::ZERO, |train| train.open);
         while let Some(at) = chain
             && self.releases[at].state != State::Completed
         {
-            cleared += self.close(at, State::Completed);
+            own += self.close(at, State::Completed);
             chain = at.checked_sub(self.releases[at].back as usize).filter(|&before| before != at);
         }
-        cleared += self.overtake(now, number);
+        if let Some(order) = order {
+            own += self.settle(now, number, order);
+            own += self.end_train(number, train);
+        }
+        let packets = u32::try_from(count - self.count).unwrap_or(u32::MAX);
+        let others = self.overtake(now, number);
         self.drop_closed();
+        Completed { own, others, train, packets, train_open }
+    }
+
+    /// Where no more acknowledgment is due to a train, the rest of it came with the release that was completed last: the
+    /// acknowledgment of an odd packet is delayed.
+    fn end_train(&mut self, number: u64, train: u64) -> Load {
+        let mut cleared = Load::default();
+        let Some(at) = self.index(number) else { return cleared };
+        let place = usize::try_from(train.saturating_sub(self.first_train)).ok();
+        if place.and_then(|place| self.trains.get(place)).is_none_or(|train| train.due > 0) {
+            return cleared;
+        }
+        let mut next = at + 1;
+        while self.releases.get(next).is_some_and(|release| release.train == train) {
+            cleared += self.close(next, State::Cleared);
+            next += 1;
+        }
         cleared
     }
 
-    /// All releases up to this one have left, of whichever flow. Their airtime.
-    pub(crate) fn complete_all(&mut self, number: u64) -> Span {
-        let mut cleared = Span::ZERO;
+    /// What was released to a station before this release has left, as far as no acknowledgment is due to it.
+    fn settle(&mut self, now: Instant, number: u64, order: &mut Order) -> Load {
+        let mut cleared = Load::default();
+        order.completed = Some(now);
+        // Numbers of another domain, from which it has roamed, settle nothing here.
+        let settled = Some(order.settled).filter(|&settled| settled <= self.next()).unwrap_or(0);
+        order.settled = settled.max(number + 1);
+        let mut chain = self.index(number);
+        while let Some(at) = chain
+            && self.first + at as u64 >= settled
+        {
+            if matches!(self.releases[at].state, State::Open { due: false, .. }) {
+                cleared += self.close(at, State::Cleared);
+            }
+            let back = self.releases[at].back_of_station as usize;
+            chain = at.checked_sub(back).filter(|&before| before != at);
+        }
+        cleared
+    }
+
+    /// All releases up to this one have left, of whichever flow.
+    pub(crate) fn complete_all(&mut self, number: u64) -> Load {
+        let mut cleared = Load::default();
         let until = self.index(number).map_or(0, |at| at + 1);
         (0..until).for_each(|at| cleared += self.close(at, State::Completed));
         self.overtaken = self.overtaken.max(number + 1);
@@ -155,9 +307,9 @@ impl InFlight {
         cleared
     }
 
-    /// Gives up those that were overtaken too long ago. Their airtime.
-    pub(crate) fn expire(&mut self, now: Instant) -> Span {
-        let mut cleared = Span::ZERO;
+    /// Gives up those that were overtaken too long ago.
+    pub(crate) fn expire(&mut self, now: Instant) -> Load {
+        let mut cleared = Load::default();
         while let Some(Release { overtaken: Some(overtaken), .. }) = self.releases.front().copied()
             && now.saturating_since(overtaken) > self.patience()
         {
@@ -173,13 +325,12 @@ impl InFlight {
         Some(overtaken.saturating_add(self.patience()))
     }
 
-    /// Time has passed in which this much airtime was served, and no acknowledgment is due to anything: what is served by that is
-    /// gone. The airtime of that.
-    pub(crate) fn serve(&mut self, served: Span) -> Span {
-        let mut cleared = Span::ZERO;
+    /// So much medium time has passed, and no acknowledgment is due to anything: what is served by that is gone.
+    pub(crate) fn serve(&mut self, served: Span) -> Load {
+        let mut cleared = Load::default();
         while let Some(oldest) = self.releases.front()
             && self.due == 0
-            && cleared + oldest.airtime <= served
+            && cleared.medium + oldest.load.medium <= served
         {
             cleared += self.close(0, State::Cleared);
             self.drop_closed();
@@ -200,28 +351,31 @@ impl InFlight {
         (at < self.releases.len()).then_some(at)
     }
 
-    /// Takes one out of flight. Its airtime if it was in flight.
-    fn close(&mut self, at: usize, state: State) -> Span {
+    /// Takes one out of flight. What it takes of the medium if it was in flight.
+    fn close(&mut self, at: usize, state: State) -> Load {
         let release = &mut self.releases[at];
-        let State::Open { due } = core::mem::replace(&mut release.state, state) else { return Span::ZERO };
-        self.airtime -= release.airtime;
+        let State::Open { due, .. } = core::mem::replace(&mut release.state, state) else { return Load::default() };
+        self.medium -= release.load.medium;
         self.count -= 1;
         self.due -= u64::from(due);
         self.passed -= u64::from(release.overtaken.is_some());
-        release.airtime
+        let train = usize::try_from(release.train - self.first_train).expect("trains are kept as long as releases");
+        self.trains[train].open -= release.load.medium;
+        self.trains[train].due -= u32::from(due);
+        release.load
     }
 
     /// A completion of this one has overtaken all before it that are in flight.
-    fn overtake(&mut self, now: Instant, number: u64) -> Span {
-        let mut cleared = Span::ZERO;
+    fn overtake(&mut self, now: Instant, number: u64) -> Load {
+        let mut cleared = Load::default();
         for other in self.overtaken..number {
             let Some(at) = self.index(other) else { continue };
             match self.releases[at].state {
-                State::Open { due: true } => {
+                State::Open { due, own } if due || own => {
                     self.releases[at].overtaken = Some(now);
                     self.passed += 1;
                 }
-                State::Open { due: false } => cleared += self.close(at, State::Cleared),
+                State::Open { .. } => cleared += self.close(at, State::Cleared),
                 State::Cleared | State::Completed => {}
             }
         }
@@ -233,8 +387,14 @@ impl InFlight {
         while let Some(oldest) = self.releases.front()
             && !matches!(oldest.state, State::Open { .. })
         {
+            let train = &mut self.trains[usize::try_from(oldest.train - self.first_train).expect("its train is kept")];
+            train.kept -= 1;
             self.releases.pop_front();
             self.first += 1;
+        }
+        while self.trains.len() > 1 && self.trains.front().is_some_and(|train| train.kept == 0) {
+            self.trains.pop_front();
+            self.first_train += 1;
         }
     }
 
@@ -258,96 +418,4 @@ impl InFlight {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use alloc::vec::Vec;
-
-    const EACH: Span = Span::from_millis(1);
-
-    fn at(ms: u64) -> Instant {
-        Instant::ZERO + Span::from_millis(ms)
-    }
-
-    /// Releases in turn of these flows, with what is due to them.
-    fn released(of: &[(usize, bool)]) -> (InFlight, Vec<u64>) {
-        let mut in_flight = InFlight::new(7);
-        let mut last = [None; 4];
-        let push = |&(flow, due): &(usize, bool)| {
-            let (number, _) = in_flight.push(EACH, last[flow], due);
-            last[flow] = Some(number);
-            number
-        };
-        let numbers = of.iter().map(push).collect();
-        (in_flight, numbers)
-    }
-
-    #[test]
-    fn a_completion_closes_its_own_flow_alone() {
-        let (mut in_flight, n) = released(&[(0, true), (1, true), (0, true), (1, true), (0, true)]);
-        assert_eq!((in_flight.airtime(), in_flight.count(), in_flight.due()), (EACH * 5, 5, 5));
-        assert_eq!(in_flight.complete(at(1), n[2]), EACH * 2);
-        assert_eq!(in_flight.complete(at(1), n[0]), Span::ZERO, "an old one is nothing new");
-        assert_eq!(in_flight.complete(at(2), n[3]), EACH * 2);
-        assert_eq!(in_flight.complete(at(3), n[4]), EACH);
-        assert_eq!((in_flight.airtime(), in_flight.count(), in_flight.due()), (Span::ZERO, 0, 0));
-        assert_eq!(in_flight.push(EACH, Some(n[4]), true).0, n[4] + 1);
-    }
-
-    #[test]
-    fn what_no_acknowledgment_is_due_to_goes_by_order() {
-        let (mut in_flight, n) = released(&[(0, true), (1, false), (0, false), (1, false), (2, true), (1, false)]);
-        assert_eq!(in_flight.complete(at(1), n[4]), EACH * 4, "the third flow's own and three without any");
-        assert_eq!(in_flight.due(), 1);
-        let (next, _) = in_flight.push(EACH, Some(n[2]), true);
-        assert_eq!(in_flight.complete(at(2), next), EACH * 3, "its chain goes on behind what order has cleared");
-        assert_eq!(in_flight.count(), 0);
-    }
-
-    #[test]
-    fn one_that_stays_away_is_given_up_in_time() {
-        let (mut in_flight, n) = released(&[(0, true), (1, true), (0, true)]);
-        in_flight.complete(at(1), n[1]);
-        let expiry = in_flight.expires_at().expect("it was overtaken");
-        assert_eq!(in_flight.expire(expiry), Span::ZERO);
-        assert_eq!(in_flight.expire(expiry + EACH), EACH, "the third was not overtaken");
-        assert!(in_flight.is_given_up(n[0]) && !in_flight.is_given_up(n[2]));
-    }
-
-    #[test]
-    fn patience_follows_how_late_completions_are() {
-        let expiry_after = |late: u64| {
-            let (mut in_flight, _) = released(&[]);
-            let mut now = at(0);
-            for _ in 0..200 {
-                let (slow, _) = in_flight.push(EACH, None, true);
-                let (fast, _) = in_flight.push(EACH, None, true);
-                in_flight.complete(now, fast);
-                now += Span::from_millis(late);
-                in_flight.complete(now, slow);
-            }
-            let (_, _) = in_flight.push(EACH, None, true);
-            let (fast, _) = in_flight.push(EACH, None, true);
-            in_flight.complete(now, fast);
-            in_flight.expires_at().expect("overtaken").saturating_since(now)
-        };
-        assert!(expiry_after(0) <= Span::from_millis(6));
-        assert!(expiry_after(30) > Span::from_millis(40));
-    }
-
-    #[test]
-    fn without_acknowledgments_time_clears_the_oldest() {
-        let (mut in_flight, _) = released(&[(0, false), (1, false), (0, false)]);
-        assert_eq!(in_flight.serve(EACH * 5 / 2), EACH * 2);
-        assert_eq!(in_flight.count(), 1);
-        in_flight.push(EACH, None, true);
-        assert_eq!(in_flight.serve(EACH), Span::ZERO, "an acknowledgment is due");
-    }
-
-    #[test]
-    fn it_is_bounded() {
-        let (mut in_flight, _) = released(&[]);
-        (0..3 * MOST).for_each(|_| _ = in_flight.push(EACH, None, true));
-        assert_eq!(in_flight.count(), MOST as u64);
-        assert_eq!(in_flight.airtime(), EACH * MOST as u64);
-    }
-}
+mod tests;

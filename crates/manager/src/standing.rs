@@ -62,7 +62,7 @@ use crate::aggregating::paced::Paced;
 use crate::aggregating::runs::RunLimit;
 use crate::by_time::{BY_TIME_PERCENT, Heard, LONG_AGO, ROUNDING, Stages};
 use crate::ids::StationId;
-use crate::in_flight::InFlight;
+use crate::in_flight::{Completed, Departure, InFlight, Load};
 use crate::knee::Knee;
 use crate::marks::{Mark, Next, Release};
 use crate::probes::speed::{ProbedSpeed, Waited};
@@ -229,8 +229,10 @@ impl Standing {
         }
         let before = core::mem::replace(&mut self.released_at, now);
         self.released += airtime;
-        let (number, lost) = self.in_flight.push(airtime, previous.map(Mark::number), due);
-        self.left(lost);
+        let load = Load { believed: airtime, medium: airtime };
+        let departure = Departure { load, previous: previous.map(Mark::number), due, station: None };
+        let (number, lost) = self.in_flight.push(now, departure, None);
+        self.left(lost.believed);
         if due {
             if self.trial.from.is_some() {
                 self.trial.asked.get_or_insert((number, now));
@@ -256,7 +258,7 @@ impl Standing {
     /// The box begins to hold packets. What the bridge had carried before, and nothing has completed, may have been dropped
     /// by the access point: none of it counts as in flight.
     pub(crate) fn begin(&mut self, now: Instant) {
-        self.released -= self.in_flight.airtime();
+        self.released -= self.in_flight.medium();
         self.looked_at = self.looked_at.min(self.released);
         self.in_flight = InFlight::new(self.in_flight.next());
         (self.by_time, self.due_since, self.window.void) = (Span::ZERO, None, true);
@@ -277,7 +279,8 @@ impl Standing {
     /// A release was acknowledged.
     pub(crate) fn answer(&mut self, now: Instant, mark: Mark, _station: StationId, _of: &mut Paced) {
         self.reckon(now);
-        let cleared = self.in_flight.complete(now, mark.number());
+        let Completed { own, others, .. } = self.in_flight.complete(now, mark.number(), None);
+        let cleared = own.believed + others.believed;
         if cleared == Span::ZERO {
             return;
         }
@@ -307,7 +310,7 @@ impl Standing {
     /// A station has answered a probe: all that was released before it has left, too.
     pub(crate) fn answer_probe(&mut self, now: Instant, mark: Mark, waited: Waited) {
         self.reckon(now);
-        let cleared = self.in_flight.complete_all(mark.number());
+        let cleared = self.in_flight.complete_all(mark.number()).believed;
         if cleared == Span::ZERO && self.left_by_time == Span::ZERO {
             return;
         }
@@ -515,12 +518,12 @@ impl Standing {
     }
 
     fn outstanding(&self) -> Span {
-        self.in_flight.airtime().saturating_sub(self.by_time)
+        self.in_flight.medium().saturating_sub(self.by_time)
     }
 
     /// Packets in flight.
     pub(crate) fn under_way(&self) -> u64 {
-        if self.by_time < self.in_flight.airtime() { self.in_flight.count() } else { 0 }
+        if self.by_time < self.in_flight.medium() { self.in_flight.count() } else { 0 }
     }
 
     /// The number of the next release.
@@ -545,11 +548,14 @@ impl Standing {
             let stages = self.stages();
             self.window.void |= stages.is_lost(now);
             self.by_time = (self.by_time + stages.progress(self.reckoned, now).mul_div(UNIT, self.slowness))
-                .min(self.in_flight.airtime());
+                .min(self.in_flight.medium());
             // Between probes it stays in the account, since the next answer may show that less has left.
-            let served = if self.probed.is_in_use() { Span::ZERO } else { self.in_flight.serve(self.by_time) };
-            let left = served + self.in_flight.expire(now);
-            self.left(left);
+            let mut left = Load::default();
+            if !self.probed.is_in_use() {
+                left += self.in_flight.serve(self.by_time);
+            }
+            left += self.in_flight.expire(now);
+            self.left(left.believed);
         }
         self.reckoned = self.reckoned.max(now);
     }

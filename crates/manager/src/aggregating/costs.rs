@@ -16,8 +16,8 @@ use alloc::vec::Vec;
 
 use evenair_units::{Instant, Span};
 
-use super::in_flight::Load;
 use crate::ids::StationId;
+use crate::in_flight::Load;
 
 /// A longer pause between two completions is an outage.
 const OUTAGE: Span = Span::from_millis(200);

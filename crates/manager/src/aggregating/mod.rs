@@ -6,7 +6,7 @@
 //! - What a release takes is measured by station, from the time between completions ([`costs`]). Shares, what is in flight, runs
 //!   and what is shown as charged are scaled by it; reported rates are where that begins.
 //! - The lag of the path is measured without a queue, by draining ([`lag`]).
-//! - Completions show which releases have left ([`in_flight`]): by flow, and by station for what nothing acknowledges.
+//! - Completions show which releases have left ([`crate::in_flight`]): by flow, and by station for what nothing acknowledges.
 //!
 //! Without completions time advances the account, as in [`crate::standing`], which is the controller before access points of
 //! 802.11a, b and g, and shares with this one the steps and trials of the speed where hardly anything is acknowledged.
@@ -15,7 +15,6 @@
 //! before more is released into it.
 
 pub(crate) mod costs;
-mod in_flight;
 mod lag;
 pub(crate) mod paced;
 pub(crate) mod runs;
@@ -24,13 +23,13 @@ use evenair_units::{Instant, Span};
 
 use crate::by_time::{Heard, LONG_AGO, ROUNDING, Stages};
 use crate::ids::StationId;
+use crate::in_flight::{Completed, Departure, InFlight, Load};
 
 use crate::marks::{Mark, Next, Release};
 use crate::probes::speed::{ProbedSpeed, Waited};
 use crate::speed_steps::SpeedSteps;
 use crate::standing::{RatesSaid, Ratio};
 use costs::{Cost, Costs, Done, UNIT};
-use in_flight::{Completed, Departure, InFlight, Load};
 use lag::Lag;
 use paced::Paced;
 use runs::{Evidence, RunLimit};
@@ -201,7 +200,7 @@ impl Aggregating {
         self.reckon(now);
         self.lag.note_completion(now, mark.number());
         let Completed { own, others, train, train_open, packets } =
-            self.in_flight.complete(now, mark.number(), &mut of.order);
+            self.in_flight.complete(now, mark.number(), Some(&mut of.order));
         let cleared = own + others;
         if cleared == Load::default() {
             return;

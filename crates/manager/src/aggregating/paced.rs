@@ -1,7 +1,7 @@
 //! What the pacer knows of a station.
 
 use super::costs::Cost;
-use super::in_flight::Order;
+use crate::in_flight::Order;
 
 /// What the pacer knows of a station.
 #[derive(Clone, Copy, Debug, Default)]

@@ -1,4 +1,5 @@
 use super::*;
+use alloc::vec::Vec;
 use evenair_units::{Rng, Streams};
 
 const EACH: Span = Span::from_millis(1);
@@ -45,7 +46,7 @@ impl Sender {
     }
 
     fn complete(&mut self, station: usize, number: u64) -> Completed {
-        self.in_flight.complete(self.now, number, &mut self.orders[station])
+        self.in_flight.complete(self.now, number, Some(&mut self.orders[station]))
     }
 
     /// How many packets have left by this completion, of its station and of others.
@@ -109,7 +110,7 @@ fn a_station_that_has_roamed_settles_in_its_new_domain() {
     let load = Load { believed: EACH * 2, medium: EACH };
     let departure = Departure { load, previous: None, due: true, station: Some(StationId(0)) };
     let (number, _) = before.push(s.now, departure, Some(&mut s.orders[A]));
-    before.complete(s.now, number, &mut s.orders[A]);
+    before.complete(s.now, number, Some(&mut s.orders[A]));
     for _ in 0..2 {
         let _ = (s.asks(A, 0), s.silent(A, 1));
         let other = s.asks(A, 2);
@@ -257,4 +258,29 @@ fn all_that_is_released_is_in_flight_or_has_left_once() {
         assert_eq!((sent, s.in_flight.count(), s.in_flight.due(), s.in_flight.passed()), (left, 0, 0, 0));
         assert!(s.in_flight.releases.is_empty() && s.in_flight.trains.len() <= 1);
     }
+}
+
+/// Where releases are followed by flow alone, those that no acknowledgment is due to go by the order of releases.
+#[test]
+fn without_stations_what_no_acknowledgment_is_due_to_goes_by_order() {
+    let mut in_flight = InFlight::new(7);
+    let mut last = [None; 3];
+    let mut push = |in_flight: &mut InFlight, flow: usize, due: bool| {
+        let load = Load { believed: EACH * 2, medium: EACH };
+        let departure = Departure { load, previous: last[flow], due, station: None };
+        let (number, _) = in_flight.push(at(0), departure, None);
+        last[flow] = Some(number);
+        number
+    };
+    let n = [(0, true), (1, false), (0, false), (1, false), (2, true), (1, false)]
+        .map(|(flow, due)| push(&mut in_flight, flow, due));
+    let left = |in_flight: &mut InFlight, number| {
+        let Completed { own, others, .. } = in_flight.complete(at(1), number, None);
+        [packets(own), packets(others)]
+    };
+    assert_eq!(left(&mut in_flight, n[4]), [1, 3], "the third flow's own, and three without any");
+    assert_eq!((in_flight.count(), in_flight.due()), (2, 1), "neither its train nor its station ends anything");
+    let next = push(&mut in_flight, 0, true);
+    assert_eq!(left(&mut in_flight, next), [2, 1], "its chain goes on behind what order has cleared");
+    assert_eq!(in_flight.count(), 0);
 }
