@@ -48,12 +48,12 @@ pub(crate) struct Outgoing {
     pub(crate) completion: Completion,
     /// The release before it of its flow.
     pub(crate) previous: Option<Mark>,
-    /// Who receives it. `None`: a group, or nobody that is known.
+    /// The receiving station. `None`: a group, or an unknown receiver.
     pub(crate) station: Option<StationId>,
 }
 
 impl Outgoing {
-    /// A packet that nobody acknowledges.
+    /// A packet to which no acknowledgment is due.
     pub(crate) const fn unanswered(airtime: Span, station: Option<StationId>) -> Self {
         Self { airtime, is_sure: false, completion: Completion::None, previous: None, station }
     }
@@ -135,7 +135,7 @@ impl Pacer {
         (self.law, self.rate) = start(config, capacity, now);
     }
 
-    /// When the next packet may be released, if nothing happens until then; `next` tells of that packet.
+    /// When the next packet may be released, if nothing happens until then.
     pub(crate) fn ready_at(&self, next: impl FnOnce() -> Next) -> Instant {
         match self.pacing {
             Pacing::Backlog { target, .. } => match self.guard.grip() {

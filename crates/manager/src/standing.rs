@@ -485,10 +485,10 @@ impl Standing {
         None
     }
 
-    /// Runs are of one packet whoever comes.
+    /// Runs are of one packet for all stations.
     pub(crate) fn note_new_station(&mut self) {}
 
-    /// Sparse flows are told by believed airtime.
+    /// Sparse flows are recognised by believed airtime.
     pub(crate) fn sparse_pace(&self) -> (u64, u64) {
         (1, 1)
     }

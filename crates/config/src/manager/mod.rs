@@ -139,7 +139,8 @@ pub struct ManagerSpec {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub drain_limit: Option<Written<Span, DrainLimits>>,
     /// Infer the rates of stations that nobody reports, from what their releases take of the medium, so that stations of different
-    /// rates have the same airtime without telemetry. In the first seconds stations get more and less in turns. Default: false.
+    /// rates have the same airtime without telemetry. In the first seconds stations get more and less in turns. Only with 802.11a, b
+    /// and g: of later standards the cost of each station is measured in any case. Default: false.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub infer_rates: Option<Written<bool>>,
     /// Probes for traffic that does not show how far the access point's queue has come (QUIC, other datagrams, uploads of TCP

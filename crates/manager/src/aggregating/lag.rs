@@ -12,8 +12,6 @@
 
 use evenair_units::{Instant, Span};
 
-use crate::ids::StationId;
-
 /// Between two measurements, at first and at most.
 const WAIT: (Span, Span) = (Span::from_millis(300), Span::from_secs(5));
 /// Nothing is released for so long at most so that nothing is in flight; then, so that a completion comes.
@@ -52,7 +50,6 @@ enum Stage {
         since: Instant,
         packets: u32,
         own: Span,
-        station: Option<StationId>,
     },
 }
 
@@ -112,10 +109,10 @@ impl Lag {
     }
 
     /// A release of this number goes, which takes so much medium time.
-    pub(crate) fn note_release(&mut self, now: Instant, number: u64, medium: Span, station: Option<StationId>) {
+    pub(crate) fn note_release(&mut self, now: Instant, number: u64, medium: Span) {
         match &mut self.stage {
             stage @ Stage::Ready { .. } => {
-                *stage = Stage::Probing { first: number, since: now, packets: 1, own: medium, station };
+                *stage = Stage::Probing { first: number, since: now, packets: 1, own: medium };
             }
             Stage::Probing { packets, own, .. } if *packets < PROBES => {
                 *packets += 1;

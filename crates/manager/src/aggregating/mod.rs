@@ -160,7 +160,7 @@ impl Aggregating {
             Some(of) => self.medium(airtime, of),
             None => self.costs.mean(airtime),
         };
-        self.lag.note_release(now, self.in_flight.next(), medium, station);
+        self.lag.note_release(now, self.in_flight.next(), medium);
         let load = Load { believed: airtime, medium };
         let departure = Departure { load, previous: previous.map(Mark::number), due, station };
         let (number, lost) = self.in_flight.push(now, departure, of.map(|of| &mut of.order));
@@ -457,7 +457,7 @@ impl Aggregating {
         self.probed.is_in_use()
     }
 
-    /// Medium time of what stands in the access points, as far as it is known.
+    /// Backlog of the access points and what the path has under way, as medium time.
     fn outstanding(&self) -> Span {
         self.in_flight.medium().saturating_sub(self.by_time)
     }

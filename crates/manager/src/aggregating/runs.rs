@@ -1,7 +1,7 @@
 //! How many packets of one station are released one after the other.
 //!
-//! An access point that aggregates sends in one access what stands in it for one station, and a station is served best by as
-//! many packets as an access can take. So a turn of a station is a *run* of packets (see `queues`), up to a medium time and a
+//! An access point that aggregates sends its backlog for one station in one access, and a station is served best by as many
+//! packets as an access can take. So a turn of a station is a *run* of packets (see `queues`), up to a medium time and a
 //! number of frames.
 //!
 //! Where the access point does not aggregate, a run only makes others wait, and is one packet. Whether it does shows in

@@ -36,7 +36,7 @@ impl Path {
         assert!(self.lag.is_probing());
         for _ in 0..2 {
             assert_eq!(self.lag.holds_until(true), None);
-            self.lag.note_release(self.now, self.released, self.each, None);
+            self.lag.note_release(self.now, self.released, self.each);
             self.released += 1;
         }
         assert_eq!(self.lag.holds_until(true), Some(self.now + ms(200)), "there is no third one");
