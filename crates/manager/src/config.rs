@@ -299,7 +299,9 @@ impl Config {
 
     pub(crate) fn pacer(&self, standard: Standard) -> PacerConfig {
         let frames = if standard == Standard::Dot11ax { 256 } else { 64 };
-        let aggregates = matches!(standard, Standard::Dot11n | Standard::Dot11ac | Standard::Dot11ax);
+        let is_modern = matches!(standard, Standard::Dot11n | Standard::Dot11ac | Standard::Dot11ax);
+        // A discipline has no runs, and a service rate needs no account.
+        let aggregates = is_modern && self.queue.is_none() && self.controller.follows_completions();
         let run = RunLimit { time: RUN, frames };
         PacerConfig { controller: self.controller, charge: self.charge, run, aggregates, slack: self.pacing_slack }
     }

@@ -88,7 +88,7 @@ pub(crate) struct Pacer {
     guard: Guard,
     /// The number of the next release at the end of the last interval.
     released_before: u64,
-    /// The standard is one with aggregation.
+    /// The account is that for access points that aggregate.
     aggregates: bool,
     rate: ServiceRate,
 }

@@ -13,7 +13,7 @@ pub(crate) struct PacerConfig {
     pub(crate) charge: Charge,
     /// The longest run of packets to one station.
     pub(crate) run: RunLimit,
-    /// The standard is one with aggregation.
+    /// The standard is one with aggregation, and the tree of queues releases runs by completions.
     pub(crate) aggregates: bool,
     /// How much lateness of releases is made up.
     pub(crate) slack: Span,
