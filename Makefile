@@ -96,7 +96,7 @@ grid: setup ## The default controller beside none and beside constant service ra
 	@scripts/measured grid --markdown $(CARGO) run --release --locked -p evenair-sim --example grid -- --md
 
 venues: setup ## Venues of 802.11n, ac and ax on five kinds of access point, with five policies; the table goes to docs/measured
-	@scripts/measured venues --markdown $(CARGO) run --quiet --release --locked -p evenair-sim --example venues
+	@scripts/measured venues --markdown $(CARGO) run --quiet --profile quick --locked -p evenair-sim --example venues
 
 whtb: setup ## HTB and WHTB with all that their source leaves open of its Linux, beside its two tables, in the simulator; a table goes to docs/measured
 	@scripts/measured whtb --markdown $(CARGO) run --release --locked -p evenair-sim --example whtb
