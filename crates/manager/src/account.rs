@@ -71,6 +71,8 @@ account! {
     fn own(&self, airtime: Span, of: &Paced) -> Span;
     /// The same as medium time.
     fn medium(&self, airtime: Span, of: &Paced) -> Span;
+    /// The same, as it is shown: as measured, whatever is reported of the station.
+    fn charged(&self, airtime: Span, of: &Paced) -> Span;
     /// Medium time, as it is without the accesses of others in between.
     fn undisturbed(&self, medium: Span) -> Span;
     /// What a station costs beside the mean, as measured: `(numerator, denominator)`.

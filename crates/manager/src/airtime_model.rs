@@ -57,6 +57,11 @@ impl Counted {
     pub(crate) fn to_charged(self, paced: Span) -> Span {
         if self.paced == Span::ZERO { paced } else { paced.mul_div(self.charged.as_nanos(), self.paced.as_nanos()) }
     }
+
+    /// A time as it would be charged, as the pacer counts it.
+    pub(crate) fn to_paced(self, charged: Span) -> Span {
+        if self.charged == Span::ZERO { charged } else { charged.mul_div(self.paced.as_nanos(), self.charged.as_nanos()) }
+    }
 }
 
 impl AddAssign for Counted {

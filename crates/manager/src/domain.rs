@@ -59,6 +59,8 @@ pub(crate) struct Domain<P> {
     pub(crate) shares: Shares,
     /// The airtime of releases in this interval.
     pub(crate) counted: Counted,
+    /// That of the last interval with releases.
+    pub(crate) counted_before: Counted,
     /// The airtime estimator, while reports distinguish the stations, or nobody reports the rates of some.
     pub(crate) observed: Option<Box<Observed>>,
     /// The limit on uploads, where there is one.
@@ -126,6 +128,7 @@ impl<P: Send + 'static> Domain<P> {
             seen_ahead: 0,
             shares: Shares::default(),
             counted: Counted::default(),
+            counted_before: Counted::default(),
             observed: None,
             uplink: config.uplink_limit.as_ref().map(|limit| Limiter::new(limit, capacity, now).into()),
             probes: config.probe().map(|probe| Probes::new(probe, now).into()),

@@ -3,6 +3,7 @@
 mod age;
 mod ahead;
 mod calls;
+mod charged;
 mod classes;
 mod harm;
 mod links;

@@ -26,7 +26,7 @@ use crate::aggregating::Aggregating;
 use crate::aggregating::costs::Cost;
 use crate::aggregating::paced::Paced;
 use crate::aggregating::runs::RunLimit;
-use crate::airtime_model::AirtimeModel;
+use crate::airtime_model::{AirtimeModel, Counted};
 use crate::guard::{Carried, Grip, Guard, GuardStep};
 use crate::ids::{DomainId, StationId};
 use crate::marks::{Mark, Next, Release};
@@ -374,6 +374,17 @@ impl Pacer {
     /// What was learned of some station since it was last asked for.
     pub(crate) fn take_learned(&mut self) -> Option<(StationId, Cost)> {
         self.backlog.take_learned()
+    }
+
+    /// Medium time of releases to a station, as it is shown. `counted`: airtime of recent releases of the domain. Where a
+    /// service rate paces releases to access points that do not aggregate, it is the airtime of the model, since the time between
+    /// completions is that of the controller.
+    pub(crate) fn charged(&self, airtime: Counted, counted: Counted, of: &Paced) -> Span {
+        match (self.aggregates, self.pacing) {
+            (true, _) => self.backlog.charged(airtime.paced, of),
+            (false, Pacing::Backlog { .. }) => self.backlog.charged(counted.to_paced(airtime.charged), of),
+            (false, Pacing::Server | Pacing::None) => airtime.charged,
+        }
     }
 
     /// How long a run of packets to one station may be.

@@ -470,6 +470,11 @@ impl Standing {
         airtime.mul_div(numerator, denominator)
     }
 
+    /// The same, as it is shown.
+    pub(crate) fn charged(&self, airtime: Span, of: &Paced) -> Span {
+        self.medium(airtime, of)
+    }
+
     /// Accesses of others are part of it.
     pub(crate) fn undisturbed(&self, medium: Span) -> Span {
         medium

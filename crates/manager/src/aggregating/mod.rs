@@ -361,6 +361,12 @@ impl Aggregating {
         self.costs.mean(airtime).mul_div(numerator, denominator)
     }
 
+    /// The same, as it is shown: as measured, even where that hardly contradicts a reported rate.
+    pub(crate) fn charged(&self, airtime: Span, of: &Paced) -> Span {
+        let (numerator, denominator) = self.costs.ratio(&of.cost);
+        self.costs.mean(airtime).mul_div(numerator, denominator)
+    }
+
     /// Medium time, as it is without the accesses of others in between.
     pub(crate) fn undisturbed(&self, medium: Span) -> Span {
         self.costs.undisturbed(medium)

@@ -44,10 +44,10 @@ impl<P: Send + 'static> Manager<P> {
         self.totals.of(self.flows.get(id).place.class)
     }
 
-    pub(super) fn note_class_release(&mut self, id: FlowId, ip_len: Bytes, airtime: Span) {
+    pub(super) fn note_class_release(&mut self, id: FlowId, ip_len: Bytes, charged: Span) {
         let total = self.total_of(id);
         total.released += ip_len;
-        total.airtime += airtime;
+        total.airtime += charged;
     }
 
     pub(super) fn report_classes(&self) -> Vec<ClassReport> {

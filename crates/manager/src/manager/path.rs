@@ -5,6 +5,7 @@ use evenair_sched::NodeId;
 use evenair_units::{Bytes, Instant, Span};
 use evenair_wifi::PhyRate;
 
+use super::charged::Charging;
 use super::probes::note_for_probes;
 use super::{Manager, forget};
 use crate::flow::{Answer, Flow, Key, ONE_WAY};
@@ -172,8 +173,10 @@ impl<P: Send + 'static> Manager<P> {
         let flow = self.flows.get(arrived.flow);
         let station = self.stations.get_mut(flow.station);
         let model = &self.models[station.domain];
-        self.domains.touch(domain).pacer.on_crossed(model, &crossed, station.rate);
-        station.note_packet(false, arrived.ip_len, model.packet_airtime(arrived.ip_len, station.rate));
+        let domain = self.domains.touch(domain);
+        domain.pacer.on_crossed(model, &crossed, station.rate);
+        let charged = Charging::new(domain, model, &self.config).of_packet(station, arrived.ip_len);
+        station.note_packet(false, arrived.ip_len, model.packet_airtime(arrived.ip_len, station.rate), charged);
         let confirmed = if flow.answers.is_forged() { arrived.ip_len.bits() } else { crossed.bits() };
         station.confirmed += confirmed;
         // A retransmission is spared: its loss would cost a timeout, and its sender has slowed down already.
@@ -200,10 +203,11 @@ impl<P: Send + 'static> Manager<P> {
         let confirmed = flow.unconfirmed.confirm(now) + arrived.ip_len;
         let station = self.stations.get_mut(flow.station);
         let model = &self.models[station.domain];
-        station.note_packet(false, arrived.ip_len, model.packet_airtime(arrived.ip_len, station.rate));
+        let domain = self.domains.touch(flow.domain);
+        let charged = Charging::new(domain, model, &self.config).of_packet(station, arrived.ip_len);
+        station.note_packet(false, arrived.ip_len, model.packet_airtime(arrived.ip_len, station.rate), charged);
         station.confirmed += confirmed.bits();
         let own = PacketCost::alone(Packets::one(arrived.ip_len));
-        let domain = self.domains.touch(flow.domain);
         domain.pacer.on_crossed(model, &own, station.rate);
         if let Some(packets) = unpaid.filter(|_| managed) {
             let cost = PacketCost::alone(packets);
@@ -433,15 +437,13 @@ impl<P: Send + 'static> Manager<P> {
 
     /// From now on it stands in the access point, until something is heard that answers it or what follows it.
     fn note_standing(&mut self, now: Instant, held: &Held<P>, cost: &PacketCost, rate: PhyRate) {
-        self.note_class_release(held.flow, held.ip_len, self.model_of(held.flow).airtime(cost, rate));
+        self.charge(held, cost);
         let flow = self.flows.get_mut(held.flow);
         let more = flow.held > 0;
         let station = self.stations.get_mut(flow.station);
         let model = &self.models[station.domain];
-        station.note_packet(true, held.ip_len, model.packet_airtime(held.ip_len, rate));
         station.paced.has_rate = station.has_known_rate();
         let Some(tcp) = &held.tcp else {
-            flow.watched.charged += model.airtime(cost, rate);
             flow.unconfirmed.note_release(now, held.ip_len);
             let cost = &PacketCost([Packets::one(held.ip_len), flow.uplink.expected(), <_>::default(), <_>::default()]);
             let airtime = station.airtime_of(cost, model, self.config.default_rate);
@@ -459,7 +461,6 @@ impl<P: Send + 'static> Manager<P> {
         };
         let is_due = flow.answers.is_due(tcp, more, flow.tcp.download_ratio_milli());
         let airtime = station.airtime_of(&cost.outstanding(), model, self.config.default_rate);
-        flow.watched.charged += airtime.charged;
         let domain = self.domains.touch(flow.domain);
         domain.counted += airtime;
         let is_late = || flow.answers.oldest_due().is_some_and(|mark| domain.pacer.has_given_up(mark));

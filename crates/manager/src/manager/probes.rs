@@ -6,6 +6,7 @@ use evenair_packet::{Content, MacAddr, PacketMeta, Port};
 use evenair_units::{Instant, Span};
 
 use super::Manager;
+use super::charged::Charging;
 use crate::domain::Domain;
 use crate::ids::{DomainId, StationId};
 use crate::neighbours::Address;
@@ -54,7 +55,8 @@ impl<P: Send + 'static> Manager<P> {
         let (at, station) = (station, self.stations.get_mut(station));
         let packet = Packets::one(length(&address));
         let alone = model.packet_airtime(packet.ip_len, station.rate);
-        station.note_packet(true, packet.ip_len, alone);
+        let charged = Charging::new(self.domains.touch(id), model, &self.config).of_packet(station, packet.ip_len);
+        station.note_packet(true, packet.ip_len, alone, charged);
         let both = PacketCost::alone(Packets { milli: 2 * packet.milli, ..packet });
         let with_answer = model.airtime(&both, station.paced_rate(model, self.config.default_rate));
         let mac = station.mac;
@@ -78,6 +80,8 @@ impl<P: Send + 'static> Manager<P> {
         let Some(id) = self.stations.known(claim.mac) else { return Some(packet) };
         let station = self.stations.get_mut(id);
         let domain = self.domains.touch(station.domain);
+        let model = &self.models[station.domain];
+        let charged = Charging::new(domain, model, &self.config).of_packet(station, meta.ip_len());
         let target = (meta.vlan, claim.address);
         let load = match domain.len() > 0 {
             true => Load::Waits,
@@ -87,8 +91,8 @@ impl<P: Send + 'static> Manager<P> {
         let Some(probes) = &mut domain.probes else { return Some(packet) };
         let answered = probes.take_answer(claim.mac, target);
         let Some(answered) = answered else { return Some(packet) };
-        let airtime = self.models[station.domain].packet_airtime(meta.ip_len(), station.rate);
-        station.note_packet(false, meta.ip_len(), airtime);
+        let airtime = model.packet_airtime(meta.ip_len(), station.rate);
+        station.note_packet(false, meta.ip_len(), airtime, charged);
         domain.pacer.on_heard(now, airtime);
         if let Some(waited) = probes.judge(now, &answered, load) {
             domain.pacer.on_probe_completion(now, answered.mark, waited);

@@ -7,6 +7,7 @@ use evenair_packet::{Edits, PacketMeta, Port};
 use evenair_units::{Bytes, Instant, Span};
 
 use super::Manager;
+use super::charged::Charging;
 use crate::flow::Key;
 use crate::groups::ToGroup;
 use crate::ids::{DomainId, StationId};
@@ -77,10 +78,13 @@ impl<P: Send + 'static> Manager<P> {
         if meta.ingress == Port::Wlan {
             domain.pacer.on_heard(now, model.packet_airtime(ip_len, rate));
         }
-        let mut airtime = Span::ZERO;
+        let (mut airtime, mut charged) = (Span::ZERO, Span::ZERO);
         if !mac.is_multicast() {
             let cost = PacketCost::alone(Packets::one(ip_len));
             airtime = model.airtime(&cost, rate);
+            charged = known.map_or(airtime, |id| {
+                Charging::new(domain, model, &self.config).of(self.stations.get(id), &cost)
+            });
             if managed {
                 domain.pacer.on_unscheduled(model, &cost, rate);
             }
@@ -91,7 +95,8 @@ impl<P: Send + 'static> Manager<P> {
         }
         if meta.dst.is_multicast() {
             // From a station it goes up as a unicast to its access point, which then broadcasts it.
-            airtime += model.broadcast_airtime(ip_len);
+            let to_group = model.broadcast_airtime(ip_len);
+            (airtime, charged) = (airtime + to_group, charged + to_group);
             let is_of_domain = self.access_points.of_frame(meta.vlan).is_some();
             self.note_group_sent(now, id, is_of_domain, ip_len);
             self.counters.groups += u64::from(meta.control.is_none());
@@ -102,7 +107,7 @@ impl<P: Send + 'static> Manager<P> {
             && (meta.ingress == Port::Wire || self.domains.touch(id).control.admit_sent(now, meta.src, airtime));
         if let Some(id) = known {
             let station = self.stations.get_mut(id);
-            station.note_packet(meta.ingress == Port::Wire, ip_len, airtime);
+            station.note_packet(meta.ingress == Port::Wire, ip_len, airtime, charged);
             if managed && !is_free {
                 station.note_uncontrolled(meta.ip.as_ref().map(|ip| ip.src), airtime);
             }

@@ -81,7 +81,11 @@ impl<P: Send + 'static> Manager<P> {
         // Airtimes are believed in proportion: the interval is as long as the medium has been seen to be fast.
         let interval = |domain: &mut Domain<P>| {
             let Ratio { numerator, denominator } = domain.pacer.speed();
-            core::mem::take(&mut domain.counted).to_charged(elapsed.mul_div(numerator, denominator))
+            let counted = core::mem::take(&mut domain.counted);
+            if counted.paced > Span::ZERO {
+                domain.counted_before = counted;
+            }
+            counted.to_charged(elapsed.mul_div(numerator, denominator))
         };
         let intervals: Vec<Span> = self.domains.iter_mut().map(interval).collect();
         let outputs = &mut self.outputs;

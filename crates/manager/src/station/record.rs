@@ -140,12 +140,12 @@ impl Station {
         black_box((self.account.used, self.airtime, self.capacity, self.last_seen, self.regrouped));
     }
 
-    /// A packet toward it, or from it, was seen that takes so much of the medium.
-    pub(crate) fn note_packet(&mut self, toward: bool, ip_len: Bytes, airtime: Span) {
+    /// A packet toward it, or from it, was seen that takes so much of the medium: by the airtime model, and as it is charged.
+    pub(crate) fn note_packet(&mut self, toward: bool, ip_len: Bytes, airtime: Span, charged: Span) {
         *(if toward { &mut self.to_station } else { &mut self.from_station }) += ip_len;
-        self.airtime += airtime;
+        self.airtime += charged;
         if !toward {
-            self.airtime_up += airtime;
+            self.airtime_up += charged;
         }
         self.account.used += airtime;
         self.reported_airtime += airtime;
