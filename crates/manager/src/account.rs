@@ -6,7 +6,7 @@ use core::fmt::Debug;
 use evenair_units::{Instant, Span};
 
 use crate::aggregating::Aggregating;
-use crate::aggregating::costs::Cost;
+use crate::aggregating::costs::Learned;
 use crate::aggregating::paced::Paced;
 use crate::aggregating::runs::RunLimit;
 use crate::ids::StationId;
@@ -71,14 +71,14 @@ account! {
     fn own(&self, airtime: Span, of: &Paced) -> Span;
     /// The same as medium time.
     fn medium(&self, airtime: Span, of: &Paced) -> Span;
-    /// The same, as it is shown: as measured, whatever is reported of the station.
+    /// The same, as it is shown.
     fn charged(&self, airtime: Span, of: &Paced) -> Span;
     /// Medium time, as it is without the accesses of others in between.
     fn undisturbed(&self, medium: Span) -> Span;
     /// What a station costs beside the mean, as measured: `(numerator, denominator)`.
     fn ratio(&self, of: &Paced) -> (u64, u64);
     /// What was learned of some station since it was last asked for.
-    fn take_learned(&mut self) -> Option<(StationId, Cost)>;
+    fn take_learned(&mut self) -> Option<(StationId, Learned)>;
     /// What sparse flows are judged by, in parts of believed airtime: `(numerator, denominator)`.
     fn sparse_pace(&self) -> (u64, u64);
     /// The medium's speed, relative to the believed airtime.

@@ -60,7 +60,11 @@ impl Counted {
 
     /// A time as it would be charged, as the pacer counts it.
     pub(crate) fn to_paced(self, charged: Span) -> Span {
-        if self.charged == Span::ZERO { charged } else { charged.mul_div(self.paced.as_nanos(), self.charged.as_nanos()) }
+        if self.charged == Span::ZERO {
+            charged
+        } else {
+            charged.mul_div(self.paced.as_nanos(), self.charged.as_nanos())
+        }
     }
 }
 

@@ -20,6 +20,7 @@ use evenair_units::{BitRate, Bytes, Instant, Span};
 use evenair_wifi::Standard;
 
 use crate::airtime_model::{AirtimeModels, Counted};
+use crate::charged_sum::ChargedSum;
 use crate::control_budget::ControlBudget;
 use crate::discipline::Disciplined;
 use crate::groups::Groups;
@@ -61,6 +62,8 @@ pub(crate) struct Domain<P> {
     pub(crate) counted: Counted,
     /// That of the last interval with releases.
     pub(crate) counted_before: Counted,
+    /// What stations are charged together.
+    pub(crate) charged: ChargedSum,
     /// The airtime estimator, while reports distinguish the stations, or nobody reports the rates of some.
     pub(crate) observed: Option<Box<Observed>>,
     /// The limit on uploads, where there is one.
@@ -129,6 +132,7 @@ impl<P: Send + 'static> Domain<P> {
             shares: Shares::default(),
             counted: Counted::default(),
             counted_before: Counted::default(),
+            charged: ChargedSum::default(),
             observed: None,
             uplink: config.uplink_limit.as_ref().map(|limit| Limiter::new(limit, capacity, now).into()),
             probes: config.probe().map(|probe| Probes::new(probe, now).into()),

@@ -82,6 +82,7 @@ mod answers;
 mod api;
 mod by_time;
 mod causes;
+mod charged_sum;
 mod classes;
 mod config;
 mod config_error;

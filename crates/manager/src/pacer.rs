@@ -23,7 +23,7 @@ use evenair_wifi::PhyRate;
 
 use crate::account::Account;
 use crate::aggregating::Aggregating;
-use crate::aggregating::costs::Cost;
+use crate::aggregating::costs::Learned;
 use crate::aggregating::paced::Paced;
 use crate::aggregating::runs::RunLimit;
 use crate::airtime_model::{AirtimeModel, Counted};
@@ -372,7 +372,7 @@ impl Pacer {
     }
 
     /// What was learned of some station since it was last asked for.
-    pub(crate) fn take_learned(&mut self) -> Option<(StationId, Cost)> {
+    pub(crate) fn take_learned(&mut self) -> Option<(StationId, Learned)> {
         self.backlog.take_learned()
     }
 

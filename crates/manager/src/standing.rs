@@ -57,7 +57,7 @@
 
 use evenair_units::{Instant, Span};
 
-use crate::aggregating::costs::Cost;
+use crate::aggregating::costs::Learned;
 use crate::aggregating::paced::Paced;
 use crate::aggregating::runs::RunLimit;
 use crate::by_time::{BY_TIME_PERCENT, Heard, LONG_AGO, ROUNDING, Stages};
@@ -486,7 +486,7 @@ impl Standing {
     }
 
     /// Nothing is learned of stations.
-    pub(crate) fn take_learned(&mut self) -> Option<(StationId, Cost)> {
+    pub(crate) fn take_learned(&mut self) -> Option<(StationId, Learned)> {
         None
     }
 

@@ -42,6 +42,13 @@ const JOINS: u64 = 4;
 const LONGEST: Span = Span::from_millis(20);
 /// Stations of a cluster that are distinguished.
 const STATIONS: usize = 8;
+/// A block of clusters that ends with none of several stations ends after this long.
+const LONGEST_BLOCK: Span = Span::from_millis(50);
+/// Of the error of a block, shown costs follow one part in so many, and change by a quarter at most.
+const GAIN: i128 = 16;
+const MOST_STEP: i128 = SHOWN_UNIT as i128 / 4;
+/// Shown costs are in parts of this.
+const SHOWN_UNIT: u64 = 1 << 20;
 /// Ratios are in parts of this.
 pub(crate) const UNIT: u64 = 1 << 10;
 
@@ -66,10 +73,36 @@ struct Cluster {
     others: Load,
 }
 
+/// Clusters up to one in which stations completed together. The last of those was not delayed by the next run, so that the
+/// time of a block is that of its releases alone.
+#[derive(Clone, Debug, Default)]
+struct Block {
+    took: Span,
+    is_void: bool,
+    /// Medium time of what was completed, by shown costs.
+    parts: Vec<(StationId, Span)>,
+    others: Span,
+}
+
+/// The cost of a station as it is shown: follows blocks of clusters, not single ones, so that it does not contain the delay of an
+/// acknowledgment behind the next station's run.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct ShownCost(Option<u64>);
+
+/// What was learned of a station.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Learned {
+    Cost(Cost),
+    /// Change of its shown cost, in parts of [`SHOWN_UNIT`].
+    Shown(i64),
+}
+
 /// A completion.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Done {
     pub(crate) station: StationId,
+    /// Medium time of what has left flight of this station, by its shown cost.
+    pub(crate) shown: Span,
     /// What has left flight of this station, and of others.
     pub(crate) own: Load,
     pub(crate) others: Load,
@@ -86,11 +119,12 @@ pub(crate) struct Costs {
     /// Since then something was always in flight, and the box had something to release.
     is_busy: bool,
     cluster: Cluster,
+    block: Block,
     /// What a quarter of all clusters undercut, in nanoseconds for a millisecond as known of their stations: without the accesses
     /// of others in between.
     quick: u64,
     /// What was learned of stations and not yet taken.
-    learned: Vec<(StationId, Cost)>,
+    learned: Vec<(StationId, Learned)>,
 }
 
 impl Cost {
@@ -118,6 +152,54 @@ impl Cost {
     }
 }
 
+impl ShownCost {
+    /// Medium time of releases of which this is believed. Where nothing is known yet, this load begins it.
+    pub(crate) fn begin(&mut self, load: Load) -> Span {
+        let believed = load.believed.as_nanos().max(1);
+        self.0.get_or_insert(Span::from_nanos(SHOWN_UNIT).mul_div(load.medium.as_nanos(), believed).as_nanos());
+        self.of(load.believed).unwrap_or_default()
+    }
+
+    /// The same. `None`: nothing is known yet.
+    pub(crate) fn of(self, believed: Span) -> Option<Span> {
+        self.0.map(|cost| believed.mul_div(cost, SHOWN_UNIT))
+    }
+
+    /// It changes by so many parts of [`SHOWN_UNIT`].
+    pub(crate) fn step(&mut self, parts: i64) {
+        let factor = SHOWN_UNIT.saturating_add_signed(parts);
+        self.0 = self.0.map(|cost| Span::from_nanos(cost).mul_div(factor, SHOWN_UNIT).as_nanos().max(1));
+    }
+}
+
+impl Block {
+    fn note(&mut self, done: &Done) {
+        self.others += done.others.medium;
+        if let Some((_, shown)) = self.parts.iter_mut().find(|(station, _)| *station == done.station) {
+            *shown += done.shown;
+        } else if self.parts.len() < STATIONS {
+            self.parts.push((done.station, done.shown));
+        } else {
+            self.others += done.shown;
+        }
+    }
+
+    /// Normalised least mean squares (Widrow, Hoff, 1960): each station has its part of the error, weighted by its time.
+    fn end(&mut self, learned: &mut Vec<(StationId, Learned)>) {
+        let nanos = |span: Span| i128::from(span.as_nanos());
+        let all = self.parts.iter().fold(nanos(self.others), |all, (_, shown)| all + nanos(*shown));
+        let squares = self.parts.iter().fold(nanos(self.others).pow(2), |all, (_, shown)| all + nanos(*shown).pow(2));
+        if !self.is_void && squares > 0 {
+            let error = nanos(self.took) - all;
+            let step = |shown: Span| i128::from(SHOWN_UNIT) * error * nanos(shown) / (squares * GAIN);
+            let step = |shown: Span| step(shown).clamp(-MOST_STEP, MOST_STEP) as i64;
+            learned.extend(self.parts.iter().map(|&(id, shown)| (id, Learned::Shown(step(shown)))));
+        }
+        self.parts.clear();
+        *self = Self { parts: core::mem::take(&mut self.parts), ..Self::default() };
+    }
+}
+
 impl Costs {
     /// The medium is believed to take so many parts of [`UNIT`] of what the airtime model says.
     pub(crate) fn new(now: Instant, slowness: u64) -> Self {
@@ -126,6 +208,7 @@ impl Costs {
             completed: now,
             is_busy: false,
             cluster: Cluster::default(),
+            block: Block::default(),
             quick: 1_000_000,
             learned: Vec::new(),
         }
@@ -169,6 +252,7 @@ impl Costs {
         cluster.is_void |= !self.is_busy || took > OUTAGE;
         cluster.took += took;
         cluster.others += done.others;
+        self.block.note(&done);
         if let Some((_, load)) = cluster.parts.iter_mut().find(|(station, _)| *station == done.station) {
             *load += done.own;
         } else if cluster.parts.len() < STATIONS {
@@ -184,10 +268,16 @@ impl Costs {
         if !is_void && took > Span::ZERO {
             let all = parts.iter().fold(others, |all, (_, load)| all + *load);
             let part = |load: Load| took.mul_div(load.medium.as_nanos(), all.medium.as_nanos().max(1));
-            let of = |&(id, load): &(StationId, Load)| (id, Cost { took: part(load), believed: load.believed });
+            let cost = |load: Load| Cost { took: part(load), believed: load.believed };
+            let of = |&(id, load): &(StationId, Load)| (id, Learned::Cost(cost(load)));
             self.learned.extend(parts.iter().map(of));
             self.note_quick(took, all.medium);
             self.all.add(took, all.believed, OF_DOMAIN);
+        }
+        self.block.took += took;
+        self.block.is_void |= is_void;
+        if parts.len() > 1 || self.block.took >= LONGEST_BLOCK || is_void {
+            self.block.end(&mut self.learned);
         }
         parts.clear();
         self.cluster = Cluster { parts, ..Cluster::default() };
@@ -206,7 +296,7 @@ impl Costs {
     }
 
     /// What was learned of some station.
-    pub(crate) fn take_learned(&mut self) -> Option<(StationId, Cost)> {
+    pub(crate) fn take_learned(&mut self) -> Option<(StationId, Learned)> {
         self.learned.pop()
     }
 

@@ -29,7 +29,7 @@ use crate::marks::{Mark, Next, Release};
 use crate::probes::speed::{ProbedSpeed, Waited};
 use crate::speed_steps::SpeedSteps;
 use crate::standing::{RatesSaid, Ratio};
-use costs::{Cost, Costs, Done, UNIT};
+use costs::{Costs, Done, Learned, UNIT};
 use lag::Lag;
 use paced::Paced;
 use runs::{Evidence, RunLimit};
@@ -211,7 +211,8 @@ impl Aggregating {
         self.window.news += self.news(cleared);
         // What time has let go shows how fast that was, and not the medium.
         if left.believed <= cleared.believed * NEWS_PART {
-            let done = Done { station, own, others: others + left, train: train_open };
+            let shown = of.shown.begin(own);
+            let done = Done { station, shown, own, others: others + left, train: train_open };
             self.costs.note_completion(now, done);
         }
         self.costs.begin(now, self.in_flight.count() > 0);
@@ -361,10 +362,9 @@ impl Aggregating {
         self.costs.mean(airtime).mul_div(numerator, denominator)
     }
 
-    /// The same, as it is shown: as measured, even where that hardly contradicts a reported rate.
+    /// The same, as it is shown.
     pub(crate) fn charged(&self, airtime: Span, of: &Paced) -> Span {
-        let (numerator, denominator) = self.costs.ratio(&of.cost);
-        self.costs.mean(airtime).mul_div(numerator, denominator)
+        of.shown.of(airtime).unwrap_or_else(|| self.medium(airtime, of))
     }
 
     /// Medium time, as it is without the accesses of others in between.
@@ -373,7 +373,7 @@ impl Aggregating {
     }
 
     /// What was learned of some station since it was last asked for.
-    pub(crate) fn take_learned(&mut self) -> Option<(StationId, Cost)> {
+    pub(crate) fn take_learned(&mut self) -> Option<(StationId, Learned)> {
         self.costs.take_learned()
     }
 

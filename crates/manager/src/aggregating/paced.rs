@@ -1,6 +1,6 @@
 //! What the pacer knows of a station.
 
-use super::costs::Cost;
+use super::costs::{Cost, Learned, ShownCost};
 use crate::in_flight::Order;
 
 /// What the pacer knows of a station.
@@ -8,13 +8,17 @@ use crate::in_flight::Order;
 pub(crate) struct Paced {
     pub(super) order: Order,
     pub(super) cost: Cost,
+    pub(super) shown: ShownCost,
     /// Its rate is reported or configured.
     pub(crate) has_rate: bool,
 }
 
 impl Paced {
     /// Its cost was measured.
-    pub(crate) fn learn(&mut self, cost: Cost) {
-        self.cost.learn(cost);
+    pub(crate) fn learn(&mut self, learned: Learned) {
+        match learned {
+            Learned::Cost(cost) => self.cost.learn(cost),
+            Learned::Shown(step) => self.shown.step(step),
+        }
     }
 }

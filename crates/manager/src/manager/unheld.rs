@@ -83,7 +83,7 @@ impl<P: Send + 'static> Manager<P> {
             let cost = PacketCost::alone(Packets::one(ip_len));
             airtime = model.airtime(&cost, rate);
             charged = known.map_or(airtime, |id| {
-                Charging::new(domain, model, &self.config).of(self.stations.get(id), &cost)
+                Charging::new(domain, model, &self.config).of_packet(self.stations.get(id), ip_len)
             });
             if managed {
                 domain.pacer.on_unscheduled(model, &cost, rate);

@@ -53,10 +53,12 @@ impl<P: Send + 'static> Manager<P> {
         let to_groups = core::mem::take(&mut domain.to_groups);
         if self.mode == Mode::Bypassed {
             let elapsed = domain.pacer.tick_unmanaged(now, waiting);
+            domain.charged.end_interval(elapsed.saturating_sub(to_groups));
             self.measure_without_box(id, self.carried(id, confirmed, to_groups, elapsed));
             return elapsed;
         }
         let elapsed = domain.pacer.tick(now, waiting, usual, said);
+        domain.charged.end_interval(elapsed.saturating_sub(to_groups));
         self.set_capacity(now, id);
         self.guard_against_harm(now, id, self.carried(id, confirmed, to_groups, elapsed));
         elapsed
