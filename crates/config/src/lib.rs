@@ -5,12 +5,14 @@
 //! editors and the reference are made, and with its range, which is part of its type (`Written<Span, AqmTimes>`) and so in all of them. [`ManagerSpec::check`] turns them into
 //! [`evenair_manager::Config`], or says all that is wrong with its place.
 
+mod aggregates;
 pub mod manager;
 mod phy;
 pub mod queue;
 
 use evenair_manager::Direction;
 
+pub use aggregates::BrokenAggregates;
 pub use manager::{
     AccessPointSpec, ApplicationSpec, ClassSpec, ControllerKind, ControllerSpec, Fairness, InternetSpec, LevelKind,
     ManagerSpec, MatchSpec, RadioName, ReceiverSpec, RuleKind, UplinkLimitSpec, VoiceSpec,

@@ -96,6 +96,24 @@ fn a_program_in_path_will_do_and_one_beside_goes_before_it() {
 }
 
 #[test]
+fn a_service_rate_before_access_points_that_aggregate_is_right_with_a_warning() {
+    let folder = alone();
+    let file = folder.path().join("box.toml");
+    let file = file.to_str().expect("a path of plain text");
+    for (standard, warnings) in [("802.11ax", 1), ("802.11g", 0)] {
+        let text = format!(
+            "[ports]\nwlan = \"eth1\"\nwire = \"eth0\"\n[radio]\nstandard = \"{standard}\"\n\
+             [manager.controller]\nkind = \"published\"\n"
+        );
+        fs::write(file, text).expect("written");
+        let (output, said, complained) = run(folder.path(), "/nowhere", &["config", "check", file]);
+        assert!(output.status.success() && said.contains("is right"), "{said}{complained}");
+        let found = said.lines().filter(|line| line.contains("warning: ") && line.contains("use the default"));
+        assert_eq!(found.count(), warnings, "{standard}: {said}");
+    }
+}
+
+#[test]
 fn help_lists_all_commands() {
     let folder = alone();
     let (output, said, _) = run(folder.path(), "/nowhere", &["--help"]);

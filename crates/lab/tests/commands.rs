@@ -25,6 +25,26 @@ fn a_scenario_is_checked_and_simulated() {
 }
 
 #[test]
+fn a_comparison_warns_of_policies_that_break_aggregates() {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    for (standard, station, warnings) in [("802.11ax", "mcs = 7", 1), ("802.11g", "rate = \"54 Mb/s\"", 0)] {
+        let text = format!(
+            "version = 1\nname = \"{standard}\"\nduration = \"2 s\"\n[radio]\nstandard = \"{standard}\"\n\
+             [[station]]\nname = \"s\"\n{station}\n[[server]]\nname = \"server\"\n\
+             [[bulk]]\nname = \"down\"\nstations = [\"s\"]\nserver = \"server\"\ndirection = \"down\"\n"
+        );
+        let name = format!("{standard}.toml");
+        std::fs::write(folder.path().join(&name), text).expect("written");
+        let policies = ["compare", &name, "--policies", "fifo,adwiser,evenair", "--replications", "2"];
+        let (output, text) = run(&policies, folder.path());
+        assert!(output.status.success(), "{text}");
+        let found: Vec<_> = text.lines().filter(|line| line.starts_with("warning: ")).collect();
+        assert_eq!(found.len(), warnings, "{standard}: {text}");
+        assert!(found.iter().all(|line| line.starts_with("warning: adwiser: ") && line.contains("use the default")));
+    }
+}
+
+#[test]
 fn an_error_is_one_line_and_a_wrong_command_line_has_a_status_of_its_own() {
     let folder = tempfile::tempdir().expect("a temporary directory");
     let (output, text) = run(&["sim", "run", "no-such-file.toml"], folder.path());

@@ -26,7 +26,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use evenair_config::manager::Weights;
-use evenair_config::{ManagerSpec, PhySpec, RateSpec, station_rate};
+use evenair_config::{BrokenAggregates, ManagerSpec, PhySpec, RateSpec, station_rate};
 use evenair_manager::{Config, StationConfig};
 use evenair_packet::MacAddr;
 use evenair_reader::{ConfigError, OrDefault, Problems, Written, ranges, read, value_now_called};
@@ -286,6 +286,11 @@ impl BoxConfig {
             standards.join(" and "),
             self.manager.stations.len()
         )
+    }
+
+    /// The warning about settings that do not fit access points that aggregate, if there is one.
+    pub fn broken_aggregates(&self) -> Option<BrokenAggregates> {
+        BrokenAggregates::of(&self.manager)
     }
 
     /// Which shard owns what.

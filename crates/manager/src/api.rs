@@ -503,7 +503,7 @@ pub struct StationReport {
     /// It was learned from traffic, not configured.
     pub learned: bool,
     /// Its charged airtime since it was learned, in both directions: an estimate of the medium time that packets to
-    /// it and from it took, by the rate assumed of it.
+    /// it and from it took: by the rate assumed of it, times what completions show the medium to take for that.
     pub airtime: Span,
     /// Of it, what is charged for packets from it.
     pub airtime_up: Span,

@@ -118,6 +118,11 @@ pub struct Config {
     pub group_share: GroupShare,
 }
 
+/// Access points of this standard send aggregates.
+const fn aggregates(standard: Standard) -> bool {
+    matches!(standard, Standard::Dot11n | Standard::Dot11ac | Standard::Dot11ax)
+}
+
 /// The longest run of packets to one station, as medium time.
 const RUN: Span = Span::from_millis(4);
 
@@ -299,11 +304,18 @@ impl Config {
 
     pub(crate) fn pacer(&self, standard: Standard) -> PacerConfig {
         let frames = if standard == Standard::Dot11ax { 256 } else { 64 };
-        let is_modern = matches!(standard, Standard::Dot11n | Standard::Dot11ac | Standard::Dot11ax);
+        let is_modern = aggregates(standard);
         // A discipline has no runs, and a service rate needs no account.
         let aggregates = is_modern && self.queue.is_none() && self.controller.follows_completions();
         let run = RunLimit { time: RUN, frames };
         PacerConfig { controller: self.controller, charge: self.charge, run, aggregates, slack: self.pacing_slack }
+    }
+
+    /// Whether packets are held for access points of 802.11n or later by what does not release whole aggregates: a service rate or a
+    /// queue discipline. The default controller with its own queues does.
+    pub fn breaks_aggregates(&self) -> bool {
+        let breaks = |standard| aggregates(standard) && !self.pacer(standard).aggregates;
+        self.controller.holds() && self.standards().into_iter().any(breaks)
     }
 
     /// Of probes, if there can be any.

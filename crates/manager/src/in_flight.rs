@@ -64,6 +64,8 @@ pub(crate) struct Load {
     pub(crate) believed: Span,
     /// As measured of their stations.
     pub(crate) medium: Span,
+    /// As it is shown of their stations.
+    pub(crate) shown: Span,
 }
 
 /// What has left flight by a completion.
@@ -93,6 +95,7 @@ impl AddAssign for Load {
     fn add_assign(&mut self, other: Self) {
         self.believed += other.believed;
         self.medium += other.medium;
+        self.shown += other.shown;
     }
 }
 

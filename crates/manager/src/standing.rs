@@ -229,7 +229,7 @@ impl Standing {
         }
         let before = core::mem::replace(&mut self.released_at, now);
         self.released += airtime;
-        let load = Load { believed: airtime, medium: airtime };
+        let load = Load { believed: airtime, medium: airtime, shown: airtime };
         let departure = Departure { load, previous: previous.map(Mark::number), due, station: None };
         let (number, lost) = self.in_flight.push(now, departure, None);
         self.left(lost.believed);

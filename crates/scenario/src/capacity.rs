@@ -8,6 +8,7 @@
 
 use std::collections::BTreeMap;
 
+use evenair_config::BrokenAggregates;
 use evenair_manager::{ClassId, Level};
 use evenair_reader::Problems;
 use evenair_units::{Bytes, Span};
@@ -80,6 +81,12 @@ impl Scenario {
         let steady = !self.events.iter().any(population_changes);
         let is_dcf = self.radio.edca.is_none() && self.radio.back_off == Default::default();
         (steady && !transfers.is_empty() && is_dcf).then_some(transfers)
+    }
+
+    /// The warning about settings of the box that do not fit access points that aggregate, if there is one.
+    pub fn broken_aggregates(&self) -> Option<BrokenAggregates> {
+        let config = self.manager.check(&self.radio.phy, self.radio.rts_threshold, &mut Problems::default())?;
+        BrokenAggregates::of(&config)
     }
 
     fn capacity_of(&self, domain: usize, phase: &Phase, transfers: &[Transfer]) -> Option<f64> {

@@ -38,7 +38,12 @@ pub fn config(command: &ConfigCommand) -> ExitCode {
             let mut right = true;
             for file in files {
                 match BoxConfig::load(file) {
-                    Ok(config) => println!("{} is right: {}", file.display(), config.in_short()),
+                    Ok(config) => {
+                        println!("{} is right: {}", file.display(), config.in_short());
+                        if let Some(warning) = config.broken_aggregates() {
+                            println!("  warning: {warning}");
+                        }
+                    }
                     Err(error) => {
                         right = false;
                         eprintln!("{error}");

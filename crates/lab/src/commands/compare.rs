@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use evenair_report::{Page, Picture, Table, Values};
 use evenair_scenario::Policy;
-use evenair_study::{Comparison, Plan, PointResult, Store, SweepResult, against_first};
+use evenair_study::{Comparison, Plan, Point, PointResult, Store, SweepResult, against_first};
 use serde_json::json;
 
 use super::sim::many::{Many, document, interrupted, print_status};
@@ -76,6 +76,7 @@ pub fn run(args: &CompareArgs) -> Result<ExitCode> {
     }
     let program = evenair_study::program().context("cannot read this program's own file")?;
     let plan = Plan::policies(file, &args.many.settings(), &policies, args.replications, &program)?;
+    warn_of_broken_aggregates(&plan);
     let about: Vec<_> = policies.iter().map(|policy| json!({ "name": policy.name, "is": policy.meaning })).collect();
     let directory = args.many.directory(&plan, "policies", &json!(about))?;
     let mut store = Store::open(&directory.join("runs.jsonl"))?;
@@ -103,6 +104,18 @@ pub fn run(args: &CompareArgs) -> Result<ExitCode> {
         bail!("policy {}: {failed}", point.varied[0].1);
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Warns of policies that do not fit access points that aggregate, in one line.
+fn warn_of_broken_aggregates(plan: &Plan) {
+    let broken = |point: &Point| {
+        let warning = plan.scenario(point, None).ok()?.broken_aggregates()?;
+        Some((point.varied[0].1.as_str(), warning))
+    };
+    let (names, warnings): (Vec<_>, Vec<_>) = plan.points.iter().filter_map(broken).unzip();
+    if let Some(warning) = warnings.first() {
+        eprintln!("warning: {}: {warning} (policy evenair)", names.join(", "));
+    }
 }
 
 /// A policy by its name, or of a file.

@@ -18,6 +18,7 @@ use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use evenair_api::{DomainStatus, GuardStatus, PacketStatus, PathStatus, Status};
+use evenair_config::BrokenAggregates;
 use evenair_reader::ConfigError;
 use serde::{Deserialize, Serialize};
 
@@ -90,6 +91,12 @@ pub fn examine(file: &Path) -> Vec<Finding> {
         Err(error) => findings.push(Finding::wrong("configuration", error, "correct these lines of the file")),
     }
     findings
+}
+
+/// Whether the settings fit access points that aggregate.
+fn aggregates(config: &BoxConfig) -> Option<Finding> {
+    let warning = |_| Finding::warning("controller", BrokenAggregates::FOUND, BrokenAggregates::MEND);
+    config.broken_aggregates().map(warning)
 }
 
 /// Whether the traffic would go on without the box that runs.
@@ -187,6 +194,7 @@ fn found_path(domain: &DomainStatus) -> Option<Finding> {
 fn examine_for(config: &BoxConfig) -> Vec<Finding> {
     let mut findings = ports::examine(config);
     findings.extend(host::shards(config.shards));
+    findings.extend(aggregates(config));
     findings.extend(io::examine(config));
     let running =
         config.control.as_ref().map(|socket| (socket, Client::connect(socket).and_then(|mut client| client.status())));
@@ -243,6 +251,22 @@ mod tests {
             "path: 2.0 ms of lag, 3.0 ms of backlog, 40 % of the airtime without completions; probes: used"
         );
         assert_eq!(found_path(&DomainStatus::default()), None);
+    }
+
+    #[test]
+    fn a_service_rate_before_access_points_that_aggregate_is_a_warning() {
+        let of = |standard: &str, kind: &str| {
+            let text = format!(
+                "[ports]\nwlan = \"eth1\"\nwire = \"eth0\"\n[radio]\nstandard = \"{standard}\"\n\
+                 [manager.controller]\nkind = \"{kind}\"\n"
+            );
+            aggregates(&BoxConfig::parse(&text, "box.toml").unwrap_or_else(|error| panic!("{error}")))
+        };
+        let finding = of("802.11ac", "published").expect("a finding");
+        assert_eq!(finding.verdict, Verdict::Warning);
+        assert!(finding.found.contains("aggregates"), "{finding:?}");
+        assert!(finding.mend.is_some_and(|mend| mend.contains("the default")));
+        assert_eq!((of("802.11ac", "queue"), of("802.11g", "published")), (None, None));
     }
 
     #[test]

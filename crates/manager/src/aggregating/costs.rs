@@ -8,7 +8,8 @@
 //! Where an acknowledgment has to wait while the access point sends to the next station, both complete at nearly the same time, and
 //! so do all that a path delivers in one batch. The time of such a *cluster* is divided as is known of its stations so far.
 //!
-//! Costs scale what is believed: shares, what is in flight, how long a run is, and what is shown as charged.
+//! Costs scale what is believed: shares, what is in flight, how long a run is. What is shown as charged has a cost of its own
+//! ([`ShownCost`]), which nothing is decided by.
 //!
 //! Not here: which releases a completion shows to have left (see `in_flight`).
 
@@ -101,8 +102,6 @@ pub(crate) enum Learned {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Done {
     pub(crate) station: StationId,
-    /// Medium time of what has left flight of this station, by its shown cost.
-    pub(crate) shown: Span,
     /// What has left flight of this station, and of others.
     pub(crate) own: Load,
     pub(crate) others: Load,
@@ -153,14 +152,13 @@ impl Cost {
 }
 
 impl ShownCost {
-    /// Medium time of releases of which this is believed. Where nothing is known yet, this load begins it.
-    pub(crate) fn begin(&mut self, load: Load) -> Span {
+    /// Something was completed. Where nothing is known yet, this load begins it.
+    pub(crate) fn begin(&mut self, load: Load) {
         let believed = load.believed.as_nanos().max(1);
         self.0.get_or_insert(Span::from_nanos(SHOWN_UNIT).mul_div(load.medium.as_nanos(), believed).as_nanos());
-        self.of(load.believed).unwrap_or_default()
     }
 
-    /// The same. `None`: nothing is known yet.
+    /// Medium time of releases of which this is believed. `None`: nothing is known yet.
     pub(crate) fn of(self, believed: Span) -> Option<Span> {
         self.0.map(|cost| believed.mul_div(cost, SHOWN_UNIT))
     }
@@ -174,13 +172,13 @@ impl ShownCost {
 
 impl Block {
     fn note(&mut self, done: &Done) {
-        self.others += done.others.medium;
+        self.others += done.others.shown;
         if let Some((_, shown)) = self.parts.iter_mut().find(|(station, _)| *station == done.station) {
-            *shown += done.shown;
+            *shown += done.own.shown;
         } else if self.parts.len() < STATIONS {
-            self.parts.push((done.station, done.shown));
+            self.parts.push((done.station, done.own.shown));
         } else {
-            self.others += done.shown;
+            self.others += done.own.shown;
         }
     }
 

@@ -3,8 +3,8 @@
 //!
 //! - A turn of a station is a *run* of packets ([`runs`]), so that the access point has whole aggregates to send. A run that has
 //!   begun is finished; the next one begins when less is in flight than the target and what the path's lag needs.
-//! - What a release takes is measured by station, from the time between completions ([`costs`]). Shares, what is in flight, runs
-//!   and what is shown as charged are scaled by it; reported rates are where that begins.
+//! - What a release takes is measured by station, from the time between completions ([`costs`]). Shares, what is in flight and runs
+//!   are scaled by it; reported rates are where that begins.
 //! - The lag of the path is measured without a queue, by draining ([`lag`]).
 //! - Completions show which releases have left ([`crate::in_flight`]): by flow, and by station for what nothing acknowledges.
 //!
@@ -55,6 +55,9 @@ const SLOWNESS: core::ops::RangeInclusive<u64> = UNIT / 512..=UNIT * 64;
 
 /// A rate that is said of a station is believed unless its cost is off by more than this factor.
 const CONTRADICTS: u64 = 2;
+/// What is shown of it follows the rate unless the shown cost is off by more than this factor: shown costs are measured to about a
+/// fifth, and an access point that sends single frames where aggregates were assumed is off by half.
+const SHOWN_CONTRADICTS: (u64, u64) = (7, 5);
 
 #[derive(Clone, Debug)]
 pub(crate) struct Aggregating {
@@ -161,7 +164,8 @@ impl Aggregating {
             None => self.costs.mean(airtime),
         };
         self.lag.note_release(now, self.in_flight.next(), medium);
-        let load = Load { believed: airtime, medium };
+        let shown = of.as_ref().and_then(|of| of.shown.of(airtime)).filter(|_| !is_sure).unwrap_or(medium);
+        let load = Load { believed: airtime, medium, shown };
         let departure = Departure { load, previous: previous.map(Mark::number), due, station };
         let (number, lost) = self.in_flight.push(now, departure, of.map(|of| &mut of.order));
         self.left(lost);
@@ -211,8 +215,8 @@ impl Aggregating {
         self.window.news += self.news(cleared);
         // What time has let go shows how fast that was, and not the medium.
         if left.believed <= cleared.believed * NEWS_PART {
-            let shown = of.shown.begin(own);
-            let done = Done { station, shown, own, others: others + left, train: train_open };
+            of.shown.begin(own);
+            let done = Done { station, own, others: others + left, train: train_open };
             self.costs.note_completion(now, done);
         }
         self.costs.begin(now, self.in_flight.count() > 0);
@@ -364,7 +368,14 @@ impl Aggregating {
 
     /// The same, as it is shown.
     pub(crate) fn charged(&self, airtime: Span, of: &Paced) -> Span {
-        of.shown.of(airtime).unwrap_or_else(|| self.medium(airtime, of))
+        let medium = self.medium(airtime, of);
+        let Some(shown) = of.shown.of(airtime) else { return medium };
+        // A reported rate is more exact, as far as it is right.
+        let (least, most) = (
+            medium.mul_div(SHOWN_CONTRADICTS.1, SHOWN_CONTRADICTS.0),
+            medium.mul_div(SHOWN_CONTRADICTS.0, SHOWN_CONTRADICTS.1),
+        );
+        if of.has_rate && (least..=most).contains(&shown) { medium } else { shown }
     }
 
     /// Medium time, as it is without the accesses of others in between.

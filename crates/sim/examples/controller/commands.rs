@@ -158,24 +158,27 @@ fn charge<const STATION: usize>(row: &Row) -> f64 {
     100.0 * row.with.mean(|at| at.airtime[STATION][1]) / measured::<STATION>(row)
 }
 
-/// Three busy stations of MCS 11, 5 and 0: charged beside measured airtime, from 20 s to 30 s.
+/// Three busy stations, of 802.11ax at MCS 11, 5 and 0, and of 802.11ac and n at one mode: charged beside measured airtime, from 20 s
+/// to 30 s.
 pub fn charged(options: &Options) -> Result<(), Failure> {
     let mut sites = Vec::new();
     for kind in kinds() {
         for traffic in Traffic::BULK {
             let stations = [11, 5, 0].map(|mcs| Station { mcs, traffic }).to_vec();
-            let site = Site::new(format!("{}, {traffic:?}", kind.name), kind, &HE_20, stations);
-            sites.push(Site { windows: vec![(20, 30)], ..site });
+            let name = format!("{}, {HE_20} MCS 11, 5, 0, {traffic:?}", kind.name);
+            sites.push(Site::new(name, kind, &HE_20, stations));
+            sites.extend(MODES[2..].iter().map(|mode| Site::uniform(kind, *mode, 3, traffic)));
         }
     }
+    sites.iter_mut().for_each(|site| site.windows = vec![(20, 30)]);
     let near = |column: Column| column.bars(&[("within 15 %", |_, ratio| (ratio - 1.0).abs() <= 0.15)]);
     let columns = [
-        column("MCS 11 measured, %", 1, measured::<0>),
-        near(column("MCS 11 charged / measured", 2, charge::<0>)),
-        column("MCS 5 measured, %", 1, measured::<1>),
-        near(column("MCS 5 charged / measured", 2, charge::<1>)),
-        column("MCS 0 measured, %", 1, measured::<2>),
-        near(column("MCS 0 charged / measured", 2, charge::<2>)),
+        column("1st measured, %", 1, measured::<0>),
+        near(column("1st charged / measured", 2, charge::<0>)),
+        column("2nd measured, %", 1, measured::<1>),
+        near(column("2nd charged / measured", 2, charge::<1>)),
+        column("3rd measured, %", 1, measured::<2>),
+        near(column("3rd charged / measured", 2, charge::<2>)),
         column("all charged, %", 1, |row| {
             100.0 * row.with.mean(|at| at.airtime.iter().map(|[_, charged]| charged).sum())
         })

@@ -3,6 +3,7 @@
 mod adwiser;
 mod aggregates;
 mod calls;
+mod charged;
 mod classes;
 mod datagrams;
 mod domains;

@@ -38,13 +38,13 @@ impl Domain {
     /// A quarter of a run, of which so many quarters are in flight, is complete after this time.
     fn quarter(&mut self, station: StationId, took: Span, in_flight: u64) {
         let medium = self.run(station) / 4;
-        self.done(station, took, Load { believed: BELIEVED / 4, medium }, medium * in_flight);
+        self.done(station, took, Load { believed: BELIEVED / 4, medium, shown: medium }, medium * in_flight);
     }
 
     /// A run is complete.
     fn run_done(&mut self, station: StationId, took: Span) {
         let medium = self.run(station);
-        self.done(station, took, Load { believed: BELIEVED, medium }, medium);
+        self.done(station, took, Load { believed: BELIEVED, medium, shown: medium }, medium);
     }
 
     fn done(&mut self, station: StationId, took: Span, own: Load, train: Span) {
