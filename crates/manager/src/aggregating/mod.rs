@@ -55,9 +55,6 @@ const SLOWNESS: core::ops::RangeInclusive<u64> = UNIT / 512..=UNIT * 64;
 
 /// A rate that is said of a station is believed unless its cost is off by more than this factor.
 const CONTRADICTS: u64 = 2;
-/// What is shown of it follows the rate unless the shown cost is off by more than this factor: shown costs are measured to about a
-/// fifth, and an access point that sends single frames where aggregates were assumed is off by half.
-const SHOWN_CONTRADICTS: (u64, u64) = (7, 5);
 
 #[derive(Clone, Debug)]
 pub(crate) struct Aggregating {
@@ -368,14 +365,9 @@ impl Aggregating {
 
     /// The same, as it is shown.
     pub(crate) fn charged(&self, airtime: Span, of: &Paced) -> Span {
-        let medium = self.medium(airtime, of);
-        let Some(shown) = of.shown.of(airtime) else { return medium };
-        // A reported rate is more exact, as far as it is right.
-        let (least, most) = (
-            medium.mul_div(SHOWN_CONTRADICTS.1, SHOWN_CONTRADICTS.0),
-            medium.mul_div(SHOWN_CONTRADICTS.0, SHOWN_CONTRADICTS.1),
-        );
-        if of.has_rate && (least..=most).contains(&shown) { medium } else { shown }
+        // A reported rate that is right is more exact.
+        let is_as_said = of.has_rate && self.evidence.tells_costs() && self.ratio(of) == (1, 1);
+        of.shown.of(airtime).filter(|_| !is_as_said).unwrap_or_else(|| self.medium(airtime, of))
     }
 
     /// Medium time, as it is without the accesses of others in between.

@@ -72,7 +72,6 @@ fn charged_airtime_comes_near_the_measured_one_with_reported_rates() {
         check(Case { kind: DEEP, direction, reported: true });
         check(Case { kind: NEIGHBOURS, direction, reported: true });
     }
-    check(Case { kind: SINGLE, direction: "down", reported: true });
 }
 
 /// An upload and two downloads at 54 Mb/s of 802.11g, of which the box knows no rate.
