@@ -66,6 +66,18 @@ struct Cluster {
     others: Load,
 }
 
+impl Cluster {
+    fn add(&mut self, station: StationId, load: Load) {
+        if let Some((_, part)) = self.parts.iter_mut().find(|(id, _)| *id == station) {
+            *part += load;
+        } else if self.parts.len() < STATIONS {
+            self.parts.push((station, load));
+        } else {
+            self.others += load;
+        }
+    }
+}
+
 /// A completion.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Done {
@@ -86,6 +98,8 @@ pub(crate) struct Costs {
     /// Since then something was always in flight, and the box had something to release.
     is_busy: bool,
     cluster: Cluster,
+    /// DATA of stations that came after the last completion: it belongs to the time up to the next one.
+    since: Cluster,
     /// What a quarter of all clusters undercut, in nanoseconds for a millisecond as known of their stations: without the accesses
     /// of others in between.
     quick: u64,
@@ -126,6 +140,7 @@ impl Costs {
             completed: now,
             is_busy: false,
             cluster: Cluster::default(),
+            since: Cluster::default(),
             quick: 1_000_000,
             learned: Vec::new(),
         }
@@ -169,13 +184,16 @@ impl Costs {
         cluster.is_void |= !self.is_busy || took > OUTAGE;
         cluster.took += took;
         cluster.others += done.others;
-        if let Some((_, load)) = cluster.parts.iter_mut().find(|(station, _)| *station == done.station) {
-            *load += done.own;
-        } else if cluster.parts.len() < STATIONS {
-            cluster.parts.push((done.station, done.own));
-        } else {
-            cluster.others += done.own;
-        }
+        cluster.others += core::mem::take(&mut self.since.others);
+        self.since.parts.drain(..).for_each(|(station, load)| cluster.add(station, load));
+        cluster.add(done.station, done.own);
+    }
+
+    /// DATA of a station have come. They were sent since the last completion, as was what the next one completes, in an order that
+    /// does not show: an acknowledgment waits for its station's turn.
+    pub(crate) fn note_data(&mut self, now: Instant, station: StationId, load: Load) {
+        let is_of_last = now.saturating_since(self.completed) <= TOGETHER;
+        if is_of_last { self.cluster.add(station, load) } else { self.since.add(station, load) }
     }
 
     fn end_cluster(&mut self) {
