@@ -179,7 +179,8 @@ impl Pacer {
         let managed = completion == Completion::Expected { managed: true };
         let in_flight = self.backlog.under_way();
         let previous = previous.filter(|previous| previous.domain() == self.domain);
-        let mark = self.backlog.release(now, Release { airtime, for_data, is_sure, due, managed, previous, station }, of);
+        let mark =
+            self.backlog.release(now, Release { airtime, for_data, is_sure, due, managed, previous, station }, of);
         if completion == Completion::Unknown {
             self.backlog.note_unanswerable(airtime);
         }

@@ -446,7 +446,9 @@ impl<P: Send + 'static> Manager<P> {
     fn note_standing(&mut self, now: Instant, held: &Held<P>, cost: &PacketCost, rate: PhyRate) {
         self.note_class_release(held.flow, held.ip_len, self.model_of(held.flow).airtime(cost, rate));
         let flow = self.flows.get_mut(held.flow);
-        let more = flow.held > 0;
+        // Before access points that aggregate, an upload that goes on shows when its ACK has arrived.
+        let goes_on = |tcp| self.domains[flow.domain].pacer.aggregates() && flow.tcp.has_sent_beyond(tcp);
+        let more = flow.held > 0 || held.tcp.as_ref().is_some_and(goes_on);
         let station = self.stations.get_mut(flow.station);
         let model = &self.models[station.domain];
         station.note_packet(true, held.ip_len, model.packet_airtime(held.ip_len, rate));
