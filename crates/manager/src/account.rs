@@ -49,6 +49,8 @@ account! {
     fn begin(&mut self, now: Instant);
     /// A packet of this airtime came from the WLAN.
     fn hear(&mut self, now: Instant, airtime: Span);
+    /// DATA of a station came from the WLAN, of this airtime; `of`: what is known of the station.
+    fn note_data(&mut self, now: Instant, airtime: Span, station: StationId, of: &Paced);
     /// The box has nothing to release, or keeps it back.
     fn starve(&mut self);
     /// The box keeps all back, so that a probe finds no queue.

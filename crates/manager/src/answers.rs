@@ -210,7 +210,15 @@ mod tests {
         let mut standing = Standing::new(1, Instant::ZERO);
         let mut note = |tcp: &TcpMeta| {
             let airtime = Span::from_millis(1);
-            let packet = Release { airtime, is_sure: false, managed: true, due: true, previous: None, station: None };
+            let packet = Release {
+                airtime,
+                for_data: Span::ZERO,
+                is_sure: false,
+                managed: true,
+                due: true,
+                previous: None,
+                station: None,
+            };
             let mark = standing.release(Instant::ZERO, packet, None);
             answers.note_release(tcp, mark);
             mark

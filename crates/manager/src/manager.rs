@@ -131,6 +131,7 @@ impl<P: Send + 'static> Manager<P> {
         let takes_marks = meta.takes_marks();
         match self.on_arrival(now, meta) {
             Arrival::Of(flow, tcp) => {
+                let domain = self.flows.get(flow).domain;
                 if meta.ingress == Port::Wlan {
                     let flow = self.flows.get(flow);
                     let station = self.stations.get(flow.station);
@@ -154,6 +155,7 @@ impl<P: Send + 'static> Manager<P> {
                         self.datagram_toward_wire(now, Arrived { packet, flow, ip_len, takes_marks });
                     }
                 }
+                self.learn_costs(domain);
             }
             Arrival::Passes => self.pass(now, packet, meta),
             Arrival::Group => self.handle_group(now, packet, meta),

@@ -48,6 +48,8 @@ impl Mark {
 pub(crate) struct Release {
     /// Airtime by the airtime model, with what is still to come for it.
     pub(crate) airtime: Span,
+    /// Of it, that of DATA that its station sends for it.
+    pub(crate) for_data: Span,
     /// The airtime is sure, as that of frames to groups, and not measured.
     pub(crate) is_sure: bool,
     /// An answer is due to it.

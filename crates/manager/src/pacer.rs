@@ -43,6 +43,8 @@ use controller::law::{Law, Pacing, Released, Seen};
 pub(crate) struct Outgoing {
     /// Airtime that is still to come for it, by the airtime model.
     pub(crate) airtime: Span,
+    /// Of it, that of DATA that its station sends for it.
+    pub(crate) for_data: Span,
     /// That is what it takes, however fast the medium was found to be.
     pub(crate) is_sure: bool,
     pub(crate) completion: Completion,
@@ -55,7 +57,7 @@ pub(crate) struct Outgoing {
 impl Outgoing {
     /// A packet to which no acknowledgment is due.
     pub(crate) const fn unanswered(airtime: Span, station: Option<StationId>) -> Self {
-        Self { airtime, is_sure: false, completion: Completion::None, previous: None, station }
+        Self { airtime, for_data: Span::ZERO, is_sure: false, completion: Completion::None, previous: None, station }
     }
 
     /// A packet to a group, whose rate is known.
@@ -172,12 +174,13 @@ impl Pacer {
 
     /// A packet goes to the access points, held before or not; `of`: what is known of its station.
     pub(crate) fn on_release(&mut self, now: Instant, outgoing: Outgoing, of: Option<&mut Paced>) -> Mark {
-        let Outgoing { airtime, is_sure, completion, previous, station } = outgoing;
+        let Outgoing { airtime, for_data, is_sure, completion, previous, station } = outgoing;
         let due = matches!(completion, Completion::Expected { .. });
         let managed = completion == Completion::Expected { managed: true };
         let in_flight = self.backlog.under_way();
         let previous = previous.filter(|previous| previous.domain() == self.domain);
-        let mark = self.backlog.release(now, Release { airtime, is_sure, due, managed, previous, station }, of);
+        let mark =
+            self.backlog.release(now, Release { airtime, for_data, is_sure, due, managed, previous, station }, of);
         if completion == Completion::Unknown {
             self.backlog.note_unanswerable(airtime);
         }
@@ -216,6 +219,11 @@ impl Pacer {
     /// Something came from the WLAN, which took this airtime.
     pub(crate) fn on_heard(&mut self, now: Instant, airtime: Span) {
         self.backlog.hear(now, airtime);
+    }
+
+    /// DATA of a station came from the WLAN, which took this airtime; `of`: what is known of the station.
+    pub(crate) fn on_data(&mut self, now: Instant, airtime: Span, station: StationId, of: &Paced) {
+        self.backlog.note_data(now, airtime, station, of);
     }
 
     /// Something was seen to cross the WLAN.

@@ -349,6 +349,9 @@ impl Standing {
         self.heard_airtime += airtime;
     }
 
+    /// DATA of a station is part of what completes releases here.
+    pub(crate) const fn note_data(&mut self, _now: Instant, _airtime: Span, _station: StationId, _of: &Paced) {}
+
     /// The box has nothing to release, or keeps it back.
     pub(crate) fn starve(&mut self) {
         self.allowance.starve();

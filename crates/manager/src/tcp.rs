@@ -216,6 +216,11 @@ impl Tcp {
         signals
     }
 
+    /// The WLAN's end has sent more than this packet acknowledges.
+    pub(crate) fn has_sent_beyond(&self, tcp: &TcpMeta) -> bool {
+        self.wlan.sent.is_some_and(|sent| after(sent, tcp.ack))
+    }
+
     /// Segments toward the WLAN that each ACK from there covers, in thousandths.
     pub(crate) fn download_ratio_milli(&self) -> u32 {
         self.wlan.ratio_milli()

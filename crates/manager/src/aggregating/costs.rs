@@ -98,6 +98,18 @@ pub(crate) enum Learned {
     Shown(i64),
 }
 
+impl Cluster {
+    fn add(&mut self, station: StationId, load: Load) {
+        if let Some((_, part)) = self.parts.iter_mut().find(|(id, _)| *id == station) {
+            *part += load;
+        } else if self.parts.len() < STATIONS {
+            self.parts.push((station, load));
+        } else {
+            self.others += load;
+        }
+    }
+}
+
 /// A completion.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Done {
@@ -119,6 +131,8 @@ pub(crate) struct Costs {
     is_busy: bool,
     cluster: Cluster,
     block: Block,
+    /// DATA of stations that came after the last completion: it belongs to the time up to the next one.
+    since: Cluster,
     /// What a quarter of all clusters undercut, in nanoseconds for a millisecond as known of their stations: without the accesses
     /// of others in between.
     quick: u64,
@@ -171,14 +185,13 @@ impl ShownCost {
 }
 
 impl Block {
-    fn note(&mut self, done: &Done) {
-        self.others += done.others.shown;
-        if let Some((_, shown)) = self.parts.iter_mut().find(|(station, _)| *station == done.station) {
-            *shown += done.own.shown;
+    fn add(&mut self, station: StationId, shown: Span) {
+        if let Some((_, part)) = self.parts.iter_mut().find(|(id, _)| *id == station) {
+            *part += shown;
         } else if self.parts.len() < STATIONS {
-            self.parts.push((done.station, done.own.shown));
+            self.parts.push((station, shown));
         } else {
-            self.others += done.own.shown;
+            self.others += shown;
         }
     }
 
@@ -207,6 +220,7 @@ impl Costs {
             is_busy: false,
             cluster: Cluster::default(),
             block: Block::default(),
+            since: Cluster::default(),
             quick: 1_000_000,
             learned: Vec::new(),
         }
@@ -250,14 +264,22 @@ impl Costs {
         cluster.is_void |= !self.is_busy || took > OUTAGE;
         cluster.took += took;
         cluster.others += done.others;
-        self.block.note(&done);
-        if let Some((_, load)) = cluster.parts.iter_mut().find(|(station, _)| *station == done.station) {
-            *load += done.own;
-        } else if cluster.parts.len() < STATIONS {
-            cluster.parts.push((done.station, done.own));
-        } else {
-            cluster.others += done.own;
+        cluster.others += core::mem::take(&mut self.since.others);
+        self.block.others += done.others.shown;
+        for (station, load) in self.since.parts.drain(..).chain([(done.station, done.own)]) {
+            cluster.add(station, load);
+            self.block.add(station, load.shown);
         }
+    }
+
+    /// DATA of a station have come. They were sent since the last completion, as was what the next one completes, in an order that
+    /// does not show: an acknowledgment waits for its station's turn.
+    pub(crate) fn note_data(&mut self, now: Instant, station: StationId, load: Load) {
+        if now.saturating_since(self.completed) > TOGETHER {
+            return self.since.add(station, load);
+        }
+        self.cluster.add(station, load);
+        self.block.add(station, load.shown);
     }
 
     fn end_cluster(&mut self) {

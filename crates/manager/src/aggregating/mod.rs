@@ -152,7 +152,7 @@ impl Aggregating {
         if self.in_flight.count() == 0 {
             self.answered_at = now;
         }
-        let Release { airtime, is_sure, due, previous, station, .. } = release;
+        let Release { airtime, for_data, is_sure, due, previous, station, .. } = release;
         let before = core::mem::replace(&mut self.released_at, now);
         self.released += airtime;
         let medium = match &of {
@@ -161,8 +161,9 @@ impl Aggregating {
             None => self.costs.mean(airtime),
         };
         self.lag.note_release(now, self.in_flight.next(), medium);
-        let shown = of.as_ref().and_then(|of| of.shown.of(airtime)).filter(|_| !is_sure).unwrap_or(medium);
-        let load = Load { believed: airtime, medium, shown };
+        let believed = airtime.saturating_sub(for_data);
+        let shown = of.as_ref().and_then(|of| of.shown.of(believed)).filter(|_| !is_sure);
+        let load = Load { believed, medium, shown: shown.unwrap_or_else(|| self.costs.mean(believed)) };
         let departure = Departure { load, previous: previous.map(Mark::number), due, station };
         let (number, lost) = self.in_flight.push(now, departure, of.map(|of| &mut of.order));
         self.left(lost);
@@ -212,9 +213,11 @@ impl Aggregating {
         self.window.news += self.news(cleared);
         // What time has let go shows how fast that was, and not the medium.
         if left.believed <= cleared.believed * NEWS_PART {
+            let own = Load { medium: self.medium(own.believed, of), ..own };
             of.shown.begin(own);
-            let done = Done { station, own, others: others + left, train: train_open };
-            self.costs.note_completion(now, done);
+            let others = others + left;
+            let others = Load { medium: self.costs.mean(others.believed), ..others };
+            self.costs.note_completion(now, Done { station, own, others, train: train_open });
         }
         self.costs.begin(now, self.in_flight.count() > 0);
         let newest = self.answered.map_or(mark.number(), |answered| answered.max(mark.number()));
@@ -231,6 +234,15 @@ impl Aggregating {
         // It was prompt: the next one judges anew.
         self.trial.asked = self.trial.asked.filter(|(number, _)| *number > newest);
         self.measure(now);
+    }
+
+    /// DATA of a station came from the WLAN, of this airtime: the medium has carried it since the last completion.
+    pub(crate) fn note_data(&mut self, now: Instant, airtime: Span, station: StationId, of: &Paced) {
+        let medium = self.medium(airtime, of);
+        let load = Load { believed: airtime, medium, shown: of.shown.of(airtime).unwrap_or(medium) };
+        self.costs.note_data(now, station, load);
+        self.carried += airtime;
+        self.window.news += airtime;
     }
 
     /// The believed airtime of what a completion has shown to have left and time had not let go before.

@@ -28,7 +28,15 @@ fn prompt() -> Aggregating {
 
 /// Releases a packet of the only station.
 fn release(account: &mut Aggregating, now: Instant, due: bool, previous: Option<Mark>) -> Mark {
-    let packet = Release { airtime: EACH, is_sure: false, managed: true, due, previous, station: Some(STATION) };
+    let packet = Release {
+        airtime: EACH,
+        for_data: Span::ZERO,
+        is_sure: false,
+        managed: true,
+        due,
+        previous,
+        station: Some(STATION),
+    };
     account.release(now, packet, Some(&mut Paced::default()))
 }
 
@@ -215,8 +223,15 @@ fn behind(lag: Span) -> (u64, Span) {
             served += u64::from(us >= 5_000_000);
         }
         while is_ready(&mut account, now) {
-            let packet =
-                Release { airtime: EACH, is_sure: false, managed: true, due: true, previous, station: Some(STATION) };
+            let packet = Release {
+                airtime: EACH,
+                for_data: Span::ZERO,
+                is_sure: false,
+                managed: true,
+                due: true,
+                previous,
+                station: Some(STATION),
+            };
             let mark = account.release(now, packet, Some(&mut paced));
             previous = Some(mark);
             free = free.max(now) + EACH;

@@ -160,9 +160,6 @@ impl<P: Send + 'static> Manager<P> {
         if let Some(answered) = flow.answers.note_arrival(tcp) {
             let domain = self.domains.touch(answered.domain());
             domain.pacer.on_completion(now, answered, station, &mut self.stations.get_mut(station).paced);
-            while let Some((id, cost)) = domain.pacer.take_learned() {
-                self.stations.find_mut(id).into_iter().for_each(|station| station.paced.learn(cost));
-            }
             domain.probes.iter_mut().for_each(|probes| probes.note_completion(now));
             let news = domain.observed.as_mut().is_some_and(|observed| observed.answer(now, answered.number()));
             if news {
@@ -174,6 +171,10 @@ impl<P: Send + 'static> Manager<P> {
         let station = self.stations.get_mut(flow.station);
         let model = &self.models[station.domain];
         let domain = self.domains.touch(domain);
+        if tcp.payload > Bytes::ZERO {
+            let airtime = station.packet_airtime(arrived.ip_len, model, self.config.default_rate);
+            domain.pacer.on_data(now, airtime, flow.station, &station.paced);
+        }
         domain.pacer.on_crossed(model, &crossed, station.rate);
         let charged = Charging::new(domain, model, &self.config).of_packet(station, arrived.ip_len);
         station.note_packet(false, arrived.ip_len, model.packet_airtime(arrived.ip_len, station.rate), charged);
@@ -186,6 +187,14 @@ impl<P: Send + 'static> Manager<P> {
             flow.tcp.signal_congestion()
         };
         self.pass_or_signal(now, arrived, Some(tcp), signals);
+    }
+
+    /// Gives stations what completions have shown of their costs.
+    pub(super) fn learn_costs(&mut self, domain: DomainId) {
+        let pacer = &mut self.domains.touch(domain).pacer;
+        while let Some((id, cost)) = pacer.take_learned() {
+            self.stations.find_mut(id).into_iter().for_each(|station| station.paced.learn(cost));
+        }
     }
 
     /// A packet of another protocol than TCP came from the WLAN: it is paid for by its flow's next one toward the
@@ -208,6 +217,8 @@ impl<P: Send + 'static> Manager<P> {
         station.note_packet(false, arrived.ip_len, model.packet_airtime(arrived.ip_len, station.rate), charged);
         station.confirmed += confirmed.bits();
         let own = PacketCost::alone(Packets::one(arrived.ip_len));
+        let airtime = station.packet_airtime(arrived.ip_len, model, self.config.default_rate);
+        domain.pacer.on_data(now, airtime, flow.station, &station.paced);
         domain.pacer.on_crossed(model, &own, station.rate);
         if let Some(packets) = unpaid.filter(|_| managed) {
             let cost = PacketCost::alone(packets);
@@ -439,7 +450,9 @@ impl<P: Send + 'static> Manager<P> {
     fn note_standing(&mut self, now: Instant, held: &Held<P>, cost: &PacketCost, rate: PhyRate) {
         self.charge(held, cost);
         let flow = self.flows.get_mut(held.flow);
-        let more = flow.held > 0;
+        // Before access points that aggregate, an upload that goes on shows when its ACK has arrived.
+        let goes_on = |tcp| self.domains[flow.domain].pacer.aggregates() && flow.tcp.has_sent_beyond(tcp);
+        let more = flow.held > 0 || held.tcp.as_ref().is_some_and(goes_on);
         let station = self.stations.get_mut(flow.station);
         let model = &self.models[station.domain];
         station.paced.has_rate = station.has_known_rate();
@@ -450,7 +463,9 @@ impl<P: Send + 'static> Manager<P> {
             let domain = self.domains.touch(flow.domain);
             domain.counted += airtime;
             let outgoing = Outgoing::unanswered(airtime.paced, Some(flow.station));
-            let outgoing = Outgoing { completion: Completion::Unknown, ..outgoing };
+            let data = PacketCost::alone(flow.uplink.expected());
+            let for_data = station.airtime_of(&data, model, self.config.default_rate).paced;
+            let outgoing = Outgoing { completion: Completion::Unknown, for_data, ..outgoing };
             let mark = domain.pacer.on_release(now, outgoing, Some(&mut station.paced));
             if let Some(observed) = &mut domain.observed {
                 let by_report = station.airtime_by_report(airtime.charged, cost, model);
@@ -471,7 +486,8 @@ impl<P: Send + 'static> Manager<P> {
         };
         let previous = flow.answers.newest();
         let outgoing = Outgoing::unanswered(airtime.paced, Some(flow.station));
-        let outgoing = Outgoing { completion, previous, ..outgoing };
+        let for_data = station.airtime_of(&PacketCost::alone(cost.0[2]), model, self.config.default_rate).paced;
+        let outgoing = Outgoing { completion, previous, for_data, ..outgoing };
         let mark = domain.pacer.on_release(now, outgoing, Some(&mut station.paced));
         if let Some(observed) = &mut domain.observed {
             let all = station.airtime_by_report(model.airtime(cost, rate), cost, model);

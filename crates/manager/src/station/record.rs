@@ -202,6 +202,11 @@ impl Station {
         Counted { charged, paced }
     }
 
+    /// Airtime of a packet to it or from it, as the pacer counts it.
+    pub(crate) fn packet_airtime(&self, ip_len: Bytes, model: &AirtimeModel, default_rate: PhyRate) -> Span {
+        model.packet_airtime(ip_len, self.paced_rate(model, default_rate))
+    }
+
     /// What it is at by what is known of it, or else at this rate. True: that is another rate.
     pub(super) fn update(&mut self, otherwise: PhyRate, model: &AirtimeModel) -> bool {
         let now = self.present_rate(otherwise, model);

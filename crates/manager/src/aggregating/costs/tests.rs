@@ -51,9 +51,18 @@ impl Domain {
         self.now += took;
         self.costs.note_completion(self.now, Done { station, own, others: Load::default(), train });
         self.costs.begin(self.now, true);
-        while let Some((id, cost)) = self.costs.take_learned() {
-            self.known[usize::from(id == B)].learn(cost);
+        while let Some((id, learned)) = self.costs.take_learned() {
+            if let Learned::Cost(cost) = learned {
+                self.known[usize::from(id == B)].learn(cost);
+            }
         }
+    }
+
+    /// DATA of a station have come after this time.
+    fn data(&mut self, station: StationId, took: Span) {
+        self.now += took;
+        let medium = self.run(station);
+        self.costs.note_data(self.now, station, Load { believed: BELIEVED, medium, shown: medium });
     }
 
     fn assert_costs(&self, a: Span, b: Span) {
@@ -226,4 +235,31 @@ fn a_medium_without_others_is_hardly_quicker_than_the_mean() {
         let undisturbed = domain.costs.undisturbed(ms(2));
         assert!((ms(2) * 4 / 5..=ms(2)).contains(&undisturbed), "{undisturbed:?}");
     }
+}
+
+#[test]
+fn uploads_have_their_part_of_the_time_of_a_run_whose_acknowledgment_came_after_them() {
+    let mut domain = Domain::new();
+    for round in 0..4_000 {
+        if round % 2 == 0 {
+            domain.run_done(A, ms(3));
+        } else {
+            domain.data(B, ms(4) - ms(1) / 2);
+            domain.run_done(A, ms(1) / 2);
+        }
+    }
+    assert!(is_near(domain.run(A), ms(3), 20), "A: {:?}", domain.run(A));
+    assert!(is_near(domain.run(B), ms(1), 10), "B: {:?}", domain.run(B));
+}
+
+#[test]
+fn data_of_one_access_belong_to_the_completion_they_come_with() {
+    let mut domain = Domain::new();
+    for _ in 0..2_000 {
+        domain.run_done(A, ms(2));
+        domain.data(A, Span::ZERO);
+        domain.run_done(B, ms(2));
+    }
+    assert!(is_near(domain.run(A), ms(1), 20), "A: {:?}, half of it DATA", domain.run(A));
+    assert!(is_near(domain.run(B), ms(2), 20), "B: {:?}", domain.run(B));
 }
