@@ -14,6 +14,25 @@ use crate::marks::{Mark, Next, Release};
 use crate::probes::speed::Waited;
 use crate::standing::{RatesSaid, Ratio, Standing};
 
+/// How much may be in flight, in medium time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Allowance {
+    /// This much in the access point, and what the path's lag needs besides.
+    Target(Span),
+    /// This much in all.
+    Fixed(Span),
+}
+
+impl Allowance {
+    /// Medium time in flight, where the lag needs this much, and unresponsive senders take so many thousandths of the medium.
+    pub(crate) fn most(self, lag: Span, flooded_permille: u64) -> Span {
+        match self {
+            Self::Target(target) => target.mul_div(2_000 - flooded_permille, 2_000) + lag,
+            Self::Fixed(most) => most,
+        }
+    }
+}
+
 /// The methods of an account, which both kinds have under the same names.
 macro_rules! account {
     ($($(#[$doc:meta])* fn $name:ident(&$($self:ident)+ $(, $arg:ident: $of:ty)*) $(-> $result:ty)?;)*) => {
@@ -66,7 +85,7 @@ account! {
     /// To be called from time to time: forgets the speed where no answer has been due for long, toward the usual one.
     fn forget_speed(&mut self, now: Instant, usual: Ratio, said: RatesSaid);
     /// When the next packet may be released, if nothing is heard until then.
-    fn ready_at(&self, target: Span, next: Next) -> Instant;
+    fn ready_at(&self, allowance: Allowance, next: Next) -> Instant;
     /// How long a run of packets to one station may be, where the configuration says this.
     fn run_limit(&self, now: Instant, full: RunLimit) -> RunLimit;
     /// What a packet of this airtime to a station takes, in the unit of the account.

@@ -9,7 +9,6 @@ use evenair_wifi::{Phy, PhyRate, Standard};
 use minicbor::{Decode, Encode};
 
 use crate::access_points::{self, AccessPoint, AccessPointError, Table};
-use crate::aggregating::runs::RunLimit;
 use crate::airtime_model::AirtimeModels;
 use crate::classes::Policy;
 use crate::config_error::{ConfigError, nonzero, not_long};
@@ -17,7 +16,7 @@ use crate::discipline::config::QueueConfig;
 use crate::groups::GroupShare;
 use crate::ids::DomainId;
 use crate::limits;
-use crate::pacer::config::PacerConfig;
+use crate::pacer::config::{PacerConfig, ReleaseLimits};
 use crate::pacer::controller::Controller;
 use crate::probes::config::ProbeConfig;
 use crate::queues::TreeConfig;
@@ -116,15 +115,16 @@ pub struct Config {
     #[n(23)]
     #[cbor(default)]
     pub group_share: GroupShare,
+    /// Limits of the controller "queue", for experiments.
+    #[n(24)]
+    #[cbor(default)]
+    pub release_limits: ReleaseLimits,
 }
 
 /// Access points of this standard send aggregates.
 const fn aggregates(standard: Standard) -> bool {
     matches!(standard, Standard::Dot11n | Standard::Dot11ac | Standard::Dot11ax)
 }
-
-/// The longest run of packets to one station, as medium time.
-const RUN: Span = Span::from_millis(4);
 
 impl Config {
     /// The highest service rate or step: 1 Tb/s, far above any WLAN.
@@ -165,6 +165,7 @@ impl Config {
             probes: Some(ProbeConfig::default()),
             rssi: None,
             group_share: GroupShare::default(),
+            release_limits: ReleaseLimits::default(),
         }
     }
 
@@ -206,6 +207,7 @@ impl Config {
             limit.check()?;
         }
         self.group_share.check()?;
+        self.release_limits.check()?;
         self.probes.map_or(Ok(()), |probes| probes.check())?;
         self.check_access_points().map_err(ConfigError::AccessPoints)?;
         const FULL_SIZE: Bytes = Bytes(1500);
@@ -303,12 +305,18 @@ impl Config {
     }
 
     pub(crate) fn pacer(&self, standard: Standard) -> PacerConfig {
-        let frames = if standard == Standard::Dot11ax { 256 } else { 64 };
         let is_modern = aggregates(standard);
         // A discipline has no runs, and a service rate needs no account.
         let aggregates = is_modern && self.queue.is_none() && self.controller.follows_completions();
-        let run = RunLimit { time: RUN, frames };
-        PacerConfig { controller: self.controller, charge: self.charge, run, aggregates, slack: self.pacing_slack }
+        let ReleaseLimits { in_flight, .. } = self.release_limits;
+        PacerConfig {
+            controller: self.controller,
+            charge: self.charge,
+            run: self.release_limits.run_limit(standard),
+            aggregates,
+            in_flight,
+            slack: self.pacing_slack,
+        }
     }
 
     /// Whether packets are held for access points of 802.11n or later by what does not release whole aggregates: a service rate or a
@@ -402,6 +410,11 @@ mod tests {
         assert_eq!(error(|c| c.controller = published(1, 2_000_000, 0, 900)), Some(ConfigError::HighRate(high)));
         assert_eq!(error(|c| c.queue_limit = Limit::Packets(0)), Some(ConfigError::QueueLimit));
         assert_eq!(error(|c| c.held_limit = Some(0)), Some(ConfigError::QueueLimit));
+        let limits = |change: fn(&mut ReleaseLimits)| error(|c| change(&mut c.release_limits));
+        assert_eq!(limits(|limits| limits.run = Span::ZERO), Some(ConfigError::ZeroSpan));
+        assert_eq!(limits(|limits| limits.in_flight = Some(Span::ZERO)), Some(ConfigError::ZeroSpan));
+        assert_eq!(limits(|limits| limits.in_flight = Some(Config::MAX_SPAN * 2)), Some(ConfigError::LongSpan(long)));
+        assert_eq!(limits(|limits| limits.run_frames = Some(0)), Some(ConfigError::RunFrames));
         assert_eq!(error(|c| c.flow_limit = 0), Some(ConfigError::FlowLimit(0)));
         assert_eq!(error(|c| c.flow_limit = u32::MAX), Some(ConfigError::FlowLimit(u32::MAX)));
         let wan = |change: fn(&mut WanConfig)| {

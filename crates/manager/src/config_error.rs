@@ -69,6 +69,8 @@ pub enum ConfigError {
     GroupPart(u32),
     /// So many probes a second.
     ProbeRate(u32),
+    /// A run of no packet: nothing would ever be released.
+    RunFrames,
     /// The limit on uploads has a bucket that admits no packet of full size, is deeper than 1 GiB, or has a threshold
     /// above its depth.
     Bucket,
@@ -98,10 +100,15 @@ impl fmt::Display for ConfigError {
             Self::GroupAddress(mac) => write!(f, "{mac} is a group address: a station has an individual one"),
             Self::UnknownRate(rate) => write!(f, "{rate} Mb/s is not a rate of the PHY's standard"),
             Self::ZeroRate => f.write_str("a service rate or step is zero: it must be positive"),
-            Self::ZeroSpan => f.write_str("an interval, target or drain limit is zero: it must be positive"),
+            Self::ZeroSpan => {
+                f.write_str("an interval, target, run, limit in flight or drain limit is zero: it must be positive")
+            }
             Self::Target(span) => write!(f, "a queue's target is {span}: it must be above zero and up to its interval"),
             Self::HighRate(rate) => write!(f, "a service rate or step is {rate}: the most is {}", MAX_RATE),
-            Self::LongSpan(span) => write!(f, "an interval, target, slack or drain limit is {span}: the most is a day"),
+            Self::LongSpan(span) => write!(
+                f,
+                "an interval, target, run, limit in flight, slack or drain limit is {span}: the most is a day"
+            ),
             Self::Tolerance(t) => write!(f, "the tolerance is {t} thousandths: it must be below 1000"),
             Self::Start(s) => write!(f, "the start is {s} thousandths of C*: it must be 1 to 1000"),
             Self::Discipline(what) => write!(f, "a queue discipline {what}"),
@@ -110,6 +117,7 @@ impl fmt::Display for ConfigError {
             Self::UplinkPart(p) => write!(f, "a part of the limit on uploads is {p} thousandths: it must be 1 to 999"),
             Self::GroupPart(p) => write!(f, "a share of frames to groups is {p} thousandths: it must be 1 to 1000"),
             Self::ProbeRate(n) => write!(f, "{n} probes a second: it must be 1 to {MAX_PROBES}"),
+            Self::RunFrames => f.write_str("a run has no packet: it must have 1 or more"),
             Self::Bucket => {
                 f.write_str("the bucket must admit 1500 bytes, 1 GiB at most, its threshold up to its depth")
             }

@@ -142,6 +142,7 @@ pub use guard::{GuardReport, GuardState, GuardStep};
 pub use ids::{ClassId, Direction};
 pub use leases::{LEASE, Lease, LinkNeed, LinkShare, Turn};
 pub use manager::Manager;
+pub use pacer::config::ReleaseLimits;
 pub use pacer::controller::Controller;
 pub use probes::config::ProbeConfig;
 pub use rate::Charge;

@@ -21,7 +21,7 @@ use alloc::boxed::Box;
 use evenair_units::{BitRate, Instant, Span};
 use evenair_wifi::PhyRate;
 
-use crate::account::Account;
+use crate::account::{Account, Allowance};
 use crate::aggregating::Aggregating;
 use crate::aggregating::costs::Learned;
 use crate::aggregating::paced::Paced;
@@ -87,6 +87,8 @@ pub(crate) struct Pacer {
     backlog: Box<dyn Account>,
     /// The longest run of packets to one station, where access points aggregate.
     run: RunLimit,
+    /// A fixed limit of the medium time in flight.
+    in_flight: Option<Span>,
     guard: Guard,
     /// The number of the next release at the end of the last interval.
     released_before: u64,
@@ -120,6 +122,7 @@ impl Pacer {
             backlog: account(config.aggregates, Mark::first(id), now),
             aggregates: config.aggregates,
             run: config.run,
+            in_flight: config.in_flight,
             guard: Guard::new(),
             released_before: 0,
             rate,
@@ -128,7 +131,7 @@ impl Pacer {
 
     /// Takes another configuration over. What is in flight stays so; the service rate starts anew. `waiting`: packets are held.
     pub(crate) fn reconfigure(&mut self, config: PacerConfig, capacity: BitRate, now: Instant, waiting: bool) {
-        (self.pacing, self.run) = (config.controller.pacing(), config.run);
+        (self.pacing, self.run, self.in_flight) = (config.controller.pacing(), config.run, config.in_flight);
         if core::mem::replace(&mut self.aggregates, config.aggregates) != config.aggregates {
             self.backlog = account(config.aggregates, self.backlog.next_release(), now);
         }
@@ -141,7 +144,10 @@ impl Pacer {
     pub(crate) fn ready_at(&self, next: impl FnOnce() -> Next) -> Instant {
         match self.pacing {
             Pacing::Backlog { target, .. } => match self.guard.grip() {
-                Grip::Target(times) => self.backlog.ready_at(target * times, next()),
+                Grip::Target(times) => {
+                    let allowance = self.in_flight.map_or(Allowance::Target(target * times), Allowance::Fixed);
+                    self.backlog.ready_at(allowance, next())
+                }
                 Grip::Open => Instant::ZERO,
             },
             Pacing::Server => self.server.free_at(),

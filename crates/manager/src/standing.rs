@@ -57,6 +57,7 @@
 
 use evenair_units::{Instant, Span};
 
+use crate::account::Allowance;
 use crate::aggregating::costs::Learned;
 use crate::aggregating::paced::Paced;
 use crate::aggregating::runs::RunLimit;
@@ -363,11 +364,14 @@ impl Standing {
     /// When the next packet may be released, if nothing is heard until then. It may when less
     /// stands than the target and as much again as it takes itself: behind a long one the answer to the one before
     /// comes late.
-    pub(crate) fn ready_at(&self, target: Span, Next { own, .. }: Next) -> Instant {
-        let target = target.mul_div(UNIT, self.best_slowness());
+    pub(crate) fn ready_at(&self, allowance: Allowance, Next { own, .. }: Next) -> Instant {
+        let allowance = match allowance {
+            Allowance::Target(target) => Allowance::Target(target.mul_div(UNIT, self.best_slowness())),
+            Allowance::Fixed(most) => Allowance::Fixed(most.mul_div(UNIT, self.slowness)),
+        };
         let lag = self.allowance.get().max(self.probed.lag(self.reckoned).mul_div(UNIT, self.slowness));
         // Beside a flood less of the medium is ours, but a packet has to be next when the access point's turn comes.
-        let most = target.mul_div(2_000 - self.flooded_permille, 2_000) + lag + own;
+        let most = allowance.most(lag, self.flooded_permille) + own;
         let outstanding = self.outstanding();
         // Beside a flood what was overtaken waits for its station's turn on the medium, which takes long.
         let under_way = match self.flooded_permille {

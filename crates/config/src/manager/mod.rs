@@ -10,6 +10,7 @@ mod internet;
 mod levels;
 mod queue;
 mod receiver;
+mod release_limits;
 mod rssi;
 #[cfg(test)]
 mod tests;
@@ -30,12 +31,14 @@ pub use self::controller::{ControllerKind, ControllerSpec};
 pub use self::group_share::GroupShareSpec;
 pub use self::internet::InternetSpec;
 pub use self::receiver::ReceiverSpec;
+pub use self::release_limits::InFlight;
 pub use self::rssi::{RssiClassSpec, RssiSpec};
 pub use self::uplink_limit::{RuleKind, UplinkLimitSpec};
 pub use self::voice::VoiceSpec;
 pub use self::words::{Fairness, LevelKind, Parts, ProperParts, Proportions, ServiceRates, Weights};
 use evenair_reader::{List, OrDefault, Problems, Written, ranges};
 
+use self::release_limits::InFlightLimits;
 use crate::phy::{RateSpec, station_rate};
 use crate::queue::QueueRaw;
 
@@ -48,6 +51,10 @@ ranges! {
     pub PacingSlacks: Span = "0 to 100 ms";
     /// Probes a second, up to `ProbeConfig::MOST` of the manager.
     pub ProbeRates: u32 = "0 to 100";
+    /// Runs: 802.11 has transmissions of up to 5.5 ms.
+    pub Runs: Span = "0.1 ms to 100 ms";
+    /// Packets of a run.
+    pub RunFrames: u32 = "1 to 1024";
     /// How long a bypass may wait.
     pub DrainLimits: Span = "above 0 and up to 60 s";
 }
@@ -138,6 +145,18 @@ pub struct ManagerSpec {
     /// How long a bypass waits at most for the queues to drain. Default: "1 s".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub drain_limit: Option<Written<Span, DrainLimits>>,
+    /// For experiments, with the controller "queue" and 802.11n or later: the longest run of packets to one station, as medium time.
+    /// Default: "4 ms".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run: Option<Written<Span, Runs>>,
+    /// For experiments, with the controller "queue" and 802.11n or later: the longest run of packets to one station, in packets.
+    /// Default: 64, with 802.11ax 256.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run_frames: Option<Written<u32, RunFrames>>,
+    /// For experiments, with the controller "queue": the medium time in flight below which the next packet is released; or "auto": the
+    /// controller's target and the measured lag of the path. Default: "auto".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub in_flight: Option<Written<InFlight, InFlightLimits>>,
     /// Infer the rates of stations that nobody reports, from what their releases take of the medium, so that stations of different
     /// rates have the same airtime without telemetry. In the first seconds stations get more and less in turns. Only with 802.11a, b
     /// and g: of later standards the cost of each station is measured in any case. Default: false.
@@ -192,6 +211,7 @@ impl ManagerSpec {
         let flow_limit = self.flow_limit.get_or(flow_limit, problems);
         let pacing_slack = self.pacing_slack.get_or(pacing_slack, problems);
         let drain_limit = self.drain_limit.get_or(drain_limit, problems);
+        let release_limits = self.release_limits(problems);
         let infer_rates = self.infer_rates.get_or(false, problems);
         let probes_per_second = self.probes_per_second.get_or(ProbeConfig::default().most_per_second, problems);
         let default_rate = match &self.default_rate {
@@ -263,6 +283,7 @@ impl ManagerSpec {
                 None => None,
             },
             group_share: group_share?,
+            release_limits: release_limits?,
         };
         let config = access_point::check(&self.access_point, config, problems)?;
         config.check().expect("what the manager checks was checked here, with places");

@@ -3,7 +3,7 @@
 use std::ops::Bound;
 
 use evenair_manager::{
-    BucketConfig, Charge, ClassId, CodelConfig, Config, Controller, Level, ReceiverConfig, WanConfig,
+    BucketConfig, Charge, ClassId, CodelConfig, Config, Controller, Level, ReceiverConfig, ReleaseLimits, WanConfig,
 };
 use evenair_reader::{self as reader, Allowed, ConfigError};
 use evenair_units::{BitRate, Limit, Span};
@@ -126,6 +126,25 @@ fn as_many_flows_as_the_manager_can_remember() {
     for flows in ["0", "2097153", "4294967296"] {
         let error = check(&format!("flow_limit = {flows}")).unwrap_err().to_string();
         assert!(error.contains("flow_limit"), "{error}");
+    }
+}
+
+#[test]
+fn limits_for_experiments() {
+    let limits = |text: &str| check(text).map(|config| config.release_limits);
+    let usual = ReleaseLimits::default();
+    assert_eq!(limits("in_flight = \"auto\"").unwrap(), usual);
+    let (run, run_frames, in_flight) = (Span::from_millis(2), Some(1), Some(Span::from_micros(7_500)));
+    let all = "run = \"2 ms\"\nrun_frames = 1\nin_flight = \"7.5 ms\"";
+    assert_eq!(limits(all).unwrap(), ReleaseLimits { run, run_frames, in_flight });
+    for (text, allowed) in [
+        ("run = \"0 ms\"", "0.1 ms to 100 ms"),
+        ("run_frames = 0", "1 to 1024"),
+        ("in_flight = \"11 s\"", "0.1 ms to 10 s, or \"auto\""),
+        ("in_flight = \"soon\"", "a time such as \"6 ms\", or \"auto\""),
+    ] {
+        let error = limits(text).unwrap_err().to_string();
+        assert!(error.contains(allowed) && error.contains(text.split_once(' ').unwrap().0), "{error}");
     }
 }
 

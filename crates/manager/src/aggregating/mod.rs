@@ -21,6 +21,7 @@ pub(crate) mod runs;
 
 use evenair_units::{Instant, Span};
 
+use crate::account::Allowance;
 use crate::by_time::{Heard, LONG_AGO, ROUNDING, Stages};
 use crate::ids::StationId;
 use crate::in_flight::{Completed, Departure, InFlight, Load};
@@ -318,7 +319,7 @@ impl Aggregating {
 
     /// When the next packet may be released, if nothing is heard until then. It may when less stands than the target and as
     /// much again as it takes itself: behind a long one the answer to the one before comes late.
-    pub(crate) fn ready_at(&self, target: Span, next: Next) -> Instant {
+    pub(crate) fn ready_at(&self, allowance: Allowance, next: Next) -> Instant {
         let soon = self.reckoned.saturating_add(ROUNDING);
         if let Some(until) = self.lag.holds_until(self.is_awaited()) {
             return until.max(soon);
@@ -329,7 +330,7 @@ impl Aggregating {
         }
         // Beside a flood less of the medium is ours, but a packet has to be next when the access point's turn comes.
         let lag = self.lag.allowed().max(self.probed.lag(self.reckoned));
-        let most = target.mul_div(2_000 - self.flooded_permille, 2_000) + lag + next.own;
+        let most = allowance.most(lag, self.flooded_permille) + next.own;
         // Beside a flood what was overtaken waits for its station's turn on the medium, which takes long.
         let under_way = match self.flooded_permille {
             0 => self.under_way(),

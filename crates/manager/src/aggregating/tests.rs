@@ -13,7 +13,7 @@ fn at(us: u64) -> Instant {
 
 fn is_ready(account: &mut Aggregating, now: Instant) -> bool {
     account.reckon(now);
-    account.ready_at(TARGET, Next { own: EACH, in_run: false }) <= now
+    account.ready_at(Allowance::Target(TARGET), Next { own: EACH, in_run: false }) <= now
 }
 
 /// On a path that was seen to have no lag.
@@ -172,7 +172,7 @@ fn its_deadline_is_when_it_is_ready() {
         let mut account = prompt();
         fill(&mut account, at(0), asks);
         for _ in 0..1_000 {
-            let deadline = account.ready_at(TARGET, Next { own: EACH, in_run: false });
+            let deadline = account.ready_at(Allowance::Target(TARGET), Next { own: EACH, in_run: false });
             assert!(!is_ready(&mut account, deadline.saturating_sub(Span::from_micros(100))));
             assert!(!fill(&mut account, deadline, asks).is_empty());
         }
@@ -199,11 +199,23 @@ fn the_speed_of_the_medium_is_learned() {
 }
 
 #[test]
+fn a_fixed_limit_is_all_that_may_be_in_flight_whatever_the_lag() {
+    for (limit_ms, packets) in [(1, 2), (9, 6), (20, 11)] {
+        let mut account = Aggregating::new(Mark::first(DomainId::DEFAULT), at(0));
+        let next = Next { own: EACH, in_run: false };
+        while account.ready_at(Allowance::Fixed(Span::from_millis(limit_ms)), next) <= at(0) {
+            release(&mut account, at(0), true, None);
+        }
+        assert_eq!(account.in_flight.count(), packets, "{limit_ms} ms and the next packet's own 2");
+    }
+}
+
+#[test]
 fn a_run_that_has_begun_is_finished() {
     let mut account = prompt();
     fill(&mut account, at(0), true);
-    assert!(account.ready_at(TARGET, Next { own: EACH, in_run: false }) > at(0));
-    assert_eq!(account.ready_at(TARGET, Next { own: EACH, in_run: true }), at(0));
+    assert!(account.ready_at(Allowance::Target(TARGET), Next { own: EACH, in_run: false }) > at(0));
+    assert_eq!(account.ready_at(Allowance::Target(TARGET), Next { own: EACH, in_run: true }), at(0));
 }
 
 /// An access point that serves each packet in [`EACH`], and completions that come so much later. How many it has served in a

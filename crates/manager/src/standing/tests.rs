@@ -10,7 +10,7 @@ fn at(us: u64) -> Instant {
 
 fn is_ready(standing: &mut Standing, now: Instant) -> bool {
     standing.reckon(now);
-    standing.ready_at(TARGET, Next { own: EACH, in_run: false }) <= now
+    standing.ready_at(Allowance::Target(TARGET), Next { own: EACH, in_run: false }) <= now
 }
 
 fn answer(standing: &mut Standing, now: Instant, mark: Mark) {
@@ -139,7 +139,7 @@ fn its_deadline_is_when_it_is_ready() {
         let mut standing = Standing::new(1, at(0));
         fill(&mut standing, at(0), asks);
         for _ in 0..1_000 {
-            let deadline = standing.ready_at(TARGET, Next { own: EACH, in_run: false });
+            let deadline = standing.ready_at(Allowance::Target(TARGET), Next { own: EACH, in_run: false });
             assert!(!is_ready(&mut standing, deadline.saturating_sub(Span::from_micros(100))));
             assert!(!fill(&mut standing, deadline, asks).is_empty());
         }

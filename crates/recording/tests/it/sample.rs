@@ -5,8 +5,8 @@ use std::net::IpAddr;
 use evenair_manager::{
     AccessPoint, Amount, Application, BucketConfig, Charge, Class, ClassId, ClassTree, Codec, CodelConfig, Combination,
     Command, Config, Controller, DelayLaw, Direction, GroupShare, Hop, LeafRule, Lease, Level, LimitRule, MacPrefix,
-    Observation, Place, Policy, ProbeConfig, QueueConfig, RateReport, ReceiverConfig, RssiClass, RssiConfig, Rule,
-    StationConfig, Steps, Takes, UplinkLimit, VoiceConfig, WanConfig, WindowLaw,
+    Observation, Place, Policy, ProbeConfig, QueueConfig, RateReport, ReceiverConfig, ReleaseLimits, RssiClass,
+    RssiConfig, Rule, StationConfig, Steps, Takes, UplinkLimit, VoiceConfig, WanConfig, WindowLaw,
 };
 use evenair_packet::{
     Claim, Content, Control, Encapsulation, Encoding, HostName, MacAddr, Membership, PacketMeta, Port, RtpMeta,
@@ -81,6 +81,11 @@ pub fn config() -> Config {
             before_rates: true,
         })),
         group_share: GroupShare { multicast_permille: 500, other_permille: 70 },
+        release_limits: ReleaseLimits {
+            run: Span::from_millis(2),
+            run_frames: Some(16),
+            in_flight: Some(Span::from_millis(8)),
+        },
     }
 }
 
