@@ -110,7 +110,7 @@ pub fn run(args: &CompareArgs) -> Result<ExitCode> {
 fn warn_of_broken_aggregates(plan: &Plan) {
     let broken = |point: &Point| {
         let warning = plan.scenario(point, None).ok()?.broken_aggregates()?;
-        Some((point.varied[0].1.as_str(), warning))
+        Some((point.varied[0].1.clone(), warning))
     };
     let (names, warnings): (Vec<_>, Vec<_>) = plan.points.iter().filter_map(broken).unzip();
     if let Some(warning) = warnings.first() {
