@@ -10,28 +10,9 @@ use crate::aggregating::costs::Learned;
 use crate::aggregating::paced::Paced;
 use crate::aggregating::runs::RunLimit;
 use crate::ids::StationId;
-use crate::marks::{Mark, Next, Release};
+use crate::marks::{Allowance, Mark, Next, Release};
 use crate::probes::speed::Waited;
 use crate::standing::{RatesSaid, Ratio, Standing};
-
-/// How much may be in flight, in medium time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Allowance {
-    /// This much in the access point, and what the path's lag needs besides.
-    Target(Span),
-    /// This much in all.
-    Fixed(Span),
-}
-
-impl Allowance {
-    /// Medium time in flight, where the lag needs this much, and unresponsive senders take so many thousandths of the medium.
-    pub(crate) fn most(self, lag: Span, flooded_permille: u64) -> Span {
-        match self {
-            Self::Target(target) => target.mul_div(2_000 - flooded_permille, 2_000) + lag,
-            Self::Fixed(most) => most,
-        }
-    }
-}
 
 /// The methods of an account, which both kinds have under the same names.
 macro_rules! account {

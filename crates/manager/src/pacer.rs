@@ -21,7 +21,7 @@ use alloc::boxed::Box;
 use evenair_units::{BitRate, Instant, Span};
 use evenair_wifi::PhyRate;
 
-use crate::account::{Account, Allowance};
+use crate::account::Account;
 use crate::aggregating::Aggregating;
 use crate::aggregating::costs::Learned;
 use crate::aggregating::paced::Paced;
@@ -29,7 +29,7 @@ use crate::aggregating::runs::RunLimit;
 use crate::airtime_model::{AirtimeModel, Counted};
 use crate::guard::{Carried, Grip, Guard, GuardStep};
 use crate::ids::{DomainId, StationId};
-use crate::marks::{Mark, Next, Release};
+use crate::marks::{Allowance, Mark, Next, Release};
 use crate::packet_cost::PacketCost;
 use crate::probes::speed::Waited;
 use crate::rate::{Rates, ServiceRate};

@@ -57,7 +57,6 @@
 
 use evenair_units::{Instant, Span};
 
-use crate::account::Allowance;
 use crate::aggregating::costs::Learned;
 use crate::aggregating::paced::Paced;
 use crate::aggregating::runs::RunLimit;
@@ -65,7 +64,7 @@ use crate::by_time::{BY_TIME_PERCENT, Heard, LONG_AGO, ROUNDING, Stages};
 use crate::ids::StationId;
 use crate::in_flight::{Completed, Departure, InFlight, Load};
 use crate::knee::Knee;
-use crate::marks::{Mark, Next, Release};
+use crate::marks::{Allowance, Mark, Next, Release};
 use crate::probes::speed::{ProbedSpeed, Waited};
 use crate::speed_steps::SpeedSteps;
 

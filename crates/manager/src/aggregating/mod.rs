@@ -21,12 +21,11 @@ pub(crate) mod runs;
 
 use evenair_units::{Instant, Span};
 
-use crate::account::Allowance;
 use crate::by_time::{Heard, LONG_AGO, ROUNDING, Stages};
 use crate::ids::StationId;
 use crate::in_flight::{Completed, Departure, InFlight, Load};
 
-use crate::marks::{Mark, Next, Release};
+use crate::marks::{Allowance, Mark, Next, Release};
 use crate::probes::speed::{ProbedSpeed, Waited};
 use crate::speed_steps::SpeedSteps;
 use crate::standing::{RatesSaid, Ratio};
