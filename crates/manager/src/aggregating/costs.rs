@@ -98,15 +98,18 @@ pub(crate) enum Learned {
     Shown(i64),
 }
 
+/// The part of a station; that of all others where too many stations are distinguished already.
+fn part<'a, T: Default>(parts: &'a mut Vec<(StationId, T)>, others: &'a mut T, station: StationId) -> &'a mut T {
+    let at = parts.iter().position(|(id, _)| *id == station).unwrap_or(parts.len());
+    if at == parts.len() && at < STATIONS {
+        parts.push((station, T::default()));
+    }
+    parts.get_mut(at).map_or(others, |(_, part)| part)
+}
+
 impl Cluster {
     fn add(&mut self, station: StationId, load: Load) {
-        if let Some((_, part)) = self.parts.iter_mut().find(|(id, _)| *id == station) {
-            *part += load;
-        } else if self.parts.len() < STATIONS {
-            self.parts.push((station, load));
-        } else {
-            self.others += load;
-        }
+        *part(&mut self.parts, &mut self.others, station) += load;
     }
 }
 
@@ -186,13 +189,7 @@ impl ShownCost {
 
 impl Block {
     fn add(&mut self, station: StationId, shown: Span) {
-        if let Some((_, part)) = self.parts.iter_mut().find(|(id, _)| *id == station) {
-            *part += shown;
-        } else if self.parts.len() < STATIONS {
-            self.parts.push((station, shown));
-        } else {
-            self.others += shown;
-        }
+        *part(&mut self.parts, &mut self.others, station) += shown;
     }
 
     /// Normalised least mean squares (Widrow, Hoff, 1960): each station has its part of the error, weighted by its time.
