@@ -1,6 +1,7 @@
 //! What the pacer asks of an account of the access points' backlog. There are two: [`crate::standing`] for access points that send
 //! single frames, and [`crate::aggregating`] for those that aggregate.
 
+use alloc::collections::BTreeMap;
 use core::fmt::Debug;
 
 use evenair_units::{Instant, Span};
@@ -97,6 +98,6 @@ account! {
     fn under_way(&self) -> u64;
     /// The number of the next release.
     fn next_release(&self) -> u64;
-    /// What was released before this release still stands, and nothing after it has been answered.
-    fn stands_from_before(&self, number: u64) -> bool;
+    /// The last release of each station that an acknowledgment is due to.
+    fn awaited(&self) -> BTreeMap<StationId, u64>;
 }

@@ -14,6 +14,7 @@ use crate::classes::Policy;
 use crate::config_error::{ConfigError, nonzero, not_long};
 use crate::discipline::config::QueueConfig;
 use crate::groups::GroupShare;
+use crate::guard::GuardConfig;
 use crate::ids::DomainId;
 use crate::limits;
 use crate::pacer::config::{PacerConfig, ReleaseLimits};
@@ -119,6 +120,10 @@ pub struct Config {
     #[n(24)]
     #[cbor(default)]
     pub release_limits: ReleaseLimits,
+    /// What the guard against harm may do.
+    #[n(25)]
+    #[cbor(default)]
+    pub guard: GuardConfig,
 }
 
 /// Access points of this standard send aggregates.
@@ -166,6 +171,7 @@ impl Config {
             rssi: None,
             group_share: GroupShare::default(),
             release_limits: ReleaseLimits::default(),
+            guard: GuardConfig::default(),
         }
     }
 
@@ -315,6 +321,7 @@ impl Config {
             run: self.release_limits.run_limit(standard),
             aggregates,
             in_flight,
+            measures_at_start: self.guard.measure_at_start,
             slack: self.pacing_slack,
         }
     }

@@ -17,7 +17,7 @@
 //!
 //! The cost is constant for each release: each is closed, overtaken and removed once.
 
-use alloc::collections::VecDeque;
+use alloc::collections::{BTreeMap, VecDeque};
 use core::ops::{Add, AddAssign};
 
 use evenair_units::{Instant, Span};
@@ -195,9 +195,14 @@ impl InFlight {
         self.first + self.releases.len() as u64
     }
 
-    /// An acknowledgment is due, and the oldest release in flight is from before this one.
-    pub(crate) const fn has_from_before(&self, number: u64) -> bool {
-        self.due > 0 && self.first < number
+    /// The last release of each station that an acknowledgment is due to.
+    pub(crate) fn awaited(&self) -> BTreeMap<StationId, u64> {
+        let awaited = |(release, number): (&Release, u64)| {
+            let is_due = matches!(release.state, State::Open { due: true, .. });
+            let train = usize::try_from(release.train - self.first_train).ok()?;
+            Some((self.trains[train].station.filter(|_| is_due)?, number))
+        };
+        self.releases.iter().zip(self.first..).filter_map(awaited).collect()
     }
 
     /// A release. Its number, and what is no longer kept, since there are too many.

@@ -138,7 +138,7 @@ pub use delays::DelayReport;
 pub use discipline::config::{LeafRule, QueueConfig};
 pub use evenair_sched::{BucketConfig, CodelConfig};
 pub use groups::{GroupReport, GroupShare};
-pub use guard::{GuardReport, GuardState, GuardStep};
+pub use guard::{GuardConfig, GuardReport, GuardState, GuardStep};
 pub use ids::{ClassId, Direction};
 pub use leases::{LEASE, Lease, LinkNeed, LinkShare, Turn};
 pub use manager::Manager;

@@ -7,7 +7,7 @@
 //!
 //! | pacing | controllers |
 //! |---|---|
-//! | the backlog of the access points, estimated from completions ([`crate::standing`]), loosened by the guard | `queue` |
+//! | the backlog of the access points, estimated from completions ([`crate::standing`]), unless the guard holds nothing | `queue` |
 //! | a virtual server at the service rate ([`crate::server`], [`crate::rate`]), which the law moves | `published`, `pi`, `fixed` |
 //! | nothing | `none` |
 //!
@@ -27,7 +27,7 @@ use crate::aggregating::costs::Learned;
 use crate::aggregating::paced::Paced;
 use crate::aggregating::runs::RunLimit;
 use crate::airtime_model::{AirtimeModel, Counted};
-use crate::guard::{Carried, Grip, Guard, GuardStep};
+use crate::guard::{Carried, Guard, GuardStep, Interval, Undrained};
 use crate::ids::{DomainId, StationId};
 use crate::marks::{Allowance, Mark, Next, Release};
 use crate::packet_cost::PacketCost;
@@ -90,8 +90,9 @@ pub(crate) struct Pacer {
     /// A fixed limit of the medium time in flight.
     in_flight: Option<Span>,
     guard: Guard,
-    /// The number of the next release at the end of the last interval.
-    released_before: u64,
+    undrained: Undrained,
+    /// Without a baseline the guard may hold nothing for a moment to measure one.
+    measures_at_start: bool,
     /// The account is that for access points that aggregate.
     aggregates: bool,
     rate: ServiceRate,
@@ -124,7 +125,8 @@ impl Pacer {
             run: config.run,
             in_flight: config.in_flight,
             guard: Guard::new(),
-            released_before: 0,
+            undrained: Undrained::default(),
+            measures_at_start: config.measures_at_start,
             rate,
         }
     }
@@ -135,6 +137,7 @@ impl Pacer {
         if core::mem::replace(&mut self.aggregates, config.aggregates) != config.aggregates {
             self.backlog = account(config.aggregates, self.backlog.next_release(), now);
         }
+        self.measures_at_start = config.measures_at_start;
         self.server.set_slack(config.slack);
         self.server.take_account(now, waiting);
         (self.law, self.rate) = start(config, capacity, now);
@@ -143,15 +146,12 @@ impl Pacer {
     /// When the next packet may be released, if nothing happens until then.
     pub(crate) fn ready_at(&self, next: impl FnOnce() -> Next) -> Instant {
         match self.pacing {
-            Pacing::Backlog { target, .. } => match self.guard.grip() {
-                Grip::Target(times) => {
-                    let allowance = self.in_flight.map_or(Allowance::Target(target * times), Allowance::Fixed);
-                    self.backlog.ready_at(allowance, next())
-                }
-                Grip::Open => Instant::ZERO,
-            },
+            Pacing::Backlog { target } if self.guard.holds() => {
+                let allowance = self.in_flight.map_or(Allowance::Target(target), Allowance::Fixed);
+                self.backlog.ready_at(allowance, next())
+            }
             Pacing::Server => self.server.free_at(),
-            Pacing::None => Instant::ZERO,
+            Pacing::Backlog { .. } | Pacing::None => Instant::ZERO,
         }
     }
 }
@@ -160,6 +160,7 @@ impl Pacer {
 impl Pacer {
     /// The box begins to hold packets: nothing that is in flight was released by it.
     pub(crate) fn on_insert(&mut self, now: Instant) {
+        self.undrained = Undrained::new(self.backlog.awaited());
         self.backlog.begin(now);
     }
 
@@ -203,6 +204,7 @@ impl Pacer {
 
     /// This release of a station is complete, and with it all before of its flow; `of`: what is known of the station.
     pub(crate) fn on_completion(&mut self, now: Instant, mark: Mark, station: StationId, of: &mut Paced) {
+        self.undrained.note_completion(station, mark.number());
         self.backlog.answer(now, mark, station, of);
         self.law.on_completion(now, mark.number());
     }
@@ -301,18 +303,21 @@ impl Pacer {
 
     /// Checks whether holding packets does harm; `waits`: packets are held that only the pacer keeps back.
     pub(crate) fn guard(&mut self, waits: bool, carried: Carried) -> Option<GuardStep> {
-        let released_before = core::mem::replace(&mut self.released_before, self.backlog.next_release());
-        if self.backlog.stands_from_before(released_before) && self.guard.note_drain(carried) {
+        if self.undrained.is_most() && self.guard.note_drain(carried) {
             return None;
         }
-        // Where stations cost what completions show, the formula says nothing.
-        let is_slow = !self.aggregates && Guard::is_slow(self.rate.throughput(), self.rate.capacity());
-        self.guard.tick(carried, waits, is_slow)
+        let mut expected = self.rate.capacity();
+        if self.aggregates {
+            // The capacity is that of the airtime model.
+            let Ratio { numerator, denominator } = self.backlog.speed();
+            expected = expected.mul_div(numerator, denominator);
+        }
+        let is_slow = Guard::is_slow(self.rate.throughput(), expected);
+        self.guard.tick(Interval { carried, waits, is_slow }, self.measures_at_start)
     }
 
     /// The box is bypassed, and this much is carried without it.
     pub(crate) fn guard_bypassed(&mut self, carried: Carried) {
-        self.released_before = self.backlog.next_release();
         self.guard.note_bypassed(carried);
     }
 }

@@ -55,6 +55,8 @@
 //! `lib/dynamic_queue_limits.c`); the answers are the completions here. The inverse service rate is measured like
 //! BBR's delivery rate (Cardwell et al., 2016).
 
+use alloc::collections::BTreeMap;
+
 use evenair_units::{Instant, Span};
 
 use crate::aggregating::costs::Learned;
@@ -542,9 +544,9 @@ impl Standing {
         self.in_flight.next()
     }
 
-    /// What was released before this release still stands, and nothing after it has been answered.
-    pub(crate) fn stands_from_before(&self, number: u64) -> bool {
-        self.in_flight.has_from_before(number)
+    /// The last release of each station that an acknowledgment is due to.
+    pub(crate) fn awaited(&self) -> BTreeMap<StationId, u64> {
+        self.in_flight.awaited()
     }
 
     /// Advances the estimate to now.

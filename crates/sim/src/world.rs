@@ -395,11 +395,10 @@ impl World<'_> {
                 }
                 Output::Event(BoxEvent::Guard { domain, step, .. }) => {
                     let what = match step {
-                        GuardStep::Loosened => "guard: larger target",
                         GuardStep::Opened => "guard: nothing held",
                         GuardStep::Restored => "guard: no gain",
                         GuardStep::Bypassed => "guard: bypass",
-                        GuardStep::Probing => "guard: probe",
+                        GuardStep::Measuring => "guard: measures without holding",
                         GuardStep::Trying => "guard: trial",
                         GuardStep::Proven => "guard: trial succeeded",
                     };

@@ -105,8 +105,7 @@ impl PathStatus {
 /// The guard against harm: what it is at, in the contention domain where it does most.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct GuardStatus {
-    /// "watching"; "loosened": it holds fewer packets than usual, or none, to see whether more is carried, or because that has
-    /// been found out; "trying": the box had bypassed itself, and is inserted again to see whether it may help now; "bypassed":
+    /// "watching"; "loosened": it holds nothing for a moment, to see what is carried; "trying": the box had bypassed itself, and is inserted again to see whether it may help now; "bypassed":
     /// the box has bypassed itself, without a command.
     pub state: String,
     /// Seconds since it has been so.
@@ -173,7 +172,7 @@ impl GuardStatus {
         let before = self.before_mbps.map_or_else(String::new, |before| format!(", {before:.1} before"));
         let rates = format!("for {:.0} s: {:.1} Mb/s carried{before}", self.since_s, self.now_mbps);
         match self.state.as_str() {
-            "loosened" => Some(format!("guard: holds fewer packets {rates}")),
+            "loosened" => Some(format!("guard: holds nothing {rates}")),
             "trying" => Some(format!("guard: inserted again, on trial {rates}")),
             "bypassed" => {
                 let next = self.next_try_s.map_or_else(String::new, |next| format!(", next trial in {next:.0} s"));

@@ -6,6 +6,7 @@ mod aqm;
 mod class;
 mod controller;
 mod group_share;
+mod guard;
 mod internet;
 mod levels;
 mod queue;
@@ -18,7 +19,7 @@ mod uplink_limit;
 mod voice;
 mod words;
 
-use evenair_manager::{Charge, ClassId, Config, Controller, GroupShare, ProbeConfig};
+use evenair_manager::{Charge, ClassId, Config, Controller, GroupShare, GuardConfig, ProbeConfig};
 use evenair_units::{BitRate, Bytes, Limit, Span};
 use evenair_wifi::{Phy, Standard};
 use schemars::JsonSchema;
@@ -29,6 +30,7 @@ pub use self::aqm::{Aqm, AqmTimes};
 pub use self::class::{ApplicationSpec, ClassSpec, MatchSpec, VlanName};
 pub use self::controller::{ControllerKind, ControllerSpec};
 pub use self::group_share::GroupShareSpec;
+pub use self::guard::GuardSpec;
 pub use self::internet::InternetSpec;
 pub use self::receiver::ReceiverSpec;
 pub use self::release_limits::InFlight;
@@ -173,6 +175,9 @@ pub struct ManagerSpec {
     /// Multicast and broadcast toward the WLAN. Default: 60 % of the medium for multicast, 10 % for all else.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub group_share: Option<GroupShareSpec>,
+    /// The guard against harm done by the box. Default: see the table.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub guard: Option<GuardSpec>,
     /// PHY rate assumed for a station without a reported rate: a rate of the standard, or of 802.11n and later a mode such as
     /// "HE MCS 7, 80 MHz, 2 streams, GI 0.8 us". Default: the lowest basic rate.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -223,6 +228,7 @@ impl ManagerSpec {
         let queue = self.queue.as_ref().map(|raw| queue::check(self, raw, limit, phy, problems));
         let voice = self.voice.as_ref().map(|voice| voice.check(problems));
         let group_share = self.group_share.as_ref().map_or(Some(GroupShare::default()), |raw| raw.check(problems));
+        let guard = self.guard.as_ref().map_or(Some(GuardConfig::default()), |raw| raw.check(problems));
         let rssi = self.rssi.as_ref().map(|rssi| rssi.check(phy, problems));
         let receiver = self.receiver.as_ref().map(|receiver| receiver.check(problems));
         let uplink_limit = self.uplink_limit.as_ref().map(|limit| limit.check(problems));
@@ -284,6 +290,7 @@ impl ManagerSpec {
             },
             group_share: group_share?,
             release_limits: release_limits?,
+            guard: guard?,
         };
         let config = access_point::check(&self.access_point, config, problems)?;
         config.check().expect("what the manager checks was checked here, with places");

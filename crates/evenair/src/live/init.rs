@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use evenair_live::setup::{self, Applied, Candidate, Gateway, InternetLink, Kept, Plan, WAY_BACK};
+use evenair_live::setup::{self, Applied, Candidate, Choices, Gateway, InternetLink, Kept, Plan, WAY_BACK};
 use evenair_reader::{FromWritten, Scalar};
 use evenair_units::BitRate;
 use evenair_wifi::Standard;
@@ -37,6 +37,9 @@ pub struct InitArgs {
     /// Rate of the Internet link from the stations
     #[arg(long, value_name = "RATE", requires = "down")]
     up: Option<String>,
+    /// Whether a box that is inserted at once may hold no packets for two seconds, to measure what is carried without it [default: true]
+    #[arg(long, value_name = "true|false")]
+    measure_at_start: Option<bool>,
     /// Name of the bridge of both interfaces
     #[arg(long, default_value = "br0", value_name = "NAME")]
     bridge: String,
@@ -73,8 +76,7 @@ const UNCONFIRMED: Duration = Duration::from_secs(60);
 struct Site {
     wlan: String,
     wire: String,
-    standard: Standard,
-    link: Option<InternetLink>,
+    choices: Choices,
 }
 
 /// Prints the plan; or changes the network and writes a configuration.
@@ -88,13 +90,10 @@ pub fn init(args: &InitArgs) -> Result<ExitCode> {
     let site = site(args, &ports, &mut Dialogue::new(io::stdin().lock(), io::stdin().is_terminal()))?;
     let gateway = Gateway { wlan: &site.wlan, uplink: &site.wire, bridge: &args.bridge, gateway: &args.gateway };
     let (plan, text) = match args.router {
-        true => (
-            setup::plan_router(gateway, &args.address),
-            setup::router_configuration(gateway, site.standard, site.link.as_ref()),
-        ),
+        true => (setup::plan_router(gateway, &args.address), setup::router_configuration(gateway, &site.choices)),
         false => (
             setup::plan(&site.wlan, &site.wire, &args.bridge),
-            setup::configuration(&site.wlan, &site.wire, &args.bridge, site.standard, site.link.as_ref()),
+            setup::configuration(&site.wlan, &site.wire, &args.bridge, &site.choices),
         ),
     };
     let plan = plan.map_err(anyhow::Error::msg)?;
@@ -157,6 +156,10 @@ fn gateway_name(name: &str) -> Result<String, String> {
     }
 }
 
+/// The question about `[manager.guard] measure_at_start`.
+const MEASURE: &str =
+    "May the box, if it is inserted at once, hold no packets for two seconds, to measure what is carried without it";
+
 /// The description of the site, from the arguments or the dialogue.
 fn site<R: BufRead>(args: &InitArgs, ports: &[Candidate], dialogue: &mut Dialogue<R>) -> Result<Site> {
     if dialogue.asks() && (args.wire.is_none() || args.wlan.is_none()) {
@@ -184,7 +187,16 @@ fn site<R: BufRead>(args: &InitArgs, ports: &[Candidate], dialogue: &mut Dialogu
         _ if dialogue.asks() => ask_link(dialogue)?,
         _ => None,
     };
-    Ok(Site { wlan, wire, standard, link })
+    let measure_at_start = match args.measure_at_start {
+        Some(measure) => measure,
+        None if dialogue.asks() => dialogue.ask(MEASURE, Some("yes"), |answer| match answer {
+            "yes" => Ok(true),
+            "no" => Ok(false),
+            _ => Err("yes or no".to_owned()),
+        })?,
+        None => true,
+    };
+    Ok(Site { wlan, wire, choices: Choices { standard, link, measure_at_start } })
 }
 
 /// A side of the box, to find its interface.
@@ -320,7 +332,10 @@ mod tests {
         let two = [port("eth0", true), port("eth1", false)];
         let words = ["--standard", "802.11g"];
         let found = site_of(&words, &two, None).expect("clear");
-        assert_eq!((found.wire.as_str(), found.wlan.as_str(), found.link), ("eth0", "eth1", None));
+        assert_eq!((found.wire.as_str(), found.wlan.as_str()), ("eth0", "eth1"));
+        assert_eq!((found.choices.link, found.choices.measure_at_start), (None, true));
+        let found = site_of(&[&words[..], &["--measure-at-start", "false"]].concat(), &two, None).expect("clear");
+        assert!(!found.choices.measure_at_start);
         let three = [port("eth0", true), port("eth1", false), port("eth2", false)];
         let error = site_of(&words, &three, None).expect_err("not clear");
         assert!(error.contains("--wlan") && error.contains("eth1, eth2"), "{error}");
@@ -340,11 +355,13 @@ mod tests {
     #[test]
     fn wrong_answers_are_asked_again() {
         let three = [port("eth0", true), port("eth1", false), port("eth2", false)];
-        let answers = "wlan9\n\n\neth0\neth2\n802.11ad\n802.11a\nfast\n100 Mb/s\n\n0 Mb/s\n40 Mb/s\n";
+        let answers = "wlan9\n\n\neth0\neth2\n802.11ad\n802.11a\nfast\n100 Mb/s\n\n0 Mb/s\n40 Mb/s\nperhaps\nno\n";
         let link = Some(InternetLink { down: "100 Mb/s".into(), up: "40 Mb/s".into() });
-        let expected = Site { wlan: "eth2".into(), wire: "eth0".into(), standard: Standard::Dot11a, link };
+        let choices = Choices { standard: Standard::Dot11a, link, measure_at_start: false };
+        let expected = Site { wlan: "eth2".into(), wire: "eth0".into(), choices };
         assert_eq!(site_of(&[], &three, Some(answers)), Ok(expected));
-        let skipped = site_of(&["--standard", "802.11g", "--wlan", "eth1"], &three, Some("eth0\n\n"));
-        assert_eq!(skipped.expect("answered").link, None);
+        let skipped = site_of(&["--standard", "802.11g", "--wlan", "eth1"], &three, Some("eth0\n\n\n"));
+        let choices = skipped.expect("answered").choices;
+        assert_eq!((choices.link, choices.measure_at_start), (None, true));
     }
 }

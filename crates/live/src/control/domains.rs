@@ -100,13 +100,9 @@ pub(crate) fn guard_text(step: GuardStep, before: BitRate, held: BitRate) -> Str
     let carried =
         format!("{:.1} Mb/s are carried while packets wait, {:.1} before", held.as_mbps_f64(), before.as_mbps_f64());
     match step {
-        GuardStep::Loosened => format!("{carried}: twice as much may be in the access point for now"),
-        GuardStep::Opened => format!("{carried}: nothing is held for a few seconds, to see whether more is carried"),
-        GuardStep::Restored => format!("{carried}, and no more when less was held: the box is not the cause"),
-        GuardStep::Probing => format!(
-            "{:.1} Mb/s are carried while packets wait, less than their rates allow: twice as much may be in the access point for a few seconds, to see whether more is carried",
-            held.as_mbps_f64()
-        ),
+        GuardStep::Opened => format!("{carried}: nothing is held for a second or two, to see whether more is carried"),
+        GuardStep::Restored => format!("{carried}, and no more when nothing was held: the box is not the cause"),
+        GuardStep::Measuring => "nothing is held for two seconds, to measure what is carried without the box".into(),
         GuardStep::Bypassed => {
             format!(
                 "{carried}, and much more without holding: the box bypasses itself; it tries again later, or after evenair insert"
@@ -132,8 +128,8 @@ mod tests {
         };
         assert_eq!(guard("watching", Some(20.0)).in_short(), None);
         let line = |state, before| guard(state, before).in_short().expect("a line");
-        assert_eq!(line("loosened", Some(20.0)), "guard: holds fewer packets for 12 s: 18.3 Mb/s carried, 20.0 before");
-        assert_eq!(line("loosened", None), "guard: holds fewer packets for 12 s: 18.3 Mb/s carried");
+        assert_eq!(line("loosened", Some(20.0)), "guard: holds nothing for 12 s: 18.3 Mb/s carried, 20.0 before");
+        assert_eq!(line("loosened", None), "guard: holds nothing for 12 s: 18.3 Mb/s carried");
         assert_eq!(line("trying", None), "guard: inserted again, on trial for 12 s: 18.3 Mb/s carried");
         assert_eq!(line("bypassed", Some(20.0)), "BYPASSED BY THE GUARD for 12 s: 18.3 Mb/s carried, 20.0 before");
         let bypassed = GuardStatus { next_try_s: Some(48.2), ..guard("bypassed", None) };

@@ -137,7 +137,7 @@ fn guard(guard: &GuardStatus) -> Option<Finding> {
         )),
         "loosened" => Some(Finding::warning(
             SUBJECT,
-            format!("the box holds fewer packets than usual for {:.0} s: it carries {now}", guard.since_s),
+            format!("the box has held nothing for {:.0} s, to see what is carried: it carries {now}", guard.since_s),
             MEND,
         )),
         _ if guard.bypasses > 0 => Some(Finding::warning(

@@ -13,12 +13,23 @@ pub struct InternetLink {
     pub up: String,
 }
 
+/// What a configuration says besides the ports.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Choices {
+    /// Of the access points.
+    pub standard: Standard,
+    /// `None`: the box does not manage it.
+    pub link: Option<InternetLink>,
+    /// The guard may hold nothing for two seconds to measure the throughput without the box.
+    pub measure_at_start: bool,
+}
+
 fn quoted(name: &str) -> String {
     serde_json::Value::from(name).to_string()
 }
 
 /// A commented configuration of a box on a machine that is the stations' gateway.
-pub fn router_configuration(names: Gateway<'_>, standard: Standard, link: Option<&InternetLink>) -> String {
+pub fn router_configuration(names: Gateway<'_>, choices: &Choices) -> String {
     let (gateway, uplink) = (quoted(names.gateway), quoted(names.uplink));
     let router = format!(
         r#"
@@ -27,13 +38,14 @@ gateway = {gateway}    # where the stations' gateway is; its other end is the wi
 uplink = {uplink}    # toward the Internet; stations go there by its address
 "#
     );
-    configuration(names.wlan, &names.port(), names.bridge, standard, link) + &router
+    configuration(names.wlan, &names.port(), names.bridge, choices) + &router
 }
 
 /// A commented configuration of a box between these interfaces.
-pub fn configuration(wlan: &str, wire: &str, bridge: &str, standard: Standard, link: Option<&InternetLink>) -> String {
+pub fn configuration(wlan: &str, wire: &str, bridge: &str, choices: &Choices) -> String {
     let (wlan, wire, bridge) = (quoted(wlan), quoted(wire), quoted(bridge));
-    let wan = internet_link(link);
+    let Choices { standard, link, measure_at_start } = choices;
+    let wan = internet_link(link.as_ref());
     format!(
         r#"# The box's configuration. After a change: evenair reload. What is wrong on this machine: evenair doctor.
 
@@ -50,6 +62,9 @@ socket = "/run/evenair/control.sock"
 standard = "{standard}"    # of the access points
 
 {wan}
+[manager.guard]
+measure_at_start = {measure_at_start}    # inserted at once, hold nothing for two seconds to measure the throughput without the box
+
 [history]    # statistics and events, in /var/lib/evenair/history; `evenair history` prints them
 limit = "64 MB"
 
@@ -79,14 +94,19 @@ mod tests {
     use super::*;
     use crate::BoxConfig;
 
+    fn choices(standard: Standard, link: Option<InternetLink>) -> Choices {
+        Choices { standard, link, measure_at_start: true }
+    }
+
     #[test]
     fn it_is_a_configuration() {
         let dir = tempfile::tempdir().expect("a directory");
         let path = dir.path().join("box.toml");
         for standard in [Standard::Dot11a, Standard::Dot11b, Standard::Dot11g] {
-            std::fs::write(&path, configuration("eth1", "eth0", "br0", standard, None)).expect("writable");
+            std::fs::write(&path, configuration("eth1", "eth0", "br0", &choices(standard, None))).expect("writable");
             let config = BoxConfig::load(&path).unwrap_or_else(|error| panic!("{error}"));
             assert_eq!((config.wlan.as_str(), config.wire.as_str()), ("eth1", "eth0"));
+            assert!(config.manager.guard.measure_at_start);
             assert_eq!((config.bridge.as_deref(), config.manager.phy.standard()), (Some("br0"), standard));
         }
     }
@@ -94,9 +114,9 @@ mod tests {
     #[test]
     fn the_internet_link_is_in_force_where_its_rates_are_known() {
         let link = InternetLink { down: "100 Mb/s".into(), up: "40 Mb/s".into() };
-        let text = |link| configuration("eth1", "eth0", "br0", Standard::Dot11g, link);
+        let text = |link| configuration("eth1", "eth0", "br0", &choices(Standard::Dot11g, link));
         assert_eq!(BoxConfig::parse(&text(None), "box.toml").expect("good").manager.wan, None);
-        let with = text(Some(&link)).replace("# lan = ", "lan = ");
+        let with = text(Some(link)).replace("# lan = ", "lan = ");
         let wan = BoxConfig::parse(&with, "box.toml").expect("good").manager.wan.expect("a link");
         // The box serves it at 90 %.
         assert_eq!((wan.down.as_mbps_f64(), wan.up.as_mbps_f64()), (90.0, 36.0));
@@ -105,7 +125,7 @@ mod tests {
     #[test]
     fn that_of_a_gateway_is_one() {
         let names = Gateway { wlan: "eth1", uplink: "eth0", bridge: "br0", gateway: "gw0" };
-        let text = router_configuration(names, Standard::Dot11g, None);
+        let text = router_configuration(names, &choices(Standard::Dot11g, None));
         let config = BoxConfig::parse(&text, "box.toml").unwrap_or_else(|error| panic!("{error}"));
         let router = config.router.expect("it is one");
         assert_eq!((config.wire.as_str(), router.gateway.as_str(), router.uplink.as_str()), ("gw0p", "gw0", "eth0"));

@@ -27,7 +27,7 @@ use serde_json::Value;
 
 use crate::iproute;
 
-pub use file::{InternetLink, configuration, router_configuration};
+pub use file::{Choices, InternetLink, configuration, router_configuration};
 pub use plan::{Applied, Kept, Plan, plan};
 pub use router::{Gateway, plan as plan_router};
 

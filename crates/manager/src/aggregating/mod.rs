@@ -19,6 +19,8 @@ mod lag;
 pub(crate) mod paced;
 pub(crate) mod runs;
 
+use alloc::collections::BTreeMap;
+
 use evenair_units::{Instant, Span};
 
 use crate::by_time::{Heard, LONG_AGO, ROUNDING, Stages};
@@ -493,9 +495,9 @@ impl Aggregating {
         self.in_flight.next()
     }
 
-    /// What was released before this release still stands, and nothing after it has been answered.
-    pub(crate) fn stands_from_before(&self, number: u64) -> bool {
-        self.in_flight.has_from_before(number)
+    /// The last release of each station that an acknowledgment is due to.
+    pub(crate) fn awaited(&self) -> BTreeMap<StationId, u64> {
+        self.in_flight.awaited()
     }
 
     /// Advances the estimate to now.

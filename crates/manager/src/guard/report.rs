@@ -7,16 +7,14 @@ use crate::Label;
 /// What an interval has led to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GuardStep {
-    /// The target is twice as large now.
-    Loosened,
-    /// Nothing is held now, for a few seconds.
+    /// Nothing is held now, for a second or two, to see whether more is carried.
     Opened,
-    /// It is as it was before the last step, which carried no more.
+    /// Packets are held again: to hold none carried no more.
     Restored,
     /// More is carried when nothing is held: the box has bypassed itself.
     Bypassed,
-    /// The target is twice as large now, to see whether that carries more: the throughput without the box is unknown.
-    Probing,
+    /// Nothing is held now, for two seconds: the throughput without the box is unknown.
+    Measuring,
     /// The box, which had bypassed itself, is inserted again, to see whether it may help now.
     Trying,
     /// The trial has succeeded: the box stays inserted.
@@ -28,7 +26,7 @@ pub enum GuardStep {
 pub enum GuardState {
     /// It compares what is carried with what was carried before.
     Watching,
-    /// It holds fewer packets than usual, or none: it tries whether that carries more, or that has been found out.
+    /// It holds nothing for a moment, to see what that carries.
     Loosened,
     /// It had bypassed the box, and has inserted it again to see whether it may help now.
     Trying,
@@ -48,7 +46,7 @@ pub struct GuardReport {
     /// IP-level bits per second that were carried before; zero where that is not known. Where the guard has bypassed
     /// the box: before the harm.
     pub before: BitRate,
-    /// IP-level bits per second that are carried now: the mean of three seconds.
+    /// IP-level bits per second that are carried now: the mean of two seconds.
     pub now: BitRate,
     /// Steps that it has taken since the manager began, in all domains.
     pub steps: u64,

@@ -96,8 +96,8 @@ impl<P: Send + 'static> Manager<P> {
 
     /// The state, and the domain that it is of.
     fn guard_state(&self) -> (GuardState, Label) {
-        let loosened = self.domains.iter().find(|domain| domain.pacer.state_of_guard().is_loosened());
-        match (self.harm.bypassed, loosened) {
+        let open = self.domains.iter().find(|domain| !domain.pacer.state_of_guard().holds());
+        match (self.harm.bypassed, open) {
             (Some((name, _)), _) if self.harm.trials.is_under_way() => (GuardState::Trying, name),
             (Some((name, _)), _) => (GuardState::Bypassed, name),
             (None, Some(domain)) => (GuardState::Loosened, domain.name),

@@ -20,6 +20,8 @@ pub(crate) struct PacerConfig {
     pub(crate) aggregates: bool,
     /// A fixed limit of the medium time in flight. `None`: the target and the lag.
     pub(crate) in_flight: Option<Span>,
+    /// Without a baseline the guard may hold nothing for a moment to measure one.
+    pub(crate) measures_at_start: bool,
     /// How much lateness of releases is made up.
     pub(crate) slack: Span,
 }

@@ -25,7 +25,7 @@ use minicbor::data::Type;
 use minicbor::{Decoder, Encoder};
 
 /// Recordings, oldest first.
-const CORPUS: [(&str, &[u8]); 9] = [
+const CORPUS: [(&str, &[u8]); 10] = [
     ("15-1", include_bytes!("../data/recordings/15-1.recording")),
     ("15-2", include_bytes!("../data/recordings/15-2.recording")),
     ("15-3", include_bytes!("../data/recordings/15-3.recording")),
@@ -35,6 +35,7 @@ const CORPUS: [(&str, &[u8]); 9] = [
     ("15-7", include_bytes!("../data/recordings/15-7.recording")),
     ("15-8", include_bytes!("../data/recordings/15-8.recording")),
     ("15-9", include_bytes!("../data/recordings/15-9.recording")),
+    ("15-10", include_bytes!("../data/recordings/15-10.recording")),
 ];
 
 /// The digest of this build's decisions on the last of them.

@@ -4,9 +4,9 @@ use std::net::IpAddr;
 
 use evenair_manager::{
     AccessPoint, Amount, Application, BucketConfig, Charge, Class, ClassId, ClassTree, Codec, CodelConfig, Combination,
-    Command, Config, Controller, DelayLaw, Direction, GroupShare, Hop, LeafRule, Lease, Level, LimitRule, MacPrefix,
-    Observation, Place, Policy, ProbeConfig, QueueConfig, RateReport, ReceiverConfig, ReleaseLimits, RssiClass,
-    RssiConfig, Rule, StationConfig, Steps, Takes, UplinkLimit, VoiceConfig, WanConfig, WindowLaw,
+    Command, Config, Controller, DelayLaw, Direction, GroupShare, GuardConfig, Hop, LeafRule, Lease, Level, LimitRule,
+    MacPrefix, Observation, Place, Policy, ProbeConfig, QueueConfig, RateReport, ReceiverConfig, ReleaseLimits,
+    RssiClass, RssiConfig, Rule, StationConfig, Steps, Takes, UplinkLimit, VoiceConfig, WanConfig, WindowLaw,
 };
 use evenair_packet::{
     Claim, Content, Control, Encapsulation, Encoding, HostName, MacAddr, Membership, PacketMeta, Port, RtpMeta,
@@ -86,6 +86,7 @@ pub fn config() -> Config {
             run_frames: Some(16),
             in_flight: Some(Span::from_millis(8)),
         },
+        guard: GuardConfig { measure_at_start: true },
     }
 }
 

@@ -133,3 +133,101 @@ fn it_does_not_act_on_a_queue_from_before_the_insertion() {
         assert!(p95 < 100.0, "{buffer} {direction}: {p95} ms");
     }
 }
+
+/// Downloads of eight stations before an access point whose FIFO aggregates neighbours, at these keys of the radio and the stations, and a box that is
+/// inserted then; `manager`: its keys.
+fn broken(radio: &str, mode: &str, inserted_s: u32, manager: &str) -> RunResult {
+    let text = format!(
+        r#"version = 1
+name = "broken"
+duration = "{end} s"
+seed = 3
+[radio]
+{radio}
+ap_buffer = "1000 packets"
+aggregation = {{ order = "neighbours" }}
+[[station]]
+name = "s"
+count = 8
+{mode}
+[[server]]
+name = "server"
+[[bulk]]
+name = "down"
+stations = ["s"]
+server = "server"
+direction = "down"
+[[event]]
+at = "{inserted_s} s"
+do = "insert"
+[[phase]]
+name = "before"
+from = "{before} s"
+to = "{until} s"
+[[phase]]
+name = "after"
+from = "{after} s"
+to = "{end} s"
+[manager]
+{manager}
+"#,
+        before = inserted_s.saturating_sub(2),
+        until = inserted_s.max(1),
+        after = inserted_s + 5,
+        end = inserted_s + 12,
+    );
+    run(&Scenario::parse(&text, "broken.toml").unwrap_or_else(|error| panic!("{error}")), |_| ())
+        .expect("it can be simulated")
+}
+
+const MODES: [(&str, &str); 3] = [
+    ("standard = \"802.11n\"\nwidth = \"40 MHz\"", "mcs = 7\nstreams = 2"),
+    ("standard = \"802.11ac\"\nwidth = \"80 MHz\"", "mcs = 8\nstreams = 2"),
+    ("standard = \"802.11ax\"\nwidth = \"80 MHz\"", "mcs = 9"),
+];
+
+/// Goodput of all downloads in a phase, in Mb/s.
+fn goodput(result: &RunResult, phase: usize) -> f64 {
+    result.phases[phase].flows.iter().map(|flow| flow.goodput_mbps).sum()
+}
+
+/// A box that hands packets over one by one leaves the access point nothing to aggregate.
+#[test]
+fn a_box_that_breaks_aggregation_is_bypassed_within_five_seconds() {
+    for (radio, mode) in MODES {
+        for inserted_s in [3, 60] {
+            let result = broken(radio, mode, inserted_s, "run_frames = 1");
+            let events = events(&result);
+            let (before, after) = (goodput(&result, 0), goodput(&result, 1));
+            println!("{radio} {mode}, {inserted_s} s: {before:.1} Mb/s before, {after:.1} after: {events:?}");
+            let bypass = at(&events, "guard: bypass");
+            assert!(bypass.first().is_some_and(|at| at - f64::from(inserted_s) <= 5.0), "{radio}: {events:?}");
+            assert!(after > 0.95 * before, "{radio}: {before:.1} Mb/s before, {after:.1} after");
+            // The canary: the box as it is does no harm.
+            let usual =
+                self::events(&broken(radio, mode, inserted_s, "")).iter().any(|(_, event)| event.starts_with("guard"));
+            assert!(!usual, "{radio}");
+        }
+    }
+}
+
+/// Nothing is known of the throughput without the box, so that it is measured first.
+#[test]
+fn a_box_that_breaks_aggregation_from_the_start_is_bypassed_after_a_measurement() {
+    for (radio, mode) in MODES {
+        let manager = |keys: &str| format!("{keys}\n[manager.guard]\nmeasure_at_start = true");
+        let result = broken(radio, mode, 0, &manager("run_frames = 1"));
+        let events = events(&result);
+        println!("{radio} {mode}: {:.1} Mb/s after: {events:?}", goodput(&result, 1));
+        let (measures, bypass) = (at(&events, "guard: measures without holding"), at(&events, "guard: bypass"));
+        assert!(measures.first().is_some_and(|at| *at <= 1.5), "{radio}: {events:?}");
+        assert!(bypass.first().is_some_and(|at| at - (measures[0] + 2.0) <= 5.0), "{radio}: {events:?}");
+        let result = broken(radio, mode, 0, &manager(""));
+        let usual: Vec<_> = self::events(&result)
+            .into_iter()
+            .filter(|(_, event)| event.starts_with("guard"))
+            .map(|(_, event)| event.to_owned())
+            .collect();
+        assert_eq!(usual, ["guard: measures without holding"], "{radio}");
+    }
+}

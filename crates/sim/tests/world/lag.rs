@@ -80,18 +80,15 @@ fn guard_events(result: &RunResult) -> Vec<(f64, &str)> {
     events.map(|event| (event.at_s, event.what.as_str())).collect()
 }
 
-/// Answers that come so late that the box, which never lets as much be in flight as these paths need, starves the medium. Where larger
-/// targets are a remedy the guard goes no further, and where they are none it bypasses the box. What was carried before, copies of
-/// what the bridge carries say.
+/// Answers that come so late that the box, which never lets as much be in flight as these paths need, starves the medium: the guard
+/// bypasses it. What was carried before, copies of what the bridge carries say.
 #[test]
-fn a_box_that_does_harm_is_loosened_or_bypasses_itself() {
-    for (path, bypasses) in
-        [("[ap_path.up]\ndelay = \"3 ms\"\njitter = \"200 ms\"\n", false), ("[ap_path.up]\ndelay = \"300 ms\"\n", true)]
-    {
+fn a_box_that_does_harm_bypasses_itself() {
+    for path in ["[ap_path.up]\ndelay = \"3 ms\"\njitter = \"200 ms\"\n", "[ap_path.up]\ndelay = \"300 ms\"\n"] {
         let result = site("up", path);
         let events = guard_events(&result);
         let bypass = events.iter().find(|(_, what)| *what == "guard: bypass").map(|(at, _)| *at);
-        assert_eq!(bypass.is_some_and(|at| at <= 30.0), bypasses, "{path:?}: {events:?}");
+        assert!(bypass.is_some_and(|at| at <= 20.0), "{path:?}: {events:?}");
         let (bypassed, after) = goodputs(&result);
         println!("{path:?}: {bypassed:.2} Mb/s before, {after:.2} after");
         assert!(after > 0.85 * bypassed, "{path:?}: {bypassed:.2} Mb/s before, {after:.2} after");
