@@ -15,7 +15,8 @@
 //!   judged, and what is carried is what the medium carries: once, that may lower the baseline, by 30 % at most. Nothing
 //!   else lowers it while the box holds packets. Up to what was carried without the box it rises again.
 //! - A box without a baseline measures one as soon as packets wait, if the operator allows it, by holding nothing for two
-//!   intervals. Otherwise it holds nothing for a test if it carries much less than the closed form for the stations' rates
+//!   intervals. The intervals that follow compare with that as a test does, so that there is none: the box is on trial. A box
+//!   that may not measure holds nothing for a test if it carries much less than the closed form for the stations' rates
 //!   and, before access points that aggregate, their measured cost says.
 //! - A box that is bypassed so is inserted again for a trial from time to time ([`Trials`]). In its first seconds there is no
 //!   test: much less than the baseline bypasses it again.
@@ -208,7 +209,7 @@ impl Guard {
         match self.state {
             State::Watching if self.trial > 0 => {
                 self.trial -= usize::from(waits || !is_below);
-                // The first interval is one of change.
+                // After an insertion the first interval is one of change.
                 (self.intervals > SUSPICIOUS_INTERVALS && self.below >= SUSPICIOUS_INTERVALS).then(|| self.fail_trial())
             }
             State::Watching if measures && waits && self.baseline.is_none() => {
@@ -272,10 +273,12 @@ impl Guard {
         GuardStep::Bypassed
     }
 
+    /// The next interval is the first one with the box, and no part of it is without.
     fn end_measuring(&mut self) -> Option<GuardStep> {
         if self.intervals >= INTERVALS {
             self.set_baseline(self.recent[0].max(self.recent[1]));
-            self.enter(State::Watching);
+            self.begin_trial();
+            self.intervals = 1;
         }
         None
     }
@@ -449,7 +452,12 @@ mod tests {
         assert!(!guard.holds() && guard.tick(carried(8, false), true).is_none());
         assert!(!guard.holds() && guard.tick(carried(FULL, false), true).is_none());
         assert!(guard.holds() && guard.rates().0 == mbps(FULL).rate());
-        assert_eq!(timed(&mut guard, 5, |holds| if holds { 5 } else { FULL })[1], (5, GuardStep::Bypassed));
+        // What was measured a moment ago needs no test.
+        assert_eq!(timed(&mut guard.clone(), 4, |_| 5), [(4, GuardStep::Bypassed)]);
+        // What comes later is tested.
+        assert_eq!(run(&mut guard, TRIAL, |_| 15), []);
+        let steps = timed(&mut guard, 5, |holds| if holds { 5 } else { FULL });
+        assert_eq!(steps, [(4, GuardStep::Opened), (5, GuardStep::Bypassed)]);
     }
 
     #[test]

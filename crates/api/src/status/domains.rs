@@ -105,8 +105,8 @@ impl PathStatus {
 /// The guard against harm: what it is at, in the contention domain where it does most.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct GuardStatus {
-    /// "watching"; "loosened": it holds nothing for a moment, to see what is carried; "trying": the box had bypassed itself, and is inserted again to see whether it may help now; "bypassed":
-    /// the box has bypassed itself, without a command.
+    /// "watching"; "loosened": it holds nothing for a moment, to see what is carried; "trying": the box had bypassed itself, and is
+    /// inserted again to see whether it may help now; "bypassed": the box has bypassed itself, without a command.
     pub state: String,
     /// Seconds since it has been so.
     pub since_s: f64,

@@ -134,8 +134,8 @@ fn it_does_not_act_on_a_queue_from_before_the_insertion() {
     }
 }
 
-/// Downloads of eight stations before an access point whose FIFO aggregates neighbours, at these keys of the radio and the stations, and a box that is
-/// inserted then; `manager`: its keys.
+/// Downloads of eight stations before an access point whose FIFO aggregates neighbours, with these keys of the radio, the stations and
+/// the manager. The box is inserted after so many seconds.
 fn broken(radio: &str, mode: &str, inserted_s: u32, manager: &str) -> RunResult {
     let text = format!(
         r#"version = 1
@@ -221,7 +221,8 @@ fn a_box_that_breaks_aggregation_from_the_start_is_bypassed_after_a_measurement(
         println!("{radio} {mode}: {:.1} Mb/s after: {events:?}", goodput(&result, 1));
         let (measures, bypass) = (at(&events, "guard: measures without holding"), at(&events, "guard: bypass"));
         assert!(measures.first().is_some_and(|at| *at <= 1.5), "{radio}: {events:?}");
-        assert!(bypass.first().is_some_and(|at| at - (measures[0] + 2.0) <= 5.0), "{radio}: {events:?}");
+        // Two seconds of measurement, and five of harm.
+        assert!(bypass.first().is_some_and(|at| *at <= 7.1), "{radio}: {events:?}");
         let result = broken(radio, mode, 0, &manager(""));
         let usual: Vec<_> = self::events(&result)
             .into_iter()
