@@ -155,7 +155,7 @@ fn by_the_queue_a_medium_of_any_speed_is_used_and_the_queue_stays_short() {
     for slowness in [1000, 1333, 3000, 700, 1000] {
         world.air.slow_down(slowness);
         // At a third of the capacity the guard against harm, which knows no throughput without the box, once holds nothing.
-        world.run(Span::from_secs(if slowness == 3000 { 20 } else { 2 }));
+        world.run(Span::from_secs(if slowness == 3000 { 20 } else { 3 }));
         world.ap_queue_peak = 0;
         let got: f64 = bits(&world.run(Span::from_secs(10))).iter().sum::<f64>() / 10.0;
         let carried = capacity * 1e3 / slowness as f64;
