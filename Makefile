@@ -4,7 +4,7 @@ CARGO := scripts/cargo
 EVENAIR := target/release/evenair
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test build demo accept accept-short reproduce reproduction validate-ns3 reference test check flaky lint deny fmt bench field-day soak flent grid venues whtb fail-open attacks offload wifi service deb doc clean
+.PHONY: help setup setup-test build demo accept accept-short reproduce reproduction validate-ns3 reference test test-long check flaky lint deny fmt bench field-day soak flent grid venues whtb fail-open attacks offload wifi service deb doc clean
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -53,8 +53,11 @@ reference: setup ## Write the generated references and schemas anew, after a cha
 		write evenair-lab scenario reference docs/scenario-format.md && \
 		write evenair-lab scenario schema scenarios/schema.json
 
-test: setup-test ## Every check: format, lints, tests, core proof, documentation (ARGS=--accept-short: and accept-short, as in continuous integration)
-	@scripts/test $(ARGS)
+test: setup-test ## Every check: format, lints, tests, core proof, documentation (PARTS="lint virtual wallclock figures": some of them, or all that continuous integration runs)
+	@scripts/test $(PARTS)
+
+test-long: setup-test ## The tests that take minutes to hours, one after another, which `make test` leaves out
+	@scripts/test-long
 
 check: setup-test ## In a minute or so: format, lints and the quick tests of one crate (CRATES="sim medium" for others than manager)
 	@scripts/check $(CRATES)
