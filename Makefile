@@ -19,8 +19,10 @@ setup-test:
 build: setup ## Build the programs, optimised: target/release/evenair, evenaird, evenair-lab
 	$(CARGO) build --release --locked -p evenair -p evenaird -p evenair-lab
 
-demo: build ## See it work: ten stations without and then with the box, in two minutes
-	@scripts/as-root $(EVENAIR) demo
+# Built without link-time optimisation, in target/quick.
+demo: setup ## See it work: ten stations without and then with the box, in two minutes
+	$(CARGO) build --profile quick --locked -p evenaird -p evenair-lab
+	@scripts/as-root target/quick/evenair-lab demo
 
 # Each group takes 25 minutes at most. What was measured stays in results/accept, so that a call that was broken off goes on.
 accept: build ## Measure every promised figure by groups, tables go to docs/measured (hours; GROUP=lag for one, which the program lists)
