@@ -2,8 +2,8 @@
 #![no_main]
 
 use evenair_scenario::Scenario;
-use evenair_workload::Phase;
 use evenair_units::Span;
+use evenair_workload::Phase;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {
