@@ -29,3 +29,4 @@ mod share;
 mod standing;
 mod station_queues;
 mod traffic;
+mod uploads;

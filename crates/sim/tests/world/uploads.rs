@@ -1,0 +1,54 @@
+//! Uploads alone: their ACKs are all that the box releases, and all that waits in the access point.
+
+use evenair_scenario::Scenario;
+
+/// Uploads of 802.11ax whose rates are reported: how long ACKs wait in the access point (95 of 100 no longer, in milliseconds), and
+/// what all carry, IP-level Mb/s.
+fn uploads(count: u32, inserted: bool) -> (f64, f64) {
+    let insert = if inserted { "[[event]]\nat = \"2 s\"\ndo = \"insert\"\n" } else { "" };
+    let text = format!(
+        r#"version = 1
+name = "uploads"
+seed = 1
+duration = "12 s"
+[radio]
+standard = "802.11ax"
+ap_buffer = "1000 packets"
+[[station]]
+name = "near"
+count = {count}
+mcs = 7
+[[server]]
+name = "server"
+[[bulk]]
+name = "up"
+stations = ["near"]
+server = "server"
+direction = "up"
+{insert}
+[[phase]]
+name = "steady"
+from = "5 s"
+to = "12 s"
+"#
+    );
+    let scenario = Scenario::parse(&text, "uploads.toml").unwrap_or_else(|error| panic!("{error}"));
+    let result = evenair_sim::run(&scenario, |_| ()).unwrap();
+    let phase = &result.phases[0];
+    let ap = phase.nodes.iter().find(|node| node.node == "ap").expect("the access point is a node");
+    (ap.sojourn.as_ref().expect("it sends").p95_ms, phase.total_ip_mbps)
+}
+
+/// An ACK of an upload that goes on is in flight until DATA show that it has arrived. Else ACKs would count as gone at once, and all
+/// of them would wait in the access point as without the box.
+#[test]
+fn acks_of_uploads_wait_in_the_box() {
+    for count in [5, 20] {
+        let (before_ms, before) = uploads(count, false);
+        let (after_ms, after) = uploads(count, true);
+        println!("{count} uploads: {before_ms:.1} ms and {before:.1} Mb/s, with the box {after_ms:.1} ms and {after:.1} Mb/s");
+        assert!(before_ms > 100.0, "{before_ms}");
+        assert!(after_ms < 20.0, "{after_ms}");
+        assert!(after > 0.95 * before, "{after} of {before}");
+    }
+}
