@@ -1,0 +1,192 @@
+//! The box's watch feed: one connection for all browsers, which is made again whenever it ends.
+//!
+//! What comes is not understood here but passed on as it is, a line of JSON a second. The last line is kept for browsers that come
+//! later, and so are the last events. Where the box cannot be reached, browsers hear why, and the feed goes on by itself.
+
+use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::UnixStream;
+use tokio::sync::broadcast;
+use tokio::time::{sleep, timeout};
+
+/// What is asked for.
+const REQUEST: &str =
+    "{\"watch\":[\"health\",\"totals\",\"domains\",\"stations\",\"classes\",\"calls\",\"events\"],\"every\":\"1 s\"}\n";
+/// What was before is asked for once, for the charts of a browser that comes now.
+const HISTORY: &str = "{\"history\":\"10 min\"}\n";
+/// A line is no longer, in bytes: 256 stations are 100 kB.
+const LONGEST_LINE: u64 = 4 << 20;
+/// A box that says nothing for so long is asked anew.
+const SILENT: Duration = Duration::from_secs(10);
+/// Until the next attempt to reach the box.
+const PAUSE: Duration = Duration::from_secs(1);
+/// Lines that a slow browser may be behind; then it skips some.
+const BEHIND: usize = 4;
+/// Events that are kept.
+const EVENTS: usize = 50;
+
+/// A message to browsers: what kind it is, and its JSON.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Message {
+    /// "line": of the feed; "away": the box cannot be reached; "events": those before.
+    pub kind: &'static str,
+    /// Its JSON in one line, made once for all browsers.
+    pub json: Arc<str>,
+}
+
+/// The feed as browsers see it.
+#[derive(Clone, Debug)]
+pub struct Feed {
+    socket: PathBuf,
+    lines: broadcast::Sender<Message>,
+    state: Arc<Mutex<State>>,
+}
+
+#[derive(Debug)]
+struct State {
+    /// The last message: a line, or why there is none.
+    last: Message,
+    events: VecDeque<Value>,
+}
+
+impl Feed {
+    /// Reads the feed of this socket from now on, in a task of its own.
+    pub fn start(socket: &Path) -> Self {
+        let (lines, _) = broadcast::channel(BEHIND);
+        let last = away("the box has not answered yet");
+        let state = Arc::new(Mutex::new(State { last, events: VecDeque::new() }));
+        let feed = Self { socket: socket.to_owned(), lines, state };
+        tokio::spawn(feed.clone().go_on());
+        feed
+    }
+
+    /// What a browser gets that comes now: the messages to begin with, and those that follow.
+    pub fn join(&self) -> (Vec<Message>, broadcast::Receiver<Message>) {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let events = Message { kind: "events", json: json!(state.events).to_string().into() };
+        (vec![events, state.last.clone()], self.lines.subscribe())
+    }
+
+    /// The last ten minutes, as the box has them.
+    ///
+    /// # Errors
+    /// Why the box does not answer.
+    pub async fn history(&self) -> Result<String, String> {
+        let ask = async {
+            let mut stream = BufReader::new(self.connect().await?);
+            stream.get_mut().write_all(HISTORY.as_bytes()).await.map_err(|error| error.to_string())?;
+            next_line(&mut stream).await
+        };
+        timeout(SILENT, ask).await.unwrap_or_else(|_| Err("the box does not answer".into()))
+    }
+
+    async fn connect(&self) -> Result<UnixStream, String> {
+        let failed = |error| format!("{}: {error}", self.socket.display());
+        UnixStream::connect(&self.socket).await.map_err(failed)
+    }
+
+    async fn go_on(self) {
+        loop {
+            let Err(why) = self.read().await;
+            self.tell(away(&why));
+            sleep(PAUSE).await;
+        }
+    }
+
+    /// Reads until the connection ends, and says why it did.
+    async fn read(&self) -> Result<std::convert::Infallible, String> {
+        let mut stream = BufReader::new(self.connect().await?);
+        stream.get_mut().write_all(REQUEST.as_bytes()).await.map_err(|error| error.to_string())?;
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).events.clear();
+        loop {
+            let line = timeout(SILENT, next_line(&mut stream)).await;
+            let line = line.map_err(|_| format!("the box has said nothing for {} s", SILENT.as_secs()))??;
+            let value: Value =
+                serde_json::from_str(&line).map_err(|error| format!("not a line of the feed: {error}"))?;
+            if let Some(error) = value.get("error") {
+                return Err(format!("the box refuses: {error}"));
+            }
+            self.keep_events(&value);
+            self.tell(Message { kind: "line", json: line.into() });
+        }
+    }
+
+    fn keep_events(&self, line: &Value) {
+        let events = line.get("events").and_then(Value::as_array);
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.events.extend(events.into_iter().flatten().cloned());
+        let excess = state.events.len().saturating_sub(EVENTS);
+        state.events.drain(..excess);
+    }
+
+    fn tell(&self, message: Message) {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).last = message.clone();
+        // Where no browser listens, nobody misses it.
+        let _ = self.lines.send(message);
+    }
+}
+
+fn away(why: &str) -> Message {
+    Message { kind: "away", json: json!({ "why": why }).to_string().into() }
+}
+
+/// A line without its end.
+async fn next_line(stream: &mut BufReader<UnixStream>) -> Result<String, String> {
+    let mut line = String::new();
+    let length = stream.take(LONGEST_LINE).read_line(&mut line).await.map_err(|error| error.to_string())?;
+    if length == 0 {
+        return Err("the box has ended the connection".into());
+    }
+    match line.strip_suffix('\n') {
+        Some(line) => Ok(line.to_owned()),
+        None => Err("the box sent a line without an end".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::net::UnixListener;
+
+    use super::*;
+
+    async fn next(messages: &mut broadcast::Receiver<Message>) -> Message {
+        timeout(Duration::from_secs(5), messages.recv()).await.expect("in time").expect("a message")
+    }
+
+    /// A box that answers, goes away and comes back.
+    #[tokio::test]
+    async fn the_feed_goes_on_by_itself() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("watch.sock");
+        let feed = Feed::start(&path);
+        let (_, mut messages) = feed.join();
+        let first = next(&mut messages).await;
+        assert!(first.kind == "away" && first.json.contains("watch.sock"), "{first:?}");
+
+        let listener = UnixListener::bind(&path).expect("a socket");
+        let (mut client, _) = listener.accept().await.expect("it comes by itself");
+        client.write_all(b"{\"v\":1,\"seq\":1,\"events\":[{\"at\":1}]}\n").await.expect("written");
+        let line = loop {
+            let message = next(&mut messages).await;
+            if message.kind == "line" {
+                break message;
+            }
+        };
+        assert_eq!(&*line.json, "{\"v\":1,\"seq\":1,\"events\":[{\"at\":1}]}");
+        let (begin, _) = feed.join();
+        assert_eq!((begin[0].kind, &*begin[0].json), ("events", "[{\"at\":1}]"));
+        assert_eq!(begin[1], line);
+
+        drop(client);
+        assert_eq!(next(&mut messages).await.kind, "away");
+        let (mut client, _) = listener.accept().await.expect("it comes back");
+        client.write_all(b"{\"v\":1,\"error\":\"no part\"}\n").await.expect("written");
+        let refused = next(&mut messages).await;
+        assert!(refused.kind == "away" && refused.json.contains("no part"), "{refused:?}");
+    }
+}

@@ -1,0 +1,76 @@
+// A watch socket that says what a test wants: the states of the page are looked at without a box.
+import { createServer } from "node:net";
+
+const measured = (value) => ({ value, source: "measured" });
+const charged = (value) => ({ value, source: "charged" });
+const unknown = { source: "unknown" };
+const inserted = { at: Math.round(Date.now() / 1000) - 60, event: "mode", text: "inserted by root" };
+
+export function station(at, more = {}) {
+  const tail = String(at).padStart(2, "0");
+  return {
+    mac: `02:00:00:00:00:${tail}`, name: at % 3 === 0 ? null : `laptop-${at}`, random_mac: at % 3 === 0,
+    access_point: "hall", domain: "hall", weight: 1,
+    down_mbps: measured(12 / at), up_mbps: measured(0.4), air_down: charged(0.5 / at), air_up: charged(0.1 / at),
+    rate_mbps: at % 2 ? { value: 143.4, source: "reported" } : { value: 6, source: "assumed" },
+    mode: at % 2 ? "HE MCS 11" : null, signal_dbm: at % 2 ? { value: -60, source: "reported" } : unknown, held: 0, active: true,
+    ...more,
+  };
+}
+
+export function line(seq, more = {}) {
+  const stations = more.stations ?? [1, 2, 3, 4, 5].map((at) => station(at));
+  const domain = (name, extra = {}) => ({
+    name, access_points: [name], down_mbps: measured(50), up_mbps: measured(5), air_down: charged(0.6), air_up: charged(0.2),
+    capacity_mbps: charged(60), held: 12, wait_p95_ms: measured(9), stations: stations.length, active: stations.length, ...extra,
+  });
+  return {
+    v: 1, seq, at: Date.now() / 1000, uptime_s: 100 + seq,
+    domains: [domain("hall"), domain("yard", { air_down: charged(0.1) })],
+    stations, classes: [], calls: [],
+    events: seq === 1 ? [inserted] : [],
+    ...more,
+    totals: {
+      mode: "inserted", carrier: "box", since_s: 60, fail_open: true, guard: "watching", down_mbps: measured(50), up_mbps: measured(5),
+      held: 12, wait_p95_ms: measured(9), dropped: 3, stations: stations.length, active: stations.length, ...more.totals,
+    },
+  };
+}
+
+export const bypassed = {
+  totals: { mode: "bypassed", carrier: "bridge", wait_p95_ms: unknown },
+  domains: [{
+    name: "hall", access_points: ["hall"], down_mbps: unknown, up_mbps: unknown, air_down: unknown, air_up: unknown,
+    capacity_mbps: unknown, held: 0, wait_p95_ms: unknown, stations: 2, active: 0,
+  }],
+  stations: [station(1, { down_mbps: unknown, up_mbps: unknown, air_down: unknown, air_up: unknown, active: false })],
+};
+
+/** Serves lines with `more` in them until it is closed. */
+export function serve(path, more = {}, period = 200) {
+  const open = new Set();
+  const server = createServer((socket) => {
+    open.add(socket);
+    let seq = 0;
+    let timer;
+    socket.on("data", (request) => {
+      if (String(request).includes("history")) {
+        const points = [...Array(300).keys()].map((at) => ({ ...line(2).totals, at: Date.now() / 1000 - 300 + at, air: charged(0.8) }));
+        socket.write(`${JSON.stringify({ v: 1, history: { every_s: 1, points } })}\n`);
+      } else {
+        timer = setInterval(() => socket.write(`${JSON.stringify(line(++seq, more))}\n`), period);
+      }
+    });
+    socket.on("error", () => {});
+    socket.on("close", () => {
+      clearInterval(timer);
+      open.delete(socket);
+    });
+  });
+  return new Promise((ready) => server.listen(path, () => ready({
+    close: () => new Promise((done) => {
+      for (const socket of open) socket.destroy();
+      server.close(done);
+    }),
+  })));
+}

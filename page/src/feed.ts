@@ -1,0 +1,169 @@
+// The box's feed as the page has it: types of a line, and signals that follow the stream of events.
+import { computed, signal } from "@preact/signals";
+
+/** A number with its source, or unknown. */
+export type Value =
+  | { value: number; source: "measured" | "charged" | "reported" | "assumed" }
+  | { source: "unknown" };
+
+export interface Totals {
+  mode: string;
+  carrier: string;
+  since_s?: number;
+  fail_open: boolean;
+  guard: string;
+  down_mbps: Value;
+  up_mbps: Value;
+  held: number;
+  wait_p95_ms: Value;
+  dropped: number;
+  stations: number;
+  active: number;
+}
+
+/** A contention domain: access points that share a medium. */
+export interface Domain {
+  name: string;
+  access_points: string[];
+  down_mbps: Value;
+  up_mbps: Value;
+  air_down: Value;
+  air_up: Value;
+  capacity_mbps: Value;
+  held: number;
+  wait_p95_ms: Value;
+  stations: number;
+  active: number;
+}
+
+export interface Station {
+  mac: string;
+  name?: string | null;
+  random_mac: boolean;
+  access_point?: string | null;
+  domain: string;
+  weight: number;
+  down_mbps: Value;
+  up_mbps: Value;
+  air_down: Value;
+  air_up: Value;
+  rate_mbps: Value;
+  mode?: string | null;
+  signal_dbm: Value;
+  held: number;
+  active: boolean;
+}
+
+export interface Class {
+  name: string;
+  down_mbps: Value;
+  up_mbps: Value;
+  air: Value;
+  held: number;
+  dropped: number;
+  at_ceiling: boolean;
+}
+
+export interface BoxEvent {
+  at: number;
+  event: string;
+  text: string;
+}
+
+export interface Line {
+  v: number;
+  seq: number;
+  at: number;
+  uptime_s: number;
+  totals: Totals;
+  domains: Domain[];
+  stations: Station[];
+  classes: Class[];
+  calls: unknown[];
+  events?: BoxEvent[];
+}
+
+/** A second of the last ten minutes. */
+export interface Point {
+  at: number;
+  mode?: string;
+  down_mbps: Value;
+  up_mbps: Value;
+  wait_p95_ms: Value;
+  air: Value;
+}
+
+/** Events and points that are kept. */
+const EVENTS = 50;
+const POINTS = 600;
+/** A line older than this, in ms, is no longer "now". */
+const STALE = 3000;
+
+export const line = signal<Line | null>(null);
+export const events = signal<BoxEvent[]>([]);
+export const points = signal<Point[]>([]);
+/** Why the box cannot be reached; null: it can. */
+export const away = signal<string | null>(null);
+const heard = signal(0);
+const clock = signal(Date.now());
+
+/** Seconds since the last line, where that is longer than it should be. */
+export const silence = computed(() => {
+  const age = clock.value - heard.value;
+  return heard.value > 0 && age > STALE ? Math.round(age / 1000) : 0;
+});
+
+export const known = (value: Value | undefined): number | null =>
+  value && "value" in value ? value.value : null;
+
+function pointOf(at: Line): Point {
+  const { mode, down_mbps, up_mbps, wait_p95_ms } = at.totals;
+  const shares = at.domains.map((domain) => [known(domain.air_down), known(domain.air_up)]);
+  const busiest = shares.map(([down, up]) => (down == null || up == null ? null : down + up));
+  const measured = busiest.filter((share): share is number => share != null);
+  const air: Value = measured.length > 0 ? { value: Math.max(...measured), source: "charged" } : { source: "unknown" };
+  return { at: at.at, mode, down_mbps, up_mbps, wait_p95_ms, air };
+}
+
+function take(next: Line): void {
+  heard.value = Date.now();
+  away.value = null;
+  line.value = next;
+  points.value = [...points.value.filter((point) => point.at < next.at), pointOf(next)].slice(-POINTS);
+  if (next.events && next.events.length > 0) {
+    remember(next.events);
+  }
+}
+
+function remember(more: BoxEvent[]): void {
+  const key = (event: BoxEvent) => `${event.at} ${event.event} ${event.text}`;
+  const all = new Map([...events.value, ...more].map((event) => [key(event), event]));
+  events.value = [...all.values()].sort((a, b) => a.at - b.at).slice(-EVENTS);
+}
+
+async function recall(): Promise<void> {
+  const answer = await fetch("history").catch(() => null);
+  if (!answer?.ok) return;
+  const past = ((await answer.json()) as { history?: { points?: Point[] } }).history?.points ?? [];
+  const first = points.value[0]?.at ?? Infinity;
+  points.value = [...past.filter((point) => point.at < first), ...points.value].slice(-POINTS);
+}
+
+/** Follows the box from now on. The browser connects again by itself. */
+export function follow(): void {
+  const stream = new EventSource("events");
+  let isRecalled = false;
+  stream.addEventListener("line", (message) => {
+    take(JSON.parse(message.data) as Line);
+    if (!isRecalled) {
+      isRecalled = true;
+      void recall();
+    }
+  });
+  stream.addEventListener("events", (message) => remember(JSON.parse(message.data) as BoxEvent[]));
+  stream.addEventListener("away", (message) => {
+    away.value = (JSON.parse(message.data) as { why: string }).why;
+    isRecalled = false;
+  });
+  setInterval(() => (clock.value = Date.now()), 1000);
+}

@@ -1,0 +1,10 @@
+import { render } from "preact";
+import { follow } from "./feed";
+import { Now } from "./now";
+
+const root = document.getElementById("page");
+if (root) {
+  root.replaceChildren();
+  render(<Now />, root);
+  follow();
+}

@@ -1,0 +1,151 @@
+// The page in Chromium: each state at two widths, light and dark, by what it says and by axe-core. EVENAIR_WEB is the program.
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { chromium } from "playwright-core";
+import { bypassed, serve, station } from "../feed-for-tests.mjs";
+
+const program = process.env.EVENAIR_WEB;
+assert.ok(program, "EVENAIR_WEB must be the path of the program evenair-web");
+const pictures = process.env.EVENAIR_PICTURES;
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const folder = mkdtempSync(join(tmpdir(), "evenair-page-"));
+const socket = join(folder, "watch.sock");
+
+let browser;
+let web;
+let address;
+
+before(async () => {
+  const port = 20000 + (process.pid % 20000);
+  web = spawn(program, ["--socket", socket, "--listen", `127.0.0.1:${port}`], { stdio: ["ignore", "pipe", "inherit"] });
+  await new Promise((ready, failed) => {
+    web.stdout.once("data", ready);
+    web.once("exit", (code) => failed(new Error(`evenair-web ended with ${code}`)));
+  });
+  address = `http://127.0.0.1:${port}/`;
+  browser = await chromium.launch({
+    executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
+    args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+      "--disable-component-update", "--disable-sync"],
+  });
+});
+
+after(async () => {
+  await browser?.close();
+  web?.kill();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+/** Something is done while the box says this. */
+async function during(more, act) {
+  const feed = await serve(socket, more);
+  try {
+    await act(feed);
+  } finally {
+    await feed.close();
+  }
+}
+
+/** A new page, which is closed in the end. */
+async function onPage(options, act) {
+  const page = await browser.newPage(options);
+  page.setDefaultTimeout(8000);
+  try {
+    await act(page);
+  } finally {
+    await page.close();
+  }
+}
+
+/** The page at each width and scheme, once its heading is as said; no request leaves it, and axe-core finds nothing. */
+async function look(name, heading, see = async () => {}) {
+  for (const [width, scheme] of [[1400, "light"], [1400, "dark"], [390, "light"], [390, "dark"]]) {
+    await onPage({ viewport: { width, height: 900 }, colorScheme: scheme, bypassCSP: true }, async (page) => {
+      const strangers = [];
+      page.on("request", (request) => request.url().startsWith(address) || strangers.push(request.url()));
+      const errors = [];
+      page.on("pageerror", (error) => errors.push(error.message));
+      await page.goto(address);
+      await page.getByRole("heading", { level: 1, name: heading }).waitFor();
+      await see(page);
+      if (pictures) await page.screenshot({ path: join(pictures, `${name}-${width}-${scheme}.png`), fullPage: true });
+      const isWide = await page.evaluate(() => document.documentElement.scrollWidth > document.documentElement.clientWidth);
+      assert.ok(!isWide, `${name} at ${width} px is wider than the screen`);
+      await page.evaluate(axe);
+      const { violations } = await page.evaluate(() => globalThis.axe.run());
+      assert.deepEqual(violations.map(({ id, nodes }) => `${id}: ${nodes[0].html}`), [], `${name} ${width} ${scheme}`);
+      assert.deepEqual([strangers, errors], [[], []]);
+    });
+  }
+}
+
+test("no box: why, and the page recovers by itself", async () => {
+  await look("away", "No data from the box");
+  await onPage({}, async (page) => {
+    await page.goto(address);
+    await page.getByText("watch.sock").waitFor();
+    await during({}, () => page.getByRole("heading", { name: "Inserted for 1 min" }).waitFor());
+    await page.getByRole("heading", { name: "No data from the box" }).waitFor();
+    await page.getByText("laptop-1").waitFor();
+  });
+});
+
+test("inserted: who holds the air, in order", async () => {
+  await during({}, () => look("inserted", "Inserted for 1 min", async (page) => {
+    const names = await page.locator("tbody th").allTextContents();
+    assert.ok(names[0].startsWith("laptop-1"), names.join());
+    await page.getByText("inserted by root").waitFor();
+    await page.getByRole("button", { name: "yard" }).click();
+    await page.getByText("No station has been seen yet").waitFor();
+    await page.getByRole("button", { name: "hall" }).click();
+    await page.waitForFunction(() => document.querySelector(".chart path").getAttribute("d").length > 100);
+  }));
+});
+
+test("names are hidden for screenshots", async () => {
+  await during({}, async () => {
+    await onPage({}, async (page) => {
+      await page.goto(address);
+      await page.getByText("laptop-1").waitFor();
+      await page.getByRole("button", { name: "Hide names" }).click();
+      await page.getByText("station 1").waitFor();
+      const text = await page.locator("main").innerHTML();
+      assert.ok(!text.includes("laptop") && !/([0-9a-f]{2}:){5}/.test(text), text);
+    });
+  });
+});
+
+test("bypassed: what is not measured is unknown and not zero", async () => {
+  await during(bypassed, async () => {
+    await look("bypassed", "Bypassed for 1 min", async (page) => {
+      const row = await page.locator("tbody tr").first().innerText();
+      assert.match(row, /unknown/);
+      assert.doesNotMatch(row, /\b0\.0\b/);
+    });
+  });
+});
+
+test("empty: a box that has seen no station", async () => {
+  await during({ stations: [], totals: { stations: 0, active: 0 } }, async () => {
+    await look("empty", "Inserted for 1 min", async (page) => {
+      await page.getByText("No station has been seen yet").waitFor();
+    });
+  });
+});
+
+test("200 stations fold, and names of any kind stay text", async () => {
+  const stations = [...Array(200).keys()].map((at) => station(at + 1, { name: at === 0 ? "<img src=x onerror=alert(1)>" : `s${at}` }));
+  await during({ stations }, async () => {
+    await look("many", "Inserted for 1 min", async (page) => {
+      await page.getByText("<img src=x").waitFor();
+      assert.equal(await page.locator("section:has(#air) tbody tr").count(), 12);
+      await page.getByRole("button", { name: "Show all 200" }).click();
+      assert.equal(await page.locator("section:has(#air) tbody tr").count(), 200);
+    });
+  });
+});
