@@ -4,7 +4,7 @@ CARGO := scripts/cargo
 EVENAIR := target/release/evenair
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test build demo accept accept-short reproduce reproduction validate-ns3 reference test test-long check flaky lint deny fmt bench field-day soak flent grid venues whtb fail-open attacks offload wifi service deb doc clean
+.PHONY: help setup setup-test page build demo accept accept-short reproduce reproduction validate-ns3 reference test test-long check flaky lint deny fmt bench field-day soak flent grid venues whtb fail-open attacks offload wifi service deb doc clean
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -16,8 +16,11 @@ setup: ## Install what is missing on this machine (compiler, Rust, iproute2, ipe
 setup-test:
 	@scripts/setup test
 
-build: setup ## Build the programs, optimised: target/release/evenair, evenaird, evenair-lab
-	$(CARGO) build --release --locked -p evenair -p evenaird -p evenair-lab
+page: setup ## Build the page of a box, which evenair-web has in it: page/dist
+	@scripts/page build
+
+build: page ## Build the programs, optimised: target/release/evenair, evenaird, evenair-lab, evenair-web
+	$(CARGO) build --release --locked -p evenair -p evenaird -p evenair-lab -p evenair-web
 
 # Built without link-time optimisation, in target/quick.
 demo: setup ## See it work: ten stations without and then with the box, in two minutes

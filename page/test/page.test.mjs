@@ -54,7 +54,7 @@ async function during(more, act) {
 /** A new page, which is closed in the end. */
 async function onPage(options, act) {
   const page = await browser.newPage(options);
-  page.setDefaultTimeout(8000);
+  page.setDefaultTimeout(20_000);
   try {
     await act(page);
   } finally {
