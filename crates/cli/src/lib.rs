@@ -16,6 +16,9 @@ pub const VERSION: &str = env!("EVENAIR_VERSION");
 /// The daemon's program, which its package installs beside `evenair`.
 pub const DAEMON: &str = "evenaird";
 
+/// The program that serves the box's page, and the name of its package.
+pub const WEB: &str = "evenair-web";
+
 /// The program of simulator, testbed and studies, and the name of its package.
 pub const LAB: &str = "evenair-lab";
 

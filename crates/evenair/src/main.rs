@@ -12,7 +12,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
-use evenair_cli::{DAEMON, LAB, LAB_COMMANDS, VERSION, become_program};
+use evenair_cli::{DAEMON, LAB, LAB_COMMANDS, VERSION, WEB, become_program};
 
 /// The package that has both this program and the daemon.
 const PACKAGE: &str = "evenair";
@@ -49,6 +49,8 @@ enum Command {
     Status(live::ControlArgs),
     /// Show a running box live, station by station
     Top(live::TopArgs),
+    /// Say where a browser finds the page of the box, also through SSH
+    Web,
     /// Print the history of a box: statistics of each interval, and events
     History(live::HistoryArgs),
     /// Reload the configuration of a running box, without losing a packet
@@ -90,6 +92,7 @@ fn main() -> ExitCode {
         Command::Bypass(args) => live::bypass(&args),
         Command::Status(args) => live::status(&args),
         Command::Top(args) => live::top(&args),
+        Command::Web => become_program(WEB, WEB, WEB, ["--where".into()]),
         Command::History(args) => live::history(&args),
         Command::Reload(args) => live::reload(&args),
         Command::Doctor(args) => live::doctor(&args),

@@ -43,6 +43,7 @@ fn a_program_that_is_not_installed_is_named_with_its_package() {
         (&["sim", "run", "x.toml"][..], "evenair-lab", "package evenair-lab"),
         (&["help", "sim"], "evenair-lab", "package evenair-lab"),
         (&["run", "--wait-for-ports"], "evenaird", "package evenair"),
+        (&["web"], "evenair-web", "package evenair-web"),
     ] {
         let (output, said, complained) = run(folder.path(), "/nowhere", arguments);
         assert_eq!(output.status.code(), Some(1), "{arguments:?}");

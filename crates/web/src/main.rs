@@ -24,6 +24,9 @@ struct Cli {
     /// Only validate the configuration
     #[arg(long)]
     check: bool,
+    /// Only print where a browser finds the page
+    #[arg(long = "where", conflicts_with = "check")]
+    only_where: bool,
 }
 
 fn main() -> ExitCode {
@@ -53,6 +56,10 @@ fn run(cli: Cli) -> Result<ExitCode> {
         );
         return Ok(ExitCode::SUCCESS);
     }
+    if cli.only_where {
+        print!("{}", directions(config.listen, std::env::var("SSH_CONNECTION").ok().as_deref()));
+        return Ok(ExitCode::SUCCESS);
+    }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start")?;
     runtime.block_on(async {
         tokio::select! {
@@ -61,4 +68,34 @@ fn run(cli: Cli) -> Result<ExitCode> {
         }
     })?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Where a browser finds the page; `ssh`: the variable SSH_CONNECTION of a login through SSH (client, its port, this machine, its
+/// port).
+fn directions(listen: SocketAddr, ssh: Option<&str>) -> String {
+    let page = format!("http://{listen}/\n");
+    let ssh: Vec<_> = ssh.map(|ssh| ssh.split(' ').collect()).unwrap_or_default();
+    let [_, _, machine, port] = ssh[..] else { return page };
+    let option = if port == "22" { String::new() } else { format!("-p {port} ") };
+    let user = std::env::var("USER").map_or_else(|_| String::new(), |user| user + "@");
+    let local = listen.port();
+    format!(
+        "{page}On the machine with the browser: ssh {option}-L {local}:{listen} {user}{machine}, then http://127.0.0.1:{local}/\n"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_has_come_through_ssh_is_told_of_the_tunnel() {
+        let listen = SocketAddr::from(([127, 0, 0, 1], 9471));
+        assert_eq!(directions(listen, None), "http://127.0.0.1:9471/\n");
+        assert_eq!(directions(listen, Some("nonsense")), "http://127.0.0.1:9471/\n");
+        let text = directions(listen, Some("192.0.2.9 50000 192.0.2.1 22"));
+        assert!(text.contains("ssh -L 9471:127.0.0.1:9471 ") && text.contains("192.0.2.1, then"), "{text}");
+        let text = directions(listen, Some("192.0.2.9 50000 192.0.2.1 2222"));
+        assert!(text.contains("ssh -p 2222 -L"), "{text}");
+    }
 }

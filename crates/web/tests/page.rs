@@ -5,7 +5,8 @@ use std::process::Command;
 
 /// The program that is missing, if one is.
 fn missing() -> Option<&'static str> {
-    let runs = |program: &str| Command::new(program).arg("--version").output().is_ok_and(|output| output.status.success());
+    let runs =
+        |program: &str| Command::new(program).arg("--version").output().is_ok_and(|output| output.status.success());
     ["node", "chromium"].into_iter().find(|program| !runs(program))
 }
 
@@ -30,6 +31,7 @@ fn the_page_says_what_the_box_says_and_is_for_everybody() {
     println!("{text}{}", String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "a test of the page failed");
     // A test file that is not found is no test.
-    let passed = text.lines().find_map(|line| line.trim_start_matches(['#', 'ℹ', ' ']).strip_prefix("pass ")?.parse().ok());
+    let passed =
+        text.lines().find_map(|line| line.trim_start_matches(['#', 'ℹ', ' ']).strip_prefix("pass ")?.parse().ok());
     assert!(passed.is_some_and(|passed: u32| passed >= 6), "{passed:?} tests of the page passed");
 }
