@@ -5,11 +5,11 @@
 use std::fmt;
 use std::marker::PhantomData;
 
-pub use evenair_manager::{Cause, Counts, DropReason, Drops};
+pub use evenair_units::causes::{Cause, Counts, DropReason, Drops};
 use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde::ser::{SerializeMap, Serializer};
 
-evenair_manager::causes! {
+evenair_units::causes! {
     /// Why the box lost a packet without the manager's decision.
     ///
     /// To add a reason, add a line here, at the end, with its [`remedy`](Self::remedy), and count it at the port where it

@@ -1,14 +1,27 @@
 //! Waiting times in the box.
 
-use evenair_manager::{DelayReport, Hop};
-use evenair_units::Span;
 use serde::{Deserialize, Serialize};
+
+use crate::words::string_enum;
+
+string_enum! {
+    /// What packets wait for in the box.
+    pub enum Hop {
+        /// The medium of their stations.
+        #[default]
+        Wlan = "wlan",
+        /// The Internet link, toward the stations.
+        InternetDown = "internet down",
+        /// The Internet link, from the stations.
+        InternetUp = "internet up",
+    }
+}
 
 /// How long packets waited in the box for one hop.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct HopResult {
-    /// "wlan", "internet down" or "internet up".
-    pub hop: String,
+    /// Which hop.
+    pub hop: Hop,
     /// Packets that left.
     pub packets: u64,
     /// Mean.
@@ -19,28 +32,4 @@ pub struct HopResult {
     pub p95_ms: f64,
     /// Longest.
     pub max_ms: f64,
-}
-
-impl HopResult {
-    /// From a manager's report.
-    pub fn new(hop: Hop, delays: &DelayReport) -> Self {
-        let ms = |span: Span| span.as_secs_f64() * 1e3;
-        Self {
-            hop: hop_word(hop).to_owned(),
-            packets: delays.packets,
-            mean_ms: ms(delays.mean),
-            p50_ms: ms(delays.p50),
-            p95_ms: ms(delays.p95),
-            max_ms: ms(delays.most),
-        }
-    }
-}
-
-/// The word for a hop.
-const fn hop_word(hop: Hop) -> &'static str {
-    match hop {
-        Hop::Wlan => "wlan",
-        Hop::InternetDown => "internet down",
-        Hop::InternetUp => "internet up",
-    }
 }

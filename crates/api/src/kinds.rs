@@ -3,14 +3,7 @@
 
 use std::ops::Add;
 
-use evenair_packet::{MacAddr, PacketMeta, Transport};
 use serde::{Deserialize, Serialize};
-
-const ARP: u16 = 0x0806;
-const IPV4: u16 = 0x0800;
-const IPV6: u16 = 0x86dd;
-/// Port access entity: IEEE 802.1X.
-const EAPOL: u16 = 0x888e;
 
 /// Packets by kind. The first seven add up to all that were received; the others say more of some of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,26 +34,6 @@ pub struct Kinds {
 }
 
 impl Kinds {
-    /// A packet has come in.
-    pub fn note(&mut self, meta: &PacketMeta) {
-        let kind = match (meta.ether_type, &meta.ip) {
-            (EAPOL, _) => &mut self.eapol,
-            _ if is_link_group(meta.dst) => &mut self.link_group,
-            (IPV4, Some(_)) => &mut self.ipv4,
-            (IPV6, Some(_)) => &mut self.ipv6,
-            (IPV4 | IPV6, None) => &mut self.broken_ip,
-            (ARP, _) => &mut self.arp,
-            _ => &mut self.other,
-        };
-        *kind += 1;
-        self.group += u64::from(meta.dst.is_multicast());
-        self.tagged += u64::from(meta.vlan.is_some());
-        if let Some(ip) = &meta.ip {
-            self.fragment += u64::from(ip.fragment);
-            self.opaque += u64::from(!ip.fragment && ip.transport == Transport::Other);
-        }
-    }
-
     /// Each kind by its name.
     pub fn named(&self) -> [(&'static str, u64); 11] {
         [
@@ -77,10 +50,6 @@ impl Kinds {
             ("opaque", self.opaque),
         ]
     }
-}
-
-fn is_link_group(address: MacAddr) -> bool {
-    matches!(address.0, [0x01, 0x80, 0xc2, 0, 0, last] if last < 0x10)
 }
 
 impl Add for Kinds {

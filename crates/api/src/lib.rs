@@ -6,8 +6,9 @@ mod hops;
 mod kinds;
 mod request;
 mod status;
+mod words;
 
-pub use hops::HopResult;
+pub use hops::{Hop, HopResult};
 pub use kinds::Kinds;
 pub use request::{Request, Response};
 pub use status::*;

@@ -19,6 +19,7 @@ mod foreign;
 pub mod history;
 mod http;
 mod iproute;
+mod kinds;
 mod last_word;
 mod log_limit;
 mod metrics;

@@ -295,16 +295,16 @@ fn hops(page: &mut Page, status: &Status) {
     page.family("evenair_wait_seconds", MetricType::Gauge, help);
     for hop in &status.hops {
         for (quantile, ms) in [("0.5", hop.p50_ms), ("0.95", hop.p95_ms), ("1", hop.max_ms)] {
-            page.sample(&[("hop", &hop.hop), ("quantile", quantile)], ms / 1e3);
+            page.sample(&[("hop", hop.hop.word()), ("quantile", quantile)], ms / 1e3);
         }
     }
     page.family("evenair_wait_seconds_sum", MetricType::Unknown, "The sum of all these waits.");
     for hop in &status.hops {
-        page.sample(&[("hop", &hop.hop)], hop.mean_ms * hop.packets as f64 / 1e3);
+        page.sample(&[("hop", hop.hop.word())], hop.mean_ms * hop.packets as f64 / 1e3);
     }
     page.family("evenair_wait_seconds_count", MetricType::Unknown, "The number of all these waits.");
     for hop in &status.hops {
-        page.sample(&[("hop", &hop.hop)], hop.packets);
+        page.sample(&[("hop", hop.hop.word())], hop.packets);
     }
     page.single("evenair_held_packets", MetricType::Gauge, "Packets in the box's queues.", status.packets.held);
 }

@@ -17,6 +17,7 @@ use tracing::{info, warn};
 
 use crate::config::BoxConfig;
 use crate::express::{Express, Io};
+use crate::kinds::count_kind;
 use crate::offload::{Cut, Cutter, Joiner};
 use crate::pool::{FrameId, Pool, Put};
 
@@ -287,7 +288,7 @@ impl Port {
                 checksum::complete_if_partial(bytes);
             }
             let meta = evenair_packet::parse(side, bytes);
-            kinds.note(&meta);
+            count_kind(kinds, &meta);
             batch.push((id, meta));
         });
         taken.max(more)
@@ -298,7 +299,7 @@ impl Port {
         let begin = batch.len();
         let mut store = |pool: &Pool, id: FrameId, batch: &mut Vec<_>| {
             let meta = evenair_packet::parse(*side, pool.get(&id));
-            kinds.note(&meta);
+            count_kind(kinds, &meta);
             batch.push((id, meta));
         };
         for n in 0..most {

@@ -81,7 +81,6 @@ mod airtime_model;
 mod answers;
 mod api;
 mod by_time;
-mod causes;
 mod charged_sum;
 mod classes;
 mod config;
@@ -130,13 +129,13 @@ pub use api::{
     CallReport, ClassReport, Command, Counters, DomainReport, Event, FlowReport, Hop, HopReport, Mode, Observation,
     Output, PathReport, ProbeState, QueueReport, Reason, ReceiverReport, Report, StationReport,
 };
-pub use causes::{Cause, Counts, DropReason, Drops};
 pub use classes::{Amount, Application, Class, ClassError, ClassTree, Label, LabelError, Level, Policy, Rule, Takes};
 pub use config::Config;
 pub use config_error::ConfigError;
 pub use delays::DelayReport;
 pub use discipline::config::{LeafRule, QueueConfig};
 pub use evenair_sched::{BucketConfig, CodelConfig};
+pub use evenair_units::causes::{Cause, DropReason, Drops};
 pub use groups::{GroupReport, GroupShare};
 pub use guard::{GuardConfig, GuardReport, GuardState, GuardStep};
 pub use ids::{ClassId, Direction};

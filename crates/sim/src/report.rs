@@ -61,7 +61,7 @@ pub(crate) fn report(mut world: World<'_>) -> RunResult {
 
 fn box_hops(world: &World<'_>) -> Vec<HopResult> {
     let report = world.middlebox.as_ref().map(|middlebox| middlebox.report(world.now));
-    report.iter().flat_map(|report| &report.hops).map(|hop| HopResult::new(hop.hop, &hop.total)).collect()
+    report.iter().flat_map(|report| &report.hops).map(|hop| evenair_view::hop_result(hop.hop, &hop.total)).collect()
 }
 
 fn box_counters(world: &World<'_>) -> Option<BoxCounters> {

@@ -1,4 +1,5 @@
-//! Time, size, rate and random-stream types shared by every crate, and a hint to the processor ([`hint`]).
+//! Time, size, rate and random-stream types shared by every crate, a hint to the processor ([`hint`]), and counts of
+//! packets by cause ([`causes`]).
 //!
 //! Every quantity here is an integer. Time never comes from a clock: an [`Instant`] is handed in by whoever drives a
 //! state machine (a simulator, the real-time testbed, the live packet loop), which is what lets the same code run in
@@ -19,6 +20,7 @@
 #![no_std]
 #![cfg_attr(not(test), deny(clippy::float_arithmetic))]
 
+pub mod causes;
 pub mod hint;
 mod limit;
 mod rate;

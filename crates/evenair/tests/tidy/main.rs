@@ -148,6 +148,8 @@ fn arrows_go_down_the_map_only() {
     assert!(up.is_empty(), "these use a crate that stands below them in ARCHITECTURE.md: {up:?}");
     assert!(!arrows.contains(&("live", "sim")), "the simulator and the live box must not know each other");
     assert!(!arrows.contains(&("sim", "sys")), "the simulator makes no system calls");
+    let of_the_contract: Vec<_> = arrows.iter().filter(|(from, _)| *from == "api").collect();
+    assert!(of_the_contract.iter().all(|(_, to)| *to == "units"), "readers of a box need no box: {of_the_contract:?}");
 }
 
 #[test]

@@ -5,7 +5,7 @@ mod packets;
 mod snapshot;
 mod traffic;
 
-use evenair_api::{HopResult, Status};
+use evenair_api::Status;
 use evenair_manager::{Mode, Report};
 use evenair_units::{BitRate, Span};
 
@@ -58,7 +58,7 @@ impl From<Snapshot> for Status {
             pacing: snapshot.pacing,
             recording: snapshot.recording,
             uplink_limit: uplink.map(uplink_status),
-            hops: hops.iter().map(|hop| HopResult::new(hop.hop, &hop.total)).collect(),
+            hops: hops.iter().map(|hop| evenair_view::hop_result(hop.hop, &hop.total)).collect(),
             calls: calls.iter().map(|report| call(report, snapshot.now)).collect(),
             receiver: receiver.as_ref().map(receiver_status),
             classes: classes.iter().map(|report| class(report, &classes)).collect(),

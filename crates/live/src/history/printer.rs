@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::time::{Duration, UNIX_EPOCH};
 
+use evenair_api::Hop;
 use evenair_api::causes::in_lines;
 
 use super::record::{Record, Sample, StationSample};
@@ -238,7 +239,7 @@ fn percent(part_s: f64, seconds: f64) -> String {
 fn cells_of_all(sample: &Sample) -> [String; 9] {
     // A sum of nothing would be minus zero.
     let airtime = sample.stations.iter().fold(0.0, |sum, station| sum + station.charged_airtime_s);
-    let wait = sample.hops.iter().find(|hop| hop.hop == "wlan").map_or(0.0, |hop| hop.mean_ms);
+    let wait = sample.hops.iter().find(|hop| hop.hop == Hop::Wlan).map_or(0.0, |hop| hop.mean_ms);
     [
         time(sample.at_s),
         sample.mode.clone(),
@@ -433,7 +434,7 @@ mod tests {
                 service_rate_mbps: value,
                 to_station_bytes: u64::MAX,
                 stations: vec![station],
-                hops: vec![HopSample { hop: "wlan".into(), packets: 1, mean_ms: value, p95_ms: value }],
+                hops: vec![HopSample { hop: Hop::Wlan, packets: 1, mean_ms: value, p95_ms: value }],
                 ..Sample::default()
             };
             let event = EventRecord { at_s: value, name: "mode".into(), station: None, text: "inserted".into() };

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use evenair_api::causes::{self, Counts, Drops, Losses};
-use evenair_api::{CallStatus, ClassStatus, SpeechStatus, StationStatus, Status};
+use evenair_api::{CallStatus, ClassStatus, Hop, SpeechStatus, StationStatus, Status};
 use evenair_manager::Event;
 use evenair_packet::MacAddr;
 use serde::{Deserialize, Serialize};
@@ -140,8 +140,8 @@ pub struct ClassSample {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct HopSample {
-    /// "wlan", "internet-down" or "internet-up".
-    pub hop: String,
+    /// Which hop.
+    pub hop: Hop,
     /// Packets that left in the interval.
     pub packets: u64,
     /// How long those packets waited in the box, mean.
@@ -276,7 +276,7 @@ fn hops(before: &Status, now: &Status) -> Vec<HopSample> {
             before.map_or((0, 0.0), |before| (before.packets, before.mean_ms * before.packets as f64));
         let left = hop.packets - packets;
         let mean_ms = if left == 0 { 0.0 } else { (hop.mean_ms * hop.packets as f64 - waited) / left as f64 };
-        HopSample { hop: hop.hop.clone(), packets: left, mean_ms: mean_ms.max(0.0), p95_ms: hop.p95_ms }
+        HopSample { hop: hop.hop, packets: left, mean_ms: mean_ms.max(0.0), p95_ms: hop.p95_ms }
     };
     now.hops.iter().map(sample).collect()
 }
@@ -419,8 +419,7 @@ mod tests {
 
     #[test]
     fn means_are_of_the_interval() {
-        let hop =
-            |packets, mean_ms| evenair_api::HopResult { hop: "wlan".into(), packets, mean_ms, ..Default::default() };
+        let hop = |packets, mean_ms| evenair_api::HopResult { packets, mean_ms, ..Default::default() };
         let before = Status { hops: vec![hop(100, 2.0)], ..Status::default() };
         let now = Status { hops: vec![hop(300, 4.0)], ..Status::default() };
         let sample = Sample::between(&before, &now, 0.0);

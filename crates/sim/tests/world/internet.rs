@@ -1,6 +1,7 @@
 //! The box before the Internet link: its transfers go first and have a queue where small things are quick, those of the
 //! LAN have the rest.
 
+use evenair_api::Hop;
 use evenair_results::{PhaseResult, RunResult};
 use evenair_scenario::Scenario;
 use evenair_sim::run;
@@ -98,8 +99,8 @@ fn transfers_over_the_link_have_its_rate_and_the_lan_the_rest() {
     assert!(wan >= 0.97 * ceiling, "{wan} of {ceiling} Mb/s");
     assert!(variation <= 0.05, "{variation}");
     assert!(idle(managed) <= 0.03, "{}", idle(managed));
-    let waited = |hop: &str| with.box_hops.iter().find(|result| result.hop == hop).expect("there is one").p50_ms;
-    assert!(waited("internet down") > 10.0 && waited("internet up") < 1.0, "the queue of the downloads is here");
+    let waited = |hop| with.box_hops.iter().find(|result| result.hop == hop).expect("there is one").p50_ms;
+    assert!(waited(Hop::InternetDown) > 10.0 && waited(Hop::InternetUp) < 1.0, "the queue of the downloads is here");
 }
 
 /// Mean and 95th percentile of page times in a stretch, in seconds.

@@ -1,6 +1,9 @@
 //! Causes for which a packet does not come out of the box, and counts by cause.
 //!
-//! [`causes!`](crate::causes) declares each cause once: its variant, the key of its count, its name and its help
+//! They are in this crate because both the manager, which counts drops, and the contract of the box (`evenair-api`), which
+//! names them, have them, and neither uses the other.
+//!
+//! [`causes!`](crate::causes!) declares each cause once: its variant, the key of its count, its name and its help
 //! text. Code that shows counts iterates over [`Cause::ALL`] and names no single cause, so that a new cause is shown
 //! everywhere.
 
@@ -8,7 +11,7 @@ use core::fmt;
 use core::marker::PhantomData;
 use core::ops::{Add, Index, IndexMut};
 
-/// A cause for which a packet does not come out of the box: an enumeration made by [`causes!`](crate::causes).
+/// A cause for which a packet does not come out of the box: an enumeration made by [`causes!`](crate::causes!).
 pub trait Cause: Copy + fmt::Debug + Eq + 'static {
     /// All causes, in the order of their indices.
     const ALL: &'static [Self];
@@ -37,7 +40,7 @@ macro_rules! causes {
             $(#[doc = $help] $variant,)+
         }
 
-        impl $crate::Cause for $name {
+        impl $crate::causes::Cause for $name {
             const ALL: &'static [Self] = &[$(Self::$variant),+];
 
             fn index(self) -> usize {
@@ -166,6 +169,8 @@ impl<C: Cause, const N: usize> fmt::Display for Counts<C, N> {
 
 #[cfg(test)]
 mod tests {
+    extern crate alloc;
+
     use alloc::string::ToString;
 
     use super::*;

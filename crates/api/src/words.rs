@@ -1,0 +1,77 @@
+//! Enumerations that JSON, people and metrics write as one word.
+
+/// Declares an enumeration whose values are written as words. Each variant has its word, which never changes: it is its
+/// value in JSON, its text (`Display`, `FromStr`) and its label in metrics.
+macro_rules! string_enum {
+    ($(#[$meta:meta])* pub enum $name:ident { $($(#[$about:meta])* $variant:ident = $word:literal,)+ }) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+        pub enum $name {
+            $($(#[$about])* #[serde(rename = $word)] $variant,)+
+        }
+
+        impl $name {
+            /// All values, in the order of the declaration.
+            pub const ALL: &[Self] = &[$(Self::$variant),+];
+
+            /// Its word.
+            pub const fn word(self) -> &'static str {
+                match self { $(Self::$variant => $word,)+ }
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.pad(self.word())
+            }
+        }
+
+        impl std::str::FromStr for $name {
+            type Err = String;
+
+            fn from_str(text: &str) -> Result<Self, String> {
+                let found = Self::ALL.iter().copied().find(|value| value.word() == text);
+                found.ok_or_else(|| format!("{text:?} is none of {}", [$($word),+].join(", ")))
+            }
+        }
+    };
+}
+
+pub(crate) use string_enum;
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::{Debug, Display};
+    use std::str::FromStr;
+
+    use serde::Serialize;
+    use serde::de::DeserializeOwned;
+
+    use crate::Hop;
+
+    /// JSON, text and the word itself are the same, and each is read back.
+    fn same_everywhere<T>(all: &[T], words: &[&str])
+    where
+        T: Copy + Debug + Display + PartialEq + FromStr<Err = String> + Serialize + DeserializeOwned,
+    {
+        assert!(all.iter().map(ToString::to_string).eq(words.iter().copied()), "{all:?}");
+        for (&value, word) in all.iter().zip(words) {
+            assert_eq!(serde_json::to_value(value).expect("serialises"), *word);
+            assert_eq!(serde_json::from_value::<T>((*word).into()).expect("reads"), value);
+            assert_eq!(word.parse(), Ok(value));
+        }
+    }
+
+    #[test]
+    fn words_stay_as_they_were() {
+        // Users' scripts, dashboards and history files have these.
+        same_everywhere(Hop::ALL, &["wlan", "internet down", "internet up"]);
+    }
+
+    #[test]
+    fn a_word_that_is_none_is_an_error_with_those_that_are() {
+        let error = "lan".parse::<Hop>().expect_err("no hop");
+        assert_eq!(error, "\"lan\" is none of wlan, internet down, internet up");
+        assert!(serde_json::from_str::<Hop>("\"lan\"").is_err());
+    }
+}

@@ -1,0 +1,43 @@
+//! A manager's report as types of the box's contract ([`evenair_api`]), which knows nothing of the manager: the same for
+//! the box and the simulator.
+//!
+//! Not here: what only the box reports. `evenair_live::control` converts that.
+
+use evenair_api::{Hop, HopResult};
+use evenair_manager::{self as manager, DelayReport};
+use evenair_units::Span;
+
+/// How long packets waited for a hop.
+pub fn hop_result(hop: manager::Hop, delays: &DelayReport) -> HopResult {
+    let ms = |span: Span| span.as_secs_f64() * 1e3;
+    HopResult {
+        hop: match hop {
+            manager::Hop::Wlan => Hop::Wlan,
+            manager::Hop::InternetDown => Hop::InternetDown,
+            manager::Hop::InternetUp => Hop::InternetUp,
+        },
+        packets: delays.packets,
+        mean_ms: ms(delays.mean),
+        p50_ms: ms(delays.p50),
+        p95_ms: ms(delays.p95),
+        max_ms: ms(delays.most),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waiting_times_are_in_milliseconds() {
+        let delays = DelayReport {
+            packets: 3,
+            mean: Span::from_micros(1500),
+            p50: Span::from_millis(1),
+            p95: Span::from_millis(2),
+            most: Span::from_millis(4),
+        };
+        let hop = HopResult { hop: Hop::InternetUp, packets: 3, mean_ms: 1.5, p50_ms: 1.0, p95_ms: 2.0, max_ms: 4.0 };
+        assert_eq!(hop_result(manager::Hop::InternetUp, &delays), hop);
+    }
+}
