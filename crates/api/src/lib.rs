@@ -5,10 +5,12 @@ pub mod causes;
 mod hops;
 mod kinds;
 mod request;
+mod states;
 mod status;
 mod words;
 
 pub use hops::{Hop, HopResult};
 pub use kinds::Kinds;
 pub use request::{Request, Response};
+pub use states::{Carrier, Codec, Direction, GuardState, Mode, ProbeState};
 pub use status::*;

@@ -47,7 +47,7 @@ mod tests {
     use serde::Serialize;
     use serde::de::DeserializeOwned;
 
-    use crate::Hop;
+    use crate::{Carrier, Codec, Direction, GuardState, Hop, Mode, ProbeState};
 
     /// JSON, text and the word itself are the same, and each is read back.
     fn same_everywhere<T>(all: &[T], words: &[&str])
@@ -66,6 +66,12 @@ mod tests {
     fn words_stay_as_they_were() {
         // Users' scripts, dashboards and history files have these.
         same_everywhere(Hop::ALL, &["wlan", "internet down", "internet up"]);
+        same_everywhere(Mode::ALL, &["bypassed", "observing", "inserted", "draining"]);
+        same_everywhere(Carrier::ALL, &["bridge", "box", "releasing", "nobody"]);
+        same_everywhere(GuardState::ALL, &["watching", "loosened", "trying", "bypassed"]);
+        same_everywhere(ProbeState::ALL, &["off", "idle", "used", "disbelieved"]);
+        same_everywhere(Direction::ALL, &["up", "down"]);
+        same_everywhere(Codec::ALL, &["g711", "g729", "other"]);
     }
 
     #[test]

@@ -5,6 +5,7 @@
 
 use std::io::{self, IsTerminal, Stderr, Write};
 
+use evenair_api::Mode;
 use evenair_results::{FlowProgress, Progress};
 use evenair_scenario::Scenario;
 use evenair_workload::Direction;
@@ -39,7 +40,7 @@ pub struct View {
 
 enum Screen {
     Panel(Box<Terminal<CrosstermBackend<Stderr>>>),
-    Lines { next_s: f64, last_mode: String },
+    Lines { next_s: f64, last_mode: Option<Mode> },
     Silent,
 }
 
@@ -62,9 +63,9 @@ impl View {
         match &mut self.screen {
             Screen::Silent => {}
             Screen::Lines { next_s, last_mode } => {
-                if progress.at_s >= *next_s || *last_mode != progress.mode {
+                if progress.at_s >= *next_s || *last_mode != Some(progress.mode) {
                     *next_s = progress.at_s + PLAIN_EVERY_S;
-                    last_mode.clone_from(&progress.mode);
+                    *last_mode = Some(progress.mode);
                     let _ = writeln!(io::stderr(), "{}", plain_line(progress));
                 }
             }
@@ -86,7 +87,7 @@ impl View {
 
 impl Screen {
     fn open(lines: u16) -> Self {
-        let plain = Self::Lines { next_s: 0.0, last_mode: String::new() };
+        let plain = Self::Lines { next_s: 0.0, last_mode: None };
         if !io::stderr().is_terminal() {
             return plain;
         }
@@ -120,13 +121,13 @@ fn draw(frame: &mut Frame<'_>, title: &str, time: &str, scale_mbps: f64, progres
 }
 
 fn state_line(progress: &Progress) -> Line<'static> {
-    let colour = if progress.mode == "inserted" { Color::Green } else { Color::Yellow };
+    let colour = if progress.mode == Mode::Inserted { Color::Green } else { Color::Yellow };
     let service = progress.service_rate_mbps.map_or_else(|| "-".to_owned(), |c| format!("{c:.2} Mb/s"));
     let rtt = median_rtt_ms(progress).map_or_else(String::new, |ms| format!("   RTT {ms:.0} ms"));
     let late = progress.lateness_p99_us.map_or_else(String::new, |us| format!("   late p99 {:.2} ms", us / 1e3));
     Line::from(vec![
         Span::raw("box "),
-        Span::styled(progress.mode.to_uppercase(), Style::new().fg(colour).add_modifier(Modifier::BOLD)),
+        Span::styled(progress.mode.word().to_uppercase(), Style::new().fg(colour).add_modifier(Modifier::BOLD)),
         Span::raw(format!(
             "   total {:.2} Mb/s   service rate {service}   AP queue {} packets{rtt}{late}",
             progress.total_ip_mbps, progress.ap_queue_packets
@@ -210,7 +211,7 @@ mod tests {
         let flow = |app: &str, direction, ip_mbps, rtt_ms| FlowProgress { app: app.into(), direction, ip_mbps, rtt_ms };
         Progress {
             at_s: 5.0,
-            mode: "bypassed".into(),
+            mode: Mode::Bypassed,
             flows: vec![
                 flow("a", Direction::Up, 1.5, Some(240.0)),
                 flow("b", Direction::Up, 1.0, Some(9.0)),

@@ -12,13 +12,12 @@ use std::fmt;
 use std::time::Duration;
 
 use anyhow::Result;
-use evenair_api::Status;
+use evenair_api::{Mode, Status};
 use evenair_sys::links::LinkEvents;
 use evenair_sys::rt::Epoll;
 use tracing::{error, info, warn};
 
 use crate::config::BoxConfig;
-use crate::control::{OBSERVING, mode_word};
 use crate::last_word::LastWord;
 use crate::port;
 use crate::run::{self, Signals};
@@ -33,8 +32,8 @@ const PAUSE: Duration = Duration::from_millis(50);
 #[derive(Debug)]
 pub(crate) struct PortLost {
     pub(crate) why: String,
-    /// The word for what the box did.
-    pub(crate) mode: &'static str,
+    /// What the box did.
+    pub(crate) mode: Mode,
 }
 
 impl fmt::Display for PortLost {
@@ -104,7 +103,7 @@ fn wait(config: &BoxConfig, signals: &Signals) -> Result<bool> {
 
 /// The configuration to begin again with: the file as it is now, as after a restart, where it is right; and the mode that the
 /// box was in, unless the last command is stored elsewhere.
-fn again(config: BoxConfig, mode: &str) -> BoxConfig {
+fn again(config: BoxConfig, mode: Mode) -> BoxConfig {
     let new = match config.file.as_deref().map(BoxConfig::load) {
         Some(Ok(new)) => new,
         Some(Err(error)) => {
@@ -116,6 +115,5 @@ fn again(config: BoxConfig, mode: &str) -> BoxConfig {
     if LastWord::of(&new).is_some() {
         return new;
     }
-    let inserted = mode == mode_word(evenair_manager::Mode::Inserted);
-    BoxConfig { inserted, observing: mode == OBSERVING, ..new }
+    BoxConfig { inserted: mode == Mode::Inserted, observing: mode == Mode::Observing, ..new }
 }

@@ -25,6 +25,7 @@
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
+use evenair_api::Mode;
 use evenair_config::manager::Weights;
 use evenair_config::{BrokenAggregates, ManagerSpec, PhySpec, RateSpec, station_rate};
 use evenair_manager::{Config, StationConfig};
@@ -272,9 +273,9 @@ impl BoxConfig {
     /// A summary, in one line.
     pub fn in_short(&self) -> String {
         let start = match (self.inserted, self.observing) {
-            (true, _) => "inserted",
-            (_, true) => "observing",
-            _ => "bypassed",
+            (true, _) => Mode::Inserted,
+            (_, true) => Mode::Observing,
+            _ => Mode::Bypassed,
         };
         let bridge =
             self.bridge.as_deref().map_or_else(|| "without a bridge".into(), |bridge| format!("bridge {bridge}"));
@@ -308,23 +309,13 @@ const fn held_limit(pool_frames: u32) -> u32 {
     pool_frames / 8 * 7
 }
 
-/// What a box does from its start on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Start {
-    Bypass,
-    Insert,
-    Observe,
-}
-
 impl PortsSpec {
-    fn start(&self, problems: &mut Problems) -> Option<Start> {
-        let Some(written) = &self.mode else { return Some(Start::Bypass) };
+    /// What a box does from its start on.
+    fn start(&self, problems: &mut Problems) -> Option<Mode> {
+        let Some(written) = &self.mode else { return Some(Mode::Bypassed) };
         let word = written.get(problems)?;
-        match word.as_str() {
-            "inserted" => return Some(Start::Insert),
-            "observing" => return Some(Start::Observe),
-            "bypassed" => return Some(Start::Bypass),
-            _ => {}
+        if let Ok(mode @ (Mode::Inserted | Mode::Observing | Mode::Bypassed)) = word.parse() {
+            return Some(mode);
         }
         let what = match value_now_called("ports.mode", &word) {
             Some(now) => format!("the mode {written} is now \"{now}\"; `evenair config migrate FILE` rewrites it"),
@@ -377,8 +368,8 @@ impl BoxFile {
             wire: wire?,
             bridge: present(bridge)?,
             router: present(router)?,
-            inserted: start? == Start::Insert,
-            observing: start? == Start::Observe,
+            inserted: start? == Mode::Inserted,
+            observing: start? == Mode::Observing,
             shards: shards?,
             io: io?,
             ring_frames: ring_frames?,

@@ -20,7 +20,7 @@ use evenair_units::{Instant, Span};
 use tracing::{info, warn};
 
 use crate::config::BoxConfig;
-use crate::control::{Snapshot, codec_word, domains_text, guard_text, refusal_word, speech_status};
+use crate::control::{Snapshot, codec as codec_of, domains_text, guard_text, refusal_word, speech_status};
 use crate::fail_open::{self, FailOpen};
 use crate::history::Tap;
 use crate::log_limit::LogLimit;
@@ -47,7 +47,6 @@ const RECONFIGURE_LONGEST: Span = Span::from_secs(1);
 /// Packets that processors may be handling at once, between the ring and the gate: one each.
 const AT_PROCESSORS: u64 = 64;
 /// The word for who carries the traffic when the bridge should and cannot.
-const NOBODY: &str = "nobody";
 /// A copy of a packet is no longer on its way into a ring than this.
 const COPIES_UNDERWAY: std::time::Duration = std::time::Duration::from_millis(5);
 /// A card has sent what it was handed by then.
@@ -501,7 +500,7 @@ impl Engine {
             Event::ModeChanged(mode) => {
                 self.mode = mode;
                 if speaks {
-                    info!("mode: {}", crate::control::mode_word(mode));
+                    info!("mode: {}", evenair_view::mode(mode));
                 }
             }
             Event::ConfigRefused(error) => self.refused = Some(format!("{error}; the old configuration stays")),
@@ -543,10 +542,10 @@ impl Engine {
                 warn!("{claimant} claims the address {address}, which {holder} uses: it is not believed");
             }
             Event::CallAdmitted { station, peer, codec } => {
-                info!("call of {station} with {peer} ({}): admitted", codec_word(codec));
+                info!("call of {station} with {peer} ({}): admitted", codec_of(codec));
             }
             Event::CallRefused { station, peer, codec, why } => {
-                warn!("call of {station} with {peer} ({}): refused, {}", codec_word(codec), refusal_word(why));
+                warn!("call of {station} with {peer} ({}): refused, {}", codec_of(codec), refusal_word(why));
             }
             Event::CallRoamed { station, peer, domain, over: None, .. } => {
                 info!("call of {station} with {peer}: roamed to {domain}");
@@ -662,10 +661,10 @@ impl Engine {
             kinds: self.wlan.kinds() + self.wire.kinds(),
             copied: (copied, self.watch.done),
             carrier: match self.carrier() {
-                Carrier::Bridge if !fail_open.available => NOBODY,
-                Carrier::Bridge => "bridge",
-                Carrier::Box => "box",
-                Carrier::Releasing { .. } => "releasing",
+                Carrier::Bridge if !fail_open.available => evenair_api::Carrier::Nobody,
+                Carrier::Bridge => evenair_api::Carrier::Bridge,
+                Carrier::Box => evenair_api::Carrier::Box,
+                Carrier::Releasing { .. } => evenair_api::Carrier::Releasing,
             },
             fail_open,
             uptime_s: now.saturating_since(self.started).as_secs_f64(),

@@ -14,7 +14,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use evenair_api::causes::{Cause, DropReason, LossReason};
 use evenair_api::{
-    GuardStatus, PacketStatus, ShardStatus, SourceStatus, SpeechStatus, StationReportStatus, StationStatus, Status,
+    GuardState, Mode, PacketStatus, ShardStatus, SourceStatus, SpeechStatus, StationReportStatus, StationStatus, Status,
 };
 use hyper::http::request::Parts;
 use hyper::{Method, StatusCode};
@@ -192,12 +192,12 @@ pub(crate) fn render(status: &Status, interface: &str) -> String {
     let mut page = Page::default();
     page.single("evenair_uptime_seconds", MetricType::Gauge, "Time since the box started.", status.uptime_s);
     page.family("evenair_mode", MetricType::Gauge, "1 for the mode that the box is in.");
-    for mode in ["bypassed", "observing", "inserted", "draining"] {
-        page.sample(&[("mode", mode)], status.mode == mode);
+    for &mode in Mode::ALL {
+        page.sample(&[("mode", mode.word())], status.mode == mode);
     }
     page.family("evenair_guard_state", MetricType::Gauge, "1 for the state that the guard against harm is in.");
-    for state in GuardStatus::STATES {
-        page.sample(&[("state", state)], status.guard.state == state);
+    for &state in GuardState::ALL {
+        page.sample(&[("state", state.word())], status.guard.state == state);
     }
     let help = "How often the guard against harm has bypassed the box.";
     page.single("evenair_guard_bypasses_total", MetricType::Counter, help, status.guard.bypasses);
@@ -627,7 +627,7 @@ mod tests {
         };
         let watching = samples(&status);
         assert!(watching[0].contains("watching") && watching[0].ends_with(" 1"), "{watching:?}");
-        (status.guard.state, status.guard.bypasses) = ("bypassed".into(), 2);
+        (status.guard.state, status.guard.bypasses) = (GuardState::Bypassed, 2);
         status.guard.next_try_s = Some(48.5);
         let bypassed = samples(&status);
         assert!(bypassed[3].contains("bypassed") && bypassed[3].ends_with(" 1"), "{bypassed:?}");

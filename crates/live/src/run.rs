@@ -21,7 +21,7 @@ use tracing::{info, warn};
 
 use crate::awaited::PortLost;
 use crate::config::BoxConfig;
-use crate::control::{Answer, Asked, Desk, Hangup, OBSERVING, Server, Snapshot, Wish, log_balance, mode_word};
+use crate::control::{Answer, Asked, Desk, Hangup, Server, Snapshot, Wish, log_balance};
 use crate::engine::Engine;
 use crate::fail_open::FailOpen;
 use crate::foreign::Ports;
@@ -171,8 +171,8 @@ impl Host {
     }
 
     /// Sends systemd the heartbeat, when it is due, and the status.
-    pub(crate) fn tend(&mut self, now: Instant, mode: &'static str) {
-        self.service.iter_mut().for_each(|service| service.tend(now, mode));
+    pub(crate) fn tend(&mut self, now: Instant, mode: evenair_api::Mode) {
+        self.service.iter_mut().for_each(|service| service.tend(now, mode.word()));
     }
 
     /// When [`Self::tend`] is to be called at the latest.
@@ -299,9 +299,9 @@ impl Live {
         PortLost { why, mode: self.mode() }.into()
     }
 
-    /// The word for what it does.
-    fn mode(&self) -> &'static str {
-        if self.engine.is_observing() { OBSERVING } else { mode_word(self.engine.mode()) }
+    /// What it does.
+    fn mode(&self) -> evenair_api::Mode {
+        if self.engine.is_observing() { evenair_api::Mode::Observing } else { evenair_view::mode(self.engine.mode()) }
     }
 
     fn end(&mut self) {

@@ -36,8 +36,8 @@ pub use airtime::{Charge, ChargedAirtime, CountedAirtime, CountedStation, Medium
 pub use backlog::Backlog;
 pub use calls::CallResult;
 pub use domains::{AccessPointResult, AccessPointSeries, DomainResult, DomainSeries};
-use evenair_api::HopResult;
 use evenair_api::causes::{Cause, Drops, Losses};
+use evenair_api::{HopResult, Mode};
 use evenair_scenario::Published;
 use evenair_workload::Direction;
 pub use groups::{Evenness, GroupResult};
@@ -477,8 +477,8 @@ pub struct EchoResult {
 pub struct Progress {
     /// Time since the start of the run.
     pub at_s: f64,
-    /// "bypassed", "inserted" or "draining".
-    pub mode: String,
+    /// What the box does with the traffic; without a box, the bridge carries it.
+    pub mode: Mode,
     /// Every flow over the last interval.
     pub flows: Vec<FlowProgress>,
     /// Sum over the flows.

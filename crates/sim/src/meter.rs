@@ -3,6 +3,7 @@
 //! They are defined as in the testbed: IP-level bytes at the moment of delivery over the air, in both directions of a flow;
 //! DATA packets in the direction of the data, pure ACKs against it; goodput at the application.
 
+use evenair_api::Mode;
 use evenair_results::histogram::Histogram;
 use evenair_results::stretch::{DelayRecord, FlowStretch};
 use evenair_results::{FlowProgress, FlowSeries, Progress, Series};
@@ -33,7 +34,7 @@ pub(crate) struct TcpSample {
 #[derive(Clone, Debug)]
 pub(crate) struct Glance {
     pub(crate) at: Span,
-    pub(crate) mode: &'static str,
+    pub(crate) mode: Mode,
     pub(crate) queue_packets: usize,
     /// Packets times nanoseconds in the access point's queue, during the interval.
     pub(crate) queue_area: u128,
@@ -66,7 +67,7 @@ impl Meter {
         Self {
             progress: Progress {
                 at_s: 0.0,
-                mode: String::new(),
+                mode: Mode::Bypassed,
                 flows: apps.iter().map(progress).collect(),
                 total_ip_mbps: 0.0,
                 ap_queue_packets: 0,
@@ -209,9 +210,7 @@ impl Meter {
     pub(crate) fn progress(&mut self, glance: &Glance) -> &Progress {
         let progress = &mut self.progress;
         progress.at_s = glance.at.as_secs_f64();
-        if progress.mode != glance.mode {
-            progress.mode = glance.mode.to_owned();
-        }
+        progress.mode = glance.mode;
         progress.ap_queue_packets = glance.queue_packets as u64;
         progress.service_rate_mbps = glance.service_rate_mbps;
         progress

@@ -214,7 +214,7 @@ impl<'a> World<'a> {
         let managing = self.middlebox.as_ref().filter(|_| mode != Mode::Bypassed);
         let glance = Glance {
             at,
-            mode: mode_word(mode),
+            mode: evenair_view::mode(mode),
             queue_packets,
             queue_area,
             service_rate_mbps: managing.map(|middlebox| middlebox.report(self.now).service_rate.as_mbps_f64()),
@@ -614,13 +614,4 @@ impl World<'_> {
 fn bulk(scenario: &Scenario) -> Vec<u32> {
     let apps = (0..).zip(&scenario.apps);
     apps.filter(|(_, app)| matches!(app.kind, AppKind::Bulk { .. })).map(|(number, _)| number).collect()
-}
-
-/// The word of the results for a mode.
-fn mode_word(mode: Mode) -> &'static str {
-    match mode {
-        Mode::Bypassed => "bypassed",
-        Mode::Inserted => "inserted",
-        Mode::Draining => "draining",
-    }
 }

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use evenair_api::{GuardStatus, PacketStatus, StationStatus, Status};
+use evenair_api::{GuardState, GuardStatus, PacketStatus, StationStatus, Status};
 use evenair_medium::{MeasuredAirtime, Totals};
 use evenair_results::histogram::Times;
 use evenair_results::{EventRecord, PageRecord, TransferLog};
@@ -144,11 +144,11 @@ impl Collected {
     pub fn note_guard(&mut self, at: Span, guard: &GuardStatus) {
         let nothing = GuardStatus::default();
         let before = self.last_status.as_ref().map_or(&nothing, |status| &status.guard);
-        let what = match (before.state.as_str(), guard.state.as_str()) {
+        let what = match (before.state, guard.state) {
             _ if guard.bypasses > before.bypasses => "guard: bypass",
             (before, state) if state == before => return,
-            (_, "loosened") => "guard: holds less",
-            ("loosened", "watching") => "guard: as usual",
+            (_, GuardState::Loosened) => "guard: holds less",
+            (GuardState::Loosened, GuardState::Watching) => "guard: as usual",
             _ => return,
         };
         self.add_event(at, what, guard.domain.clone());
@@ -276,8 +276,8 @@ fn difference(now: &AppCount, before: &AppCount) -> AppCount {
 mod tests {
     use super::*;
 
-    fn guard(state: &str, bypasses: u64) -> GuardStatus {
-        GuardStatus { state: state.into(), domain: "hall".into(), bypasses, ..GuardStatus::default() }
+    fn guard(state: GuardState, bypasses: u64) -> GuardStatus {
+        GuardStatus { state, domain: "hall".into(), bypasses, ..GuardStatus::default() }
     }
 
     #[test]
@@ -288,14 +288,14 @@ mod tests {
         let mut collected = Collected::new(&Scenario::parse(text, "g.toml").expect("it is sound"), 0);
         // The box answers twice the same: one event. A bypass counts by its number, whatever the state is by then.
         let answers = [
-            ("watching", 0),
-            ("loosened", 0),
-            ("loosened", 0),
-            ("watching", 0),
-            ("bypassed", 1),
-            ("bypassed", 1),
-            ("watching", 1),
-            ("watching", 2),
+            (GuardState::Watching, 0),
+            (GuardState::Loosened, 0),
+            (GuardState::Loosened, 0),
+            (GuardState::Watching, 0),
+            (GuardState::Bypassed, 1),
+            (GuardState::Bypassed, 1),
+            (GuardState::Watching, 1),
+            (GuardState::Watching, 2),
         ];
         for (second, (state, bypasses)) in (1..).zip(answers) {
             let guard = guard(state, bypasses);

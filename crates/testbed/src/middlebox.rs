@@ -15,7 +15,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use evenair_api::{Request, Response, Status};
+use evenair_api::{Mode, Request, Response, Status};
 use evenair_config::{ManagerSpec, PhySpec};
 use evenair_packet::MacAddr;
 use evenair_reader::Problems;
@@ -63,7 +63,7 @@ pub enum Answer {
 
 /// Takes back what a status may say that comes after the moment it is for, at which the box was bypassed and had charged nothing.
 pub fn as_before_insertion(status: &mut Status) {
-    "bypassed".clone_into(&mut status.mode);
+    status.mode = Mode::Bypassed;
     for station in &mut status.stations {
         (station.charged_airtime_down_s, station.charged_airtime_up_s) = (0.0, 0.0);
     }
@@ -71,7 +71,7 @@ pub fn as_before_insertion(status: &mut Status) {
 
 /// The service rate, while the box manages.
 pub fn managing_rate_mbps(status: &Status) -> Option<f64> {
-    (status.mode != "bypassed").then_some(status.service_rate_mbps)
+    (status.mode != Mode::Bypassed).then_some(status.service_rate_mbps)
 }
 
 #[derive(Serialize)]
@@ -324,7 +324,7 @@ mod tests {
         let station =
             StationStatus { charged_airtime_down_s: 0.1, charged_airtime_up_s: 0.2, ..StationStatus::default() };
         let mut status =
-            Status { mode: "inserted".into(), service_rate_mbps: 5.0, stations: vec![station], ..Status::default() };
+            Status { mode: Mode::Inserted, service_rate_mbps: 5.0, stations: vec![station], ..Status::default() };
         assert_eq!(managing_rate_mbps(&status), Some(5.0));
         as_before_insertion(&mut status);
         assert_eq!((managing_rate_mbps(&status), &status.stations[0]), (None, &StationStatus::default()));

@@ -1,6 +1,6 @@
 //! Converts the collected data to results.
 
-use evenair_api::Status;
+use evenair_api::{Mode, Status};
 use evenair_medium::Totals;
 use evenair_results::histogram::Times;
 use evenair_results::stats::share;
@@ -87,7 +87,7 @@ pub fn progress(scenario: &Scenario, collected: &Collected, faults: &Faults) -> 
     let late = last.iter().flat_map(|last| last.lateness.faults(at));
     Progress {
         at_s: at.as_secs_f64(),
-        mode: collected.last_status.as_ref().map_or_else(|| "bypassed".to_owned(), |status| status.mode.clone()),
+        mode: collected.last_status.as_ref().map_or(Mode::Bypassed, |status| status.mode),
         total_ip_mbps: flows.iter().map(|flow| flow.ip_mbps).sum(),
         flows,
         ap_queue_packets: last.map_or(0, |last| last.queue.packets as u64),

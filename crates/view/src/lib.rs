@@ -3,9 +3,18 @@
 //!
 //! Not here: what only the box reports. `evenair_live::control` converts that.
 
-use evenair_api::{Hop, HopResult};
+use evenair_api::{Hop, HopResult, Mode};
 use evenair_manager::{self as manager, DelayReport};
 use evenair_units::Span;
+
+/// The mode of a manager. One that observes is bypassed.
+pub const fn mode(mode: manager::Mode) -> Mode {
+    match mode {
+        manager::Mode::Bypassed => Mode::Bypassed,
+        manager::Mode::Inserted => Mode::Inserted,
+        manager::Mode::Draining => Mode::Draining,
+    }
+}
 
 /// How long packets waited for a hop.
 pub fn hop_result(hop: manager::Hop, delays: &DelayReport) -> HopResult {

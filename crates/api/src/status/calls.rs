@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::Codec;
+
 /// A call.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CallStatus {
@@ -9,8 +11,8 @@ pub struct CallStatus {
     pub station: String,
     /// Its other end.
     pub peer: String,
-    /// "g711", "g729" or "other", as far as its packets show.
-    pub codec: String,
+    /// Its codec, as far as its packets show.
+    pub codec: Codec,
     /// Why it does not go first, in words; none: it does.
     pub refused: Option<String>,
     /// Seconds since it was found.

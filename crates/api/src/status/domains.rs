@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::{GuardState, ProbeState};
+
 /// A contention domain: one medium.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct DomainStatus {
@@ -79,16 +81,11 @@ pub struct PathStatus {
     /// there are no probes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unacknowledged: Option<f64>,
-    /// "off"; "idle": none are needed; "used": their answers show how far the access point's queue has come; "disbelieved": their
-    /// answers do not wait behind what was released, as where an access point answers in the stations' place (proxy ARP) or
-    /// queues by station or flow.
-    pub probes: String,
+    /// What probes are used for.
+    pub probes: ProbeState,
 }
 
 impl PathStatus {
-    /// The states of probes.
-    pub const PROBES: [&str; 4] = ["off", "idle", "used", "disbelieved"];
-
     /// It in a line.
     pub fn in_short(&self) -> String {
         let unacknowledged = match self.unacknowledged {
@@ -105,9 +102,8 @@ impl PathStatus {
 /// The guard against harm: what it is at, in the contention domain where it does most.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct GuardStatus {
-    /// "watching"; "loosened": it holds nothing for a moment, to see what is carried; "trying": the box had bypassed itself, and is
-    /// inserted again to see whether it may help now; "bypassed": the box has bypassed itself, without a command.
-    pub state: String,
+    /// What it is at.
+    pub state: GuardState,
     /// Seconds since it has been so.
     pub since_s: f64,
     /// The contention domain.
@@ -159,26 +155,23 @@ pub struct UplinkStatus {
 }
 
 impl GuardStatus {
-    /// The states, as the status, the metrics and the testbed call them.
-    pub const STATES: [&str; 4] = ["watching", "loosened", "trying", "bypassed"];
-
     /// It has bypassed the box.
     pub fn has_bypassed(&self) -> bool {
-        self.state == Self::STATES[3]
+        self.state == GuardState::Bypassed
     }
 
     /// What an operator is to hear of it; nothing while it only watches.
     pub fn in_short(&self) -> Option<String> {
         let before = self.before_mbps.map_or_else(String::new, |before| format!(", {before:.1} before"));
         let rates = format!("for {:.0} s: {:.1} Mb/s carried{before}", self.since_s, self.now_mbps);
-        match self.state.as_str() {
-            "loosened" => Some(format!("guard: holds nothing {rates}")),
-            "trying" => Some(format!("guard: inserted again, on trial {rates}")),
-            "bypassed" => {
+        match self.state {
+            GuardState::Loosened => Some(format!("guard: holds nothing {rates}")),
+            GuardState::Trying => Some(format!("guard: inserted again, on trial {rates}")),
+            GuardState::Bypassed => {
                 let next = self.next_try_s.map_or_else(String::new, |next| format!(", next trial in {next:.0} s"));
                 Some(format!("BYPASSED BY THE GUARD {rates}{next}"))
             }
-            _ => None,
+            GuardState::Watching => None,
         }
     }
 }

@@ -8,7 +8,7 @@ mod stations;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{HopResult, Kinds};
+use crate::{Carrier, HopResult, Kinds, Mode};
 
 pub use self::calls::*;
 pub use self::domains::*;
@@ -19,10 +19,10 @@ pub use self::stations::*;
 /// The state of a box. Counts are of packets since the box started.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Status {
-    /// "bypassed", "observing", "inserted" or "draining".
-    pub mode: String,
-    /// Who carries the traffic: "bridge", "box", "releasing" between the two, or "nobody", if the bridge should but cannot.
-    pub carrier: String,
+    /// What the box does with the traffic.
+    pub mode: Mode,
+    /// Who carries the traffic.
+    pub carrier: Carrier,
     /// Whether the bridge can carry the traffic.
     #[serde(default)]
     pub fail_open: FailOpenStatus,

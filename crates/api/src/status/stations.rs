@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::Direction;
+
 /// A class, with all below it. Totals are of all time since there was a class of this name.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ClassStatus {
@@ -91,8 +93,8 @@ pub struct FlowStatus {
     pub inner_vlan: Option<u16>,
     /// The station's MAC address.
     pub station: String,
-    /// "up" (from the station) or "down".
-    pub direction: String,
+    /// The direction of its data.
+    pub direction: Direction,
     /// DATA segments an ACK covers, d.
     pub d: f64,
     /// IP-level bytes released toward the WLAN.

@@ -14,8 +14,8 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::Args;
-use evenair_api::Status;
 use evenair_api::causes::in_lines;
+use evenair_api::{Carrier, Mode, Status};
 use evenair_live::CONFIG;
 use evenair_live::control::Client;
 
@@ -132,7 +132,7 @@ pub fn replay(file: &Path) -> Result<ExitCode> {
 }
 
 fn print_status(status: &Status) {
-    let the = if status.carrier == "nobody" { "" } else { "the " };
+    let the = if status.carrier == Carrier::Nobody { "" } else { "the " };
     println!("{}, carried by {the}{}, up {:.0} s", status.mode, status.carrier, status.uptime_s);
     if let Some(guard) = status.guard.in_short() {
         println!("{guard}");
@@ -190,7 +190,7 @@ fn print_status(status: &Status) {
             domain.access_points.join(", ")
         );
     }
-    for domain in status.domains.iter().filter(|_| status.mode == "inserted") {
+    for domain in status.domains.iter().filter(|_| status.mode == Mode::Inserted) {
         let name = if status.domains.len() > 1 { format!("{}: ", domain.name) } else { String::new() };
         domain.path.iter().for_each(|path| println!("  {name}{}", path.in_short()));
         domain.groups.iter().for_each(|groups| println!("  {name}{}", groups.in_short()));

@@ -10,7 +10,7 @@ use anyhow::{Context, Result};
 use clap::Args;
 use evenair_api::causes::in_lines;
 use evenair_api::{
-    CallStatus, ClassStatus, DomainStatus, FlowStatus, ShardStatus, SpeechStatus, StationStatus, Status,
+    CallStatus, ClassStatus, DomainStatus, FlowStatus, Mode, ShardStatus, SpeechStatus, StationStatus, Status,
 };
 use evenair_live::control::Client;
 use ratatui::Frame;
@@ -374,7 +374,7 @@ fn draw(frame: &mut Frame<'_>, status: &Status, stations: &[StationRow], order: 
     ];
     let [top, middle, below, bottom] = Layout::vertical(parts).areas(frame.area());
     frame.render_widget(Paragraph::new(calls.into_iter().map(Line::raw).collect::<Vec<_>>()), below);
-    let colour = if status.mode == "inserted" { Color::Green } else { Color::Yellow };
+    let colour = if status.mode == Mode::Inserted { Color::Green } else { Color::Yellow };
     let heading = std::iter::once(Line::styled(heading(status), Style::new().fg(colour)));
     let heading: Vec<_> = heading.chain(causes.into_iter().map(Line::raw)).collect();
     frame.render_widget(Paragraph::new(heading), top);
@@ -408,7 +408,7 @@ mod tests {
         let flow =
             FlowStatus { station: "02:00:00:00:00:01".into(), backlog_packets: 7, dropped, ..FlowStatus::default() };
         Status {
-            mode: "inserted".into(),
+            mode: Mode::Inserted,
             stations: vec![
                 station("02:00:00:00:00:02", 0, 0.0),
                 station("02:00:00:00:00:01", down_bytes, down_bytes as f64 * 1e-6),
@@ -421,9 +421,9 @@ mod tests {
     #[test]
     fn the_heading_says_whose_bypass_it_is() {
         let mut status = status(0, 0);
-        status.mode = "bypassed".into();
+        status.mode = Mode::Bypassed;
         assert!(!heading(&status).contains("GUARD"));
-        status.guard.state = "bypassed".into();
+        status.guard.state = evenair_api::GuardState::Bypassed;
         assert!(heading(&status).contains("BYPASSED BY THE GUARD"), "{}", heading(&status));
     }
 

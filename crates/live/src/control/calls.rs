@@ -16,7 +16,7 @@ pub(super) fn call(report: &CallReport, now: Instant) -> CallStatus {
     CallStatus {
         station: report.station.to_string(),
         peer: report.peer.to_string(),
-        codec: codec_word(report.codec).into(),
+        codec: codec(report.codec),
         refused: report.refused.map(|why| refusal_word(why).to_owned()),
         lasts_s: now.saturating_since(report.since).as_secs_f64(),
         to_station: report.to_station.packets,
@@ -57,12 +57,12 @@ const fn spoken(codec: Codec) -> voice::Codec {
     }
 }
 
-/// The word for a codec.
-pub(crate) const fn codec_word(codec: Codec) -> &'static str {
+/// A codec in the status.
+pub(crate) const fn codec(codec: Codec) -> evenair_api::Codec {
     match codec {
-        Codec::G711 => "g711",
-        Codec::G729 => "g729",
-        Codec::Other => "other",
+        Codec::G711 => evenair_api::Codec::G711,
+        Codec::G729 => evenair_api::Codec::G729,
+        Codec::Other => evenair_api::Codec::Other,
     }
 }
 

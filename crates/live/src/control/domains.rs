@@ -1,23 +1,14 @@
 //! Contention domains in the status.
 
-use evenair_api::{DomainStatus, GroupStatus, GuardStatus, PathStatus};
-use evenair_manager::{
-    DomainReport, GroupReport, GuardReport, GuardState, GuardStep, Label, PathReport, Place, ProbeState,
-};
+use evenair_api::{DomainStatus, GroupStatus, GuardState, GuardStatus, PathStatus, ProbeState};
+use evenair_manager::{self as manager, DomainReport, GroupReport, GuardReport, GuardStep, Label, PathReport, Place};
 use evenair_units::{BitRate, Instant};
 
 use super::status::{receiver_status, uplink_status};
 
 pub(super) fn guard(report: &GuardReport, now: Instant) -> GuardStatus {
-    let [watching, loosened, trying, bypassed] = GuardStatus::STATES;
-    let state = match report.state {
-        GuardState::Watching => watching,
-        GuardState::Loosened => loosened,
-        GuardState::Trying => trying,
-        GuardState::Bypassed => bypassed,
-    };
     GuardStatus {
-        state: state.into(),
+        state: guard_state(report.state),
         since_s: now.saturating_since(report.since).as_secs_f64(),
         domain: text(report.domain),
         before_mbps: (report.before > BitRate::ZERO).then(|| report.before.as_mbps_f64()),
@@ -25,6 +16,24 @@ pub(super) fn guard(report: &GuardReport, now: Instant) -> GuardStatus {
         steps: report.steps,
         bypasses: report.bypasses,
         next_try_s: report.next_try.map(|next| next.saturating_since(now).as_secs_f64()),
+    }
+}
+
+const fn guard_state(state: manager::GuardState) -> GuardState {
+    match state {
+        manager::GuardState::Watching => GuardState::Watching,
+        manager::GuardState::Loosened => GuardState::Loosened,
+        manager::GuardState::Trying => GuardState::Trying,
+        manager::GuardState::Bypassed => GuardState::Bypassed,
+    }
+}
+
+const fn probe_state(state: manager::ProbeState) -> ProbeState {
+    match state {
+        manager::ProbeState::Off => ProbeState::Off,
+        manager::ProbeState::Idle => ProbeState::Idle,
+        manager::ProbeState::Used => ProbeState::Used,
+        manager::ProbeState::Disbelieved => ProbeState::Disbelieved,
     }
 }
 
@@ -72,18 +81,11 @@ fn groups(report: GroupReport) -> Option<GroupStatus> {
 }
 
 fn path(report: &PathReport) -> PathStatus {
-    let [off, idle, used, disbelieved] = PathStatus::PROBES;
-    let probes = match report.probes {
-        ProbeState::Off => off,
-        ProbeState::Idle => idle,
-        ProbeState::Used => used,
-        ProbeState::Disbelieved => disbelieved,
-    };
     PathStatus {
         lag_ms: report.lag.as_secs_f64() * 1e3,
         backlog_ms: report.backlog.as_secs_f64() * 1e3,
         unacknowledged: report.unacknowledged_permille.map(|permille| permille as f64 / 1e3),
-        probes: probes.into(),
+        probes: probe_state(report.probes),
     }
 }
 
@@ -119,20 +121,26 @@ mod tests {
 
     #[test]
     fn the_guard_is_reported_in_a_line_unless_it_watches() {
-        let guard = |state: &str, before_mbps| GuardStatus {
-            state: state.into(),
+        let guard = |state, before_mbps| GuardStatus {
+            state,
             since_s: 12.4,
             before_mbps,
             now_mbps: 18.26,
             ..GuardStatus::default()
         };
-        assert_eq!(guard("watching", Some(20.0)).in_short(), None);
+        assert_eq!(guard(GuardState::Watching, Some(20.0)).in_short(), None);
         let line = |state, before| guard(state, before).in_short().expect("a line");
-        assert_eq!(line("loosened", Some(20.0)), "guard: holds nothing for 12 s: 18.3 Mb/s carried, 20.0 before");
-        assert_eq!(line("loosened", None), "guard: holds nothing for 12 s: 18.3 Mb/s carried");
-        assert_eq!(line("trying", None), "guard: inserted again, on trial for 12 s: 18.3 Mb/s carried");
-        assert_eq!(line("bypassed", Some(20.0)), "BYPASSED BY THE GUARD for 12 s: 18.3 Mb/s carried, 20.0 before");
-        let bypassed = GuardStatus { next_try_s: Some(48.2), ..guard("bypassed", None) };
+        assert_eq!(
+            line(GuardState::Loosened, Some(20.0)),
+            "guard: holds nothing for 12 s: 18.3 Mb/s carried, 20.0 before"
+        );
+        assert_eq!(line(GuardState::Loosened, None), "guard: holds nothing for 12 s: 18.3 Mb/s carried");
+        assert_eq!(line(GuardState::Trying, None), "guard: inserted again, on trial for 12 s: 18.3 Mb/s carried");
+        assert_eq!(
+            line(GuardState::Bypassed, Some(20.0)),
+            "BYPASSED BY THE GUARD for 12 s: 18.3 Mb/s carried, 20.0 before"
+        );
+        let bypassed = GuardStatus { next_try_s: Some(48.2), ..guard(GuardState::Bypassed, None) };
         assert!(bypassed.in_short().is_some_and(|line| line.ends_with("carried, next trial in 48 s")), "{bypassed:?}");
     }
 }

@@ -27,7 +27,7 @@ mod slots;
 mod status;
 mod telemetry;
 
-pub(crate) use calls::{codec_word, refusal_word, speech as speech_status};
+pub(crate) use calls::{codec, refusal_word, speech as speech_status};
 pub use client::{Client, ClientError};
 pub(crate) use domains::{domains_text, guard_text};
 pub(crate) use hangup::Hangup;
@@ -36,7 +36,7 @@ pub(crate) use server::{Answer, Asked, Desk, Server, Wish};
 pub(crate) use shards::merge;
 #[cfg(test)]
 pub(crate) use status::tests_support;
-pub(crate) use status::{OBSERVING, Snapshot, log_balance, mode_word};
+pub(crate) use status::{Snapshot, log_balance};
 
 #[cfg(test)]
 mod tests {

@@ -11,7 +11,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use evenair_api::{Request, Response};
+use evenair_api::{Mode, Request, Response};
 use evenair_config::RateSpec;
 use evenair_manager::{Config, Label, Observation, Place};
 use evenair_packet::MacAddr;
@@ -77,7 +77,7 @@ pub(crate) enum Answer {
     Done,
     Refused(String),
     Status(Box<Snapshot>),
-    Mode(&'static str),
+    Mode(Mode),
 }
 
 /// Serves the control socket until dropped.

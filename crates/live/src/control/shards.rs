@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use evenair_api::{HoldStatus, PacingStatus, PoolStatus, PortStatus, RecordingStatus, ShardStatus};
+use evenair_api::{Carrier, HoldStatus, PacingStatus, PoolStatus, PortStatus, RecordingStatus, ShardStatus};
 use evenair_manager::{
     ClassReport, Counters, DelayReport, FlowReport, GuardReport, HopReport, Mode, ReceiverReport, Report, ReportCounts,
     StationReport, UplinkReport,
@@ -64,7 +64,7 @@ fn add(a: Snapshot, b: Snapshot) -> Snapshot {
         observing: a.observing && b.observing,
         kinds: a.kinds + b.kinds,
         copied: (a.copied.0 + b.copied.0, a.copied.1 + b.copied.1),
-        carrier: if a.carrier == b.carrier { a.carrier } else { "releasing" },
+        carrier: if a.carrier == b.carrier { a.carrier } else { Carrier::Releasing },
         fail_open: a.fail_open,
         uptime_s: a.uptime_s.max(b.uptime_s),
         wlan: ports(a.wlan, &b.wlan),
@@ -310,7 +310,7 @@ mod tests {
         let mut other = snapshot();
         other.report.stations[0].airtime = Span::from_millis(3);
         other.report.stations[0].to_station.0 = 7;
-        other.carrier = "box";
+        other.carrier = Carrier::Box;
         let each = other.packets();
         let merged = merge(vec![snapshot(), other]);
         let packets = merged.packets();
@@ -320,7 +320,7 @@ mod tests {
         let status = Status::from(merged);
         assert_eq!((status.stations.len(), status.stations_known), (1, 1));
         assert_eq!((status.stations[0].charged_airtime_s, status.stations[0].to_station_bytes), (0.003, 7));
-        assert_eq!((&*status.carrier, status.shards.len()), ("releasing", 2));
+        assert_eq!((status.carrier, status.shards.len()), (Carrier::Releasing, 2));
         assert_eq!((&status.shards[0].domains, status.shards[1].domains.len()), (&vec!["default".to_owned()], 0));
     }
 

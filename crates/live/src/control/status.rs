@@ -5,8 +5,8 @@ mod packets;
 mod snapshot;
 mod traffic;
 
-use evenair_api::Status;
-use evenair_manager::{Mode, Report};
+use evenair_api::{Mode, Status};
+use evenair_manager::Report;
 use evenair_units::{BitRate, Span};
 
 use super::calls::call;
@@ -41,8 +41,8 @@ impl From<Snapshot> for Status {
             ..
         } = snapshot.report;
         Self {
-            mode: if snapshot.observing { OBSERVING } else { mode_word(mode) }.into(),
-            carrier: snapshot.carrier.into(),
+            mode: if snapshot.observing { Mode::Observing } else { evenair_view::mode(mode) },
+            carrier: snapshot.carrier,
             fail_open: snapshot.fail_open,
             guard: super::domains::guard(&guard, snapshot.now),
             uptime_s: snapshot.uptime_s,
@@ -69,18 +69,6 @@ impl From<Snapshot> for Status {
             stations_known,
             flows: flows.iter().map(flow).collect(),
         }
-    }
-}
-
-/// The word for watching what the bridge carries.
-pub(crate) const OBSERVING: &str = "observing";
-
-/// The word for a mode.
-pub(crate) fn mode_word(mode: Mode) -> &'static str {
-    match mode {
-        Mode::Bypassed => "bypassed",
-        Mode::Inserted => "inserted",
-        Mode::Draining => "draining",
     }
 }
 

@@ -17,7 +17,7 @@ use std::fmt;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use evenair_api::{DomainStatus, GuardStatus, PacketStatus, PathStatus, Status};
+use evenair_api::{DomainStatus, GuardState, GuardStatus, Mode, PacketStatus, ProbeState, Status};
 use evenair_config::BrokenAggregates;
 use evenair_reader::ConfigError;
 use serde::{Deserialize, Serialize};
@@ -118,8 +118,8 @@ fn guard(guard: &GuardStatus) -> Option<Finding> {
     let before = guard.before_mbps.map_or_else(String::new, |before| format!(" of {before:.1} Mb/s before"));
     let now = format!("{:.1} Mb/s{before}", guard.now_mbps);
     let next = guard.next_try_s.map_or_else(String::new, |next| format!("; it tries again in {next:.0} s"));
-    match guard.state.as_str() {
-        "bypassed" => Some(Finding::wrong(
+    match guard.state {
+        GuardState::Bypassed => Some(Finding::wrong(
             SUBJECT,
             format!(
                 "the box has bypassed itself {:.0} s ago, because much more was carried without it; now {now} are carried by the bridge{next}",
@@ -127,7 +127,7 @@ fn guard(guard: &GuardStatus) -> Option<Finding> {
             ),
             MEND,
         )),
-        "trying" => Some(Finding::warning(
+        GuardState::Trying => Some(Finding::warning(
             SUBJECT,
             format!(
                 "the box, which had bypassed itself, was inserted again {:.0} s ago, to see whether it may help now: it carries {now}",
@@ -135,17 +135,17 @@ fn guard(guard: &GuardStatus) -> Option<Finding> {
             ),
             MEND,
         )),
-        "loosened" => Some(Finding::warning(
+        GuardState::Loosened => Some(Finding::warning(
             SUBJECT,
             format!("the box has held nothing for {:.0} s, to see what is carried: it carries {now}", guard.since_s),
             MEND,
         )),
-        _ if guard.bypasses > 0 => Some(Finding::warning(
+        GuardState::Watching if guard.bypasses > 0 => Some(Finding::warning(
             SUBJECT,
             format!("the box has bypassed itself {} times since it started", guard.bypasses),
             MEND,
         )),
-        _ => None,
+        GuardState::Watching => None,
     }
 }
 
@@ -175,15 +175,14 @@ fn found_path(domain: &DomainStatus) -> Option<Finding> {
     let path = domain.path.as_ref()?;
     let subject = format!("path to {}", domain.name);
     let unacknowledged = path.unacknowledged.unwrap_or(0.0);
-    let [off, _, _, disbelieved] = PathStatus::PROBES;
-    let finding = match path.probes.as_str() {
-        state if state == disbelieved && unacknowledged >= UNACKNOWLEDGED => Finding::warning(
+    let finding = match path.probes {
+        ProbeState::Disbelieved if unacknowledged >= UNACKNOWLEDGED => Finding::warning(
             &subject,
             format!("{}; stations answer probes without waiting behind what the box has released", path.in_short()),
             "turn off proxy ARP (ARP suppression, \"multicast optimisation\") at the access points, if they have it; where they queue by \
              station or flow, nothing is to be done: QUIC and other datagrams wait in their queues",
         ),
-        state if state == off && unacknowledged >= UNACKNOWLEDGED => {
+        ProbeState::Off if unacknowledged >= UNACKNOWLEDGED => {
             Finding::warning(&subject, path.in_short(), "set [manager] probes_per_second = 25")
         }
         _ => Finding::fine(&subject, path.in_short()),
@@ -212,7 +211,7 @@ fn examine_for(config: &BoxConfig) -> Vec<Finding> {
                 findings.push(losses::examine(&status, history, now_s));
                 findings.push(unread(&status.packets));
                 findings.extend(guard(&status.guard));
-                let holds = status.mode == "inserted";
+                let holds = status.mode == Mode::Inserted;
                 findings.extend(status.domains.iter().filter(|_| holds).filter_map(found_path));
                 let ways = [&status.wlan, &status.wire].map(|port| {
                     let why = port.io_why.as_ref().map_or_else(String::new, |why| format!(" ({why})"));
@@ -230,22 +229,28 @@ fn examine_for(config: &BoxConfig) -> Vec<Finding> {
 
 #[cfg(test)]
 mod tests {
+    use evenair_api::PathStatus;
+
     use super::*;
 
     #[test]
     fn a_path_without_completions_is_a_warning_where_probes_do_not_help() {
-        let of = |probes: &str, unacknowledged| {
-            let path = PathStatus { lag_ms: 2.0, backlog_ms: 3.0, unacknowledged, probes: probes.into() };
+        let of = |probes, unacknowledged| {
+            let path = PathStatus { lag_ms: 2.0, backlog_ms: 3.0, unacknowledged, probes };
             found_path(&DomainStatus { name: "default".into(), path: Some(path), ..DomainStatus::default() })
         };
         let verdict = |probes, unacknowledged| of(probes, Some(unacknowledged)).map(|finding| finding.verdict);
-        assert_eq!(verdict("used", 1.0), Some(Verdict::Fine));
-        assert_eq!(verdict("idle", 0.0), Some(Verdict::Fine));
-        assert_eq!(verdict("disbelieved", 0.1), Some(Verdict::Fine));
-        assert_eq!(verdict("disbelieved", 0.9), Some(Verdict::Warning));
-        assert_eq!(verdict("off", 0.9), Some(Verdict::Warning));
-        assert_eq!(of("off", None).map(|finding| finding.verdict), Some(Verdict::Fine), "unknown is no fault");
-        let found = of("used", Some(0.4)).expect("a finding").found;
+        assert_eq!(verdict(ProbeState::Used, 1.0), Some(Verdict::Fine));
+        assert_eq!(verdict(ProbeState::Idle, 0.0), Some(Verdict::Fine));
+        assert_eq!(verdict(ProbeState::Disbelieved, 0.1), Some(Verdict::Fine));
+        assert_eq!(verdict(ProbeState::Disbelieved, 0.9), Some(Verdict::Warning));
+        assert_eq!(verdict(ProbeState::Off, 0.9), Some(Verdict::Warning));
+        assert_eq!(
+            of(ProbeState::Off, None).map(|finding| finding.verdict),
+            Some(Verdict::Fine),
+            "unknown is no fault"
+        );
+        let found = of(ProbeState::Used, Some(0.4)).expect("a finding").found;
         assert_eq!(
             found,
             "path: 2.0 ms of lag, 3.0 ms of backlog, 40 % of the airtime without completions; probes: used"
@@ -280,20 +285,23 @@ mod tests {
 
     #[test]
     fn a_bypass_by_the_guard_is_wrong_and_by_an_operator_is_not() {
-        let guard_of = |state: &str, bypasses| GuardStatus {
-            state: state.into(),
+        let guard_of = |state, bypasses| GuardStatus {
+            state,
             since_s: 12.0,
             before_mbps: Some(20.0),
             now_mbps: 19.5,
             bypasses,
-            next_try_s: (state == "bypassed").then_some(48.0),
+            next_try_s: (state == GuardState::Bypassed).then_some(48.0),
             ..GuardStatus::default()
         };
         let verdict = |state, bypasses| guard(&guard_of(state, bypasses)).map(|finding| finding.verdict);
-        assert_eq!((verdict("watching", 0), verdict("", 0)), (None, None));
-        assert_eq!((verdict("watching", 1), verdict("loosened", 0)), (Some(Verdict::Warning), Some(Verdict::Warning)));
-        assert_eq!(verdict("trying", 1), Some(Verdict::Warning));
-        let finding = guard(&guard_of("bypassed", 1)).expect("a finding");
+        assert_eq!(verdict(GuardState::Watching, 0), None);
+        assert_eq!(
+            (verdict(GuardState::Watching, 1), verdict(GuardState::Loosened, 0)),
+            (Some(Verdict::Warning), Some(Verdict::Warning))
+        );
+        assert_eq!(verdict(GuardState::Trying, 1), Some(Verdict::Warning));
+        let finding = guard(&guard_of(GuardState::Bypassed, 1)).expect("a finding");
         assert_eq!(finding.verdict, Verdict::Wrong);
         assert!(finding.found.contains("12 s ago") && finding.found.contains("19.5 Mb/s of 20.0"), "{finding:?}");
         assert!(finding.found.ends_with("it tries again in 48 s"), "{finding:?}");

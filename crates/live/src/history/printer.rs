@@ -242,7 +242,7 @@ fn cells_of_all(sample: &Sample) -> [String; 9] {
     let wait = sample.hops.iter().find(|hop| hop.hop == Hop::Wlan).map_or(0.0, |hop| hop.mean_ms);
     [
         time(sample.at_s),
-        sample.mode.clone(),
+        sample.mode.to_string(),
         mbps(sample.to_station_bytes, sample.seconds),
         mbps(sample.from_station_bytes, sample.seconds),
         percent(airtime, sample.seconds),
@@ -258,7 +258,7 @@ fn cells_of(sample: &Sample, station: &StationSample) -> [String; 9] {
     let [held, dropped, wait] = [const { String::new() }; 3];
     [
         time(sample.at_s),
-        sample.mode.clone(),
+        sample.mode.to_string(),
         mbps(station.to_station_bytes, sample.seconds),
         mbps(station.from_station_bytes, sample.seconds),
         percent(station.charged_airtime_s, sample.seconds),
@@ -283,6 +283,7 @@ fn time(at_s: f64) -> String {
 mod tests {
     use super::super::{CallRecord, EventRecord, Files, HopSample, Keeper, Reader};
     use super::*;
+    use evenair_api::Mode;
     use evenair_api::causes::{Cause, DropReason, LossReason};
 
     const MACS: [&str; 2] = ["02:00:00:00:00:01", "02:00:00:00:00:02"];
@@ -303,7 +304,7 @@ mod tests {
             Record::Sample(Box::new(Sample {
                 at_s: BEGIN + minute as f64 * 60.0,
                 seconds: 60.0,
-                mode: "inserted".into(),
+                mode: Mode::Inserted,
                 to_station_bytes: 7_500_000 * (minute + 1),
                 stations: vec![station(0, 7_500_000), station(1, 7_500_000 * minute)],
                 calls: vec![CallRecord { station: MACS[1].into(), peer: "192.0.2.7".into(), ..CallRecord::default() }],

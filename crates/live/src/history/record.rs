@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use evenair_api::causes::{self, Counts, Drops, Losses};
-use evenair_api::{CallStatus, ClassStatus, Hop, SpeechStatus, StationStatus, Status};
+use evenair_api::{CallStatus, ClassStatus, Codec, Hop, Mode, SpeechStatus, StationStatus, Status};
 use evenair_manager::Event;
 use evenair_packet::MacAddr;
 use serde::{Deserialize, Serialize};
 
-use crate::control::{codec_word, domains_text, guard_text, mode_word, refusal_word, speech_status};
+use crate::control::{codec as codec_of, domains_text, guard_text, refusal_word, speech_status};
 
 /// Stations of an interval that are kept one by one: those with the most medium time.
 const MOST_STATIONS: usize = 256;
@@ -41,8 +41,8 @@ pub struct Sample {
     pub at_s: f64,
     /// How long it was.
     pub seconds: f64,
-    /// The mode at its end: "bypassed", "observing", "inserted" or "draining".
-    pub mode: String,
+    /// The mode at its end.
+    pub mode: Mode,
     /// Service rate C at its end, in Mb/s.
     pub service_rate_mbps: f64,
     /// Packets that came.
@@ -158,8 +158,8 @@ pub struct CallRecord {
     pub station: String,
     /// Its other end.
     pub peer: String,
-    /// "g711", "g729" or "other".
-    pub codec: String,
+    /// Its codec, as far as its packets show.
+    pub codec: Codec,
     /// Why it does not go first.
     pub refused: Option<String>,
     /// How it is heard at the station since it was found.
@@ -208,7 +208,7 @@ impl Sample {
         Self {
             at_s,
             seconds,
-            mode: now.mode.clone(),
+            mode: now.mode,
             service_rate_mbps: now.service_rate_mbps,
             packets: since(|status| status.packets.received),
             dropped: since(|status| status.packets.dropped()),
@@ -296,7 +296,7 @@ impl EventRecord {
         };
         match event {
             Event::ModeChanged(mode) => {
-                Some(Self { at_s, name: "mode".into(), station: None, text: mode_word(*mode).into() })
+                Some(Self { at_s, name: "mode".into(), station: None, text: evenair_view::mode(*mode).to_string() })
             }
             Event::ConfigRefused(error) => {
                 Some(Self { at_s, name: "refused".into(), station: None, text: error.to_string() })
@@ -326,18 +326,18 @@ impl EventRecord {
                 about("address-contested", claimant, format!("claims {address}, which {holder} uses"))
             }
             Event::CallAdmitted { station, peer, codec } => {
-                about("call-admitted", station, format!("with {peer}, {}", codec_word(*codec)))
+                about("call-admitted", station, format!("with {peer}, {}", codec_of(*codec)))
             }
             Event::CallRefused { station, peer, codec, why } => {
-                about("call-refused", station, format!("with {peer}, {}: {}", codec_word(*codec), refusal_word(*why)))
+                about("call-refused", station, format!("with {peer}, {}: {}", codec_of(*codec), refusal_word(*why)))
             }
             Event::CallRoamed { station, peer, codec, domain, over } => {
                 let over = over.map_or_else(String::new, |why| format!(", one too many there: {}", refusal_word(why)));
-                about("call-roamed", station, format!("with {peer}, {}: to {domain}{over}", codec_word(*codec)))
+                about("call-roamed", station, format!("with {peer}, {}: to {domain}{over}", codec_of(*codec)))
             }
             Event::CallEnded { station, peer, codec, lasted, speech, .. } => {
                 let [down, up] = [&speech[0], &speech[1]].map(|way| speech_status(way, *codec).in_short());
-                let text = format!("with {peer}, {}, {lasted}; down: {down}; up: {up}", codec_word(*codec));
+                let text = format!("with {peer}, {}, {lasted}; down: {down}; up: {up}", codec_of(*codec));
                 about("call-ended", station, text)
             }
             Event::ObservationRefused(_) | Event::RateChanged { .. } => None,

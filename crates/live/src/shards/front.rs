@@ -9,13 +9,14 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant as Clock};
 
 use anyhow::{Context, Result, anyhow};
-use evenair_manager::{Config, Mode};
+use evenair_api::Mode;
+use evenair_manager::Config;
 use evenair_sys::rt::{Epoll, Waker};
 use tracing::{info, warn};
 
 use super::Plan;
 use crate::config::BoxConfig;
-use crate::control::{Answer, Asked, Desk, OBSERVING, Snapshot, Wish, merge, mode_word};
+use crate::control::{Answer, Asked, Desk, Snapshot, Wish, merge};
 use crate::engine::Engine;
 use crate::run::{Host, Live, now};
 use crate::telemetry::SourceConfig;
@@ -126,13 +127,13 @@ impl Front {
             Ok(modes) => modes,
             Err(why) => return warn!("{why}"),
         };
-        let words: Vec<_> = modes
+        let modes: Vec<_> = modes
             .iter()
-            .filter_map(|answer| if let Answer::Mode(word) = answer { Some(*word) } else { None })
+            .filter_map(|answer| if let Answer::Mode(mode) = answer { Some(*mode) } else { None })
             .collect();
-        let order = [Mode::Draining, Mode::Inserted, Mode::Bypassed].map(mode_word);
-        let word = order.into_iter().find(|word| words.contains(word)).unwrap_or(OBSERVING);
-        self.host.tend(now(), word);
+        let order = [Mode::Draining, Mode::Inserted, Mode::Bypassed];
+        let mode = order.into_iter().find(|mode| modes.contains(mode)).unwrap_or(Mode::Observing);
+        self.host.tend(now(), mode);
     }
 
     /// Asks all shards the same, or nearly so, and waits for their answers.

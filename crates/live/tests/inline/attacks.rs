@@ -412,7 +412,7 @@ fn judge<'a>(site: &Site<'_>, running: &BoxProcess, attacks: impl Iterator<Item 
             missed.push(format!("{}: {part:.2} of {:?}, {}", attack.name, attack.beside, left.in_short()));
         }
         let status = running.client().status().expect("it lives");
-        assert_eq!(status.mode, "inserted", "after {}", attack.name);
+        assert_eq!(status.mode, evenair_api::Mode::Inserted, "after {}", attack.name);
     }
     missed
 }

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use evenair_api::Status;
 use evenair_api::causes::LossReason;
+use evenair_api::{Carrier, Mode, Status};
 use evenair_live::BoxConfig;
 use evenair_live::control::Client;
 use evenair_live::history::{Reader, Record};
@@ -76,7 +76,7 @@ fn a_bypass_to_a_bridge_that_cannot_carry_is_refused() {
         }
         let status = until(&mut client, |status| !status.fail_open.available);
         assert!(status.fail_open.why[0].starts_with(said), "{:?}", status.fail_open);
-        assert_eq!((&*status.mode, &*status.carrier), ("inserted", "box"));
+        assert_eq!((status.mode, status.carrier), (Mode::Inserted, Carrier::Box));
         ip(&lab.middle, give);
         until(&mut client, |status| status.fail_open.available);
     }
@@ -84,7 +84,7 @@ fn a_bypass_to_a_bridge_that_cannot_carry_is_refused() {
     let arrivals = cross(&lab);
     assert!(arrivals.sent > 50 && arrivals.lost == 0, "the box goes on carrying: {arrivals:?}");
     client.force_bypass().expect("whoever insists may");
-    assert_eq!(until(&mut client, |status| !status.fail_open.available).carrier, "nobody");
+    assert_eq!(until(&mut client, |status| !status.fail_open.available).carrier, Carrier::Nobody);
     assert_eq!(cross(&lab).received, 0, "and nothing passes then");
     client.insert().expect("the way out");
     assert_eq!(cross(&lab).lost, 0);
@@ -106,10 +106,10 @@ fn losing_the_bridge_and_having_it_back_are_events() {
     let mut client = running.client();
     ip(&lab.middle, "link del br0");
     let status = until(&mut client, |status| !status.fail_open.available);
-    assert_eq!((&*status.mode, &*status.carrier), ("bypassed", "nobody"), "it does not insert itself");
+    assert_eq!((status.mode, status.carrier), (Mode::Bypassed, Carrier::Nobody), "it does not insert itself");
     ip(&lab.middle, "link add br0 up type bridge mcast_snooping 0");
     ["wl0", "wi0"].iter().for_each(|port| ip(&lab.middle, &format!("link set {port} master br0")));
-    until(&mut client, |status| status.carrier == "bridge");
+    until(&mut client, |status| status.carrier == Carrier::Bridge);
     client.shutdown().expect("ends");
     let events: Vec<_> = Reader::open(&history)
         .expect("a directory")
@@ -192,7 +192,7 @@ fn until_carried_by_the_box(lab: &Lab, running: &mut BoxProcess) {
         // It may just end.
         let Ok(mut client) = running.try_client() else { continue };
         let Ok(status) = client.status() else { continue };
-        if status.carrier == "box" && status.uptime_s < begin.elapsed().as_secs_f64() {
+        if status.carrier == Carrier::Box && status.uptime_s < begin.elapsed().as_secs_f64() {
             break;
         }
     }

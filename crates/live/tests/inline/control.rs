@@ -6,6 +6,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::os::unix::net::{UnixDatagram, UnixStream};
 use std::time::Duration;
 
+use evenair_api::Mode;
 use evenair_live::BoxConfig;
 use evenair_live::control::ClientError;
 use evenair_manager::Config;
@@ -192,20 +193,20 @@ fn the_last_requested_mode_outlives_the_box() {
     let start =
         |parameters: &str| lab.start_box_with(parameters, &[("RUNTIME_DIRECTORY", directory.to_str().expect("plain"))]);
     let mut first = start("");
-    assert_eq!(mode(&first), "bypassed");
+    assert_eq!(mode(&first), Mode::Bypassed);
     first.client().insert().expect("inserted");
     // As a watchdog ends it.
     first.child.kill().expect("it lives");
     first.child.wait().expect("a child");
     let second = start("");
-    assert_eq!(mode(&second), "inserted");
+    assert_eq!(mode(&second), Mode::Inserted);
     second.client().observe().expect("looks on");
     second.client().shutdown().expect("ends");
     drop(second);
     let third = start("");
-    assert_eq!(mode(&third), "observing");
+    assert_eq!(mode(&third), Mode::Observing);
     drop(third);
-    assert_eq!(mode(&start("inserted=true")), "inserted", "the configuration was changed since");
+    assert_eq!(mode(&start("inserted=true")), Mode::Inserted, "the configuration was changed since");
 }
 
 #[test]

@@ -343,7 +343,7 @@ fn the_day(site: &Site<'_>, seed: u64, length: Duration, look: &mut Look<'_>) {
             site.resident_kb().saturating_sub(memory),
         );
         println!("{at:6.1} s  {what}: shares {fair:.2}, {} stations, {grown} kB more", status.stations_known);
-        assert_eq!(status.mode, "inserted", "after {what}");
+        assert_eq!(status.mode, evenair_api::Mode::Inserted, "after {what}");
         assert!(status.packets.conserved, "after {what}: {:?}", status.packets);
         assert!(grown < MOST_GROWTH_KB, "after {what}: {grown} kB");
         assert!(fair >= LEAST_FAIRNESS, "after {what}: shares {fair:.2}");

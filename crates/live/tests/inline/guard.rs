@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use evenair_api::Status;
+use evenair_api::{Carrier, GuardState, Mode, Status};
 
 use crate::lab::{BoxProcess, Lab, ip};
 
@@ -17,7 +17,7 @@ const REPLY_EVERY: u64 = 10;
 
 /// A box that was given a wrong rate: the station is said to be at 1 Mb/s, and its replies say nothing of single packets.
 fn start(lab: &Lab, inserted: bool) -> BoxProcess {
-    let mode = if inserted { "inserted" } else { "bypassed" };
+    let mode = if inserted { Mode::Inserted } else { Mode::Bypassed };
     let text = format!(
         "[ports]\nwlan = \"wl0\"\nwire = \"wi0\"\nbridge = \"br0\"\nmode = \"{mode}\"\nio = {:?}\n\
          [control]\nsocket = {:?}\n[radio]\nstandard = \"802.11b\"\n\
@@ -72,11 +72,11 @@ fn rate(came: &AtomicU64) -> f64 {
 }
 
 /// The status once the guard has bypassed the box and the traffic is carried so, or at the end of patience.
-fn bypassed_by_the_guard(running: &BoxProcess, carrier: &str) -> (Status, Duration) {
+fn bypassed_by_the_guard(running: &BoxProcess, carrier: Carrier) -> (Status, Duration) {
     let start = Instant::now();
     loop {
         let status = running.client().status().expect("answers");
-        let is_done = status.guard.state == "bypassed" && status.mode == "bypassed" && status.carrier == carrier;
+        let is_done = status.guard.has_bypassed() && status.mode == Mode::Bypassed && status.carrier == carrier;
         if is_done || start.elapsed() > Duration::from_secs(25) {
             return (status, start.elapsed());
         }
@@ -89,7 +89,7 @@ fn trial(running: &BoxProcess) -> Status {
     let start = Instant::now();
     loop {
         let status = running.client().status().expect("answers");
-        let is_done = status.mode == "inserted" && status.carrier == "box";
+        let is_done = status.mode == Mode::Inserted && status.carrier == Carrier::Box;
         if is_done || start.elapsed() > Duration::from_secs(75) {
             return status;
         }
@@ -106,22 +106,22 @@ fn a_box_that_was_bypassed_before_compares_with_what_the_bridge_carried() {
         let bridged = rate(came);
         running.client().insert().expect("inserted");
         let inserted = rate(came);
-        let (status, after) = bypassed_by_the_guard(&running, "bridge");
+        let (status, after) = bypassed_by_the_guard(&running, Carrier::Bridge);
         let now = rate(came);
         println!("{bridged:.1} Mb/s bridged, {inserted:.1} inserted, {now:.1} {after:?} later: {:?}", status.guard);
         assert!(inserted < 0.3 * bridged, "the setting does harm: {inserted:.1} of {bridged:.1} Mb/s");
-        assert_eq!((status.guard.state.as_str(), status.carrier.as_str()), ("bypassed", "bridge"), "{status:?}");
+        assert_eq!((status.guard.state, status.carrier), (GuardState::Bypassed, Carrier::Bridge), "{status:?}");
         assert!(now > 0.9 * bridged, "{now:.1} Mb/s of {bridged:.1}");
         assert!(status.guard.before_mbps.is_some_and(|before| before > 0.8 * bridged), "{:?}", status.guard);
         assert!(status.guard.in_short().is_some_and(|text| text.starts_with("BYPASSED BY THE GUARD")));
         // It tries again by itself, and finds that nothing has changed.
         assert!(status.guard.next_try_s.is_some_and(|next| (30.0..=60.0).contains(&next)), "{:?}", status.guard);
         let trial = trial(&running);
-        assert_eq!((trial.guard.state.as_str(), trial.carrier.as_str()), ("trying", "box"), "{trial:?}");
-        let (status, after) = bypassed_by_the_guard(&running, "bridge");
+        assert_eq!((trial.guard.state, trial.carrier), (GuardState::Trying, Carrier::Box), "{trial:?}");
+        let (status, after) = bypassed_by_the_guard(&running, Carrier::Bridge);
         let now = rate(came);
         println!("{now:.1} Mb/s, {after:?} after the trial began: {:?}", status.guard);
-        assert_eq!((status.guard.state.as_str(), status.carrier.as_str()), ("bypassed", "bridge"), "{status:?}");
+        assert_eq!((status.guard.state, status.carrier), (GuardState::Bypassed, Carrier::Bridge), "{status:?}");
         assert!(now > 0.9 * bridged && after < Duration::from_secs(8), "{now:.1} Mb/s of {bridged:.1}");
         assert!(status.guard.next_try_s.is_some_and(|next| (500.0..=600.0).contains(&next)), "{:?}", status.guard);
         // An operator's bypass is another thing.
@@ -129,7 +129,7 @@ fn a_box_that_was_bypassed_before_compares_with_what_the_bridge_carried() {
         client.insert().expect("inserted");
         client.bypass().expect("bypassed");
         let guard = client.status().expect("answers").guard;
-        assert_eq!((guard.state.as_str(), guard.in_short(), guard.bypasses), ("watching", None, 2));
+        assert_eq!((guard.state, guard.in_short(), guard.bypasses), (GuardState::Watching, None, 2));
         assert_eq!(guard.next_try_s, None);
     });
 }
@@ -143,11 +143,11 @@ fn where_the_bridge_cannot_carry_it_the_box_goes_on_and_holds_nothing() {
         let bridged = rate(came);
         running.client().insert().expect("inserted");
         ip(&lab.middle, "link set wl0 nomaster");
-        let (status, after) = bypassed_by_the_guard(&running, "box");
+        let (status, after) = bypassed_by_the_guard(&running, Carrier::Box);
         let now = rate(came);
         println!("{bridged:.1} Mb/s bridged, {now:.1} by the box {after:?} later: {:?}", status.guard);
         assert!(!status.fail_open.available, "{:?}", status.fail_open);
-        assert_eq!((status.guard.state.as_str(), status.carrier.as_str()), ("bypassed", "box"), "{status:?}");
+        assert_eq!((status.guard.state, status.carrier), (GuardState::Bypassed, Carrier::Box), "{status:?}");
         assert!(now > 0.9 * bridged, "{now:.1} Mb/s of {bridged:.1}");
     });
 }
@@ -161,6 +161,6 @@ fn a_box_inserted_at_its_start_does_not_bypass_itself() {
         let inserted = rate(came);
         let status = running.client().status().expect("answers");
         println!("{inserted:.1} Mb/s: {:?}", status.guard);
-        assert_eq!((status.mode.as_str(), status.guard.bypasses), ("inserted", 0), "{:?}", status.guard);
+        assert_eq!((status.mode, status.guard.bypasses), (Mode::Inserted, 0), "{:?}", status.guard);
     });
 }

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use evenair_api::Codec;
 use evenair_live::history::{Reader, Record};
 use evenair_sys::netns::Netns;
 
@@ -85,7 +86,7 @@ fn calls_on_unknown_ports_are_found_rated_and_kept() {
     });
     assert_eq!(status.calls.len(), 2, "{:?}", status.calls);
     let admitted = status.calls.iter().find(|call| call.refused.is_none()).expect("one is admitted");
-    assert_eq!((admitted.codec.as_str(), admitted.peer.as_str()), ("g711", "10.9.0.2"));
+    assert_eq!((admitted.codec, admitted.peer.as_str()), (Codec::G711, "10.9.0.2"));
     assert_eq!(admitted.station, evenair_packet::MacAddr(SOURCE).to_string());
     let (down, up) = (&admitted.down, &admitted.up);
     assert!((8.0..12.0).contains(&down.loss_percent) && up.lost == Some(0), "{admitted:?}");
@@ -162,7 +163,7 @@ fn a_call_that_telephones_agree_upon_begins_and_ends_with_their_words() {
         thread::sleep(PACKET);
     }
     let calls = client.status().expect("answers").calls;
-    assert_eq!(calls.iter().map(|call| call.codec.as_str()).collect::<Vec<_>>(), ["g729"], "from its first packet on");
+    assert_eq!(calls.iter().map(|call| call.codec).collect::<Vec<_>>(), [Codec::G729], "from its first packet on");
     say("BYE sip:desk@10.9.0.2 SIP/2.0", "");
     thread::sleep(Duration::from_millis(200));
     let status = client.status().expect("answers");

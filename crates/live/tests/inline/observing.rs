@@ -3,6 +3,8 @@
 use std::thread;
 use std::time::Duration;
 
+use evenair_api::{Carrier, Direction, Mode};
+
 use crate::lab::{Lab, SOURCE};
 use crate::switching::{Late, assert_untouched, under_traffic};
 use crate::traffic::transfer;
@@ -16,7 +18,7 @@ fn an_observing_box_sees_what_the_bridge_carries() {
     transfer(&lab.sink, &lab.source, "10.9.0.1:5101", 1 << 20);
     transfer(&lab.source, &lab.sink, "10.9.0.2:5102", 1 << 20);
     let status = client.status().expect("answers");
-    assert_eq!((status.mode.as_str(), status.carrier.as_str()), ("observing", "bridge"));
+    assert_eq!((status.mode, status.carrier), (Mode::Observing, Carrier::Bridge));
     let packets = &status.packets;
     assert!(packets.conserved && packets.copied > 1000, "{packets:?}");
     assert_eq!((packets.taken, packets.sent, packets.held), (0, 0, 0), "{packets:?}");
@@ -27,8 +29,8 @@ fn an_observing_box_sees_what_the_bridge_carries() {
         "{station:?}"
     );
     // Both directions are there, each seen whole; the download's round trip over the WLAN is that of a veth pair.
-    let down = status.flows.iter().find(|flow| flow.direction == "down").expect("a download");
-    let up = status.flows.iter().find(|flow| flow.direction == "up").expect("an upload");
+    let down = status.flows.iter().find(|flow| flow.direction == Direction::Down).expect("a download");
+    let up = status.flows.iter().find(|flow| flow.direction == Direction::Up).expect("an upload");
     assert!(down.released_bytes > 1 << 20 && up.from_wlan_bytes > 1 << 20, "{down:?} {up:?}");
     assert!(down.charged_s > 0.0 && down.wlan_rtt_ms.is_some_and(|rtt| rtt < 100.0), "{down:?}");
     assert!(down.wlan_rtt_least_ms <= down.wlan_rtt_ms, "{down:?}");
@@ -71,7 +73,7 @@ fn a_killed_observer_is_not_missed() {
     std::fs::write(&file, text).expect("writable");
     let mut running = lab.start_box(&format!("file={}", file.display()));
     let arrivals = under_traffic(&lab, 3_000, || {
-        assert_eq!(running.client().status().expect("answers").mode, "observing");
+        assert_eq!(running.client().status().expect("answers").mode, Mode::Observing);
         running.child.kill().expect("it lives");
         running.child.wait().expect("it was a child");
     });

@@ -166,7 +166,7 @@ fn outage(running: &BoxProcess, radio: &Radio, stations: &[Netns], oldest_ns: &A
     let (after, shares) = fairness(stations);
     let status = running.client().status().expect("it lives");
     println!("after it: all are back after {back:.1?}; shares {after:.2} {shares:?}");
-    assert_eq!(status.mode, "inserted");
+    assert_eq!(status.mode, evenair_api::Mode::Inserted);
     assert!(status.packets.conserved, "{:?}", status.packets);
     assert!(after >= LEAST_FAIRNESS, "after the outage: shares {after:.2} {shares:?}");
 }

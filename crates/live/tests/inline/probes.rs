@@ -84,7 +84,10 @@ fn compare(lab: &Lab, running: &BoxProcess, radio: &Radio, stations: &[Netns], f
     let packets = status.packets;
     let path = status.domains[0].path.as_ref().expect("completions decide");
     println!("{}", path.in_short());
-    assert!(path.probes == "used" && path.unacknowledged.is_some_and(|part| part > 0.9), "{path:?}");
+    assert!(
+        path.probes == evenair_api::ProbeState::Used && path.unacknowledged.is_some_and(|part| part > 0.9),
+        "{path:?}"
+    );
     std::fs::write(file, configuration(lab, 0)).expect("writable");
     running.client().reconfigure(None).expect("a good file");
     let (queue_without, carried_without) = measure();

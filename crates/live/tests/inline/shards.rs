@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use evenair_api::Status;
+use evenair_api::{Carrier, Mode, Status};
 use evenair_sys::process;
 
 use crate::lab::{Arrivals, BoxProcess, Frames, Lab, ensure, ip, judged, stream_in};
@@ -22,7 +22,7 @@ fn start(lab: &Lab, inserted: bool, more: &str) -> BoxProcess {
 }
 
 fn config(lab: &Lab, inserted: bool, more: &str) -> String {
-    let mode = if inserted { "inserted" } else { "bypassed" };
+    let mode = if inserted { Mode::Inserted } else { Mode::Bypassed };
     format!(
         "[ports]\nwlan = \"wl0\"\nwire = \"wi0\"\nbridge = \"br0\"\nmode = {mode:?}\n[shards]\ncount = 2\n\
          [radio]\nstandard = \"802.11g\"\n[control]\nsocket = {:?}\n[record]\nfile = {:?}\n\
@@ -236,7 +236,7 @@ fn both_shards_look_on_while_the_bridge_carries_the_traffic() {
     let status = client.shutdown().expect("ends");
     assert_untouched(&arrivals, Late::of(&status));
     let seen = seen.expect("asked");
-    assert_eq!((&*seen.mode, &*seen.carrier, seen.packets.taken), ("observing", "bridge", 0));
+    assert_eq!((seen.mode, seen.carrier, seen.packets.taken), (Mode::Observing, Carrier::Bridge, 0));
     assert!(seen.shards.iter().all(|shard| shard.received > 100), "{:?}", seen.shards);
     assert!(status.shards.iter().all(|shard| shard.taken > 100), "{:?}", status.shards);
     assert_conserved(&status);
@@ -246,7 +246,7 @@ fn both_shards_look_on_while_the_bridge_carries_the_traffic() {
 fn the_box_ends_where_its_shards_cannot_go_on() {
     let Some(lab) = Lab::new() else { return };
     let mut running = start(&lab, true, "");
-    assert_eq!(running.client().status().expect("answers").mode, "inserted");
+    assert_eq!(running.client().status().expect("answers").mode, Mode::Inserted);
     ip(&lab.middle, "link del wl0");
     let begin = Instant::now();
     let end = loop {

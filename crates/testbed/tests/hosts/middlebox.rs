@@ -63,14 +63,14 @@ fn the_box_is_inserted_and_bypassed_while_traffic_flows() {
     let text = common::text(2, rest).replace(r#"duration = "5 s""#, r#"duration = "7 s""#);
     let scenario = common::parse(&text);
     let mut modes = Vec::new();
-    let result = evenair_testbed::run(&scenario, &common::options(), |progress| modes.push(progress.mode.clone()))
-        .expect("runs");
+    let result =
+        evenair_testbed::run(&scenario, &common::options(), |progress| modes.push(progress.mode)).expect("runs");
     eprintln!("{modes:?} {:?} {:?} {:?}", result.events, result.box_counters, result.invalid_because);
     let happened = |what: &str| result.events.iter().find(|event| event.what == what).map(|event| event.at_s);
     // At once, or after a drain of at most a second.
     assert!(happened("inserted").is_some_and(|at| (1.0..1.5).contains(&at)), "{:?}", result.events);
     assert!(happened("bypassed").is_some_and(|at| (3.0..4.5).contains(&at)), "{:?}", result.events);
-    assert!(modes.iter().any(|mode| mode == "inserted"), "{modes:?}");
+    assert!(modes.iter().any(|&mode| mode == evenair_api::Mode::Inserted), "{modes:?}");
     let counters = result.box_counters.expect("the box tells");
     let dropped: u64 = counters.dropped.iter().map(|drop| drop.packets).sum();
     assert!(counters.received > 300, "{counters:?}");

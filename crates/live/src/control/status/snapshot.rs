@@ -2,7 +2,8 @@
 
 use evenair_api::causes::lost;
 use evenair_api::{
-    FailOpenStatus, HoldStatus, Kinds, PacingStatus, PacketStatus, PoolStatus, PortStatus, RecordingStatus, ShardStatus,
+    Carrier, FailOpenStatus, HoldStatus, Kinds, PacingStatus, PacketStatus, PoolStatus, PortStatus, RecordingStatus,
+    ShardStatus,
 };
 use evenair_manager::{Counters, Report};
 use evenair_telemetry::Health;
@@ -17,7 +18,7 @@ pub(crate) struct Snapshot {
     pub(crate) kinds: Kinds,
     /// Copies of such packets: taken, let go.
     pub(crate) copied: (u64, u64),
-    pub(crate) carrier: &'static str,
+    pub(crate) carrier: Carrier,
     pub(crate) fail_open: FailOpenStatus,
     pub(crate) uptime_s: f64,
     pub(crate) wlan: PortStatus,
@@ -117,7 +118,7 @@ pub(crate) mod tests_support {
             observing: false,
             kinds: Kinds::default(),
             copied: (0, 0),
-            carrier: "bridge",
+            carrier: Carrier::Bridge,
             fail_open: FailOpenStatus { available: true, why: Vec::new() },
             uptime_s: 1.0,
             wlan: port(60, 50),
@@ -163,7 +164,7 @@ mod tests {
         assert!(!snapshot.packets().conserved, "what was let go as a copy was not sent");
         snapshot.wlan.sent -= 30;
         assert!(snapshot.packets().conserved);
-        assert_eq!(super::super::Status::from(snapshot).mode, "bypassed");
+        assert_eq!(super::super::Status::from(snapshot).mode, evenair_api::Mode::Bypassed);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Traffic in the status: stations, flows, classes.
 
-use evenair_api::{ClassStatus, FlowStatus, StationStatus};
+use evenair_api::{ClassStatus, Direction, FlowStatus, StationStatus};
 use evenair_manager::{ClassReport, FlowReport, StationReport};
 use evenair_packet::FlowKey;
 use evenair_telemetry::Health;
@@ -57,8 +57,8 @@ pub(super) fn flow(report: &FlowReport) -> FlowStatus {
         inner_vlan: report.vlan.and_then(|vlan| vlan.inner),
         station: report.station.to_string(),
         direction: match report.direction {
-            evenair_manager::Direction::Up => "up".into(),
-            evenair_manager::Direction::Down => "down".into(),
+            evenair_manager::Direction::Up => Direction::Up,
+            evenair_manager::Direction::Down => Direction::Down,
         },
         d: f64::from(report.d_milli) / 1000.0,
         released_bytes: report.released.0,
