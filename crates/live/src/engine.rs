@@ -20,9 +20,9 @@ use evenair_units::{Instant, Span};
 use tracing::{info, warn};
 
 use crate::config::BoxConfig;
-use crate::control::{Snapshot, codec as codec_of, domains_text, guard_text, refusal_word, speech_status};
+use crate::control::{Snapshot, codec as codec_of, refusal_word, speech_status};
 use crate::fail_open::{self, FailOpen};
-use crate::history::Tap;
+use crate::history::{Tap, event_of};
 use crate::log_limit::LogLimit;
 use crate::offloads::restore_offloads;
 use crate::pacing::Pacing;
@@ -507,7 +507,9 @@ impl Engine {
             Event::ObservationRefused(observation) => {
                 self.refused = Some(format!("the manager does not take this observation: {observation:?}"));
             }
-            Event::DomainsChanged { channels } => info!("{}", domains_text(channels)),
+            Event::DomainsChanged { .. } => {
+                info!("{}", event_of(&event).map_or_else(String::new, |event| event.text()))
+            }
             Event::RateChanged { .. } => {}
             of_a_station => match self.log_limit.admits(now) {
                 Some(0) => self.log(now, of_a_station),
@@ -528,7 +530,7 @@ impl Engine {
                 warn!("station {mac} takes more than its share of the medium, and cannot be held back");
             }
             Event::StationOverShare { mac, over: false } => info!("station {mac} takes no more than its share again"),
-            Event::Guard { step, before, held, .. } => warn!("{}", guard_text(step, before, held)),
+            Event::Guard { .. } => warn!("{}", event_of(&event).map_or_else(String::new, |event| event.text())),
             Event::GroupLimited { group, sender, .. } => warn!(
                 "{sender} sends more to the group {group} than groups may take of the medium: some frames are dropped ([manager.group_share])"
             ),

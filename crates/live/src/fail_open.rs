@@ -27,6 +27,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use evenair_api::FailOpenStatus;
+use evenair_api::history::Event;
 use evenair_sys::iface::{self, Interface, PortState};
 use evenair_sys::links::LinkEvents;
 use evenair_sys::rt::{Epoll, Waker};
@@ -181,23 +182,20 @@ impl FailOpen {
         if let Some(text) = now.too_long.filter(|text| !reopens && before.too_long.as_ref() != Some(text)) {
             warn!("{text}");
             if let Some(history) = history {
-                history.leave_ports(text);
+                history.leave_own(Event::Ports { text });
             }
         }
         if now.why == before.why || self.bridge.is_none() {
             return;
         }
-        let text = if now.why.is_empty() {
-            let text = "fail-open is back: the bridge can carry the traffic";
-            info!("{text}");
-            text.to_owned()
+        let event = Event::FailOpen { available: now.why.is_empty(), why: now.why.clone() };
+        if now.why.is_empty() {
+            info!("{}", event.text());
         } else {
-            let text = format!("fail-open is lost: {}", now.why.join("; and "));
-            error!("{text}. {}", self.consequence());
-            text
-        };
+            error!("{}. {}", event.text(), self.consequence());
+        }
         if let Some(history) = history {
-            history.leave_fail_open(text);
+            history.leave_own(event);
         }
     }
 

@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
+use evenair_api::history::Event;
 use evenair_sys::attached::{self, Attached};
 use evenair_sys::bridge;
 use evenair_sys::iface::{self, Interface};
@@ -145,7 +146,7 @@ impl Ports {
         for text in self.new_programs() {
             warn!("{text}");
             if let Some(history) = history {
-                history.leave_ports(text);
+                history.leave_own(Event::Ports { text });
             }
         }
         if has_bridge {

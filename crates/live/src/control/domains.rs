@@ -1,7 +1,7 @@
 //! Contention domains in the status.
 
 use evenair_api::{DomainStatus, GroupStatus, GuardState, GuardStatus, PathStatus, ProbeState};
-use evenair_manager::{self as manager, DomainReport, GroupReport, GuardReport, GuardStep, Label, PathReport, Place};
+use evenair_manager::{self as manager, DomainReport, GroupReport, GuardReport, Label, PathReport, Place};
 use evenair_units::{BitRate, Instant};
 
 use super::status::{receiver_status, uplink_status};
@@ -38,7 +38,7 @@ const fn probe_state(state: manager::ProbeState) -> ProbeState {
 }
 
 /// A name as text. Most are; what is none is shown with escapes.
-pub(super) fn text(name: Label) -> String {
+pub(crate) fn text(name: Label) -> String {
     std::str::from_utf8(name.as_bytes()).map_or_else(|_| name.to_string(), str::to_owned)
 }
 
@@ -86,32 +86,6 @@ fn path(report: &PathReport) -> PathStatus {
         backlog_ms: report.backlog.as_secs_f64() * 1e3,
         unacknowledged: report.unacknowledged_permille.map(|permille| permille as f64 / 1e3),
         probes: probe_state(report.probes),
-    }
-}
-
-/// A change of the learned contention domains, in words.
-pub(crate) fn domains_text(channels: usize) -> String {
-    match channels {
-        0 => "by reported channels, all stations are in one contention domain".into(),
-        _ => format!("by reported channels of access points, stations are in {channels} contention domains"),
-    }
-}
-
-/// What the guard against harm did, in words.
-pub(crate) fn guard_text(step: GuardStep, before: BitRate, held: BitRate) -> String {
-    let carried =
-        format!("{:.1} Mb/s are carried while packets wait, {:.1} before", held.as_mbps_f64(), before.as_mbps_f64());
-    match step {
-        GuardStep::Opened => format!("{carried}: nothing is held for a second or two, to see whether more is carried"),
-        GuardStep::Restored => format!("{carried}, and no more when nothing was held: the box is not the cause"),
-        GuardStep::Measuring => "nothing is held for two seconds, to measure what is carried without the box".into(),
-        GuardStep::Bypassed => {
-            format!(
-                "{carried}, and much more without holding: the box bypasses itself; it tries again later, or after evenair insert"
-            )
-        }
-        GuardStep::Trying => "inserted again by the guard, to see whether the box may help now".into(),
-        GuardStep::Proven => "no harm for ten minutes: the box stays inserted".into(),
     }
 }
 

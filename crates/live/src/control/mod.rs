@@ -29,7 +29,7 @@ mod telemetry;
 
 pub(crate) use calls::{codec, refusal_word, speech as speech_status};
 pub use client::{Client, ClientError};
-pub(crate) use domains::{domains_text, guard_text};
+pub(crate) use domains::text as label_text;
 pub(crate) use hangup::Hangup;
 pub use requests::{Line, MAX_LINE, Requests};
 pub(crate) use server::{Answer, Asked, Desk, Server, Wish};

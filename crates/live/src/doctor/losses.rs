@@ -7,9 +7,10 @@ use std::path::Path;
 
 use evenair_api::Status;
 use evenair_api::causes::{Cause, LossReason, Losses, lost};
+use evenair_api::history::Record;
 
 use super::Finding;
-use crate::history::{Reader, Record};
+use crate::history::Reader;
 
 const SUBJECT: &str = "packet loss";
 /// How far back, in seconds.
@@ -84,10 +85,12 @@ fn remedies(losses: &Losses) -> String {
 
 #[cfg(test)]
 mod tests {
+    use evenair_api::history::Sample;
+
     use super::*;
     use crate::control::tests_support::status;
     use crate::doctor::Verdict;
-    use crate::history::{Files, Keeper, Sample};
+    use crate::history::{Files, Keeper};
 
     const NOW_S: f64 = 1_772_323_200.0;
 

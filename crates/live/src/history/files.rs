@@ -10,7 +10,9 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use super::{Keeper, Record};
+use evenair_api::history::Record;
+
+use super::Keeper;
 
 /// Files beside the one that is written.
 const OLD_FILES: u64 = 3;
@@ -156,7 +158,7 @@ impl Series {
 impl Keeper for Files {
     fn keep(&mut self, record: &Record) -> io::Result<()> {
         match record {
-            Record::Event(event) if event.station.is_some() => self.stations.keep(record),
+            Record::Event(happened) if happened.event.station().is_some() => self.stations.keep(record),
             _ => self.history.keep(record),
         }
     }
@@ -274,7 +276,7 @@ mod tests {
     use std::process::Command;
 
     use super::*;
-    use crate::history::EventRecord;
+    use evenair_api::history::{Event, EventRecord};
 
     /// Says to a copy of this program that it is one, and which.
     const PART: &str = "EVENAIR_HISTORY_PART";
@@ -282,7 +284,7 @@ mod tests {
 
     fn event(number: u64) -> Record {
         let text = format!("number {number} {}", "x".repeat(number as usize % 300));
-        Record::Event(EventRecord { at_s: number as f64, name: "test".into(), station: None, text })
+        Record::Event(EventRecord { at_s: number as f64, event: Event::Ports { text } })
     }
 
     fn numbers(directory: &Path) -> (Vec<u64>, Seen) {
@@ -323,7 +325,11 @@ mod tests {
         let directory = tempfile::tempdir().expect("a directory");
         let mut files = Files::open(directory.path(), 100_000).expect("a place");
         let about = |number: u64| match event(number) {
-            Record::Event(event) => Record::Event(EventRecord { station: Some("02:00:00:00:00:01".into()), ..event }),
+            Record::Event(record) => {
+                let (station, text) = ("02:00:00:00:00:01".to_owned(), record.event.text());
+                let event = Event::InWords { name: "test".into(), station: Some(station), text };
+                Record::Event(EventRecord { event, ..record })
+            }
             other => other,
         };
         for number in 0..3000 {

@@ -9,17 +9,19 @@
 //! Not here: downsampling of old records. They are deleted when the files reach their limit.
 
 mod budget;
+mod event;
 mod files;
 mod printer;
-mod record;
 mod recorder;
 mod spec;
 
 use std::io;
 
+use evenair_api::history::Record;
+
+pub(crate) use event::event_of;
 pub use files::{Files, Reader, Seen};
 pub use printer::{Format, Printer, Selection};
-pub use record::{CallRecord, ClassSample, EventRecord, HopSample, Record, Sample, StationSample};
 pub(crate) use recorder::{History, Tap};
 pub use spec::{HistoryConfig, HistorySpec};
 

@@ -8,8 +8,7 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use evenair_api::Hop;
 use evenair_api::causes::in_lines;
-
-use super::record::{Record, Sample, StationSample};
+use evenair_api::history::{EventRecord, Record, Sample, StationSample};
 
 /// Which records are printed, and how.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -80,7 +79,7 @@ impl<'a, W: Write> Printer<'a, W> {
         let is_mac = |mac: &str| mac.eq_ignore_ascii_case(wanted);
         let there = match &mut record {
             Record::Start { .. } => false,
-            Record::Event(event) => event.station.as_deref().is_some_and(is_mac),
+            Record::Event(record) => record.event.station().is_some_and(is_mac),
             Record::Sample(sample) => {
                 let known = |station: &StationSample| {
                     [&station.address, &station.name].map(|known| known.as_deref() == Some(wanted))
@@ -99,8 +98,9 @@ impl<'a, W: Write> Printer<'a, W> {
         let at = time(record.at_s());
         match record {
             Record::Start { version, .. } => self.line(&format!("{at}  the box started, version {version}")),
-            Record::Event(event) => {
-                let words = [Some(event.name.as_str()), event.station.as_deref(), Some(&event.text)];
+            Record::Event(EventRecord { event, .. }) => {
+                let text = event.text();
+                let words = [Some(event.name()), event.station(), Some(&text)];
                 let words: Vec<_> = words.into_iter().flatten().collect();
                 self.line(&format!("{at}  {}", words.join(" ")))
             }
@@ -147,12 +147,12 @@ impl<'a, W: Write> Printer<'a, W> {
         let mut rows = csv::Writer::from_writer(&mut self.out);
         let head = !self.headed;
         match record {
-            Record::Event(event) if self.selection.events => {
+            Record::Event(EventRecord { at_s, event }) if self.selection.events => {
                 if head {
                     rows.write_record(["time", "event", "mac", "text"])?;
                 }
-                let mac = event.station.as_deref().unwrap_or_default();
-                rows.write_record([&time(event.at_s), &event.name, mac, &event.text])?;
+                let mac = event.station().unwrap_or_default();
+                rows.write_record([&time(*at_s), event.name(), mac, &event.text()])?;
             }
             Record::Sample(sample) => {
                 if head {
@@ -281,10 +281,12 @@ fn time(at_s: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{CallRecord, EventRecord, Files, HopSample, Keeper, Reader};
+    use super::super::{Files, Keeper, Reader};
     use super::*;
+    use evenair_api::Codec;
     use evenair_api::Mode;
     use evenair_api::causes::{Cause, DropReason, LossReason};
+    use evenair_api::history::{CallRecord, Event, HopSample};
 
     const MACS: [&str; 2] = ["02:00:00:00:00:01", "02:00:00:00:00:02"];
     /// 2026-03-01, midnight.
@@ -313,9 +315,12 @@ mod tests {
         };
         let event = Record::Event(EventRecord {
             at_s: BEGIN + 90.0,
-            name: "call-refused".into(),
-            station: Some(MACS[0].into()),
-            text: "with 192.0.2.9, g711: one, too many".into(),
+            event: Event::CallRefused {
+                station: MACS[0].into(),
+                peer: "192.0.2.9".into(),
+                codec: Codec::G711,
+                why: "one, too many".into(),
+            },
         });
         vec![Record::Start { at_s: BEGIN, version: "1.2.3".into() }, sample(1), event, sample(2)]
     }
@@ -438,7 +443,7 @@ mod tests {
                 hops: vec![HopSample { hop: Hop::Wlan, packets: 1, mean_ms: value, p95_ms: value }],
                 ..Sample::default()
             };
-            let event = EventRecord { at_s: value, name: "mode".into(), station: None, text: "inserted".into() };
+            let event = EventRecord { at_s: value, event: Event::Mode { mode: Mode::Inserted } };
             let start = Record::Start { at_s: value, version: "1".into() };
             let records = [start, Record::Event(event), Record::Sample(sample.into())];
             for (format, events) in [Format::Text, Format::Csv, Format::Json].map(|f| [(f, false), (f, true)]).concat()
@@ -455,7 +460,8 @@ mod tests {
     #[test]
     fn control_characters_of_a_damaged_file_are_shown_escaped() {
         let [name, text] = ["a\u{1b}[2Jb", "two\nlines\u{9b}é"].map(str::to_owned);
-        let event = Record::Event(EventRecord { at_s: BEGIN, name, station: Some("\r".into()), text });
+        let event = Event::InWords { name, station: Some("\r".into()), text };
+        let event = Record::Event(EventRecord { at_s: BEGIN, event });
         let (selection, mut out) = (Selection::default(), Vec::new());
         Printer::new(&selection, &mut out).print(event).expect("memory is writable");
         let wanted = "2026-03-01T00:00:00Z  a\\u{1b}[2Jb \\r two\\nlines\\u{9b}é\n";

@@ -8,13 +8,14 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result};
 use evenair_api::Status;
-use evenair_manager::Event;
+use evenair_api::history::{Event, EventRecord, Record, Sample};
+use evenair_manager as manager;
 use evenair_sys::rt;
 use evenair_units::Instant as Monotonic;
 use tracing::{info, warn};
 
 use super::budget::Budget;
-use super::{EventRecord, Files, HistoryConfig, Keeper, Record, Sample};
+use super::{Files, HistoryConfig, Keeper, event_of};
 use crate::control::{Answer, Desk, Wish};
 
 /// Events that may wait for the thread.
@@ -37,11 +38,9 @@ pub(crate) struct Tap {
 /// What is left for the thread.
 enum Happened {
     /// The manager says so.
-    Managed(Event),
-    /// Fail-open was lost or is back, in words.
-    FailOpen(String),
-    /// The ports are no longer what the box can work with, in words.
-    Ports(String),
+    Managed(manager::Event),
+    /// The box says so.
+    OfBox(Event),
 }
 
 /// What the thread works with.
@@ -59,26 +58,22 @@ struct Recorder<K> {
 
 impl Tap {
     /// Leaves an event. It is lost where the thread is too far behind, and left out where events of its kind are too many.
-    pub(crate) fn leave(&self, event: &Event) {
+    pub(crate) fn leave(&self, event: &manager::Event) {
         self.leave_at(monotonic(), event);
     }
 
-    fn leave_at(&self, now: Monotonic, event: &Event) {
-        if matches!(event, Event::RateChanged { .. } | Event::ObservationRefused(_)) || !self.budget.admits(now, event)
+    fn leave_at(&self, now: Monotonic, event: &manager::Event) {
+        if matches!(event, manager::Event::RateChanged { .. } | manager::Event::ObservationRefused(_))
+            || !self.budget.admits(now, event)
         {
             return;
         }
         self.send(Happened::Managed(event.clone()));
     }
 
-    /// Leaves that fail-open was lost, or is back.
-    pub(crate) fn leave_fail_open(&self, text: String) {
-        self.send(Happened::FailOpen(text));
-    }
-
-    /// Leaves that the ports have to be opened anew.
-    pub(crate) fn leave_ports(&self, text: String) {
-        self.send(Happened::Ports(text));
+    /// Leaves an event of the box itself, which nobody else can cause.
+    pub(crate) fn leave_own(&self, event: Event) {
+        self.send(Happened::OfBox(event));
     }
 
     fn send(&self, what: Happened) {
@@ -154,12 +149,11 @@ impl<K: Keeper> Recorder<K> {
     fn note(&mut self, at: SystemTime, what: Happened) {
         let at_s = seconds(at);
         let event = match what {
-            Happened::Managed(event) => EventRecord::new(&event, at_s),
-            Happened::Ports(text) => Some(EventRecord { at_s, name: "ports".into(), station: None, text }),
-            Happened::FailOpen(text) => Some(EventRecord { at_s, name: "fail-open".into(), station: None, text }),
+            Happened::Managed(event) => event_of(&event),
+            Happened::OfBox(event) => Some(event),
         };
         if let Some(event) = event {
-            self.keep(&Record::Event(event));
+            self.keep(&Record::Event(EventRecord { at_s, event }));
         }
     }
 
@@ -266,8 +260,8 @@ mod tests {
         samples.collect()
     }
 
-    fn learned(number: u8) -> Event {
-        Event::StationLearned(MacAddr([2, 0, 0, 0, 0, number]))
+    fn learned(number: u8) -> manager::Event {
+        manager::Event::StationLearned(MacAddr([2, 0, 0, 0, 0, number]))
     }
 
     #[test]
@@ -285,10 +279,10 @@ mod tests {
         let (thread, tap) =
             History::keep_in(shelf.clone(), Duration::from_millis(20), desk.clone()).expect("there is room");
         tap.leave(&learned(1));
-        tap.leave(&Event::ModeChanged(Mode::Inserted));
+        tap.leave(&manager::Event::ModeChanged(Mode::Inserted));
         let kept = shelf.until(|kept| samples(kept).len() > 1 && kept.len() > 4);
         assert!(matches!(kept[0], Record::Start { .. }), "{kept:?}");
-        let event = |record: &Record| matches!(record, Record::Event(event) if event.name == "station");
+        let event = |record: &Record| matches!(record, Record::Event(event) if event.event.name() == "station");
         assert_eq!(kept.iter().filter(|record| event(record)).count(), 1);
         // The disk is full for a while: events and samples are lost, and later counted.
         *shelf.full.lock().expect("free") = true;
@@ -316,7 +310,7 @@ mod tests {
 
     /// Ten minutes in virtual time, in which each second 30,000 stations are learned that were never there before, or something
     /// else happens to as many, and after each second `interval` has passed. Returns the records that are left.
-    fn flooded(interval: u64, flood: impl Fn(MacAddr) -> Event) -> (Vec<Record>, u64) {
+    fn flooded(interval: u64, flood: impl Fn(MacAddr) -> manager::Event) -> (Vec<Record>, u64) {
         const EACH_SECOND: u32 = 30_000;
         let directory = tempfile::tempdir().expect("a directory");
         let files = Files::open(directory.path(), 64_000_000).expect("a place");
@@ -355,8 +349,10 @@ mod tests {
         for at in 0..=day {
             minute(&mut recorder, at * 60, 60, 30, 0);
         }
-        recorder
-            .note(UNIX_EPOCH + Duration::from_secs(day * 60), Happened::Managed(Event::ModeChanged(Mode::Inserted)));
+        recorder.note(
+            UNIX_EPOCH + Duration::from_secs(day * 60),
+            Happened::Managed(manager::Event::ModeChanged(Mode::Inserted)),
+        );
         let before = bytes_in(directory.path());
         let begin = day * 60;
         for second in 0..600u64 {
@@ -374,7 +370,7 @@ mod tests {
             }
         }
         assert_eq!(tap.lost.load(Ordering::Relaxed), 0, "events have room in the queue");
-        tap.leave_at(Monotonic::from_nanos(600_000_000_000), &Event::ModeChanged(Mode::Bypassed));
+        tap.leave_at(Monotonic::from_nanos(600_000_000_000), &manager::Event::ModeChanged(Mode::Bypassed));
         let (_, event) = recorder.events.try_recv().expect("a mode event has no budget");
         recorder.note(UNIX_EPOCH + Duration::from_secs(begin + 600), event);
         let reader = super::super::Reader::open(directory.path()).expect("there");
@@ -384,19 +380,21 @@ mod tests {
 
     #[test]
     fn a_flood_of_stations_displaces_neither_samples_nor_other_events() {
-        let contested: fn(MacAddr) -> Event = |mac| Event::AddressContested {
+        let contested: fn(MacAddr) -> manager::Event = |mac| manager::Event::AddressContested {
             address: "2001:db8:1111:2222:3333:4444:5555:6666".parse().expect("an address"),
             holder: MacAddr([2, 9, 9, 9, 9, 9]),
             claimant: mac,
         };
-        let floods = [(1, Event::StationLearned as fn(_) -> _), (60, Event::StationLearned), (1, contested)];
+        let floods =
+            [(1, manager::Event::StationLearned as fn(_) -> _), (60, manager::Event::StationLearned), (1, contested)];
         for (interval, flood) in floods {
             let (records, bytes_per_second) = flooded(interval, flood);
             assert!(bytes_per_second <= 20_000, "{bytes_per_second} bytes/s with a sample each {interval} s");
             let all = samples(&records);
             assert_eq!(all.len() as u64, 24 * 60 + 600 / interval, "every sample of the day and of the flood");
-            let event =
-                |name: &str| records.iter().filter(|r| matches!(r, Record::Event(event) if event.name == name)).count();
+            let event = |name: &str| {
+                records.iter().filter(|r| matches!(r, Record::Event(event) if event.event.name() == name)).count()
+            };
             assert_eq!(event("mode"), 2);
             let about_stations = (event("station") + event("address-contested")) as u64;
             let left_out: u64 = all.iter().map(|sample| sample.events_left_out).sum();
@@ -411,7 +409,7 @@ mod tests {
         let (thread, tap) = History::keep_in(Shelf::default(), Duration::from_secs(3600), desk).expect("there is room");
         // The thread waits for an answer that never comes, as behind a disk that does not answer.
         let begin = Instant::now();
-        (0..2 * EVENTS_WAITING).for_each(|_| tap.leave(&Event::ModeChanged(Mode::Inserted)));
+        (0..2 * EVENTS_WAITING).for_each(|_| tap.leave(&manager::Event::ModeChanged(Mode::Inserted)));
         assert!(begin.elapsed() < Duration::from_secs(2));
         let lost = tap.lost.load(Ordering::Relaxed);
         assert!(lost >= EVENTS_WAITING as u64 - 1, "{lost}");

@@ -5,7 +5,8 @@
 use std::fs;
 use std::path::Path;
 
-use evenair_live::history::{EventRecord, Files, Keeper, Reader, Record};
+use evenair_api::history::{Event, EventRecord, Record};
+use evenair_live::history::{Files, Keeper, Reader};
 
 /// Reads history that consists of these bytes, and goes on writing it. How many records there are.
 pub fn history(folder: &Path, bytes: &[u8]) -> u64 {
@@ -23,12 +24,12 @@ pub fn history(folder: &Path, bytes: &[u8]) -> u64 {
         records
     };
     let before = read();
-    let added = Record::Event(EventRecord { at_s: 1.0, name: "test".into(), station: None, text: "new".into() });
+    let added = Record::Event(EventRecord { at_s: 1.0, event: Event::Ports { text: "new".into() } });
     Files::open(folder, 1 << 20).and_then(|mut files| files.keep(&added)).expect("there is room");
     let after = read();
     // The newest line may have been whole but for its end, and is cut off.
     assert!(after.len() >= before.len() && after.len() <= before.len() + 1, "{} of {}", after.len(), before.len());
-    let added = |record: &Record| matches!(record, Record::Event(event) if event.text == "new");
+    let added = |record: &Record| matches!(record, Record::Event(record) if record.event.text() == "new");
     assert!(after.last().is_some_and(added), "what is kept can be read");
     // What is written can be read again, and is the same.
     for record in &before {

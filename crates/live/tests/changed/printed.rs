@@ -3,7 +3,8 @@
 //!
 //! `fuzz/fuzz_targets/printed.rs` does the same with inputs that libFuzzer makes.
 
-use evenair_live::history::{Format, Printer, Record, Selection};
+use evenair_api::history::Record;
+use evenair_live::history::{Format, Printer, Selection};
 
 fn print(records: &[Record], selection: &Selection) -> String {
     let mut out = Vec::new();
@@ -17,7 +18,7 @@ fn print(records: &[Record], selection: &Selection) -> String {
 fn station(records: &[Record]) -> Option<String> {
     records.iter().find_map(|record| match record {
         Record::Sample(sample) => sample.stations.first().map(|station| station.mac.clone()),
-        Record::Event(event) => event.station.clone(),
+        Record::Event(record) => record.event.station().map(str::to_owned),
         Record::Start { .. } => None,
     })
 }

@@ -9,7 +9,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use evenair_api::causes::LossReason;
-use evenair_live::history::{Reader, Record};
+use evenair_api::history::Record;
+use evenair_live::history::Reader;
 use evenair_sys::bpf::{Assembler, Program, ProgramKind, Reg, XdpMode};
 use evenair_sys::netns::Netns;
 use evenair_sys::{iface, process};
@@ -146,7 +147,7 @@ fn a_program_that_is_attached_later_is_reported_once() {
     let events = || -> Vec<_> {
         let records = Reader::open(&history).into_iter().flatten();
         let event = |record| match record {
-            Ok(Record::Event(event)) if event.name == "ports" => Some(event.text),
+            Ok(Record::Event(record)) if record.event.name() == "ports" => Some(record.event.text()),
             _ => None,
         };
         records.filter_map(event).collect()

@@ -7,10 +7,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use evenair_api::causes::LossReason;
+use evenair_api::history::Record;
 use evenair_api::{Carrier, Mode, Status};
 use evenair_live::BoxConfig;
 use evenair_live::control::Client;
-use evenair_live::history::{Reader, Record};
+use evenair_live::history::Reader;
 use evenair_manager::Config;
 use evenair_sys::bpf::{Assembler, Program, ProgramKind, Reg, XdpMode};
 use evenair_sys::{iface, process};
@@ -114,7 +115,7 @@ fn losing_the_bridge_and_having_it_back_are_events() {
     let events: Vec<_> = Reader::open(&history)
         .expect("a directory")
         .filter_map(|record| match record.expect("readable") {
-            Record::Event(event) if event.name == "fail-open" => Some(event.text),
+            Record::Event(record) if record.event.name() == "fail-open" => Some(record.event.text()),
             _ => None,
         })
         .collect();
@@ -305,7 +306,7 @@ fn a_box_that_cannot_take_up_a_raised_mtu_says_what_to_do() {
     let events = || -> Vec<_> {
         let records = Reader::open(&history).into_iter().flatten();
         let event = |record| match record {
-            Ok(Record::Event(event)) if event.name == "ports" => Some(event.text),
+            Ok(Record::Event(record)) if record.event.name() == "ports" => Some(record.event.text()),
             _ => None,
         };
         records.filter_map(event).collect()

@@ -6,7 +6,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use evenair_api::Codec;
-use evenair_live::history::{Reader, Record};
+use evenair_api::history::Record;
+use evenair_live::history::Reader;
 use evenair_sys::netns::Netns;
 
 use crate::lab::{Lab, SOURCE};
@@ -53,9 +54,9 @@ fn records(history: &Path) -> (Vec<Record>, u64) {
     (records, reader.seen().skipped)
 }
 
-fn events<'a>(records: &'a [Record], wanted: &str) -> Vec<&'a str> {
-    let text = |record: &'a Record| match record {
-        Record::Event(event) if event.name == wanted => Some(event.text.as_str()),
+fn events(records: &[Record], wanted: &str) -> Vec<String> {
+    let text = |record: &Record| match record {
+        Record::Event(record) if record.event.name() == wanted => Some(record.event.text()),
         _ => None,
     };
     records.iter().filter_map(text).collect()
