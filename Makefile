@@ -54,9 +54,13 @@ validate-ns3: setup ## Our simulator beside ns-3 3.44, which is fetched from PyP
 # Each goes to a file beside it first: a program that fails leaves the old one.
 reference: setup ## Write the generated references and schemas anew, after a change of keys
 	@write() { $(CARGO) run --quiet --locked -p "$$1" -- "$$2" "$$3" > "$$4.new" && mv "$$4.new" "$$4"; }; \
+	contract() { $(CARGO) run --quiet --locked -p evenair-api --example reference -- "$$1" > "$$2.new" && mv "$$2.new" "$$2"; }; \
 		write evenair config reference docs/box-format.md && \
 		write evenair-lab scenario reference docs/scenario-format.md && \
-		write evenair-lab scenario schema scenarios/schema.json
+		write evenair-lab scenario schema scenarios/schema.json && \
+		contract status docs/api/status.schema.json && \
+		contract history docs/api/history.schema.json && \
+		contract fields docs/api-format.md
 
 test: setup-test ## Every check: format, lints, tests, core proof, documentation (PARTS="lint virtual wallclock figures": some of them, or all that continuous integration runs)
 	@scripts/test $(PARTS)

@@ -2,10 +2,13 @@
 //!
 //! They are in this crate because the testbed reads them too, which knows the box only from its control socket.
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
 
 pub use evenair_units::causes::{Cause, Counts, DropReason, Drops};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde::ser::{SerializeMap, Serializer};
 
@@ -128,6 +131,47 @@ pub mod nonzero {
         let counted = counts.iter().filter(|(_, packets)| *packets > 0);
         to.collect_map(counted.map(|(cause, packets)| (cause.key(), packets)))
     }
+}
+
+/// Schema of counts that are all written.
+pub(crate) struct AllCounts<C>(PhantomData<C>);
+
+/// Schema of counts of which those that are zero are left out.
+pub(crate) struct SomeCounts<C>(PhantomData<C>);
+
+impl<C: Cause> JsonSchema for AllCounts<C> {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        std::any::type_name::<Self>().into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let keys: Vec<_> = C::ALL.iter().map(|cause| cause.key()).collect();
+        json_schema!({ "type": "object", "properties": count_schemas::<C>(), "required": keys })
+    }
+}
+
+impl<C: Cause> JsonSchema for SomeCounts<C> {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        std::any::type_name::<Self>().into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "object", "properties": count_schemas::<C>() })
+    }
+}
+
+/// Each count by its key.
+fn count_schemas<C: Cause>() -> BTreeMap<&'static str, Schema> {
+    let count = |help| json_schema!({ "type": "integer", "format": "uint64", "minimum": 0, "description": help });
+    C::ALL.iter().map(|cause| (cause.key(), count(format!("Packets: {}", cause.help())))).collect()
 }
 
 struct ByKey<C, const N: usize>(PhantomData<C>);

@@ -1,5 +1,6 @@
 //! Waiting times in the box.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::words::string_enum;
@@ -18,7 +19,7 @@ string_enum! {
 }
 
 /// How long packets waited in the box for one hop.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HopResult {
     /// Which hop.
     pub hop: Hop,

@@ -5,10 +5,15 @@ pub mod causes;
 pub mod history;
 mod hops;
 mod kinds;
+pub mod reference;
 mod request;
 mod states;
 mod status;
 mod words;
+
+/// Version of the contract. A field that goes or changes its meaning raises it; one that comes does not. Readers ignore fields
+/// that they do not know.
+pub const VERSION: u32 = 1;
 
 pub use hops::{Hop, HopResult};
 pub use kinds::Kinds;

@@ -1,5 +1,6 @@
 //! Events of the history: what happened, with its values; and the same in words.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::words::string_enum;
@@ -25,7 +26,7 @@ string_enum! {
 }
 
 /// Something that has happened. Stations are named by their MAC addresses.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "event", rename_all = "kebab-case")]
 pub enum Event {
     /// The box is now in this mode.
@@ -35,7 +36,7 @@ pub enum Event {
     },
     /// A new configuration was not taken.
     Refused {
-        /// Why.
+        /// Why it was not taken.
         error: String,
     },
     /// A station was seen for the first time that neither the configuration nor a report has named.
@@ -137,9 +138,9 @@ pub enum Event {
         /// Seconds since it was found.
         lasted_s: f64,
         /// How it was heard at the station.
-        down: SpeechStatus,
+        down: Box<SpeechStatus>,
         /// How the station was heard.
-        up: SpeechStatus,
+        up: Box<SpeechStatus>,
     },
     /// The bridge cannot carry the traffic any more, or can again.
     FailOpen {
@@ -248,7 +249,7 @@ impl Event {
                 format!("with {peer}, {codec}: to {domain}{over}")
             }
             Self::CallEnded { peer, codec, lasted_s, down, up, .. } => {
-                let [down, up] = [down, up].map(SpeechStatus::in_short);
+                let [down, up] = [down, up].map(|speech| speech.in_short());
                 format!("with {peer}, {codec}, {lasted_s:.1} s; down: {down}; up: {up}")
             }
             _ => String::new(),
@@ -292,7 +293,7 @@ mod tests {
         let (peer, codec, domain) = ("192.0.2.7", Codec::G711, "hall");
         let [peer, domain] = [peer, domain].map(str::to_owned);
         let step = GuardStep::Proven;
-        let speech = SpeechStatus::default;
+        let speech = Box::<SpeechStatus>::default;
         vec![
             (Event::Mode { mode: Mode::Inserted }, "mode", false),
             (Event::Refused { error: "no".into() }, "refused", false),

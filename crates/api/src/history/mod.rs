@@ -3,6 +3,7 @@
 mod event;
 mod interval;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::causes::{self, Counts, Drops, Losses};
@@ -11,7 +12,7 @@ use crate::{Codec, Hop, Mode, SpeechStatus};
 pub use event::{Event, GuardStep};
 
 /// Something that is kept.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum Record {
     /// The box has started.
@@ -28,7 +29,7 @@ pub enum Record {
 }
 
 /// What happened in an interval. Counts are of that interval alone.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Sample {
     /// When it ended, in seconds since 1970, UTC.
@@ -45,9 +46,11 @@ pub struct Sample {
     pub dropped: u64,
     /// Of these, how many for each reason that there was. Records from before reasons were kept have none.
     #[serde(with = "causes::nonzero", skip_serializing_if = "Counts::is_zero")]
+    #[schemars(with = "causes::SomeCounts<causes::DropReason>")]
     pub dropped_by: Drops,
     /// Packets that the box lost, for each reason that there was.
     #[serde(with = "causes::nonzero", skip_serializing_if = "Counts::is_zero")]
+    #[schemars(with = "causes::SomeCounts<causes::LossReason>")]
     pub lost_by: Losses,
     /// Packets that were marked: congestion experienced.
     pub marked: u64,
@@ -81,7 +84,7 @@ fn is_zero(count: &u64) -> bool {
 }
 
 /// A station in an interval.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct StationSample {
     /// Its MAC address.
@@ -114,7 +117,7 @@ const fn reported() -> bool {
 }
 
 /// A class in an interval.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ClassSample {
     /// Its name; "other" for what is in none.
@@ -131,7 +134,7 @@ pub struct ClassSample {
 }
 
 /// A hop, since the box started: percentiles cannot be had of a difference.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct HopSample {
     /// Which hop.
@@ -145,7 +148,7 @@ pub struct HopSample {
 }
 
 /// A call at the end of an interval.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct CallRecord {
     /// MAC address of its station.
@@ -163,7 +166,7 @@ pub struct CallRecord {
 }
 
 /// Something that has happened.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct EventRecord {
     /// When, in seconds since 1970, UTC.
     pub at_s: f64,

@@ -1,11 +1,12 @@
 //! Calls and their quality.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Codec;
 
 /// A call.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CallStatus {
     /// MAC address of its station.
     pub station: String,
@@ -31,7 +32,7 @@ pub struct CallStatus {
 }
 
 /// One direction of a call, since it was found.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SpeechStatus {
     /// Packets that came to the box.
     pub packets: u64,

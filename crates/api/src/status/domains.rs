@@ -1,11 +1,12 @@
 //! Contention domains and the guard against harm.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{GuardState, ProbeState};
 
 /// A contention domain: one medium.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DomainStatus {
     /// Its name: "default", or what the configuration calls it.
     pub name: String,
@@ -43,7 +44,7 @@ pub struct DomainStatus {
 }
 
 /// Frames to groups (multicast and broadcast) toward the WLAN that exceeded their share of the medium.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct GroupStatus {
     /// Frames that wait now.
     pub waiting: u64,
@@ -71,7 +72,7 @@ impl GroupStatus {
 }
 
 /// What the queue controller has found of the path between the box and the stations.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PathStatus {
     /// What the path delays: medium time that has to be in flight beyond the target of backlog.
     pub lag_ms: f64,
@@ -100,7 +101,7 @@ impl PathStatus {
 }
 
 /// The guard against harm: what it is at, in the contention domain where it does most.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct GuardStatus {
     /// What it is at.
     pub state: GuardState,
@@ -123,7 +124,7 @@ pub struct GuardStatus {
 }
 
 /// Control of TCP by the windows and ACKs of receivers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ReceiverStatus {
     /// TCP flows used in the last ten seconds and not closed.
     pub flows: u32,
@@ -140,7 +141,7 @@ pub struct ReceiverStatus {
 }
 
 /// The upload limiter, and the rates that it is based on, at IP level.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct UplinkStatus {
     /// The limit now, in megabits per second.
     pub limit_mbps: f64,

@@ -1,11 +1,12 @@
 //! Ports, memory, lease and loop of the box.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::causes::{self, Losses};
 
 /// One side of the box.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PortStatus {
     /// The interface.
     pub interface: String,
@@ -26,11 +27,12 @@ pub struct PortStatus {
     pub sent_bytes: u64,
     /// Lost here, by reason; each under its own key.
     #[serde(flatten, with = "causes::flat")]
+    #[schemars(with = "causes::AllCounts<causes::LossReason>")]
     pub losses: Losses,
 }
 
 /// Memory for packets.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PoolStatus {
     /// Frames in use.
     pub used: usize,
@@ -41,14 +43,14 @@ pub struct PoolStatus {
 }
 
 /// The fail-open lease.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HoldStatus {
     /// How often it ran out because the loop was late, so that packets went past the box.
     pub lapses: u64,
 }
 
 /// How punctual the loop is: the lateness of the manager's deadlines, in microseconds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PacingStatus {
     /// Deadlines met so far.
     pub deadlines: u64,
@@ -61,7 +63,7 @@ pub struct PacingStatus {
 }
 
 /// A recording.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RecordingStatus {
     /// The file.
     pub file: String,
@@ -74,7 +76,7 @@ pub struct RecordingStatus {
 }
 
 /// One of several packet loops.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ShardStatus {
     /// The contention domains that it owns.
     pub domains: Vec<String>,
@@ -99,7 +101,7 @@ pub struct ShardStatus {
 }
 
 /// Whether the bridge can carry the traffic.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FailOpenStatus {
     /// It can: the traffic goes on if the box dies, hangs or is bypassed.
     pub available: bool,

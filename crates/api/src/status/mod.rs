@@ -6,6 +6,7 @@ mod machinery;
 mod packets;
 mod stations;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Carrier, HopResult, Kinds, Mode};
@@ -17,8 +18,11 @@ pub use self::packets::*;
 pub use self::stations::*;
 
 /// The state of a box. Counts are of packets since the box started.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Status {
+    /// Version of the contract that the box keeps ([`VERSION`](crate::VERSION)); 0: one from before it had versions.
+    #[serde(default)]
+    pub version: u32,
     /// What the box does with the traffic.
     pub mode: Mode,
     /// Who carries the traffic.

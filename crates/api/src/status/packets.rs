@@ -1,11 +1,12 @@
 //! The account of packets.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::causes::{self, Drops, Losses};
 
 /// What became of every packet that was taken from the bridge.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PacketStatus {
     /// Taken: `taken + copied + more_segments = received`, and what was lost before the manager got it, when the ring is empty.
     pub taken: u64,
@@ -20,6 +21,7 @@ pub struct PacketStatus {
     pub copies_done: u64,
     /// Lost by the box, by reason; each under its own key.
     #[serde(flatten, with = "causes::flat")]
+    #[schemars(with = "causes::AllCounts<causes::LossReason>")]
     pub losses: Losses,
     /// Handed to the manager: `released + dropped() + probe_answers + held`.
     pub received: u64,
@@ -27,6 +29,7 @@ pub struct PacketStatus {
     pub released: u64,
     /// Dropped by the manager, by reason; each under its own key.
     #[serde(flatten, with = "causes::flat")]
+    #[schemars(with = "causes::AllCounts<causes::DropReason>")]
     pub drops: Drops,
     /// Among the released: marked "congestion experienced".
     pub marked: u64,

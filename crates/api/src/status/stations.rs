@@ -1,11 +1,12 @@
 //! Stations, flows, classes, and the telemetry reports that name them.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Direction;
 
 /// A class, with all below it. Totals are of all time since there was a class of this name.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ClassStatus {
     /// Its name; "other" for what is in none.
     pub name: String,
@@ -29,7 +30,7 @@ pub struct ClassStatus {
 }
 
 /// One station.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StationStatus {
     /// MAC address.
     pub mac: String,
@@ -80,7 +81,7 @@ pub struct StationStatus {
 }
 
 /// One flow: a TCP connection, or packets of one protocol between two addresses and ports.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FlowStatus {
     /// One end, as `address:port`.
     pub low: String,
@@ -123,7 +124,7 @@ pub struct FlowStatus {
 }
 
 /// An access point or controller that is asked for stations and rates.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SourceStatus {
     /// Its kind and where it is.
     pub name: String,
@@ -142,7 +143,7 @@ pub struct SourceStatus {
 }
 
 /// Number of station reports, by result.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ReportCountsStatus {
     /// Taken, at least in part.
     pub taken: u64,
@@ -160,7 +161,7 @@ pub struct ReportCountsStatus {
 }
 
 /// A station's telemetry.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StationReportStatus {
     /// The source.
     pub source: String,

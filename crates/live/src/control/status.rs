@@ -41,6 +41,7 @@ impl From<Snapshot> for Status {
             ..
         } = snapshot.report;
         Self {
+            version: evenair_api::VERSION,
             mode: if snapshot.observing { Mode::Observing } else { evenair_view::mode(mode) },
             carrier: snapshot.carrier,
             fail_open: snapshot.fail_open,

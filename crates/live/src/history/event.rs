@@ -65,8 +65,8 @@ fn call_event(event: &manager::Event) -> Option<Event> {
             codec: codec_of(*codec),
             admitted: *admitted,
             lasted_s: lasted.as_secs_f64(),
-            down: speech_status(&speech[0], *codec),
-            up: speech_status(&speech[1], *codec),
+            down: Box::new(speech_status(&speech[0], *codec)),
+            up: Box::new(speech_status(&speech[1], *codec)),
         },
         _ => return None,
     })
