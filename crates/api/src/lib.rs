@@ -6,6 +6,7 @@ mod hops;
 mod kinds;
 mod request;
 mod status;
+pub mod watch;
 
 pub use hops::HopResult;
 pub use kinds::Kinds;

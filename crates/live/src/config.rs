@@ -52,7 +52,7 @@ pub struct BoxFile {
     /// Parallel packet loops, one per core.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shards: Option<ShardsSpec>,
-    /// The control socket of the running box.
+    /// The sockets of the running box.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub control: Option<ControlSpec>,
     /// Recording of the manager's inputs.
@@ -123,12 +123,16 @@ pub struct RouterSpec {
     pub uplink: Written<String>,
 }
 
-/// The control socket of the running box.
+/// The sockets of the running box.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ControlSpec {
     /// Path of the Unix socket that the box creates.
     pub socket: Written<String>,
+    /// Path of the Unix socket of the watch feed: what the box does, second by second. Default: beside `socket`, "watch.sock" for
+    /// "control.sock", otherwise "NAME.watch.sock" for "NAME.sock".
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub watch: Option<Written<String>>,
 }
 
 /// Metrics for a monitoring system.
@@ -201,6 +205,8 @@ pub struct BoxConfig {
     pub pool_frames: u32,
     /// Where the control socket is made; `None`: there is none.
     pub control: Option<PathBuf>,
+    /// Where the socket of the watch feed is made; `None`: beside the control socket.
+    pub watch: Option<PathBuf>,
     /// File of the recording of the manager's inputs; `None`: no recording.
     pub record: Option<PathBuf>,
     /// Where metrics are served; `None`: nowhere.
@@ -259,6 +265,7 @@ impl BoxConfig {
             ring_frames: Self::RING_FRAMES,
             pool_frames: Self::POOL_FRAMES,
             control: None,
+            watch: None,
             record: None,
             metrics: None,
             history: None,
@@ -286,6 +293,17 @@ impl BoxConfig {
             standards.join(" and "),
             self.manager.stations.len()
         )
+    }
+
+    /// The socket of the watch feed; none without a control socket.
+    pub fn watch_socket(&self) -> Option<PathBuf> {
+        let control = self.control.as_ref()?;
+        let beside = || {
+            let stem = control.file_stem().filter(|stem| *stem != "control");
+            let name = stem.map_or_else(|| "watch.sock".into(), |stem| format!("{}.watch.sock", stem.display()));
+            control.with_file_name(name)
+        };
+        Some(self.watch.clone().unwrap_or_else(beside))
     }
 
     /// The warning about settings that do not fit access points that aggregate, if there is one.
@@ -364,6 +382,7 @@ impl BoxFile {
         let ring_frames = ports.ring_packets.get_or(BoxConfig::RING_FRAMES, problems);
         let pool_frames = ports.pool_frames.get_or(BoxConfig::POOL_FRAMES, problems);
         let control = self.control.as_ref().map(|control| control.socket.get(problems));
+        let watch = self.control.as_ref().and_then(|control| control.watch.as_ref()).map(|watch| watch.get(problems));
         let metrics = self.metrics.as_ref().map(|metrics| metrics.check(problems));
         let history = self.history.as_ref().map(|history| history.check(problems));
         let telemetry: Vec<_> = self.telemetry.iter().map(|source| source.check(problems)).collect();
@@ -384,6 +403,7 @@ impl BoxFile {
             ring_frames: ring_frames?,
             pool_frames: pool_frames?,
             control: present(control)?.map(Into::into),
+            watch: present(watch)?.map(Into::into),
             record: present(record)?.map(Into::into),
             metrics: present(metrics)?,
             history: present(history)?,

@@ -20,7 +20,7 @@ use std::io;
 pub use files::{Files, Reader, Seen};
 pub use printer::{Format, Printer, Selection};
 pub use record::{CallRecord, ClassSample, EventRecord, HopSample, Record, Sample, StationSample};
-pub(crate) use recorder::{History, Tap};
+pub(crate) use recorder::{Happened, History, Tap, seconds};
 pub use spec::{HistoryConfig, HistorySpec};
 
 /// Where history is kept.
