@@ -129,8 +129,8 @@ pub struct RouterSpec {
 pub struct ControlSpec {
     /// Path of the Unix socket that the box creates.
     pub socket: Written<String>,
-    /// Path of the Unix socket of the watch feed: what the box does, second by second. Default: beside `socket`, "watch.sock" for
-    /// "control.sock", otherwise "NAME.watch.sock" for "NAME.sock".
+    /// Path of the Unix socket on which the box shows what it does, second by second, to programs that may change nothing. Default:
+    /// beside the control socket.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub watch: Option<Written<String>>,
 }
@@ -578,6 +578,25 @@ class = "gold"
         assert_eq!(station.rate.bit_rate(), BitRate::from_kbps(5_500));
         assert_eq!(station.class.map(|class| class.0), Some(0));
         assert_eq!(config.manager.held_limit, Some(14_336), "seven eighths of the pool");
+    }
+
+    #[test]
+    fn the_watch_socket_is_beside_the_control_socket_unless_it_is_named() {
+        let of = |control: &str| {
+            let text = GOOD.replace("socket = \"/run/evenair/control.sock\"", control);
+            BoxConfig::parse(&text, "box.toml").expect("good").watch_socket()
+        };
+        for (control, watch) in [
+            ("socket = \"/run/evenair/control.sock\"", "/run/evenair/watch.sock"),
+            ("socket = \"/tmp/hall.sock\"", "/tmp/hall.watch.sock"),
+            ("socket = \"/tmp/hall.sock\"\nwatch = \"/run/look\"", "/run/look"),
+        ] {
+            assert_eq!(of(control), Some(watch.into()), "{control}");
+        }
+        assert_eq!(
+            BoxConfig { control: None, ..BoxConfig::parse(GOOD, "box.toml").expect("good") }.watch_socket(),
+            None
+        );
     }
 
     #[test]
