@@ -180,4 +180,22 @@ mod tests {
         let long = format!(r#"{{"watch":["{}"]}}"#, "x".repeat(60_000));
         assert!(error(&long).len() < 300);
     }
+
+    proptest::proptest! {
+        #[test]
+        fn changed_requests_are_read_or_refused_in_few_words(at in 0..90_usize, bytes in proptest::collection::vec(0..=255_u8, 0..4)) {
+            for line in [
+                &br#"{"watch":["health","totals","domains","stations","classes","calls","events"],"every":"5 s"}"#[..],
+                br#"{"history":"10 min","station":"02:00:00:00:00:01"}"#,
+                br#"{"flows_of":"02:00:00:00:00:01"}"#,
+            ] {
+                let mut line = line.to_vec();
+                let at = at % line.len();
+                line.splice(at..(at + 1), bytes.clone());
+                if let Err(why) = parse(&line) {
+                    proptest::prop_assert!(!why.is_empty() && why.len() < 600, "{}", why);
+                }
+            }
+        }
+    }
 }
