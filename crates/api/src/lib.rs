@@ -9,6 +9,7 @@ pub mod reference;
 mod request;
 mod states;
 mod status;
+pub mod watch;
 mod words;
 
 /// Version of the contract. A field that goes or changes its meaning raises it; one that comes does not. Readers ignore fields

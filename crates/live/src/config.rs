@@ -53,7 +53,7 @@ pub struct BoxFile {
     /// Parallel packet loops, one per core.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shards: Option<ShardsSpec>,
-    /// The control socket of the running box.
+    /// The sockets of the running box.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub control: Option<ControlSpec>,
     /// Recording of the manager's inputs.
@@ -124,12 +124,16 @@ pub struct RouterSpec {
     pub uplink: Written<String>,
 }
 
-/// The control socket of the running box.
+/// The sockets of the running box.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ControlSpec {
     /// Path of the Unix socket that the box creates.
     pub socket: Written<String>,
+    /// Path of the Unix socket on which the box shows what it does, second by second, to programs that may change nothing. Default:
+    /// beside the control socket.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub watch: Option<Written<String>>,
 }
 
 /// Metrics for a monitoring system.
@@ -202,6 +206,8 @@ pub struct BoxConfig {
     pub pool_frames: u32,
     /// Where the control socket is made; `None`: there is none.
     pub control: Option<PathBuf>,
+    /// Where the socket of the watch feed is made; `None`: beside the control socket.
+    pub watch: Option<PathBuf>,
     /// File of the recording of the manager's inputs; `None`: no recording.
     pub record: Option<PathBuf>,
     /// Where metrics are served; `None`: nowhere.
@@ -260,6 +266,7 @@ impl BoxConfig {
             ring_frames: Self::RING_FRAMES,
             pool_frames: Self::POOL_FRAMES,
             control: None,
+            watch: None,
             record: None,
             metrics: None,
             history: None,
@@ -287,6 +294,17 @@ impl BoxConfig {
             standards.join(" and "),
             self.manager.stations.len()
         )
+    }
+
+    /// The socket of the watch feed; none without a control socket.
+    pub fn watch_socket(&self) -> Option<PathBuf> {
+        let control = self.control.as_ref()?;
+        let beside = || {
+            let stem = control.file_stem().filter(|stem| *stem != "control");
+            let name = stem.map_or_else(|| "watch.sock".into(), |stem| format!("{}.watch.sock", stem.display()));
+            control.with_file_name(name)
+        };
+        Some(self.watch.clone().unwrap_or_else(beside))
     }
 
     /// The warning about settings that do not fit access points that aggregate, if there is one.
@@ -355,6 +373,7 @@ impl BoxFile {
         let ring_frames = ports.ring_packets.get_or(BoxConfig::RING_FRAMES, problems);
         let pool_frames = ports.pool_frames.get_or(BoxConfig::POOL_FRAMES, problems);
         let control = self.control.as_ref().map(|control| control.socket.get(problems));
+        let watch = self.control.as_ref().and_then(|control| control.watch.as_ref()).map(|watch| watch.get(problems));
         let metrics = self.metrics.as_ref().map(|metrics| metrics.check(problems));
         let history = self.history.as_ref().map(|history| history.check(problems));
         let telemetry: Vec<_> = self.telemetry.iter().map(|source| source.check(problems)).collect();
@@ -375,6 +394,7 @@ impl BoxFile {
             ring_frames: ring_frames?,
             pool_frames: pool_frames?,
             control: present(control)?.map(Into::into),
+            watch: present(watch)?.map(Into::into),
             record: present(record)?.map(Into::into),
             metrics: present(metrics)?,
             history: present(history)?,
@@ -549,6 +569,25 @@ class = "gold"
         assert_eq!(station.rate.bit_rate(), BitRate::from_kbps(5_500));
         assert_eq!(station.class.map(|class| class.0), Some(0));
         assert_eq!(config.manager.held_limit, Some(14_336), "seven eighths of the pool");
+    }
+
+    #[test]
+    fn the_watch_socket_is_beside_the_control_socket_unless_it_is_named() {
+        let of = |control: &str| {
+            let text = GOOD.replace("socket = \"/run/evenair/control.sock\"", control);
+            BoxConfig::parse(&text, "box.toml").expect("good").watch_socket()
+        };
+        for (control, watch) in [
+            ("socket = \"/run/evenair/control.sock\"", "/run/evenair/watch.sock"),
+            ("socket = \"/tmp/hall.sock\"", "/tmp/hall.watch.sock"),
+            ("socket = \"/tmp/hall.sock\"\nwatch = \"/run/look\"", "/run/look"),
+        ] {
+            assert_eq!(of(control), Some(watch.into()), "{control}");
+        }
+        assert_eq!(
+            BoxConfig { control: None, ..BoxConfig::parse(GOOD, "box.toml").expect("good") }.watch_socket(),
+            None
+        );
     }
 
     #[test]

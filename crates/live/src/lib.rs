@@ -41,6 +41,7 @@ mod shards;
 mod small_file;
 mod switch;
 pub mod telemetry;
+mod watch;
 
 pub use awaited::run_when_ready;
 pub use config::{BoxConfig, BoxFile};

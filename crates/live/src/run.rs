@@ -25,7 +25,7 @@ use crate::control::{Answer, Asked, Desk, Hangup, Server, Snapshot, Wish, log_ba
 use crate::engine::Engine;
 use crate::fail_open::FailOpen;
 use crate::foreign::Ports;
-use crate::history::History;
+use crate::history::{History, Tap};
 use crate::last_word::LastWord;
 use crate::metrics;
 use crate::port::Port;
@@ -34,6 +34,7 @@ use crate::service::{Ending, ServiceManager};
 use crate::shards::{Front, Requests};
 use crate::switch::Carrier;
 use crate::telemetry::{SourceConfig, Telemetry};
+use crate::watch::Watch;
 
 const RINGS: u64 = 0;
 const COMMANDS: u64 = 1;
@@ -78,24 +79,20 @@ pub(crate) fn once(config: BoxConfig, signals: Signals, reopens: bool) -> Result
     let mut engines = Engine::open_all(&config, &plan, now())?;
     let desk = Desk::new(sender, Arc::clone(&waker));
     let fail_open = Arc::clone(engines[0].fail_open());
+    let watch = Watch::start(&config, desk.clone())?;
+    let watched = watch.as_ref().map(Watch::tap);
     let server = match &config.control {
-        Some(path) => Some(Server::start(path, &config, desk.clone(), Some(Arc::clone(&fail_open)))?),
+        Some(path) => Some(Server::start(path, &config, desk.clone(), Some(Arc::clone(&fail_open)), watched.clone())?),
         None => None,
     };
-    let mut kept = None;
-    let history = match &config.history {
-        Some(config) => {
-            let (history, tap) = History::start(config, desk.clone())?;
-            engines.iter_mut().for_each(|engine| engine.keep_events(tap.clone()));
-            kept = tap;
-            Some(history)
-        }
-        None => None,
-    };
+    let (history, kept) =
+        config.history.as_ref().map(|config| History::start(config, desk.clone())).transpose()?.unzip();
+    let kept = Tap::joined(kept.flatten(), watched.clone());
+    engines.iter_mut().for_each(|engine| engine.keep_events(kept.clone()));
     let telemetry = Telemetry::start(config.telemetry.clone(), desk.clone());
     let metrics =
         config.metrics.map(|address| metrics::serve(address, config.wlan.clone(), desk.clone())).transpose()?;
-    let hangup = Hangup::start(signals.reload, config.clone(), desk.clone())?;
+    let hangup = Hangup::start(signals.reload, config.clone(), desk.clone(), watched)?;
     let ports = Ports::new(engines[0].ports().map(Port::interface), engines[0].locks().cloned());
     let watching = fail_open.watch(kept, reopens.then_some(desk), ports)?;
     let host = Host { telemetry, signals: signals.end, service: None, fail_open };
@@ -113,7 +110,7 @@ pub(crate) fn once(config: BoxConfig, signals: Signals, reopens: bool) -> Result
     };
     drop((watching, hangup));
     // The answers to those who wait are written before the process may end.
-    drop(server);
+    drop((server, watch));
     drop(metrics);
     drop(history);
     let status = Status::from(end?);

@@ -13,6 +13,7 @@ pub mod iface;
 pub mod links;
 pub mod netns;
 pub mod networks;
+pub mod peer;
 pub mod port_lock;
 pub mod process;
 pub mod ring;

@@ -7,20 +7,40 @@ use std::fs;
 
 use crate::error::OsError;
 
-/// The counters of an interface since it was made.
+/// Frames since the interface was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
-    /// Frames received and sent,
+    /// Frames,
     pub packets: u64,
     /// and their bytes with the Ethernet header.
     pub bytes: u64,
+}
+
+/// The counters of an interface by direction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Directions {
+    /// What the interface received.
+    pub received: Traffic,
+    /// What it sent.
+    pub sent: Traffic,
+}
+
+/// What the interface called `name` in the calling thread's network namespace received and sent, together.
+///
+/// # Errors
+/// As [`by_direction`].
+pub fn of(name: &str) -> Result<Traffic, OsError> {
+    let Directions { received, sent } = by_direction(name)?;
+    let [packets, bytes] = [(received.packets, sent.packets), (received.bytes, sent.bytes)]
+        .map(|(received, sent)| received.saturating_add(sent));
+    Ok(Traffic { packets, bytes })
 }
 
 /// The counters of the interface called `name` in the calling thread's network namespace.
 ///
 /// # Errors
 /// `ENODEV` where there is none of this name; a refused system call.
-pub fn of(name: &str) -> Result<Traffic, OsError> {
+pub fn by_direction(name: &str) -> Result<Directions, OsError> {
     const FILE: &str = "/proc/thread-self/net/dev";
     let errno = |error: std::io::Error| error.raw_os_error().unwrap_or(libc::EIO);
     let table = fs::read_to_string(FILE).map_err(|error| OsError::new(format!("read {FILE}"), errno(error)))?;
@@ -28,13 +48,13 @@ pub fn of(name: &str) -> Result<Traffic, OsError> {
 }
 
 /// A line is the name, a colon, and the counters of what was received, then of what was sent: bytes, packets and six more.
-fn parse(table: &str, name: &str) -> Option<Traffic> {
+fn parse(table: &str, name: &str) -> Option<Directions> {
     let line =
         |line: &'_ str| line.split_once(':').filter(|(found, _)| found.trim() == name).map(|(_, rest)| rest.to_owned());
     let counters = table.lines().find_map(line)?;
     let counters: Vec<u64> = counters.split_whitespace().map(str::parse).collect::<Result<_, _>>().ok()?;
-    let sum = |at: usize| Some(counters.get(at)?.saturating_add(*counters.get(at + 8)?));
-    Some(Traffic { packets: sum(1)?, bytes: sum(0)? })
+    let at = |first: usize| Some(Traffic { packets: *counters.get(first + 1)?, bytes: *counters.get(first)? });
+    Some(Directions { received: at(0)?, sent: at(8)? })
 }
 
 #[cfg(test)]
@@ -54,8 +74,12 @@ mod tests {
     #[test]
     fn a_table_is_read_by_name() {
         let table = "Inter-| Receive | Transmit\n face |bytes packets\n  wl0: 100 2 0 0 0 0 0 0 30 1 0 0 0 0 0 0\nwl01:7 1 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n cut: 1 2\n";
-        assert_eq!(parse(table, "wl0"), Some(Traffic { packets: 3, bytes: 130 }));
-        assert_eq!(parse(table, "wl01"), Some(Traffic { packets: 1, bytes: 7 }));
+        let both = |received: (u64, u64), sent: (u64, u64)| {
+            let [received, sent] = [received, sent].map(|(bytes, packets)| Traffic { packets, bytes });
+            Some(Directions { received, sent })
+        };
+        assert_eq!(parse(table, "wl0"), both((100, 2), (30, 1)));
+        assert_eq!(parse(table, "wl01"), both((7, 1), (0, 0)));
         assert_eq!((parse(table, "cut"), parse(table, "wl")), (None, None));
     }
 }

@@ -19,6 +19,7 @@
 mod calls;
 mod client;
 mod domains;
+mod door;
 mod hangup;
 mod requests;
 mod server;
@@ -30,7 +31,9 @@ mod telemetry;
 pub(crate) use calls::{codec, refusal_word, speech as speech_status};
 pub use client::{Client, ClientError};
 pub(crate) use domains::text as label_text;
+pub(crate) use door::{Door, End, Purpose, Timed};
 pub(crate) use hangup::Hangup;
+pub(crate) use requests::RawLine;
 pub use requests::{Line, MAX_LINE, Requests};
 pub(crate) use server::{Answer, Asked, Desk, Server, Wish};
 pub(crate) use shards::merge;

@@ -23,6 +23,14 @@ pub enum Line {
     TooLong,
 }
 
+/// A line as it came.
+pub(crate) enum RawLine<'a> {
+    /// All of it.
+    Whole(&'a [u8]),
+    /// As [`Line::TooLong`].
+    TooLong,
+}
+
 impl<R: Read> Requests<R> {
     /// Those of this stream.
     pub fn new(stream: R) -> Self {
@@ -39,14 +47,24 @@ impl<R: Read> Requests<R> {
     /// # Errors
     /// Those of the stream.
     pub fn read(&mut self) -> io::Result<Option<Line>> {
+        Ok(self.read_raw()?.map(|line| match line {
+            RawLine::Whole(line) => {
+                Line::Whole(serde_json::from_slice(line).map_err(|error| format!("not a request: {error}")))
+            }
+            RawLine::TooLong => Line::TooLong,
+        }))
+    }
+
+    /// The same without reading the request in it.
+    ///
+    /// # Errors
+    /// Those of the stream.
+    pub(crate) fn read_raw(&mut self) -> io::Result<Option<RawLine<'_>>> {
         self.line.clear();
         if (&mut self.lines).take(MAX_LINE as u64).read_until(b'\n', &mut self.line)? == 0 {
             return Ok(None);
         }
-        if self.line.len() == MAX_LINE && !self.line.ends_with(b"\n") {
-            return Ok(Some(Line::TooLong));
-        }
-        let request = serde_json::from_slice(&self.line).map_err(|error| format!("not a request: {error}"));
-        Ok(Some(Line::Whole(request)))
+        let is_too_long = self.line.len() == MAX_LINE && !self.line.ends_with(b"\n");
+        Ok(Some(if is_too_long { RawLine::TooLong } else { RawLine::Whole(&self.line) }))
     }
 }

@@ -1,32 +1,33 @@
 //! Server of the control socket.
 
 use std::fs;
-use std::io::{self, ErrorKind, Read, Write};
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::io::{self, Write};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use evenair_api::{Mode, Request, Response};
 use evenair_config::RateSpec;
 use evenair_manager::{Config, Label, Observation, Place};
 use evenair_packet::MacAddr;
 use evenair_reader::{ConfigError, Located};
-use evenair_sys::rt::{Epoll, Waker};
+use evenair_sys::peer;
+use evenair_sys::rt::Waker;
 use evenair_units::BitRate;
 use tracing::{debug, warn};
 
 use super::Snapshot;
+use super::door::{Door, End, Purpose, Timed};
 use super::requests::{Line, MAX_LINE, Requests};
 use super::slots::{self, Slot, Slots};
 use crate::config::BoxConfig;
 use crate::fail_open::FailOpen;
 use crate::last_word::LastWord;
 use crate::telemetry::SourceConfig;
+use crate::watch::{self, Commanded};
 
 /// More than any PHY rate.
 const MAX_RATE_MBPS: f64 = 10_000.0;
@@ -36,10 +37,8 @@ const MOST_PLACES: usize = 20;
 const REQUEST_TIME: Duration = Duration::from_secs(10);
 /// How long a client may take to read an answer.
 const ANSWER_TIME: Duration = Duration::from_secs(10);
-/// How long to wait before the next attempt where no client can be accepted.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-/// How often it is looked whether the path still leads to the socket.
-const CHECK: Duration = Duration::from_secs(2);
+/// Who may write to it may take the box out of the path.
+const PURPOSE: Purpose = Purpose { name: "control socket", key: "[control] socket", group: None };
 /// How long the end waits for the last answers to be written.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
@@ -89,13 +88,6 @@ pub(crate) struct Server {
     thread: Option<JoinHandle<()>>,
 }
 
-/// The end of the box, for the thread that accepts clients.
-struct End {
-    reached: AtomicBool,
-    /// Woken when it is reached.
-    waker: Waker,
-}
-
 /// Where the loop is asked from other threads.
 #[derive(Clone)]
 pub(crate) struct Desk {
@@ -139,6 +131,8 @@ struct Client {
     last_word: Option<LastWord>,
     /// Whether the bridge can carry the traffic.
     fail_open: Option<Arc<FailOpen>>,
+    /// Where the watch feed learns who commanded what.
+    watch: Option<watch::Tap>,
 }
 
 impl Server {
@@ -146,14 +140,21 @@ impl Server {
     ///
     /// # Errors
     /// A living box answers there already, or the directory or the socket cannot be made.
-    pub(crate) fn start(path: &Path, config: &BoxConfig, desk: Desk, fail_open: Option<Arc<FailOpen>>) -> Result<Self> {
-        let door = Door::open(path)?;
+    pub(crate) fn start(
+        path: &Path,
+        config: &BoxConfig,
+        desk: Desk,
+        fail_open: Option<Arc<FailOpen>>,
+        watch: Option<watch::Tap>,
+    ) -> Result<Self> {
+        let door = Door::open(path, PURPOSE)?;
         let slots = Slots::default();
-        let context = Client { config: Arc::new(config.clone()), desk, last_word: LastWord::of(config), fail_open };
-        let (accepting, end) = (slots.clone(), Arc::new(End { reached: AtomicBool::new(false), waker: Waker::new()? }));
+        let last_word = LastWord::of(config);
+        let context = Client { config: Arc::new(config.clone()), desk, last_word, fail_open, watch };
+        let (accepting, end) = (slots.clone(), Arc::new(End::new()?));
         let ended = Arc::clone(&end);
         let accept = move || {
-            if let Err(error) = accept(door, &accepting, &context, &ended) {
+            if let Err(error) = door.accept(&ended, |stream| admit(stream, &accepting, &context)) {
                 warn!("the control socket is not served any more: {error}");
             }
         };
@@ -168,8 +169,7 @@ impl Drop for Server {
         while self.slots.busy() > 0 && start.elapsed() < LAST_WORDS {
             thread::sleep(Duration::from_millis(1));
         }
-        self.end.reached.store(true, Ordering::Release);
-        self.end.waker.wake();
+        self.end.reach();
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
@@ -178,139 +178,17 @@ impl Drop for Server {
     }
 }
 
-/// The socket that clients connect to, and the file that leads to it.
-struct Door {
-    path: PathBuf,
-    listener: UnixListener,
-    /// Device and number of the file.
-    file: (u64, u64),
-}
-
-impl Door {
-    fn open(path: &Path) -> Result<Self> {
-        let describe = || format!("[control] socket = {:?}", path.display());
-        if UnixStream::connect(path).is_ok() {
-            bail!("{}: another box answers there already", describe());
+/// Gives a client a thread, as long as there are slots.
+fn admit(stream: UnixStream, slots: &Slots, context: &Client) {
+    let Some(slot) = slots.take(stream) else { return };
+    let context = context.clone();
+    let work = move || {
+        if let Err(error) = serve(&slot, &context) {
+            debug!("control client: {error}");
         }
-        // A directory below /run is gone after each start of the machine.
-        if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
-            let directory = || format!("{}: make the directory {}", describe(), parent.display());
-            fs::create_dir_all(parent).with_context(directory)?;
-        }
-        match fs::remove_file(path) {
-            Err(error) if error.kind() != ErrorKind::NotFound => return Err(error).with_context(describe),
-            _ => {}
-        }
-        let listener = UnixListener::bind(path).with_context(describe)?;
-        // Who may write to the socket may take the box out of the path.
-        fs::set_permissions(path, fs::Permissions::from_mode(0o660)).with_context(describe)?;
-        listener.set_nonblocking(true).with_context(describe)?;
-        let file = number_of(path).with_context(describe)?;
-        Ok(Self { path: path.to_owned(), listener, file })
-    }
-
-    /// Whether the path still leads here.
-    fn is_there(&self) -> bool {
-        number_of(&self.path).is_ok_and(|file| file == self.file)
-    }
-}
-
-fn number_of(path: &Path) -> io::Result<(u64, u64)> {
-    fs::symlink_metadata(path).map(|file| (file.dev(), file.ino()))
-}
-
-/// Gives each client a thread, as long as there are slots, until the box ends. Recreates the socket if its file was deleted,
-/// since the box could not be reached any more.
-fn accept(mut door: Door, slots: &Slots, context: &Client, end: &End) -> Result<()> {
-    let (mut refusal, mut logged) = (String::new(), false);
-    loop {
-        let mut epoll = Epoll::new(2)?;
-        epoll.add(&door.listener, 0)?;
-        epoll.add(&end.waker, 1)?;
-        while door.is_there() {
-            let _ = epoll.wait(Some(CHECK))?;
-            if end.reached.load(Ordering::Acquire) {
-                return Ok(());
-            }
-            admit_all(&door.listener, slots, context, &mut logged);
-        }
-        match Door::open(&door.path) {
-            Ok(new) => {
-                warn!("the control socket {} was deleted by somebody: it is made again", door.path.display());
-                door = new;
-                refusal.clear();
-            }
-            Err(error) => {
-                let text = format!("{error:#}");
-                if text != refusal {
-                    warn!("the control socket was deleted by somebody, and cannot be made again: {text}");
-                    refusal = text;
-                }
-                let _ = epoll.wait(Some(CHECK))?;
-                if end.reached.load(Ordering::Acquire) {
-                    return Ok(());
-                }
-            }
-        }
-    }
-}
-
-/// Gives a thread to each waiting client. `logged`: the failure to accept clients has been logged since the last success.
-fn admit_all(listener: &UnixListener, slots: &Slots, context: &Client, logged: &mut bool) {
-    loop {
-        let stream = match listener.accept() {
-            Ok((stream, _)) => stream,
-            Err(error) if error.kind() == ErrorKind::WouldBlock => return,
-            Err(error) => {
-                // Such as without free descriptors: to try again at once would only take the processor's time.
-                if !std::mem::replace(logged, true) {
-                    warn!("cannot accept a control client: {error}");
-                }
-                return thread::sleep(ACCEPT_PAUSE);
-            }
-        };
-        *logged = false;
-        let Some(slot) = slots.take(stream) else { continue };
-        let context = context.clone();
-        let work = move || {
-            if let Err(error) = serve(&slot, &context) {
-                debug!("control client: {error}");
-            }
-        };
-        if let Err(error) = thread::Builder::new().name("control client".into()).spawn(work) {
-            warn!("no thread for a control client: {error}");
-        }
-    }
-}
-
-/// A client's connection, on which neither reading nor writing takes longer than until a deadline.
-struct Timed<'a> {
-    stream: &'a UnixStream,
-    deadline: Instant,
-}
-
-impl Timed<'_> {
-    fn left(&self) -> io::Result<Option<Duration>> {
-        let left = self.deadline.saturating_duration_since(Instant::now());
-        if left.is_zero() { Err(ErrorKind::TimedOut.into()) } else { Ok(Some(left)) }
-    }
-}
-
-impl Read for Timed<'_> {
-    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
-        self.stream.set_read_timeout(self.left()?)?;
-        self.stream.read(bytes)
-    }
-}
-
-impl Write for Timed<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.stream.set_write_timeout(self.left()?)?;
-        self.stream.write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
+    };
+    if let Err(error) = thread::Builder::new().name("control client".into()).spawn(work) {
+        warn!("no thread for a control client: {error}");
     }
 }
 
@@ -323,7 +201,7 @@ fn serve(slot: &Slot, context: &Client) -> io::Result<()> {
         let Some(line) = requests.read()? else { return Ok(()) };
         let _busy = slot.begin();
         let (answer, is_last) = match line {
-            Line::Whole(request) => (answer(request, context, slot.is_bypass_only()), false),
+            Line::Whole(request) => (commanded(request, context, slot), false),
             Line::TooLong => (refused(format!("not a request: a line is longer than {MAX_LINE} bytes")), true),
         };
         let mut answer = serde_json::to_vec(&answer).map_err(io::Error::other)?;
@@ -333,6 +211,21 @@ fn serve(slot: &Slot, context: &Client) -> io::Result<()> {
             return Ok(());
         }
     }
+}
+
+/// Answers a request, and leaves for the watch feed who commanded what.
+fn commanded(request: Result<Request, String>, context: &Client, slot: &Slot) -> Response {
+    let command = request.as_ref().ok().and_then(Commanded::of);
+    let (Some(command), Some(watch)) = (command, &context.watch) else {
+        return answer(request, context, slot.is_bypass_only());
+    };
+    let uid = peer::uid_of(slot.stream()).ok();
+    watch.leave_command(command, uid);
+    let answer = answer(request, context, slot.is_bypass_only());
+    if answer.ok {
+        watch.leave_done(command, uid);
+    }
+    answer
 }
 
 fn refused(error: String) -> Response {
@@ -416,6 +309,7 @@ pub(super) fn check(request: Request, config: &BoxConfig) -> Result<Wish, String
                 ("ports.ring_packets", new.ring_frames != config.ring_frames),
                 ("ports.pool_frames", new.pool_frames != config.pool_frames),
                 ("control.socket", new.control != config.control),
+                ("control.watch", new.watch != config.watch),
                 ("record.file", new.record != config.record),
                 ("metrics.listen", new.metrics != config.metrics),
                 ("history", new.history != config.history),
@@ -504,7 +398,7 @@ mod tests {
 
     fn start(path: &Path) -> Result<Server> {
         let config = BoxConfig::new("a", "b", Config::new(Phy::default_for(Standard::Dot11b)));
-        Server::start(path, &config, Desk::new(mpsc::channel().0, Arc::new(Waker::new()?)), None)
+        Server::start(path, &config, Desk::new(mpsc::channel().0, Arc::new(Waker::new()?)), None, None)
     }
 
     #[test]
@@ -609,7 +503,7 @@ mod tests {
         let path = folder.path().join("box.sock");
         let config = BoxConfig::new("a", "b", Config::new(Phy::default_for(Standard::Dot11b)));
         let (desk, inbox) = Desk::for_tests();
-        let server = Server::start(&path, &config, desk, None).expect("free");
+        let server = Server::start(&path, &config, desk, None, None).expect("free");
         (folder, path, server, inbox)
     }
 

@@ -22,7 +22,7 @@ use evenair_api::history::Record;
 pub(crate) use event::event_of;
 pub use files::{Files, Reader, Seen};
 pub use printer::{Format, Printer, Selection};
-pub(crate) use recorder::{History, Tap};
+pub(crate) use recorder::{Happened, History, Tap, seconds};
 pub use spec::{HistoryConfig, HistorySpec};
 
 /// Where history is kept.

@@ -17,6 +17,7 @@ use tracing::{info, warn};
 use super::budget::Budget;
 use super::{Files, HistoryConfig, Keeper, event_of};
 use crate::control::{Answer, Desk, Wish};
+use crate::watch;
 
 /// Events that may wait for the thread.
 const EVENTS_WAITING: usize = 1024;
@@ -29,14 +30,17 @@ pub(crate) struct History {
 /// Where the loop, or several, leave events.
 #[derive(Clone)]
 pub(crate) struct Tap {
-    events: SyncSender<(SystemTime, Happened)>,
+    events: Option<SyncSender<(SystemTime, Happened)>>,
+    /// The watch feed, which gets events that are not about a station.
+    watch: Option<watch::Tap>,
     /// Events for which there was no room.
     lost: Arc<AtomicU64>,
     budget: Arc<Budget>,
 }
 
 /// What is left for the thread.
-enum Happened {
+#[derive(Clone)]
+pub(crate) enum Happened {
     /// The manager says so.
     Managed(manager::Event),
     /// The box says so.
@@ -56,7 +60,30 @@ struct Recorder<K> {
     failing: bool,
 }
 
+impl Happened {
+    /// As the history has it; `None`: samples have the same information.
+    pub(crate) fn event(&self) -> Option<Event> {
+        match self {
+            Self::Managed(event) => event_of(event),
+            Self::OfBox(event) => Some(event.clone()),
+        }
+    }
+}
+
 impl Tap {
+    /// Where events go to the history, to the watch feed, to both; `None`: to neither.
+    pub(crate) fn joined(history: Option<Self>, watch: Option<watch::Tap>) -> Option<Self> {
+        match history {
+            Some(history) => Some(Self { watch, ..history }),
+            None => watch.is_some().then(|| Self {
+                events: None,
+                watch,
+                lost: Arc::default(),
+                budget: Arc::new(Budget::new(monotonic())),
+            }),
+        }
+    }
+
     /// Leaves an event. It is lost where the thread is too far behind, and left out where events of its kind are too many.
     pub(crate) fn leave(&self, event: &manager::Event) {
         self.leave_at(monotonic(), event);
@@ -77,7 +104,13 @@ impl Tap {
     }
 
     fn send(&self, what: Happened) {
-        if self.events.try_send((SystemTime::now(), what)).is_err() {
+        let at = SystemTime::now();
+        if let Some(watch) = &self.watch {
+            watch.leave(at, &what);
+        }
+        if let Some(events) = &self.events
+            && events.try_send((at, what)).is_err()
+        {
             self.lost.fetch_add(1, Ordering::Relaxed);
         }
     }
@@ -105,7 +138,7 @@ impl History {
         let (sender, events) = mpsc::sync_channel(EVENTS_WAITING);
         let lost = Arc::new(AtomicU64::new(0));
         let budget = Arc::new(Budget::new(monotonic()));
-        let tap = Tap { events: sender, lost: Arc::clone(&lost), budget: Arc::clone(&budget) };
+        let tap = Tap { events: Some(sender), watch: None, lost: Arc::clone(&lost), budget: Arc::clone(&budget) };
         let mut recorder = Recorder { keeper, interval, desk, events, lost, budget, before: None, failing: false };
         let thread = thread::Builder::new().name("history".into()).spawn(move || recorder.work());
         Ok((thread.context("start the history thread")?, tap))
@@ -136,23 +169,19 @@ impl<K: Keeper> Recorder<K> {
                 }
             }
             match self.events.recv_timeout(next.saturating_duration_since(Instant::now())) {
-                Ok((at, event)) => self.note(at, event),
+                Ok((at, event)) => self.note(at, &event),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
             }
         }
         while let Ok((at, event)) = self.events.recv() {
-            self.note(at, event);
+            self.note(at, &event);
         }
     }
 
-    fn note(&mut self, at: SystemTime, what: Happened) {
+    fn note(&mut self, at: SystemTime, what: &Happened) {
         let at_s = seconds(at);
-        let event = match what {
-            Happened::Managed(event) => event_of(&event),
-            Happened::OfBox(event) => Some(event),
-        };
-        if let Some(event) = event {
+        if let Some(event) = what.event() {
             self.keep(&Record::Event(EventRecord { at_s, event }));
         }
     }
@@ -203,7 +232,7 @@ fn monotonic() -> Monotonic {
     Monotonic::from_nanos(rt::monotonic_ns())
 }
 
-fn seconds(at: SystemTime) -> f64 {
+pub(crate) fn seconds(at: SystemTime) -> f64 {
     // A clock before 1970 is not set.
     at.duration_since(UNIX_EPOCH).map_or(0.0, |since| (since.as_secs_f64() * 1e3).round() / 1e3)
 }
@@ -318,7 +347,7 @@ mod tests {
         let (sender, events) = mpsc::sync_channel(EVENTS_WAITING);
         let lost = Arc::new(AtomicU64::new(0));
         let budget = Arc::new(Budget::new(Monotonic::ZERO));
-        let tap = Tap { events: sender, lost: Arc::clone(&lost), budget: Arc::clone(&budget) };
+        let tap = Tap { events: Some(sender), watch: None, lost: Arc::clone(&lost), budget: Arc::clone(&budget) };
         let interval_s = Duration::from_secs(interval);
         let mut recorder =
             Recorder { keeper: files, interval: interval_s, desk, events, lost, budget, before: None, failing: false };
@@ -351,7 +380,7 @@ mod tests {
         }
         recorder.note(
             UNIX_EPOCH + Duration::from_secs(day * 60),
-            Happened::Managed(manager::Event::ModeChanged(Mode::Inserted)),
+            &Happened::Managed(manager::Event::ModeChanged(Mode::Inserted)),
         );
         let before = bytes_in(directory.path());
         let begin = day * 60;
@@ -363,7 +392,7 @@ mod tests {
                 tap.leave_at(now, &flood(MacAddr([2, 2, a, b, c, d])));
             }
             while let Ok((_, event)) = recorder.events.try_recv() {
-                recorder.note(UNIX_EPOCH + Duration::from_secs(begin + second), event);
+                recorder.note(UNIX_EPOCH + Duration::from_secs(begin + second), &event);
             }
             if (second + 1) % interval == 0 {
                 minute(&mut recorder, begin + second, interval, 4096, second as u32 * EACH_SECOND);
@@ -372,7 +401,7 @@ mod tests {
         assert_eq!(tap.lost.load(Ordering::Relaxed), 0, "events have room in the queue");
         tap.leave_at(Monotonic::from_nanos(600_000_000_000), &manager::Event::ModeChanged(Mode::Bypassed));
         let (_, event) = recorder.events.try_recv().expect("a mode event has no budget");
-        recorder.note(UNIX_EPOCH + Duration::from_secs(begin + 600), event);
+        recorder.note(UNIX_EPOCH + Duration::from_secs(begin + 600), &event);
         let reader = super::super::Reader::open(directory.path()).expect("there");
         let records = reader.map(|record| record.expect("readable")).collect();
         (records, (bytes_in(directory.path()) - before) / 600)

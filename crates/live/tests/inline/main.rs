@@ -24,6 +24,7 @@ mod switching;
 mod telemetry;
 mod traffic;
 mod trunk;
+mod watch;
 
 /// The box itself, when this program is started by the lab.
 #[test]

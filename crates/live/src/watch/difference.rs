@@ -1,0 +1,412 @@
+//! A line of the feed from the states of the box at two instants.
+//!
+//! Rates are differences of counters. Those of stations, domains and classes are the manager's, at IP level; those of the
+//! whole box are of its ports while it carries the traffic, and the kernel's while the bridge does, in both cases without the
+//! Ethernet header of 14 bytes. Where a counter does not cover the whole interval the value is unknown.
+
+use std::collections::BTreeMap;
+use std::time::SystemTime;
+
+use evenair_api::watch::{Class, Domain, Line, MOST_STATIONS, Source, Station, Totals, VERSION, Value};
+use evenair_api::{Carrier, ClassStatus, DomainStatus, FlowStatus, Mode, StationStatus, Status};
+use evenair_manager::{DelayReport, Hop};
+use evenair_sys::traffic::{Directions, Traffic};
+
+use crate::control::Snapshot;
+use crate::history::seconds;
+
+/// Bytes of an Ethernet header; tags of VLANs count as part of the packet.
+const HEADER: u64 = 14;
+
+/// The state of the box at one instant.
+pub(super) struct Taken {
+    at_s: f64,
+    pub(super) status: Status,
+    /// How long packets waited for the WLAN lately, in milliseconds; `None`: none left.
+    wait_p95_ms: Option<f64>,
+    /// The same in each domain of the status.
+    domain_wait_p95_ms: Vec<Option<f64>>,
+    /// The kernel's counters of the port of the access points.
+    kernel: Option<Directions>,
+}
+
+impl Taken {
+    pub(super) fn new(at: SystemTime, snapshot: Snapshot, kernel: Option<Directions>) -> Self {
+        let p95 = |recent: &DelayReport| (recent.packets > 0).then(|| recent.p95.as_secs_f64() * 1e3);
+        let report = &snapshot.report;
+        let wlan = report.hops.iter().find(|hop| hop.hop == Hop::Wlan);
+        Self {
+            at_s: seconds(at),
+            wait_p95_ms: wlan.and_then(|hop| p95(&hop.recent)),
+            domain_wait_p95_ms: report.domains.iter().map(|domain| p95(&domain.hop.recent)).collect(),
+            kernel,
+            status: snapshot.into(),
+        }
+    }
+
+    pub(super) const fn mode(&self) -> Mode {
+        self.status.mode
+    }
+
+    /// The manager sees the traffic.
+    fn sees_traffic(&self) -> bool {
+        self.status.mode != Mode::Bypassed
+    }
+}
+
+/// Bytes and charged airtime of an interval, in seconds.
+#[derive(Clone, Copy, Default)]
+struct Moved {
+    down: u64,
+    up: u64,
+    air_down_s: f64,
+    air_up_s: f64,
+}
+
+/// Two instants.
+struct Interval<'a> {
+    before: Option<&'a Taken>,
+    now: &'a Taken,
+    seconds: f64,
+}
+
+/// The line of the interval, with all its parts but events; `since_s`: seconds since the mode changed.
+pub(super) fn line(before: Option<&Taken>, now: &Taken, since_s: f64) -> Line {
+    let of = |before: &Taken| now.status.uptime_s - before.status.uptime_s;
+    let before = before.filter(|before| of(before) > 0.0);
+    let interval = Interval { before, now, seconds: before.map_or(0.0, of) };
+    let moved = interval.moved_by_station();
+    let active = interval.active(&moved, |_| true);
+    Line {
+        v: VERSION,
+        seq: 0,
+        at: now.at_s,
+        uptime_s: now.status.uptime_s,
+        totals: Some(Totals { active, ..interval.totals(since_s) }),
+        domains: Some(interval.domains(&moved)),
+        stations: Some(interval.stations(&moved)),
+        classes: Some(now.status.classes.iter().map(|class| interval.class(class)).collect()),
+        calls: Some(now.status.calls.clone()),
+        events: None,
+    }
+}
+
+impl Interval<'_> {
+    fn mbps(&self, bytes: impl Into<Option<u64>>) -> Value {
+        Value::new(bytes.into().map(|bytes| bytes as f64 * 8e-6 / self.seconds), Source::Measured)
+    }
+
+    fn air(&self, seconds: impl Into<Option<f64>>) -> Value {
+        Value::new(seconds.into().map(|part| part / self.seconds), Source::Charged)
+    }
+
+    /// The state before, if the manager saw the traffic from then on.
+    fn seen_before(&self) -> Option<&Taken> {
+        self.before.filter(|before| before.sees_traffic() && self.now.sees_traffic())
+    }
+
+    fn totals(&self, since_s: f64) -> Totals {
+        let status = &self.now.status;
+        let [down_mbps, up_mbps] = self.port_rates();
+        let gone = |status: &Status| status.packets.dropped() + status.packets.lost();
+        Totals {
+            mode: status.mode,
+            carrier: status.carrier,
+            since_s: (since_s * 10.0).round() / 10.0,
+            fail_open: status.fail_open.available,
+            guard: status.guard.state,
+            down_mbps,
+            up_mbps,
+            held: status.packets.held,
+            wait_p95_ms: Value::new(self.now.wait_p95_ms, Source::Measured),
+            dropped: self.before.map_or(0, |before| gone(status).saturating_sub(gone(&before.status))),
+            stations: status.stations_known,
+            active: None,
+        }
+    }
+
+    /// Toward the WLAN and from it.
+    fn port_rates(&self) -> [Value; 2] {
+        let Some(before) = self.before else { return [Value::UNKNOWN; 2] };
+        let by_box = [before, self.now].map(|taken| taken.status.carrier == Carrier::Box);
+        let sent = |taken: &Taken| {
+            [&taken.status.wlan, &taken.status.wire]
+                .map(|port| ip_bytes(Traffic { packets: port.sent, bytes: port.sent_bytes }))
+        };
+        // What leaves the port of the access points goes down, what it receives goes up.
+        let crossed = |taken: &Taken| taken.kernel.map(|port| [ip_bytes(port.sent), ip_bytes(port.received)]);
+        let rates = |from: [u64; 2], to: [u64; 2]| [0, 1].map(|way| self.mbps(to[way].checked_sub(from[way])));
+        match by_box {
+            [true, true] => rates(sent(before), sent(self.now)),
+            // The kernel does not count what AF_XDP sockets take out of the driver.
+            [a, b] if (a || b) && !self.now.status.wlan.io.starts_with("af-packet") => [Value::UNKNOWN; 2],
+            _ => match (crossed(before), crossed(self.now)) {
+                (Some(from), Some(to)) => rates(from, to),
+                _ => [Value::UNKNOWN; 2],
+            },
+        }
+    }
+
+    /// What each station of the status moved; `None`: unknown.
+    fn moved_by_station(&self) -> Vec<Option<Moved>> {
+        let now = &self.now.status;
+        let Some(before) = self.seen_before() else { return vec![None; now.stations.len()] };
+        let earlier: BTreeMap<_, _> =
+            before.status.stations.iter().map(|station| (station.mac.as_str(), station)).collect();
+        // A station that is new in a list of all has just come; in one of the busiest it may have been left out before.
+        let lists_all = before.status.stations_known <= before.status.stations.len();
+        let moved = |station: &StationStatus| {
+            let before = earlier.get(station.mac.as_str()).copied();
+            // One that was forgotten in between begins anew.
+            let same = before.filter(|before| before.charged_airtime_s <= station.charged_airtime_s);
+            (before.is_some() || lists_all).then(|| moved(same, station))
+        };
+        now.stations.iter().map(moved).collect()
+    }
+
+    /// Stations of those that moved something; `None`: unknown.
+    fn active(&self, moved: &[Option<Moved>], which: impl Fn(&StationStatus) -> bool) -> Option<usize> {
+        self.seen_before()?;
+        let pairs = self.now.status.stations.iter().zip(moved);
+        Some(pairs.filter(|(station, moved)| which(station) && moved.is_some_and(is_active)).count())
+    }
+
+    fn domains(&self, moved: &[Option<Moved>]) -> Vec<Domain> {
+        let waits = self.now.domain_wait_p95_ms.iter().copied().chain(std::iter::repeat(None));
+        self.now.status.domains.iter().zip(waits).map(|(domain, wait)| self.domain(domain, wait, moved)).collect()
+    }
+
+    fn domain(&self, domain: &DomainStatus, wait_p95_ms: Option<f64>, moved: &[Option<Moved>]) -> Domain {
+        let is_here = |station: &StationStatus| self.domain_of(station) == domain.name;
+        let here = || self.now.status.stations.iter().zip(moved).filter(|(station, _)| is_here(station));
+        let all = self.now.status.stations_known <= self.now.status.stations.len();
+        let sum: Option<Moved> = self
+            .seen_before()
+            .filter(|_| all)
+            .and_then(|_| here().map(|(_, moved)| *moved).try_fold(Moved::default(), add));
+        let active_reported =
+            here().filter(|(_, moved)| moved.is_some_and(is_active)).all(|(station, _)| station.rate_reported);
+        let capacity = Some(domain.capacity_mbps).filter(|capacity| *capacity > 0.0);
+        Domain {
+            name: domain.name.clone(),
+            access_points: domain.access_points.clone(),
+            down_mbps: self.mbps(sum.map(|sum| sum.down)),
+            up_mbps: self.mbps(sum.map(|sum| sum.up)),
+            air_down: self.air(sum.map(|sum| sum.air_down_s)),
+            air_up: self.air(sum.map(|sum| sum.air_up_s)),
+            // The manager does not report it yet.
+            air_group: Value::UNKNOWN,
+            capacity_mbps: Value::new(capacity, if active_reported { Source::Reported } else { Source::Assumed }),
+            held: domain.held,
+            wait_p95_ms: Value::new(wait_p95_ms, Source::Measured),
+            stations: domain.stations,
+            active: self.active(moved, is_here),
+        }
+    }
+
+    /// The domain of a station: that of its access point, otherwise the default one.
+    fn domain_of(&self, station: &StationStatus) -> &str {
+        let domains = &self.now.status.domains;
+        let of_point = |point: &String| domains.iter().find(|domain| domain.access_points.contains(point));
+        let domain = station.access_point.as_ref().and_then(of_point).or(domains.first());
+        domain.map_or("", |domain| &domain.name)
+    }
+
+    fn stations(&self, moved: &[Option<Moved>]) -> Vec<Station> {
+        let held = held_by_station(&self.now.status.flows);
+        let mut order: Vec<_> = self.now.status.stations.iter().zip(moved.iter().copied()).collect();
+        let air = |moved: Option<Moved>| moved.map_or(0.0, |moved| moved.air_down_s + moved.air_up_s);
+        order.sort_by(|(_, a), (_, b)| air(*b).total_cmp(&air(*a)));
+        let station = |(station, moved): &(&StationStatus, Option<Moved>)| Station {
+            held: held.get(station.mac.as_str()).copied().unwrap_or(0),
+            ..self.station(station, *moved)
+        };
+        order.iter().take(MOST_STATIONS).map(station).collect()
+    }
+
+    fn station(&self, station: &StationStatus, moved: Option<Moved>) -> Station {
+        let reported = station.reported.as_ref();
+        let rate_source = if station.rate_reported { Source::Reported } else { Source::Assumed };
+        Station {
+            mac: station.mac.clone(),
+            name: station.name.clone(),
+            random_mac: station.random_mac,
+            access_point: station.access_point.clone(),
+            domain: self.domain_of(station).to_owned(),
+            weight: station.weight,
+            down_mbps: self.mbps(moved.map(|moved| moved.down)),
+            up_mbps: self.mbps(moved.map(|moved| moved.up)),
+            air_down: self.air(moved.map(|moved| moved.air_down_s)),
+            air_up: self.air(moved.map(|moved| moved.air_up_s)),
+            rate_mbps: Value::new(station.rate_mbps, rate_source),
+            mode: reported.and_then(|reported| reported.transmit_mode.clone()),
+            signal_dbm: Value::new(reported.and_then(|reported| reported.signal_dbm).map(f64::from), Source::Reported),
+            held: 0,
+            active: moved.map(is_active),
+        }
+    }
+
+    fn class(&self, class: &ClassStatus) -> Class {
+        let before =
+            self.seen_before().and_then(|before| before.status.classes.iter().find(|old| old.name == class.name));
+        let before = before.filter(|before| before.charged_airtime_s <= class.charged_airtime_s);
+        let since = |value: fn(&ClassStatus) -> u64| before.map(|before| value(class).saturating_sub(value(before)));
+        Class {
+            name: class.name.clone(),
+            down_mbps: self.mbps(since(|class| class.released_bytes)),
+            up_mbps: self.mbps(since(|class| class.from_wlan_bytes)),
+            air: self.air(before.map(|before| class.charged_airtime_s - before.charged_airtime_s)),
+            held: class.held.into(),
+            dropped: since(|class| class.dropped).unwrap_or(0),
+            at_ceiling: class.at_ceiling,
+        }
+    }
+}
+
+fn ip_bytes(traffic: Traffic) -> u64 {
+    traffic.bytes.saturating_sub(HEADER * traffic.packets)
+}
+
+fn moved(before: Option<&StationStatus>, now: &StationStatus) -> Moved {
+    let since = |value: fn(&StationStatus) -> u64| value(now).saturating_sub(before.map_or(0, value));
+    let air = |value: fn(&StationStatus) -> f64| (value(now) - before.map_or(0.0, value)).max(0.0);
+    Moved {
+        down: since(|station| station.to_station_bytes),
+        up: since(|station| station.from_station_bytes),
+        air_down_s: air(|station| station.charged_airtime_down_s),
+        air_up_s: air(|station| station.charged_airtime_up_s),
+    }
+}
+
+fn add(a: Moved, b: Option<Moved>) -> Option<Moved> {
+    b.map(|b| Moved {
+        down: a.down + b.down,
+        up: a.up + b.up,
+        air_down_s: a.air_down_s + b.air_down_s,
+        air_up_s: a.air_up_s + b.air_up_s,
+    })
+}
+
+fn is_active(moved: Moved) -> bool {
+    moved.down + moved.up > 0
+}
+
+fn held_by_station(flows: &[FlowStatus]) -> BTreeMap<&str, u64> {
+    let mut held = BTreeMap::new();
+    for flow in flows {
+        *held.entry(flow.station.as_str()).or_default() += u64::from(flow.backlog_packets);
+    }
+    held
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::control::tests_support::snapshot;
+
+    /// A state `seconds` after the start, whose station, charged for half of the time, got a megabyte a second.
+    fn taken(seconds: u64, mode: Mode, carrier: &'static str) -> Taken {
+        let mut snapshot = snapshot();
+        snapshot.uptime_s = seconds as f64;
+        (snapshot.report.mode, snapshot.carrier) = (mode, carrier);
+        let station = &mut snapshot.report.stations[0];
+        station.to_station.0 = 1_000_000 * seconds;
+        station.airtime = evenair_units::Span::from_millis(500 * seconds);
+        snapshot.wlan.io = "af-packet".into();
+        (snapshot.wlan.sent, snapshot.wlan.sent_bytes) = (1_000 * seconds, 1_014_000 * seconds);
+        let sent = Traffic { packets: 10 * seconds, bytes: 25_140 * seconds };
+        let kernel = Directions { sent, received: Traffic { packets: 0, bytes: 500 * seconds } };
+        Taken::new(SystemTime::UNIX_EPOCH + Duration::from_secs(seconds), snapshot, Some(kernel))
+    }
+
+    fn totals(before: Option<&Taken>, now: &Taken) -> Totals {
+        line(before, now, 0.0).totals.expect("always there")
+    }
+
+    #[test]
+    fn rates_are_of_the_interval_at_ip_level() {
+        let (before, now) = (taken(10, Mode::Inserted, "box"), taken(12, Mode::Inserted, "box"));
+        let line = line(Some(&before), &now, 3.25);
+        let totals = line.totals.expect("there");
+        assert_eq!(totals.down_mbps, Value::new(8.0, Source::Measured));
+        assert_eq!((totals.since_s, totals.active, line.uptime_s, line.at), (3.3, Some(1), 12.0, 12.0));
+        let station = &line.stations.expect("there")[0];
+        assert_eq!(station.down_mbps, Value::new(8.0, Source::Measured));
+        assert_eq!(
+            (station.air_down, station.air_up),
+            (Value::new(0.5, Source::Charged), Value::new(0.0, Source::Charged))
+        );
+        assert_eq!((station.rate_mbps.source, station.signal_dbm), (Source::Reported, Value::UNKNOWN));
+        let domain = &line.domains.expect("there")[0];
+        assert_eq!((domain.down_mbps, domain.air_down), (station.down_mbps, station.air_down));
+        assert_eq!((station.domain.as_str(), domain.name.as_str()), ("default", "default"));
+        assert_eq!((domain.wait_p95_ms, domain.air_group), (Value::UNKNOWN, Value::UNKNOWN), "nothing left");
+    }
+
+    #[test]
+    fn the_first_line_makes_no_zeros_up() {
+        let line = line(None, &taken(1, Mode::Inserted, "box"), 0.0);
+        let (totals, stations) = (line.totals.expect("there"), line.stations.expect("there"));
+        assert_eq!((totals.down_mbps, totals.up_mbps, totals.active), (Value::UNKNOWN, Value::UNKNOWN, None));
+        assert_eq!(
+            (stations[0].down_mbps, stations[0].air_up, stations[0].active),
+            (Value::UNKNOWN, Value::UNKNOWN, None)
+        );
+        assert_eq!(line.domains.expect("there")[0].air_down, Value::UNKNOWN);
+    }
+
+    #[test]
+    fn while_bypassed_the_kernel_counts_and_stations_are_unknown() {
+        let (before, now) = (taken(10, Mode::Bypassed, "bridge"), taken(11, Mode::Bypassed, "bridge"));
+        let line = line(Some(&before), &now, 0.0);
+        let totals = line.totals.expect("there");
+        assert_eq!(
+            (totals.down_mbps, totals.up_mbps),
+            (Value::new(0.2, Source::Measured), Value::new(0.004, Source::Measured))
+        );
+        assert_eq!(totals.active, None);
+        assert_eq!(line.stations.expect("there")[0].down_mbps, Value::UNKNOWN);
+        assert_eq!(line.domains.expect("there")[0].down_mbps, Value::UNKNOWN);
+    }
+
+    #[test]
+    fn a_second_with_a_change_has_the_kernels_counters_where_they_count_all() {
+        let before = taken(10, Mode::Bypassed, "bridge");
+        let mut now = taken(11, Mode::Inserted, "box");
+        assert_eq!(totals(Some(&before), &now).down_mbps.value, Some(0.2));
+        now.status.wlan.io = "af-xdp native".into();
+        assert_eq!(totals(Some(&before), &now).down_mbps, Value::UNKNOWN);
+        now.status.wlan.io = "af-packet".into();
+        now.kernel = None;
+        assert_eq!(totals(Some(&before), &now).down_mbps, Value::UNKNOWN);
+    }
+
+    #[test]
+    fn a_station_that_was_forgotten_begins_anew() {
+        let (mut before, now) = (taken(10, Mode::Inserted, "box"), taken(11, Mode::Inserted, "box"));
+        before.status.stations[0].charged_airtime_s = 1e6;
+        let station = &line(Some(&before), &now, 0.0).stations.expect("there")[0];
+        assert_eq!(station.down_mbps.value, Some(88.0), "all that it has had since");
+        // In a list of the busiest stations a new one may be an old one.
+        before.status.stations.clear();
+        before.status.stations_known = 5_000;
+        let station = &line(Some(&before), &now, 0.0).stations.expect("there")[0];
+        assert_eq!(station.down_mbps, Value::UNKNOWN);
+    }
+
+    #[test]
+    fn a_station_is_in_the_domain_of_its_access_point() {
+        let mut now = taken(11, Mode::Inserted, "box");
+        let hall = DomainStatus { name: "hall".into(), access_points: vec!["ap-2".into()], ..DomainStatus::default() };
+        now.status.domains.push(hall);
+        now.status.stations[0].access_point = Some("ap-2".into());
+        let before = taken(10, Mode::Inserted, "box");
+        let line = line(Some(&before), &now, 0.0);
+        let domains = line.domains.expect("there");
+        assert_eq!((domains[0].down_mbps.value, domains[1].down_mbps.value), (Some(0.0), Some(8.0)));
+        assert_eq!((domains[0].active, domains[1].active), (Some(0), Some(1)));
+        assert_eq!(line.stations.expect("there")[0].domain, "hall");
+    }
+}

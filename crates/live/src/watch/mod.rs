@@ -1,0 +1,87 @@
+//! The watch feed: what the box does, second by second, for pages and other programs that may look and change nothing. The
+//! lines are described in [`evenair_api::watch`].
+//!
+//! One thread asks the packet loop for its state once a second, computes the differences to the second before (`difference`),
+//! and keeps points in rings of bounded memory (`rings`). Clients' threads wait for the next second (`feed`); those that ask
+//! for the same parts get the same bytes. So the loop has the same work however many clients there are.
+//!
+//! Not here: health, which no line has yet; and what was before the box opened its ports again, since stations and counters
+//! begin anew then as well.
+
+mod difference;
+mod events;
+mod feed;
+mod request;
+mod rings;
+mod sampler;
+mod server;
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+
+use anyhow::{Context, Result};
+use tracing::warn;
+
+use crate::config::BoxConfig;
+use crate::control::{Desk, Door, End, Purpose};
+
+pub(crate) use events::{Commanded, Tap};
+use feed::Feed;
+use sampler::Sampler;
+use server::Clients;
+
+/// Who is in the group may look, and needs no right to command.
+const PURPOSE: Purpose = Purpose { name: "watch socket", key: "[control] watch", group: Some("evenair-watch") };
+
+/// Serves the watch socket until dropped.
+pub(crate) struct Watch {
+    path: PathBuf,
+    tap: Tap,
+    feed: Arc<Feed>,
+    end: Arc<End>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Watch {
+    /// Begins to measure and listens; `None`: the box has no control socket, and so no watch socket.
+    ///
+    /// # Errors
+    /// The socket cannot be made, a living box answers there already, or there is no room for a thread.
+    pub(crate) fn start(config: &BoxConfig, desk: Desk) -> Result<Option<Self>> {
+        let Some(path) = config.watch_socket() else { return Ok(None) };
+        let door = Door::open(&path, PURPOSE)?;
+        let (tap, entries) = Tap::new();
+        let (feed, end) = (Arc::new(Feed::default()), Arc::new(End::new()?));
+        // It ends with the loop that it asks.
+        let sampler = Sampler::new(desk, entries, Arc::clone(&feed), config.wlan.clone());
+        thread::Builder::new().name("watch".into()).spawn(|| sampler.work()).context("start the watch thread")?;
+        let (clients, ended) = (Clients::new(Arc::clone(&feed)), Arc::clone(&end));
+        let accept = move || {
+            if let Err(error) = door.accept(&ended, |stream| clients.admit(stream)) {
+                warn!("the watch socket is not served any more: {error}");
+            }
+        };
+        let thread = thread::Builder::new().name("watch socket".into()).spawn(accept);
+        let thread = Some(thread.context("start the thread of the watch socket")?);
+        Ok(Some(Self { path, tap, feed, end, thread }))
+    }
+
+    /// Where events and commands are left for the feed.
+    pub(crate) fn tap(&self) -> Tap {
+        self.tap.clone()
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.feed.end();
+        self.end.reach();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+        // A remaining file is harmless: the next box replaces it.
+        let _ = fs::remove_file(&self.path);
+    }
+}

@@ -1,0 +1,64 @@
+//! The thread that asks the packet loop for its state once a second and publishes the difference to the second before.
+
+use std::sync::Arc;
+use std::sync::mpsc::Receiver;
+use std::time::{Duration, Instant, SystemTime};
+
+use evenair_sys::traffic;
+
+use super::difference::{self, Taken};
+use super::events::Entry;
+use super::feed::Feed;
+use crate::control::{Answer, Desk, Snapshot, Wish};
+
+/// Time between two requests to the loop.
+const INTERVAL: Duration = Duration::from_secs(1);
+
+pub(super) struct Sampler {
+    desk: Desk,
+    entries: Receiver<(SystemTime, Entry)>,
+    feed: Arc<Feed>,
+    /// Interface of the port of the access points.
+    wlan: String,
+    before: Option<Taken>,
+    /// Uptime of the box when its mode was first seen.
+    mode_since_s: f64,
+}
+
+impl Sampler {
+    pub(super) fn new(desk: Desk, entries: Receiver<(SystemTime, Entry)>, feed: Arc<Feed>, wlan: String) -> Self {
+        Self { desk, entries, feed, wlan, before: None, mode_since_s: 0.0 }
+    }
+
+    /// Works until the loop or the feed has ended.
+    pub(super) fn work(mut self) {
+        self.feed.log(|log| log.start(SystemTime::now()));
+        let mut next = Instant::now();
+        while !self.feed.has_ended_by(next) {
+            match self.desk.ask(Wish::Status) {
+                Ok(Answer::Status(snapshot)) => self.publish(*snapshot),
+                // It is ending, or a shard does not answer now.
+                Ok(_) => {}
+                Err(_) => break,
+            }
+            next = Instant::now().max(next + INTERVAL);
+        }
+        self.feed.end();
+    }
+
+    fn publish(&mut self, snapshot: Snapshot) {
+        // An interface that has gone has no counters.
+        let kernel = traffic::by_direction(&self.wlan).ok();
+        let mut now = Taken::new(SystemTime::now(), snapshot, kernel);
+        let uptime_s = now.status.uptime_s;
+        if self.before.as_ref().is_some_and(|before| before.mode() != now.mode()) {
+            self.mode_since_s = uptime_s;
+        }
+        let line = difference::line(self.before.as_ref(), &now, uptime_s - self.mode_since_s);
+        let flows = std::mem::take(&mut now.status.flows);
+        // The mode of the line and its event come in the same line.
+        self.feed.log(|log| self.entries.try_iter().for_each(|(at, entry)| log.note(at, entry)));
+        self.feed.publish(line, now.mode(), flows);
+        self.before = Some(now);
+    }
+}
