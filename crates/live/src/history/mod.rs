@@ -10,6 +10,7 @@
 
 mod budget;
 mod files;
+mod happened;
 mod printer;
 mod record;
 mod recorder;
@@ -18,9 +19,10 @@ mod spec;
 use std::io;
 
 pub use files::{Files, Reader, Seen};
+pub(crate) use happened::{Happened, seconds};
 pub use printer::{Format, Printer, Selection};
 pub use record::{CallRecord, ClassSample, EventRecord, HopSample, Record, Sample, StationSample};
-pub(crate) use recorder::{Happened, History, Tap, seconds};
+pub(crate) use recorder::{History, Tap};
 pub use spec::{HistoryConfig, HistorySpec};
 
 /// Where history is kept.
