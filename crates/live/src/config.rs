@@ -39,6 +39,8 @@ use crate::express::Io;
 use crate::history::{HistoryConfig, HistorySpec};
 use crate::shards::{Plan, ShardsSpec};
 use crate::small_file::read_text;
+pub use crate::sockets::ControlSpec;
+use crate::sockets::beside;
 use crate::telemetry::{SourceConfig, TelemetrySpec};
 
 /// The box's configuration as it is written. Programs may make one and write it, too.
@@ -122,18 +124,6 @@ pub struct RouterSpec {
     pub gateway: Written<String>,
     /// Interface toward the Internet.
     pub uplink: Written<String>,
-}
-
-/// The sockets of the running box.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct ControlSpec {
-    /// Path of the Unix socket that the box creates.
-    pub socket: Written<String>,
-    /// Path of the Unix socket on which the box shows what it does, second by second, to programs that may change nothing. Default:
-    /// beside the control socket.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub watch: Option<Written<String>>,
 }
 
 /// Metrics for a monitoring system.
@@ -299,12 +289,7 @@ impl BoxConfig {
     /// The socket of the watch feed; none without a control socket.
     pub fn watch_socket(&self) -> Option<PathBuf> {
         let control = self.control.as_ref()?;
-        let beside = || {
-            let stem = control.file_stem().filter(|stem| *stem != "control");
-            let name = stem.map_or_else(|| "watch.sock".into(), |stem| format!("{}.watch.sock", stem.display()));
-            control.with_file_name(name)
-        };
-        Some(self.watch.clone().unwrap_or_else(beside))
+        Some(self.watch.clone().unwrap_or_else(|| beside(control)))
     }
 
     /// The warning about settings that do not fit access points that aggregate, if there is one.
@@ -569,25 +554,6 @@ class = "gold"
         assert_eq!(station.rate.bit_rate(), BitRate::from_kbps(5_500));
         assert_eq!(station.class.map(|class| class.0), Some(0));
         assert_eq!(config.manager.held_limit, Some(14_336), "seven eighths of the pool");
-    }
-
-    #[test]
-    fn the_watch_socket_is_beside_the_control_socket_unless_it_is_named() {
-        let of = |control: &str| {
-            let text = GOOD.replace("socket = \"/run/evenair/control.sock\"", control);
-            BoxConfig::parse(&text, "box.toml").expect("good").watch_socket()
-        };
-        for (control, watch) in [
-            ("socket = \"/run/evenair/control.sock\"", "/run/evenair/watch.sock"),
-            ("socket = \"/tmp/hall.sock\"", "/tmp/hall.watch.sock"),
-            ("socket = \"/tmp/hall.sock\"\nwatch = \"/run/look\"", "/run/look"),
-        ] {
-            assert_eq!(of(control), Some(watch.into()), "{control}");
-        }
-        assert_eq!(
-            BoxConfig { control: None, ..BoxConfig::parse(GOOD, "box.toml").expect("good") }.watch_socket(),
-            None
-        );
     }
 
     #[test]

@@ -39,6 +39,7 @@ mod service;
 pub mod setup;
 mod shards;
 mod small_file;
+mod sockets;
 mod switch;
 pub mod telemetry;
 mod watch;

@@ -13,7 +13,7 @@ use tracing::{info, warn};
 
 use super::server::{Answer, Desk, check};
 use crate::config::BoxConfig;
-use crate::watch::{self, Commanded};
+use crate::watch::{Commanded, Tap};
 
 /// The thread that waits for the signal, until this is dropped. It reads the file, so that the packet loop need not.
 pub(crate) struct Hangup {
@@ -26,7 +26,7 @@ impl Hangup {
     ///
     /// # Errors
     /// A refused system call; no room for the thread.
-    pub(crate) fn start(signals: UnixStream, config: BoxConfig, desk: Desk, watch: Option<watch::Tap>) -> Result<Self> {
+    pub(crate) fn start(signals: UnixStream, config: BoxConfig, desk: Desk, watch: Option<Tap>) -> Result<Self> {
         let end = Arc::new((AtomicBool::new(false), Waker::new()?));
         let mut epoll = Epoll::new(2)?;
         epoll.add(&signals, 0)?;
@@ -56,7 +56,7 @@ impl Drop for Hangup {
     }
 }
 
-fn reload(config: &BoxConfig, desk: &Desk, watch: Option<&watch::Tap>) {
+fn reload(config: &BoxConfig, desk: &Desk, watch: Option<&Tap>) {
     let wish = check(Request::Reconfigure { file: None, check: false }, config);
     let answer = wish.and_then(|wish| desk.ask(wish).map_err(str::to_owned));
     match answer {

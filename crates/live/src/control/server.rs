@@ -27,7 +27,7 @@ use crate::config::BoxConfig;
 use crate::fail_open::FailOpen;
 use crate::last_word::LastWord;
 use crate::telemetry::SourceConfig;
-use crate::watch::{self, Commanded};
+use crate::watch::{Commanded, Tap};
 
 /// More than any PHY rate.
 const MAX_RATE_MBPS: f64 = 10_000.0;
@@ -132,7 +132,7 @@ struct Client {
     /// Whether the bridge can carry the traffic.
     fail_open: Option<Arc<FailOpen>>,
     /// Where the watch feed learns who commanded what.
-    watch: Option<watch::Tap>,
+    watch: Option<Tap>,
 }
 
 impl Server {
@@ -145,7 +145,7 @@ impl Server {
         config: &BoxConfig,
         desk: Desk,
         fail_open: Option<Arc<FailOpen>>,
-        watch: Option<watch::Tap>,
+        watch: Option<Tap>,
     ) -> Result<Self> {
         let door = Door::open(path, PURPOSE)?;
         let slots = Slots::default();

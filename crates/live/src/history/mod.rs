@@ -11,6 +11,7 @@
 mod budget;
 mod event;
 mod files;
+mod happened;
 mod printer;
 mod recorder;
 mod spec;
@@ -21,8 +22,9 @@ use evenair_api::history::Record;
 
 pub(crate) use event::event_of;
 pub use files::{Files, Reader, Seen};
+pub(crate) use happened::{Happened, seconds};
 pub use printer::{Format, Printer, Selection};
-pub(crate) use recorder::{Happened, History, Tap, seconds};
+pub(crate) use recorder::{History, Tap};
 pub use spec::{HistoryConfig, HistorySpec};
 
 /// Where history is kept.

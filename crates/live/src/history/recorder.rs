@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context, Result};
 use evenair_api::Status;
@@ -15,9 +15,10 @@ use evenair_units::Instant as Monotonic;
 use tracing::{info, warn};
 
 use super::budget::Budget;
-use super::{Files, HistoryConfig, Keeper, event_of};
+use super::happened::{Happened, seconds};
+use super::{Files, HistoryConfig, Keeper};
 use crate::control::{Answer, Desk, Wish};
-use crate::watch;
+use crate::watch::Tap as WatchTap;
 
 /// Events that may wait for the thread.
 const EVENTS_WAITING: usize = 1024;
@@ -32,19 +33,10 @@ pub(crate) struct History {
 pub(crate) struct Tap {
     events: Option<SyncSender<(SystemTime, Happened)>>,
     /// The watch feed, which gets events that are not about a station.
-    watch: Option<watch::Tap>,
+    watch: Option<WatchTap>,
     /// Events for which there was no room.
     lost: Arc<AtomicU64>,
     budget: Arc<Budget>,
-}
-
-/// What is left for the thread.
-#[derive(Clone)]
-pub(crate) enum Happened {
-    /// The manager says so.
-    Managed(manager::Event),
-    /// The box says so.
-    OfBox(Event),
 }
 
 /// What the thread works with.
@@ -60,19 +52,9 @@ struct Recorder<K> {
     failing: bool,
 }
 
-impl Happened {
-    /// As the history has it; `None`: samples have the same information.
-    pub(crate) fn event(&self) -> Option<Event> {
-        match self {
-            Self::Managed(event) => event_of(event),
-            Self::OfBox(event) => Some(event.clone()),
-        }
-    }
-}
-
 impl Tap {
     /// Where events go to the history, to the watch feed, to both; `None`: to neither.
-    pub(crate) fn joined(history: Option<Self>, watch: Option<watch::Tap>) -> Option<Self> {
+    pub(crate) fn joined(history: Option<Self>, watch: Option<WatchTap>) -> Option<Self> {
         match history {
             Some(history) => Some(Self { watch, ..history }),
             None => watch.is_some().then(|| Self {
@@ -232,15 +214,11 @@ fn monotonic() -> Monotonic {
     Monotonic::from_nanos(rt::monotonic_ns())
 }
 
-pub(crate) fn seconds(at: SystemTime) -> f64 {
-    // A clock before 1970 is not set.
-    at.duration_since(UNIX_EPOCH).map_or(0.0, |since| (since.as_secs_f64() * 1e3).round() / 1e3)
-}
-
 #[cfg(test)]
 mod tests {
     use std::io;
     use std::sync::Mutex;
+    use std::time::UNIX_EPOCH;
 
     use evenair_manager::Mode;
     use evenair_packet::MacAddr;

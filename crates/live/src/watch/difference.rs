@@ -303,11 +303,13 @@ fn held_by_station(flows: &[FlowStatus]) -> BTreeMap<&str, u64> {
 mod tests {
     use std::time::Duration;
 
+    use evenair_manager::Mode as ManagerMode;
+
     use super::*;
     use crate::control::tests_support::snapshot;
 
     /// A state `seconds` after the start, whose station, charged for half of the time, got a megabyte a second.
-    fn taken(seconds: u64, mode: Mode, carrier: &'static str) -> Taken {
+    fn taken(seconds: u64, mode: ManagerMode, carrier: Carrier) -> Taken {
         let mut snapshot = snapshot();
         snapshot.uptime_s = seconds as f64;
         (snapshot.report.mode, snapshot.carrier) = (mode, carrier);
@@ -327,7 +329,8 @@ mod tests {
 
     #[test]
     fn rates_are_of_the_interval_at_ip_level() {
-        let (before, now) = (taken(10, Mode::Inserted, "box"), taken(12, Mode::Inserted, "box"));
+        let (before, now) =
+            (taken(10, ManagerMode::Inserted, Carrier::Box), taken(12, ManagerMode::Inserted, Carrier::Box));
         let line = line(Some(&before), &now, 3.25);
         let totals = line.totals.expect("there");
         assert_eq!(totals.down_mbps, Value::new(8.0, Source::Measured));
@@ -347,7 +350,7 @@ mod tests {
 
     #[test]
     fn the_first_line_makes_no_zeros_up() {
-        let line = line(None, &taken(1, Mode::Inserted, "box"), 0.0);
+        let line = line(None, &taken(1, ManagerMode::Inserted, Carrier::Box), 0.0);
         let (totals, stations) = (line.totals.expect("there"), line.stations.expect("there"));
         assert_eq!((totals.down_mbps, totals.up_mbps, totals.active), (Value::UNKNOWN, Value::UNKNOWN, None));
         assert_eq!(
@@ -359,7 +362,8 @@ mod tests {
 
     #[test]
     fn while_bypassed_the_kernel_counts_and_stations_are_unknown() {
-        let (before, now) = (taken(10, Mode::Bypassed, "bridge"), taken(11, Mode::Bypassed, "bridge"));
+        let (before, now) =
+            (taken(10, ManagerMode::Bypassed, Carrier::Bridge), taken(11, ManagerMode::Bypassed, Carrier::Bridge));
         let line = line(Some(&before), &now, 0.0);
         let totals = line.totals.expect("there");
         assert_eq!(
@@ -373,8 +377,8 @@ mod tests {
 
     #[test]
     fn a_second_with_a_change_has_the_kernels_counters_where_they_count_all() {
-        let before = taken(10, Mode::Bypassed, "bridge");
-        let mut now = taken(11, Mode::Inserted, "box");
+        let before = taken(10, ManagerMode::Bypassed, Carrier::Bridge);
+        let mut now = taken(11, ManagerMode::Inserted, Carrier::Box);
         assert_eq!(totals(Some(&before), &now).down_mbps.value, Some(0.2));
         now.status.wlan.io = "af-xdp native".into();
         assert_eq!(totals(Some(&before), &now).down_mbps, Value::UNKNOWN);
@@ -385,7 +389,8 @@ mod tests {
 
     #[test]
     fn a_station_that_was_forgotten_begins_anew() {
-        let (mut before, now) = (taken(10, Mode::Inserted, "box"), taken(11, Mode::Inserted, "box"));
+        let (mut before, now) =
+            (taken(10, ManagerMode::Inserted, Carrier::Box), taken(11, ManagerMode::Inserted, Carrier::Box));
         before.status.stations[0].charged_airtime_s = 1e6;
         let station = &line(Some(&before), &now, 0.0).stations.expect("there")[0];
         assert_eq!(station.down_mbps.value, Some(88.0), "all that it has had since");
@@ -398,11 +403,11 @@ mod tests {
 
     #[test]
     fn a_station_is_in_the_domain_of_its_access_point() {
-        let mut now = taken(11, Mode::Inserted, "box");
+        let mut now = taken(11, ManagerMode::Inserted, Carrier::Box);
         let hall = DomainStatus { name: "hall".into(), access_points: vec!["ap-2".into()], ..DomainStatus::default() };
         now.status.domains.push(hall);
         now.status.stations[0].access_point = Some("ap-2".into());
-        let before = taken(10, Mode::Inserted, "box");
+        let before = taken(10, ManagerMode::Inserted, Carrier::Box);
         let line = line(Some(&before), &now, 0.0);
         let domains = line.domains.expect("there");
         assert_eq!((domains[0].down_mbps.value, domains[1].down_mbps.value), (Some(0.0), Some(8.0)));

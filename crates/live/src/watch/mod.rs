@@ -45,13 +45,21 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// Begins to measure and listens; `None`: the box has no control socket, and so no watch socket.
+    /// Begins to measure and listens; `None`: the box has no control socket, and so no watch socket, or cannot make one that the
+    /// configuration does not name, which is logged.
     ///
     /// # Errors
-    /// The socket cannot be made, a living box answers there already, or there is no room for a thread.
+    /// The socket that the configuration names cannot be made, or a living box answers there already; no room for a thread.
     pub(crate) fn start(config: &BoxConfig, desk: Desk) -> Result<Option<Self>> {
         let Some(path) = config.watch_socket() else { return Ok(None) };
-        let door = Door::open(&path, PURPOSE)?;
+        let door = match Door::open(&path, PURPOSE) {
+            Ok(door) => door,
+            Err(error) if config.watch.is_none() => {
+                warn!("{error:#}; nobody can watch this box");
+                return Ok(None);
+            }
+            Err(error) => return Err(error),
+        };
         let (tap, entries) = Tap::new();
         let (feed, end) = (Arc::new(Feed::default()), Arc::new(End::new()?));
         // It ends with the loop that it asks.
@@ -83,5 +91,33 @@ impl Drop for Watch {
         }
         // A remaining file is harmless: the next box replaces it.
         let _ = fs::remove_file(&self.path);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use evenair_manager::Config;
+    use evenair_wifi::{Phy, Standard};
+
+    use super::*;
+
+    #[test]
+    fn a_socket_that_cannot_be_made_ends_the_box_only_if_it_is_named() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let config = BoxConfig::new("a", "b", Config::new(Phy::default_for(Standard::Dot11b)));
+        let start = |config: &BoxConfig| Watch::start(config, Desk::for_tests().0);
+        assert!(start(&config).expect("no control socket").is_none());
+        // The name of the control socket fits into an address, that of the watch socket does not.
+        let long = folder.path().join("x".repeat(98 - folder.path().as_os_str().len())).with_extension("sock");
+        let config = BoxConfig { control: Some(long), ..config };
+        assert!(start(&config).expect("the box goes on").is_none());
+        let named = BoxConfig { watch: config.watch_socket(), ..config.clone() };
+        let error = start(&named).err().expect("it was asked for");
+        assert!(format!("{error:#}").starts_with("[control] watch = "), "{error:#}");
+        let named = BoxConfig { watch: Some(folder.path().join("watch.sock")), ..config };
+        let watch = start(&named).expect("it can be made").expect("there is one");
+        assert!(folder.path().join("watch.sock").exists());
+        drop(watch);
+        assert!(!folder.path().join("watch.sock").exists());
     }
 }

@@ -118,7 +118,8 @@ fn has_hung_up(mut stream: &UnixStream) -> io::Result<bool> {
 mod tests {
     use std::io::{BufRead, BufReader};
 
-    use evenair_api::watch::{Answer, Line, Totals};
+    use evenair_api::Mode;
+    use evenair_api::watch::{Answer, Line, Station, Totals};
 
     use super::*;
 
@@ -214,10 +215,10 @@ mod tests {
     fn a_client_that_does_not_read_is_dropped() {
         let feed = Arc::new(Feed::default());
         let clients = Clients::new(Arc::clone(&feed));
-        let totals = Totals { guard: "x".repeat(1 << 20), ..Totals::default() };
-        feed.publish(Line { totals: Some(totals), ..Line::default() }, Mode::Inserted, vec![]);
+        let station = Station { mac: "x".repeat(1 << 20), ..Station::default() };
+        feed.publish(Line { stations: Some(vec![station]), ..Line::default() }, Mode::Inserted, vec![]);
         let mut client = connect(&clients);
-        client.get_mut().write_all(b"{\"watch\":[\"totals\"]}\n").expect("taken");
+        client.get_mut().write_all(b"{\"watch\":[\"stations\"]}\n").expect("taken");
         let begin = Instant::now();
         while Arc::strong_count(&clients.slots) > 1 {
             assert!(begin.elapsed() < Duration::from_secs(30), "it keeps its slot");
