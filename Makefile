@@ -23,9 +23,9 @@ build: page ## Build the programs, optimised: target/release/evenair, evenaird, 
 	$(CARGO) build --release --locked -p evenair -p evenaird -p evenair-lab -p evenair-web
 
 # Built without link-time optimisation, in target/quick.
-demo: setup ## See it work: ten stations without and then with the box, in two minutes
-	$(CARGO) build --profile quick --locked -p evenaird -p evenair-lab
-	@scripts/as-root target/quick/evenair-lab demo
+demo: page ## See it work in a browser: a room of 802.11ax without and then with the box, in a minute (ARGS=--no-page, --long)
+	$(CARGO) build --profile quick --locked -p evenaird -p evenair-lab -p evenair-web
+	@scripts/as-root target/quick/evenair-lab demo $(ARGS)
 
 # Each group takes 25 minutes at most. What was measured stays in results/accept, so that a call that was broken off goes on.
 accept: build ## Measure every promised figure by groups, tables go to docs/measured (hours; GROUP=lag for one, which the program lists)

@@ -24,7 +24,7 @@ pub const LAB: &str = "evenair-lab";
 
 /// The commands of [`LAB`] with their descriptions, which `evenair` lists and passes on. A test of [`LAB`] compares them with its own.
 pub const LAB_COMMANDS: [(&str, &str); 9] = [
-    ("demo", "Demonstrate the box in two minutes: ten stations without and with it"),
+    ("demo", "Demonstrate the box in a minute: a room without and with it, in a browser and here"),
     ("testbed", "Run scenarios with real hosts over a simulated radio, in real time"),
     ("sim", "Run scenarios in the simulator, in virtual time"),
     (

@@ -24,7 +24,7 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Demonstrate the box in two minutes: ten stations without and with it
+    /// Demonstrate the box in a minute: a room without and with it, in a browser and here
     Demo(demo::DemoArgs),
     /// Run scenarios with real hosts over a simulated radio, in real time
     #[command(subcommand)]

@@ -30,6 +30,7 @@ pub mod machine;
 pub mod management;
 pub mod meter;
 pub mod middlebox;
+mod options;
 pub mod owners;
 pub mod paths;
 pub mod plan;
@@ -49,4 +50,5 @@ pub mod wire;
 
 pub use error::TestbedError;
 pub use exec::exec;
-pub use run::{TestbedOptions, run};
+pub use options::TestbedOptions;
+pub use run::run;

@@ -27,6 +27,7 @@ use serde::Serialize;
 use crate::error::TestbedError;
 use crate::fleet::{LastWords, child_died};
 use crate::machine::Machine;
+use crate::options::TestbedOptions;
 use crate::plan;
 use crate::rundir::RunDir;
 use crate::topology::{BOX_BRIDGE, BOX_WIRE_PORT, BOX_WLAN_PORT};
@@ -102,7 +103,7 @@ fn rate_text(rate: PhyRate) -> String {
 }
 
 /// The configuration file of the box for a scenario.
-pub fn config_file(scenario: &Scenario, socket: &Path, record: Option<&Path>) -> String {
+pub fn config_file(scenario: &Scenario, socket: &Path, options: &TestbedOptions) -> String {
     let stations = scenario.hosts.iter().enumerate().filter_map(|(index, host)| match host.place {
         Place::Station { rate, weight, class, .. } => Some(StationEntry {
             mac: plan::host(scenario, index).mac.to_string(),
@@ -114,8 +115,11 @@ pub fn config_file(scenario: &Scenario, socket: &Path, record: Option<&Path>) ->
     });
     let file = ConfigFile {
         ports: BTreeMap::from([("wlan", BOX_WLAN_PORT), ("wire", BOX_WIRE_PORT), ("bridge", BOX_BRIDGE)]),
-        control: BTreeMap::from([("socket", socket)]),
-        record: record.map(|path| BTreeMap::from([("file", path)])),
+        control: [("socket", Some(socket)), ("watch", options.watch.as_deref())]
+            .into_iter()
+            .filter_map(|(key, path)| Some((key, path?)))
+            .collect(),
+        record: options.record.as_deref().map(|path| BTreeMap::from([("file", path)])),
         radio: &scenario.radio.phy_spec,
         manager: &scenario.manager,
         station: if scenario.telemetry.stations { stations.collect() } else { Vec::new() },
@@ -124,7 +128,7 @@ pub fn config_file(scenario: &Scenario, socket: &Path, record: Option<&Path>) ->
 }
 
 impl Middlebox {
-    /// Starts the box in `machine` by `command` with the path of its configuration appended, and waits until it
+    /// Starts the box in `machine` by the command of the options with the path of its configuration appended, and waits until it
     /// answers. It is tied to the calling thread.
     ///
     /// # Errors
@@ -133,12 +137,11 @@ impl Middlebox {
         scenario: &Scenario,
         machine: &Machine,
         run: &RunDir,
-        command: &[String],
-        record: Option<&Path>,
+        options: &TestbedOptions,
     ) -> Result<Self, TestbedError> {
         let socket = run.path().join("box.sock");
-        let config = run.write("box.toml", &config_file(scenario, &socket, record))?;
-        let (program, arguments) = command.split_first().ok_or_else(|| failed("its command is empty"))?;
+        let config = run.write("box.toml", &config_file(scenario, &socket, options))?;
+        let (program, arguments) = options.box_command.split_first().ok_or_else(|| failed("its command is empty"))?;
         let mut start = Command::new(program);
         start.args(arguments).arg(config).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
         // In a process group of its own: Ctrl-C at the terminal is for the run, which ends the box itself.
@@ -338,7 +341,7 @@ mod tests {
              server = [{ name = \"server\" }]\ntelemetry = { stations = true, rates = true }\n\
              ping = [{ name = \"ping\", stations = [\"he\", \"old\"], server = \"server\", interval = \"1 s\" }]\n";
         let scenario = Scenario::parse(text, "modes.toml").unwrap_or_else(|error| panic!("{error}"));
-        let file = config_file(&scenario, Path::new("/run/socket"), None);
+        let file = config_file(&scenario, Path::new("/run/socket"), &TestbedOptions::new("agent", "box"));
         for line in ["rate = \"HE MCS 7, 40 MHz, 2 streams, GI 0.8 us\"", "rate = \"54 Mb/s\"", "band = \"2.4 GHz\""] {
             assert!(file.contains(line), "{line} is missing in:\n{file}");
         }

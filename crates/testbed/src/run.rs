@@ -3,9 +3,7 @@
 //! In all cases (done, error, panic, cancelled) everything that was started is gone when [`run`] returns: each part cleans
 //! up when it is dropped, in reverse order of creation.
 
-use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use evenair_results::{Progress, RunResult};
@@ -18,6 +16,7 @@ use crate::collect::Collected;
 use crate::error::TestbedError;
 use crate::fleet::Fleet;
 use crate::middlebox::{self, Answer, Middlebox};
+use crate::options::TestbedOptions;
 use crate::radio::Radio;
 use crate::results::{self, Faults};
 use crate::rundir::RunDir;
@@ -30,29 +29,6 @@ const LEAD: Span = Span::from_millis(300);
 const LAST_SAMPLES: Duration = Duration::from_millis(300);
 /// How often the run looks at everything.
 const GLANCE: Duration = Duration::from_millis(10);
-
-/// How to run.
-#[derive(Clone, Debug)]
-pub struct TestbedOptions {
-    /// The program that is the hosts' agent when run with the one argument `agent` (see [`crate::agent::main`]).
-    pub program: PathBuf,
-    /// The program of the box, the daemon, and its arguments; the path of a configuration file is appended.
-    pub box_command: Vec<String>,
-    /// Start the box program even where no event of the scenario needs it.
-    pub always_box: bool,
-    /// Where the box, which is started for it if need be, records its inputs.
-    pub record: Option<PathBuf>,
-    /// Set to true from outside (Ctrl-C) to end the run early, with a clean machine and what was measured so far.
-    pub cancel: Arc<AtomicBool>,
-}
-
-impl TestbedOptions {
-    /// With the hosts' agent, started as `PROGRAM agent`, and the daemon that is the box, started as `DAEMON --config FILE`.
-    pub fn new(program: impl Into<PathBuf>, daemon: impl Into<PathBuf>) -> Self {
-        let box_command = vec![daemon.into().display().to_string(), "--config".to_owned()];
-        Self { program: program.into(), box_command, always_box: false, record: None, cancel: Arc::default() }
-    }
-}
 
 /// Runs a scenario in real time; `progress` is called at the end of each interval.
 ///
@@ -76,12 +52,7 @@ pub fn run(
         directory.write_host(&machine.name, machine.netns.as_fd())?;
     }
     let radio = Radio::start(scenario, topology.take_taps(scenario))?;
-    let middlebox = needs_box
-        .then(|| {
-            let command = &options.box_command;
-            Middlebox::start(scenario, &topology.middle, &directory, command, options.record.as_deref())
-        })
-        .transpose()?;
+    let middlebox = needs_box.then(|| Middlebox::start(scenario, &topology.middle, &directory, options)).transpose()?;
     let fleet = Fleet::start(scenario, &topology, &options.program)?;
     let stations = topology.stations.clone();
     let mut session = Session::begin(scenario, radio, fleet, middlebox, stations)?;

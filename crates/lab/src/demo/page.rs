@@ -1,0 +1,52 @@
+//! The page of the demo's box, if `evenair-web` is there: a process of its own, which ends with the demo.
+
+use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+
+use evenair_cli::{WEB, find_program};
+
+/// The page, until it is dropped.
+pub(super) struct Page {
+    program: Child,
+    folder: PathBuf,
+}
+
+impl Page {
+    /// Starts the page and says where it is, or why there is none: the demo goes on without it.
+    pub(super) fn open() -> Option<Self> {
+        let Some(program) = find_program(WEB) else {
+            println!("No page: the program {WEB} is neither beside this one nor in PATH (package {WEB}).\n");
+            return None;
+        };
+        let folder = std::env::temp_dir().join(format!("evenair-demo-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).ok()?;
+        let started = Command::new(program)
+            .arg("--socket")
+            .arg(folder.join("watch.sock"))
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::inherit())
+            .spawn();
+        let mut page = Self { program: started.ok()?, folder };
+        let mut line = String::new();
+        BufReader::new(page.program.stdout.take()?).read_line(&mut line).ok()?;
+        // It has said why it cannot.
+        let address = line.split_whitespace().next()?;
+        println!("See it in a browser, from the beginning: {address}\n");
+        Some(page)
+    }
+
+    /// Where the box is to make its watch socket.
+    pub(super) fn socket(&self) -> PathBuf {
+        self.folder.join("watch.sock")
+    }
+}
+
+impl Drop for Page {
+    fn drop(&mut self) {
+        let _ = self.program.kill();
+        let _ = self.program.wait();
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
