@@ -38,12 +38,12 @@ export function line(seq, more = {}) {
 }
 
 export const bypassed = {
-  totals: { mode: "bypassed", carrier: "bridge", wait_p95_ms: unknown },
+  totals: { mode: "bypassed", carrier: "bridge", wait_p95_ms: unknown, active: undefined },
   domains: [{
     name: "hall", access_points: ["hall"], down_mbps: unknown, up_mbps: unknown, air_down: unknown, air_up: unknown,
-    capacity_mbps: unknown, held: 0, wait_p95_ms: unknown, stations: 2, active: 0,
+    capacity_mbps: unknown, held: 0, wait_p95_ms: unknown, stations: 2, active: undefined,
   }],
-  stations: [station(1, { down_mbps: unknown, up_mbps: unknown, air_down: unknown, air_up: unknown, active: false })],
+  stations: [station(1, { down_mbps: unknown, up_mbps: unknown, air_down: unknown, air_up: unknown, active: undefined })],
 };
 
 /** Serves lines with `more` in them until it is closed. */

@@ -54,9 +54,9 @@ function airOf(station: Station): number | null {
   return down == null || up == null ? null : down + up;
 }
 
-function Stations({ stations, active }: { stations: Station[]; active: number }) {
+function Stations({ stations, active }: { stations: Station[]; active: number | undefined }) {
   const list = isUnfolded.value ? stations : stations.slice(0, SHOWN);
-  const equal = active > 0 ? 1 / active : null;
+  const equal = active != null && active > 0 ? 1 / active : null;
   const most = Math.max(2 * (equal ?? 0), 0.05, ...list.map((station) => airOf(station) ?? 0));
   return (
     <div class="scroll" tabIndex={0} role="region" aria-label="Table of stations">
@@ -74,7 +74,7 @@ function Stations({ stations, active }: { stations: Station[]; active: number })
         </thead>
         <tbody>
           {list.map((station, at) => (
-            <tr key={station.mac} class={station.active ? "" : "idle"}>
+            <tr key={station.mac} class={station.active === false ? "idle" : ""}>
               <th scope="row" title={hidden.value ? undefined : station.mac}>
                 {nameOf(station, at + 1)}
                 {station.random_mac && !hidden.value && <span class="tag" title="Its MAC address is a made-up one">random</span>}
@@ -99,7 +99,8 @@ export function Air({ at }: { at: Line }) {
   const domain = at.domains.find((one) => one.name === chosen.value) ?? at.domains[0];
   if (!domain) return null;
   const stations = at.stations.filter((station) => station.domain === domain.name);
-  const equal = domain.active > 0 ? `an equal share of the ${domain.active} active stations` : "no station is active";
+  const equal = domain.active == null ? "how many stations are active is unknown" : domain.active > 0
+    ? `an equal share of the ${domain.active} active stations` : "no station is active";
   return (
     <section class="card" aria-labelledby="air">
       <h2 id="air">Who holds the air <small class="quiet">last second</small></h2>

@@ -81,7 +81,7 @@ export function Cards({ at, points }: { at: Line; points: Point[] }) {
         pick={(point) => point.air} {...shared} />
       <Card title="Downloads" value={number(totals.down_mbps)} unit="Mb/s" note="to all stations" pick={(point) => point.down_mbps} {...shared} />
       <Card title="Uploads" value={number(totals.up_mbps)} unit="Mb/s" note="from all stations" pick={(point) => point.up_mbps} {...shared} />
-      <Card title="Stations" value={String(totals.stations)} note={`${totals.active} active`} {...shared} />
+      <Card title="Stations" value={String(totals.stations)} note={totals.active == null ? "how many are active is unknown" : `${totals.active} active`} {...shared} />
     </div>
   );
 }

@@ -18,7 +18,8 @@ export interface Totals {
   wait_p95_ms: Value;
   dropped: number;
   stations: number;
-  active: number;
+  /** Absent while it is not known. */
+  active?: number;
 }
 
 /** A contention domain: access points that share a medium. */
@@ -33,7 +34,8 @@ export interface Domain {
   held: number;
   wait_p95_ms: Value;
   stations: number;
-  active: number;
+  /** Absent while it is not known. */
+  active?: number;
 }
 
 export interface Station {
@@ -51,7 +53,7 @@ export interface Station {
   mode?: string | null;
   signal_dbm: Value;
   held: number;
-  active: boolean;
+  active?: boolean;
 }
 
 export interface Class {
