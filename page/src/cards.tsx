@@ -4,22 +4,24 @@ import { number, percent, UNKNOWN } from "./words";
 
 const WIDTH = 160;
 const HEIGHT = 36;
-/** Ten minutes, in seconds. */
+/** Ten minutes, in seconds; a box that is younger has its charts wider. */
 const SPAN = 600;
+const LEAST_SPAN = 60;
 
 /** The path of a chart: pieces of a line, with a gap where nothing is known. */
 export function pathOf(points: Point[], pick: (point: Point) => Value, until: number): string {
   const values = points.map((point) => ({ at: point.at, value: known(pick(point)) }));
+  const span = Math.min(SPAN, Math.max(LEAST_SPAN, until - (points[0]?.at ?? until)));
   const most = Math.max(1e-9, ...values.map(({ value }) => value ?? 0));
   let path = "";
   let before: number | null = null;
   for (const { at, value } of values) {
     const age = until - at;
-    if (value == null || age > SPAN) {
+    if (value == null || age > span) {
       before = null;
       continue;
     }
-    const x = (WIDTH * (1 - age / SPAN)).toFixed(1);
+    const x = (WIDTH * (1 - age / span)).toFixed(1);
     const y = (HEIGHT - 2 - (HEIGHT - 4) * (value / most)).toFixed(1);
     path += `${before != null && at - before < 2.5 ? "L" : "M"}${x} ${y}`;
     before = at;

@@ -114,7 +114,10 @@ pub fn config_file(scenario: &Scenario, socket: &Path, options: &TestbedOptions)
         Place::Lan | Place::Wan => None,
     });
     let file = ConfigFile {
-        ports: BTreeMap::from([("wlan", BOX_WLAN_PORT), ("wire", BOX_WIRE_PORT), ("bridge", BOX_BRIDGE)]),
+        ports: [("wlan", BOX_WLAN_PORT), ("wire", BOX_WIRE_PORT), ("bridge", BOX_BRIDGE)]
+            .into_iter()
+            .chain(options.watch.is_some().then_some(("mode", "observing")))
+            .collect(),
         control: [("socket", Some(socket)), ("watch", options.watch.as_deref())]
             .into_iter()
             .filter_map(|(key, path)| Some((key, path?)))

@@ -15,7 +15,8 @@ pub struct TestbedOptions {
     pub always_box: bool,
     /// Where the box, which is started for it if need be, records its inputs.
     pub record: Option<PathBuf>,
-    /// Where the box makes its watch socket, for a page of it; none: beside its control socket.
+    /// Where the box makes its watch socket, for a page of it, which shows what the box measures: it observes until it is inserted.
+    /// None: beside its control socket, and the box is bypassed until then.
     pub watch: Option<PathBuf>,
     /// Set to true from outside (Ctrl-C) to end the run early, with a clean machine and what was measured so far.
     pub cancel: Arc<AtomicBool>,

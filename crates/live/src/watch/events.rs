@@ -155,7 +155,7 @@ impl Log {
     }
 
     pub(super) fn start(&mut self, at: SystemTime) {
-        self.add(at, "start", format!("evenair {}", env!("CARGO_PKG_VERSION")));
+        self.add(at, "start", format!("the box has started, version {}", env!("CARGO_PKG_VERSION")));
     }
 
     pub(super) fn note(&mut self, at: SystemTime, entry: Entry) {
