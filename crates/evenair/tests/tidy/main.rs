@@ -59,7 +59,8 @@ fn files(folder: &Path, endings: &[&str]) -> Vec<PathBuf> {
             let path = entry.expect("an entry").path();
             let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
             if path.is_dir() {
-                let made = matches!(name, "target" | ".git" | "node_modules" | "dist") || path == root().join("results");
+                let made =
+                    matches!(name, "target" | ".git" | "node_modules" | "dist") || path == root().join("results");
                 if !made && !path.is_symlink() {
                     folders.push(path);
                 }

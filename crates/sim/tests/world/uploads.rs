@@ -46,7 +46,9 @@ fn acks_of_uploads_wait_in_the_box() {
     for count in [5, 20] {
         let (before_ms, before) = uploads(count, false);
         let (after_ms, after) = uploads(count, true);
-        println!("{count} uploads: {before_ms:.1} ms and {before:.1} Mb/s, with the box {after_ms:.1} ms and {after:.1} Mb/s");
+        println!(
+            "{count} uploads: {before_ms:.1} ms and {before:.1} Mb/s, with the box {after_ms:.1} ms and {after:.1} Mb/s"
+        );
         assert!(before_ms > 100.0, "{before_ms}");
         assert!(after_ms < 20.0, "{after_ms}");
         assert!(after > 0.95 * before, "{after} of {before}");
