@@ -22,7 +22,7 @@ fn start(lab: &Lab, inserted: bool, more: &str) -> BoxProcess {
 }
 
 fn config(lab: &Lab, inserted: bool, more: &str) -> String {
-    let mode = if inserted { Mode::Inserted } else { Mode::Bypassed };
+    let mode = if inserted { Mode::Inserted } else { Mode::Bypassed }.word();
     format!(
         "[ports]\nwlan = \"wl0\"\nwire = \"wi0\"\nbridge = \"br0\"\nmode = {mode:?}\n[shards]\ncount = 2\n\
          [radio]\nstandard = \"802.11g\"\n[control]\nsocket = {:?}\n[record]\nfile = {:?}\n\
