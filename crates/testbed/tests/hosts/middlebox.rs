@@ -70,7 +70,7 @@ fn the_box_is_inserted_and_bypassed_while_traffic_flows() {
     // At once, or after a drain of at most a second.
     assert!(happened("inserted").is_some_and(|at| (1.0..1.5).contains(&at)), "{:?}", result.events);
     assert!(happened("bypassed").is_some_and(|at| (3.0..4.5).contains(&at)), "{:?}", result.events);
-    assert!(modes.iter().any(|&mode| mode == evenair_api::Mode::Inserted), "{modes:?}");
+    assert!(modes.contains(&evenair_api::Mode::Inserted), "{modes:?}");
     let counters = result.box_counters.expect("the box tells");
     let dropped: u64 = counters.dropped.iter().map(|drop| drop.packets).sum();
     assert!(counters.received > 300, "{counters:?}");
