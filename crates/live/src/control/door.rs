@@ -112,14 +112,14 @@ impl Door {
             }
             match Self::open(&self.path, self.purpose) {
                 Ok(new) => {
-                    warn!("the {name} {} was deleted by somebody: it is made again", self.path.display());
+                    warn!("the {name} {} was deleted, and is made again", self.path.display());
                     self = new;
                     refusal.clear();
                 }
                 Err(error) => {
                     let text = format!("{error:#}");
                     if text != refusal {
-                        warn!("the {name} was deleted by somebody, and cannot be made again: {text}");
+                        warn!("the {name} was deleted, and cannot be made again: {text}");
                         refusal = text;
                     }
                     let _ = epoll.wait(Some(CHECK))?;

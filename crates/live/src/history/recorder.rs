@@ -80,7 +80,7 @@ impl Tap {
         self.send(Happened::Managed(event.clone()));
     }
 
-    /// Leaves an event of the box itself, which nobody else can cause.
+    /// Leaves an event of the box itself. Stations cannot cause it, so it has no budget.
     pub(crate) fn leave_own(&self, event: Event) {
         self.send(Happened::OfBox(event));
     }

@@ -55,7 +55,7 @@ impl Watch {
         let door = match Door::open(&path, PURPOSE) {
             Ok(door) => door,
             Err(error) if config.watch.is_none() => {
-                warn!("{error:#}; nobody can watch this box");
+                warn!("{error:#}; the box goes on without a watch socket");
                 return Ok(None);
             }
             Err(error) => return Err(error),

@@ -31,7 +31,7 @@ fn start(lab: &Lab, inserted: bool) -> BoxProcess {
 }
 
 /// Sends a stream to the station while the job runs; the job can see how many packets have come.
-fn under_stream<T>(lab: &Lab, job: impl FnOnce(&AtomicU64) -> T) -> T {
+pub(crate) fn under_stream<T>(lab: &Lab, job: impl FnOnce(&AtomicU64) -> T) -> T {
     let (stop, came) = (AtomicBool::new(false), AtomicU64::new(0));
     let receiver = lab.source.run(|| UdpSocket::bind("10.9.0.1:5300").expect("free")).expect("entered");
     let sender = lab.sink.run(|| UdpSocket::bind("10.9.0.2:0").expect("free")).expect("entered");

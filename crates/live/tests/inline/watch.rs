@@ -2,21 +2,17 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
-use std::net::UdpSocket;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use evenair_api::watch::{Answer, Content, Line, Source};
 use evenair_sys::traffic::{self, Directions};
 
+use crate::guard::under_stream;
 use crate::lab::{Lab, ensure, judged};
 
-/// Time between two packets of the stream, of [`LEN`] bytes at IP level: 5.8 Mb/s.
-const BETWEEN: Duration = Duration::from_millis(2);
-const LEN: usize = 1_440;
 /// Bytes of an Ethernet header.
 const HEADER: u64 = 14;
 /// Generous: what is awaited takes three seconds at most.
@@ -25,7 +21,7 @@ const LIMIT: Duration = Duration::from_secs(30);
 struct Watcher(BufReader<UnixStream>);
 
 impl Watcher {
-    /// Connects as soon as somebody listens, and sends a request.
+    /// Connects as soon as the socket is there, and sends a request.
     fn ask(socket: &Path, request: &str) -> Self {
         let begin = Instant::now();
         let mut stream = loop {
@@ -55,37 +51,6 @@ impl Watcher {
         let text = self.text();
         serde_json::from_str::<Answer>(&text).unwrap_or_else(|error| panic!("{error}: {text}")).content
     }
-}
-
-/// Sends a stream to the station while the job runs.
-fn under_stream<T>(lab: &Lab, job: impl FnOnce() -> T) -> T {
-    let stop = AtomicBool::new(false);
-    let receiver = lab.source.run(|| UdpSocket::bind("10.9.0.1:5300").expect("free")).expect("entered");
-    let sender = lab.sink.run(|| UdpSocket::bind("10.9.0.2:0").expect("free")).expect("entered");
-    receiver.set_read_timeout(Some(Duration::from_millis(100))).expect("set");
-    thread::scope(|scope| {
-        scope.spawn(|| {
-            while !stop.load(Ordering::Relaxed) {
-                if let Ok((_, sender)) = receiver.recv_from(&mut [0; 2048]) {
-                    let _ = receiver.send_to(&[0; 52], sender);
-                }
-            }
-        });
-        scope.spawn(|| {
-            let (start, mut sent) = (Instant::now(), 0);
-            while !stop.load(Ordering::Relaxed) {
-                let due = (start.elapsed().as_nanos() / BETWEEN.as_nanos()) as u64;
-                for _ in sent..due.min(sent + 500) {
-                    let _ = sender.send_to(&[0; LEN - 28], "10.9.0.1:5300");
-                }
-                sent = due;
-                thread::sleep(Duration::from_millis(1));
-            }
-        });
-        let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(job));
-        stop.store(true, Ordering::Relaxed);
-        outcome.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-    })
 }
 
 /// The kernel's counters of the port of the access points.
@@ -127,7 +92,7 @@ fn compare(lab: &Lab, watcher: &mut Watcher, mode: &str) -> Result<(), String> {
 fn what_is_said_is_what_the_kernel_counts() {
     let Some(lab) = Lab::new() else { return };
     let (running, socket) = start(&lab, "inserted");
-    under_stream(&lab, || {
+    under_stream(&lab, |_| {
         let all = r#"{"watch":["health","totals","domains","stations","classes","calls","events"],"every":"1 s"}"#;
         let mut watcher = Watcher::ask(&socket, all);
         let first = watcher.line();
