@@ -1,11 +1,6 @@
 // Contention domains with their access points.
-import { known, type Domain } from "./feed";
+import { airOf, type Domain } from "./feed";
 import { number, percent } from "./words";
-
-function airOf(domain: Domain): number | null {
-  const [down, up] = [known(domain.air_down), known(domain.air_up)];
-  return down == null || up == null ? null : down + up;
-}
 
 export function AccessPoints({ domains }: { domains: Domain[] }) {
   return (

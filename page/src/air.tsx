@@ -1,6 +1,6 @@
 // Who holds the air, for each contention domain: its time by downloads, uploads and what nobody reports, and its stations.
 import { signal } from "@preact/signals";
-import { known, type Domain, type Line, type Station } from "./feed";
+import { airOf, known, type Domain, type Line, type Station } from "./feed";
 import { hidden } from "./now";
 import { number, percent, source } from "./words";
 
@@ -47,11 +47,6 @@ function Share({ station, most, equal }: { station: Station; most: number; equal
       {equal != null && <rect class="tick" x={Math.min(99.4, equal * scale)} width="0.6" height="8" />}
     </svg>
   );
-}
-
-function airOf(station: Station): number | null {
-  const [down, up] = [known(station.air_down), known(station.air_up)];
-  return down == null || up == null ? null : down + up;
 }
 
 function Stations({ stations, active }: { stations: Station[]; active: number | undefined }) {

@@ -1,5 +1,5 @@
 // The totals, each with the last ten minutes.
-import { known, type Line, type Point, type Value } from "./feed";
+import { busiest, known, type Line, type Point, type Value } from "./feed";
 import { number, percent, UNKNOWN } from "./words";
 
 const WIDTH = 160;
@@ -61,19 +61,9 @@ function Card({ title, value, unit, note, points, until, pick }: CardProps) {
   );
 }
 
-function busiest(at: Line): { share: number | null; name: string } {
-  let best: { share: number | null; name: string } = { share: null, name: "" };
-  for (const domain of at.domains) {
-    const [down, up] = [known(domain.air_down), known(domain.air_up)];
-    const share = down == null || up == null ? null : down + up;
-    if (share != null && (best.share == null || share > best.share)) best = { share, name: domain.name };
-  }
-  return best;
-}
-
 export function Cards({ at, points }: { at: Line; points: Point[] }) {
   const { totals } = at;
-  const air = busiest(at);
+  const air = busiest(at.domains);
   const shared = { points, until: at.at };
   return (
     <div class="cards">

@@ -118,12 +118,22 @@ export const silence = computed(() => {
 export const known = (value: Value | undefined): number | null =>
   value && "value" in value ? value.value : null;
 
+/** The part of the time that a station or a domain takes, down and up. */
+export function airOf({ air_down, air_up }: Pick<Domain, "air_down" | "air_up">): number | null {
+  const [down, up] = [known(air_down), known(air_up)];
+  return down == null || up == null ? null : down + up;
+}
+
+/** The domain that takes the largest part of its time. */
+export function busiest(domains: Domain[]): { share: number | null; name: string } {
+  const all = domains.map((domain) => ({ share: airOf(domain), name: domain.name }));
+  return all.reduce((most, one) => ((one.share ?? -1) > (most.share ?? -1) ? one : most), { share: null, name: "" });
+}
+
 function pointOf(at: Line): Point {
   const { mode, down_mbps, up_mbps, wait_p95_ms } = at.totals;
-  const shares = at.domains.map((domain) => [known(domain.air_down), known(domain.air_up)]);
-  const busiest = shares.map(([down, up]) => (down == null || up == null ? null : down + up));
-  const measured = busiest.filter((share): share is number => share != null);
-  const air: Value = measured.length > 0 ? { value: Math.max(...measured), source: "charged" } : { source: "unknown" };
+  const { share } = busiest(at.domains);
+  const air: Value = share == null ? { source: "unknown" } : { value: share, source: "charged" };
   return { at: at.at, mode, down_mbps, up_mbps, wait_p95_ms, air };
 }
 

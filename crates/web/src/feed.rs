@@ -126,7 +126,7 @@ impl Feed {
 
     fn tell(&self, message: Message) {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).last = message.clone();
-        // Where no browser listens, nobody misses it.
+        // An error means that no browser listens.
         let _ = self.lines.send(message);
     }
 }

@@ -1,6 +1,7 @@
 //! The page over HTTP: files of the page, and a stream of events (server-sent events) with what the box says.
 
 use std::convert::Infallible;
+use std::future::ready;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,7 +15,7 @@ use axum::middleware::{self, Next};
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use futures_util::stream::{self, Stream, StreamExt};
+use futures_util::stream::{self, StreamExt};
 use rust_embed::RustEmbed;
 use tokio::net::TcpListener;
 use tokio_stream::wrappers::BroadcastStream;
@@ -27,7 +28,7 @@ const MOST_STREAMS: usize = 64;
 /// A stream says something at least so often, so that a browser notices its end.
 const ALIVE: Duration = Duration::from_secs(5);
 
-/// Nothing from elsewhere, no script or style in the text of the page, in nobody's frame.
+/// Content Security Policy: nothing from other hosts, no inline script or style, no embedding in a frame.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; \
      base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
@@ -148,18 +149,12 @@ async fn events(State(shared): State<Shared>) -> Response {
     }
     let (begin, follow) = shared.feed.join();
     // A browser that is too slow misses lines, which are whole each.
-    let follow = BroadcastStream::new(follow).filter_map(|message| async { message.ok() });
+    let follow = BroadcastStream::new(follow).filter_map(|message| ready(message.ok()));
     let messages = stream::iter(begin).chain(follow).map(move |message| {
         let _in_use = &place;
         event(&message)
     });
-    Sse::new(boxed(messages)).keep_alive(KeepAlive::new().interval(ALIVE)).into_response()
-}
-
-fn boxed(
-    messages: impl Stream<Item = Result<Event, Infallible>> + Send + 'static,
-) -> impl Stream<Item = Result<Event, Infallible>> + Send + 'static {
-    Box::pin(messages)
+    Sse::new(messages).keep_alive(KeepAlive::new().interval(ALIVE)).into_response()
 }
 
 fn event(message: &Message) -> Result<Event, Infallible> {
