@@ -72,7 +72,7 @@ function Stations({ stations, active }: { stations: Station[]; active: number | 
             <tr key={station.mac} class={station.active === false ? "idle" : ""}>
               <th scope="row" title={hidden.value ? undefined : station.mac}>
                 {nameOf(station, at + 1)}
-                {station.random_mac && !hidden.value && <span class="tag" title="Its MAC address is a made-up one">random</span>}
+                {station.random_mac && !hidden.value && <span class="tag" title="A private MAC address that the station made up: it may change">random address</span>}
               </th>
               <td class="wide"><Share station={station} most={most} equal={equal} /></td>
               <td class="n strong">{percent(airOf(station))}</td>

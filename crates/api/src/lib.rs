@@ -5,6 +5,7 @@ pub mod causes;
 pub mod history;
 mod hops;
 mod kinds;
+mod names;
 pub mod reference;
 mod request;
 mod states;
@@ -18,6 +19,7 @@ pub const VERSION: u32 = 1;
 
 pub use hops::{Hop, HopResult};
 pub use kinds::Kinds;
+pub use names::{NameOrigin, NamedStation, StationName};
 pub use request::{Request, Response};
 pub use states::{Carrier, Codec, Direction, GuardState, Mode, ProbeState};
 pub use status::*;

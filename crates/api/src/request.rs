@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::Status;
+use crate::{NamedStation, StationName, Status};
 
 /// What a box can be asked.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -80,6 +80,26 @@ pub enum Request {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         check: bool,
     },
+    /// Name a station. Kept over restarts.
+    Name {
+        /// The station's MAC address.
+        mac: String,
+        /// Its name, 1 to 64 characters; none: it has no name of the operator's any more.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        name: Option<String>,
+    },
+    /// Return all names but those of DHCP.
+    Names,
+    /// A part of a table of names, in as many requests of one connection as it takes: a line has at most 64 KiB. The names are in
+    /// force with the part that completes the table, all of them or none.
+    ImportNames {
+        /// Names before this part: 0 begins a table.
+        at: usize,
+        /// Names of the whole table.
+        total: usize,
+        /// The names of this part.
+        names: Vec<StationName>,
+    },
     /// Bypass, then end. Answered with the final status. Refused where the bridge cannot carry the traffic.
     Shutdown {
         /// Even so.
@@ -99,4 +119,7 @@ pub struct Response {
     /// Its state, where that was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<Box<Status>>,
+    /// Names of stations, where they were asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub names: Option<Vec<NamedStation>>,
 }

@@ -48,7 +48,7 @@ mod tests {
     use serde::Serialize;
     use serde::de::DeserializeOwned;
 
-    use crate::{Carrier, Codec, Direction, GuardState, Hop, Mode, ProbeState};
+    use crate::{Carrier, Codec, Direction, GuardState, Hop, Mode, NameOrigin, ProbeState};
 
     /// JSON, text and the word itself are the same, and each is read back.
     fn same_everywhere<T>(all: &[T], words: &[&str])
@@ -73,6 +73,7 @@ mod tests {
         same_everywhere(ProbeState::ALL, &["off", "idle", "used", "disbelieved"]);
         same_everywhere(Direction::ALL, &["up", "down"]);
         same_everywhere(Codec::ALL, &["g711", "g729", "other"]);
+        same_everywhere(NameOrigin::ALL, &["operator", "configuration", "telemetry"]);
     }
 
     #[test]

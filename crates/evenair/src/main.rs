@@ -51,6 +51,8 @@ enum Command {
     Top(live::TopArgs),
     /// Say where a browser finds the page of the box, also through SSH
     Web,
+    /// Name stations, also those of a CSV file, or list the names
+    Name(live::NameArgs),
     /// Print the history of a box: statistics of each interval, and events
     History(live::HistoryArgs),
     /// Reload the configuration of a running box, without losing a packet
@@ -71,7 +73,15 @@ impl Command {
     /// Commands that only print may exit when their reader has closed the pipe. The others have sockets and children, and
     /// handle a closed one as an error.
     const fn ends_with_its_reader(&self) -> bool {
-        matches!(self, Self::Status(_) | Self::History(_) | Self::Doctor(_) | Self::Config(_) | Self::Replay { .. })
+        matches!(
+            self,
+            Self::Status(_)
+                | Self::Name(_)
+                | Self::History(_)
+                | Self::Doctor(_)
+                | Self::Config(_)
+                | Self::Replay { .. }
+        )
     }
 }
 
@@ -93,6 +103,7 @@ fn main() -> ExitCode {
         Command::Status(args) => live::status(&args),
         Command::Top(args) => live::top(&args),
         Command::Web => become_program(WEB, WEB, WEB, ["--where".into()]),
+        Command::Name(args) => live::name(&args),
         Command::History(args) => live::history(&args),
         Command::Reload(args) => live::reload(&args),
         Command::Doctor(args) => live::doctor(&args),

@@ -14,6 +14,7 @@
 //!
 //! [[station]]                    # optional: others are learned
 //! mac = "02:00:00:00:00:01"
+//! name = "Anne's laptop"
 //! rate = "54 Mb/s"
 //! weight = 2
 //! ```
@@ -22,6 +23,7 @@
 //! `[manager]`, with the keys of a scenario's manager. An invalid file is rejected as a whole, and each problem is reported
 //! with its line.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
@@ -37,6 +39,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::express::Io;
 use crate::history::{HistoryConfig, HistorySpec};
+use crate::names::{NameError, check_name};
 use crate::shards::{Plan, ShardsSpec};
 use crate::small_file::read_text;
 pub use crate::sockets::ControlSpec;
@@ -148,6 +151,10 @@ pub struct RecordSpec {
 pub struct StationSpec {
     /// Its MAC address.
     pub mac: Written<String>,
+    /// Its name, 1 to 64 characters; `evenair name` has precedence. Default: its alias at a controller (telemetry), or what it
+    /// calls itself (DHCP).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<Written<String>>,
     /// Its PHY rate, until a rate is reported; of 802.11n and later also a mode such as "HE MCS 7, 80 MHz, 2 streams, GI 0.8 us".
     /// Default: the manager's `default_rate`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -208,6 +215,8 @@ pub struct BoxConfig {
     pub telemetry: Vec<SourceConfig>,
     /// The manager's configuration, stations included.
     pub manager: Config,
+    /// Names of stations.
+    pub names: BTreeMap<MacAddr, String>,
 }
 
 impl BoxConfig {
@@ -262,6 +271,7 @@ impl BoxConfig {
             history: None,
             telemetry: Vec::new(),
             manager: Config { held_limit: Some(held_limit(Self::POOL_FRAMES)), ..manager },
+            names: BTreeMap::new(),
         }
     }
 }
@@ -278,7 +288,7 @@ impl BoxConfig {
             self.bridge.as_deref().map_or_else(|| "without a bridge".into(), |bridge| format!("bridge {bridge}"));
         let standards: Vec<_> = self.manager.standards().iter().map(ToString::to_string).collect();
         format!(
-            "access points behind {}, the network behind {}, {bridge}; {}; {} stations named; starts {start}",
+            "access points behind {}, the network behind {}, {bridge}; {}; {} stations configured; starts {start}",
             self.wlan,
             self.wire,
             standards.join(" and "),
@@ -343,7 +353,7 @@ impl PortsSpec {
 impl BoxFile {
     /// The checked form, or `None` and what is wrong.
     pub fn check(&self, problems: &mut Problems) -> Option<BoxConfig> {
-        let manager = self.manager(problems);
+        let (manager, names) = (self.manager(problems), self.names(problems));
         let ports = &self.ports;
         let (wlan, wire) = (interface(&ports.wlan, problems), interface(&ports.wire, problems));
         let bridge = ports.bridge.as_ref().map(|bridge| interface(bridge, problems));
@@ -385,7 +395,24 @@ impl BoxFile {
             history: present(history)?,
             telemetry: telemetry.into_iter().collect::<Option<_>>()?,
             manager: Config { held_limit: Some(held_limit(pool_frames?)), ..manager? },
+            names,
         })
+    }
+
+    /// Names of stations. A wrong MAC address is left out here.
+    fn names(&self, problems: &mut Problems) -> BTreeMap<MacAddr, String> {
+        let (mut names, mut lower) = (BTreeMap::new(), BTreeSet::new());
+        for (spec, written) in self.station.iter().filter_map(|spec| Some((spec, spec.name.as_ref()?))) {
+            let Some(name) = written.get(problems) else { continue };
+            if let Err(error) = check_name(&name) {
+                problems.add(written.span(), error.to_string(), NameError::RIGHT);
+            } else if !lower.insert(name.to_lowercase()) {
+                problems.add(written.span(), format!("another station is named {written}"), "each name once");
+            } else if let Some(mac) = spec.mac.get(&mut Problems::default()).and_then(|mac| mac.parse().ok()) {
+                names.insert(mac, name);
+            }
+        }
+        names
     }
 
     fn manager(&self, problems: &mut Problems) -> Option<Config> {
@@ -554,6 +581,20 @@ class = "gold"
         assert_eq!(station.rate.bit_rate(), BitRate::from_kbps(5_500));
         assert_eq!(station.class.map(|class| class.0), Some(0));
         assert_eq!(config.manager.held_limit, Some(14_336), "seven eighths of the pool");
+    }
+
+    #[test]
+    fn stations_have_names() {
+        let with =
+            |rows: &str| BoxConfig::parse(&format!("{GOOD}{rows}"), "box.toml").map_err(|error| error.to_string());
+        let config = with("name = \"Anne's laptop\"\n").expect("good");
+        assert_eq!(config.names, [(MacAddr([2, 0, 0, 0, 0, 1]), "Anne's laptop".to_owned())].into());
+        for name in ["", " Anne", "a\\u001b[2J", "a\\u202Eb", "02:00:00:00:00:02"] {
+            let error = with(&format!("name = \"{name}\"\n")).expect_err("no name");
+            assert!(error.contains("box.toml:17:8") && error.contains("1 to 64 characters"), "{error}");
+        }
+        let two = "name = \"Anne\"\n[[station]]\nmac = \"02:00:00:00:00:02\"\nname = \"anne\"\n";
+        assert!(with(two).is_err_and(|error| error.contains("box.toml:20:8") && error.contains("each name once")));
     }
 
     #[test]

@@ -24,6 +24,7 @@ use crate::control::{Snapshot, codec as codec_of, refusal_word, speech_status};
 use crate::fail_open::{self, FailOpen};
 use crate::history::{Tap, event_of};
 use crate::log_limit::LogLimit;
+use crate::names::Names;
 use crate::offloads::restore_offloads;
 use crate::pacing::Pacing;
 use crate::pool::{FrameId, Pool, Put};
@@ -686,6 +687,7 @@ impl Engine {
             pacing: self.pacing.status(),
             recording: self.recording.as_ref().map(Recording::status),
             telemetry: Vec::new(),
+            names: Names::default(),
             cpu: Span::from_nanos(rt::thread_cpu_ns()),
             shards: Vec::new(),
             now,

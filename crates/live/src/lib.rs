@@ -24,6 +24,7 @@ mod last_word;
 mod log_limit;
 mod metrics;
 mod migrate;
+pub mod names;
 mod offload;
 mod offloads;
 mod pacing;

@@ -21,19 +21,20 @@ use tracing::{info, warn};
 
 use crate::awaited::PortLost;
 use crate::config::BoxConfig;
-use crate::control::{Answer, Asked, Desk, Hangup, Server, Snapshot, Wish, log_balance};
+use crate::control::{Answer, Asked, Desk, Hangup, HostSettings, Parts, Server, Snapshot, Wish, log_balance};
 use crate::engine::Engine;
 use crate::fail_open::FailOpen;
 use crate::foreign::Ports;
 use crate::history::{History, Tap};
 use crate::last_word::LastWord;
 use crate::metrics;
+use crate::names::{self, Names};
 use crate::port::Port;
 use crate::punctual::Punctual;
 use crate::service::{Ending, ServiceManager};
 use crate::shards::{Front, Requests};
 use crate::switch::Carrier;
-use crate::telemetry::{SourceConfig, Telemetry};
+use crate::telemetry::Telemetry;
 use crate::watch::Watch;
 
 const RINGS: u64 = 0;
@@ -81,21 +82,23 @@ pub(crate) fn once(config: BoxConfig, signals: Signals, reopens: bool) -> Result
     let fail_open = Arc::clone(engines[0].fail_open());
     let watch = Watch::start(&config, desk.clone())?;
     let watched = watch.as_ref().map(Watch::tap);
+    let names = Names::open(&names::file(), config.names.clone());
+    let parts = Parts { fail_open: Some(Arc::clone(&fail_open)), watch: watched.clone(), names: names.clone() };
     let server = match &config.control {
-        Some(path) => Some(Server::start(path, &config, desk.clone(), Some(Arc::clone(&fail_open)), watched.clone())?),
+        Some(path) => Some(Server::start(path, &config, desk.clone(), parts)?),
         None => None,
     };
     let (history, kept) =
         config.history.as_ref().map(|config| History::start(config, desk.clone())).transpose()?.unzip();
     let kept = Tap::joined(kept.flatten(), watched.clone());
     engines.iter_mut().for_each(|engine| engine.keep_events(kept.clone()));
-    let telemetry = Telemetry::start(config.telemetry.clone(), desk.clone());
+    let telemetry = Telemetry::start(config.telemetry.clone(), desk.clone(), names.clone());
     let metrics =
         config.metrics.map(|address| metrics::serve(address, config.wlan.clone(), desk.clone())).transpose()?;
     let hangup = Hangup::start(signals.reload, config.clone(), desk.clone(), watched)?;
     let ports = Ports::new(engines[0].ports().map(Port::interface), engines[0].locks().cloned());
     let watching = fail_open.watch(kept, reopens.then_some(desk), ports)?;
-    let host = Host { telemetry, signals: signals.end, service: None, fail_open };
+    let host = Host { telemetry, names, signals: signals.end, service: None, fail_open };
     info!("between {} (WLAN) and {} (wired side)", config.wlan, config.wire);
     let config = match LastWord::of(&config) {
         Some(last_word) => last_word.recall(config),
@@ -155,6 +158,8 @@ fn pipe_of(which: &[i32]) -> Result<UnixStream> {
 /// What a box has once, however many loops.
 pub(crate) struct Host {
     pub(crate) telemetry: Telemetry,
+    /// Names of stations.
+    pub(crate) names: Names,
     pub(crate) signals: UnixStream,
     /// Once the box is ready.
     service: Option<ServiceManager>,
@@ -162,6 +167,18 @@ pub(crate) struct Host {
 }
 
 impl Host {
+    /// Adds what the loops do not know to their state.
+    pub(crate) fn complete(&self, snapshot: Snapshot) -> Snapshot {
+        Snapshot { telemetry: self.telemetry.health(), names: self.names.clone(), ..snapshot }
+    }
+
+    /// Takes what a reload changes beside the manager.
+    pub(crate) fn take(&mut self, settings: HostSettings) {
+        self.names.configure(settings.names);
+        self.telemetry.change(settings.telemetry);
+        info!("a new configuration is in force");
+    }
+
     /// Notifies systemd that the box is ready.
     pub(crate) fn ready(&mut self, now: Instant) {
         self.service = Some(ServiceManager::ready(now));
@@ -373,7 +390,7 @@ impl Live {
                     observations.into_iter().for_each(|observation| _ = self.engine.observe(now(), observation));
                     Answer::Done
                 }
-                Wish::Reconfigure(config, telemetry) => done(self.reconfigure(*config, telemetry)),
+                Wish::Reconfigure(config, settings) => done(self.reconfigure(*config, settings)),
             };
             // A disconnected client needs no reply.
             let _ = reply.send(answer);
@@ -392,16 +409,18 @@ impl Live {
     }
 
     fn snapshot(&mut self) -> Result<Snapshot> {
-        let telemetry = self.host.as_ref().map_or_else(Vec::new, |host| host.telemetry.health());
-        Ok(Snapshot { telemetry, ..self.engine.snapshot(now())? })
+        let snapshot = self.engine.snapshot(now())?;
+        Ok(match &self.host {
+            Some(host) => host.complete(snapshot),
+            None => snapshot,
+        })
     }
 
-    fn reconfigure(&mut self, config: Config, telemetry: Vec<SourceConfig>) -> Result<(), String> {
+    fn reconfigure(&mut self, config: Config, settings: HostSettings) -> Result<(), String> {
         self.engine.command(now(), Command::Reconfigure(config.clone().into()))?;
         self.config.manager = config;
         if let Some(host) = &mut self.host {
-            host.telemetry.change(telemetry);
-            info!("a new configuration is in force");
+            host.take(settings);
         }
         Ok(())
     }

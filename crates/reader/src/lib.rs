@@ -38,7 +38,7 @@ pub use reference::reference;
 pub use renames::value_now_called;
 pub use scalar::Scalar;
 pub use schema::schema_of;
-pub use spelling::closest;
+pub use spelling::{closest, nearest};
 pub use tables::Tables;
 pub use written::{List, OrDefault, Written};
 

@@ -1,9 +1,12 @@
 //! Suggestions for misspelt words.
 
+/// Longest word that is compared, in bytes or characters: the distance is quadratic in the length.
+const LONGEST_WORD: usize = 64;
+
 /// The candidate nearest to `word`, if it is near enough to be worth offering: at most a third of its letters wrong.
 pub fn closest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    // A long word is no misspelling of a key, and the distance is quadratic in its length.
-    if word.len() > 64 {
+    // A long word is no misspelling of a key.
+    if word.len() > LONGEST_WORD {
         return None;
     }
     candidates
@@ -12,6 +15,16 @@ pub fn closest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         .filter(|&(edits, candidate)| edits * 3 <= candidate.chars().count().max(3))
         .min()
         .map(|(_, candidate)| candidate)
+}
+
+/// The `most` candidates nearest to `word`, the nearest first, however far they are. Upper and lower case are the same.
+pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>, most: usize) -> Vec<&'a str> {
+    let word: String = word.chars().take(LONGEST_WORD).flat_map(char::to_lowercase).collect();
+    let mut all: Vec<_> =
+        candidates.into_iter().map(|candidate| (distance(&word, &candidate.to_lowercase()), candidate)).collect();
+    all.sort_unstable();
+    all.dedup();
+    all.into_iter().take(most).map(|(_, candidate)| candidate).collect()
 }
 
 /// Edits (insert, delete, replace, swap neighbours) between two words: optimal string alignment.
@@ -46,6 +59,14 @@ mod tests {
         assert_eq!(distance("", "abc"), 3);
         assert_eq!(distance("kitten", "sitting"), 3);
         assert_eq!(distance("dealy", "delay"), 1);
+    }
+
+    #[test]
+    fn the_nearest_are_offered_however_far_they_are() {
+        let names = ["Maria", "Mario", "printer", "marta", "Maria"];
+        assert_eq!(nearest("MARIA", names, 3), ["Maria", "Mario", "marta"]);
+        assert_eq!(nearest("x", ["abc"], 3), ["abc"]);
+        assert!(nearest(&"x".repeat(100_000), [], 3).is_empty());
     }
 
     #[test]

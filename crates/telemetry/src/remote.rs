@@ -88,6 +88,7 @@ pub fn entry(source: &str, answer: &Result<Reading, TelemetryError>) -> Value {
             "access_point": station.access_point.or(reading.radio).map(|mac| mac.to_string()),
             "channel_mhz": station.channel_mhz.or(reading.channel_mhz),
             "address": station.address.map(|ip| ip.to_string()),
+            "alias": station.alias,
             "ssid": station.ssid,
         })
     };
@@ -161,6 +162,7 @@ fn station(value: &Value) -> Option<StationReading> {
         access_point: text("access_point").and_then(mac),
         channel_mhz: mhz(value),
         address: text("address").and_then(|ip| ip.parse().ok()),
+        alias: text("alias").map(str::to_owned),
         ssid: text("ssid").map(str::to_owned),
         ..StationReading::new(mac(text("mac")?)?)
     })
@@ -196,6 +198,7 @@ mod tests {
             address: "fd00::1".parse().ok(),
             access_point: Some(MacAddr([2, 0, 0, 0, 9, 1])),
             channel_mhz: Some(2_437),
+            alias: Some("Anne's laptop".into()),
             ssid: Some("home".into()),
             idle: Some(Duration::from_millis(1_234)),
             ..StationReading::new(MacAddr([2, 0, 0, 0, 0, 1]))

@@ -109,6 +109,8 @@ pub struct StationReading {
     pub access_point: Option<MacAddr>,
     /// The channel that it is on, by its frequency in MHz.
     pub channel_mhz: Option<u16>,
+    /// The name that the operator gave it at the controller.
+    pub alias: Option<String>,
     /// The name of its network.
     pub ssid: Option<String>,
     /// For how long nothing was heard of it.
@@ -128,6 +130,7 @@ impl StationReading {
             address: None,
             access_point: None,
             channel_mhz: None,
+            alias: None,
             ssid: None,
             idle: None,
         }

@@ -131,6 +131,7 @@ pub fn read(answer: &Value) -> Result<Reading, TelemetryError> {
             access_point: text("ap_mac").and_then(mac),
             channel_mhz: number(&entry["channel"])
                 .and_then(|channel| channel_mhz(channel, text("radio") == Some("6e"))),
+            alias: text("name").map(str::to_owned),
             ssid: text("essid").map(str::to_owned),
             ..StationReading::new(mac(text("mac")?)?)
         })

@@ -91,7 +91,7 @@ pub struct StationSample {
     pub mac: String,
     /// The address that it used last.
     pub address: Option<String>,
-    /// What it calls itself.
+    /// Its name at that time: the operator's, its alias at a controller, or what it calls itself.
     pub name: Option<String>,
     /// PHY rate assumed of it at the end.
     pub rate_mbps: f64,

@@ -64,7 +64,8 @@ pub struct StationStatus {
     pub charged_airtime_up_s: f64,
     /// IP addresses that it was seen to use, the last one first; eight at most.
     pub addresses: Vec<String>,
-    /// What it calls itself (DHCP).
+    /// Its name: the operator's, by `evenair name` or else `[[station]] name`; otherwise its alias at a controller (telemetry), or
+    /// what it calls itself (DHCP).
     #[serde(default)]
     pub name: Option<String>,
     /// Its MAC address is a made-up one.

@@ -4,13 +4,16 @@
 //! history of any length.
 
 use std::io;
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
+use evenair_live::control::Client;
 use evenair_live::history::{Format as Notation, HistoryConfig, Printer, Reader, Selection};
+use evenair_live::names::Directory;
 
 /// Arguments of `evenair history`.
 #[derive(Args)]
@@ -24,9 +27,12 @@ pub struct HistoryArgs {
     /// End of the period, in the same format
     #[arg(long, value_parser = moment, value_name = "TIME")]
     to: Option<Moment>,
-    /// Only this station, by its MAC address, its latest IP address or its name
+    /// Only this station, by its MAC address, its latest IP address or its name: the present one, or one in the history
     #[arg(long, value_name = "STATION")]
     station: Option<String>,
+    /// The control socket of the box, which is asked for present names if it runs
+    #[arg(long, default_value = super::SOCKET, value_name = "PATH")]
+    socket: PathBuf,
     /// Only events
     #[arg(long)]
     events: bool,
@@ -66,7 +72,7 @@ fn moment(text: &str) -> Result<Moment, String> {
 }
 
 impl HistoryArgs {
-    fn selection(&self) -> Selection {
+    fn selection(&self, station: Option<String>) -> Selection {
         let format = match self.format {
             Format::Text => Notation::Text,
             Format::Csv => Notation::Csv,
@@ -74,23 +80,44 @@ impl HistoryArgs {
         };
         let seconds = |moment: Option<Moment>| moment.map(|Moment(at_s)| at_s);
         let (from_s, to_s) = (seconds(self.from), seconds(self.to));
-        Selection { from_s, to_s, station: self.station.clone(), events: self.events, format }
+        Selection { from_s, to_s, station, events: self.events, format }
     }
+}
+
+/// The station that is asked for, by its MAC or IP address. For a name the whole history is read once more.
+fn station(args: &HistoryArgs) -> Result<Option<String>> {
+    let Some(text) = &args.station else { return Ok(None) };
+    if text.parse::<IpAddr>().is_ok() {
+        return Ok(Some(text.clone()));
+    }
+    let of_box = Client::connect(&args.socket).and_then(|mut client| Directory::of_box(&mut client));
+    let mut directory = of_box.unwrap_or_else(|_| Directory::kept());
+    // What cannot be read is reported when it is to be printed.
+    let reader = Reader::open(&args.path).with_context(|| format!("read the history in {}", args.path.display()))?;
+    reader.filter_map(Result::ok).for_each(|record| directory.note(&record));
+    Ok(Some(directory.find(text)?.to_string()))
 }
 
 /// Prints it.
 pub fn history(args: &HistoryArgs) -> Result<ExitCode> {
     let read = || format!("read the history in {}", args.path.display());
     let mut reader = Reader::open(&args.path).with_context(read)?;
-    let selection = args.selection();
+    let station = station(args)?;
+    let selection = args.selection(station.clone());
     let mut printer = Printer::new(&selection, io::stdout().lock());
     for record in reader.by_ref() {
         printer.print(record.with_context(read)?)?;
     }
-    printer.end()?;
+    let printed = printer.end()?;
     let seen = reader.seen();
     if seen.skipped > 0 {
         eprintln!("evenair: {} lines were no records, and were skipped", seen.skipped);
+    }
+    if let (Some(station), 0) = (&station, printed) {
+        let wanted = args.station.as_deref().filter(|wanted| wanted != station);
+        let name = wanted.map_or_else(String::new, |wanted| format!(" ({wanted:?})"));
+        eprintln!("evenair: the history in {} has no such record of {station}{name}", args.path.display());
+        return Ok(ExitCode::FAILURE);
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -5,6 +5,7 @@ mod dialogue;
 mod doctor;
 mod history;
 mod init;
+mod name;
 mod stations;
 mod telemetry;
 mod top;
@@ -23,6 +24,7 @@ pub use config::{ConfigCommand, config};
 pub use doctor::{DoctorArgs, doctor};
 pub use history::{HistoryArgs, history};
 pub use init::{InitArgs, init};
+pub use name::{NameArgs, name};
 pub use telemetry::{TelemetryArgs, telemetry};
 pub use top::{TopArgs, top};
 

@@ -5,13 +5,16 @@ use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
-use evenair_api::{Request, Response, Status};
+use evenair_api::{NamedStation, Request, Response, StationName, Status};
 use evenair_packet::MacAddr;
 use evenair_units::BitRate;
 
 /// How the end of a connection shows.
 const HUNG_UP: [io::ErrorKind; 3] =
     [io::ErrorKind::BrokenPipe, io::ErrorKind::ConnectionReset, io::ErrorKind::UnexpectedEof];
+
+/// Names in a request: with 64 characters of four bytes each they are 40 kB, and a request has at most 64 KiB.
+const NAMES_OF_REQUEST: usize = 128;
 
 /// A connection to a running box.
 #[derive(Debug)]
@@ -131,6 +134,35 @@ impl Client {
     /// As [`Self::ask`].
     pub fn tell_losses(&mut self, access_point: MacAddr, total: u64) -> Result<(), ClientError> {
         self.ask(&Request::Losses { access_point: access_point.to_string(), total }).map(drop)
+    }
+
+    /// Names a station; `None`: takes away the name that was set so.
+    ///
+    /// # Errors
+    /// As [`Self::ask`]; the name is none.
+    pub fn name(&mut self, mac: MacAddr, name: Option<&str>) -> Result<(), ClientError> {
+        self.ask(&Request::Name { mac: mac.to_string(), name: name.map(str::to_owned) }).map(drop)
+    }
+
+    /// All names but those of DHCP.
+    ///
+    /// # Errors
+    /// As [`Self::ask`].
+    pub fn names(&mut self) -> Result<Vec<NamedStation>, ClientError> {
+        Ok(self.ask(&Request::Names)?.names.unwrap_or_default())
+    }
+
+    /// Names many stations, all or none. Names of others stay.
+    ///
+    /// # Errors
+    /// As [`Self::ask`]; one of them is no name, or a station is there twice.
+    pub fn import_names(&mut self, names: &[(MacAddr, String)]) -> Result<(), ClientError> {
+        for (part, names_of_part) in names.chunks(NAMES_OF_REQUEST).enumerate() {
+            let name = |(mac, name): &(MacAddr, String)| StationName { mac: mac.to_string(), name: name.clone() };
+            let (at, names_of_part) = (part * NAMES_OF_REQUEST, names_of_part.iter().map(name).collect());
+            self.ask(&Request::ImportNames { at, total: names.len(), names: names_of_part })?;
+        }
+        Ok(())
     }
 
     /// Makes the box read its configuration again, or another file.

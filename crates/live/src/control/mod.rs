@@ -35,7 +35,7 @@ pub(crate) use door::{Door, End, Purpose, Timed};
 pub(crate) use hangup::Hangup;
 pub(crate) use requests::RawLine;
 pub use requests::{Line, MAX_LINE, Requests};
-pub(crate) use server::{Answer, Asked, Desk, Server, Wish};
+pub(crate) use server::{Answer, Asked, Desk, HostSettings, Parts, Server, Wish};
 pub(crate) use shards::merge;
 #[cfg(test)]
 pub(crate) use status::tests_support;

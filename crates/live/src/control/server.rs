@@ -26,6 +26,7 @@ use super::slots::{self, Slot, Slots};
 use crate::config::BoxConfig;
 use crate::fail_open::FailOpen;
 use crate::last_word::LastWord;
+use crate::names::{ByMac, NameRequests, Names};
 use crate::telemetry::SourceConfig;
 use crate::watch::{Commanded, Tap};
 
@@ -63,12 +64,20 @@ pub(crate) enum Wish {
     Membership(Observation),
     /// The reports of a telemetry source.
     Observations(Vec<Observation>),
-    Reconfigure(Box<Config>, Vec<SourceConfig>),
+    Reconfigure(Box<Config>, HostSettings),
     /// All is well.
     Nothing,
     /// The word for what it does.
     Mode,
     Shutdown,
+}
+
+/// What a reload changes beside the manager, once for all loops.
+#[derive(Clone, Default)]
+pub(crate) struct HostSettings {
+    pub(crate) telemetry: Vec<SourceConfig>,
+    /// Names of stations in the configuration.
+    pub(crate) names: ByMac,
 }
 
 /// The loop's answer, not yet JSON.
@@ -129,10 +138,18 @@ struct Client {
     desk: Desk,
     /// The file of the persisted mode for the next process.
     last_word: Option<LastWord>,
+    parts: Parts,
+}
+
+/// Parts of the box that requests are about, beside the loop.
+#[derive(Clone, Default)]
+pub(crate) struct Parts {
     /// Whether the bridge can carry the traffic.
-    fail_open: Option<Arc<FailOpen>>,
+    pub(crate) fail_open: Option<Arc<FailOpen>>,
     /// Where the watch feed learns who commanded what.
-    watch: Option<Tap>,
+    pub(crate) watch: Option<Tap>,
+    /// Names of stations.
+    pub(crate) names: Names,
 }
 
 impl Server {
@@ -140,17 +157,11 @@ impl Server {
     ///
     /// # Errors
     /// A living box answers there already, or the directory or the socket cannot be made.
-    pub(crate) fn start(
-        path: &Path,
-        config: &BoxConfig,
-        desk: Desk,
-        fail_open: Option<Arc<FailOpen>>,
-        watch: Option<Tap>,
-    ) -> Result<Self> {
+    pub(crate) fn start(path: &Path, config: &BoxConfig, desk: Desk, parts: Parts) -> Result<Self> {
         let door = Door::open(path, PURPOSE)?;
         let slots = Slots::default();
         let last_word = LastWord::of(config);
-        let context = Client { config: Arc::new(config.clone()), desk, last_word, fail_open, watch };
+        let context = Client { config: Arc::new(config.clone()), desk, last_word, parts };
         let (accepting, end) = (slots.clone(), Arc::new(End::new()?));
         let ended = Arc::clone(&end);
         let accept = move || {
@@ -196,12 +207,17 @@ fn admit(stream: UnixStream, slots: &Slots, context: &Client) {
 fn serve(slot: &Slot, context: &Client) -> io::Result<()> {
     let stream = slot.stream();
     let mut requests = Requests::new(Timed { stream, deadline: Instant::now() });
+    let mut names = NameRequests::new(context.parts.names.clone());
     loop {
         requests.stream_mut().deadline = Instant::now() + REQUEST_TIME;
         let Some(line) = requests.read()? else { return Ok(()) };
         let _busy = slot.begin();
         let (answer, is_last) = match line {
-            Line::Whole(request) => (commanded(request, context, slot), false),
+            Line::Whole(request) => {
+                let about_names =
+                    request.as_ref().ok().filter(|_| !slot.is_bypass_only()).and_then(|one| names.answer(one));
+                (about_names.unwrap_or_else(|| commanded(request, context, slot)), false)
+            }
             Line::TooLong => (refused(format!("not a request: a line is longer than {MAX_LINE} bytes")), true),
         };
         let mut answer = serde_json::to_vec(&answer).map_err(io::Error::other)?;
@@ -216,7 +232,7 @@ fn serve(slot: &Slot, context: &Client) -> io::Result<()> {
 /// Answers a request, and leaves for the watch feed who commanded what.
 fn commanded(request: Result<Request, String>, context: &Client, slot: &Slot) -> Response {
     let command = request.as_ref().ok().and_then(Commanded::of);
-    let (Some(command), Some(watch)) = (command, &context.watch) else {
+    let (Some(command), Some(watch)) = (command, &context.parts.watch) else {
         return answer(request, context, slot.is_bypass_only());
     };
     let uid = peer::uid_of(slot.stream()).ok();
@@ -229,7 +245,7 @@ fn commanded(request: Result<Request, String>, context: &Client, slot: &Slot) ->
 }
 
 fn refused(error: String) -> Response {
-    Response { ok: false, error: Some(error), status: None }
+    Response { ok: false, error: Some(error), status: None, names: None }
 }
 
 fn answer(request: Result<Request, String>, context: &Client, bypass_only: bool) -> Response {
@@ -243,7 +259,7 @@ fn answer(request: Result<Request, String>, context: &Client, bypass_only: bool)
         request,
         Ok(Request::Bypass { force: false } | Request::Observe { force: false } | Request::Shutdown { force: false })
     );
-    if leaves && let Some(why) = context.fail_open.as_ref().and_then(|fail_open| fail_open.refusal()) {
+    if leaves && let Some(why) = context.parts.fail_open.as_ref().and_then(|fail_open| fail_open.refusal()) {
         return refused(why);
     }
     let wish = match request.and_then(|request| check(request, &context.config)) {
@@ -261,9 +277,11 @@ fn answer(request: Result<Request, String>, context: &Client, bypass_only: bool)
         keep(&Wish::Insert);
     }
     match answer {
-        Ok(Answer::Done | Answer::Mode(_)) => Response { ok: true, error: None, status: None },
+        Ok(Answer::Done | Answer::Mode(_)) => Response { ok: true, error: None, status: None, names: None },
         Ok(Answer::Refused(error)) => refused(error),
-        Ok(Answer::Status(snapshot)) => Response { ok: true, error: None, status: Some(Box::new((*snapshot).into())) },
+        Ok(Answer::Status(snapshot)) => {
+            Response { ok: true, error: None, status: Some(Box::new((*snapshot).into())), names: None }
+        }
         Err(error) => refused(error.into()),
     }
 }
@@ -275,6 +293,9 @@ pub(super) fn check(request: Request, config: &BoxConfig) -> Result<Wish, String
         Request::Bypass { .. } => Wish::Bypass,
         Request::Observe { .. } => Wish::Observe,
         Request::Status => Wish::Status,
+        Request::Name { .. } | Request::Names | Request::ImportNames { .. } => {
+            return Err("names of stations are not the packet loop's".into());
+        }
         Request::Shutdown { .. } => Wish::Shutdown,
         Request::SetRate { mac, rate_mbps, mode } => {
             Wish::SetRate(mac_address("mac", &mac)?, station_rate(rate_mbps, mode.as_deref())?)
@@ -319,7 +340,8 @@ pub(super) fn check(request: Request, config: &BoxConfig) -> Result<Wish, String
             if let Some((key, _)) = changed.iter().find(|(_, changed)| *changed) {
                 return Err(format!("{}: {key} cannot change while the box runs; restart it", path.display()));
             }
-            if check { Wish::Nothing } else { Wish::Reconfigure(Box::new(new.manager), new.telemetry) }
+            let host = HostSettings { telemetry: new.telemetry, names: new.names };
+            if check { Wish::Nothing } else { Wish::Reconfigure(Box::new(new.manager), host) }
         }
     })
 }
@@ -398,7 +420,7 @@ mod tests {
 
     fn start(path: &Path) -> Result<Server> {
         let config = BoxConfig::new("a", "b", Config::new(Phy::default_for(Standard::Dot11b)));
-        Server::start(path, &config, Desk::new(mpsc::channel().0, Arc::new(Waker::new()?)), None, None)
+        Server::start(path, &config, Desk::new(mpsc::channel().0, Arc::new(Waker::new()?)), Parts::default())
     }
 
     #[test]
@@ -503,7 +525,7 @@ mod tests {
         let path = folder.path().join("box.sock");
         let config = BoxConfig::new("a", "b", Config::new(Phy::default_for(Standard::Dot11b)));
         let (desk, inbox) = Desk::for_tests();
-        let server = Server::start(&path, &config, desk, None, None).expect("free");
+        let server = Server::start(&path, &config, desk, Parts::default()).expect("free");
         (folder, path, server, inbox)
     }
 

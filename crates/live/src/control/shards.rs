@@ -87,6 +87,7 @@ fn add(a: Snapshot, b: Snapshot) -> Snapshot {
         },
         recording: a.recording.into_iter().chain(b.recording).reduce(recordings),
         telemetry: a.telemetry,
+        names: a.names,
         cpu: a.cpu + b.cpu,
         shards: Vec::new(),
         now: a.now.max(b.now),

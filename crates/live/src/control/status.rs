@@ -5,7 +5,7 @@ mod packets;
 mod snapshot;
 mod traffic;
 
-use evenair_api::{Mode, Status};
+use evenair_api::{Mode, StationStatus, Status};
 use evenair_manager::Report;
 use evenair_units::{BitRate, Span};
 
@@ -22,7 +22,7 @@ use traffic::{class, flow, station};
 impl From<Snapshot> for Status {
     fn from(snapshot: Snapshot) -> Self {
         let packets = snapshot.packets();
-        let sources = snapshot.telemetry;
+        let (sources, names, now) = (snapshot.telemetry, snapshot.names, snapshot.now);
         let Report {
             mode,
             service_rate,
@@ -66,7 +66,13 @@ impl From<Snapshot> for Status {
             domains: domains.iter().map(super::domains::domain).collect(),
             telemetry: sources.iter().map(telemetry::source).collect(),
             rate_reports: telemetry::counts(rate_reports),
-            stations: stations.iter().map(|report| station(report, snapshot.now, &sources)).collect(),
+            stations: stations
+                .iter()
+                .map(|report| StationStatus {
+                    name: names.of(report.mac, report.name.as_deref()),
+                    ..station(report, now, &sources)
+                })
+                .collect(),
             stations_known,
             flows: flows.iter().map(flow).collect(),
         }

@@ -44,12 +44,14 @@ pub struct Printer<'a, W: Write> {
     out: W,
     /// A heading was printed.
     headed: bool,
+    /// Records that were printed.
+    printed: u64,
 }
 
 impl<'a, W: Write> Printer<'a, W> {
     /// Prints to `out`.
     pub const fn new(selection: &'a Selection, out: W) -> Self {
-        Self { selection, out, headed: false }
+        Self { selection, out, headed: false, printed: 0 }
     }
 
     /// Prints a record if it is selected.
@@ -67,10 +69,12 @@ impl<'a, W: Write> Printer<'a, W> {
             return Ok(());
         }
         match self.selection.format {
-            Format::Text => self.text(&record),
-            Format::Csv => self.csv(&record),
-            Format::Json => writeln!(self.out, "{}", serde_json::to_string(&record)?),
+            Format::Text => self.text(&record)?,
+            Format::Csv => return self.csv(&record),
+            Format::Json => writeln!(self.out, "{}", serde_json::to_string(&record)?)?,
         }
+        self.printed += 1;
+        Ok(())
     }
 
     /// The part of a record about the requested station, if there is one.
@@ -167,19 +171,21 @@ impl<'a, W: Write> Printer<'a, W> {
         rows.flush()?;
         drop(rows);
         self.headed = true;
+        self.printed += 1;
         Ok(())
     }
 
-    /// Hands on what is buffered.
+    /// Hands on what is buffered, and gives the number of printed records.
     ///
     /// # Errors
     /// It cannot be written.
-    pub fn end(mut self) -> io::Result<()> {
-        self.out.flush()
+    pub fn end(mut self) -> io::Result<u64> {
+        self.out.flush()?;
+        Ok(self.printed)
     }
 }
 
-const COLUMNS: [&str; 10] = [
+const COLUMNS: [&str; 11] = [
     "time",
     "seconds",
     "mac",
@@ -190,9 +196,10 @@ const COLUMNS: [&str; 10] = [
     "charged_airtime_up_s",
     "to_station_bytes",
     "from_station_bytes",
+    "name",
 ];
 
-fn row(sample: &Sample, station: &StationSample) -> [String; 10] {
+fn row(sample: &Sample, station: &StationSample) -> [String; 11] {
     [
         time(sample.at_s),
         format!("{:.3}", sample.seconds),
@@ -204,6 +211,7 @@ fn row(sample: &Sample, station: &StationSample) -> [String; 10] {
         format!("{:.6}", station.charged_airtime_up_s),
         station.to_station_bytes.to_string(),
         station.from_station_bytes.to_string(),
+        station.name.clone().unwrap_or_default(),
     ]
 }
 

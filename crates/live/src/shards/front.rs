@@ -12,14 +12,13 @@ use anyhow::{Context, Result, anyhow};
 use evenair_api::Mode;
 use evenair_manager::Config;
 use evenair_sys::rt::{Epoll, Waker};
-use tracing::{info, warn};
+use tracing::warn;
 
 use super::Plan;
 use crate::config::BoxConfig;
-use crate::control::{Answer, Asked, Desk, Snapshot, Wish, merge};
+use crate::control::{Answer, Asked, Desk, HostSettings, Snapshot, Wish, merge};
 use crate::engine::Engine;
 use crate::run::{Host, Live, now};
-use crate::telemetry::SourceConfig;
 
 const COMMANDS: u64 = 0;
 const SIGNALS: u64 = 1;
@@ -161,19 +160,16 @@ impl Front {
             }
             // These take as long as the queues need to drain.
             Wish::Bypass | Wish::Observe => return self.wait_for_all(&wish, reply),
-            Wish::Reconfigure(config, telemetry) => self.reconfigure(&config, telemetry),
+            Wish::Reconfigure(config, settings) => self.reconfigure(&config, settings),
             wish => self.ask_all(|_| wish.clone()).map_or_else(Answer::Refused, one_of),
         };
         // A disconnected client needs no reply.
-        let _ = reply.send(self.with_telemetry(answer));
+        let _ = reply.send(self.completed(answer));
     }
 
-    fn with_telemetry(&self, answer: Answer) -> Answer {
+    fn completed(&self, answer: Answer) -> Answer {
         match answer {
-            Answer::Status(snapshot) => {
-                let telemetry = self.host.telemetry.health();
-                Answer::Status(Box::new(Snapshot { telemetry, ..*snapshot }))
-            }
+            Answer::Status(snapshot) => Answer::Status(Box::new(self.host.complete(*snapshot))),
             other => other,
         }
     }
@@ -195,17 +191,16 @@ impl Front {
     }
 
     /// All shards take a configuration, or none does.
-    fn reconfigure(&mut self, config: &Config, telemetry: Vec<SourceConfig>) -> Answer {
+    fn reconfigure(&mut self, config: &Config, settings: HostSettings) -> Answer {
         let shards = 0..self.shards.len();
         let configs: Vec<_> = shards.map(|shard| self.plan.config_of(shard, config)).collect();
         if let Some(error) = configs.iter().find_map(|config| config.check().err()) {
             return Answer::Refused(format!("{error}; the old configuration stays"));
         }
-        let wish = |shard: usize| Wish::Reconfigure(Box::new(configs[shard].clone()), Vec::new());
+        let wish = |shard: usize| Wish::Reconfigure(Box::new(configs[shard].clone()), HostSettings::default());
         let answer = self.ask_all(wish).map_or_else(Answer::Refused, one_of);
         if matches!(answer, Answer::Done) {
-            self.host.telemetry.change(telemetry);
-            info!("a new configuration is in force");
+            self.host.take(settings);
         }
         answer
     }
@@ -227,7 +222,7 @@ impl Front {
             ends.push(end.and_then(|end| end));
         }
         let merged = merge(ends.into_iter().collect::<Result<Vec<_>>>()?);
-        let snapshot = Snapshot { telemetry: self.host.telemetry.health(), ..merged };
+        let snapshot = self.host.complete(merged);
         for reply in self.last {
             let _ = reply.send(Answer::Status(Box::new(snapshot.clone())));
         }

@@ -20,6 +20,7 @@ use evenair_units::{Instant, Span};
 use tracing::warn;
 
 use crate::control::{Desk, Wish};
+use crate::names::Names;
 use losses::LossTotals;
 use places::Places;
 
@@ -46,12 +47,14 @@ pub(crate) struct Telemetry {
     sources: Vec<SourceConfig>,
     pollers: Option<Pollers>,
     desk: Desk,
+    /// Gets the aliases of stations.
+    names: Names,
 }
 
 impl Telemetry {
     /// Starts polling. Sources that cannot be polled are logged: the box runs without them.
-    pub(crate) fn start(sources: Vec<SourceConfig>, desk: Desk) -> Self {
-        let mut this = Self { sources: Vec::new(), pollers: None, desk };
+    pub(crate) fn start(sources: Vec<SourceConfig>, desk: Desk, names: Names) -> Self {
+        let mut this = Self { sources: Vec::new(), pollers: None, desk, names };
         this.change(sources);
         this
     }
@@ -62,6 +65,7 @@ impl Telemetry {
             return;
         }
         self.pollers = None;
+        self.names.forget_aliases();
         let open = |source: &SourceConfig| match source.open() {
             Ok(opened) => Some((source.clone(), opened)),
             Err(error) => {
@@ -76,9 +80,11 @@ impl Telemetry {
         let scheduled: Vec<_> = scheduled.collect();
         let validity: Vec<Span> = configs.iter().map(|config| config.interval * VALID_INTERVALS).collect();
         let own: Vec<_> = configs.iter().map(|config| config.access_point).collect();
-        let (desk, known) = (self.desk.clone(), Arc::new(Mutex::new((Places::default(), LossTotals::default()))));
+        let (desk, names) = (self.desk.clone(), self.names.clone());
+        let known = Arc::new(Mutex::new((Places::default(), LossTotals::default())));
         let deliver = move |number: u16, asked: Clock, reading: &Reading| {
             let at = usize::from(number);
+            names.report(number, &reading.stations);
             // A thread that panicked while holding the lock left a consistent state: the one before or after a report.
             let mut known = known.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
             let (places, losses) = &mut *known;

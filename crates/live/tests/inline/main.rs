@@ -12,6 +12,7 @@ mod field_day;
 mod guard;
 mod history;
 mod lab;
+mod names;
 mod observing;
 mod offload;
 mod outage;

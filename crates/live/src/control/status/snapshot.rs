@@ -9,6 +9,8 @@ use evenair_manager::{Counters, Report};
 use evenair_telemetry::Health;
 use evenair_units::{Instant, Span};
 
+use crate::names::Names;
+
 /// The loop's raw numbers, from which [`super::Status`] is made on another thread.
 #[derive(Clone)]
 pub(crate) struct Snapshot {
@@ -36,6 +38,8 @@ pub(crate) struct Snapshot {
     pub(crate) pacing: PacingStatus,
     pub(crate) recording: Option<RecordingStatus>,
     pub(crate) telemetry: Vec<Health>,
+    /// Names of stations, beside those that they call themselves.
+    pub(crate) names: Names,
     /// CPU time of the loop.
     pub(crate) cpu: Span,
     /// Where it is of several loops, each of them.
@@ -132,6 +136,7 @@ pub(crate) mod tests_support {
             pacing: PacingStatus::default(),
             recording: None,
             telemetry: Vec::new(),
+            names: Names::default(),
             cpu: Span::ZERO,
             shards: Vec::new(),
             now: Instant::ZERO,

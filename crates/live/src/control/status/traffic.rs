@@ -25,6 +25,7 @@ pub(super) fn class(report: &ClassReport, all: &[ClassReport]) -> ClassStatus {
     }
 }
 
+/// A station without its name.
 pub(super) fn station(report: &StationReport, now: Instant, sources: &[Health]) -> StationStatus {
     StationStatus {
         mac: report.mac.to_string(),
@@ -39,7 +40,7 @@ pub(super) fn station(report: &StationReport, now: Instant, sources: &[Health]) 
         charged_airtime_down_s: report.airtime.saturating_sub(report.airtime_up).as_secs_f64(),
         charged_airtime_up_s: report.airtime_up.as_secs_f64(),
         addresses: report.addresses.iter().map(ToString::to_string).collect(),
-        name: report.name.clone(),
+        name: None,
         random_mac: report.random_mac,
         to_station_bytes: report.to_station.0,
         from_station_bytes: report.from_station.0,
