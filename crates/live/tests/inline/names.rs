@@ -15,8 +15,9 @@ const STATION: MacAddr = MacAddr([2, 0, 0, 0, 0, 1]);
 fn box_file(lab: &Lab, name: &str) -> String {
     let file = lab.file("box.toml");
     let text = format!(
-        "[ports]\nwlan = \"wl0\"\nwire = \"wi0\"\nbridge = \"br0\"\n[radio]\nstandard = \"802.11g\"\n\
-         [[station]]\nmac = \"02:00:00:00:00:01\"\nname = {name:?}\n"
+        "[ports]\nwlan = \"wl0\"\nwire = \"wi0\"\nbridge = \"br0\"\n[control]\nsocket = {:?}\n[radio]\nstandard = \"802.11g\"\n\
+         [[station]]\nmac = \"02:00:00:00:00:01\"\nname = {name:?}\n",
+        lab.file("box.sock")
     );
     fs::write(&file, text).expect("writable");
     format!("file={}", file.display())
