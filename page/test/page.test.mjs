@@ -144,6 +144,9 @@ test("200 stations fold, and names of any kind stay text", async () => {
   await during({ stations }, async () => {
     await look("many", "Inserted for 1 min", async (page) => {
       await page.getByText("<img src=x").waitFor();
+      const random = page.locator("tbody tr", { hasText: "random address" });
+      await random.filter({ hasText: "s2" }).first().waitFor();
+      assert.equal(await random.filter({ hasText: "s1" }).filter({ hasNotText: /s1\d/ }).count(), 0);
       assert.equal(await page.locator("section:has(#air) tbody tr").count(), 12);
       await page.getByRole("button", { name: "Show all 200" }).click();
       assert.equal(await page.locator("section:has(#air) tbody tr").count(), 200);

@@ -23,28 +23,29 @@
 //! `[manager]`, with the keys of a scenario's manager. An invalid file is rejected as a whole, and each problem is reported
 //! with its line.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod station;
+
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use evenair_api::Mode;
-use evenair_config::manager::Weights;
-use evenair_config::{BrokenAggregates, ManagerSpec, PhySpec, RateSpec, station_rate};
+use evenair_config::{BrokenAggregates, ManagerSpec, PhySpec};
 use evenair_manager::{Config, StationConfig};
 use evenair_packet::MacAddr;
 use evenair_reader::{ConfigError, OrDefault, Problems, Written, ranges, read, value_now_called};
-use evenair_wifi::{Phy, PhyRate, Standard};
+use evenair_wifi::{Phy, Standard};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::express::Io;
 use crate::history::{HistoryConfig, HistorySpec};
-use crate::names::{NameError, check_name};
 use crate::shards::{Plan, ShardsSpec};
 use crate::small_file::read_text;
 pub use crate::sockets::ControlSpec;
 use crate::sockets::beside;
 use crate::telemetry::{SourceConfig, TelemetrySpec};
+pub use station::StationSpec;
 
 /// The box's configuration as it is written. Programs may make one and write it, too.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -143,28 +144,6 @@ pub struct MetricsSpec {
 pub struct RecordSpec {
     /// Path of the recording; an existing file is replaced.
     pub file: Written<String>,
-}
-
-/// A configured station.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct StationSpec {
-    /// Its MAC address.
-    pub mac: Written<String>,
-    /// Its name, 1 to 64 characters; `evenair name` has precedence. Default: its alias at a controller (telemetry), or what it
-    /// calls itself (DHCP).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub name: Option<Written<String>>,
-    /// Its PHY rate, until a rate is reported; of 802.11n and later also a mode such as "HE MCS 7, 80 MHz, 2 streams, GI 0.8 us".
-    /// Default: the manager's `default_rate`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rate: Option<Written<RateSpec>>,
-    /// Its share relative to other stations. Default: 1.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub weight: Option<Written<u32, Weights>>,
-    /// Its class.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub class: Option<Written<String>>,
 }
 
 /// The interfaces of a machine that is the stations' gateway, checked.
@@ -353,7 +332,7 @@ impl PortsSpec {
 impl BoxFile {
     /// The checked form, or `None` and what is wrong.
     pub fn check(&self, problems: &mut Problems) -> Option<BoxConfig> {
-        let (manager, names) = (self.manager(problems), self.names(problems));
+        let (manager, names) = (self.manager(problems), station::names(&self.station, problems));
         let ports = &self.ports;
         let (wlan, wire) = (interface(&ports.wlan, problems), interface(&ports.wire, problems));
         let bridge = ports.bridge.as_ref().map(|bridge| interface(bridge, problems));
@@ -397,22 +376,6 @@ impl BoxFile {
             manager: Config { held_limit: Some(held_limit(pool_frames?)), ..manager? },
             names,
         })
-    }
-
-    /// Names of stations. A wrong MAC address is left out here.
-    fn names(&self, problems: &mut Problems) -> BTreeMap<MacAddr, String> {
-        let (mut names, mut lower) = (BTreeMap::new(), BTreeSet::new());
-        for (spec, written) in self.station.iter().filter_map(|spec| Some((spec, spec.name.as_ref()?))) {
-            let Some(name) = written.get(problems) else { continue };
-            if let Err(error) = check_name(&name) {
-                problems.add(written.span(), error.to_string(), NameError::RIGHT);
-            } else if !lower.insert(name.to_lowercase()) {
-                problems.add(written.span(), format!("another station is named {written}"), "each name once");
-            } else if let Some(mac) = spec.mac.get(&mut Problems::default()).and_then(|mac| mac.parse().ok()) {
-                names.insert(mac, name);
-            }
-        }
-        names
     }
 
     fn manager(&self, problems: &mut Problems) -> Option<Config> {
@@ -502,42 +465,6 @@ impl MetricsSpec {
             );
         }
         loopback
-    }
-}
-
-impl StationSpec {
-    fn check(
-        &self,
-        phys: &[Phy],
-        default_rate: PhyRate,
-        manager: &ManagerSpec,
-        problems: &mut Problems,
-    ) -> Option<StationConfig> {
-        let mac = self.mac.get(problems).and_then(|text| match text.parse::<MacAddr>() {
-            Ok(mac) if !mac.is_multicast() => Some(mac),
-            _ => {
-                let what = format!("{} is not a station's MAC address", self.mac);
-                problems.add(self.mac.span(), what, "six pairs of hexadecimal digits such as \"02:00:00:00:00:01\"");
-                None
-            }
-        });
-        let rate = match &self.rate {
-            None => Some(default_rate),
-            Some(written) => station_rate(phys, written, problems),
-        };
-        let weight = self.weight.get_or(1, problems);
-        let class = match &self.class {
-            None => None,
-            Some(written) => {
-                let id = manager.class_id(&written.get(problems)?);
-                if id.is_none() {
-                    let what = format!("there is no class {written}");
-                    problems.add(written.span(), what, "the name of a [[manager.class]]");
-                }
-                Some(id?)
-            }
-        };
-        Some(StationConfig { mac: mac?, rate: rate?, weight: weight?, class })
     }
 }
 

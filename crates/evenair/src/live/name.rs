@@ -52,7 +52,11 @@ pub fn name(args: &NameArgs) -> Result<ExitCode> {
                 client.name(mac, name)?;
             }
             let mac = mac.to_string();
-            client.names()?.into_iter().filter(|named| named.mac == mac).collect()
+            let named: Vec<_> = client.names()?.into_iter().filter(|named| named.mac == mac).collect();
+            if named.is_empty() && !args.remove {
+                bail!("{mac} has no name of the operator's, of the configuration or of a controller");
+            }
+            named
         }
     };
     if args.control.json {

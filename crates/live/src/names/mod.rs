@@ -132,7 +132,10 @@ impl Names {
     /// It has no name to be taken away; there are too many; the file cannot be written. Then all names stay as they are.
     pub(crate) fn set(&self, mac: MacAddr, name: Option<String>) -> Result<(), String> {
         self.change(|operator| match name {
-            Some(name) => Ok(drop(operator.insert(mac, name))),
+            Some(name) => {
+                operator.insert(mac, name);
+                Ok(())
+            }
             None if operator.remove(&mac).is_some() => Ok(()),
             None => Err(format!("{mac} has no name set with `evenair name`")),
         })

@@ -31,7 +31,7 @@ impl NameRequests {
 
     fn set(&self, mac: &str, name: Option<&str>) -> Result<(), String> {
         let mac = checked_mac(mac)?;
-        name.map_or(Ok(()), |name| checked_name(name))?;
+        name.map_or(Ok(()), checked_name)?;
         self.names.set(mac, name.map(str::to_owned))
     }
 

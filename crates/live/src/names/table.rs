@@ -138,7 +138,7 @@ impl Table {
     fn take(&mut self, line: u64, columns: &[&str]) {
         let &[mac, name] = columns else {
             let (what, right) = match columns {
-                [one] if one.is_empty() => return,
+                [""] => return,
                 [one] if one.contains(';') => {
                     ("columns separated by semicolons".into(), "commas, such as 02:00:00:00:00:01,Anne")
                 }

@@ -140,6 +140,19 @@ fn a_station_at_6_ghz_is_on_its_channel() {
     assert_eq!(reading.warnings, ["1 of the entries of stat/sta left out: no valid MAC address"]);
 }
 
+#[test]
+fn the_alias_at_the_controller_is_reported_and_not_the_host_name() {
+    let sta = r#"{"data":[{"mac":"02:00:00:00:00:01","name":"Anne's laptop","hostname":"android-1"},
+        {"mac":"02:00:00:00:00:02","hostname":"android-2"}]}"#;
+    let url = serve(move |method, _, _, _| match method {
+        "POST" => Reply { cookie: Some("T=t"), ..reply(200, "{}") },
+        _ => reply(200, sta),
+    });
+    let reading = unifi(&url, "right").poll().expect("answers");
+    let aliases: Vec<_> = reading.stations.iter().map(|station| station.alias.as_deref()).collect();
+    assert_eq!(aliases, [Some("Anne's laptop"), None]);
+}
+
 /// Answers of ubus: to `list`, and to calls of these objects and methods, in that order; to all others that the method is
 /// missing.
 fn ubus_of(list: &'static str, calls: &'static [(&'static str, &'static str, &'static str)]) -> String {
