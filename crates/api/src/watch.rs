@@ -68,6 +68,9 @@ pub enum Part {
     Totals,
     /// Each contention domain.
     Domains,
+    /// Each access point.
+    #[serde(rename = "access_points")]
+    AccessPoints,
     /// Stations, those with the most airtime first.
     Stations,
     /// Policy classes.
@@ -80,8 +83,16 @@ pub enum Part {
 
 impl Part {
     /// All parts.
-    pub const ALL: [Self; 7] =
-        [Self::Health, Self::Totals, Self::Domains, Self::Stations, Self::Classes, Self::Calls, Self::Events];
+    pub const ALL: [Self; 8] = [
+        Self::Health,
+        Self::Totals,
+        Self::Domains,
+        Self::AccessPoints,
+        Self::Stations,
+        Self::Classes,
+        Self::Calls,
+        Self::Events,
+    ];
 
     /// Its word in requests, and its key in lines.
     pub const fn word(self) -> &'static str {
@@ -89,6 +100,7 @@ impl Part {
             Self::Health => "health",
             Self::Totals => "totals",
             Self::Domains => "domains",
+            Self::AccessPoints => "access_points",
             Self::Stations => "stations",
             Self::Classes => "classes",
             Self::Calls => "calls",
@@ -146,6 +158,36 @@ impl Value {
     }
 }
 
+/// How long packets of a leg took in the last second.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Times {
+    /// Half of them took no longer, in milliseconds.
+    pub p50_ms: f64,
+    /// 95 of 100 took no longer, in milliseconds.
+    pub p95_ms: f64,
+    /// How many were timed.
+    pub packets: u64,
+}
+
+/// How long packets took in the last second, by leg of their way. A leg on which none was timed is absent: its times are unknown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Latency {
+    /// Held in the box for the WLAN.
+    #[serde(rename = "box", skip_serializing_if = "Option::is_none")]
+    pub in_box: Option<Times>,
+    /// Access point and air, to the station and back, with the wait in the station: TCP alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wlan: Option<Times>,
+    /// Held in the box for the Internet link.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub internet_queue: Option<Times>,
+    /// Beyond the wire port and back: TCP, and the first answer of other protocols (DNS, QUIC).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub internet: Option<Times>,
+}
+
 /// A line. Parts that were not asked for are absent.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -164,6 +206,9 @@ pub struct Line {
     /// Contention domains.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub domains: Option<Vec<Domain>>,
+    /// Access points that stations are known to be at, by name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub access_points: Option<Vec<AccessPoint>>,
     /// Stations, those with the most airtime in the last second first, at most [`MOST_STATIONS`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stations: Option<Vec<Station>>,
@@ -207,6 +252,8 @@ pub struct Totals {
     /// Stations with traffic in the last second; absent if the box does not see the traffic.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub active: Option<usize>,
+    /// Latency of all stations.
+    pub latency: Latency,
 }
 
 /// A contention domain. Rates are of IP-level bytes, means of the last second.
@@ -238,6 +285,33 @@ pub struct Domain {
     /// Stations with traffic in the last second; absent if the box does not see the traffic.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub active: Option<usize>,
+    /// Latency of its stations.
+    pub latency: Latency,
+}
+
+/// An access point: the sums of its stations. Rates are of IP-level bytes, means of the last second.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct AccessPoint {
+    /// Its name.
+    pub name: String,
+    /// Its contention domain.
+    pub domain: String,
+    /// Toward its stations.
+    pub down_mbps: Value,
+    /// From its stations.
+    pub up_mbps: Value,
+    /// Part of the last second charged for packets to stations, 0 to 1.
+    pub air_down: Value,
+    /// The same for packets from stations.
+    pub air_up: Value,
+    /// Stations known there.
+    pub stations: usize,
+    /// Stations with traffic in the last second; absent if the box does not see the traffic.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub active: Option<usize>,
+    /// Latency of its stations.
+    pub latency: Latency,
 }
 
 /// A station. Rates are of IP-level bytes, means of the last second.
@@ -278,6 +352,8 @@ pub struct Station {
     /// It had traffic in the last second; absent if the box does not see the traffic.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub active: Option<bool>,
+    /// Latency of its packets.
+    pub latency: Latency,
 }
 
 /// A policy class with all below it. Rates are of IP-level bytes, means of the last second.
@@ -298,6 +374,8 @@ pub struct Class {
     pub dropped: u64,
     /// It waits at its ceiling.
     pub at_ceiling: bool,
+    /// Latency of its packets.
+    pub latency: Latency,
 }
 
 /// Something that has happened.
@@ -326,6 +404,8 @@ pub struct Point {
     pub up_mbps: Value,
     /// As in lines; of a minute that of its worst second.
     pub wait_p95_ms: Value,
+    /// 95 of 100 packets took no longer for access point and air; of a minute that of its worst second.
+    pub wlan_p95_ms: Value,
     /// Part of the time charged, 0 to 1; of the box, that of its busiest contention domain.
     pub air: Value,
 }
@@ -389,6 +469,7 @@ mod tests {
             dropped: 3,
             stations: 9,
             active: Some(7),
+            latency: Latency { wlan: Some(Times { p50_ms: 4.5, p95_ms: 11.25, packets: 120 }), ..Latency::default() },
             ..Totals::default()
         };
         let event = Event { at: 1_764_229_990.0, event: "inserted".into(), text: "inserted by uid 0".into() };
@@ -404,7 +485,8 @@ mod tests {
         let expected = json!({"v": 1, "seq": 17, "at": 1_764_230_000.1, "uptime_s": 812.4,
             "totals": {"mode": "inserted", "carrier": "box", "since_s": 120.0, "fail_open": true, "guard": "watching",
                 "down_mbps": {"value": 12.3457, "source": "measured"}, "up_mbps": {"source": "unknown"}, "held": 12,
-                "wait_p95_ms": {"source": "unknown"}, "dropped": 3, "stations": 9, "active": 7},
+                "wait_p95_ms": {"source": "unknown"}, "dropped": 3, "stations": 9, "active": 7,
+                "latency": {"wlan": {"p50_ms": 4.5, "p95_ms": 11.25, "packets": 120}}},
             "events": [{"at": 1_764_229_990.0, "event": "inserted", "text": "inserted by uid 0"}]});
         assert_eq!(serde_json::to_value(&line).expect("serialises"), expected);
         assert_eq!(serde_json::from_value::<Line>(expected).expect("reads"), line);

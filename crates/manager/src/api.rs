@@ -1,6 +1,7 @@
 //! The inputs and outputs of a manager, except for packets and configuration.
 
 use alloc::string::String;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::net::IpAddr;
 
@@ -11,6 +12,7 @@ use minicbor::{Decode, Encode};
 
 use crate::guard::{GuardReport, GuardStep};
 use crate::ids::{ClassId, Direction};
+use crate::latency::Latency;
 use crate::{
     Codec, Config, ConfigError, DelayReport, DropReason, Drops, GroupReport, Label, Place, RateReport, Refusal,
     ReportCounts, ReportedRate, SpeechReport, UplinkReport,
@@ -413,6 +415,8 @@ pub struct ClassReport {
     pub airtime: Span,
     /// Packets dropped.
     pub dropped: u64,
+    /// How long its packets took.
+    pub latency: Latency,
 }
 
 /// A call.
@@ -519,6 +523,8 @@ pub struct StationReport {
     pub from_station: Bytes,
     /// It takes more than its share of the medium, as an unresponsive sender.
     pub over_share: bool,
+    /// How long its packets took since it was learned; `None`: none was timed.
+    pub latency: Option<Arc<Latency>>,
     /// The telemetry reports about it, if one is valid.
     pub reported: Option<ReportedRate>,
 }

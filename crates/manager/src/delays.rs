@@ -70,7 +70,7 @@ impl Delays {
 }
 
 /// Two bits behind the leading one.
-fn class_of(waited: Span) -> usize {
+pub(crate) fn class_of(waited: Span) -> usize {
     let us = waited.as_micros().max(1);
     let octave = us.ilog2();
     let quarter = (us << 2 >> octave) & 3;
@@ -78,7 +78,7 @@ fn class_of(waited: Span) -> usize {
 }
 
 /// The first time that belongs to the next class.
-fn end_of(class: usize) -> Span {
+pub(crate) fn end_of(class: usize) -> Span {
     let (octave, quarter) = (class / 4, class as u64 % 4);
     Span::from_micros((((5 + quarter) << octave) >> 2).max(1))
 }

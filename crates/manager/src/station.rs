@@ -261,6 +261,7 @@ impl Stations {
             confirmed: 0,
             account: Account::default(),
             last_seen: now,
+            latency: None,
             is_heard: false,
             is_shared: false,
             heard: now,
@@ -450,6 +451,7 @@ impl Stations {
             to_station: station.to_station,
             from_station: station.from_station,
             over_share: station.account.is_over,
+            latency: station.latency.clone(),
             reported: station.reports.as_ref().and_then(|reports| reports.report(now)),
         };
         let mut stations: Vec<&Station> = self.iter().collect();

@@ -7,6 +7,8 @@
 
 use evenair_units::Span;
 
+use crate::latency::Stopwatch;
+
 /// A weight of 1/8 for a new sample (RFC 6298, 2.3).
 const SHIFT: u32 = 3;
 
@@ -19,6 +21,8 @@ pub(crate) struct Watched {
     pub(crate) again: [u64; 2],
     /// Medium time of what was released, with what that causes.
     pub(crate) charged: Span,
+    /// The packets that are timed now.
+    pub(crate) stopwatch: Stopwatch,
 }
 
 impl Watched {

@@ -4,11 +4,12 @@
 //! shard, which are an upper bound.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use evenair_api::{Carrier, HoldStatus, PacingStatus, PoolStatus, PortStatus, RecordingStatus, ShardStatus};
 use evenair_manager::{
-    ClassReport, Counters, DelayReport, FlowReport, GuardReport, HopReport, Mode, ReceiverReport, Report, ReportCounts,
-    StationReport, UplinkReport,
+    ClassReport, Counters, DelayReport, FlowReport, GuardReport, HopReport, Latency, Mode, ReceiverReport, Report,
+    ReportCounts, StationReport, UplinkReport,
 };
 use evenair_packet::MacAddr;
 
@@ -198,6 +199,7 @@ fn stations(a: Vec<StationReport>, b: Vec<StationReport>) -> Vec<StationReport> 
                     to_station: most.to_station + least.to_station,
                     from_station: most.from_station + least.from_station,
                     over_share: most.over_share || least.over_share,
+                    latency: latency(most.latency, least.latency),
                     name: most.name.clone().or(least.name),
                     reported: most.reported.or(least.reported),
                     addresses,
@@ -208,6 +210,16 @@ fn stations(a: Vec<StationReport>, b: Vec<StationReport>) -> Vec<StationReport> 
         all.insert(merged.mac, merged);
     }
     all.into_values().collect()
+}
+
+fn latency(a: Option<Arc<Latency>>, b: Option<Arc<Latency>>) -> Option<Arc<Latency>> {
+    match (a, b) {
+        (Some(mut a), Some(b)) => {
+            Arc::make_mut(&mut a).add(&b);
+            Some(a)
+        }
+        (a, b) => a.or(b),
+    }
 }
 
 /// Those used last of both, the last one first as far as that is known.
@@ -228,6 +240,7 @@ fn classes(a: Vec<ClassReport>, b: Vec<ClassReport>) -> Vec<ClassReport> {
         from_wlan: a.from_wlan + b.from_wlan,
         airtime: a.airtime + b.airtime,
         dropped: a.dropped + b.dropped,
+        latency: a.latency.plus(&b.latency),
         ..a
     };
     both.map(sum).collect()

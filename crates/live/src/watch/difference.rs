@@ -4,14 +4,17 @@
 //! whole box are of its ports while it carries the traffic, and the kernel's while the bridge does, in both cases without the
 //! Ethernet header of 14 bytes. Where a counter does not cover the whole interval the value is unknown.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::SystemTime;
 
-use evenair_api::watch::{Class, Domain, Line, MOST_STATIONS, Source, Station, Totals, VERSION, Value};
+use evenair_api::watch::{
+    self, AccessPoint, Class, Domain, Line, MOST_STATIONS, Source, Station, Totals, VERSION, Value,
+};
 use evenair_api::{Carrier, ClassStatus, DomainStatus, FlowStatus, Mode, StationStatus, Status};
-use evenair_manager::{DelayReport, Hop};
+use evenair_manager::{DelayReport, Hop, Latency};
 use evenair_sys::traffic::{Directions, Traffic};
 
+use super::latencies::{Latencies, written};
 use crate::control::Snapshot;
 use crate::history::seconds;
 
@@ -26,6 +29,7 @@ pub(super) struct Taken {
     wait_p95_ms: Option<f64>,
     /// The same in each domain of the status.
     domain_wait_p95_ms: Vec<Option<f64>>,
+    latencies: Latencies,
     /// The kernel's counters of the port of the access points.
     kernel: Option<Directions>,
 }
@@ -39,6 +43,7 @@ impl Taken {
             at_s: seconds(at),
             wait_p95_ms: wlan.and_then(|hop| p95(&hop.recent)),
             domain_wait_p95_ms: report.domains.iter().map(|domain| p95(&domain.hop.recent)).collect(),
+            latencies: Latencies::of(report),
             kernel,
             status: snapshot.into(),
         }
@@ -54,13 +59,14 @@ impl Taken {
     }
 }
 
-/// Bytes and charged airtime of an interval, in seconds.
+/// Bytes, charged airtime in seconds, and latencies of an interval.
 #[derive(Clone, Copy, Default)]
 struct Moved {
     down: u64,
     up: u64,
     air_down_s: f64,
     air_up_s: f64,
+    latency: Latency,
 }
 
 /// Two instants.
@@ -82,8 +88,9 @@ pub(super) fn line(before: Option<&Taken>, now: &Taken, since_s: f64) -> Line {
         seq: 0,
         at: now.at_s,
         uptime_s: now.status.uptime_s,
-        totals: Some(Totals { active, ..interval.totals(since_s) }),
+        totals: Some(Totals { active, latency: interval.latency(&moved, |_| true), ..interval.totals(since_s) }),
         domains: Some(interval.domains(&moved)),
+        access_points: Some(interval.access_points(&moved)),
         stations: Some(interval.stations(&moved)),
         classes: Some(now.status.classes.iter().map(|class| interval.class(class)).collect()),
         calls: Some(now.status.calls.clone()),
@@ -122,6 +129,7 @@ impl Interval<'_> {
             dropped: self.before.map_or(0, |before| gone(status).saturating_sub(gone(&before.status))),
             stations: status.stations_known,
             active: None,
+            latency: watch::Latency::default(),
         }
     }
 
@@ -156,10 +164,11 @@ impl Interval<'_> {
         // A station that is new in a list of all has just come; in one of the busiest it may have been left out before.
         let lists_all = before.status.stations_known <= before.status.stations.len();
         let moved = |station: &StationStatus| {
+            let latency = self.now.latencies.of_station(&before.latencies, &station.mac);
             let before = earlier.get(station.mac.as_str()).copied();
             // One that was forgotten in between begins anew.
             let same = before.filter(|before| before.charged_airtime_s <= station.charged_airtime_s);
-            (before.is_some() || lists_all).then(|| moved(same, station))
+            (before.is_some() || lists_all).then(|| Moved { latency, ..moved(same, station) })
         };
         now.stations.iter().map(moved).collect()
     }
@@ -201,7 +210,38 @@ impl Interval<'_> {
             wait_p95_ms: Value::new(wait_p95_ms, Source::Measured),
             stations: domain.stations,
             active: self.active(moved, is_here),
+            latency: self.latency(moved, is_here),
         }
+    }
+
+    /// Of all stations of these that were timed.
+    fn latency(&self, moved: &[Option<Moved>], which: impl Fn(&StationStatus) -> bool) -> watch::Latency {
+        let pairs = self.now.status.stations.iter().zip(moved).filter(|(station, _)| which(station));
+        let sum = pairs.filter_map(|(_, moved)| *moved).fold(Latency::default(), |sum, moved| sum.plus(&moved.latency));
+        written(&sum)
+    }
+
+    fn access_points(&self, moved: &[Option<Moved>]) -> Vec<AccessPoint> {
+        let stations = &self.now.status.stations;
+        let names: BTreeSet<&String> = stations.iter().filter_map(|station| station.access_point.as_ref()).collect();
+        let all = self.now.status.stations_known <= stations.len();
+        let point = |name: &String| {
+            let is_there = |station: &StationStatus| station.access_point.as_ref() == Some(name);
+            let there = || stations.iter().zip(moved).filter(|(station, _)| is_there(station));
+            let sum = there().map(|(_, moved)| *moved).try_fold(Moved::default(), add).filter(|_| all);
+            AccessPoint {
+                name: name.clone(),
+                domain: there().next().map_or("", |(station, _)| self.domain_of(station)).to_owned(),
+                down_mbps: self.mbps(sum.map(|sum| sum.down)),
+                up_mbps: self.mbps(sum.map(|sum| sum.up)),
+                air_down: self.air(sum.map(|sum| sum.air_down_s)),
+                air_up: self.air(sum.map(|sum| sum.air_up_s)),
+                stations: there().count(),
+                active: self.active(moved, is_there),
+                latency: self.latency(moved, is_there),
+            }
+        };
+        names.into_iter().map(point).collect()
     }
 
     /// The domain of a station: that of its access point, otherwise the default one.
@@ -243,6 +283,7 @@ impl Interval<'_> {
             signal_dbm: Value::new(reported.and_then(|reported| reported.signal_dbm).map(f64::from), Source::Reported),
             held: 0,
             active: moved.map(is_active),
+            latency: moved.map_or_else(watch::Latency::default, |moved| written(&moved.latency)),
         }
     }
 
@@ -259,7 +300,13 @@ impl Interval<'_> {
             held: class.held.into(),
             dropped: since(|class| class.dropped).unwrap_or(0),
             at_ceiling: class.at_ceiling,
+            latency: self.class_latency(&class.name),
         }
+    }
+
+    fn class_latency(&self, name: &str) -> watch::Latency {
+        let of = |before: &Taken| self.now.latencies.of_class(&before.latencies, name);
+        self.seen_before().map(of).as_ref().map_or_else(watch::Latency::default, written)
     }
 }
 
@@ -275,6 +322,7 @@ fn moved(before: Option<&StationStatus>, now: &StationStatus) -> Moved {
         up: since(|station| station.from_station_bytes),
         air_down_s: air(|station| station.charged_airtime_down_s),
         air_up_s: air(|station| station.charged_airtime_up_s),
+        latency: Latency::default(),
     }
 }
 
@@ -284,6 +332,7 @@ fn add(a: Moved, b: Option<Moved>) -> Option<Moved> {
         up: a.up + b.up,
         air_down_s: a.air_down_s + b.air_down_s,
         air_up_s: a.air_up_s + b.air_up_s,
+        latency: a.latency.plus(&b.latency),
     })
 }
 

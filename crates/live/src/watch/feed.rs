@@ -136,6 +136,7 @@ fn selected(line: &Line, parts: Parts) -> Line {
     Line {
         totals: part(parts.has(Part::Totals), &line.totals),
         domains: part(parts.has(Part::Domains), &line.domains),
+        access_points: part(parts.has(Part::AccessPoints), &line.access_points),
         stations: part(parts.has(Part::Stations), &line.stations),
         classes: part(parts.has(Part::Classes), &line.classes),
         calls: part(parts.has(Part::Calls), &line.calls),

@@ -11,6 +11,7 @@
 mod difference;
 mod events;
 mod feed;
+mod latencies;
 mod request;
 mod rings;
 mod sampler;

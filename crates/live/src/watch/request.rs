@@ -140,7 +140,7 @@ mod tests {
 
     #[test]
     fn what_the_documentation_shows_is_read() {
-        let all = r#"{"watch":["health","totals","domains","stations","classes","calls","events"],"every":"5 s"}"#;
+        let all = r#"{"watch":["health","totals","domains","access_points","stations","classes","calls","events"],"every":"5 s"}"#;
         let Ok(Wanted::Lines(parts, 5)) = parse(all.as_bytes()) else { panic!("lines") };
         assert!(Part::ALL.iter().all(|part| parts.has(*part)));
         let Ok(Wanted::Lines(parts, 1)) = parse(br#"{"watch":["calls"]}"#) else { panic!("lines") };
@@ -154,7 +154,7 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_said_with_what_would_be_right() {
-        let parts = "parts are: health, totals, domains, stations, classes, calls, events";
+        let parts = "parts are: health, totals, domains, access_points, stations, classes, calls, events";
         assert_eq!(error(r#"{"watch":["helth"]}"#), format!("no part \"helth\" (did you mean health?); {parts}"));
         assert_eq!(error(r#"{"watch":["x"]}"#), format!("no part \"x\"; {parts}"));
         for (line, said) in [
@@ -185,7 +185,7 @@ mod tests {
         #[test]
         fn changed_requests_are_read_or_refused_in_few_words(at in 0..90_usize, bytes in proptest::collection::vec(0..=255_u8, 0..4)) {
             for line in [
-                &br#"{"watch":["health","totals","domains","stations","classes","calls","events"],"every":"5 s"}"#[..],
+                &br#"{"watch":["health","totals","domains","access_points","stations","classes","calls","events"],"every":"5 s"}"#[..],
                 br#"{"history":"10 min","station":"02:00:00:00:00:01"}"#,
                 br#"{"flows_of":"02:00:00:00:00:01"}"#,
             ] {

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use evenair_api::Mode;
-use evenair_api::watch::{Domain, History, Line, Point, Source, Station, Totals, Value};
+use evenair_api::watch::{Domain, History, Latency, Line, Point, Source, Station, Times, Totals, Value};
 
 /// Points by seconds: ten minutes.
 const SECONDS: usize = 600;
@@ -42,7 +42,7 @@ impl Range {
     }
 }
 
-/// A point: rates in Mb/s, wait in milliseconds, part of the time; NaN where unknown.
+/// A point: rates in Mb/s, wait and time beyond the box in milliseconds, part of the time; NaN where unknown.
 #[derive(Clone, Copy, Debug)]
 struct Dot {
     at_s: f64,
@@ -50,6 +50,7 @@ struct Dot {
     down: f32,
     up: f32,
     wait: f32,
+    wlan: f32,
     air: f32,
 }
 
@@ -57,18 +58,19 @@ impl Dot {
     fn of_box(line: &Line, totals: &Totals, mode: Mode) -> Self {
         let air = line.domains.iter().flatten().map(air_of_domain).fold(f32::NAN, f32::max);
         let [down, up, wait] = [totals.down_mbps, totals.up_mbps, totals.wait_p95_ms].map(number);
-        Self { at_s: line.at, mode, down, up, wait, air }
+        Self { at_s: line.at, mode, down, up, wait, wlan: wlan_p95(&totals.latency), air }
     }
 
     fn of_domain(domain: &Domain, at_s: f64, mode: Mode) -> Self {
         let [down, up, wait] = [domain.down_mbps, domain.up_mbps, domain.wait_p95_ms].map(number);
-        Self { at_s, mode, down, up, wait, air: air_of_domain(domain) }
+        Self { at_s, mode, down, up, wait, wlan: wlan_p95(&domain.latency), air: air_of_domain(domain) }
     }
 
     fn of_station(station: &Station, at_s: f64, mode: Mode) -> Self {
         let [down, up, air_down, air_up] =
             [station.down_mbps, station.up_mbps, station.air_down, station.air_up].map(number);
-        Self { at_s, mode, down, up, wait: f32::NAN, air: air_down + air_up }
+        let wait = p95(station.latency.in_box);
+        Self { at_s, mode, down, up, wait, wlan: wlan_p95(&station.latency), air: air_down + air_up }
     }
 
     fn point(&self) -> Point {
@@ -79,6 +81,7 @@ impl Dot {
             down_mbps: value(self.down, Source::Measured),
             up_mbps: value(self.up, Source::Measured),
             wait_p95_ms: value(self.wait, Source::Measured),
+            wlan_p95_ms: value(self.wlan, Source::Measured),
             air: value(self.air, Source::Charged),
         }
     }
@@ -86,6 +89,14 @@ impl Dot {
 
 fn number(value: Value) -> f32 {
     value.value.map_or(f32::NAN, |value| value as f32)
+}
+
+fn p95(times: Option<Times>) -> f32 {
+    times.map_or(f32::NAN, |times| times.p95_ms as f32)
+}
+
+fn wlan_p95(latency: &Latency) -> f32 {
+    p95(latency.wlan)
 }
 
 fn air_of_domain(domain: &Domain) -> f32 {
@@ -136,7 +147,7 @@ impl Mean {
     }
 }
 
-/// A minute that is not over: its last point, means, and the longest wait.
+/// A minute that is not over: its last point, means, and the longest times.
 #[derive(Clone, Copy, Debug)]
 struct Minute {
     last: Dot,
@@ -144,12 +155,13 @@ struct Minute {
     up: Mean,
     air: Mean,
     wait: f32,
+    wlan: f32,
 }
 
 impl Minute {
     fn new(dot: Dot) -> Self {
         let [down, up, air] = [Mean::default(); 3];
-        let mut minute = Self { last: dot, down, up, air, wait: f32::NAN };
+        let mut minute = Self { last: dot, down, up, air, wait: f32::NAN, wlan: f32::NAN };
         minute.add(dot);
         minute
     }
@@ -160,6 +172,7 @@ impl Minute {
         self.up.add(dot.up);
         self.air.add(dot.air);
         self.wait = self.wait.max(dot.wait);
+        self.wlan = self.wlan.max(dot.wlan);
     }
 
     fn has(&self, dot: &Dot) -> bool {
@@ -168,7 +181,7 @@ impl Minute {
 
     fn dot(&self) -> Dot {
         let [down, up, air] = [self.down, self.up, self.air].map(Mean::value);
-        Dot { down, up, air, wait: self.wait, ..self.last }
+        Dot { down, up, air, wait: self.wait, wlan: self.wlan, ..self.last }
     }
 }
 

@@ -6,6 +6,7 @@ use evenair_units::{Bytes, Span};
 
 use crate::Policy;
 use crate::ids::ClassId;
+use crate::latency::Latency;
 
 /// Of one class, without its children.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -16,6 +17,7 @@ pub(crate) struct Total {
     /// Charged airtime of the released packets and of the packets that they cause.
     pub(crate) airtime: Span,
     pub(crate) dropped: u64,
+    pub(crate) latency: Latency,
 }
 
 /// Of all, what is in none included.
@@ -31,6 +33,7 @@ impl Total {
         self.from_wlan += other.from_wlan;
         self.airtime += other.airtime;
         self.dropped += other.dropped;
+        self.latency.add(&other.latency);
     }
 }
 

@@ -8,6 +8,7 @@ use evenair_units::{Bytes, Instant, Span};
 use super::Manager;
 use crate::classes::totals::Total;
 use crate::ids::{ClassId, FlowId};
+use crate::latency::Leg;
 use crate::{ClassReport, Event, Observation};
 
 impl<P: Send + 'static> Manager<P> {
@@ -50,6 +51,12 @@ impl<P: Send + 'static> Manager<P> {
         total.airtime += charged;
     }
 
+    /// A packet of a flow took so long on a leg.
+    pub(super) fn note_time(&mut self, id: FlowId, leg: Leg, took: Span) {
+        self.stations.get_mut(self.flows.get(id).station).note_time(leg, took);
+        self.total_of(id).latency.note(leg, took);
+    }
+
     pub(super) fn report_classes(&self) -> Vec<ClassReport> {
         let policy = &self.config.policy;
         let (totals, none) = self.totals.report(policy);
@@ -86,6 +93,7 @@ impl<P: Send + 'static> Manager<P> {
             from_wlan: total.from_wlan,
             airtime: total.airtime,
             dropped: total.dropped,
+            latency: total.latency,
         }
     }
 }

@@ -11,6 +11,7 @@ use crate::api::{Hop, HopReport};
 use crate::discipline::Disciplined;
 use crate::held::Held;
 use crate::ids::{DOWN, FlowId, UP};
+use crate::latency::Leg;
 use crate::queues::{Judgement, Room};
 use crate::wan::{Wan, direction_of, hop};
 use crate::{Config, DropReason, Lease, LinkNeed, Mode, QueueReport};
@@ -19,6 +20,7 @@ use crate::{Config, DropReason, Lease, LinkNeed, Mode, QueueReport};
 impl<P: Send + 'static> Manager<P> {
     /// A packet came from the wire: over the link, or not.
     pub(super) fn enter_from_wire(&mut self, now: Instant, held: Held<P>) {
+        self.time_internet(now, &held);
         if self.waits_for_link(&held) {
             self.hold_for_link(now, DOWN, held);
         } else {
@@ -100,6 +102,7 @@ impl<P: Send + 'static> Manager<P> {
     pub(super) fn pop_from_link(&mut self, now: Instant, direction: usize) -> Option<Held<P>> {
         let held = self.wan.as_mut()?.links[direction].pop(now)?;
         self.flows.get_mut(held.flow).links[direction].held -= 1;
+        self.note_time(held.flow, Leg::InternetQueue, now.saturating_since(held.since));
         Some(held)
     }
 

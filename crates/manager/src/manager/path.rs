@@ -11,6 +11,7 @@ use super::{Manager, forget};
 use crate::flow::{Answer, Flow, Key, ONE_WAY};
 use crate::held::{Arrival, Arrived, Held, Service};
 use crate::ids::{DomainId, FlowId, StationId};
+use crate::latency::Leg;
 use crate::pacer::{Completion, Outgoing};
 use crate::packet_cost::{PacketCost, Packets};
 use crate::queues::{Judgement, Room};
@@ -344,6 +345,7 @@ impl<P: Send + 'static> Manager<P> {
             let waited = now.saturating_since(held.since);
             self.waits.note(waited);
             self.domains.touch(id).waits.note(waited);
+            self.note_time(held.flow, Leg::Box, waited);
             self.counters.queued += 1;
             held.marked |= congested;
             self.send(now, held, Port::Wlan);

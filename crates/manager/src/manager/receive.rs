@@ -9,6 +9,7 @@ use super::Manager;
 use crate::domain::Domain;
 use crate::held::{Arrived, Held};
 use crate::ids::Direction;
+use crate::latency::Leg;
 use crate::receiver::Steered;
 use crate::receiver::steering::Steering;
 use crate::{Mode, Output, ReceiverConfig, ReceiverReport};
@@ -35,6 +36,11 @@ impl<P: Send + 'static> Manager<P> {
         let config = self.receiver_config();
         let flow = self.flows.get_mut(arrived.flow);
         let domain = flow.domain;
+        flow.watched.stopwatch.note_data(tcp.payload);
+        while let Some(took) = self.flows.get_mut(arrived.flow).watched.stopwatch.come_from_station(now, tcp) {
+            self.note_time(arrived.flow, Leg::Wlan, took);
+        }
+        let flow = self.flows.get_mut(arrived.flow);
         let Some(took) = flow.receiver.timed.note_ack(now, tcp.ack) else { return };
         flow.watched.note_trip(took);
         let Some(config) = config else { return };
@@ -43,6 +49,31 @@ impl<P: Send + 'static> Manager<P> {
         let airtime = |ip_len| self.models[station.domain].packet_airtime(ip_len, station.rate);
         let own = airtime(FULL_SIZE) + airtime(arrived.ip_len);
         self.domains.touch(domain).receiver.steering.note_sample(now, took, own, config.aim());
+    }
+
+    /// A packet comes from the wire: how long what it answers was beyond that port.
+    pub(super) fn time_internet(&mut self, now: Instant, held: &Held<P>) {
+        loop {
+            let stopwatch = &mut self.flows.get_mut(held.flow).watched.stopwatch;
+            let took = match &held.tcp {
+                Some(tcp) => stopwatch.come_from_wire(now, tcp),
+                None => stopwatch.answer(now),
+            };
+            let Some(took) = took else { return };
+            self.note_time(held.flow, Leg::Internet, took);
+        }
+    }
+
+    /// A packet leaves: it may be timed to its answer.
+    fn time_release(&mut self, now: Instant, held: &Held<P>, port: Port) {
+        let flow = self.flows.get_mut(held.flow);
+        let stopwatch = &mut flow.watched.stopwatch;
+        match (&held.tcp, port) {
+            (Some(tcp), Port::Wire) => stopwatch.leave_by_wire(now, tcp),
+            (Some(tcp), Port::Wlan) => stopwatch.release(now, tcp),
+            (None, Port::Wire) if flow.from_wlan == held.ip_len && flow.released == Bytes::ZERO => stopwatch.ask(now),
+            (None, _) => {}
+        }
     }
 
     /// A packet from the WLAN goes on, or waits: an ACK of a download for its time, others behind what is held of
@@ -104,6 +135,7 @@ impl<P: Send + 'static> Manager<P> {
             let is_new = flow.receiver.timed.note_release(now, tcp.seq_end());
             flow.watched.again[0] += u64::from(!is_new);
         }
+        self.time_release(now, &held, port);
         let window = held.tcp.as_ref().and_then(|tcp| self.lower_window(&held, port, tcp));
         self.counters.windows_lowered += u64::from(window.is_some());
         let dscp = if port == Port::Wlan { self.code_point(held.flow) } else { None };

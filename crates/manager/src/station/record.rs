@@ -1,6 +1,7 @@
 //! What is known of one station, and its account of the medium.
 
 use alloc::boxed::Box;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::hint::black_box;
 use core::net::IpAddr;
@@ -17,6 +18,7 @@ use crate::airtime_model::{AirtimeModel, Counted};
 use crate::classes::Label;
 use crate::flow::Answer;
 use crate::ids::{ClassId, DomainId};
+use crate::latency::{Latency, Leg};
 use crate::neighbours::Address;
 use crate::packet_cost::PacketCost;
 use crate::reports::ReportHistory;
@@ -76,6 +78,8 @@ pub(crate) struct Station {
     pub(super) last_seen: Instant,
     /// What the pacer of its domain knows of it.
     pub(crate) paced: Paced,
+    /// How long its packets took. Shared with the reports of it, which do not change.
+    pub(crate) latency: Option<Arc<Latency>>,
     /// A frame from it has come from the WLAN.
     pub(crate) is_heard: bool,
     /// It stands for all unheard stations of its domain.
@@ -109,6 +113,11 @@ impl Station {
     pub(crate) fn leave(&mut self, answer: Answer) {
         self.flows -= 1;
         self.one_way -= u32::from(answer == Answer::OneWay);
+    }
+
+    /// A packet of it took so long on a leg.
+    pub(crate) fn note_time(&mut self, leg: Leg, took: Span) {
+        Arc::make_mut(self.latency.get_or_insert_default()).note(leg, took);
     }
 
     pub(crate) fn weight(&self) -> u64 {

@@ -17,6 +17,7 @@ mod frames;
 mod guard;
 mod guard_floods;
 mod hosts;
+mod latency;
 mod neighbours;
 mod probes;
 mod receiver;

@@ -6,7 +6,7 @@
 //! fixed delay.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, VecDeque};
 use std::net::{IpAddr, Ipv4Addr};
 
 use evenair_manager::{Command, Config, Manager, Mode, Observation, Output, StationConfig};
@@ -84,6 +84,10 @@ pub struct World {
     pub ap_queue_peak: usize,
     /// Wakes the manager up to this much too late.
     pub wake_delay: Span,
+    /// How long each segment of a download took from its release to its ACK, and each ACK of an upload to its echo, by flow.
+    pub trips: Vec<Vec<Span>>,
+    /// Those under way: end of the segment or timestamp, and when it was released.
+    under_way: Vec<VecDeque<(u32, Instant)>>,
     /// Ends use timestamps.
     pub timestamps: bool,
     ap_queue: usize,
@@ -139,6 +143,8 @@ impl World {
             air,
             ap_queue_peak: 0,
             wake_delay: Span::ZERO,
+            trips: vec![Vec::new(); flows],
+            under_way: vec![VecDeque::new(); flows],
             timestamps: true,
             ap_queue: 0,
             connections: vec![Connection::default(); flows],
@@ -180,6 +186,7 @@ impl World {
                 Happening::Start(flow) => self.start(flow),
                 Happening::Arrive(packet) => {
                     let meta = self.packets[packet as usize].as_ref().unwrap().meta.clone();
+                    self.note_arrival(packet, &meta);
                     self.manager.handle_packet(at, packet, &meta);
                 }
                 Happening::Air => {
@@ -204,6 +211,23 @@ impl World {
         self.tallies.iter().zip(&before).map(difference).collect()
     }
 
+    fn note_release(&mut self, packet: u64) {
+        let InFlight { flow, meta } = self.packets[packet as usize].as_ref().unwrap();
+        let tcp = meta.tcp().unwrap();
+        let key = if tcp.payload.0 > 0 { Some(tcp.seq_end()) } else { tcp.timestamps.map(|stamps| stamps.value) };
+        self.under_way[*flow].extend(key.map(|key| (key, self.now)));
+    }
+
+    fn note_arrival(&mut self, packet: u64, meta: &PacketMeta) {
+        let flow = self.packets[packet as usize].as_ref().unwrap().flow;
+        let tcp = meta.tcp().unwrap();
+        let answered = if tcp.payload.0 == 0 { Some(tcp.ack) } else { tcp.timestamps.map(|stamps| stamps.echo) };
+        let Some(answered) = answered.filter(|_| meta.ingress == Port::Wlan) else { return };
+        while let Some((_, at)) = self.under_way[flow].pop_front_if(|(key, _)| *key <= answered) {
+            self.trips[flow].push(self.now.saturating_since(at));
+        }
+    }
+
     fn schedule(&mut self, at: Instant, happening: Happening) {
         self.sequence += 1;
         self.events.push(Reverse((at, self.sequence, happening)));
@@ -216,6 +240,7 @@ impl World {
                 Output::Release { packet, port: Port::Wlan, .. } => {
                     let flow = self.packets[packet as usize].as_ref().unwrap().flow;
                     self.released[flow].push(packet);
+                    self.note_release(packet);
                     self.ap_queue += 1;
                     self.ap_queue_peak = self.ap_queue_peak.max(self.ap_queue);
                     self.offer(packet);
