@@ -188,6 +188,30 @@ pub struct Latency {
     pub internet: Option<Times>,
 }
 
+/// What was lost on the way toward a station, or from it, in the last second.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LossCounts {
+    /// Segments of TCP data that have passed the box. Without any the losses outside it are unknown.
+    pub data: u64,
+    /// Packets that the box dropped, of all protocols, but for ACKs that a later one stands for.
+    pub here: u64,
+    /// TCP segments lost between the box and the station.
+    pub wlan: u64,
+    /// TCP segments lost beyond the wire port.
+    pub wire: u64,
+}
+
+/// What was lost in the last second, by direction. Losses outside the box are seen as the sender sends again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Losses {
+    /// Toward the station.
+    pub down: LossCounts,
+    /// From it.
+    pub up: LossCounts,
+}
+
 /// A line. Parts that were not asked for are absent.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -254,6 +278,9 @@ pub struct Totals {
     pub active: Option<usize>,
     /// Latency of all stations.
     pub latency: Latency,
+    /// Losses of all stations; absent if the box does not see the traffic.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub losses: Option<Losses>,
 }
 
 /// A contention domain. Rates are of IP-level bytes, means of the last second.
@@ -287,6 +314,9 @@ pub struct Domain {
     pub active: Option<usize>,
     /// Latency of its stations.
     pub latency: Latency,
+    /// Losses of its stations; absent if the box does not see the traffic.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub losses: Option<Losses>,
 }
 
 /// An access point: the sums of its stations. Rates are of IP-level bytes, means of the last second.
@@ -312,6 +342,9 @@ pub struct AccessPoint {
     pub active: Option<usize>,
     /// Latency of its stations.
     pub latency: Latency,
+    /// Losses of its stations; absent if the box does not see the traffic.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub losses: Option<Losses>,
 }
 
 /// A station. Rates are of IP-level bytes, means of the last second.
@@ -354,6 +387,9 @@ pub struct Station {
     pub active: Option<bool>,
     /// Latency of its packets.
     pub latency: Latency,
+    /// Losses of its packets; absent if the box does not see the traffic.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub losses: Option<Losses>,
 }
 
 /// A policy class with all below it. Rates are of IP-level bytes, means of the last second.
@@ -376,6 +412,9 @@ pub struct Class {
     pub at_ceiling: bool,
     /// Latency of its packets.
     pub latency: Latency,
+    /// Losses of its packets; absent if the box does not see the traffic.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub losses: Option<Losses>,
 }
 
 /// Something that has happened.

@@ -13,6 +13,7 @@ use minicbor::{Decode, Encode};
 use crate::guard::{GuardReport, GuardStep};
 use crate::ids::{ClassId, Direction};
 use crate::latency::Latency;
+use crate::loss::Losses;
 use crate::{
     Codec, Config, ConfigError, DelayReport, DropReason, Drops, GroupReport, Label, Place, RateReport, Refusal,
     ReportCounts, ReportedRate, SpeechReport, UplinkReport,
@@ -415,6 +416,8 @@ pub struct ClassReport {
     pub airtime: Span,
     /// Packets dropped.
     pub dropped: u64,
+    /// What was lost.
+    pub losses: Losses,
     /// How long its packets took.
     pub latency: Latency,
 }
@@ -523,6 +526,8 @@ pub struct StationReport {
     pub from_station: Bytes,
     /// It takes more than its share of the medium, as an unresponsive sender.
     pub over_share: bool,
+    /// What was lost since it was learned.
+    pub losses: Losses,
     /// How long its packets took since it was learned; `None`: none was timed.
     pub latency: Option<Arc<Latency>>,
     /// The telemetry reports about it, if one is valid.

@@ -31,6 +31,7 @@ use crate::airtime_model::AirtimeModels;
 use crate::guard::Confirmed;
 use crate::ids::{DomainId, StationId};
 use crate::index::{Index, hash};
+use crate::loss::Losses;
 use crate::neighbours::Address;
 use crate::reports::{ReportCounts, RssiConfig};
 use crate::standing::RatesSaid;
@@ -262,6 +263,7 @@ impl Stations {
             account: Account::default(),
             last_seen: now,
             latency: None,
+            losses: Losses::default(),
             is_heard: false,
             is_shared: false,
             heard: now,
@@ -452,6 +454,7 @@ impl Stations {
             from_station: station.from_station,
             over_share: station.account.is_over,
             latency: station.latency.clone(),
+            losses: station.losses,
             reported: station.reports.as_ref().and_then(|reports| reports.report(now)),
         };
         let mut stations: Vec<&Station> = self.iter().collect();

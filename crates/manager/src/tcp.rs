@@ -19,7 +19,7 @@
 //!
 //! What is not here: round-trip times, windows, loss recovery. Headers are trusted, within the bounds given below.
 
-use evenair_packet::{TcpFlags, TcpMeta};
+use evenair_packet::{Port, TcpFlags, TcpMeta};
 use evenair_units::Bytes;
 
 use crate::packet_cost::{PacketCost, Packets};
@@ -214,6 +214,14 @@ impl Tcp {
             self.signalled_at = self.wlan.sent;
         }
         signals
+    }
+
+    /// Furthest acknowledgment of the end at a port.
+    pub(crate) const fn acked_from(&self, port: Port) -> Option<u32> {
+        match port {
+            Port::Wlan => self.wlan.acked,
+            Port::Wire => self.wire.acked,
+        }
     }
 
     /// The WLAN's end has sent more than this packet acknowledges.

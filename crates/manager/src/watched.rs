@@ -8,6 +8,7 @@
 use evenair_units::Span;
 
 use crate::latency::Stopwatch;
+use crate::loss::Passed;
 
 /// A weight of 1/8 for a new sample (RFC 6298, 2.3).
 const SHIFT: u32 = 3;
@@ -21,6 +22,9 @@ pub(crate) struct Watched {
     pub(crate) again: [u64; 2],
     /// Medium time of what was released, with what that causes.
     pub(crate) charged: Span,
+    /// DATA that have come from the wire, and from the WLAN; packets of each direction dropped here that have not come again.
+    pub(crate) passed: [Passed; 2],
+    pub(crate) dropped: [u32; 2],
     /// The packets that are timed now.
     pub(crate) stopwatch: Stopwatch,
 }

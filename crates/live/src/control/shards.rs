@@ -199,6 +199,7 @@ fn stations(a: Vec<StationReport>, b: Vec<StationReport>) -> Vec<StationReport> 
                     to_station: most.to_station + least.to_station,
                     from_station: most.from_station + least.from_station,
                     over_share: most.over_share || least.over_share,
+                    losses: most.losses.plus(&least.losses),
                     latency: latency(most.latency, least.latency),
                     name: most.name.clone().or(least.name),
                     reported: most.reported.or(least.reported),
@@ -240,6 +241,7 @@ fn classes(a: Vec<ClassReport>, b: Vec<ClassReport>) -> Vec<ClassReport> {
         from_wlan: a.from_wlan + b.from_wlan,
         airtime: a.airtime + b.airtime,
         dropped: a.dropped + b.dropped,
+        losses: a.losses.plus(&b.losses),
         latency: a.latency.plus(&b.latency),
         ..a
     };

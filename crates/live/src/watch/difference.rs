@@ -11,10 +11,10 @@ use evenair_api::watch::{
     self, AccessPoint, Class, Domain, Line, MOST_STATIONS, Source, Station, Totals, VERSION, Value,
 };
 use evenair_api::{Carrier, ClassStatus, DomainStatus, FlowStatus, Mode, StationStatus, Status};
-use evenair_manager::{DelayReport, Hop, Latency};
+use evenair_manager::{DelayReport, Hop, Latency, Losses};
 use evenair_sys::traffic::{Directions, Traffic};
 
-use super::latencies::{Latencies, written};
+use super::latencies::{Latencies, lost, written};
 use crate::control::Snapshot;
 use crate::history::seconds;
 
@@ -59,7 +59,7 @@ impl Taken {
     }
 }
 
-/// Bytes, charged airtime in seconds, and latencies of an interval.
+/// Bytes, charged airtime in seconds, latencies and losses of an interval.
 #[derive(Clone, Copy, Default)]
 struct Moved {
     down: u64,
@@ -67,6 +67,7 @@ struct Moved {
     air_down_s: f64,
     air_up_s: f64,
     latency: Latency,
+    losses: Losses,
 }
 
 /// Two instants.
@@ -88,7 +89,12 @@ pub(super) fn line(before: Option<&Taken>, now: &Taken, since_s: f64) -> Line {
         seq: 0,
         at: now.at_s,
         uptime_s: now.status.uptime_s,
-        totals: Some(Totals { active, latency: interval.latency(&moved, |_| true), ..interval.totals(since_s) }),
+        totals: Some(Totals {
+            active,
+            latency: interval.latency(&moved, |_| true),
+            losses: interval.losses(&moved, |_| true),
+            ..interval.totals(since_s)
+        }),
         domains: Some(interval.domains(&moved)),
         access_points: Some(interval.access_points(&moved)),
         stations: Some(interval.stations(&moved)),
@@ -130,6 +136,7 @@ impl Interval<'_> {
             stations: status.stations_known,
             active: None,
             latency: watch::Latency::default(),
+            losses: None,
         }
     }
 
@@ -165,10 +172,11 @@ impl Interval<'_> {
         let lists_all = before.status.stations_known <= before.status.stations.len();
         let moved = |station: &StationStatus| {
             let latency = self.now.latencies.of_station(&before.latencies, &station.mac);
+            let losses = self.now.latencies.losses_of(&before.latencies, &station.mac);
             let before = earlier.get(station.mac.as_str()).copied();
             // One that was forgotten in between begins anew.
             let same = before.filter(|before| before.charged_airtime_s <= station.charged_airtime_s);
-            (before.is_some() || lists_all).then(|| Moved { latency, ..moved(same, station) })
+            (before.is_some() || lists_all).then(|| Moved { latency, losses, ..moved(same, station) })
         };
         now.stations.iter().map(moved).collect()
     }
@@ -211,6 +219,7 @@ impl Interval<'_> {
             stations: domain.stations,
             active: self.active(moved, is_here),
             latency: self.latency(moved, is_here),
+            losses: self.losses(moved, is_here),
         }
     }
 
@@ -219,6 +228,13 @@ impl Interval<'_> {
         let pairs = self.now.status.stations.iter().zip(moved).filter(|(station, _)| which(station));
         let sum = pairs.filter_map(|(_, moved)| *moved).fold(Latency::default(), |sum, moved| sum.plus(&moved.latency));
         written(&sum)
+    }
+
+    fn losses(&self, moved: &[Option<Moved>], which: impl Fn(&StationStatus) -> bool) -> Option<watch::Losses> {
+        self.seen_before()?;
+        let pairs = self.now.status.stations.iter().zip(moved).filter(|(station, _)| which(station));
+        let sum = pairs.filter_map(|(_, moved)| *moved).fold(Losses::default(), |sum, moved| sum.plus(&moved.losses));
+        Some(lost(&sum))
     }
 
     fn access_points(&self, moved: &[Option<Moved>]) -> Vec<AccessPoint> {
@@ -239,6 +255,7 @@ impl Interval<'_> {
                 stations: there().count(),
                 active: self.active(moved, is_there),
                 latency: self.latency(moved, is_there),
+                losses: self.losses(moved, is_there),
             }
         };
         names.into_iter().map(point).collect()
@@ -284,6 +301,7 @@ impl Interval<'_> {
             held: 0,
             active: moved.map(is_active),
             latency: moved.map_or_else(watch::Latency::default, |moved| written(&moved.latency)),
+            losses: moved.map(|moved| lost(&moved.losses)),
         }
     }
 
@@ -301,6 +319,9 @@ impl Interval<'_> {
             dropped: since(|class| class.dropped).unwrap_or(0),
             at_ceiling: class.at_ceiling,
             latency: self.class_latency(&class.name),
+            losses: self
+                .seen_before()
+                .map(|before| lost(&self.now.latencies.losses_of_class(&before.latencies, &class.name))),
         }
     }
 
@@ -323,6 +344,7 @@ fn moved(before: Option<&StationStatus>, now: &StationStatus) -> Moved {
         air_down_s: air(|station| station.charged_airtime_down_s),
         air_up_s: air(|station| station.charged_airtime_up_s),
         latency: Latency::default(),
+        losses: Losses::default(),
     }
 }
 
@@ -333,6 +355,7 @@ fn add(a: Moved, b: Option<Moved>) -> Option<Moved> {
         air_down_s: a.air_down_s + b.air_down_s,
         air_up_s: a.air_up_s + b.air_up_s,
         latency: a.latency.plus(&b.latency),
+        losses: a.losses.plus(&b.losses),
     })
 }
 

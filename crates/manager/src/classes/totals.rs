@@ -7,6 +7,7 @@ use evenair_units::{Bytes, Span};
 use crate::Policy;
 use crate::ids::ClassId;
 use crate::latency::Latency;
+use crate::loss::Losses;
 
 /// Of one class, without its children.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -17,6 +18,7 @@ pub(crate) struct Total {
     /// Charged airtime of the released packets and of the packets that they cause.
     pub(crate) airtime: Span,
     pub(crate) dropped: u64,
+    pub(crate) losses: Losses,
     pub(crate) latency: Latency,
 }
 
@@ -33,6 +35,7 @@ impl Total {
         self.from_wlan += other.from_wlan;
         self.airtime += other.airtime;
         self.dropped += other.dropped;
+        self.losses = self.losses.plus(&other.losses);
         self.latency.add(&other.latency);
     }
 }

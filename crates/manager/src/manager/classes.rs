@@ -2,12 +2,12 @@
 
 use alloc::vec::Vec;
 
-use evenair_packet::MacAddr;
+use evenair_packet::{MacAddr, Port, TcpMeta};
 use evenair_units::{Bytes, Instant, Span};
 
 use super::Manager;
 use crate::classes::totals::Total;
-use crate::ids::{ClassId, FlowId};
+use crate::ids::{ClassId, DOWN, Direction, FlowId, UP};
 use crate::latency::Leg;
 use crate::{ClassReport, Event, Observation};
 
@@ -57,6 +57,31 @@ impl<P: Send + 'static> Manager<P> {
         self.total_of(id).latency.note(leg, took);
     }
 
+    /// A segment has come in by a port: it may show a loss.
+    pub(super) fn note_passage(&mut self, now: Instant, id: FlowId, ingress: Port, tcp: &TcpMeta) {
+        if tcp.payload == Bytes::ZERO {
+            return;
+        }
+        let direction = if ingress == Port::Wire { DOWN } else { UP };
+        let flow = self.flows.get_mut(id);
+        let acked = flow.tcp.acked_from(ingress.opposite());
+        let watched = &mut flow.watched;
+        let passage = watched.passed[direction].note(now, tcp, acked, &mut watched.dropped[direction]);
+        self.stations.get_mut(flow.station).losses.note(ingress, passage);
+        self.total_of(id).losses.note(ingress, passage);
+    }
+
+    /// A packet is dropped here.
+    pub(super) fn note_dropped(&mut self, id: FlowId, direction: usize) {
+        let flow = self.flows.get_mut(id);
+        // What goes against the data of a connection are ACKs, which are not sent again.
+        if flow.direction == [Direction::Down, Direction::Up][direction] {
+            flow.watched.dropped[direction] = flow.watched.dropped[direction].saturating_add(1);
+        }
+        self.stations.get_mut(flow.station).losses.of(direction).here += 1;
+        self.total_of(id).losses.of(direction).here += 1;
+    }
+
     pub(super) fn report_classes(&self) -> Vec<ClassReport> {
         let policy = &self.config.policy;
         let (totals, none) = self.totals.report(policy);
@@ -93,6 +118,7 @@ impl<P: Send + 'static> Manager<P> {
             from_wlan: total.from_wlan,
             airtime: total.airtime,
             dropped: total.dropped,
+            losses: total.losses,
             latency: total.latency,
         }
     }

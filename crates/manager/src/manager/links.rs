@@ -21,6 +21,9 @@ impl<P: Send + 'static> Manager<P> {
     /// A packet came from the wire: over the link, or not.
     pub(super) fn enter_from_wire(&mut self, now: Instant, held: Held<P>) {
         self.time_internet(now, &held);
+        if let Some(tcp) = &held.tcp {
+            self.note_passage(now, held.flow, Port::Wire, tcp);
+        }
         if self.waits_for_link(&held) {
             self.hold_for_link(now, DOWN, held);
         } else {
@@ -51,10 +54,10 @@ impl<P: Send + 'static> Manager<P> {
             Room::Enough => {}
             Room::Made(head, reason) => {
                 self.flows.get_mut(head.flow).links[direction].held -= 1;
-                self.discard(head.packet, head.flow, reason);
+                self.discard_toward(direction, head.packet, head.flow, reason);
                 return self.hold_for_link(now, direction, held);
             }
-            Room::None(reason) => return self.discard(held.packet, held.flow, reason),
+            Room::None(reason) => return self.discard_toward(direction, held.packet, held.flow, reason),
         }
         self.flows.get_mut(held.flow).links[direction].held += 1;
         link.wake(now);
@@ -124,7 +127,7 @@ impl<P: Send + 'static> Manager<P> {
             }
             let Some(head) = link.queues.drop_next() else { return false };
             self.flows.get_mut(head.flow).links[direction].held -= 1;
-            self.discard(head.packet, head.flow, DropReason::StandingQueue);
+            self.discard_toward(direction, head.packet, head.flow, DropReason::StandingQueue);
         }
     }
 

@@ -10,7 +10,7 @@ use super::probes::note_for_probes;
 use super::{Manager, forget};
 use crate::flow::{Answer, Flow, Key, ONE_WAY};
 use crate::held::{Arrival, Arrived, Held, Service};
-use crate::ids::{DomainId, FlowId, StationId};
+use crate::ids::{DOWN, DomainId, FlowId, StationId, UP};
 use crate::latency::Leg;
 use crate::pacer::{Completion, Outgoing};
 use crate::packet_cost::{PacketCost, Packets};
@@ -153,6 +153,8 @@ impl<P: Send + 'static> Manager<P> {
         flow.from_wlan += arrived.ip_len;
         self.totals.of(flow.place.class).from_wlan += arrived.ip_len;
         let new = tcp.payload.0 > 0 && flow.tcp.is_new(tcp);
+        self.note_passage(now, arrived.flow, Port::Wlan, tcp);
+        let flow = self.flows.get_mut(arrived.flow);
         flow.watched.again[1] += u64::from(tcp.payload.0 > 0 && !new);
         let crossed = flow.tcp.note_arrival(tcp, arrived.ip_len);
         self.note_acknowledged(now, arrived.flow, tcp, &crossed);
@@ -253,10 +255,10 @@ impl<P: Send + 'static> Manager<P> {
     fn pass_or_signal(&mut self, now: Instant, arrived: Arrived<P>, tcp: Option<&TcpMeta>, signals: bool) {
         let Arrived { packet, flow, ip_len, takes_marks } = arrived;
         if !self.is_within_limit(now, flow, tcp, ip_len) {
-            return self.discard(packet, flow, DropReason::UplinkLimit);
+            return self.discard_toward(UP, packet, flow, DropReason::UplinkLimit);
         }
         if signals && !takes_marks {
-            return self.discard(packet, flow, DropReason::SenderAhead);
+            return self.discard_toward(UP, packet, flow, DropReason::SenderAhead);
         }
         let (tcp, marked, since, came, timestamp) = (tcp.cloned(), signals, now, now, None);
         let held = Held { packet, flow, tcp, ip_len, takes_marks, marked, since, came, timestamp };
@@ -522,9 +524,17 @@ impl<P: Send + 'static> Manager<P> {
         }
     }
 
+    /// Drops a packet toward the WLAN.
     pub(super) fn discard(&mut self, packet: P, flow: FlowId, reason: DropReason) {
+        self.discard_toward(DOWN, packet, flow, reason);
+    }
+
+    pub(super) fn discard_toward(&mut self, direction: usize, packet: P, flow: FlowId, reason: DropReason) {
         self.flows.get_mut(flow).dropped += 1;
         self.total_of(flow).dropped += 1;
+        if reason != DropReason::AckSuperseded {
+            self.note_dropped(flow, direction);
+        }
         self.counters.drops[reason] += 1;
         self.outputs.push_back(Output::Drop { packet, reason });
     }

@@ -19,6 +19,7 @@ use crate::classes::Label;
 use crate::flow::Answer;
 use crate::ids::{ClassId, DomainId};
 use crate::latency::{Latency, Leg};
+use crate::loss::Losses;
 use crate::neighbours::Address;
 use crate::packet_cost::PacketCost;
 use crate::reports::ReportHistory;
@@ -78,6 +79,8 @@ pub(crate) struct Station {
     pub(super) last_seen: Instant,
     /// What the pacer of its domain knows of it.
     pub(crate) paced: Paced,
+    /// What was lost.
+    pub(crate) losses: Losses,
     /// How long its packets took. Shared with the reports of it, which do not change.
     pub(crate) latency: Option<Arc<Latency>>,
     /// A frame from it has come from the WLAN.
