@@ -6,6 +6,10 @@ const charged = (value) => ({ value, source: "charged" });
 const unknown = { source: "unknown" };
 const inserted = { at: Math.round(Date.now() / 1000) - 60, event: "mode", text: "inserted by root" };
 
+const times = (p95_ms, packets = 40) => ({ p50_ms: p95_ms / 2, p95_ms, packets });
+const latency = { box: times(5), wlan: times(8.4), internet: times(31) };
+const losses = { down: { data: 1000, here: 2, wlan: 7, wire: 1 }, up: { data: 100, here: 0, wlan: 0, wire: 0 } };
+
 export function station(at, more = {}) {
   const tail = String(at).padStart(2, "0");
   return {
@@ -14,7 +18,7 @@ export function station(at, more = {}) {
     down_mbps: measured(12 / at), up_mbps: measured(0.4), air_down: charged(0.5 / at), air_up: charged(0.1 / at),
     rate_mbps: at % 2 ? { value: 143.4, source: "reported" } : { value: 6, source: "assumed" },
     mode: at % 2 ? "HE MCS 11" : null, signal_dbm: at % 2 ? { value: -60, source: "reported" } : unknown, held: 0, active: true,
-    ...more,
+    latency, losses, ...more,
   };
 }
 
@@ -22,28 +26,30 @@ export function line(seq, more = {}) {
   const stations = more.stations ?? [1, 2, 3, 4, 5].map((at) => station(at));
   const domain = (name, extra = {}) => ({
     name, access_points: [name], down_mbps: measured(50), up_mbps: measured(5), air_down: charged(0.6), air_up: charged(0.2),
-    capacity_mbps: charged(60), held: 12, wait_p95_ms: measured(9), stations: stations.length, active: stations.length, ...extra,
+    capacity_mbps: charged(60), held: 12, wait_p95_ms: measured(9), stations: stations.length, active: stations.length, latency, losses, ...extra,
   });
   return {
     v: 1, seq, at: Date.now() / 1000, uptime_s: 100 + seq,
     domains: [domain("hall"), domain("yard", { air_down: charged(0.1) })],
+    access_points: [{ ...domain("hall"), name: "hall-east", domain: "hall", latency: { ...latency, wlan: times(66) } }],
     stations, classes: [], calls: [],
     events: seq === 1 ? [inserted] : [],
     ...more,
     totals: {
       mode: "inserted", carrier: "box", since_s: 60, fail_open: true, guard: "watching", down_mbps: measured(50), up_mbps: measured(5),
-      held: 12, wait_p95_ms: measured(9), dropped: 3, stations: stations.length, active: stations.length, ...more.totals,
+      held: 12, wait_p95_ms: measured(9), dropped: 3, stations: stations.length, active: stations.length, latency, losses, ...more.totals,
     },
   };
 }
 
 export const bypassed = {
-  totals: { mode: "bypassed", carrier: "bridge", wait_p95_ms: unknown, active: undefined },
+  totals: { mode: "bypassed", carrier: "bridge", wait_p95_ms: unknown, active: undefined, latency: {}, losses: undefined },
+  access_points: [],
   domains: [{
     name: "hall", access_points: ["hall"], down_mbps: unknown, up_mbps: unknown, air_down: unknown, air_up: unknown,
-    capacity_mbps: unknown, held: 0, wait_p95_ms: unknown, stations: 2, active: undefined,
+    capacity_mbps: unknown, held: 0, wait_p95_ms: unknown, stations: 2, active: undefined, latency: {},
   }],
-  stations: [station(1, { down_mbps: unknown, up_mbps: unknown, air_down: unknown, air_up: unknown, active: undefined })],
+  stations: [station(1, { down_mbps: unknown, up_mbps: unknown, air_down: unknown, air_up: unknown, active: undefined, latency: {}, losses: undefined })],
 };
 
 /** Serves lines with `more` in them until it is closed. */
@@ -55,8 +61,14 @@ export function serve(path, more = {}, period = 200) {
     let timer;
     socket.on("data", (request) => {
       if (String(request).includes("history")) {
-        const points = [...Array(300).keys()].map((at) => ({ ...line(2).totals, at: Date.now() / 1000 - 300 + at, air: charged(0.8) }));
-        socket.write(`${JSON.stringify({ v: 1, history: { every_s: 1, points } })}\n`);
+        const isDay = String(request).includes("24 h");
+        const [every_s, count] = isDay ? [60, 1440] : [1, 300];
+        const { totals } = line(2);
+        const now = Date.now() / 1000;
+        const points = [...Array(count).keys()].map((at) => ({
+          ...totals, at: now - every_s * (count - at), air: charged(0.8), wlan_p95_ms: measured(8 + (at % 7)), internet_p95_ms: measured(30),
+        }));
+        socket.write(`${JSON.stringify({ v: 1, history: { every_s, points } })}\n`);
       } else {
         timer = setInterval(() => socket.write(`${JSON.stringify(line(++seq, more))}\n`), period);
       }

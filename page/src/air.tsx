@@ -2,13 +2,16 @@
 import { signal } from "@preact/signals";
 import { airOf, known, type Domain, type Line, type Station } from "./feed";
 import { hidden } from "./now";
-import { number, percent, source } from "./words";
+import { legs, lossOf, p95, recent, spread } from "./legs";
+import { number, percent, source, UNKNOWN } from "./words";
 
 /** Stations in the list before it is unfolded. */
 const SHOWN = 12;
 
 const chosen = signal<string | null>(null);
 const isUnfolded = signal(false);
+/** MAC address of the station whose details are shown. */
+const opened = signal<string | null>(null);
 
 function nameOf(station: Station, place: number): string {
   return hidden.value ? `station ${place}` : (station.name ?? station.mac);
@@ -49,6 +52,75 @@ function Share({ station, most, equal }: { station: Station; most: number; equal
   );
 }
 
+const lossesOf = (station: Station) =>
+  recent((line) => line.stations.find((one) => one.mac === station.mac)?.losses);
+
+/** All that is known of a station. */
+function Details({ station }: { station: Station }) {
+  const { box, wlan, internet_queue, internet } = station.latency ?? {};
+  const losses = lossesOf(station);
+  const rows: [string, string][] = [
+    ["Wait in the box", spread(box)],
+    ["Access point and air, and back", spread(wlan)],
+    ["Wait for the Internet link", internet_queue ? spread(internet_queue) : "none"],
+    ["Beyond the wire port, and back", spread(internet)],
+    ["Lost toward it, 10 s", legs(losses.down)],
+    ["Lost from it, 10 s", legs(losses.up)],
+    ["Waiting in the box now", `${station.held} packets`],
+    ["Rate", `${number(station.rate_mbps)} Mb/s ${station.mode ?? ""}, ${source(station.rate_mbps)}`],
+    ["Access point", station.access_point ?? `${UNKNOWN}, of ${station.domain}`],
+    ["MAC address", hidden.value ? "hidden" : station.mac],
+  ];
+  return (
+    <tr class="details">
+      <td colSpan={9}>
+        <dl>
+          {rows.map(([key, text]) => (
+            <div key={key}>
+              <dt>{key}</dt>
+              <dd>{text}</dd>
+            </div>
+          ))}
+        </dl>
+      </td>
+    </tr>
+  );
+}
+
+interface RowProps {
+  station: Station;
+  place: number;
+  most: number;
+  equal: number | null;
+}
+
+function Row({ station, place, most, equal }: RowProps) {
+  const isOpen = opened.value === station.mac;
+  return (
+    <>
+      <tr class={station.active === false ? "idle" : ""}>
+        <th scope="row" title={hidden.value ? undefined : station.mac}>
+          <button type="button" class="name" aria-expanded={isOpen} onClick={() => (opened.value = isOpen ? null : station.mac)}>
+            {nameOf(station, place)}
+          </button>
+          {station.random_mac && !hidden.value && <span class="tag" title="A private MAC address that the station made up: it may change">random address</span>}
+        </th>
+        <td class="wide"><Share station={station} most={most} equal={equal} /></td>
+        <td class="n strong">{percent(airOf(station))}</td>
+        <td class="n">{number(station.down_mbps)}</td>
+        <td class="n">{number(station.up_mbps)}</td>
+        <td class="n">{p95(station.latency?.wlan)}</td>
+        <td class="n far">{percent(lossOf(lossesOf(station)))}</td>
+        <td class="n far" title={`${station.mode ?? ""} ${source(station.rate_mbps)}`.trim()}>
+          {station.rate_mbps.source === "assumed" ? UNKNOWN : number(station.rate_mbps)}
+        </td>
+        <td class="n far">{number(station.signal_dbm, 0)}</td>
+      </tr>
+      {isOpen && <Details station={station} />}
+    </>
+  );
+}
+
 function Stations({ stations, active }: { stations: Station[]; active: number | undefined }) {
   const list = isUnfolded.value ? stations : stations.slice(0, SHOWN);
   const equal = active != null && active > 0 ? 1 / active : null;
@@ -63,27 +135,14 @@ function Stations({ stations, active }: { stations: Station[]; active: number | 
             <th scope="col" class="n">Air</th>
             <th scope="col" class="n">↓ Mb/s</th>
             <th scope="col" class="n">↑ Mb/s</th>
+            <th scope="col" class="n">Wi-Fi p95, ms</th>
+            <th scope="col" class="n far">Loss</th>
             <th scope="col" class="n far">PHY Mb/s</th>
             <th scope="col" class="n far">dBm</th>
           </tr>
         </thead>
         <tbody>
-          {list.map((station, at) => (
-            <tr key={station.mac} class={station.active === false ? "idle" : ""}>
-              <th scope="row" title={hidden.value ? undefined : station.mac}>
-                {nameOf(station, at + 1)}
-                {station.random_mac && !hidden.value && <span class="tag" title="A private MAC address that the station made up: it may change">random address</span>}
-              </th>
-              <td class="wide"><Share station={station} most={most} equal={equal} /></td>
-              <td class="n strong">{percent(airOf(station))}</td>
-              <td class="n">{number(station.down_mbps)}</td>
-              <td class="n">{number(station.up_mbps)}</td>
-              <td class="n far" title={`${station.mode ?? ""} ${source(station.rate_mbps)}`.trim()}>
-                {station.rate_mbps.source === "assumed" ? "unknown" : number(station.rate_mbps)}
-              </td>
-              <td class="n far">{number(station.signal_dbm, 0)}</td>
-            </tr>
-          ))}
+          {list.map((station, at) => <Row key={station.mac} station={station} place={at + 1} most={most} equal={equal} />)}
         </tbody>
       </table>
     </div>

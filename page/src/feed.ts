@@ -6,7 +6,48 @@ export type Value =
   | { value: number; source: "measured" | "charged" | "reported" | "assumed" }
   | { source: "unknown" };
 
-export interface Totals {
+/** How long packets of a leg took in the last second. */
+export interface Times {
+  p50_ms: number;
+  p95_ms: number;
+  packets: number;
+}
+
+/** By leg; an absent one is unknown. */
+export interface Latency {
+  box?: Times;
+  wlan?: Times;
+  internet_queue?: Times;
+  internet?: Times;
+}
+
+export interface LossCounts {
+  data: number;
+  here: number;
+  wlan: number;
+  wire: number;
+}
+
+/** By direction, in the last second. */
+export interface Losses {
+  down: LossCounts;
+  up: LossCounts;
+}
+
+/** What totals, domains, access points and stations have alike. */
+export interface Timed {
+  latency?: Latency;
+  losses?: Losses;
+}
+
+export interface Call {
+  station: string;
+  refused?: string | null;
+  down?: { r_factor?: number | null; mos?: number | null };
+  up?: { r_factor?: number | null; mos?: number | null };
+}
+
+export interface Totals extends Timed {
   mode: string;
   carrier: string;
   since_s?: number;
@@ -23,7 +64,7 @@ export interface Totals {
 }
 
 /** A contention domain: access points that share a medium. */
-export interface Domain {
+export interface Domain extends Timed {
   name: string;
   access_points: string[];
   down_mbps: Value;
@@ -38,7 +79,20 @@ export interface Domain {
   active?: number;
 }
 
-export interface Station {
+/** An access point: the sums of its stations. */
+export interface AccessPoint extends Timed {
+  name: string;
+  domain: string;
+  down_mbps: Value;
+  up_mbps: Value;
+  air_down: Value;
+  air_up: Value;
+  stations: number;
+  /** Absent while it is not known. */
+  active?: number;
+}
+
+export interface Station extends Timed {
   mac: string;
   name?: string | null;
   random_mac: boolean;
@@ -79,9 +133,10 @@ export interface Line {
   uptime_s: number;
   totals: Totals;
   domains: Domain[];
+  access_points?: AccessPoint[];
   stations: Station[];
   classes: Class[];
-  calls: unknown[];
+  calls: Call[];
   events?: BoxEvent[];
 }
 
@@ -92,11 +147,17 @@ export interface Point {
   down_mbps: Value;
   up_mbps: Value;
   wait_p95_ms: Value;
+  wlan_p95_ms: Value;
+  internet_p95_ms: Value;
   air: Value;
 }
 
 /** Events and points that are kept. */
 const EVENTS = 50;
+/** Lines that losses are summed of. */
+const LATELY = 10;
+/** Time between two requests for the last day, in ms. */
+const DAY_AGAIN = 60_000;
 const POINTS = 600;
 /** A line older than this, in ms, is no longer "now". */
 const STALE = 3000;
@@ -104,6 +165,10 @@ const STALE = 3000;
 export const line = signal<Line | null>(null);
 export const events = signal<BoxEvent[]>([]);
 export const points = signal<Point[]>([]);
+/** Minutes of the last day. */
+export const day = signal<Point[]>([]);
+/** The last lines, of which losses are summed. */
+export const lately = signal<Line[]>([]);
 /** Why the box cannot be reached; null: it can. */
 export const away = signal<string | null>(null);
 const heard = signal(0);
@@ -134,13 +199,16 @@ function pointOf(at: Line): Point {
   const { mode, down_mbps, up_mbps, wait_p95_ms } = at.totals;
   const { share } = busiest(at.domains);
   const air: Value = share == null ? { source: "unknown" } : { value: share, source: "charged" };
-  return { at: at.at, mode, down_mbps, up_mbps, wait_p95_ms, air };
+  const p95 = (times?: Times): Value => (times ? { value: times.p95_ms, source: "measured" } : { source: "unknown" });
+  const { wlan, internet } = at.totals.latency ?? {};
+  return { at: at.at, mode, down_mbps, up_mbps, wait_p95_ms, wlan_p95_ms: p95(wlan), internet_p95_ms: p95(internet), air };
 }
 
 function take(next: Line): void {
   heard.value = Date.now();
   away.value = null;
   line.value = next;
+  lately.value = [...lately.value.filter((one) => one.at < next.at), next].slice(-LATELY);
   points.value = [...points.value.filter((point) => point.at < next.at), pointOf(next)].slice(-POINTS);
   if (next.events && next.events.length > 0) {
     remember(next.events);
@@ -153,10 +221,18 @@ function remember(more: BoxEvent[]): void {
   events.value = [...all.values()].sort((a, b) => a.at - b.at).slice(-EVENTS);
 }
 
+async function history(path: string): Promise<Point[]> {
+  const answer = await fetch(path).catch(() => null);
+  if (!answer?.ok) return [];
+  return ((await answer.json()) as { history?: { points?: Point[] } }).history?.points ?? [];
+}
+
+async function recallDay(): Promise<void> {
+  day.value = await history("history/day");
+}
+
 async function recall(): Promise<void> {
-  const answer = await fetch("history").catch(() => null);
-  if (!answer?.ok) return;
-  const past = ((await answer.json()) as { history?: { points?: Point[] } }).history?.points ?? [];
+  const past = await history("history");
   const first = points.value[0]?.at ?? Infinity;
   points.value = [...past.filter((point) => point.at < first), ...points.value].slice(-POINTS);
 }
@@ -170,6 +246,7 @@ export function follow(): void {
     if (!isRecalled) {
       isRecalled = true;
       void recall();
+      void recallDay();
     }
   });
   stream.addEventListener("events", (message) => remember(JSON.parse(message.data) as BoxEvent[]));
@@ -177,5 +254,6 @@ export function follow(): void {
     away.value = (JSON.parse(message.data) as { why: string }).why;
     isRecalled = false;
   });
+  setInterval(() => away.value == null && void recallDay(), DAY_AGAIN);
   setInterval(() => (clock.value = Date.now()), 1000);
 }

@@ -4,6 +4,7 @@ import { AccessPoints } from "./access-points";
 import { Air } from "./air";
 import { away, events, line, points, silence, type Line } from "./feed";
 import { Cards } from "./cards";
+import { Day } from "./day";
 import { duration, time } from "./words";
 
 /** For screenshots: no names and no addresses. */
@@ -94,7 +95,8 @@ export function Now() {
             <div class="columns">
               <div>
                 <Air at={at} />
-                <AccessPoints domains={at.domains} />
+                <Day />
+                <AccessPoints at={at} />
               </div>
               <Events />
             </div>

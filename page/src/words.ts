@@ -24,6 +24,10 @@ export function time(at: number): string {
   return new Date(at * 1000).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", second: "2-digit", hour12: false });
 }
 
+export function clockTime(at: number): string {
+  return new Date(at * 1000).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", hour12: false });
+}
+
 /** Where a number comes from, in words. */
 export function source(value: Value | undefined): string {
   switch (value?.source) {

@@ -99,11 +99,17 @@ test("inserted: who holds the air, in order", async () => {
   await during({}, () => look("inserted", "Inserted for 1 min", async (page) => {
     const names = await page.locator("tbody th").allTextContents();
     assert.ok(names[0].startsWith("laptop-1"), names.join());
-    await page.getByText("inserted by root").waitFor();
+    await page.getByText("inserted by root", { exact: true }).waitFor();
     await page.getByRole("button", { name: "yard" }).click();
     await page.getByText("No station has been seen yet").waitFor();
     await page.getByRole("button", { name: "hall" }).click();
     await page.waitForFunction(() => document.querySelector(".chart path").getAttribute("d").length > 100);
+    const text = await page.locator("main").innerText();
+    for (const said of ["5.0 + 8.4 ms", "31.0 ms", "Last 24 hours", "66.0"]) assert.ok(text.includes(said), `${said}: ${text}`);
+    await page.waitForFunction(() => document.querySelector(".day .wlan").getAttribute("d").split("L").length > 1000);
+    await page.getByRole("button", { name: "laptop-1" }).click();
+    await page.getByText("in the box, 70 on the Wi-Fi, 10 beyond the wire port, of 10000 segments").waitFor();
+    await page.getByText("4.2 ms, p95 8.4 ms (40 timed)").waitFor();
   }));
 });
 

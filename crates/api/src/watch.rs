@@ -445,6 +445,8 @@ pub struct Point {
     pub wait_p95_ms: Value,
     /// 95 of 100 packets took no longer for access point and air; of a minute that of its worst second.
     pub wlan_p95_ms: Value,
+    /// The same for the Internet.
+    pub internet_p95_ms: Value,
     /// Part of the time charged, 0 to 1; of the box, that of its busiest contention domain.
     pub air: Value,
 }

@@ -7,7 +7,7 @@
 //! The legs of the WLAN and of the Internet are round trips, seen on up to 16 packets of a flow at a time:
 //! - WLAN: from the release of a segment to the ACK that covers it, and from the release of an ACK to a station that sends
 //!   without pauses to the first segment that echoes its timestamp. With it come the wait in the station and the receiver's delay of the ACK.
-//! - Internet: from a segment, a SYN or a first datagram that leaves by the wire to its acknowledgment or answer.
+//! - Internet: from DATA, a SYN or a first datagram that leaves by the wire to the acknowledgment or answer.
 //!
 //! A segment that is sent again is not timed (Karn and Partridge, 1987).
 
@@ -24,7 +24,7 @@ const FIRST: usize = 35;
 /// To 8.4 s; the last bucket has no end.
 const BUCKETS: usize = 58;
 /// A packet that is not answered for so long is not waited for.
-const FORGOTTEN: Span = Span::from_secs(10);
+pub(crate) const FORGOTTEN: Span = Span::from_secs(10);
 /// Packets of a flow that are timed at once, and the least time between two: enough for tens in a second whatever the latency.
 const MOST: usize = 16;
 const APART: Span = Span::from_millis(2);
@@ -185,11 +185,6 @@ pub(crate) struct Stopwatch {
 }
 
 impl Stopwatch {
-    /// Another connection between the same ports.
-    fn restart(&mut self) {
-        *self = Self::default();
-    }
-
     /// A segment is released toward the station.
     pub(crate) fn release(&mut self, now: Instant, tcp: &TcpMeta) {
         if tcp.payload > Bytes::ZERO {
@@ -218,38 +213,22 @@ impl Stopwatch {
         self.data.end(now, tcp.ack).or_else(|| self.acks.end(now, echo?))
     }
 
-    /// A segment leaves by the wire.
+    /// DATA leave by the wire.
     pub(crate) fn leave_by_wire(&mut self, now: Instant, tcp: &TcpMeta) {
-        if tcp.begins() && self.beyond.furthest != Some(tcp.seq_end()) {
-            self.restart();
-        }
-        if tcp.seq_end() != tcp.seq && !self.beyond.begin(now, tcp.seq_end()) {
+        if tcp.payload > Bytes::ZERO && !self.beyond.begin(now, tcp.seq_end()) {
             self.beyond.under_way.clear();
         }
     }
 
     /// A segment comes from the wire: how long one of those that it acknowledges was under way, until there is none.
     pub(crate) fn come_from_wire(&mut self, now: Instant, tcp: &TcpMeta) -> Option<Span> {
-        if tcp.begins() {
-            self.restart();
-        }
         self.beyond.end(now, tcp.ack)
-    }
-
-    /// The first datagram of a flow leaves by the wire.
-    pub(crate) fn ask(&mut self, now: Instant) {
-        self.beyond.begin(now, 1);
-    }
-
-    /// A datagram comes from the wire: how long the first one was under way, if this is the first answer.
-    pub(crate) fn answer(&mut self, now: Instant) -> Option<Span> {
-        self.beyond.end(now, 1)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use evenair_packet::{TcpFlags, Timestamps};
+    use evenair_packet::Timestamps;
 
     use super::*;
     use crate::tcp::tests::segment;
@@ -333,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn what_leaves_by_the_wire_is_timed_to_its_first_answer() {
+    fn data_that_leave_by_the_wire_are_timed_to_their_acknowledgment() {
         let at = |ms| Instant::ZERO + Span::from_millis(ms);
         let mut watch = Stopwatch::default();
         watch.leave_by_wire(at(1), &segment(1, 1, 1_000));
@@ -341,18 +320,5 @@ mod tests {
         assert_eq!(watch.come_from_wire(at(31), &segment(1, 1_001, 0)), Some(Span::from_millis(30)));
         watch.leave_by_wire(at(40), &segment(1_001, 1, 0));
         assert_eq!(watch.come_from_wire(at(50), &segment(1, 1_001, 0)), None, "an ACK has no answer");
-        // A SYN that is sent again is not timed, that of another connection is.
-        for (seq, took) in [(7, None), (3_000_000_000, Some(Span::from_millis(20)))] {
-            let syn = TcpMeta { flags: TcpFlags::SYN, ..segment(seq, 0, 0) };
-            let answer = |watch: &mut Stopwatch| watch.come_from_wire(at(120), &segment(1, seq + 1, 0));
-            watch.leave_by_wire(at(100), &syn);
-            if took.is_none() {
-                watch.leave_by_wire(at(110), &syn);
-            }
-            assert_eq!(answer(&mut watch), took);
-        }
-        let mut watch = Stopwatch::default();
-        watch.ask(at(1));
-        assert_eq!((watch.answer(at(13)), watch.answer(at(14))), (Some(Span::from_millis(12)), None));
     }
 }

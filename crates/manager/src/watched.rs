@@ -5,9 +5,11 @@
 //! segments that `receiver::steering` times (one at a time; retransmitted segments are not timed, after Karn and
 //! Partridge, 1987). It includes the segment's wait in the access point and the receiver's ACK delay.
 
-use evenair_units::Span;
+use alloc::boxed::Box;
 
-use crate::latency::Stopwatch;
+use evenair_units::{Instant, Span};
+
+use crate::latency::{FORGOTTEN, Stopwatch};
 use crate::loss::Passed;
 
 /// A weight of 1/8 for a new sample (RFC 6298, 2.3).
@@ -22,8 +24,18 @@ pub(crate) struct Watched {
     pub(crate) again: [u64; 2],
     /// Medium time of what was released, with what that causes.
     pub(crate) charged: Span,
-    /// DATA that have come from the wire, and from the WLAN; packets of each direction dropped here that have not come again.
+    /// When its first packet left by the wire, until it is answered or sent again.
+    pub(crate) asked: Option<Instant>,
+    /// What its DATA show; there are none yet: `None`.
+    seen: Option<Box<Seen>>,
+}
+
+/// What the DATA of a connection show.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Seen {
+    /// DATA that have come from the wire, and from the WLAN.
     pub(crate) passed: [Passed; 2],
+    /// Packets of each direction dropped here that have not come again.
     pub(crate) dropped: [u32; 2],
     /// The packets that are timed now.
     pub(crate) stopwatch: Stopwatch,
@@ -40,6 +52,28 @@ impl Watched {
         });
     }
 
+    /// What its DATA show, of which some pass now or have passed.
+    pub(crate) fn seen(&mut self) -> &mut Seen {
+        self.seen.get_or_insert_default()
+    }
+
+    /// The same, if any have passed.
+    pub(crate) fn seen_so_far(&mut self) -> Option<&mut Seen> {
+        self.seen.as_deref_mut()
+    }
+
+    /// Its first packet leaves by the wire, a SYN or a datagram. One that is sent again is not timed; what was seen was of another
+    /// connection.
+    pub(crate) fn ask(&mut self, now: Instant) {
+        self.asked = if self.asked.is_some() { None } else { Some(now) };
+        self.seen = None;
+    }
+
+    /// A packet comes from the wire: how long the first one was under way, if this is its answer.
+    pub(crate) fn answer(&mut self, now: Instant) -> Option<Span> {
+        self.asked.take().map(|asked| now.saturating_since(asked)).filter(|&took| took < FORGOTTEN)
+    }
+
     /// The smoothed round trip.
     pub(crate) fn trip(&self) -> Option<Span> {
         self.trips.map(|(mean, _)| mean)
@@ -54,6 +88,17 @@ impl Watched {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_first_packet_is_timed_to_its_answer_unless_sent_again() {
+        let at = |ms| Instant::ZERO + Span::from_millis(ms);
+        let mut watched = Watched::default();
+        watched.ask(at(1));
+        assert_eq!((watched.answer(at(13)), watched.answer(at(14))), (Some(Span::from_millis(12)), None));
+        watched.ask(at(20));
+        watched.ask(at(1_020));
+        assert_eq!(watched.answer(at(1_030)), None, "it may be the answer to either");
+    }
 
     #[test]
     fn trips_are_smoothed_and_the_shortest_is_kept() {

@@ -16,9 +16,7 @@ use tokio::time::{sleep, timeout};
 
 /// What is asked for.
 const REQUEST: &str =
-    "{\"watch\":[\"health\",\"totals\",\"domains\",\"stations\",\"classes\",\"calls\",\"events\"],\"every\":\"1 s\"}\n";
-/// What was before is asked for once, for the charts of a browser that comes now.
-const HISTORY: &str = "{\"history\":\"10 min\"}\n";
+    "{\"watch\":[\"health\",\"totals\",\"domains\",\"access_points\",\"stations\",\"classes\",\"calls\",\"events\"],\"every\":\"1 s\"}\n";
 /// A line is no longer, in bytes: 256 stations are 100 kB.
 const LONGEST_LINE: u64 = 4 << 20;
 /// A box that says nothing for so long is asked anew.
@@ -54,6 +52,24 @@ struct State {
     events: VecDeque<Value>,
 }
 
+/// How far back a browser asks, for its charts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Range {
+    /// Seconds of the last ten minutes.
+    TenMinutes,
+    /// Minutes of the last day.
+    Day,
+}
+
+impl Range {
+    const fn request(self) -> &'static str {
+        match self {
+            Self::TenMinutes => "{\"history\":\"10 min\"}\n",
+            Self::Day => "{\"history\":\"24 h\"}\n",
+        }
+    }
+}
+
 impl Feed {
     /// Reads the feed of this socket from now on, in a task of its own.
     pub fn start(socket: &Path) -> Self {
@@ -72,14 +88,14 @@ impl Feed {
         (vec![events, state.last.clone()], self.lines.subscribe())
     }
 
-    /// The last ten minutes, as the box has them.
+    /// The time before now, as the box has it.
     ///
     /// # Errors
     /// Why the box does not answer.
-    pub async fn history(&self) -> Result<String, String> {
+    pub async fn history(&self, range: Range) -> Result<String, String> {
         let ask = async {
             let mut stream = BufReader::new(self.connect().await?);
-            stream.get_mut().write_all(HISTORY.as_bytes()).await.map_err(|error| error.to_string())?;
+            stream.get_mut().write_all(range.request().as_bytes()).await.map_err(|error| error.to_string())?;
             next_line(&mut stream).await
         };
         timeout(SILENT, ask).await.unwrap_or_else(|_| Err("the box does not answer".into()))

@@ -21,7 +21,7 @@ use tokio::net::TcpListener;
 use tokio_stream::wrappers::BroadcastStream;
 
 use crate::config::WebConfig;
-use crate::feed::{Feed, Message};
+use crate::feed::{Feed, Message, Range};
 
 /// Most browsers that are told at once.
 const MOST_STREAMS: usize = 64;
@@ -70,7 +70,8 @@ pub(crate) fn router(feed: Feed, config: WebConfig) -> Router {
     let shared = Shared { feed, config: Arc::new(config), streams: Arc::default() };
     Router::new()
         .route("/events", get(events))
-        .route("/history", get(history))
+        .route("/history", get(|State(shared): State<Shared>| history(shared, Range::TenMinutes)))
+        .route("/history/day", get(|State(shared): State<Shared>| history(shared, Range::Day)))
         .fallback(get(file))
         .layer(middleware::from_fn_with_state(shared.clone(), guard))
         .with_state(shared)
@@ -123,8 +124,8 @@ async fn file(uri: Uri) -> Response {
     (headers, file.data).into_response()
 }
 
-async fn history(State(shared): State<Shared>) -> Response {
-    match shared.feed.history().await {
+async fn history(shared: Shared, range: Range) -> Response {
+    match shared.feed.history(range).await {
         Ok(json) => {
             ([(header::CONTENT_TYPE, "application/json"), (header::CACHE_CONTROL, "no-store")], json).into_response()
         }

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use evenair_api::Mode;
-use evenair_api::watch::{Domain, History, Latency, Line, Point, Source, Station, Times, Totals, Value};
+use evenair_api::watch::{Domain, History, Line, Point, Source, Station, Times, Totals, Value};
 
 /// Points by seconds: ten minutes.
 const SECONDS: usize = 600;
@@ -51,6 +51,7 @@ struct Dot {
     up: f32,
     wait: f32,
     wlan: f32,
+    internet: f32,
     air: f32,
 }
 
@@ -58,19 +59,46 @@ impl Dot {
     fn of_box(line: &Line, totals: &Totals, mode: Mode) -> Self {
         let air = line.domains.iter().flatten().map(air_of_domain).fold(f32::NAN, f32::max);
         let [down, up, wait] = [totals.down_mbps, totals.up_mbps, totals.wait_p95_ms].map(number);
-        Self { at_s: line.at, mode, down, up, wait, wlan: wlan_p95(&totals.latency), air }
+        Self {
+            at_s: line.at,
+            mode,
+            down,
+            up,
+            wait,
+            wlan: p95(totals.latency.wlan),
+            internet: p95(totals.latency.internet),
+            air,
+        }
     }
 
     fn of_domain(domain: &Domain, at_s: f64, mode: Mode) -> Self {
         let [down, up, wait] = [domain.down_mbps, domain.up_mbps, domain.wait_p95_ms].map(number);
-        Self { at_s, mode, down, up, wait, wlan: wlan_p95(&domain.latency), air: air_of_domain(domain) }
+        Self {
+            at_s,
+            mode,
+            down,
+            up,
+            wait,
+            wlan: p95(domain.latency.wlan),
+            internet: p95(domain.latency.internet),
+            air: air_of_domain(domain),
+        }
     }
 
     fn of_station(station: &Station, at_s: f64, mode: Mode) -> Self {
         let [down, up, air_down, air_up] =
             [station.down_mbps, station.up_mbps, station.air_down, station.air_up].map(number);
         let wait = p95(station.latency.in_box);
-        Self { at_s, mode, down, up, wait, wlan: wlan_p95(&station.latency), air: air_down + air_up }
+        Self {
+            at_s,
+            mode,
+            down,
+            up,
+            wait,
+            wlan: p95(station.latency.wlan),
+            internet: p95(station.latency.internet),
+            air: air_down + air_up,
+        }
     }
 
     fn point(&self) -> Point {
@@ -82,6 +110,7 @@ impl Dot {
             up_mbps: value(self.up, Source::Measured),
             wait_p95_ms: value(self.wait, Source::Measured),
             wlan_p95_ms: value(self.wlan, Source::Measured),
+            internet_p95_ms: value(self.internet, Source::Measured),
             air: value(self.air, Source::Charged),
         }
     }
@@ -93,10 +122,6 @@ fn number(value: Value) -> f32 {
 
 fn p95(times: Option<Times>) -> f32 {
     times.map_or(f32::NAN, |times| times.p95_ms as f32)
-}
-
-fn wlan_p95(latency: &Latency) -> f32 {
-    p95(latency.wlan)
 }
 
 fn air_of_domain(domain: &Domain) -> f32 {
@@ -156,12 +181,13 @@ struct Minute {
     air: Mean,
     wait: f32,
     wlan: f32,
+    internet: f32,
 }
 
 impl Minute {
     fn new(dot: Dot) -> Self {
         let [down, up, air] = [Mean::default(); 3];
-        let mut minute = Self { last: dot, down, up, air, wait: f32::NAN, wlan: f32::NAN };
+        let mut minute = Self { last: dot, down, up, air, wait: f32::NAN, wlan: f32::NAN, internet: f32::NAN };
         minute.add(dot);
         minute
     }
@@ -173,6 +199,7 @@ impl Minute {
         self.air.add(dot.air);
         self.wait = self.wait.max(dot.wait);
         self.wlan = self.wlan.max(dot.wlan);
+        self.internet = self.internet.max(dot.internet);
     }
 
     fn has(&self, dot: &Dot) -> bool {
@@ -181,7 +208,7 @@ impl Minute {
 
     fn dot(&self) -> Dot {
         let [down, up, air] = [self.down, self.up, self.air].map(Mean::value);
-        Dot { down, up, air, wait: self.wait, wlan: self.wlan, ..self.last }
+        Dot { down, up, air, wait: self.wait, wlan: self.wlan, internet: self.internet, ..self.last }
     }
 }
 

@@ -65,8 +65,8 @@ impl<P: Send + 'static> Manager<P> {
         let direction = if ingress == Port::Wire { DOWN } else { UP };
         let flow = self.flows.get_mut(id);
         let acked = flow.tcp.acked_from(ingress.opposite());
-        let watched = &mut flow.watched;
-        let passage = watched.passed[direction].note(now, tcp, acked, &mut watched.dropped[direction]);
+        let seen = flow.watched.seen();
+        let passage = seen.passed[direction].note(now, tcp, acked, &mut seen.dropped[direction]);
         self.stations.get_mut(flow.station).losses.note(ingress, passage);
         self.total_of(id).losses.note(ingress, passage);
     }
@@ -75,8 +75,9 @@ impl<P: Send + 'static> Manager<P> {
     pub(super) fn note_dropped(&mut self, id: FlowId, direction: usize) {
         let flow = self.flows.get_mut(id);
         // What goes against the data of a connection are ACKs, which are not sent again.
-        if flow.direction == [Direction::Down, Direction::Up][direction] {
-            flow.watched.dropped[direction] = flow.watched.dropped[direction].saturating_add(1);
+        let is_data = flow.direction == [Direction::Down, Direction::Up][direction];
+        if let Some(seen) = flow.watched.seen_so_far().filter(|_| is_data) {
+            seen.dropped[direction] = seen.dropped[direction].saturating_add(1);
         }
         self.stations.get_mut(flow.station).losses.of(direction).here += 1;
         self.total_of(id).losses.of(direction).here += 1;

@@ -8,7 +8,7 @@ use evenair_units::{Bytes, Instant, Span};
 use super::Manager;
 use crate::domain::Domain;
 use crate::held::{Arrived, Held};
-use crate::ids::Direction;
+use crate::ids::{Direction, FlowId};
 use crate::latency::Leg;
 use crate::receiver::Steered;
 use crate::receiver::steering::Steering;
@@ -36,10 +36,7 @@ impl<P: Send + 'static> Manager<P> {
         let config = self.receiver_config();
         let flow = self.flows.get_mut(arrived.flow);
         let domain = flow.domain;
-        flow.watched.stopwatch.note_data(tcp.payload);
-        while let Some(took) = self.flows.get_mut(arrived.flow).watched.stopwatch.come_from_station(now, tcp) {
-            self.note_time(arrived.flow, Leg::Wlan, took);
-        }
+        self.time_wlan(now, arrived.flow, tcp);
         let flow = self.flows.get_mut(arrived.flow);
         let Some(took) = flow.receiver.timed.note_ack(now, tcp.ack) else { return };
         flow.watched.note_trip(took);
@@ -51,28 +48,49 @@ impl<P: Send + 'static> Manager<P> {
         self.domains.touch(domain).receiver.steering.note_sample(now, took, own, config.aim());
     }
 
+    /// A segment comes from the WLAN: how long what it answers took to the station and back.
+    fn time_wlan(&mut self, now: Instant, id: FlowId, tcp: &TcpMeta) {
+        let next =
+            |this: &mut Self| this.flows.get_mut(id).watched.seen_so_far()?.stopwatch.come_from_station(now, tcp);
+        if let Some(seen) = self.flows.get_mut(id).watched.seen_so_far() {
+            seen.stopwatch.note_data(tcp.payload);
+        }
+        while let Some(took) = next(self) {
+            self.note_time(id, Leg::Wlan, took);
+        }
+    }
+
     /// A packet comes from the wire: how long what it answers was beyond that port.
     pub(super) fn time_internet(&mut self, now: Instant, held: &Held<P>) {
-        loop {
-            let stopwatch = &mut self.flows.get_mut(held.flow).watched.stopwatch;
-            let took = match &held.tcp {
-                Some(tcp) => stopwatch.come_from_wire(now, tcp),
-                None => stopwatch.answer(now),
-            };
-            let Some(took) = took else { return };
-            self.note_time(held.flow, Leg::Internet, took);
+        let id = held.flow;
+        let first = self.flows.get_mut(id).watched.answer(now);
+        let next = |this: &mut Self| {
+            let seen = this.flows.get_mut(id).watched.seen_so_far()?;
+            seen.stopwatch.come_from_wire(now, held.tcp.as_ref()?)
+        };
+        if let Some(took) = first {
+            self.note_time(id, Leg::Internet, took);
+        }
+        while let Some(took) = next(self) {
+            self.note_time(id, Leg::Internet, took);
         }
     }
 
     /// A packet leaves: it may be timed to its answer.
     fn time_release(&mut self, now: Instant, held: &Held<P>, port: Port) {
         let flow = self.flows.get_mut(held.flow);
-        let stopwatch = &mut flow.watched.stopwatch;
+        let watched = &mut flow.watched;
         match (&held.tcp, port) {
-            (Some(tcp), Port::Wire) => stopwatch.leave_by_wire(now, tcp),
-            (Some(tcp), Port::Wlan) => stopwatch.release(now, tcp),
-            (None, Port::Wire) if flow.from_wlan == held.ip_len && flow.released == Bytes::ZERO => stopwatch.ask(now),
+            (Some(tcp), Port::Wire) if tcp.begins() => watched.ask(now),
+            (None, Port::Wire) if flow.from_wlan == held.ip_len && flow.released == Bytes::ZERO => watched.ask(now),
             (None, _) => {}
+            (Some(tcp), _) => {
+                let Some(seen) = watched.seen_so_far() else { return };
+                match port {
+                    Port::Wire => seen.stopwatch.leave_by_wire(now, tcp),
+                    Port::Wlan => seen.stopwatch.release(now, tcp),
+                }
+            }
         }
     }
 

@@ -54,8 +54,10 @@ async fn a_browser_hears_that_the_box_is_away_and_why() {
     let address = started().await;
     let text = answer(address, "/events", "localhost", "/nowhere/watch.sock").await;
     assert!(text.contains("text/event-stream") && text.contains("event: away"), "{text}");
-    let text = answer(address, "/history", "localhost", "\n\n\n").await;
-    assert!(text.starts_with("HTTP/1.1 503") && text.contains("/nowhere/watch.sock"), "{text}");
+    for path in ["/history", "/history/day"] {
+        let text = answer(address, path, "localhost", "\n\n\n").await;
+        assert!(text.starts_with("HTTP/1.1 503") && text.contains("/nowhere/watch.sock"), "{text}");
+    }
 }
 
 #[tokio::test]
