@@ -27,7 +27,7 @@ export function AccessPoints({ at }: { at: Line }) {
               <th scope="col">{ofPoints ? "Name" : "Share a channel"}</th>
               <th scope="col" class="n">Stations</th>
               <th scope="col" class="n">Air</th>
-              <th scope="col" class="n">Wi-Fi p95, ms</th>
+              <th scope="col" class="n" title="95 of 100 packets took no longer to the station and back">Wi-Fi ms</th>
               <th scope="col" class="n far">Loss</th>
               <th scope="col" class="n">↓ Mb/s</th>
               <th scope="col" class="n">↑ Mb/s</th>

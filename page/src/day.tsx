@@ -2,7 +2,8 @@
 import { day, events, known, points, type BoxEvent, type Point, type Value } from "./feed";
 import { clockTime } from "./words";
 
-const WIDTH = 700;
+/** Text keeps its size on a phone. */
+const WIDTH = globalThis.innerWidth < 560 ? 330 : 700;
 /** Left of the charts, for the scales. */
 const MARGIN = 44;
 const LATENCY = { top: 8, height: 100 };

@@ -18,8 +18,6 @@ const SHIFT: u32 = 3;
 /// Of one connection.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Watched {
-    /// Round trips over the WLAN: smoothed, and the shortest.
-    trips: Option<(Span, Span)>,
     /// Segments of DATA that came again: from the wire, and from the WLAN.
     pub(crate) again: [u64; 2],
     /// Medium time of what was released, with what that causes.
@@ -33,6 +31,8 @@ pub(crate) struct Watched {
 /// What the DATA of a connection show.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Seen {
+    /// Round trips over the WLAN: smoothed, and the shortest.
+    trips: Option<(Span, Span)>,
     /// DATA that have come from the wire, and from the WLAN.
     pub(crate) passed: [Passed; 2],
     /// Packets of each direction dropped here that have not come again.
@@ -43,7 +43,8 @@ pub(crate) struct Seen {
 
 impl Watched {
     pub(crate) fn note_trip(&mut self, took: Span) {
-        self.trips = Some(match self.trips {
+        let trips = &mut self.seen().trips;
+        *trips = Some(match *trips {
             None => (took, took),
             Some((mean, least)) => {
                 let mean = mean.as_nanos();
@@ -76,12 +77,12 @@ impl Watched {
 
     /// The smoothed round trip.
     pub(crate) fn trip(&self) -> Option<Span> {
-        self.trips.map(|(mean, _)| mean)
+        self.seen.as_ref()?.trips.map(|(mean, _)| mean)
     }
 
     /// The shortest one.
     pub(crate) fn shortest_trip(&self) -> Option<Span> {
-        self.trips.map(|(_, least)| least)
+        self.seen.as_ref()?.trips.map(|(_, least)| least)
     }
 }
 
