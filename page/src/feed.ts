@@ -171,6 +171,8 @@ export const day = signal<Point[]>([]);
 export const lately = signal<Line[]>([]);
 /** Why the box cannot be reached; null: it can. */
 export const away = signal<string | null>(null);
+/** What the program said when the box had ended for good; null: it goes on. */
+export const farewell = signal<string | null>(null);
 const heard = signal(0);
 const clock = signal(Date.now());
 
@@ -253,6 +255,11 @@ export function follow(): void {
   stream.addEventListener("away", (message) => {
     away.value = (JSON.parse(message.data) as { why: string }).why;
     isRecalled = false;
+  });
+  stream.addEventListener("end", (message) => {
+    farewell.value = (JSON.parse(message.data) as { why: string }).why;
+    away.value = null;
+    stream.close();
   });
   setInterval(() => away.value == null && void recallDay(), DAY_AGAIN);
   setInterval(() => (clock.value = Date.now()), 1000);

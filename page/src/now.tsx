@@ -2,7 +2,7 @@
 import { signal } from "@preact/signals";
 import { AccessPoints } from "./access-points";
 import { Air } from "./air";
-import { away, events, line, points, silence, type Line } from "./feed";
+import { away, events, farewell, line, points, silence, type Line } from "./feed";
 import { Cards } from "./cards";
 import { Day } from "./day";
 import { duration, time } from "./words";
@@ -17,6 +17,9 @@ interface Headline {
 }
 
 function headline(at: Line | null): Headline {
+  if (farewell.value != null) {
+    return { tone: "off", title: farewell.value, text: at ? `What is below is of ${time(at.at)}, its last second.` : "" };
+  }
   if (away.value != null) {
     const since = at ? ` What is below is of ${time(at.at)}.` : "";
     return { tone: "bad", title: "No data from the box", text: `${away.value}.${since} The page tries again every second.` };

@@ -113,6 +113,28 @@ test("inserted: who holds the air, in order", async () => {
   }));
 });
 
+test("a demo that has ended keeps its last numbers", async () => {
+  const [socket, port] = [join(folder, "demo.sock"), 41000 + (process.pid % 20000)];
+  const demo = spawn(program, ["--socket", socket, "--listen", `127.0.0.1:${port}`, "--farewell", "The demo has ended"],
+    { stdio: ["ignore", "pipe", "inherit"] });
+  try {
+    await new Promise((ready) => demo.stdout.once("data", ready));
+    const feed = await serve(socket);
+    await onPage({}, async (page) => {
+      await page.goto(`http://127.0.0.1:${port}/`);
+      await page.getByText("laptop-1").waitFor();
+      await feed.close();
+      await page.getByRole("heading", { name: "The demo has ended" }).waitFor();
+      demo.kill();
+      await page.waitForTimeout(4000);
+      await page.getByRole("heading", { name: "The demo has ended" }).waitFor();
+      await page.getByText("laptop-1").waitFor();
+    });
+  } finally {
+    demo.kill();
+  }
+});
+
 test("names are hidden for screenshots", async () => {
   await during({}, async () => {
     await onPage({}, async (page) => {

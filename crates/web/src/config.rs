@@ -39,6 +39,8 @@ pub struct WebConfig {
     pub socket: PathBuf,
     /// Host names under which requests are answered, beside the address and those of loopback.
     pub names: Vec<String>,
+    /// The box ends with what it shows, as in the demo: this is what the page says then, above its last numbers.
+    pub farewell: Option<String>,
 }
 
 impl Default for WebConfig {
@@ -90,7 +92,7 @@ impl WebFile {
             None => Some(Vec::new()),
             Some(names) => names.get(problems),
         };
-        Some(WebConfig { listen: listen?, socket: socket?.into(), names: names? })
+        Some(WebConfig { listen: listen?, socket: socket?.into(), names: names?, farewell: None })
     }
 }
 

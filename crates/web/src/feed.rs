@@ -4,6 +4,7 @@
 //! later, and so are the last events. Where the box cannot be reached, browsers hear why, and the feed goes on by itself.
 
 use std::collections::VecDeque;
+use std::iter;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -15,8 +16,7 @@ use tokio::sync::broadcast;
 use tokio::time::{sleep, timeout};
 
 /// What is asked for.
-const REQUEST: &str =
-    "{\"watch\":[\"health\",\"totals\",\"domains\",\"access_points\",\"stations\",\"classes\",\"calls\",\"events\"],\"every\":\"1 s\"}\n";
+const REQUEST: &str = "{\"watch\":[\"health\",\"totals\",\"domains\",\"access_points\",\"stations\",\"classes\",\"calls\",\"events\"],\"every\":\"1 s\"}\n";
 /// A line is no longer, in bytes: 256 stations are 100 kB.
 const LONGEST_LINE: u64 = 4 << 20;
 /// A box that says nothing for so long is asked anew.
@@ -41,6 +41,8 @@ pub struct Message {
 #[derive(Clone, Debug)]
 pub struct Feed {
     socket: PathBuf,
+    /// Said when the box has ended, which it does only once.
+    farewell: Option<String>,
     lines: broadcast::Sender<Message>,
     state: Arc<Mutex<State>>,
 }
@@ -49,6 +51,8 @@ pub struct Feed {
 struct State {
     /// The last message: a line, or why there is none.
     last: Message,
+    /// The last line.
+    line: Option<Message>,
     events: VecDeque<Value>,
 }
 
@@ -72,11 +76,11 @@ impl Range {
 
 impl Feed {
     /// Reads the feed of this socket from now on, in a task of its own.
-    pub fn start(socket: &Path) -> Self {
+    pub fn start(socket: &Path, farewell: Option<String>) -> Self {
         let (lines, _) = broadcast::channel(BEHIND);
         let last = away("the box has not answered yet");
-        let state = Arc::new(Mutex::new(State { last, events: VecDeque::new() }));
-        let feed = Self { socket: socket.to_owned(), lines, state };
+        let state = Arc::new(Mutex::new(State { last, line: None, events: VecDeque::new() }));
+        let feed = Self { socket: socket.to_owned(), farewell, lines, state };
         tokio::spawn(feed.clone().go_on());
         feed
     }
@@ -85,7 +89,8 @@ impl Feed {
     pub fn join(&self) -> (Vec<Message>, broadcast::Receiver<Message>) {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let events = Message { kind: "events", json: json!(state.events).to_string().into() };
-        (vec![events, state.last.clone()], self.lines.subscribe())
+        let line = state.line.clone().filter(|_| state.last.kind == "end");
+        (iter::once(events).chain(line).chain([state.last.clone()]).collect(), self.lines.subscribe())
     }
 
     /// The time before now, as the box has it.
@@ -109,6 +114,10 @@ impl Feed {
     async fn go_on(self) {
         loop {
             let Err(why) = self.read().await;
+            let was_there = self.state.lock().unwrap_or_else(PoisonError::into_inner).line.is_some();
+            if let Some(farewell) = self.farewell.as_deref().filter(|_| was_there) {
+                return self.tell(Message { kind: "end", json: json!({ "why": farewell }).to_string().into() });
+            }
             self.tell(away(&why));
             sleep(PAUSE).await;
         }
@@ -141,7 +150,12 @@ impl Feed {
     }
 
     fn tell(&self, message: Message) {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).last = message.clone();
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if message.kind == "line" {
+            state.line = Some(message.clone());
+        }
+        state.last = message.clone();
+        drop(state);
         // An error means that no browser listens.
         let _ = self.lines.send(message);
     }
@@ -174,12 +188,30 @@ mod tests {
         timeout(Duration::from_secs(5), messages.recv()).await.expect("in time").expect("a message")
     }
 
+    /// A box that ends for good: who comes later still gets its last line.
+    #[tokio::test]
+    async fn the_last_line_stays_after_the_farewell() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("watch.sock");
+        let listener = UnixListener::bind(&path).expect("a socket");
+        let feed = Feed::start(&path, Some("The demo has ended.".into()));
+        let (_, mut messages) = feed.join();
+        let (mut client, _) = listener.accept().await.expect("it comes by itself");
+        client.write_all(b"{\"v\":1,\"seq\":1}\n").await.expect("written");
+        assert_eq!(next(&mut messages).await.kind, "line");
+        drop(client);
+        let end = next(&mut messages).await;
+        assert_eq!((end.kind, &*end.json), ("end", "{\"why\":\"The demo has ended.\"}"));
+        let kinds: Vec<_> = feed.join().0.iter().map(|message| message.kind).collect();
+        assert_eq!(kinds, ["events", "line", "end"]);
+    }
+
     /// A box that answers, goes away and comes back.
     #[tokio::test]
     async fn the_feed_goes_on_by_itself() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("watch.sock");
-        let feed = Feed::start(&path);
+        let feed = Feed::start(&path, None);
         let (_, mut messages) = feed.join();
         let first = next(&mut messages).await;
         assert!(first.kind == "away" && first.json.contains("watch.sock"), "{first:?}");

@@ -21,6 +21,9 @@ struct Cli {
     /// Address and port of the page, on loopback, instead of the configured one
     #[arg(long, value_name = "ADDRESS:PORT")]
     listen: Option<SocketAddr>,
+    /// The box ends once and for all, as that of the demo: what the page says then, above its last numbers
+    #[arg(long, value_name = "TEXT")]
+    farewell: Option<String>,
     /// Only validate the configuration
     #[arg(long)]
     check: bool,
@@ -40,6 +43,7 @@ fn run(cli: Cli) -> Result<ExitCode> {
         None => WebConfig::default(),
     };
     config.socket = cli.socket.unwrap_or(config.socket);
+    config.farewell = cli.farewell;
     if let Some(listen) = cli.listen {
         if !listen.ip().is_loopback() {
             bail!(

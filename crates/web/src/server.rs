@@ -61,7 +61,7 @@ pub async fn serve(config: WebConfig) -> Result<()> {
         )
     })?;
     println!("http://{}/ shows the box of {}", config.listen, config.socket.display());
-    let feed = Feed::start(&config.socket);
+    let feed = Feed::start(&config.socket, config.farewell.clone());
     axum::serve(listener, router(feed, config)).await.context("the page ended")
 }
 

@@ -6,6 +6,9 @@ use std::process::{Child, Command, Stdio};
 
 use evenair_cli::{WEB, find_program};
 
+/// What the page says when the demo has ended.
+const FAREWELL: &str = "The demo has ended";
+
 /// The page, until it is dropped.
 pub(super) struct Page {
     program: Child,
@@ -24,6 +27,7 @@ impl Page {
         let started = Command::new(program)
             .arg("--socket")
             .arg(folder.join("watch.sock"))
+            .args(["--farewell", FAREWELL])
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::inherit())

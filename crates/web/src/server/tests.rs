@@ -11,7 +11,7 @@ async fn started() -> std::net::SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
     let address = listener.local_addr().expect("it has one");
     let config = WebConfig { listen: address, names: vec!["box.lan".into()], ..WebConfig::default() };
-    let feed = Feed::start(std::path::Path::new("/nowhere/watch.sock"));
+    let feed = Feed::start(std::path::Path::new("/nowhere/watch.sock"), None);
     tokio::spawn(async move { axum::serve(listener, router(feed, config)).await });
     address
 }
