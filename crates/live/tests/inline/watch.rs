@@ -141,7 +141,7 @@ fn the_socket_comes_back_and_says_what_may_be_asked() {
     fs::remove_file(&socket).expect("it is there");
     assert!(Watcher::ask(&socket, r#"{"watch":["totals"]}"#).line().totals.is_some());
     let Content::Error(why) = Watcher::ask(&socket, r#"{"watch":["helth"]}"#).answer() else { panic!("an error") };
-    let parts = "parts are: health, totals, domains, stations, classes, calls, events";
+    let parts = "parts are: health, totals, domains, access_points, stations, classes, calls, events";
     assert_eq!(why, format!("no part \"helth\" (did you mean health?); {parts}"));
     let mut watcher = Watcher::ask(&socket, r#"{"watch":["totals"]}"#);
     (0..3).for_each(|_| drop(watcher.line()));
