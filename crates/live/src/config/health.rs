@@ -30,8 +30,8 @@ pub struct HealthSpec {
     /// than the 150 ms one way that ITU-T G.114 recommends at most. Default: "200 ms".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub starving_latency: Option<Written<Span, Latencies>>,
-    /// `starving`: and the station gets less than this part of an equal share, by weight: even a station with half of the demand of the
-    /// others gets more. Default: "25 %".
+    /// `starving`: and the station gets less than this part of an equal share, by weight: shares vary less from second to second.
+    /// Default: "25 %".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub starving_share: Option<Written<Permille, Parts>>,
     /// `starving`, `slow-link`: and the charged airtime of its contention domain is above this: where a queue has four packets on
