@@ -13,7 +13,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::health::HealthStatus;
+use crate::health::reason::HealthStatus;
 use crate::{CallStatus, Carrier, FlowStatus, GuardState, Mode};
 
 /// The version that every line has as `v`.

@@ -1,8 +1,9 @@
 //! Conditions of the box, the Internet link, calls and telemetry.
 
 use super::facts::{Counters, Facts, Source};
+use super::limits::Limits;
+use super::reason::{Code, Finding, Subject, SubjectKind};
 use super::wifi::{name_of, subject};
-use super::{Code, Finding, Limits, Subject, SubjectKind};
 use crate::causes::{Cause, LossReason};
 use crate::watch::{Line, Totals};
 use crate::{CallStatus, GuardState, Mode};

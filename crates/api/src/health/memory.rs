@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Code, Finding, Reason, SubjectKind};
+use super::reason::{Code, Finding, Reason, SubjectKind};
 
 /// Seconds beyond the limit until a reason is raised: longer than a burst of TCP slow start or a scan of channels.
 pub const RAISED_AFTER: u32 = 5;

@@ -2,8 +2,9 @@
 
 use super::*;
 use crate::causes::LossReason;
+use crate::watch::Line;
 use crate::watch::{Domain, Latency, Source as Origin, Station, Times, Totals, Value};
-use crate::{CallStatus, GuardState, SpeechStatus};
+use crate::{CallStatus, GuardState, Mode, SpeechStatus};
 
 fn times(p95_ms: f64, packets: u64) -> Option<Times> {
     Some(Times { p50_ms: p95_ms / 3.0, p95_ms, packets })

@@ -2,7 +2,8 @@
 //!
 //! They need a manager that sees the traffic: while the box is bypassed there are none.
 
-use super::{Code, Finding, Limits, Subject, SubjectKind};
+use super::limits::Limits;
+use super::reason::{Code, Finding, Subject, SubjectKind};
 use crate::Mode;
 use crate::watch::{Domain, Line, Station, Times};
 

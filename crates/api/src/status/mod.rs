@@ -9,7 +9,7 @@ mod stations;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::health::HealthStatus;
+use crate::health::reason::HealthStatus;
 use crate::{Carrier, HopResult, Kinds, Mode};
 
 pub use self::calls::*;
