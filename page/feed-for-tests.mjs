@@ -42,6 +42,22 @@ export function line(seq, more = {}) {
   };
 }
 
+const reason = (code, level, id, sentence, remedy) => ({
+  code, level, subject: { kind: id ? "station" : "box", id, name: id ? "laptop-2" : "the box" }, since_s: Date.now() / 1000 - 30,
+  sentence, value: 1, limit: 2, unit: "", remedy,
+});
+
+export const unwell = {
+  health: {
+    level: "bad",
+    reasons: [
+      reason("starving", "bad", "02:00:00:00:00:02", "laptop-2 gets 0.4 Mb/s of the 5.1 Mb/s that an equal share of hall is",
+        "see in evenair top who holds the air"),
+      reason("internet-latency", "watch", "", "Half of the packets take 200 ms to the Internet and back", "lower the rates of [manager.wan]"),
+    ],
+  },
+};
+
 export const bypassed = {
   totals: { mode: "bypassed", carrier: "bridge", wait_p95_ms: unknown, active: undefined, latency: {}, losses: undefined },
   access_points: [],

@@ -126,11 +126,29 @@ export interface BoxEvent {
   text: string;
 }
 
+/** Something that is wrong, with a number and what to do. */
+export interface Reason {
+  code: string;
+  level: string;
+  subject: { kind: string; id: string; name: string };
+  since_s: number;
+  sentence: string;
+  remedy: string;
+}
+
+/** What is wrong, that which matters most first. */
+export interface Health {
+  level: string;
+  reasons: Reason[];
+}
+
 export interface Line {
   v: number;
   seq: number;
   at: number;
   uptime_s: number;
+  /** Absent: an older box, which does not judge. */
+  health?: Health;
   totals: Totals;
   domains: Domain[];
   access_points?: AccessPoint[];

@@ -2,7 +2,7 @@
 import { signal } from "@preact/signals";
 import { AccessPoints } from "./access-points";
 import { Air } from "./air";
-import { away, events, farewell, line, points, silence, type Line } from "./feed";
+import { away, events, farewell, line, points, silence, type Health, type Line, type Reason } from "./feed";
 import { Cards } from "./cards";
 import { Day } from "./day";
 import { duration, time } from "./words";
@@ -46,8 +46,48 @@ function headline(at: Line | null): Headline {
   }
 }
 
+/** What the box finds wrong now; nothing while its numbers are old. */
+function wrong(at: Line | null): Health | null {
+  const isOld = away.value != null || silence.value > 0;
+  return at?.health && at.health.reasons.length > 0 && !isOld ? at.health : null;
+}
+
+/** A text about a reason, without the name of its station where names are hidden. */
+function worded(text: string, { subject }: Reason): string {
+  const isNamed = subject.kind === "station" && hidden.value;
+  return isNamed ? [subject.name, subject.id].reduce((rest, name) => (name ? rest.split(name).join("a station") : rest), text) : text;
+}
+
+/** The first reason in the place of the headline; what the box does goes beside it. */
+function judged(at: Line | null): Headline {
+  const state = headline(at);
+  const health = wrong(at);
+  const first = health?.reasons[0];
+  if (!health || !first || state.tone === "off") return state;
+  const tone = health.level === "bad" || state.tone === "bad" ? "bad" : "watch";
+  return { tone, title: worded(first.sentence, first), text: `What to do: ${worded(first.remedy, first)}. ${state.title}.` };
+}
+
+function Reasons({ at }: { at: Line | null }) {
+  const others = wrong(at)?.reasons.slice(1) ?? [];
+  if (others.length === 0) return null;
+  return (
+    <section class="card" aria-labelledby="reasons">
+      <h2 id="reasons">Also</h2>
+      <ul class="reasons">
+        {others.map((reason) => (
+          <li key={`${reason.code} ${reason.subject.id}`} class={reason.level}>
+            <strong>{worded(reason.sentence, reason)}</strong>
+            <span class="quiet">since {time(reason.since_s)}. {worded(reason.remedy, reason)}</span>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
 function Head({ at }: { at: Line | null }) {
-  const { tone, title, text } = headline(at);
+  const { tone, title, text } = judged(at);
   return (
     <section class={`head ${tone}`} aria-live="polite">
       <span class="mark" aria-hidden="true">{tone === "good" ? "✓" : tone === "off" ? "…" : "!"}</span>
@@ -69,7 +109,7 @@ function Events() {
           {latest.slice(0, 12).map((event) => (
             <li key={`${event.at} ${event.text}`}>
               <time dateTime={new Date(event.at * 1000).toISOString()}>{time(event.at)}</time>
-              <span>{event.text}</span>
+              <span>{hidden.value && event.event === "health" ? "A reason was raised or cleared." : event.text}</span>
             </li>
           ))}
         </ol>
@@ -92,6 +132,7 @@ export function Now() {
       </header>
       <main>
         <Head at={at} />
+        <Reasons at={at} />
         {at && (
           <>
             <Cards at={at} points={points.value} />

@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { chromium } from "playwright-core";
-import { bypassed, serve, station } from "../feed-for-tests.mjs";
+import { bypassed, serve, station, unwell } from "../feed-for-tests.mjs";
 
 const program = process.env.EVENAIR_WEB;
 assert.ok(program, "EVENAIR_WEB must be the path of the program evenair-web");
@@ -133,6 +133,26 @@ test("a demo that has ended keeps its last numbers", async () => {
   } finally {
     demo.kill();
   }
+});
+
+test("what is wrong comes first, with what to do, and the rest is listed", async () => {
+  await during(unwell, async () => {
+    await look("unwell", /laptop-2 gets 0\.4 Mb\/s of the 5\.1 Mb\/s/, async (page) => {
+      const head = await page.locator("section.head").innerText();
+      assert.match(head, /What to do: see in evenair top who holds the air\. Inserted for 1 min/);
+      const others = await page.locator("section:has(#reasons) li").allTextContents();
+      assert.equal(others.length, 1);
+      assert.match(others[0], /Half of the packets.*lower the rates/);
+    });
+    await onPage({}, async (page) => {
+      await page.goto(address);
+      await page.getByRole("button", { name: "Hide names" }).click();
+      await page.getByRole("heading", { level: 1, name: "a station gets 0.4 Mb/s" }).waitFor();
+    });
+  });
+  await during({ health: { level: "good", reasons: [] } }, () => look("well", "Inserted for 1 min", async (page) => {
+    assert.equal(await page.locator("#reasons").count(), 0);
+  }));
 });
 
 test("names are hidden for screenshots", async () => {

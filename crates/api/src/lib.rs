@@ -2,6 +2,7 @@
 //! can read what it writes.
 
 pub mod causes;
+pub mod health;
 pub mod history;
 mod hops;
 mod kinds;

@@ -13,6 +13,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::health::reason::HealthStatus;
 use crate::{CallStatus, Carrier, FlowStatus, GuardState, Mode};
 
 /// The version that every line has as `v`.
@@ -62,7 +63,7 @@ fn each_second() -> String {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Part {
-    /// What is wrong with the network. No box says it yet: the part is absent.
+    /// What is wrong with the network and the box.
     Health,
     /// The whole box.
     Totals,
@@ -224,6 +225,9 @@ pub struct Line {
     pub at: f64,
     /// Seconds since the box started.
     pub uptime_s: f64,
+    /// What is wrong.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub health: Option<HealthStatus>,
     /// The whole box.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub totals: Option<Totals>,
@@ -423,7 +427,8 @@ pub struct Class {
 pub struct Event {
     /// When, in seconds since 1970, UTC.
     pub at: f64,
-    /// What, in one word: a mode, "start", "reload", "guard", "domains", "fail-open", "ports" or "refused".
+    /// What, in one word: a mode, "start", "reload", "guard", "domains", "fail-open", "ports",
+    /// "refused" or "health".
     pub event: String,
     /// The rest, in words.
     pub text: String,
@@ -495,6 +500,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::health::{Code, Level};
 
     #[test]
     fn a_line_is_what_the_documentation_shows() {
@@ -535,8 +541,11 @@ mod tests {
 
     #[test]
     fn a_later_line_is_read() {
-        let text = r#"{"v":1,"seq":1,"health":[],"totals":{"mode":"inserted","soul":{},"down_mbps":{"value":1.5,"source":"guessed"}}}"#;
-        let totals = serde_json::from_str::<Line>(text).expect("reads").totals.expect("it is there");
+        let text = r#"{"v":1,"seq":1,"health":{"level":"bad","mood":1,"reasons":[{"code":"gremlins"}]},"totals":{"mode":"inserted","soul":{},"down_mbps":{"value":1.5,"source":"guessed"}}}"#;
+        let line = serde_json::from_str::<Line>(text).expect("reads");
+        let health = line.health.expect("it is there");
+        assert_eq!((health.level, health.reasons[0].code), (Level::Bad, Code::Other));
+        let totals = line.totals.expect("it is there");
         assert_eq!((totals.mode, totals.down_mbps.source), (Mode::Inserted, Source::Unknown));
     }
 

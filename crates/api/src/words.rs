@@ -48,6 +48,7 @@ mod tests {
     use serde::Serialize;
     use serde::de::DeserializeOwned;
 
+    use crate::health::{Code, Level, SubjectKind};
     use crate::{Carrier, Codec, Direction, GuardState, Hop, Mode, NameOrigin, ProbeState};
 
     /// JSON, text and the word itself are the same, and each is read back.
@@ -74,6 +75,11 @@ mod tests {
         same_everywhere(Direction::ALL, &["up", "down"]);
         same_everywhere(Codec::ALL, &["g711", "g729", "other"]);
         same_everywhere(NameOrigin::ALL, &["operator", "configuration", "telemetry"]);
+        same_everywhere(Level::ALL, &["good", "watch", "bad"]);
+        same_everywhere(SubjectKind::ALL, &["box", "domain", "access-point", "station", "source"]);
+        for code in Code::ALL {
+            same_everywhere(&[*code], &[code.word()]);
+        }
     }
 
     #[test]

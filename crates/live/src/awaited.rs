@@ -22,6 +22,7 @@ use crate::last_word::LastWord;
 use crate::port;
 use crate::run::{self, Signals};
 use crate::service::{Ending, ServiceManager};
+use crate::vitals::Running;
 
 /// How often it is looked even where nothing was notified.
 const CHECK: Duration = Duration::from_secs(2);
@@ -51,13 +52,18 @@ impl std::error::Error for PortLost {}
 /// A missing privilege, a control socket that cannot be created, anything that does not concern the ports.
 pub fn run_when_ready(mut config: BoxConfig) -> Result<Option<Status>> {
     let _ending = Ending;
+    let running = Running::begin();
     let signals = Signals::catch()?;
     loop {
         if !wait(&config, &signals)? {
+            running.end();
             return Ok(None);
         }
-        let error = match run::once(config.clone(), signals.try_clone()?, true) {
-            Ok(status) => return Ok(Some(status)),
+        let error = match run::once(config.clone(), signals.try_clone()?, true, running.restarted) {
+            Ok(status) => {
+                running.end();
+                return Ok(Some(status));
+            }
             Err(error) => error,
         };
         match error.downcast::<PortLost>() {

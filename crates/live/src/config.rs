@@ -19,10 +19,11 @@
 //! weight = 2
 //! ```
 //!
-//! Further tables are `[shards]`, `[record]`, `[metrics]`, `[history]`, `[[telemetry]]` (sources of stations and rates) and
+//! Further tables are `[shards]`, `[record]`, `[metrics]`, `[history]`, `[health]`, `[[telemetry]]` (sources of stations and rates) and
 //! `[manager]`, with the keys of a scenario's manager. An invalid file is rejected as a whole, and each problem is reported
 //! with its line.
 
+mod health;
 mod station;
 
 use std::collections::BTreeMap;
@@ -30,6 +31,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use evenair_api::Mode;
+use evenair_api::health::Limits;
 use evenair_config::{BrokenAggregates, ManagerSpec, PhySpec};
 use evenair_manager::{Config, StationConfig};
 use evenair_packet::MacAddr;
@@ -45,6 +47,7 @@ use crate::small_file::read_text;
 pub use crate::sockets::ControlSpec;
 use crate::sockets::beside;
 use crate::telemetry::{SourceConfig, TelemetrySpec};
+pub use health::HealthSpec;
 pub use station::StationSpec;
 
 /// The box's configuration as it is written. Programs may make one and write it, too.
@@ -71,6 +74,9 @@ pub struct BoxFile {
     /// Stored statistics and events.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub history: Option<HistorySpec>,
+    /// Limits beyond which something is wrong with the network.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub health: Option<HealthSpec>,
     /// Telemetry sources: access points and controllers that the box polls for stations and rates.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub telemetry: Vec<TelemetrySpec>,
@@ -196,6 +202,8 @@ pub struct BoxConfig {
     pub manager: Config,
     /// Names of stations.
     pub names: BTreeMap<MacAddr, String>,
+    /// Limits beyond which something is wrong.
+    pub health: Limits,
 }
 
 impl BoxConfig {
@@ -251,6 +259,7 @@ impl BoxConfig {
             telemetry: Vec::new(),
             manager: Config { held_limit: Some(held_limit(Self::POOL_FRAMES)), ..manager },
             names: BTreeMap::new(),
+            health: Limits::default(),
         }
     }
 }
@@ -350,6 +359,7 @@ impl BoxFile {
         let watch = self.control.as_ref().and_then(|control| control.watch.as_ref()).map(|watch| watch.get(problems));
         let metrics = self.metrics.as_ref().map(|metrics| metrics.check(problems));
         let history = self.history.as_ref().map(|history| history.check(problems));
+        let health = self.health.as_ref().map_or_else(|| Some(Limits::default()), |health| health.check(problems));
         let telemetry: Vec<_> = self.telemetry.iter().map(|source| source.check(problems)).collect();
         let record = self.record.as_ref().map(|record| record.file.get(problems));
         if wlan.is_some() && wlan == wire {
@@ -375,6 +385,7 @@ impl BoxFile {
             telemetry: telemetry.into_iter().collect::<Option<_>>()?,
             manager: Config { held_limit: Some(held_limit(pool_frames?)), ..manager? },
             names,
+            health: health?,
         })
     }
 

@@ -43,6 +43,7 @@ mod small_file;
 mod sockets;
 mod switch;
 pub mod telemetry;
+mod vitals;
 mod watch;
 
 pub use awaited::run_when_ready;

@@ -35,6 +35,7 @@ use crate::service::{Ending, ServiceManager};
 use crate::shards::{Front, Requests};
 use crate::switch::Carrier;
 use crate::telemetry::Telemetry;
+use crate::vitals::{Running, Vitals};
 use crate::watch::Watch;
 
 const RINGS: u64 = 0;
@@ -67,11 +68,20 @@ const END_MARGIN: Span = Span::from_secs(2);
 /// carries the traffic from then on.
 pub fn run(config: BoxConfig) -> Result<Status> {
     let _ending = Ending;
-    once(config, Signals::catch()?, false)
+    let running = Running::begin();
+    let status = once(config, Signals::catch()?, false, running.restarted)?;
+    running.end();
+    Ok(status)
 }
 
-/// Runs a box until it is ended, or, if it `reopens`, must reopen its ports ([`PortLost`]).
-pub(crate) fn once(config: BoxConfig, signals: Signals, reopens: bool) -> Result<Status> {
+/// Runs a box until it is ended, or, if it `reopens`, must reopen its ports ([`PortLost`]). `restarted`: when the process began, if the
+/// one before had not ended in order.
+pub(crate) fn once(
+    config: BoxConfig,
+    signals: Signals,
+    reopens: bool,
+    restarted: Option<std::time::Instant>,
+) -> Result<Status> {
     let plan = config.plan().map_err(|(what, right)| anyhow!("[shards] count: {what}; right would be: {right}"))?;
     let (sender, inbox) = mpsc::channel();
     let waker = Arc::new(Waker::new()?);
@@ -80,16 +90,26 @@ pub(crate) fn once(config: BoxConfig, signals: Signals, reopens: bool) -> Result
     let mut engines = Engine::open_all(&config, &plan, now())?;
     let desk = Desk::new(sender, Arc::clone(&waker));
     let fail_open = Arc::clone(engines[0].fail_open());
-    let watch = Watch::start(&config, desk.clone())?;
+    let vitals = Vitals::new(config.health, restarted);
+    let recalled = match LastWord::of(&config) {
+        Some(last_word) => last_word.recall(config.clone()),
+        None => config.clone(),
+    };
+    let watch = Watch::start(&recalled, desk.clone(), vitals.clone())?;
     let watched = watch.as_ref().map(Watch::tap);
     let names = Names::open(&names::file(), config.names.clone());
-    let parts = Parts { fail_open: Some(Arc::clone(&fail_open)), watch: watched.clone(), names: names.clone() };
+    let parts = Parts {
+        fail_open: Some(Arc::clone(&fail_open)),
+        watch: watched.clone(),
+        names: names.clone(),
+        vitals: vitals.clone(),
+    };
     let server = match &config.control {
         Some(path) => Some(Server::start(path, &config, desk.clone(), parts)?),
         None => None,
     };
-    let (history, kept) =
-        config.history.as_ref().map(|config| History::start(config, desk.clone())).transpose()?.unzip();
+    let start_history = |config| History::start(config, desk.clone(), vitals.clone());
+    let (history, kept) = config.history.as_ref().map(start_history).transpose()?.unzip();
     let kept = Tap::joined(kept.flatten(), watched.clone());
     engines.iter_mut().for_each(|engine| engine.keep_events(kept.clone()));
     let telemetry = Telemetry::start(config.telemetry.clone(), desk.clone(), names.clone());
@@ -98,18 +118,14 @@ pub(crate) fn once(config: BoxConfig, signals: Signals, reopens: bool) -> Result
     let hangup = Hangup::start(signals.reload, config.clone(), desk.clone(), watched)?;
     let ports = Ports::new(engines[0].ports().map(Port::interface), engines[0].locks().cloned());
     let watching = fail_open.watch(kept, reopens.then_some(desk), ports)?;
-    let host = Host { telemetry, names, signals: signals.end, service: None, fail_open };
+    let host = Host { telemetry, names, vitals, signals: signals.end, service: None, fail_open };
     info!("between {} (WLAN) and {} (wired side)", config.wlan, config.wire);
-    let config = match LastWord::of(&config) {
-        Some(last_word) => last_word.recall(config),
-        None => config,
-    };
     let end = match (punctual, engines.len()) {
         (Some(punctual), 1) => {
             let engine = engines.remove(0);
-            Live::new(engine, config, Some((host, punctual)), inbox, waker).work()
+            Live::new(engine, recalled, Some((host, punctual)), inbox, waker).work()
         }
-        _ => Front::start(engines, &config, plan, host, Requests { inbox, waker }).and_then(Front::work),
+        _ => Front::start(engines, &recalled, plan, host, Requests { inbox, waker }).and_then(Front::work),
     };
     drop((watching, hangup));
     // The answers to those who wait are written before the process may end.
@@ -160,6 +176,7 @@ pub(crate) struct Host {
     pub(crate) telemetry: Telemetry,
     /// Names of stations.
     pub(crate) names: Names,
+    vitals: Vitals,
     pub(crate) signals: UnixStream,
     /// Once the box is ready.
     service: Option<ServiceManager>,
@@ -175,6 +192,7 @@ impl Host {
     /// Takes what a reload changes beside the manager.
     pub(crate) fn take(&mut self, settings: HostSettings) {
         self.names.configure(settings.names);
+        self.vitals.configure(settings.health);
         self.telemetry.change(settings.telemetry);
         info!("a new configuration is in force");
     }

@@ -166,7 +166,8 @@ impl Laps {
 
     /// All keys up to this one are answered: how long the oldest that is timed took, until there is none.
     fn end(&mut self, now: Instant, key: u32) -> Option<Span> {
-        let (_, since) = self.under_way.pop_front_if(|(begun, _)| !after(*begun, key))?;
+        self.under_way.front().filter(|(begun, _)| !after(*begun, key))?;
+        let (_, since) = self.under_way.pop_front()?;
         Some(now.saturating_since(since)).filter(|&took| took < FORGOTTEN)
     }
 }

@@ -33,6 +33,8 @@ pub struct Health {
     pub name: String,
     /// Which of its tables or interfaces answered last.
     pub from: String,
+    /// Time between two questions.
+    pub interval: Duration,
     /// Number of stations in its last report.
     pub stations: usize,
     /// How often it was asked.
@@ -61,7 +63,8 @@ impl Pollers {
     ) -> std::io::Result<Self> {
         let mut this = Self { health: Vec::new(), stop: Vec::new(), threads: Vec::new() };
         for (number, scheduled) in (0..=u16::MAX).zip(sources) {
-            let health = Arc::new(Mutex::new(Health { name: scheduled.source.name(), ..Health::default() }));
+            let (name, interval) = (scheduled.source.name(), scheduled.interval);
+            let health = Arc::new(Mutex::new(Health { name, interval, ..Health::default() }));
             let (stop, stopped) = mpsc::channel();
             let (deliver, shared) = (deliver.clone(), Arc::clone(&health));
             let work =

@@ -9,6 +9,7 @@ mod stations;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::health::reason::HealthStatus;
 use crate::{Carrier, HopResult, Kinds, Mode};
 
 pub use self::calls::*;
@@ -27,6 +28,9 @@ pub struct Status {
     pub mode: Mode,
     /// Who carries the traffic.
     pub carrier: Carrier,
+    /// What is wrong, as in the watch feed; absent if the box has no watch socket, and in its first second.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub health: Option<HealthStatus>,
     /// Whether the bridge can carry the traffic.
     #[serde(default)]
     pub fail_open: FailOpenStatus,

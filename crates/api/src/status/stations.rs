@@ -133,6 +133,9 @@ pub struct SourceStatus {
     pub from: String,
     /// Number of stations in its last report.
     pub stations: usize,
+    /// Seconds between two polls.
+    #[serde(default)]
+    pub interval_s: f64,
     /// How often it was asked.
     pub polls: u64,
     /// How often it did not answer as it should.

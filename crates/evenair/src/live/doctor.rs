@@ -50,7 +50,9 @@ fn summary(findings: &[Finding]) -> String {
     match (count(Verdict::Wrong), count(Verdict::Warning)) {
         (0, 0) => "Nothing is wrong.".into(),
         (0, warnings) => format!("The box can run; {warnings} to look at."),
-        (wrong, warnings) => format!("{wrong} to mend before the box can run as it should, {warnings} to look at."),
+        (wrong, warnings) => {
+            format!("{wrong} to mend before the box and the network are as they should be, {warnings} to look at.")
+        }
     }
 }
 

@@ -16,6 +16,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use clap::Args;
 use evenair_api::causes::in_lines;
+use evenair_api::health::{HealthStatus, Reason};
 use evenair_api::{Carrier, Mode, Status};
 use evenair_live::CONFIG;
 use evenair_live::control::Client;
@@ -133,9 +134,17 @@ pub fn replay(file: &Path) -> Result<ExitCode> {
     Ok(if replayed.is_identical() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
+/// The health of the network: what is wrong, each with its remedy, that which matters most first.
+fn health_lines(health: &HealthStatus) -> Vec<String> {
+    let line =
+        |reason: &Reason| format!("  {}: {}: {}\n    -> {}", reason.level, reason.code, reason.sentence, reason.remedy);
+    std::iter::once(format!("health: {}", health.level)).chain(health.reasons.iter().map(line)).collect()
+}
+
 fn print_status(status: &Status) {
     let the = if status.carrier == Carrier::Nobody { "" } else { "the " };
     println!("{}, carried by {the}{}, up {:.0} s", status.mode, status.carrier, status.uptime_s);
+    status.health.iter().for_each(|health| health_lines(health).iter().for_each(|line| println!("{line}")));
     if let Some(guard) = status.guard.in_short() {
         println!("{guard}");
     }
@@ -234,5 +243,26 @@ fn print_status(status: &Status) {
     }
     if flows.len() > MOST_FLOWS {
         println!("  and {} smaller connections (--json shows up to 1000)", flows.len() - MOST_FLOWS);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use evenair_api::health::Code;
+
+    use super::*;
+
+    #[test]
+    fn health_is_a_line_for_each_reason_with_what_to_do() {
+        assert_eq!(health_lines(&HealthStatus::default()), ["health: good"]);
+        let reason = Reason {
+            code: Code::Starving,
+            level: Code::Starving.level(),
+            sentence: "anne gets 0.4 Mb/s".into(),
+            remedy: "evenair insert".into(),
+            ..Reason::default()
+        };
+        let lines = health_lines(&HealthStatus::of(vec![reason]));
+        assert_eq!(lines, ["health: bad", "  bad: starving: anne gets 0.4 Mb/s\n    -> evenair insert"]);
     }
 }

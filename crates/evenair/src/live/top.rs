@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use clap::Args;
 use evenair_api::causes::in_lines;
+use evenair_api::health::{HealthStatus, Level};
 use evenair_api::{
     CallStatus, ClassStatus, DomainStatus, FlowStatus, Mode, ShardStatus, SpeechStatus, StationStatus, Status,
 };
@@ -258,6 +259,19 @@ fn put_in_order(rows: &mut [StationRow], order: Order) {
     });
 }
 
+/// What is wrong, in a line; none: the box does not say.
+fn health_line(status: &Status) -> Option<String> {
+    status.health.as_ref().map(HealthStatus::in_short)
+}
+
+const fn colour_of(level: Level) -> Color {
+    match level {
+        Level::Good => Color::Green,
+        Level::Watch => Color::Yellow,
+        Level::Bad => Color::Red,
+    }
+}
+
 fn heading(status: &Status) -> String {
     let packets = &status.packets;
     let lost = if status.fail_open.available { "" } else { "NO FAIL-OPEN: " };
@@ -320,6 +334,7 @@ fn plain(looks: &mut Looks, every: Duration, count: u64) -> Result<ExitCode> {
         std::thread::sleep(every);
         let (status, mut rows) = looks.look()?;
         put_in_order(&mut rows, Order::Air);
+        health_line(&status).iter().for_each(|line| println!("{line}"));
         println!("{}", heading(&status));
         in_lines(&status.packets.drops, &status.packets.losses).iter().for_each(|line| println!("{line}"));
         println!("{}", line_of(COLUMNS.map(str::to_owned)));
@@ -367,7 +382,7 @@ fn draw(frame: &mut Frame<'_>, status: &Status, stations: &[StationRow], order: 
     let lines = u16::try_from(calls.len()).map_or(MOST_CALL_LINES, |lines| lines.min(MOST_CALL_LINES));
     let causes = in_lines(&status.packets.drops, &status.packets.losses);
     let parts = [
-        Constraint::Length(2 + causes.len() as u16),
+        Constraint::Length(2 + causes.len() as u16 + u16::from(status.health.is_some())),
         Constraint::Fill(1),
         Constraint::Length(lines),
         Constraint::Length(1),
@@ -375,7 +390,9 @@ fn draw(frame: &mut Frame<'_>, status: &Status, stations: &[StationRow], order: 
     let [top, middle, below, bottom] = Layout::vertical(parts).areas(frame.area());
     frame.render_widget(Paragraph::new(calls.into_iter().map(Line::raw).collect::<Vec<_>>()), below);
     let colour = if status.mode == Mode::Inserted { Color::Green } else { Color::Yellow };
-    let heading = std::iter::once(Line::styled(heading(status), Style::new().fg(colour)));
+    let level = status.health.as_ref().map_or(Level::Good, |health| health.level);
+    let health = health_line(status).map(|line| Line::styled(line, Style::new().fg(colour_of(level))));
+    let heading = health.into_iter().chain([Line::styled(heading(status), Style::new().fg(colour))]);
     let heading: Vec<_> = heading.chain(causes.into_iter().map(Line::raw)).collect();
     frame.render_widget(Paragraph::new(heading), top);
     let widths = [20, 17, 8, 5, 9, 8, 9, 9, 6, 6, 8].map(Constraint::Length);
@@ -393,6 +410,7 @@ fn draw(frame: &mut Frame<'_>, status: &Status, stations: &[StationRow], order: 
 #[cfg(test)]
 mod tests {
     use evenair_api::causes::{Cause, DropReason, LossReason};
+    use evenair_api::health::Reason;
     use ratatui::Terminal;
     use ratatui::backend::TestBackend;
 
@@ -522,6 +540,21 @@ mod tests {
             assert!(text.contains("inserted"), "{text}");
             assert_eq!(text.contains("02:00:00:00:00:01"), height > 10, "{text}");
         }
+    }
+
+    #[test]
+    fn health_is_the_first_line() {
+        let reason = |sentence: &str| Reason { level: Level::Bad, sentence: sentence.into(), ..Reason::default() };
+        let shown = |health: Option<HealthStatus>| -> String {
+            let mut terminal = Terminal::new(TestBackend::new(120, 12)).expect("a screen");
+            let status = Status { health, ..status(0, 0) };
+            terminal.draw(|frame| draw(frame, &status, &[], Order::Up)).expect("drawn");
+            terminal.backend().buffer().content().iter().map(|cell| cell.symbol()).collect()
+        };
+        let bad = HealthStatus::of(vec![reason("anne gets 0.4 Mb/s"), reason("max, too")]);
+        assert!(shown(Some(bad)).starts_with("health: bad: anne gets 0.4 Mb/s (and 1 more)"));
+        assert!(shown(Some(HealthStatus::default())).starts_with("health: good"));
+        assert!(shown(None).starts_with("NO FAIL-OPEN"), "an older box");
     }
 
     #[test]

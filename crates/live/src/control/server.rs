@@ -9,7 +9,8 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use evenair_api::{Mode, Request, Response};
+use evenair_api::health::Limits;
+use evenair_api::{Mode, Request, Response, Status};
 use evenair_config::RateSpec;
 use evenair_manager::{Config, Label, Observation, Place};
 use evenair_packet::MacAddr;
@@ -28,6 +29,7 @@ use crate::fail_open::FailOpen;
 use crate::last_word::LastWord;
 use crate::names::{ByMac, NameRequests, Names};
 use crate::telemetry::SourceConfig;
+use crate::vitals::Vitals;
 use crate::watch::{Commanded, Tap};
 
 /// More than any PHY rate.
@@ -78,6 +80,8 @@ pub(crate) struct HostSettings {
     pub(crate) telemetry: Vec<SourceConfig>,
     /// Names of stations in the configuration.
     pub(crate) names: ByMac,
+    /// Limits of its health.
+    pub(crate) health: Limits,
 }
 
 /// The loop's answer, not yet JSON.
@@ -150,6 +154,8 @@ pub(crate) struct Parts {
     pub(crate) watch: Option<Tap>,
     /// Names of stations.
     pub(crate) names: Names,
+    /// Shown in the status.
+    pub(crate) vitals: Vitals,
 }
 
 impl Server {
@@ -280,7 +286,8 @@ fn answer(request: Result<Request, String>, context: &Client, bypass_only: bool)
         Ok(Answer::Done | Answer::Mode(_)) => Response { ok: true, error: None, status: None, names: None },
         Ok(Answer::Refused(error)) => refused(error),
         Ok(Answer::Status(snapshot)) => {
-            Response { ok: true, error: None, status: Some(Box::new((*snapshot).into())), names: None }
+            let status = Status { health: context.parts.vitals.latest(), ..(*snapshot).into() };
+            Response { ok: true, error: None, status: Some(Box::new(status)), names: None }
         }
         Err(error) => refused(error.into()),
     }
@@ -340,7 +347,7 @@ pub(super) fn check(request: Request, config: &BoxConfig) -> Result<Wish, String
             if let Some((key, _)) = changed.iter().find(|(_, changed)| *changed) {
                 return Err(format!("{}: {key} cannot change while the box runs; restart it", path.display()));
             }
-            let host = HostSettings { telemetry: new.telemetry, names: new.names };
+            let host = HostSettings { telemetry: new.telemetry, names: new.names, health: new.health };
             if check { Wish::Nothing } else { Wish::Reconfigure(Box::new(new.manager), host) }
         }
     })

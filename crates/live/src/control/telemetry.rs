@@ -16,6 +16,7 @@ pub(super) fn source(health: &Health) -> SourceStatus {
         name: health.name.clone(),
         from: health.from.clone(),
         stations: health.stations,
+        interval_s: health.interval.as_secs_f64(),
         polls: health.polls,
         failures: health.failures,
         error: health.error.clone(),

@@ -17,6 +17,7 @@ use std::fmt;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use evenair_api::health::{Code, HealthStatus, Level, Reason};
 use evenair_api::{DomainStatus, GuardState, GuardStatus, Mode, PacketStatus, ProbeState, Status};
 use evenair_config::BrokenAggregates;
 use evenair_reader::ConfigError;
@@ -167,6 +168,19 @@ fn unread(packets: &PacketStatus) -> Finding {
     Finding::warning(SUBJECT, found, mend)
 }
 
+/// What the running box finds wrong, but for what is examined here anyway.
+fn health(health: &HealthStatus) -> Vec<Finding> {
+    const EXAMINED: [Code; 3] = [Code::NoFailOpen, Code::GuardBypassed, Code::UnmanagedTraffic];
+    let reasons = health.reasons.iter().filter(|reason| !EXAMINED.contains(&reason.code));
+    let finding = |reason: &Reason| Finding::warning(reason.code.word(), &reason.sentence, &reason.remedy);
+    reasons
+        .map(|reason| match reason.level {
+            Level::Bad => Finding { verdict: Verdict::Wrong, ..finding(reason) },
+            Level::Good | Level::Watch => finding(reason),
+        })
+        .collect()
+}
+
 /// A backlog of this is hard to keep short without completions.
 const UNACKNOWLEDGED: f64 = 0.25;
 
@@ -202,6 +216,7 @@ fn examine_for(config: &BoxConfig) -> Vec<Finding> {
     findings.extend(config.router.iter().flat_map(|router| router::examine(config, router)));
     findings.extend(lasting::examine(config));
     findings.extend(config.telemetry.iter().map(telemetry::examine));
+    let mut reasons = Vec::new();
     if let Some((socket, status)) = running {
         let running = match status {
             Ok(status) => {
@@ -211,6 +226,7 @@ fn examine_for(config: &BoxConfig) -> Vec<Finding> {
                 findings.push(losses::examine(&status, history, now_s));
                 findings.push(unread(&status.packets));
                 findings.extend(guard(&status.guard));
+                reasons.extend(status.health.iter().flat_map(health));
                 let holds = status.mode == Mode::Inserted;
                 findings.extend(status.domains.iter().filter(|_| holds).filter_map(found_path));
                 let ways = [&status.wlan, &status.wire].map(|port| {
@@ -224,6 +240,7 @@ fn examine_for(config: &BoxConfig) -> Vec<Finding> {
         };
         findings.push(Finding::fine("running box", running));
     }
+    findings.extend(reasons);
     findings
 }
 
@@ -256,6 +273,19 @@ mod tests {
             "path: 2.0 ms of lag, 3.0 ms of backlog, 40 % of the airtime without completions; probes: used"
         );
         assert_eq!(found_path(&DomainStatus::default()), None);
+    }
+
+    #[test]
+    fn reasons_of_a_running_box_are_findings() {
+        let reason = |code: Code| Reason { code, level: code.level(), sentence: code.to_string(), ..Reason::default() };
+        let codes = [Code::NoFailOpen, Code::Starving, Code::SlowLink];
+        let found = health(&HealthStatus::of(codes.map(reason).into()));
+        let found: Vec<_> = found.iter().map(|finding| (finding.subject.as_str(), finding.verdict)).collect();
+        assert_eq!(
+            found,
+            [("starving", Verdict::Wrong), ("slow-link", Verdict::Warning)],
+            "fail-open is examined anyway"
+        );
     }
 
     #[test]

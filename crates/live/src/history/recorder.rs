@@ -18,6 +18,7 @@ use super::budget::Budget;
 use super::happened::{Happened, seconds};
 use super::{Files, HistoryConfig, Keeper};
 use crate::control::{Answer, Desk, Wish};
+use crate::vitals::Vitals;
 use crate::watch::Tap as WatchTap;
 
 /// Events that may wait for the thread.
@@ -50,6 +51,7 @@ struct Recorder<K> {
     before: Option<Status>,
     /// The last record could not be kept, and that was logged.
     failing: bool,
+    vitals: Vitals,
 }
 
 impl Tap {
@@ -103,25 +105,32 @@ impl History {
     ///
     /// # Errors
     /// The thread cannot be created. A directory that cannot be created is logged: the box is worth more than its history.
-    pub(crate) fn start(config: &HistoryConfig, desk: Desk) -> Result<(Self, Option<Tap>)> {
+    pub(crate) fn start(config: &HistoryConfig, desk: Desk, vitals: Vitals) -> Result<(Self, Option<Tap>)> {
         let files = match Files::open(&config.path, config.limit.0) {
             Ok(files) => files,
             Err(error) => {
                 warn!("[history] path = {:?}: {error}; no history is kept", config.path.display());
+                vitals.set_history_failing(true);
                 return Ok((Self { thread: None }, None));
             }
         };
         let interval = Duration::from_nanos(config.interval.as_nanos());
-        let (thread, tap) = Self::keep_in(files, interval, desk)?;
+        let (thread, tap) = Self::keep_in(files, interval, desk, vitals)?;
         Ok((Self { thread: Some(thread) }, Some(tap)))
     }
 
-    fn keep_in(keeper: impl Keeper + 'static, interval: Duration, desk: Desk) -> Result<(JoinHandle<()>, Tap)> {
+    fn keep_in(
+        keeper: impl Keeper + 'static,
+        interval: Duration,
+        desk: Desk,
+        vitals: Vitals,
+    ) -> Result<(JoinHandle<()>, Tap)> {
         let (sender, events) = mpsc::sync_channel(EVENTS_WAITING);
         let lost = Arc::new(AtomicU64::new(0));
         let budget = Arc::new(Budget::new(monotonic()));
         let tap = Tap { events: Some(sender), watch: None, lost: Arc::clone(&lost), budget: Arc::clone(&budget) };
-        let mut recorder = Recorder { keeper, interval, desk, events, lost, budget, before: None, failing: false };
+        let mut recorder =
+            Recorder { keeper, interval, desk, events, lost, budget, before: None, failing: false, vitals };
         let thread = thread::Builder::new().name("history".into()).spawn(move || recorder.work());
         Ok((thread.context("start the history thread")?, tap))
     }
@@ -191,7 +200,9 @@ impl<K: Keeper> Recorder<K> {
     }
 
     fn keep(&mut self, record: &Record) -> bool {
-        match self.keeper.keep(record) {
+        let kept = self.keeper.keep(record);
+        self.vitals.set_history_failing(kept.is_err());
+        match kept {
             Ok(()) if self.failing => {
                 self.failing = false;
                 info!("history is kept again");
@@ -283,8 +294,8 @@ mod tests {
             }
         });
         let shelf = Shelf::default();
-        let (thread, tap) =
-            History::keep_in(shelf.clone(), Duration::from_millis(20), desk.clone()).expect("there is room");
+        let (thread, tap) = History::keep_in(shelf.clone(), Duration::from_millis(20), desk.clone(), Vitals::default())
+            .expect("there is room");
         tap.leave(&learned(1));
         tap.leave(&manager::Event::ModeChanged(Mode::Inserted));
         let kept = shelf.until(|kept| samples(kept).len() > 1 && kept.len() > 4);
@@ -327,8 +338,17 @@ mod tests {
         let budget = Arc::new(Budget::new(Monotonic::ZERO));
         let tap = Tap { events: Some(sender), watch: None, lost: Arc::clone(&lost), budget: Arc::clone(&budget) };
         let interval_s = Duration::from_secs(interval);
-        let mut recorder =
-            Recorder { keeper: files, interval: interval_s, desk, events, lost, budget, before: None, failing: false };
+        let mut recorder = Recorder {
+            keeper: files,
+            interval: interval_s,
+            desk,
+            events,
+            lost,
+            budget,
+            before: None,
+            failing: false,
+            vitals: Vitals::default(),
+        };
         let mut status = Status::from(snapshot());
         let station = status.stations[0].clone();
         // The day before, with 30 stations.
@@ -413,7 +433,8 @@ mod tests {
     #[test]
     fn the_loop_never_waits_for_history() {
         let (desk, _inbox) = Desk::for_tests();
-        let (thread, tap) = History::keep_in(Shelf::default(), Duration::from_secs(3600), desk).expect("there is room");
+        let (thread, tap) = History::keep_in(Shelf::default(), Duration::from_secs(3600), desk, Vitals::default())
+            .expect("there is room");
         // The thread waits for an answer that never comes, as behind a disk that does not answer.
         let begin = Instant::now();
         (0..2 * EVENTS_WAITING).for_each(|_| tap.leave(&manager::Event::ModeChanged(Mode::Inserted)));

@@ -23,7 +23,7 @@ const HEADER: u64 = 14;
 
 /// The state of the box at one instant.
 pub(super) struct Taken {
-    at_s: f64,
+    pub(super) at: SystemTime,
     pub(super) status: Status,
     /// How long packets waited for the WLAN lately, in milliseconds; `None`: none left.
     wait_p95_ms: Option<f64>,
@@ -40,7 +40,7 @@ impl Taken {
         let report = &snapshot.report;
         let wlan = report.hops.iter().find(|hop| hop.hop == Hop::Wlan);
         Self {
-            at_s: seconds(at),
+            at,
             wait_p95_ms: wlan.and_then(|hop| p95(&hop.recent)),
             domain_wait_p95_ms: report.domains.iter().map(|domain| p95(&domain.hop.recent)).collect(),
             latencies: Latencies::of(report),
@@ -77,7 +77,7 @@ struct Interval<'a> {
     seconds: f64,
 }
 
-/// The line of the interval, with all its parts but events; `since_s`: seconds since the mode changed.
+/// The line of the interval, with all its parts but health and events; `since_s`: seconds since the mode changed.
 pub(super) fn line(before: Option<&Taken>, now: &Taken, since_s: f64) -> Line {
     let of = |before: &Taken| now.status.uptime_s - before.status.uptime_s;
     let before = before.filter(|before| of(before) > 0.0);
@@ -87,8 +87,9 @@ pub(super) fn line(before: Option<&Taken>, now: &Taken, since_s: f64) -> Line {
     Line {
         v: VERSION,
         seq: 0,
-        at: now.at_s,
+        at: seconds(now.at),
         uptime_s: now.status.uptime_s,
+        health: None,
         totals: Some(Totals {
             active,
             latency: interval.latency(&moved, |_| true),

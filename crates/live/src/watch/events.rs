@@ -7,6 +7,7 @@ use std::collections::VecDeque;
 use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::time::SystemTime;
 
+use evenair_api::health::{Code, HealthStatus, Reason};
 use evenair_api::watch::{Event, FIRST_EVENTS};
 use evenair_api::{self as api, Request};
 use evenair_manager::{self as manager, GuardStep, Mode};
@@ -205,6 +206,24 @@ impl Log {
         }
     }
 
+    /// Notes reasons that were raised or cleared in a second: of each code one event.
+    pub(super) fn note_health(&mut self, at: SystemTime, before: &HealthStatus, now: &HealthStatus) {
+        for (what, these, others) in [("cleared", before, now), ("raised", now, before)] {
+            let is_new = |reason: &&Reason| {
+                !others.reasons.iter().any(|other| (other.code, &other.subject.id) == (reason.code, &reason.subject.id))
+            };
+            for code in Code::ALL {
+                let mut of_code = these.reasons.iter().filter(|reason| reason.code == *code).filter(is_new);
+                let Some(first) = of_code.next() else { continue };
+                let more = match of_code.count() {
+                    0 => String::new(),
+                    more => format!(", and {more} more"),
+                };
+                self.add(at, "health", format!("{what}: {code}: {}{more}", first.sentence));
+            }
+        }
+    }
+
     fn add(&mut self, at: SystemTime, event: &str, text: String) {
         if self.events.len() == KEPT {
             self.events.pop_front();
@@ -283,6 +302,26 @@ mod tests {
         }
         tap.leave(SystemTime::now(), &Happened::OfBox(api::history::Event::Ports { text: "wl0 has gone".into() }));
         assert_eq!(entries.try_iter().count(), 1);
+    }
+
+    #[test]
+    fn reasons_are_events_when_they_are_raised_and_cleared() {
+        let reason = |code, id: &str| {
+            let mut reason = Reason { code, sentence: format!("{id} starves"), ..Reason::default() };
+            reason.subject.id = id.into();
+            reason
+        };
+        let of = |ids: &[&str]| HealthStatus::of(ids.iter().map(|id| reason(Code::Starving, id)).collect());
+        let mut log = Log::default();
+        let courses: [&[&str]; 5] = [&[], &["anne", "max", "eve"], &["anne", "max", "eve"], &["max", "eve"], &[]];
+        courses.windows(2).for_each(|pair| log.note_health(SystemTime::UNIX_EPOCH, &of(pair[0]), &of(pair[1])));
+        let texts: Vec<_> = log.since(Some(0)).into_iter().map(|event| event.text).collect();
+        let expected = [
+            "raised: starving: anne starves, and 2 more",
+            "cleared: starving: anne starves",
+            "cleared: starving: max starves, and 1 more",
+        ];
+        assert_eq!(texts, expected);
     }
 
     #[test]

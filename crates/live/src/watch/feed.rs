@@ -134,6 +134,7 @@ fn selected(line: &Line, parts: Parts) -> Line {
         part.as_ref().filter(|_| wanted).cloned()
     }
     Line {
+        health: part(parts.has(Part::Health), &line.health),
         totals: part(parts.has(Part::Totals), &line.totals),
         domains: part(parts.has(Part::Domains), &line.domains),
         access_points: part(parts.has(Part::AccessPoints), &line.access_points),

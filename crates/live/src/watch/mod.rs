@@ -5,11 +5,12 @@
 //! and keeps points in rings of bounded memory (`rings`). Clients' threads wait for the next second (`feed`); those that ask
 //! for the same parts get the same bytes. So the loop has the same work however many clients there are.
 //!
-//! Not here: health, which no line has yet; and what was before the box opened its ports again, since stations and counters
+//! Not here: what was before the box opened its ports again, since stations and counters
 //! begin anew then as well.
 
 mod difference;
 mod events;
+mod facts;
 mod feed;
 mod latencies;
 mod request;
@@ -27,6 +28,7 @@ use tracing::warn;
 
 use crate::config::BoxConfig;
 use crate::control::{Desk, Door, End, Purpose};
+use crate::vitals::Vitals;
 
 pub(crate) use events::{Commanded, Tap};
 use feed::Feed;
@@ -51,7 +53,7 @@ impl Watch {
     ///
     /// # Errors
     /// The socket that the configuration names cannot be made, or a living box answers there already; no room for a thread.
-    pub(crate) fn start(config: &BoxConfig, desk: Desk) -> Result<Option<Self>> {
+    pub(crate) fn start(config: &BoxConfig, desk: Desk, vitals: Vitals) -> Result<Option<Self>> {
         let Some(path) = config.watch_socket() else { return Ok(None) };
         let door = match Door::open(&path, PURPOSE) {
             Ok(door) => door,
@@ -64,7 +66,7 @@ impl Watch {
         let (tap, entries) = Tap::new();
         let (feed, end) = (Arc::new(Feed::default()), Arc::new(End::new()?));
         // It ends with the loop that it asks.
-        let sampler = Sampler::new(desk, entries, Arc::clone(&feed), config.wlan.clone());
+        let sampler = Sampler::new(desk, entries, Arc::clone(&feed), config, vitals);
         thread::Builder::new().name("watch".into()).spawn(|| sampler.work()).context("start the watch thread")?;
         let (clients, ended) = (Clients::new(Arc::clone(&feed)), Arc::clone(&end));
         let accept = move || {
@@ -106,7 +108,7 @@ mod tests {
     fn a_socket_that_cannot_be_made_ends_the_box_only_if_it_is_named() {
         let folder = tempfile::tempdir().expect("a folder");
         let config = BoxConfig::new("a", "b", Config::new(Phy::default_for(Standard::Dot11b)));
-        let start = |config: &BoxConfig| Watch::start(config, Desk::for_tests().0);
+        let start = |config: &BoxConfig| Watch::start(config, Desk::for_tests().0, Vitals::default());
         assert!(start(&config).expect("no control socket").is_none());
         // The name of the control socket fits into an address, that of the watch socket does not.
         let long = folder.path().join("x".repeat(98 - folder.path().as_os_str().len())).with_extension("sock");

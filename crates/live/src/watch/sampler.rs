@@ -4,12 +4,16 @@ use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant, SystemTime};
 
+use evenair_api::health::{Health, HealthStatus};
 use evenair_sys::traffic;
 
 use super::difference::{self, Taken};
 use super::events::Entry;
+use super::facts::{LastCommand, facts};
 use super::feed::Feed;
+use crate::config::BoxConfig;
 use crate::control::{Answer, Desk, Snapshot, Wish};
+use crate::vitals::Vitals;
 
 /// Time between two requests to the loop.
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -23,11 +27,23 @@ pub(super) struct Sampler {
     before: Option<Taken>,
     /// Uptime of the box when its mode was first seen.
     mode_since_s: f64,
+    last_command: LastCommand,
+    health: Health,
+    vitals: Vitals,
 }
 
 impl Sampler {
-    pub(super) fn new(desk: Desk, entries: Receiver<(SystemTime, Entry)>, feed: Arc<Feed>, wlan: String) -> Self {
-        Self { desk, entries, feed, wlan, before: None, mode_since_s: 0.0 }
+    /// The configuration has the last command in the place of its mode.
+    pub(super) fn new(
+        desk: Desk,
+        entries: Receiver<(SystemTime, Entry)>,
+        feed: Arc<Feed>,
+        config: &BoxConfig,
+        vitals: Vitals,
+    ) -> Self {
+        let last_command = LastCommand { is_insert: config.inserted };
+        let (wlan, health) = (config.wlan.clone(), Health::default());
+        Self { desk, entries, feed, wlan, before: None, mode_since_s: 0.0, last_command, health, vitals }
     }
 
     /// Works until the loop or the feed has ended.
@@ -54,10 +70,19 @@ impl Sampler {
         if self.before.as_ref().is_some_and(|before| before.mode() != now.mode()) {
             self.mode_since_s = uptime_s;
         }
-        let line = difference::line(self.before.as_ref(), &now, uptime_s - self.mode_since_s);
+        let entries: Vec<_> = self.entries.try_iter().collect();
+        entries.iter().for_each(|(_, entry)| self.last_command.note(entry));
+        let mut line = difference::line(self.before.as_ref(), &now, uptime_s - self.mode_since_s);
+        let facts = facts(&now.status, self.last_command, &self.vitals);
+        let health = HealthStatus::of(self.health.observe(&line, &facts, &self.vitals.limits()));
         let flows = std::mem::take(&mut now.status.flows);
         // The mode of the line and its event come in the same line.
-        self.feed.log(|log| self.entries.try_iter().for_each(|(at, entry)| log.note(at, entry)));
+        self.feed.log(|log| {
+            entries.into_iter().for_each(|(at, entry)| log.note(at, entry));
+            log.note_health(now.at, &self.vitals.latest().unwrap_or_default(), &health);
+        });
+        self.vitals.publish(health.clone());
+        line.health = Some(health);
         self.feed.publish(line, now.mode(), flows);
         self.before = Some(now);
     }

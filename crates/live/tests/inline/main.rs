@@ -10,6 +10,7 @@ mod control;
 mod fail_open;
 mod field_day;
 mod guard;
+mod health;
 mod history;
 mod lab;
 mod names;

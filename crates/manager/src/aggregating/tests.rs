@@ -229,7 +229,8 @@ fn behind(lag: Span) -> (u64, Span) {
         if us % 500_000 == 0 {
             account.forget_speed(now, Ratio::ONE, RatesSaid::All);
         }
-        while let Some((_, mark)) = under_way.pop_front_if(|(done, _)| *done + lag <= now) {
+        while let Some((_, mark)) = under_way.front().copied().filter(|(done, _)| *done + lag <= now) {
+            under_way.pop_front();
             account.hear(now, Span::ZERO);
             account.answer(now, mark, STATION, &mut paced);
             served += u64::from(us >= 5_000_000);

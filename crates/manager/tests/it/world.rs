@@ -223,7 +223,8 @@ impl World {
         let tcp = meta.tcp().unwrap();
         let answered = if tcp.payload.0 == 0 { Some(tcp.ack) } else { tcp.timestamps.map(|stamps| stamps.echo) };
         let Some(answered) = answered.filter(|_| meta.ingress == Port::Wlan) else { return };
-        while let Some((_, at)) = self.under_way[flow].pop_front_if(|(key, _)| *key <= answered) {
+        while let Some((_, at)) = self.under_way[flow].front().copied().filter(|(key, _)| *key <= answered) {
+            self.under_way[flow].pop_front();
             self.trips[flow].push(self.now.saturating_since(at));
         }
     }

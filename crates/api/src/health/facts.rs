@@ -1,0 +1,98 @@
+//! Facts about a box that no line of the watch feed has.
+
+use std::collections::VecDeque;
+
+use crate::GuardStatus;
+use crate::causes::Losses;
+
+/// Seconds over which counters are compared.
+const WINDOW: usize = 60;
+
+/// Counters of the box, from its start.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Counters {
+    /// IP-level bytes that the manager got.
+    pub received_bytes: u64,
+    /// Those of packets that it cannot read.
+    pub unread_bytes: u64,
+    /// Packets that the box lost, by reason.
+    pub losses: Losses,
+    /// How often the fail-open lease ran out because the loop was late.
+    pub lapses: u64,
+    /// Claims of addresses that others use.
+    pub addresses_contested: u64,
+    /// Calls that were refused.
+    pub calls_refused: u64,
+}
+
+/// What no line has, at one instant.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Facts {
+    /// Why the bridge cannot carry the traffic, each with what mends it.
+    pub fail_open_why: Vec<String>,
+    /// The guard against harm.
+    pub guard: GuardStatus,
+    /// The last command, or else the configuration, was to insert the box.
+    pub is_insert_commanded: bool,
+    /// Seconds since the box started; `None`: the process before it ended in order, or there was none.
+    pub restarted_s: Option<f64>,
+    /// Counters.
+    pub counters: Counters,
+    /// Configured telemetry sources.
+    pub telemetry: Vec<Source>,
+    /// Stations whose reported rate the traffic contradicts.
+    pub set_aside: Vec<SetAside>,
+    /// The history could not be written the last time.
+    pub is_history_failing: bool,
+}
+
+/// A telemetry source.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Source {
+    /// Its kind and where it is.
+    pub name: String,
+    /// Seconds since it answered, or since the box started.
+    pub silent_s: f64,
+    /// Seconds between two polls.
+    pub interval_s: f64,
+    /// What was wrong the last time.
+    pub error: Option<String>,
+}
+
+/// A station whose reported rate is set aside.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SetAside {
+    /// Its name, or else its MAC address.
+    pub station: String,
+    /// The reported rate toward it.
+    pub rate_mbps: Option<f64>,
+    /// Who reports it.
+    pub source: String,
+}
+
+/// Counters of the last minute.
+#[derive(Debug, Default)]
+pub(super) struct Recent(VecDeque<Counters>);
+
+impl Recent {
+    /// What was counted in the last minute. Counters that begin anew count nothing.
+    pub(super) fn add(&mut self, now: Counters) -> Counters {
+        if self.0.len() > WINDOW {
+            self.0.pop_front();
+        }
+        self.0.push_back(now);
+        let then = self.0.front().copied().unwrap_or(now);
+        let mut losses = Losses::default();
+        for (reason, packets) in now.losses.iter() {
+            losses[reason] = packets.saturating_sub(then.losses[reason]);
+        }
+        Counters {
+            received_bytes: now.received_bytes.saturating_sub(then.received_bytes),
+            unread_bytes: now.unread_bytes.saturating_sub(then.unread_bytes),
+            losses,
+            lapses: now.lapses.saturating_sub(then.lapses),
+            addresses_contested: now.addresses_contested.saturating_sub(then.addresses_contested),
+            calls_refused: now.calls_refused.saturating_sub(then.calls_refused),
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! When a reason is raised and cleared: after a time, and with hysteresis, so that a condition about its limit does not flicker.
+
+use std::collections::BTreeMap;
+
+use super::reason::{Code, Finding, Reason, SubjectKind};
+
+/// Seconds beyond the limit until a reason is raised: longer than a burst of TCP slow start or a scan of channels.
+pub const RAISED_AFTER: u32 = 5;
+/// Seconds well within the limit until it is cleared.
+pub const CLEARED_AFTER: u32 = 15;
+/// The same for one that came back.
+pub const CLEARED_AFTER_RETURN: u32 = 60;
+/// Seconds after it was cleared within which a reason that is raised again has come back.
+pub const RETURNS_WITHIN: u64 = 600;
+/// Part of the limit below which a condition is well within it.
+const WELL_WITHIN: f64 = 0.8;
+
+/// What a reason is: of each there is one at most.
+type Key = (Code, SubjectKind, String);
+
+#[derive(Debug, Default)]
+struct Track {
+    /// Seconds beyond the limit without one well within it.
+    beyond: u32,
+    /// Seconds in a row well within the limit, or that did not show it.
+    within: u32,
+    /// Clock time of the first second beyond the limit.
+    since_s: f64,
+    raised: Option<Reason>,
+    /// It was raised again soon after it had been cleared.
+    came_back: bool,
+    /// Second in which it was cleared.
+    cleared: Option<u64>,
+}
+
+/// Conditions that are, or were lately, beyond their limits.
+#[derive(Debug, Default)]
+pub(super) struct Memory {
+    tracks: BTreeMap<Key, Track>,
+    /// Seconds so far.
+    second: u64,
+}
+
+impl Memory {
+    /// Takes the findings of a second. Conditions without a finding are well within their limits.
+    pub(super) fn take(&mut self, at_s: f64, findings: Vec<Finding>) -> Vec<Reason> {
+        self.second += 1;
+        let second = self.second;
+        let mut seen: BTreeMap<Key, Finding> = BTreeMap::new();
+        for finding in findings {
+            let key = (finding.code, finding.subject.kind, finding.subject.id.clone());
+            if finding.degree.is_none_or(|degree| degree >= WELL_WITHIN) {
+                self.tracks.entry(key.clone()).or_default();
+                seen.insert(key, finding);
+            }
+        }
+        for (key, track) in &mut self.tracks {
+            track.step(second, at_s, seen.remove(key));
+        }
+        self.tracks.retain(|_, track| track.is_of_use(second));
+        let mut reasons: Vec<_> = self.tracks.values().filter_map(|track| track.raised.clone()).collect();
+        // The map is in the order of codes, and that is by importance.
+        reasons.sort_by_key(|reason| std::cmp::Reverse(reason.level));
+        reasons
+    }
+
+    pub(super) fn is_raised(&self, code: Code, station: &str) -> bool {
+        let key = (code, SubjectKind::Station, station.to_owned());
+        self.tracks.get(&key).is_some_and(|track| track.raised.is_some())
+    }
+
+    /// Begins anew with these codes.
+    pub(super) fn forget(&mut self, which: impl Fn(Code) -> bool) {
+        self.tracks.retain(|(code, ..), _| !which(*code));
+    }
+}
+
+impl Track {
+    fn step(&mut self, second: u64, at_s: f64, finding: Option<Finding>) {
+        match finding {
+            Some(finding) if finding.degree.is_some() => self.near(second, at_s, finding),
+            unknown => {
+                self.within += 1;
+                // A second that shows nothing neither adds to the time beyond the limit nor ends it.
+                if unknown.is_none() || self.within >= CLEARED_AFTER {
+                    self.beyond = 0;
+                }
+            }
+        }
+        let cleared_after = if self.came_back { CLEARED_AFTER_RETURN } else { CLEARED_AFTER };
+        if self.within >= cleared_after && self.raised.take().is_some() {
+            self.cleared = Some(second);
+        }
+    }
+
+    /// A second about the limit or beyond it.
+    fn near(&mut self, second: u64, at_s: f64, finding: Finding) {
+        self.within = 0;
+        let is_beyond = finding.degree.is_some_and(|degree| degree > 1.0);
+        if is_beyond {
+            if self.beyond == 0 {
+                self.since_s = at_s;
+            }
+            self.beyond = self.beyond.saturating_add(1);
+        }
+        if self.raised.is_none() && is_beyond && self.beyond >= RAISED_AFTER {
+            self.came_back = self.cleared.is_some_and(|cleared| second - cleared <= RETURNS_WITHIN);
+        } else if self.raised.is_none() {
+            return;
+        }
+        let since_s = self.raised.as_ref().map_or(self.since_s, |reason| reason.since_s);
+        let Finding { code, subject, value, limit, unit, sentence, remedy, .. } = finding;
+        let round = |value: f64| (value * 100.0).round() / 100.0;
+        self.raised = Some(Reason {
+            code,
+            level: code.level(),
+            subject,
+            since_s,
+            sentence,
+            value: round(value),
+            limit: round(limit),
+            unit: unit.into(),
+            remedy,
+        });
+    }
+
+    /// It may still be raised, or come back.
+    fn is_of_use(&self, second: u64) -> bool {
+        let may_return = self.cleared.is_some_and(|cleared| second - cleared <= RETURNS_WITHIN);
+        self.raised.is_some() || may_return || self.within < CLEARED_AFTER
+    }
+}

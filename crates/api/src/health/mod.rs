@@ -1,0 +1,25 @@
+//! What is wrong with the network and the box, as a list of reasons, each with a number, its limit and one remedy.
+//!
+//! [`Health`] gets the line of the watch feed of each second with [`Facts`] that no line has, and gives the reasons in force.
+//! It has no clock: a call is a second. A reason is raised once its condition has held for [`RAISED_AFTER`] seconds, and cleared
+//! once it has not held for [`CLEARED_AFTER`] seconds (`memory.rs`). How far a condition is from its limit is its *degree*: 1 at
+//! the limit, and of several things that must all be true the smallest of their degrees (`wifi.rs`, `machine.rs`).
+//!
+//! It prefers silence: a busy network whose stations get their shares has no reason. Not here: a crowded channel
+//! ([`Code::ChannelCrowded`]), which no part of a line shows yet.
+
+mod facts;
+mod judge;
+mod limits;
+mod machine;
+mod memory;
+pub(crate) mod reason;
+#[cfg(test)]
+mod tests;
+mod wifi;
+
+pub use facts::{Counters, Facts, SetAside, Source};
+pub use judge::Health;
+pub use limits::Limits;
+pub use memory::{CLEARED_AFTER, CLEARED_AFTER_RETURN, RAISED_AFTER, RETURNS_WITHIN};
+pub use reason::{Code, HealthStatus, Level, Reason, Subject, SubjectKind};

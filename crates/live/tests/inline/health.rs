@@ -1,0 +1,91 @@
+//! Reasons of the health of a network with real traffic: a queue in the access point is one while the box observes, and is none
+//! when the box holds the queues.
+
+use std::fs;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::thread::{self, sleep};
+use std::time::{Duration, Instant};
+
+use evenair_api::health::{Code, Reason};
+
+use crate::field_day::station;
+use crate::lab::{BoxProcess, Lab, ip};
+use crate::outage::transfer;
+use crate::radio::Radio;
+
+const STATIONS: usize = 3;
+const PORT: u16 = 6200;
+/// The radio's 100 frames last 60 ms, those that the box leaves in the access point a third of that.
+const LIMIT: &str = "45 ms";
+/// A reason takes 5 s, and slow start and a busy machine some more.
+const RAISED_BY: Duration = Duration::from_secs(20);
+/// Twice the time that a reason takes.
+const SILENT_FOR: Duration = Duration::from_secs(10);
+
+fn start(lab: &Lab) -> BoxProcess {
+    let file = lab.file("box.toml");
+    let text = format!(
+        "[ports]\nwlan = \"wl0\"\nwire = \"wi0\"\nbridge = \"br0\"\nmode = \"observing\"\nio = {:?}\n\
+         [control]\nsocket = {:?}\n[radio]\nstandard = \"802.11g\"\n[health]\nwifi_latency = \"{LIMIT}\"\n",
+        crate::IO,
+        lab.file("box.sock")
+    );
+    fs::write(&file, text).expect("writable");
+    lab.start_box(&format!("file={}", file.display()))
+}
+
+fn latency(running: &BoxProcess) -> Option<Reason> {
+    let health = running.client().status().expect("answers").health?;
+    health.reasons.into_iter().find(|reason| reason.code == Code::WifiLatency)
+}
+
+fn observe_and_insert(running: &BoxProcess) {
+    let begin = Instant::now();
+    let reason = loop {
+        if let Some(reason) = latency(running) {
+            break reason;
+        }
+        assert!(begin.elapsed() < RAISED_BY, "no reason: {:?}", running.client().status().expect("answers").health);
+        sleep(Duration::from_millis(200));
+    };
+    println!("observing, after {:.1?}: {} -> {}", begin.elapsed(), reason.sentence, reason.remedy);
+    assert!(reason.value > 45.0 && reason.remedy.ends_with("evenair insert"), "{reason:?}");
+    running.client().insert().expect("inserted");
+    // The line of the second in which it is inserted may have the old mode.
+    sleep(Duration::from_millis(1500));
+    let begin = Instant::now();
+    while begin.elapsed() < SILENT_FOR {
+        assert_eq!(latency(running), None, "{:.1?} after the insertion", begin.elapsed());
+        sleep(Duration::from_millis(200));
+    }
+}
+
+#[test]
+fn a_queue_in_the_access_point_is_a_reason_until_the_box_holds_it() {
+    let Some(lab) = Lab::new() else { return };
+    ip(&lab.source, "addr flush dev s0");
+    ip(&lab.source, "link add ap0 type bridge mcast_snooping 0");
+    ip(&lab.source, "link add r0 type veth peer name r1");
+    ip(&lab.source, "link set r1 master ap0");
+    ["ap0", "r0", "r1"].iter().for_each(|name| ip(&lab.source, &format!("link set {name} up")));
+    let stations: Vec<_> = (0..STATIONS).map(|n| station(&lab.source, n)).collect();
+    let running = start(&lab);
+    let (radio, over) = (Radio::default(), AtomicBool::new(false));
+    thread::scope(|scope| {
+        scope.spawn(|| radio.carry(&lab.source, "s0", "r0", STATIONS));
+        let found = catch_unwind(AssertUnwindSafe(|| {
+            thread::scope(|scope| {
+                for (n, station) in stations.iter().enumerate() {
+                    let (sink, over) = (&lab.sink, &over);
+                    scope.spawn(move || transfer(station, sink, PORT + n as u16, false, over));
+                }
+                let found = catch_unwind(AssertUnwindSafe(|| observe_and_insert(&running)));
+                over.store(true, Relaxed);
+                found.unwrap_or_else(|wrong| resume_unwind(wrong));
+            });
+        }));
+        radio.over.store(true, Relaxed);
+        found.unwrap_or_else(|wrong| resume_unwind(wrong));
+    });
+}
