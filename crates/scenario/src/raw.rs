@@ -407,6 +407,8 @@ pub(crate) struct StationRaw {
     pub listen_interval: Option<Written<u32, ListenIntervals>>,
     /// How long it stays awake when nothing comes or goes; with listen_interval. Default: "100 ms".
     pub stays_awake: Option<Written<Span, AwakeTimes>>,
+    /// How late it answers: the time that each packet it sends waits before it enters its MAC (simulator only). Default: "0 ms".
+    pub answers_late: Option<Written<Span, Delays>>,
 }
 
 /// A network of others on a channel.

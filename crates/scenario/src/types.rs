@@ -270,6 +270,8 @@ pub struct Link {
     pub tx_power: Option<Dbm>,
     /// How the station saves power, where it does.
     pub power_save: Option<PowerSave>,
+    /// The time that each packet of the station waits before it enters its MAC.
+    pub answers_late: Span,
 }
 
 impl Place {

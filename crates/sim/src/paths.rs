@@ -2,21 +2,25 @@
 //!
 //! An access point directly at the box has no path, and a packet is at the other end at once. A packet on the path to an
 //! access point that its station leaves meanwhile still arrives there, and is dropped.
+//!
+//! A station that answers late has a line of its own, between its host and its MAC.
 
 use evenair_link::{DelayConfig, DelayLine};
-use evenair_scenario::{DelaySpec, Scenario};
-use evenair_units::{Instant, Streams};
+use evenair_scenario::{DelaySpec, Place, Scenario};
+use evenair_units::{Instant, Span, Streams};
 use evenair_workload::Direction;
 
 use crate::air::{Loss, Sender};
 use crate::packet::PacketId;
 use crate::world::World;
 
-/// One direction of the path of an access point, by its number.
+/// What a line delays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct End {
-    access_point: usize,
-    way: Direction,
+enum End {
+    /// One direction of the path of an access point, by its number.
+    Path { access_point: usize, way: Direction },
+    /// What a station sends, before it enters its MAC.
+    Station(usize),
 }
 
 #[derive(Debug)]
@@ -41,7 +45,15 @@ impl Paths {
             for (way, spec, word) in ways.into_iter().filter(|(_, spec, _)| *spec != DelaySpec::default()) {
                 let rng = streams.stream(&format!("path {word} of {}", point.name));
                 let config = DelayConfig { delay: spec.delay, jitter: spec.jitter, batch: spec.batch };
-                lines.push(Line { end: End { access_point, way }, packets: DelayLine::new(config, rng) });
+                lines.push(Line { end: End::Path { access_point, way }, packets: DelayLine::new(config, rng) });
+            }
+        }
+        for (station, host) in scenario.hosts.iter().enumerate() {
+            let Place::Station { link, .. } = host.place else { continue };
+            if link.answers_late > Span::ZERO {
+                let rng = streams.stream(&format!("answers of {}", host.name));
+                let config = DelayConfig { delay: link.answers_late, ..DelayConfig::default() };
+                lines.push(Line { end: End::Station(station), packets: DelayLine::new(config, rng) });
             }
         }
         Self { lines, next: Instant::MAX }
@@ -99,22 +111,32 @@ impl World<'_> {
             return Some(id);
         }
         let access_point = self.airs.access_point_of(station);
-        self.paths.send(self.now, End { access_point, way }, id)
+        self.paths.send(self.now, End::Path { access_point, way }, id)
     }
 
     /// The next packet that is due comes to the end of its path.
     pub(crate) fn take_from_path(&mut self) {
         let Some((end, id)) = self.paths.arrival(self.now) else { return };
-        match end.way {
-            Direction::Up => self.enter_box(id),
-            Direction::Down => {
+        match end {
+            End::Station(station) => self.enter_station_mac(station, id),
+            End::Path { way: Direction::Up, .. } => self.enter_box(id),
+            End::Path { way: Direction::Down, access_point } => {
                 let station = self.ways[self.pool.get(id).app as usize].station as usize;
-                if self.airs.access_point_of(station) == end.access_point {
+                if self.airs.access_point_of(station) == access_point {
                     return self.enter_access_point(id);
                 }
-                let (domain, point) = self.airs.point(end.access_point);
+                let (domain, point) = self.airs.point(access_point);
                 self.lose_on_air(domain, Sender::AccessPoint(point), Loss::NotAssociated, id);
             }
         }
+    }
+
+    /// A packet of a station waits for as long as the station answers late. Gives it back where it does not wait.
+    #[inline(always)]
+    pub(crate) fn take_delay_of_station(&mut self, station: usize, id: PacketId) -> Option<PacketId> {
+        if self.paths.is_empty() {
+            return Some(id);
+        }
+        self.paths.send(self.now, End::Station(station), id)
     }
 }

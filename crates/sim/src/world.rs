@@ -263,18 +263,25 @@ impl World<'_> {
         match packet.way {
             Direction::Up => {
                 let station = app.station as usize;
-                let air = self.airs.of_mut(station);
-                if let Err(id) =
-                    air.send_up(self.now, station, &self.pool, AirFrame { packet: id, category: app.category })
-                {
-                    let domain = self.airs.domain_of(station);
-                    self.lose_on_air(domain, Sender::Station(station), Loss::NotAssociated, id);
+                if let Some(id) = self.take_delay_of_station(station, id) {
+                    self.enter_station_mac(station, id);
                 }
             }
             Direction::Down => {
                 let port = app.first_port_down;
                 self.send_wire(port, packet.len, id);
             }
+        }
+    }
+
+    /// A packet of a station comes to its MAC.
+    #[inline(always)]
+    pub(crate) fn enter_station_mac(&mut self, station: usize, id: PacketId) {
+        let category = self.ways[self.pool.get(id).app as usize].category;
+        let air = self.airs.of_mut(station);
+        if let Err(id) = air.send_up(self.now, station, &self.pool, AirFrame { packet: id, category }) {
+            let domain = self.airs.domain_of(station);
+            self.lose_on_air(domain, Sender::Station(station), Loss::NotAssociated, id);
         }
     }
 

@@ -3,11 +3,12 @@
 use std::net::TcpListener;
 use std::path::Path;
 
-use evenair_scenario::{App, AppKind, FastRecovery, IpVersion, Scenario, Stack, Tool};
+use evenair_scenario::{App, AppKind, FastRecovery, IpVersion, Place, Scenario, Stack, Tool};
 use evenair_sys::netns::Netns;
 use evenair_sys::process::{effective_user, has_capability};
 use evenair_sys::tap::Tap;
 use evenair_sys::tcp::set_congestion_control;
+use evenair_units::Span;
 
 use crate::agent::quic::CONGESTION_CONTROLS;
 use crate::error::TestbedError;
@@ -77,7 +78,7 @@ struct SimulatorOnly {
 }
 
 /// All of them: those that the reference marks as "simulator only".
-static SIMULATOR_ONLY: [SimulatorOnly; 5] = [
+static SIMULATOR_ONLY: [SimulatorOnly; 6] = [
     SimulatorOnly {
         key: "access_point.vlan",
         asks: |scenario| {
@@ -85,6 +86,15 @@ static SIMULATOR_ONLY: [SimulatorOnly; 5] = [
             Some(format!("access_point.{}.vlan", point.name))
         },
         why: "the testbed's wired side has no VLANs",
+    },
+    SimulatorOnly {
+        key: "station.answers_late",
+        asks: |scenario| {
+            let is_late = |place: Place| matches!(place, Place::Station { link, .. } if link.answers_late > Span::ZERO);
+            let host = scenario.hosts.iter().find(|host| is_late(host.place))?;
+            Some(format!("station.{}.answers_late", host.name))
+        },
+        why: "the testbed's stations answer as soon as the kernel does",
     },
     SimulatorOnly {
         key: "tcp.stack",
@@ -325,6 +335,9 @@ mod tests {
     fn example(key: &str) -> Scenario {
         match key {
             "access_point.vlan" => scenario("[[access_point]]\nname = \"hall\"\nchannel = 1\nvlan = 7"),
+            "station.answers_late" => {
+                scenario("[[station]]\nname = \"b\"\nrate = \"11 Mb/s\"\nanswers_late = \"30 ms\"")
+            }
             "tcp.stack" => scenario("[tcp]\nstack = \"textbook\""),
             "tcp.fast_recovery" => scenario("[tcp]\nsack = false\nfast_recovery = \"reno\""),
             "telemetry.ap_losses" => scenario("[telemetry]\nap_losses = true"),

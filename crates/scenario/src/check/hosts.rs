@@ -208,6 +208,7 @@ fn link(raw: &StationRaw, problems: &mut Problems) -> Link {
         position: raw.position.as_ref().and_then(|list| radio::position(list, problems)),
         tx_power: radio::tx_power(&raw.tx_power, problems),
         power_save: beacons::power_save(raw, problems),
+        answers_late: raw.answers_late.get_or(Span::ZERO, problems).unwrap_or(Span::ZERO),
     }
 }
 

@@ -14,6 +14,7 @@ mod hidden;
 mod inferred;
 mod internet;
 mod lag;
+mod late;
 mod laws;
 mod measures;
 mod minstrel_ht;
