@@ -9,6 +9,7 @@ mod name;
 mod stations;
 mod telemetry;
 mod top;
+mod watch;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
