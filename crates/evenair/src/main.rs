@@ -46,7 +46,7 @@ enum Command {
     /// Make a running box drain its queues and hand the traffic to the bridge
     Bypass(live::BypassArgs),
     /// Show the status of a running box
-    Status(live::ControlArgs),
+    Status(live::StatusArgs),
     /// Show a running box live, station by station
     Top(live::TopArgs),
     /// Say where a browser finds the page of the box, also through SSH

@@ -23,7 +23,7 @@ pub fn level(line: &Line) -> Option<Level> {
 }
 
 /// The text in lines of at most so many characters, cut at spaces; what does not fit into the last line is shortened.
-fn wrapped(text: &str, width: usize, most: usize) -> Vec<String> {
+pub fn wrapped(text: &str, width: usize, most: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split_whitespace() {
         let full = lines.len() >= most;
@@ -48,13 +48,19 @@ pub fn state(line: &Line) -> String {
         GuardState::Trying => " (on trial by the guard)",
         GuardState::Bypassed => " BY THE GUARD",
     };
+    format!("{lost}{}{guard} for {}   {}", totals.mode, duration(totals.since_s), activity(line))
+}
+
+/// How many stations there are, and how much air is in use.
+pub fn activity(line: &Line) -> String {
+    let totals = totals(line);
     let known = totals.stations;
     let stations = match totals.active {
         Some(active) => format!("{active} of {known} stations active"),
         None => format!("{known} stations known"),
     };
     let air = air(line.domains.as_deref().unwrap_or_default());
-    format!("{lost}{}{guard} for {}   {stations}   {air}", totals.mode, duration(totals.since_s))
+    format!("{stations}   {air}")
 }
 
 /// Rates and latency of all stations; 95 of 100 packets take no longer than a latency.

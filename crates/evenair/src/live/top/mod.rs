@@ -4,14 +4,14 @@
 //! Losses are sums of the last ten lines, all else is of the last one.
 
 mod calls;
-mod head;
-mod samples;
+pub(super) mod head;
+pub(super) mod samples;
 mod screen;
 mod station;
-mod table;
+pub(super) mod table;
 #[cfg(test)]
 mod tests;
-mod text;
+pub(super) mod text;
 mod view;
 
 use std::io::{self, ErrorKind, IsTerminal, Write};

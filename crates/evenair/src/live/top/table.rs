@@ -1,7 +1,7 @@
 //! The table: contention domains, policy classes and stations, in as many columns as fit.
 
 use evenair_api::health::Level;
-use evenair_api::watch::{Class, Domain, Latency, Losses, Source, Station, Value};
+use evenair_api::watch::{AccessPoint, Class, Domain, Latency, Losses, Source, Station, Value};
 
 use super::samples::{self, Samples, class_key, domain_key};
 use super::text::{UNKNOWN, ms, number, p95, percent, shortened, sum};
@@ -45,6 +45,25 @@ impl Row {
             signal: station.signal_dbm.value.map_or_else(|| UNKNOWN.into(), |dbm| format!("{dbm:.0}")),
             held: station.held,
         }
+    }
+
+    /// An access point with its contention domain.
+    pub fn of_access_point(point: &AccessPoint) -> Self {
+        Self {
+            name: point.name.clone(),
+            access_point: point.domain.clone(),
+            air: sum(&[point.air_down, point.air_up]),
+            down: point.down_mbps.value,
+            up: point.up_mbps.value,
+            latency: point.latency,
+            losses: point.losses,
+            ..Self::default()
+        }
+    }
+
+    /// Charged air, 0 to 1; negative if it is unknown.
+    pub fn air(&self) -> f64 {
+        self.air.unwrap_or(-1.0)
     }
 
     fn of_class(class: &Class, samples: &Samples) -> Self {
@@ -155,9 +174,12 @@ const COLUMNS: [Column; 12] = [
     Column { heading: "Internet ms", from_width: 156, width: 11, cell: |row| p95(row.latency.internet) },
 ];
 
-/// The headings at this width of the screen.
-pub fn headings(width: usize) -> String {
-    layout(width, ["name", "access point"], |column| column.heading.into())
+/// Names of the first two columns of stations.
+pub const STATIONS: [&str; 2] = ["name", "access point"];
+
+/// The headings at this width of the screen; `names`: of the first two columns.
+pub fn headings(width: usize, names: [&str; 2]) -> String {
+    layout(width, names, |column| column.heading.into())
 }
 
 /// A row at this width of the screen.

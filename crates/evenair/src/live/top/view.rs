@@ -221,7 +221,8 @@ impl View {
         let rows = groups.iter().chain(&self.stations()).map(|row| table::row(row, width)).collect::<Vec<_>>();
         let calls = calls::lines(&self.samples.line, width);
         let head = self.head(width).into_iter().map(|(line, _)| line);
-        let table = std::iter::once(table::headings(width)).chain(rows).chain(calls).chain([NOTE.to_owned()]);
+        let table =
+            std::iter::once(table::headings(width, table::STATIONS)).chain(rows).chain(calls).chain([NOTE.to_owned()]);
         head.chain(table).map(|line| line.trim_end().to_owned()).collect()
     }
 
@@ -246,7 +247,7 @@ impl View {
         let first = (chosen + 1).saturating_sub(room);
         let shown = stations.iter().enumerate().skip(first).take(room);
         let line = |row: &Row, mark: &str| shortened(&format!("{mark}{}", table::row(row, width)), width);
-        let mut lines = vec![(shortened(&format!("  {}", table::headings(width)), width), Look::Bold)];
+        let mut lines = vec![(shortened(&format!("  {}", table::headings(width, table::STATIONS)), width), Look::Bold)];
         lines.extend(groups.iter().map(|row| (line(row, "  "), Look::Plain)));
         lines.extend(shown.map(|(number, row)| match (number == chosen, row.level) {
             (true, None) => (line(row, "> "), Look::Chosen),
