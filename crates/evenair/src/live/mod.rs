@@ -11,13 +11,14 @@ mod telemetry;
 mod top;
 mod watch;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::Args;
-use evenair_live::CONFIG;
 use evenair_live::control::Client;
+use evenair_live::{CONFIG, Replay};
+use serde_json::json;
 
 pub use config::{ConfigCommand, config};
 pub use doctor::{DoctorArgs, doctor};
@@ -108,14 +109,36 @@ pub fn reload(args: &ReloadArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Arguments of `evenair replay`.
+#[derive(Args)]
+pub struct ReplayArgs {
+    /// The recording
+    file: PathBuf,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
 /// Runs a recording again and compares.
-pub fn replay(file: &Path) -> Result<ExitCode> {
+pub fn replay(args: &ReplayArgs) -> Result<ExitCode> {
+    let file = &args.file;
     let replayed = evenair_live::replay(file).with_context(|| format!("cannot replay {}", file.display()))?;
+    let identical = replayed.is_identical();
+    if args.json {
+        let Replay { digest, recorded, cut } = replayed;
+        let values = json!({ "replayed": digest, "recorded": recorded, "cut": cut, "identical": identical });
+        println!("{values:#}");
+    } else {
+        print_replay(&replayed);
+    }
+    Ok(if identical { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn print_replay(replayed: &Replay) {
     println!("replayed decisions:  {}", replayed.digest);
     println!("recorded decisions:  {}", replayed.recorded.as_deref().unwrap_or("none: the box did not end in order"));
     if let Some(cut) = &replayed.cut {
         println!("the recording is cut short: {cut}");
     }
     println!("{}", if replayed.is_identical() { "identical to the byte" } else { "NOT IDENTICAL" });
-    Ok(if replayed.is_identical() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
