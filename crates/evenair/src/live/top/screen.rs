@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use evenair_api::watch::Line;
-use ratatui::crossterm::event::{self, Event, KeyEventKind};
+use ratatui::crossterm::event::{self, Event, KeyCode, KeyEventKind};
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::Line as Styled;
 use ratatui::widgets::Paragraph;
@@ -78,7 +78,9 @@ fn run(
                 if !view.handle_key(key) {
                     return Ok(());
                 }
-                view.ask_for_flows(socket);
+                if key.code == KeyCode::Enter {
+                    view.ask_for_flows(socket);
+                }
             }
             let came = lines.try_iter().map(|line| view.take(line)).count() > 0;
             let due = came && Instant::now() + TICK >= next;

@@ -153,5 +153,6 @@ fn help_fits_the_screen() {
 fn printed_text_has_every_station_and_no_keys() {
     let lines = view().print(PRINTED_WIDTH);
     assert_eq!(lines.iter().filter(|line| line.contains("02:00:00:00:00:0")).count(), 4, "{lines:#?}");
+    assert!(lines.iter().any(|line| line.starts_with(" !annes-laptop")), "{lines:#?}");
     assert!(lines.iter().all(|line| line.chars().count() <= PRINTED_WIDTH && !line.contains("q end")), "{lines:#?}");
 }

@@ -218,11 +218,15 @@ impl View {
     /// All lines, for a printer: every station, and nothing about keys.
     pub fn print(&self, width: usize) -> Vec<String> {
         let groups = table::groups(&self.samples);
-        let rows = groups.iter().chain(&self.stations()).map(|row| table::row(row, width)).collect::<Vec<_>>();
+        let mark = |row: &Row| if row.level.is_some() { " !" } else { "  " };
+        let line = |row: &Row| format!("{}{}", mark(row), table::row(row, width));
+        let rows: Vec<_> = groups.iter().chain(&self.stations()).map(line).collect();
         let calls = calls::lines(&self.samples.line, width);
         let head = self.head(width).into_iter().map(|(line, _)| line);
-        let table =
-            std::iter::once(table::headings(width, table::STATIONS)).chain(rows).chain(calls).chain([NOTE.to_owned()]);
+        let table = std::iter::once(format!("  {}", table::headings(width, table::STATIONS)))
+            .chain(rows)
+            .chain(calls)
+            .chain([NOTE.to_owned()]);
         head.chain(table).map(|line| line.trim_end().to_owned()).collect()
     }
 
