@@ -16,7 +16,7 @@ evenair_units::causes! {
     /// Why the box lost a packet without the manager's decision.
     ///
     /// To add a reason, add a line here, at the end, with its [`remedy`](Self::remedy), and count it at the port where it
-    /// happens (`port.rs` of the box): two files. The status, the metrics, the history, `evenair status`, `evenair top`,
+    /// happens (`port.rs` of the box): two files. The status, the metrics, the history, `evenair status --all`,
     /// `evenair doctor`, results and reports iterate over [`Cause::ALL`].
     pub enum LossReason {
         RingFull: "ring_full", "ring full",

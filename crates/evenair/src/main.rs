@@ -7,7 +7,6 @@
 mod live;
 
 use std::ffi::OsString;
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -46,7 +45,7 @@ enum Command {
     /// Make a running box drain its queues and hand the traffic to the bridge
     Bypass(live::BypassArgs),
     /// Show the status of a running box
-    Status(live::ControlArgs),
+    Status(live::StatusArgs),
     /// Show a running box live, station by station
     Top(live::TopArgs),
     /// Say where a browser finds the page of the box, also through SSH
@@ -63,10 +62,7 @@ enum Command {
     #[command(disable_version_flag = true)]
     Telemetry(live::TelemetryArgs),
     /// Run a recording through the manager again and compare its decisions
-    Replay {
-        /// The recording
-        file: PathBuf,
-    },
+    Replay(live::ReplayArgs),
 }
 
 impl Command {
@@ -75,12 +71,7 @@ impl Command {
     const fn ends_with_its_reader(&self) -> bool {
         matches!(
             self,
-            Self::Status(_)
-                | Self::Name(_)
-                | Self::History(_)
-                | Self::Doctor(_)
-                | Self::Config(_)
-                | Self::Replay { .. }
+            Self::Status(_) | Self::Name(_) | Self::History(_) | Self::Doctor(_) | Self::Config(_) | Self::Replay(_)
         )
     }
 }
@@ -108,7 +99,7 @@ fn main() -> ExitCode {
         Command::Reload(args) => live::reload(&args),
         Command::Doctor(args) => live::doctor(&args),
         Command::Telemetry(args) => live::telemetry(&args),
-        Command::Replay { file } => live::replay(&file),
+        Command::Replay(args) => live::replay(&args),
     };
     evenair_cli::end("evenair", outcome)
 }

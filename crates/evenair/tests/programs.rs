@@ -115,6 +115,21 @@ fn a_service_rate_before_access_points_that_aggregate_is_right_with_a_warning() 
 }
 
 #[test]
+fn what_is_checked_is_printed_as_json_too() {
+    let folder = alone();
+    let path = |name: &str| folder.path().join(name).to_str().expect("a path of plain text").to_owned();
+    let [right, wrong] = [path("right.toml"), path("wrong.toml")];
+    let ports = "[ports]\nwlan = \"eth1\"\nwire = \"eth0\"\n";
+    fs::write(&right, format!("{ports}[radio]\nstandard = \"802.11g\"\n")).expect("written");
+    fs::write(&wrong, format!("{ports}[radio]\nstandard = \"802.11z\"\n")).expect("written");
+    let (output, said, complained) = run(folder.path(), "/nowhere", &["config", "check", "--json", &right, &wrong]);
+    assert_eq!((output.status.code(), complained.as_str()), (Some(1), ""));
+    let values: Vec<serde_json::Value> = serde_json::from_str(&said).expect("JSON");
+    assert_eq!((&values[0]["right"], &values[1]["right"]), (&true.into(), &false.into()));
+    assert!(values[1]["error"].as_str().is_some_and(|error| error.contains("802.11z")), "{said}");
+}
+
+#[test]
 fn help_lists_all_commands() {
     let folder = alone();
     let (output, said, _) = run(folder.path(), "/nowhere", &["--help"]);

@@ -45,7 +45,7 @@ use crate::history::{HistoryConfig, HistorySpec};
 use crate::shards::{Plan, ShardsSpec};
 use crate::small_file::read_text;
 pub use crate::sockets::ControlSpec;
-use crate::sockets::beside;
+use crate::sockets::watch_socket_beside;
 use crate::telemetry::{SourceConfig, TelemetrySpec};
 pub use health::HealthSpec;
 pub use station::StationSpec;
@@ -287,7 +287,7 @@ impl BoxConfig {
     /// The socket of the watch feed; none without a control socket.
     pub fn watch_socket(&self) -> Option<PathBuf> {
         let control = self.control.as_ref()?;
-        Some(self.watch.clone().unwrap_or_else(|| beside(control)))
+        Some(self.watch.clone().unwrap_or_else(|| watch_socket_beside(control)))
     }
 
     /// The warning about settings that do not fit access points that aggregate, if there is one.

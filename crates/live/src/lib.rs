@@ -55,6 +55,7 @@ pub use recording::{Replay, replay};
 pub use reference::{reference, schema};
 pub use run::run;
 pub use shards::ShardsSpec;
+pub use sockets::watch_socket_beside;
 
 /// The box's configuration file, unless another is named.
 pub const CONFIG: &str = "/etc/evenair/box.toml";

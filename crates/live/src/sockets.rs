@@ -19,7 +19,7 @@ pub struct ControlSpec {
 }
 
 /// The watch socket where the configuration names none: "watch.sock" for "control.sock", "NAME.watch.sock" for "NAME.sock".
-pub(crate) fn beside(control: &Path) -> PathBuf {
+pub fn watch_socket_beside(control: &Path) -> PathBuf {
     let stem = control.file_stem().filter(|stem| *stem != "control");
     control.with_file_name(stem.map_or_else(|| "watch.sock".into(), |stem| format!("{}.watch.sock", stem.display())))
 }

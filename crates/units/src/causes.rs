@@ -67,7 +67,7 @@ causes! {
     ///
     /// To add a reason, add a line here, at the end, and call `discard` with it where the manager drops the packet: two
     /// files at most. One that a queue discipline drops for comes from `evenair_sched::Cause`, by way of `drop_held`.
-    /// Counters, the control socket, the metrics, the history, `evenair status`, `evenair top`, results and reports
+    /// Counters, the control socket, the metrics, the history, `evenair status --all`, results and reports
     /// iterate over [`Cause::ALL`].
     pub enum DropReason {
         QueueFull: "dropped_queue_full", "queue full",

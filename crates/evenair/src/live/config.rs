@@ -6,6 +6,8 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use clap::Subcommand;
 use evenair_live::{BoxConfig, Migration};
+use evenair_reader::ConfigError;
+use serde_json::{Value, json};
 
 /// Subcommands of `evenair config`.
 #[derive(Subcommand)]
@@ -15,6 +17,9 @@ pub enum ConfigCommand {
         /// Configuration files of boxes
         #[arg(default_value = super::CONFIG)]
         files: Vec<PathBuf>,
+        /// Print JSON: of each file, whether it is right, and what is wrong
+        #[arg(long)]
+        json: bool,
     },
     /// Rename the keys in files of an older version; each old file is kept as FILE.bak
     Migrate {
@@ -34,24 +39,7 @@ pub enum ConfigCommand {
 /// Executes the command.
 pub fn config(command: &ConfigCommand) -> ExitCode {
     match command {
-        ConfigCommand::Check { files } => {
-            let mut right = true;
-            for file in files {
-                match BoxConfig::load(file) {
-                    Ok(config) => {
-                        println!("{} is right: {}", file.display(), config.in_short());
-                        if let Some(warning) = config.broken_aggregates() {
-                            println!("  warning: {warning}");
-                        }
-                    }
-                    Err(error) => {
-                        right = false;
-                        eprintln!("{error}");
-                    }
-                }
-            }
-            if right { ExitCode::SUCCESS } else { ExitCode::FAILURE }
-        }
+        ConfigCommand::Check { files, json } => check(files, *json),
         ConfigCommand::Migrate { files, check } => {
             // Each file is migrated, whatever becomes of the others.
             let mut code = ExitCode::SUCCESS;
@@ -75,6 +63,40 @@ pub fn config(command: &ConfigCommand) -> ExitCode {
             println!("{:#}", evenair_live::schema());
             ExitCode::SUCCESS
         }
+    }
+}
+
+/// Says of each file whether it is right.
+fn check(files: &[PathBuf], as_json: bool) -> ExitCode {
+    let loaded: Vec<_> = files.iter().map(|file| (file, BoxConfig::load(file))).collect();
+    if as_json {
+        let values: Vec<_> = loaded.iter().map(|(file, config)| in_json(file, config.as_ref())).collect();
+        println!("{:#}", json!(values));
+    } else {
+        loaded.iter().for_each(|(file, config)| print_checked(file, config.as_ref()));
+    }
+    if loaded.iter().all(|(_, config)| config.is_ok()) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn in_json(file: &Path, config: Result<&BoxConfig, &ConfigError>) -> Value {
+    match config {
+        Ok(config) => {
+            let warning = config.broken_aggregates().map(|warning| warning.to_string());
+            json!({ "file": file, "right": true, "summary": config.in_short(), "warning": warning })
+        }
+        Err(error) => json!({ "file": file, "right": false, "error": error.to_string() }),
+    }
+}
+
+fn print_checked(file: &Path, config: Result<&BoxConfig, &ConfigError>) {
+    match config {
+        Ok(config) => {
+            println!("{} is right: {}", file.display(), config.in_short());
+            if let Some(warning) = config.broken_aggregates() {
+                println!("  warning: {warning}");
+            }
+        }
+        Err(error) => eprintln!("{error}"),
     }
 }
 

@@ -39,6 +39,9 @@ pub struct HistoryArgs {
     /// Output format
     #[arg(long, default_value = "text", value_name = "FORM")]
     format: Format,
+    /// Print JSON, the same as --format json
+    #[arg(long, conflicts_with = "format")]
+    json: bool,
 }
 
 /// How history is printed.
@@ -78,6 +81,7 @@ impl HistoryArgs {
             Format::Csv => Notation::Csv,
             Format::Json => Notation::Json,
         };
+        let format = if self.json { Notation::Json } else { format };
         let seconds = |moment: Option<Moment>| moment.map(|Moment(at_s)| at_s);
         let (from_s, to_s) = (seconds(self.from), seconds(self.to));
         Selection { from_s, to_s, station, events: self.events, format }

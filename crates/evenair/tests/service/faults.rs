@@ -20,7 +20,7 @@ pub fn extras() -> [Extra<'static>; 1] {
 fn runs(guest: &mut Guest, mode: &str) {
     assert_eq!(property(guest, "ActiveState"), "active");
     guest.until("systemctl show --value --property StatusText evenair", |text| text.trim() == mode);
-    let status = guest.must("evenair status");
+    let status = guest.must("evenair status --all");
     assert!(status.starts_with(mode) && status.contains("the sum agrees"), "{status}");
 }
 

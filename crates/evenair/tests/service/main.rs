@@ -58,12 +58,12 @@ fn goes_on_when_the_clock_steps(guest: &mut Guest, pid: &str) -> String {
         guest.must(&format!("date -s @$(($(date +%s) {step})) && sleep 1"));
     }
     assert_eq!(property(guest, "MainPID"), pid, "nobody took it for hung");
-    guest.must("evenair status")
+    guest.must("evenair status --all")
 }
 
 /// The packaged service may not have AF_XDP sockets. The doctor tells of it, and what it says to run is all that it takes.
 fn has_af_xdp_with_what_the_doctor_says(guest: &mut Guest) {
-    let io = |guest: &mut Guest| guest.must("evenair status | grep -m 1 eth1");
+    let io = |guest: &mut Guest| guest.must("evenair status --all | grep -m 1 eth1");
     guest.must("cp /etc/evenair/box.toml /root/ && sed -i 's/^bridge = .*/&\\nio = \"af-xdp\"/' /etc/evenair/box.toml");
     guest.must("systemctl restart evenair");
     let refused = io(guest);
@@ -72,7 +72,7 @@ fn has_af_xdp_with_what_the_doctor_says(guest: &mut Guest) {
     let mend = found.lines().find_map(|line| line.trim().strip_prefix("-> run: install")).expect("what to do");
     guest.must(&format!("install{mend}"));
     let had = io(guest);
-    assert!(had.contains("af-xdp, native, copied"), "{had}\n{}", guest.run("evenair status").1);
+    assert!(had.contains("af-xdp, native, copied"), "{had}\n{}", guest.run("evenair status --all").1);
     let (_, found) = guest.run("evenair doctor");
     assert!(found.contains("the service may have its sockets"), "{found}");
     guest.must("cp /root/box.toml /etc/evenair/ && systemctl restart evenair");

@@ -47,7 +47,7 @@ pub fn is_made_kept_and_taken_back(guest: &mut Guest) {
     // From the package to managed traffic it takes this `init` and two more commands.
     guest.must("systemctl start evenair");
     guest.must("evenair insert");
-    let status = guest.must("evenair status");
+    let status = guest.must("evenair status --all");
     assert!(status.starts_with("inserted, carried by the box") && status.contains("the sum agrees"), "{status}");
     guest.must("systemctl stop evenair");
 

@@ -1,0 +1,142 @@
+//! `evenair status`: a screen of 80 columns and 24 lines, by the status of the box and a line of its watch feed.
+//!
+//! First comes what is wrong and what to do, then the sums, then as many access points and stations as there is room for. All of the
+//! status in words is `--all` (`all.rs`), and in JSON `--json`.
+
+mod all;
+mod stations;
+#[cfg(test)]
+mod tests;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::Args;
+use evenair_api::health::{HealthStatus, Reason};
+use evenair_api::watch::{Line, Part};
+use evenair_api::{Carrier, Status};
+use evenair_live::control::Client;
+
+use super::top::head::{activity, sums, wrapped};
+use super::top::samples::Samples;
+use super::top::table::{self, Order, Row};
+use super::top::text::{duration, shortened};
+use super::watch::Feed;
+
+/// The screen.
+const WIDTH: usize = 80;
+const HEIGHT: usize = 24;
+/// Reasons of the health, the first ones.
+const MOST_REASONS: usize = 3;
+/// Access points, and stations, those with the most air.
+const MOST_ROWS: usize = 5;
+/// Lines of a sentence or a remedy.
+const MOST_LINES: usize = 2;
+/// What is asked of the watch feed.
+const PARTS: [Part; 4] = [Part::Totals, Part::Domains, Part::AccessPoints, Part::Stations];
+/// Where the rest is.
+const HINT: &str = "evenair top: live   evenair status --all: packets, ports, flows   --json: all";
+
+/// Arguments of `evenair status`.
+#[derive(Args)]
+pub struct StatusArgs {
+    /// The box's control socket
+    #[arg(long, default_value = super::SOCKET, value_name = "PATH")]
+    socket: PathBuf,
+    /// Print all in words: packets, ports, classes, calls, domains, shards, telemetry, twenty stations, connections
+    #[arg(long, conflicts_with = "json")]
+    all: bool,
+    /// Print JSON: everything
+    #[arg(long)]
+    json: bool,
+}
+
+/// Shows what a box does.
+pub fn status(args: &StatusArgs) -> Result<ExitCode> {
+    let status = Client::connect(&args.socket)?.status()?;
+    if args.json {
+        println!("{}", serde_json::to_string_pretty(&status)?);
+    } else if args.all {
+        all::print(&status);
+    } else {
+        short(&status, &line(&args.socket)).iter().for_each(|line| println!("{line}"));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A line of the watch feed, or why there is none.
+fn line(control: &Path) -> Result<Line, String> {
+    let socket = evenair_live::watch_socket_beside(control);
+    let line = Feed::open(&socket, &PARTS, 1).and_then(|mut feed| feed.next());
+    line.map(|(_, line)| line).map_err(|error| error.to_string())
+}
+
+/// The status in at most [`HEIGHT`] lines.
+fn short(status: &Status, line: &Result<Line, String>) -> Vec<String> {
+    let mut lines = vec![mode(status, line.as_ref().ok())];
+    lines.extend(status.guard.in_short());
+    lines.extend(status.fail_open.why.iter().take(1).map(|why| format!("NO FAIL-OPEN: {why}")));
+    lines.extend(status.health.iter().flat_map(health));
+    match line {
+        Ok(line) => {
+            lines.extend([activity(line), sums(line)]);
+            // One line is for the hint.
+            lines.extend(tables(line, HEIGHT.saturating_sub(lines.len() + 1)));
+        }
+        Err(why) => {
+            lines.push(format!("{} stations known", status.stations_known));
+            lines.extend(wrapped(&format!("rates and latency are unknown: {why}"), WIDTH, MOST_LINES));
+        }
+    }
+    lines.push(HINT.into());
+    lines.iter().map(|line| shortened(line.trim_end(), WIDTH)).collect()
+}
+
+fn mode(status: &Status, line: Option<&Line>) -> String {
+    let the = if status.carrier == Carrier::Nobody { "" } else { "the " };
+    let totals = line.and_then(|line| line.totals.as_ref()).filter(|totals| totals.mode == status.mode);
+    let since = totals.map_or_else(String::new, |totals| format!(" for {}", duration(totals.since_s)));
+    format!("{}, carried by {the}{}{since}, up {}", status.mode, status.carrier, duration(status.uptime_s))
+}
+
+/// The first reasons, each with what to do.
+fn health(health: &HealthStatus) -> Vec<String> {
+    let reason = |reason: &Reason| {
+        let sentence =
+            wrapped(&format!("{}: {}: {}", reason.level, reason.code, reason.sentence), WIDTH - 2, MOST_LINES);
+        let remedy = wrapped(&format!("-> {}", reason.remedy), WIDTH - 4, MOST_LINES);
+        let sentence = sentence.into_iter().map(|line| format!("  {line}"));
+        sentence.chain(remedy.into_iter().map(|line| format!("    {line}"))).collect::<Vec<_>>()
+    };
+    let more = health.reasons.len().saturating_sub(MOST_REASONS);
+    let more = if more > 0 { format!(" (and {more} more in --all)") } else { String::new() };
+    let first = format!("health: {}{more}", health.level);
+    std::iter::once(first).chain(health.reasons.iter().take(MOST_REASONS).flat_map(reason)).collect()
+}
+
+/// Access points, if there are any, and stations, of the last second, in at most so many lines.
+fn tables(line: &Line, room: usize) -> Vec<String> {
+    let mut samples = Samples::default();
+    samples.take(line.clone());
+    let stations = table::stations(&samples, "", Order::Air);
+    let mut points: Vec<_> = line.access_points.iter().flatten().map(Row::of_access_point).collect();
+    points.sort_by(|a, b| b.air().total_cmp(&a.air()));
+    let known = line.totals.as_ref().map_or(0, |totals| totals.stations).max(stations.len());
+    // Each table has its headings and perhaps a line about the others; stations come first.
+    let for_stations = (2 + stations.len().min(MOST_ROWS)).min(room);
+    let mut lines = part(&points, points.len(), ["access point", "domain"], room - for_stations);
+    lines.extend(part(&stations, known, table::STATIONS, for_stations));
+    lines
+}
+
+/// The first rows in at most so many lines, and how many others there are.
+fn part(rows: &[Row], known: usize, names: [&str; 2], room: usize) -> Vec<String> {
+    let shown = rows.len().min(MOST_ROWS).min(room.saturating_sub(2));
+    if shown == 0 {
+        return vec![];
+    }
+    let headings = table::headings(WIDTH, names);
+    let others = (known > shown).then(|| format!("and {} more", known - shown));
+    std::iter::once(headings).chain(rows[..shown].iter().map(|row| table::row(row, WIDTH))).chain(others).collect()
+}
