@@ -90,6 +90,7 @@ struct ConfigFile<'a> {
 #[derive(Serialize)]
 struct StationEntry {
     mac: String,
+    name: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     rate: Option<String>,
     weight: u32,
@@ -107,6 +108,7 @@ pub fn config_file(scenario: &Scenario, socket: &Path, options: &TestbedOptions)
     let stations = scenario.hosts.iter().enumerate().filter_map(|(index, host)| match host.place {
         Place::Station { rate, weight, class, .. } => Some(StationEntry {
             mac: plan::host(scenario, index).mac.to_string(),
+            name: host.name.clone(),
             rate: scenario.telemetry.rates.then(|| rate_text(rate)),
             weight,
             class: class.map(|class| scenario.manager.class[usize::from(class.0)].name.to_string()),

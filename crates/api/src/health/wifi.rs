@@ -69,18 +69,18 @@ impl<'a> Scene<'a> {
         let below = |part: f64, whole: f64| {
             if whole <= 0.0 { 0.0 } else { (self.limits.starving_share * whole / part).min(FAR) }
         };
-        // Airtime by assumed rates is an estimate of what others do; goodput is not.
-        let by_rate = if self.mode == Mode::Observing { below(rate, mean) } else { 0.0 };
-        let short = below(air, equal).max(by_rate);
+        // While observing, airtime by assumed rates is an estimate of what others do; goodput is not.
+        let observes = self.mode == Mode::Observing;
+        let short = if observes { below(rate, mean) } else { below(air, equal) };
         let busy = self.air / self.limits.busy_air;
         let wait = wait_ms(station);
         let degree = wait.map(|wait| (wait / self.limits.starving_wait_ms).min(short).min(busy));
         if short.min(busy) < 0.8 {
             return None;
         }
-        let share = if air > 1e-3 && rate > 0.0 { rate * equal / air } else { mean };
+        let share = if !observes && air > 1e-3 && rate > 0.0 { rate * equal / air } else { mean };
         let name = name_of(station);
-        let remedy = if self.mode == Mode::Observing {
+        let remedy = if observes {
             "let the box share the air: evenair insert".into()
         } else {
             format!(
@@ -94,10 +94,16 @@ impl<'a> Scene<'a> {
             value: rate,
             limit: share * self.limits.starving_share,
             unit: "Mb/s",
-            sentence: format!(
-                "{name} gets {rate:.1} Mb/s of the {share:.1} Mb/s that an equal share of {} is",
-                place(self.domain)
-            ),
+            sentence: match observes {
+                true => format!(
+                    "{name} gets {rate:.1} Mb/s, where the mean of the active stations of {} is {share:.1} Mb/s",
+                    place(self.domain)
+                ),
+                false => format!(
+                    "{name} gets {rate:.1} Mb/s of the {share:.1} Mb/s that an equal share of {} is",
+                    place(self.domain)
+                ),
+            },
             remedy,
         })
     }
