@@ -36,6 +36,7 @@ mod punctual;
 mod recording;
 mod reference;
 mod run;
+mod running;
 mod service;
 pub mod setup;
 mod shards;
@@ -43,6 +44,7 @@ mod small_file;
 mod sockets;
 mod switch;
 pub mod telemetry;
+mod users;
 mod vitals;
 mod watch;
 

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::causes::{self, Counts, Drops, Losses};
 use crate::{Codec, Hop, Mode, SpeechStatus};
 
-pub use event::{Event, GuardStep};
+pub use event::{Author, Event, GuardStep};
 
 /// Something that is kept.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -451,7 +451,7 @@ mod tests {
                 hops: vec![HopSample { hop: Hop::Wlan, packets: 1, mean_ms: value, p95_ms: value }],
                 ..Sample::default()
             };
-            let event = EventRecord { at_s: value, event: Event::Mode { mode: Mode::Inserted } };
+            let event = EventRecord { at_s: value, event: Event::Mode { mode: Mode::Inserted, by: None } };
             let start = Record::Start { at_s: value, version: "1".into() };
             let records = [start, Record::Event(event), Record::Sample(sample.into())];
             for (format, events) in [Format::Text, Format::Csv, Format::Json].map(|f| [(f, false), (f, true)]).concat()
