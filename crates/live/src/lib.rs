@@ -11,6 +11,7 @@ mod clock;
 pub mod config;
 pub mod control;
 pub mod crash;
+mod crossed;
 pub mod doctor;
 mod engine;
 mod express;

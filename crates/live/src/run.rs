@@ -108,8 +108,8 @@ pub(crate) fn once(config: BoxConfig, signals: Signals, reopens: bool, running: 
         Some(path) => Some(Server::start(path, &config, desk.clone(), parts)?),
         None => None,
     };
-    if let (Some(config), Some(queue)) = (&config.history, queue) {
-        history = History::start(config, queue, desk.clone(), vitals.clone())?;
+    if let Some(queue) = queue {
+        history = History::start(&config, queue, desk.clone(), vitals.clone())?;
     }
     engines.iter_mut().for_each(|engine| engine.keep_events(kept.clone()));
     let telemetry = Telemetry::start(config.telemetry.clone(), desk.clone(), names.clone());

@@ -6,14 +6,17 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context, Result};
-use evenair_api::Status;
-use evenair_api::history::{EventRecord, Record, Sample};
+use evenair_api::history::{Carried, EventRecord, Record, Sample};
+use evenair_api::{Mode, Status};
+use evenair_sys::traffic::{self, Directions};
 use tracing::{info, warn};
 
 use super::happened::{Happened, seconds};
 use super::tap::{Queue, Queued};
-use super::{Files, HistoryConfig, Keeper};
+use super::{Files, Keeper};
+use crate::config::BoxConfig;
 use crate::control::{Answer, Desk, Wish};
+use crate::crossed::Counted;
 use crate::vitals::Vitals;
 
 /// Keeps history until dropped. The loop, or whoever would answer for it, has to be dropped before.
@@ -28,7 +31,10 @@ struct Recorder<K> {
     interval: Duration,
     desk: Desk,
     queue: Queue,
-    before: Option<Status>,
+    /// Interface of the port of the access points.
+    wlan: String,
+    /// The state before, and the kernel's counters of that port.
+    before: Option<(Status, Option<Directions>)>,
     /// The last record could not be kept, and that was logged.
     failing: bool,
     vitals: Vitals,
@@ -40,28 +46,23 @@ impl History {
     ///
     /// # Errors
     /// The thread cannot be created.
-    pub(crate) fn start(config: &HistoryConfig, queue: Queue, desk: Desk, vitals: Vitals) -> Result<Option<Self>> {
-        let files = match Files::open(&config.path, config.limit.0) {
+    pub(crate) fn start(config: &BoxConfig, queue: Queue, desk: Desk, vitals: Vitals) -> Result<Option<Self>> {
+        let Some(spec) = &config.history else { return Ok(None) };
+        let files = match Files::open(&spec.path, spec.limit.0) {
             Ok(files) => files,
             Err(error) => {
-                warn!("[history] path = {:?}: {error}; no history is kept", config.path.display());
+                warn!("[history] path = {:?}: {error}; no history is kept", spec.path.display());
                 vitals.set_history_failing(true);
                 return Ok(None);
             }
         };
-        let interval = Duration::from_nanos(config.interval.as_nanos());
-        Self::keep_in(files, interval, queue, desk, vitals).map(Some)
+        let interval = Duration::from_nanos(spec.interval.as_nanos());
+        let (wlan, before) = (config.wlan.clone(), None);
+        Self::work(Recorder { keeper: files, interval, desk, queue, wlan, before, failing: false, vitals }).map(Some)
     }
 
-    fn keep_in(
-        keeper: impl Keeper + 'static,
-        interval: Duration,
-        queue: Queue,
-        desk: Desk,
-        vitals: Vitals,
-    ) -> Result<Self> {
-        let end = queue.end.clone();
-        let mut recorder = Recorder { keeper, interval, desk, queue, before: None, failing: false, vitals };
+    fn work(mut recorder: Recorder<impl Keeper + 'static>) -> Result<Self> {
+        let end = recorder.queue.end.clone();
         let thread = thread::Builder::new().name("history".into()).spawn(move || recorder.work());
         Ok(Self { end, thread: Some(thread.context("start the history thread")?) })
     }
@@ -114,13 +115,17 @@ impl<K: Keeper> Recorder<K> {
     fn sample(&mut self) -> bool {
         let Ok(answer) = self.desk.ask(Wish::Status) else { return false };
         let Answer::Status(snapshot) = answer else { return true };
-        self.keep_sample(Status::from(*snapshot), seconds(SystemTime::now()));
+        // An interface that has gone has no counters.
+        let kernel = traffic::by_direction(&self.wlan).ok();
+        self.keep_sample(Status::from(*snapshot), kernel, seconds(SystemTime::now()));
         true
     }
 
-    fn keep_sample(&mut self, now: Status, at_s: f64) {
-        if let Some(before) = &self.before {
-            let mut sample = Sample::between(before, &now, at_s);
+    fn keep_sample(&mut self, now: Status, kernel: Option<Directions>, at_s: f64) {
+        if let Some((before, kernel_before)) = &self.before {
+            let before = Counted { status: before, kernel: *kernel_before };
+            let mut sample = Sample::between(before.status, &now, at_s);
+            sample.carried = carried(before, Counted { status: &now, kernel });
             sample.lost = self.queue.lost.swap(0, Ordering::Relaxed);
             sample.events_left_out = self.queue.budget.take_left_out();
             let (lost, left_out) = (sample.lost, sample.events_left_out);
@@ -129,7 +134,7 @@ impl<K: Keeper> Recorder<K> {
                 self.queue.budget.add_left_out(left_out);
             }
         }
-        self.before = Some(now);
+        self.before = Some((now, kernel));
     }
 
     fn keep(&mut self, record: &Record) -> bool {
@@ -154,6 +159,14 @@ impl<K: Keeper> Recorder<K> {
     }
 }
 
+/// What crossed the ports, where the manager did not see all of it.
+fn carried(before: Counted<'_>, now: Counted<'_>) -> Option<Carried> {
+    [before, now].iter().any(|counted| counted.status.mode == Mode::Bypassed).then(|| {
+        let [to_wlan_bytes, from_wlan_bytes] = now.since(before);
+        Carried { to_wlan_bytes, from_wlan_bytes }
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use std::io;
@@ -161,8 +174,10 @@ mod tests {
     use std::sync::{Arc, Mutex};
     use std::time::UNIX_EPOCH;
 
-    use evenair_manager::{self as manager, Mode};
+    use evenair_api::Carrier;
+    use evenair_manager as manager;
     use evenair_packet::MacAddr;
+    use evenair_sys::traffic::Traffic;
     use evenair_units::Instant as Monotonic;
 
     use super::super::tap::{EVENTS_WAITING, Tap};
@@ -210,6 +225,34 @@ mod tests {
         samples.collect()
     }
 
+    fn recorder<K: Keeper>(keeper: K, interval: Duration, queue: Queue, desk: Desk) -> Recorder<K> {
+        let (wlan, vitals) = ("no-such-dev0".to_owned(), Vitals::default());
+        Recorder { keeper, interval, desk, queue, wlan, before: None, failing: false, vitals }
+    }
+
+    #[test]
+    fn while_bypassed_the_kernel_counts_and_af_xdp_is_not_measured() {
+        let status = |mode, io: &str| {
+            let mut status = Status::from(snapshot());
+            (status.mode, status.wlan.io) = (mode, io.into());
+            status.carrier = if mode == Mode::Inserted { Carrier::Box } else { Carrier::Bridge };
+            status
+        };
+        let of = |(packets, bytes)| Traffic { packets, bytes };
+        let kernel = |sent, received| Some(Directions { sent: of(sent), received: of(received) });
+        let of = |before, now, io: &str| {
+            let (before, now) = (status(before, io), status(now, io));
+            let before = Counted { status: &before, kernel: kernel((10, 1_140), (0, 0)) };
+            carried(before, Counted { status: &now, kernel: kernel((20, 11_280), (5, 170)) })
+        };
+        let measured = Some(Carried { to_wlan_bytes: Some(10_000), from_wlan_bytes: Some(100) });
+        assert_eq!(of(Mode::Bypassed, Mode::Bypassed, "af-packet"), measured);
+        assert_eq!(of(Mode::Bypassed, Mode::Bypassed, "af-xdp native"), measured, "the sockets take nothing");
+        assert_eq!(of(Mode::Inserted, Mode::Bypassed, "af-packet"), measured);
+        assert_eq!(of(Mode::Inserted, Mode::Bypassed, "af-xdp native"), Some(Carried::default()));
+        assert_eq!(of(Mode::Inserted, Mode::Inserted, "af-packet"), None);
+    }
+
     fn learned(number: u8) -> manager::Event {
         manager::Event::StationLearned(MacAddr([2, 0, 0, 0, 0, number]))
     }
@@ -227,11 +270,10 @@ mod tests {
         });
         let shelf = Shelf::default();
         let (tap, queue) = Tap::with(None, Monotonic::ZERO);
-        let history =
-            History::keep_in(shelf.clone(), Duration::from_millis(20), queue, desk.clone(), Vitals::default())
-                .expect("there is room");
+        let recorder = recorder(shelf.clone(), Duration::from_millis(20), queue, desk.clone());
+        let history = History::work(recorder).expect("there is room");
         tap.leave(&learned(1));
-        tap.leave(&manager::Event::ModeChanged(Mode::Inserted));
+        tap.leave(&manager::Event::ModeChanged(manager::Mode::Inserted));
         let kept = shelf.until(|kept| samples(kept).len() > 1 && kept.len() > 4);
         assert!(matches!(kept[0], Record::Start { .. }), "{kept:?}");
         let event = |record: &Record| matches!(record, Record::Event(event) if event.event.name() == "station");
@@ -272,16 +314,7 @@ mod tests {
         let files = Files::open(directory.path(), 64_000_000).expect("a place");
         let (desk, _inbox) = Desk::for_tests();
         let (tap, queue) = Tap::with(None, Monotonic::ZERO);
-        let interval_s = Duration::from_secs(interval);
-        let mut recorder = Recorder {
-            keeper: files,
-            interval: interval_s,
-            desk,
-            queue,
-            before: None,
-            failing: false,
-            vitals: Vitals::default(),
-        };
+        let mut recorder = recorder(files, Duration::from_secs(interval), queue, desk);
         let mut status = Status::from(snapshot());
         let station = status.stations[0].clone();
         // The day before, with 30 stations.
@@ -303,7 +336,7 @@ mod tests {
                     station
                 })
                 .collect();
-            recorder.keep_sample(status.clone(), at as f64);
+            recorder.keep_sample(status.clone(), None, at as f64);
         };
         let day = 24 * 60;
         for at in 0..=day {
@@ -311,7 +344,7 @@ mod tests {
         }
         recorder.note(
             UNIX_EPOCH + Duration::from_secs(day * 60),
-            &Happened::Managed(manager::Event::ModeChanged(Mode::Inserted)),
+            &Happened::Managed(manager::Event::ModeChanged(manager::Mode::Inserted)),
         );
         let before = bytes_in(directory.path());
         let begin = day * 60;
@@ -330,7 +363,7 @@ mod tests {
             }
         }
         assert_eq!(tap.lost(), 0, "events have room in the queue");
-        tap.leave_at(Monotonic::from_nanos(600_000_000_000), &manager::Event::ModeChanged(Mode::Bypassed));
+        tap.leave_at(Monotonic::from_nanos(600_000_000_000), &manager::Event::ModeChanged(manager::Mode::Bypassed));
         let (_, event) = recorder.queue.events.try_recv().expect("a mode event has no budget").expect("an event");
         recorder.note(UNIX_EPOCH + Duration::from_secs(begin + 600), &event);
         let reader = super::super::Reader::open(directory.path()).expect("there");
@@ -367,11 +400,11 @@ mod tests {
     fn the_loop_never_waits_for_history() {
         let (desk, _inbox) = Desk::for_tests();
         let (tap, queue) = Tap::with(None, Monotonic::ZERO);
-        let history = History::keep_in(Shelf::default(), Duration::from_secs(3600), queue, desk, Vitals::default())
-            .expect("there is room");
+        let recorder = recorder(Shelf::default(), Duration::from_secs(3600), queue, desk);
+        let history = History::work(recorder).expect("there is room");
         // The thread waits for an answer that never comes, as behind a disk that does not answer.
         let begin = Instant::now();
-        (0..2 * EVENTS_WAITING).for_each(|_| tap.leave(&manager::Event::ModeChanged(Mode::Inserted)));
+        (0..2 * EVENTS_WAITING).for_each(|_| tap.leave(&manager::Event::ModeChanged(manager::Mode::Inserted)));
         assert!(begin.elapsed() < Duration::from_secs(2));
         let lost = tap.lost();
         assert!(lost >= EVENTS_WAITING as u64 - 1, "{lost}");
