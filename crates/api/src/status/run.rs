@@ -46,7 +46,7 @@ mod tests {
     #[test]
     fn a_box_that_did_not_start_as_commanded_is_not_inserted_until_it_is() {
         let of = |mode, command, otherwise: bool| {
-            let started_otherwise = otherwise.then(|| StartedOtherwise { at_s: 7.0, clean: false });
+            let started_otherwise = otherwise.then_some(StartedOtherwise { at_s: 7.0, clean: false });
             let run = RunStatus { last_command: Some(command), started_otherwise, ..RunStatus::default() };
             Status { mode, run: Some(run), ..Status::default() }.not_inserted_since().map(|start| start.at_s)
         };
