@@ -22,5 +22,5 @@ pub use hops::{Hop, HopResult};
 pub use kinds::Kinds;
 pub use names::{NameOrigin, NamedStation, StationName};
 pub use request::{Request, Response};
-pub use states::{Carrier, Codec, Direction, GuardState, Mode, ProbeState};
+pub use states::{Carrier, Codec, Direction, GuardState, Mode, ModeCommand, ProbeState};
 pub use status::*;

@@ -18,6 +18,30 @@ string_enum! {
 }
 
 string_enum! {
+    /// A command that changes the mode.
+    pub enum ModeCommand {
+        /// To manage the traffic.
+        Insert = "insert",
+        /// To leave it to the bridge.
+        #[default]
+        Bypass = "bypass",
+        /// To leave it to the bridge, and measure it.
+        Observe = "observe",
+    }
+}
+
+impl ModeCommand {
+    /// The mode that it leads to.
+    pub const fn mode(self) -> Mode {
+        match self {
+            Self::Insert => Mode::Inserted,
+            Self::Bypass => Mode::Bypassed,
+            Self::Observe => Mode::Observing,
+        }
+    }
+}
+
+string_enum! {
     /// Who carries the traffic.
     pub enum Carrier {
         /// The bridge.

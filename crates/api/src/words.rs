@@ -49,7 +49,7 @@ mod tests {
     use serde::de::DeserializeOwned;
 
     use crate::health::{Code, Level, SubjectKind};
-    use crate::{Carrier, Codec, Direction, GuardState, Hop, Mode, NameOrigin, ProbeState};
+    use crate::{Carrier, Codec, Direction, GuardState, Hop, Mode, ModeCommand, NameOrigin, ProbeState};
 
     /// JSON, text and the word itself are the same, and each is read back.
     fn same_everywhere<T>(all: &[T], words: &[&str])
@@ -69,6 +69,7 @@ mod tests {
         // Users' scripts, dashboards and history files have these.
         same_everywhere(Hop::ALL, &["wlan", "internet down", "internet up"]);
         same_everywhere(Mode::ALL, &["bypassed", "observing", "inserted", "draining"]);
+        same_everywhere(ModeCommand::ALL, &["insert", "bypass", "observe"]);
         same_everywhere(Carrier::ALL, &["bridge", "box", "releasing", "nobody"]);
         same_everywhere(GuardState::ALL, &["watching", "loosened", "trying", "bypassed"]);
         same_everywhere(ProbeState::ALL, &["off", "idle", "used", "disbelieved"]);

@@ -21,8 +21,8 @@ use crate::config::BoxConfig;
 use crate::last_word::LastWord;
 use crate::port;
 use crate::run::{self, Signals};
+use crate::running::Running;
 use crate::service::{Ending, ServiceManager};
-use crate::vitals::Running;
 
 /// How often it is looked even where nothing was notified.
 const CHECK: Duration = Duration::from_secs(2);
@@ -52,14 +52,14 @@ impl std::error::Error for PortLost {}
 /// A missing privilege, a control socket that cannot be created, anything that does not concern the ports.
 pub fn run_when_ready(mut config: BoxConfig) -> Result<Option<Status>> {
     let _ending = Ending;
-    let running = Running::begin();
+    let running = Running::begin(&config);
     let signals = Signals::catch()?;
     loop {
         if !wait(&config, &signals)? {
             running.end();
             return Ok(None);
         }
-        let error = match run::once(config.clone(), signals.try_clone()?, true, running.restarted) {
+        let error = match run::once(config.clone(), signals.try_clone()?, true, running.clone()) {
             Ok(status) => {
                 running.end();
                 return Ok(Some(status));

@@ -6,14 +6,13 @@
 //! then the configuration applies. The configuration also applies if its mode has changed since. Without a runtime
 //! directory nothing is stored.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use tracing::{info, warn};
 
 use crate::config::BoxConfig;
 use crate::control::Wish;
-use crate::small_file::read_text;
+use crate::small_file::{read_text, replace};
 
 /// Where it is kept.
 #[derive(Clone, Debug)]
@@ -66,10 +65,8 @@ impl LastWord {
             Wish::Observe => OBSERVE,
             _ => return,
         };
-        // A successor finds the old word or the new one, and never half of one.
-        let new = self.file.with_extension("new");
         let text = format!("{said} instead of {}\n", self.configured);
-        if let Err(error) = fs::write(&new, text).and_then(|()| fs::rename(&new, &self.file)) {
+        if let Err(error) = replace(&self.file, text.as_bytes()) {
             warn!("keep that the box is to {said}, in {}: {error}", self.file.display());
         }
     }
@@ -79,6 +76,8 @@ impl LastWord {
 mod tests {
     use evenair_manager::Config;
     use evenair_wifi::{Phy, Standard};
+
+    use std::fs;
 
     use super::*;
 

@@ -9,7 +9,8 @@ use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
-use evenair_api::Status;
+use evenair_api::history::Author;
+use evenair_api::{ModeCommand, Status};
 use evenair_config::RateSpec;
 use evenair_manager::{Command, Config, Mode, Observation};
 use evenair_packet::MacAddr;
@@ -31,11 +32,12 @@ use crate::metrics;
 use crate::names::{self, Names};
 use crate::port::Port;
 use crate::punctual::Punctual;
+use crate::running::{Running, configured_mode};
 use crate::service::{Ending, ServiceManager};
 use crate::shards::{Front, Requests};
 use crate::switch::Carrier;
 use crate::telemetry::Telemetry;
-use crate::vitals::{Running, Vitals};
+use crate::vitals::Vitals;
 use crate::watch::Watch;
 
 const RINGS: u64 = 0;
@@ -68,20 +70,16 @@ const END_MARGIN: Span = Span::from_secs(2);
 /// carries the traffic from then on.
 pub fn run(config: BoxConfig) -> Result<Status> {
     let _ending = Ending;
-    let running = Running::begin();
-    let status = once(config, Signals::catch()?, false, running.restarted)?;
+    let running = Running::begin(&config);
+    let status = once(config, Signals::catch()?, false, running.clone())?;
     running.end();
     Ok(status)
 }
 
-/// Runs a box until it is ended, or, if it `reopens`, must reopen its ports ([`PortLost`]). `restarted`: when the process began, if the
-/// one before had not ended in order.
-pub(crate) fn once(
-    config: BoxConfig,
-    signals: Signals,
-    reopens: bool,
-    restarted: Option<std::time::Instant>,
-) -> Result<Status> {
+/// Runs a box until it is ended, or, if it `reopens`, must reopen its ports ([`PortLost`]).
+pub(crate) fn once(config: BoxConfig, signals: Signals, reopens: bool, running: Running) -> Result<Status> {
+    // Dropped after all that it may wait for, whatever fails: its thread asks the loop, and ends when there is none.
+    let mut history = None;
     let plan = config.plan().map_err(|(what, right)| anyhow!("[shards] count: {what}; right would be: {right}"))?;
     let (sender, inbox) = mpsc::channel();
     let waker = Arc::new(Waker::new()?);
@@ -90,17 +88,19 @@ pub(crate) fn once(
     let mut engines = Engine::open_all(&config, &plan, now())?;
     let desk = Desk::new(sender, Arc::clone(&waker));
     let fail_open = Arc::clone(engines[0].fail_open());
-    let vitals = Vitals::new(config.health, restarted);
+    let vitals = Vitals::new(config.health, running);
     let recalled = match LastWord::of(&config) {
         Some(last_word) => last_word.recall(config.clone()),
         None => config.clone(),
     };
     let watch = Watch::start(&recalled, desk.clone(), vitals.clone())?;
-    let watched = watch.as_ref().map(Watch::tap);
     let names = Names::open(&names::file(), config.names.clone());
+    let (kept, queue) = Tap::new(config.history.is_some(), watch.as_ref().map(Watch::tap));
+    let start = vitals.running().start(configured_mode(&recalled));
+    kept.iter().for_each(|tap| tap.leave_own(start.clone()));
     let parts = Parts {
         fail_open: Some(Arc::clone(&fail_open)),
-        watch: watched.clone(),
+        events: kept.clone(),
         names: names.clone(),
         vitals: vitals.clone(),
     };
@@ -108,17 +108,18 @@ pub(crate) fn once(
         Some(path) => Some(Server::start(path, &config, desk.clone(), parts)?),
         None => None,
     };
-    let start_history = |config| History::start(config, desk.clone(), vitals.clone());
-    let (history, kept) = config.history.as_ref().map(start_history).transpose()?.unzip();
-    let kept = Tap::joined(kept.flatten(), watched.clone());
+    if let Some(queue) = queue {
+        history = History::start(&config, queue, desk.clone(), vitals.clone())?;
+    }
     engines.iter_mut().for_each(|engine| engine.keep_events(kept.clone()));
     let telemetry = Telemetry::start(config.telemetry.clone(), desk.clone(), names.clone());
     let metrics =
         config.metrics.map(|address| metrics::serve(address, config.wlan.clone(), desk.clone())).transpose()?;
-    let hangup = Hangup::start(signals.reload, config.clone(), desk.clone(), watched)?;
+    let hangup = Hangup::start(signals.reload, config.clone(), desk.clone(), kept.clone())?;
     let ports = Ports::new(engines[0].ports().map(Port::interface), engines[0].locks().cloned());
+    let events = kept.clone();
     let watching = fail_open.watch(kept, reopens.then_some(desk), ports)?;
-    let host = Host { telemetry, names, vitals, signals: signals.end, service: None, fail_open };
+    let host = Host { telemetry, names, vitals, signals: signals.end, service: None, fail_open, events };
     info!("between {} (WLAN) and {} (wired side)", config.wlan, config.wire);
     let end = match (punctual, engines.len()) {
         (Some(punctual), 1) => {
@@ -181,6 +182,7 @@ pub(crate) struct Host {
     /// Once the box is ready.
     service: Option<ServiceManager>,
     fail_open: Arc<FailOpen>,
+    events: Option<Tap>,
 }
 
 impl Host {
@@ -221,6 +223,7 @@ impl Host {
         }
         if came {
             info!("asked to end by a signal");
+            self.events.iter().for_each(|events| events.begin(ModeCommand::Bypass, Author::Signal));
             self.fail_open.warn_of_end();
         }
         came

@@ -1,11 +1,11 @@
-//! Reads files with names from an untrusted source: a configuration named in a request, and the secrets and certificates
+//! Small files. Reads files with names from an untrusted source: a configuration named in a request, and the secrets and certificates
 //! that it names.
 //!
 //! The name may be that of an endless device (`/dev/zero`), a FIFO without a writer, or a huge log file. Only a regular
 //! file of bounded size is read, without blocking.
 
 use std::fs::{self, OpenOptions};
-use std::io::{self, ErrorKind, Read};
+use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
@@ -34,6 +34,18 @@ pub(crate) fn read_bytes(path: &Path, most: u64) -> io::Result<Vec<u8>> {
         return Err(io::Error::new(ErrorKind::FileTooLarge, format!("it is longer than {most} bytes")));
     }
     Ok(bytes)
+}
+
+/// Writes a file of which a reader, also after a power cut, finds the old content or the new one, and never half of one.
+///
+/// # Errors
+/// It cannot be written.
+pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let new = path.with_extension("new");
+    let mut file = fs::File::create(&new)?;
+    file.write_all(bytes)?;
+    file.sync_all()?;
+    fs::rename(&new, path)
 }
 
 fn refuse_others(is_regular: bool) -> io::Result<()> {

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::words::string_enum;
-use crate::{Codec, Mode, SpeechStatus};
+use crate::{Codec, Mode, ModeCommand, SpeechStatus};
 
 string_enum! {
     /// A step of the guard against harm.
@@ -25,14 +25,66 @@ string_enum! {
     }
 }
 
+/// Who caused a change.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Author {
+    /// A user, on the control socket.
+    User {
+        /// The user's number.
+        uid: u32,
+        /// The user's name in /etc/passwd.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        name: Option<String>,
+    },
+    /// The guard against harm.
+    Guard,
+    /// A signal, as when the service is stopped.
+    Signal,
+    /// The start of the box.
+    Start,
+}
+
+impl Author {
+    /// The words that end a text.
+    fn words(&self) -> String {
+        match self {
+            Self::User { uid, name: Some(name) } => format!(" by {name} (uid {uid})"),
+            Self::User { uid, name: None } => format!(" by uid {uid}"),
+            Self::Guard => " by the guard".into(),
+            Self::Signal => " by a signal".into(),
+            Self::Start => " at the start".into(),
+        }
+    }
+}
+
 /// Something that has happened. Stations are named by their MAC addresses.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "event", rename_all = "kebab-case")]
 pub enum Event {
+    /// The box has started.
+    Start {
+        /// The mode that it starts in.
+        mode: Mode,
+        /// The last command about the mode before; absent: none since the mode of the configuration was changed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        last_command: Option<ModeCommand>,
+        /// The process before ended in order, or there was none.
+        clean: bool,
+    },
     /// The box is now in this mode.
     Mode {
         /// The mode.
         mode: Mode,
+        /// Who caused it; absent: unknown.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<Author>,
+    },
+    /// A new configuration was taken.
+    Reload {
+        /// Who asked for it; absent: unknown.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<Author>,
     },
     /// A new configuration was not taken.
     Refused {
@@ -170,7 +222,9 @@ impl Event {
     /// What it is, in one word: its tag in JSON.
     pub fn name(&self) -> &str {
         match self {
+            Self::Start { .. } => "start",
             Self::Mode { .. } => "mode",
+            Self::Reload { .. } => "reload",
             Self::Refused { .. } => "refused",
             Self::Station { .. } => "station",
             Self::OverShare { .. } => "over-share",
@@ -192,7 +246,9 @@ impl Event {
     /// MAC address of the station that it is about.
     pub fn station(&self) -> Option<&str> {
         match self {
-            Self::Mode { .. }
+            Self::Start { .. }
+            | Self::Mode { .. }
+            | Self::Reload { .. }
             | Self::Refused { .. }
             | Self::Guard { .. }
             | Self::Domains { .. }
@@ -214,7 +270,9 @@ impl Event {
     /// What it says beside its name and its station, in words.
     pub fn text(&self) -> String {
         match self {
-            Self::Mode { mode } => mode.to_string(),
+            Self::Start { mode, last_command, clean } => start_text(*mode, *last_command, *clean),
+            Self::Mode { mode, by } => with_author(mode.word(), by.as_ref()),
+            Self::Reload { by } => with_author("reload", by.as_ref()),
             Self::Refused { error: text } | Self::Ports { text } | Self::InWords { text, .. } => text.clone(),
             Self::Station { .. } => "seen for the first time".into(),
             Self::OverShare { over: true, .. } => "takes more than its share".into(),
@@ -257,6 +315,20 @@ impl Event {
     }
 }
 
+fn with_author(word: &str, by: Option<&Author>) -> String {
+    format!("{word}{}", by.map_or_else(String::new, Author::words))
+}
+
+/// How the box started.
+fn start_text(mode: Mode, last_command: Option<ModeCommand>, clean: bool) -> String {
+    let end = if clean { "after a stop or a reboot" } else { "after an unclean end: a crash, a kill or a power cut" };
+    match last_command {
+        Some(command) if command.mode() != mode => format!("{mode}, although the last command was {command}, {end}"),
+        _ if clean => mode.to_string(),
+        _ => format!("{mode}, {end}"),
+    }
+}
+
 /// A rate, to a tenth of a megabit per second.
 fn rate_text(rate_mbps: Option<f64>) -> String {
     rate_mbps.map_or_else(|| "a rate".into(), |mbps| format!("{} Mb/s", (mbps * 10.0).round() / 10.0))
@@ -295,7 +367,13 @@ mod tests {
         let step = GuardStep::Proven;
         let speech = Box::<SpeechStatus>::default;
         vec![
-            (Event::Mode { mode: Mode::Inserted }, "mode", false),
+            (
+                Event::Start { mode: Mode::Bypassed, last_command: Some(ModeCommand::Insert), clean: false },
+                "start",
+                false,
+            ),
+            (Event::Mode { mode: Mode::Inserted, by: Some(Author::Guard) }, "mode", false),
+            (Event::Reload { by: Some(Author::User { uid: 1000, name: Some("anne".into()) }) }, "reload", false),
             (Event::Refused { error: "no".into() }, "refused", false),
             (Event::Station { station: station() }, "station", true),
             (Event::OverShare { station: station(), over: true }, "over-share", true),
@@ -363,6 +441,15 @@ mod tests {
         assert_eq!(text("call-refused"), "with 192.0.2.7, g711: too many");
         assert_eq!(text("call-roamed"), "with 192.0.2.7, g711: to hall");
         assert!(text("call-ended").starts_with("with 192.0.2.7, g711, 2.0 s; down: R - MOS"), "{}", text("call-ended"));
+        assert_eq!(
+            text("start"),
+            "bypassed, although the last command was insert, after an unclean end: a crash, a kill or a power cut"
+        );
+        assert_eq!(start_text(Mode::Bypassed, Some(ModeCommand::Bypass), true), "bypassed");
+        assert_eq!(
+            (text("mode"), text("reload")),
+            ("inserted by the guard".into(), "reload by anne (uid 1000)".into())
+        );
         assert_eq!(text("fail-open"), "fail-open is lost: a; and b");
         let guard =
             Event::Guard { domain: String::new(), step: GuardStep::Restored, before_mbps: 20.0, held_mbps: 18.0 };

@@ -38,6 +38,7 @@ impl Sample {
             stations_known: now.stations_known,
             to_station_bytes,
             from_station_bytes,
+            carried: None,
             stations,
             classes: classes(before, now),
             hops: hops(before, now),

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::causes::{self, Counts, Drops, Losses};
 use crate::{Codec, Hop, Mode, SpeechStatus};
 
-pub use event::{Event, GuardStep};
+pub use event::{Author, Event, GuardStep};
 
 /// Something that is kept.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -62,6 +62,10 @@ pub struct Sample {
     pub to_station_bytes: u64,
     /// IP-level bytes from all stations.
     pub from_station_bytes: u64,
+    /// What crossed the ports, if the box was bypassed at the begin or at the end: then bytes of stations are unknown, or not of the
+    /// whole interval. Absent otherwise, and in records from before it was kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub carried: Option<Carried>,
     /// Stations that used the medium: of very many, the 256 with the most medium time; 32 for each second of a shorter interval.
     pub stations: Vec<StationSample>,
     /// The operator's classes that used the medium.
@@ -75,6 +79,19 @@ pub struct Sample {
     /// Events about stations that were left out since the record before, because there were too many.
     #[serde(skip_serializing_if = "is_zero")]
     pub events_left_out: u64,
+}
+
+/// What crossed the port of the access points, by the kernel's counters; a direction is absent if it was not measured: the kernel does
+/// not count what AF_XDP sockets take out of the driver.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Carried {
+    /// IP-level bytes toward the WLAN.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub to_wlan_bytes: Option<u64>,
+    /// IP-level bytes from the WLAN.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from_wlan_bytes: Option<u64>,
 }
 
 // Serde passes a reference.
@@ -201,6 +218,7 @@ mod tests {
     fn records_from_before_reasons_were_kept_are_read() {
         let line = r#"{"kind":"sample","at_s":1e9,"seconds":60.0,"packets":100,"dropped":3}"#;
         let Ok(Record::Sample(read)) = serde_json::from_str(line) else { panic!("a sample") };
+        assert_eq!((read.carried, read.seconds), (None, 60.0));
         assert_eq!((read.dropped, read.dropped_by.total(), read.lost_by.total()), (3, 0, 0));
     }
 

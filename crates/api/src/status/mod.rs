@@ -4,6 +4,7 @@ mod calls;
 mod domains;
 mod machinery;
 mod packets;
+mod run;
 mod stations;
 
 use schemars::JsonSchema;
@@ -16,6 +17,7 @@ pub use self::calls::*;
 pub use self::domains::*;
 pub use self::machinery::*;
 pub use self::packets::*;
+pub use self::run::*;
 pub use self::stations::*;
 
 /// The state of a box. Counts are of packets since the box started.
@@ -28,6 +30,9 @@ pub struct Status {
     pub mode: Mode,
     /// Who carries the traffic.
     pub carrier: Carrier,
+    /// How the box came to its mode.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<RunStatus>,
     /// What is wrong, as in the watch feed; absent if the box has no watch socket, and in its first second.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub health: Option<HealthStatus>,

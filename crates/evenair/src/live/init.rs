@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
+use evenair_api::Mode;
 use evenair_live::setup::{self, Applied, Candidate, Choices, Gateway, InternetLink, Kept, Plan, WAY_BACK};
 use evenair_reader::{FromWritten, Scalar};
 use evenair_units::BitRate;
@@ -37,6 +38,9 @@ pub struct InitArgs {
     /// Rate of the Internet link from the stations
     #[arg(long, value_name = "RATE", requires = "down")]
     up: Option<String>,
+    /// What the box does when it starts: bypassed, observing or inserted [default: bypassed]
+    #[arg(long, value_name = "MODE", value_parser = start_mode)]
+    mode: Option<Mode>,
     /// Whether a box that is inserted at once may hold no packets for two seconds, to measure what is carried without it [default: true]
     #[arg(long, value_name = "true|false")]
     measure_at_start: Option<bool>,
@@ -156,6 +160,21 @@ fn gateway_name(name: &str) -> Result<String, String> {
     }
 }
 
+/// The question about `[ports] mode`.
+const MODE: &str = "The mode of the box when it starts
+  bypassed: the bridge carries the traffic until you run evenair insert
+  observing: the bridge carries the traffic, and the box measures it
+  inserted: the box manages the traffic, also after a reboot or a power cut
+Mode";
+
+/// A mode that a box can start in.
+fn start_mode(text: &str) -> Result<Mode, String> {
+    match text.parse() {
+        Ok(mode @ (Mode::Bypassed | Mode::Observing | Mode::Inserted)) => Ok(mode),
+        _ => Err(format!("{text:?} is none of: bypassed, observing, inserted")),
+    }
+}
+
 /// The question about `[manager.guard] measure_at_start`.
 const MEASURE: &str =
     "May the box, if it is inserted at once, hold no packets for two seconds, to measure what is carried without it";
@@ -187,6 +206,11 @@ fn site<R: BufRead>(args: &InitArgs, ports: &[Candidate], dialogue: &mut Dialogu
         _ if dialogue.asks() => ask_link(dialogue)?,
         _ => None,
     };
+    let mode = match args.mode {
+        Some(mode) => mode,
+        None if dialogue.asks() => dialogue.ask(MODE, Some("bypassed"), start_mode)?,
+        None => Mode::Bypassed,
+    };
     let measure_at_start = match args.measure_at_start {
         Some(measure) => measure,
         None if dialogue.asks() => dialogue.ask(MEASURE, Some("yes"), |answer| match answer {
@@ -196,7 +220,7 @@ fn site<R: BufRead>(args: &InitArgs, ports: &[Candidate], dialogue: &mut Dialogu
         })?,
         None => true,
     };
-    Ok(Site { wlan, wire, choices: Choices { standard, link, measure_at_start } })
+    Ok(Site { wlan, wire, choices: Choices { standard, link, mode, measure_at_start } })
 }
 
 /// A side of the box, to find its interface.
@@ -337,6 +361,9 @@ mod tests {
         let found = site_of(&[&words[..], &["--measure-at-start", "false"]].concat(), &two, None).expect("clear");
         assert!(!found.choices.measure_at_start);
         let three = [port("eth0", true), port("eth1", false), port("eth2", false)];
+        assert_eq!(found.choices.mode, Mode::Bypassed);
+        let found = site_of(&[&words[..], &["--mode", "observing"]].concat(), &two, None).expect("clear");
+        assert_eq!(found.choices.mode, Mode::Observing);
         let error = site_of(&words, &three, None).expect_err("not clear");
         assert!(error.contains("--wlan") && error.contains("eth1, eth2"), "{error}");
     }
@@ -355,13 +382,13 @@ mod tests {
     #[test]
     fn wrong_answers_are_asked_again() {
         let three = [port("eth0", true), port("eth1", false), port("eth2", false)];
-        let answers = "wlan9\n\n\neth0\neth2\n802.11ad\n802.11a\nfast\n100 Mb/s\n\n0 Mb/s\n40 Mb/s\nperhaps\nno\n";
+        let answers = "wlan9\n\n\neth0\neth2\n802.11ad\n802.11a\nfast\n100 Mb/s\n\n0 Mb/s\n40 Mb/s\ndraining\ninserted\nperhaps\nno\n";
         let link = Some(InternetLink { down: "100 Mb/s".into(), up: "40 Mb/s".into() });
-        let choices = Choices { standard: Standard::Dot11a, link, measure_at_start: false };
+        let choices = Choices { standard: Standard::Dot11a, link, mode: Mode::Inserted, measure_at_start: false };
         let expected = Site { wlan: "eth2".into(), wire: "eth0".into(), choices };
         assert_eq!(site_of(&[], &three, Some(answers)), Ok(expected));
-        let skipped = site_of(&["--standard", "802.11g", "--wlan", "eth1"], &three, Some("eth0\n\n\n"));
+        let skipped = site_of(&["--standard", "802.11g", "--wlan", "eth1"], &three, Some("eth0\n\n\n\n"));
         let choices = skipped.expect("answered").choices;
-        assert_eq!((choices.link, choices.measure_at_start), (None, true));
+        assert_eq!((choices.link, choices.mode, choices.measure_at_start), (None, Mode::Bypassed, true));
     }
 }

@@ -8,12 +8,13 @@ use std::thread::{self, JoinHandle};
 
 use anyhow::{Context, Result};
 use evenair_api::Request;
+use evenair_api::history::Author;
 use evenair_sys::rt::{Epoll, Waker};
 use tracing::{info, warn};
 
 use super::server::{Answer, Desk, check};
 use crate::config::BoxConfig;
-use crate::watch::{Commanded, Tap};
+use crate::history::{Commanded, Tap};
 
 /// The thread that waits for the signal, until this is dropped. It reads the file, so that the packet loop need not.
 pub(crate) struct Hangup {
@@ -26,7 +27,7 @@ impl Hangup {
     ///
     /// # Errors
     /// A refused system call; no room for the thread.
-    pub(crate) fn start(signals: UnixStream, config: BoxConfig, desk: Desk, watch: Option<Tap>) -> Result<Self> {
+    pub(crate) fn start(signals: UnixStream, config: BoxConfig, desk: Desk, events: Option<Tap>) -> Result<Self> {
         let end = Arc::new((AtomicBool::new(false), Waker::new()?));
         let mut epoll = Epoll::new(2)?;
         epoll.add(&signals, 0)?;
@@ -37,7 +38,7 @@ impl Hangup {
             while epoll.wait(None).is_ok() && !ended.0.load(Ordering::Acquire) {
                 let mut bytes = [0; 16];
                 if matches!(signals.read(&mut bytes), Ok(1..)) {
-                    reload(&config, &desk, watch.as_ref());
+                    reload(&config, &desk, events.as_ref());
                 }
             }
         };
@@ -56,14 +57,14 @@ impl Drop for Hangup {
     }
 }
 
-fn reload(config: &BoxConfig, desk: &Desk, watch: Option<&Tap>) {
+fn reload(config: &BoxConfig, desk: &Desk, events: Option<&Tap>) {
     let wish = check(Request::Reconfigure { file: None, check: false }, config);
     let answer = wish.and_then(|wish| desk.ask(wish).map_err(str::to_owned));
     match answer {
         Ok(Answer::Refused(why)) | Err(why) => warn!("asked to reload by a signal: the old configuration stays: {why}"),
         Ok(_) => {
             info!("asked to reload by a signal: done");
-            watch.inspect(|watch| watch.leave_done(Commanded::Reload, None));
+            events.inspect(|events| events.leave_done(Commanded::Reload, Some(Author::Signal)));
         }
     }
 }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use evenair_api::health::Limits;
-use evenair_api::{Mode, Request, Response, Status};
+use evenair_api::{Mode, ModeCommand, Request, Response, Status};
 use evenair_config::RateSpec;
 use evenair_manager::{Config, Label, Observation, Place};
 use evenair_packet::MacAddr;
@@ -26,11 +26,12 @@ use super::requests::{Line, MAX_LINE, Requests};
 use super::slots::{self, Slot, Slots};
 use crate::config::BoxConfig;
 use crate::fail_open::FailOpen;
+use crate::history::{Commanded, Tap};
 use crate::last_word::LastWord;
 use crate::names::{ByMac, NameRequests, Names};
 use crate::telemetry::SourceConfig;
+use crate::users;
 use crate::vitals::Vitals;
-use crate::watch::{Commanded, Tap};
 
 /// More than any PHY rate.
 const MAX_RATE_MBPS: f64 = 10_000.0;
@@ -150,8 +151,8 @@ struct Client {
 pub(crate) struct Parts {
     /// Whether the bridge can carry the traffic.
     pub(crate) fail_open: Option<Arc<FailOpen>>,
-    /// Where the watch feed learns who commanded what.
-    pub(crate) watch: Option<Tap>,
+    /// Where history and watch feed learn who commanded what.
+    pub(crate) events: Option<Tap>,
     /// Names of stations.
     pub(crate) names: Names,
     /// Shown in the status.
@@ -235,17 +236,19 @@ fn serve(slot: &Slot, context: &Client) -> io::Result<()> {
     }
 }
 
-/// Answers a request, and leaves for the watch feed who commanded what.
+/// Answers a request, and leaves as an event who commanded what.
 fn commanded(request: Result<Request, String>, context: &Client, slot: &Slot) -> Response {
     let command = request.as_ref().ok().and_then(Commanded::of);
-    let (Some(command), Some(watch)) = (command, &context.parts.watch) else {
+    let (Some(command), Some(events)) = (command, &context.parts.events) else {
         return answer(request, context, slot.is_bypass_only());
     };
-    let uid = peer::uid_of(slot.stream()).ok();
-    watch.leave_command(command, uid);
+    let author = peer::uid_of(slot.stream()).ok().map(users::author);
+    if let (Commanded::Mode(command), Some(author)) = (command, &author) {
+        events.begin(command, author.clone());
+    }
     let answer = answer(request, context, slot.is_bypass_only());
     if answer.ok {
-        watch.leave_done(command, uid);
+        events.leave_done(command, author);
     }
     answer
 }
@@ -272,7 +275,10 @@ fn answer(request: Result<Request, String>, context: &Client, bypass_only: bool)
         Ok(wish) => wish,
         Err(error) => return refused(error),
     };
-    let keep = |wish: &Wish| context.last_word.iter().for_each(|last_word| last_word.keep(wish));
+    let keep = |wish: &Wish| {
+        context.last_word.iter().for_each(|last_word| last_word.keep(wish));
+        mode_command(wish).into_iter().for_each(|command| context.parts.vitals.running().command(command));
+    };
     // An insertion may be refused; the others are not, and may take a while.
     let inserts = matches!(wish, Wish::Insert);
     if !inserts {
@@ -286,10 +292,22 @@ fn answer(request: Result<Request, String>, context: &Client, bypass_only: bool)
         Ok(Answer::Done | Answer::Mode(_)) => Response { ok: true, error: None, status: None, names: None },
         Ok(Answer::Refused(error)) => refused(error),
         Ok(Answer::Status(snapshot)) => {
-            let status = Status { health: context.parts.vitals.latest(), ..(*snapshot).into() };
+            let vitals = &context.parts.vitals;
+            let (health, run) = (vitals.latest(), Some(vitals.running().status()));
+            let status = Status { health, run, ..(*snapshot).into() };
             Response { ok: true, error: None, status: Some(Box::new(status)), names: None }
         }
         Err(error) => refused(error.into()),
+    }
+}
+
+/// The command about the mode that a wish is.
+pub(crate) const fn mode_command(wish: &Wish) -> Option<ModeCommand> {
+    match wish {
+        Wish::Insert => Some(ModeCommand::Insert),
+        Wish::Bypass => Some(ModeCommand::Bypass),
+        Wish::Observe => Some(ModeCommand::Observe),
+        _ => None,
     }
 }
 

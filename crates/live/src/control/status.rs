@@ -44,6 +44,7 @@ impl From<Snapshot> for Status {
             version: evenair_api::VERSION,
             mode: if snapshot.observing { Mode::Observing } else { evenair_view::mode(mode) },
             carrier: snapshot.carrier,
+            run: None,
             health: None,
             fail_open: snapshot.fail_open,
             guard: super::domains::guard(&guard, snapshot.now),

@@ -11,6 +11,7 @@ mod losses;
 mod path;
 mod ports;
 mod router;
+mod run;
 mod telemetry;
 
 use std::fmt;
@@ -25,6 +26,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::BoxConfig;
 use crate::control::Client;
+
+pub use run::not_inserted;
 
 /// How much a finding matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -226,7 +229,10 @@ fn examine_for(config: &BoxConfig) -> Vec<Finding> {
                 findings.push(losses::examine(&status, history, now_s));
                 findings.push(unread(&status.packets));
                 findings.extend(guard(&status.guard));
-                reasons.extend(status.health.iter().flat_map(health));
+                let not_inserted = run::examine(&status);
+                let is_said = |finding: &Finding| not_inserted.is_some() && finding.subject == Code::NotManaging.word();
+                reasons.extend(status.health.iter().flat_map(health).filter(|finding| !is_said(finding)));
+                findings.extend(not_inserted);
                 let holds = status.mode == Mode::Inserted;
                 findings.extend(status.domains.iter().filter(|_| holds).filter_map(found_path));
                 let ways = [&status.wlan, &status.wire].map(|port| {

@@ -8,7 +8,7 @@ use crate::control::{codec as codec_of, label_text, refusal_word, speech_status}
 /// An event of the history; `None`: it is too frequent, and samples have the same information.
 pub(crate) fn event_of(event: &manager::Event) -> Option<Event> {
     Some(match event {
-        manager::Event::ModeChanged(mode) => Event::Mode { mode: evenair_view::mode(*mode) },
+        manager::Event::ModeChanged(mode) => Event::Mode { mode: evenair_view::mode(*mode), by: None },
         manager::Event::ConfigRefused(error) => Event::Refused { error: error.to_string() },
         manager::Event::StationLearned(mac) => Event::Station { station: mac.to_string() },
         manager::Event::StationOverShare { mac, over } => Event::OverShare { station: mac.to_string(), over: *over },

@@ -8,6 +8,7 @@
 //!
 //! Not here: downsampling of old records. They are deleted when the files reach their limit.
 
+mod attribution;
 mod budget;
 mod event;
 mod files;
@@ -15,17 +16,20 @@ mod happened;
 mod printer;
 mod recorder;
 mod spec;
+mod tap;
 
 use std::io;
 
 use evenair_api::history::Record;
 
+pub(crate) use attribution::Commanded;
 pub(crate) use event::event_of;
 pub use files::{Files, Reader, Seen};
 pub(crate) use happened::{Happened, seconds};
 pub use printer::{Format, Printer, Selection};
-pub(crate) use recorder::{History, Tap};
+pub(crate) use recorder::History;
 pub use spec::{HistoryConfig, HistorySpec};
+pub(crate) use tap::Tap;
 
 /// Where history is kept.
 pub trait Keeper: Send {

@@ -6,9 +6,9 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::time::{Duration, UNIX_EPOCH};
 
-use evenair_api::Hop;
 use evenair_api::causes::in_lines;
-use evenair_api::history::{EventRecord, Record, Sample, StationSample};
+use evenair_api::history::{Carried, EventRecord, Record, Sample, StationSample};
+use evenair_api::{Hop, Mode};
 
 /// Which records are printed, and how.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -162,6 +162,9 @@ impl<'a, W: Write> Printer<'a, W> {
                 if head {
                     rows.write_record(COLUMNS)?;
                 }
+                if let Some(bytes) = bypassed_bytes(sample).filter(|_| self.selection.station.is_none()) {
+                    rows.write_record(row_of_bypass(sample, bytes))?;
+                }
                 for station in &sample.stations {
                     rows.write_record(row(sample, station))?;
                 }
@@ -215,6 +218,14 @@ fn row(sample: &Sample, station: &StationSample) -> [String; 11] {
     ]
 }
 
+/// What crossed the ports while the box was bypassed: without a MAC address.
+fn row_of_bypass(sample: &Sample, bytes: [Option<u64>; 2]) -> [String; 11] {
+    let [down, up] = bytes.map(|bytes| bytes.map_or_else(|| NOT_MEASURED.into(), |bytes| bytes.to_string()));
+    let mut row = [const { String::new() }; 11];
+    [row[0], row[1], row[8], row[9]] = [time(sample.at_s), format!("{:.3}", sample.seconds), down, up];
+    row
+}
+
 const HEADING: [&str; 9] =
     ["time (UTC)", "mode", "down Mb/s", "up Mb/s", "charged airtime %", "stations", "held", "dropped", "wait ms"];
 
@@ -232,12 +243,21 @@ fn plain(text: &str) -> String {
 fn row_of([at, mode, rest @ ..]: [String; 9]) -> String {
     let [down, up, airtime, stations, held, dropped, wait] = rest;
     let line =
-        format!("{at:<22}{mode:<10}{down:>10}{up:>10}{airtime:>19}  {stations:<18}{held:>7}{dropped:>9}{wait:>9}");
+        format!("{at:<22}{mode:<10}{down:>14}{up:>14}{airtime:>19}  {stations:<18}{held:>7}{dropped:>9}{wait:>9}");
     line.trim_end().to_owned()
 }
 
 fn mbps(bytes: u64, seconds: f64) -> String {
     format!("{:.2}", if seconds > 0.0 { bytes as f64 * 8.0 / 1e6 / seconds } else { 0.0 })
+}
+
+/// Where nothing counted.
+const NOT_MEASURED: &str = "not measured";
+
+/// Bytes toward the WLAN and from it in an interval in which the box was bypassed; `None`: those of the stations are all.
+fn bypassed_bytes(sample: &Sample) -> Option<[Option<u64>; 2]> {
+    let bytes = |carried: Carried| [carried.to_wlan_bytes, carried.from_wlan_bytes];
+    sample.carried.map(bytes).or_else(|| (sample.mode == Mode::Bypassed).then_some([None; 2]))
 }
 
 fn percent(part_s: f64, seconds: f64) -> String {
@@ -247,17 +267,21 @@ fn percent(part_s: f64, seconds: f64) -> String {
 fn cells_of_all(sample: &Sample) -> [String; 9] {
     // A sum of nothing would be minus zero.
     let airtime = sample.stations.iter().fold(0.0, |sum, station| sum + station.charged_airtime_s);
+    let all = [sample.to_station_bytes, sample.from_station_bytes].map(Some);
+    let rate = |bytes: Option<u64>| bytes.map_or_else(|| NOT_MEASURED.into(), |bytes| mbps(bytes, sample.seconds));
+    let [down, up] = bypassed_bytes(sample).unwrap_or(all).map(rate);
+    let is_seen = sample.mode != Mode::Bypassed || airtime > 0.0;
     let wait = sample.hops.iter().find(|hop| hop.hop == Hop::Wlan).map_or(0.0, |hop| hop.mean_ms);
     [
         time(sample.at_s),
         sample.mode.to_string(),
-        mbps(sample.to_station_bytes, sample.seconds),
-        mbps(sample.from_station_bytes, sample.seconds),
-        percent(airtime, sample.seconds),
+        down,
+        up,
+        if is_seen { percent(airtime, sample.seconds) } else { "-".into() },
         format!("{} of {}", sample.stations.len(), sample.stations_known),
         sample.held.to_string(),
         sample.dropped.to_string(),
-        format!("{wait:.2}"),
+        if is_seen { format!("{wait:.2}") } else { "-".into() },
     ]
 }
 
@@ -292,7 +316,6 @@ mod tests {
     use super::super::{Files, Keeper, Reader};
     use super::*;
     use evenair_api::Codec;
-    use evenair_api::Mode;
     use evenair_api::causes::{Cause, DropReason, LossReason};
     use evenair_api::history::{CallRecord, Event, HopSample};
 
@@ -379,6 +402,26 @@ mod tests {
     }
 
     #[test]
+    fn a_bypassed_interval_has_the_kernels_number_or_none() {
+        let shown = |carried, format| {
+            let sample = Sample { at_s: BEGIN, seconds: 60.0, carried, ..Sample::default() };
+            let selection = Selection { format, ..Selection::default() };
+            let mut out = Vec::new();
+            let mut printer = Printer::new(&selection, &mut out);
+            printer.print(Record::Sample(sample.into())).expect("memory is writable");
+            String::from_utf8(out).expect("text").lines().nth(1).expect("below the heading").to_owned()
+        };
+        let carried = Some(Carried { to_wlan_bytes: Some(150_000_000), from_wlan_bytes: None });
+        let words = |line: String| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>().join(" ");
+        let line = words(shown(carried, Format::Text));
+        assert_eq!(line, "2026-03-01T00:00:00Z bypassed 20.00 not measured - 0 of 0 0 0 -");
+        let line = words(shown(None, Format::Text));
+        assert!(line.contains("bypassed not measured not measured -"), "a record from before: {line}");
+        assert_eq!(shown(carried, Format::Csv), "2026-03-01T00:00:00Z,60.000,,,,,,,150000000,not measured,");
+        assert_eq!(shown(None, Format::Csv), "2026-03-01T00:00:00Z,60.000,,,,,,,not measured,not measured,");
+    }
+
+    #[test]
     fn a_time_and_a_station_can_be_asked_for() {
         let from = printed(|selection| selection.from_s = Some(BEGIN + 91.0));
         assert!(!from.contains("call-refused") && from.contains("00:02:00Z"), "{from}");
@@ -451,7 +494,7 @@ mod tests {
                 hops: vec![HopSample { hop: Hop::Wlan, packets: 1, mean_ms: value, p95_ms: value }],
                 ..Sample::default()
             };
-            let event = EventRecord { at_s: value, event: Event::Mode { mode: Mode::Inserted } };
+            let event = EventRecord { at_s: value, event: Event::Mode { mode: Mode::Inserted, by: None } };
             let start = Record::Start { at_s: value, version: "1".into() };
             let records = [start, Record::Event(event), Record::Sample(sample.into())];
             for (format, events) in [Format::Text, Format::Csv, Format::Json].map(|f| [(f, false), (f, true)]).concat()

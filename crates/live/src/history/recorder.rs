@@ -1,43 +1,28 @@
-//! The history thread, and the loop's end of its queue.
+//! The history thread.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{RecvTimeoutError, SyncSender};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context, Result};
-use evenair_api::Status;
-use evenair_api::history::{Event, EventRecord, Record, Sample};
-use evenair_manager as manager;
-use evenair_sys::rt;
-use evenair_units::Instant as Monotonic;
+use evenair_api::history::{Carried, EventRecord, Record, Sample};
+use evenair_api::{Mode, Status};
+use evenair_sys::traffic::{self, Directions};
 use tracing::{info, warn};
 
-use super::budget::Budget;
 use super::happened::{Happened, seconds};
-use super::{Files, HistoryConfig, Keeper};
+use super::tap::{Queue, Queued};
+use super::{Files, Keeper};
+use crate::config::BoxConfig;
 use crate::control::{Answer, Desk, Wish};
+use crate::crossed::Counted;
 use crate::vitals::Vitals;
-use crate::watch::Tap as WatchTap;
 
-/// Events that may wait for the thread.
-const EVENTS_WAITING: usize = 1024;
-
-/// Keeps history until dropped, and until the loop has gone.
+/// Keeps history until dropped. The loop, or whoever would answer for it, has to be dropped before.
 pub(crate) struct History {
+    end: SyncSender<Queued>,
     thread: Option<JoinHandle<()>>,
-}
-
-/// Where the loop, or several, leave events.
-#[derive(Clone)]
-pub(crate) struct Tap {
-    events: Option<SyncSender<(SystemTime, Happened)>>,
-    /// The watch feed, which gets events that are not about a station.
-    watch: Option<WatchTap>,
-    /// Events for which there was no room.
-    lost: Arc<AtomicU64>,
-    budget: Arc<Budget>,
 }
 
 /// What the thread works with.
@@ -45,107 +30,56 @@ struct Recorder<K> {
     keeper: K,
     interval: Duration,
     desk: Desk,
-    events: Receiver<(SystemTime, Happened)>,
-    lost: Arc<AtomicU64>,
-    budget: Arc<Budget>,
-    before: Option<Status>,
+    queue: Queue,
+    /// Interface of the port of the access points.
+    wlan: String,
+    /// The state before, and the kernel's counters of that port.
+    before: Option<(Status, Option<Directions>)>,
     /// The last record could not be kept, and that was logged.
     failing: bool,
     vitals: Vitals,
 }
 
-impl Tap {
-    /// Where events go to the history, to the watch feed, to both; `None`: to neither.
-    pub(crate) fn joined(history: Option<Self>, watch: Option<WatchTap>) -> Option<Self> {
-        match history {
-            Some(history) => Some(Self { watch, ..history }),
-            None => watch.is_some().then(|| Self {
-                events: None,
-                watch,
-                lost: Arc::default(),
-                budget: Arc::new(Budget::new(monotonic())),
-            }),
-        }
-    }
-
-    /// Leaves an event. It is lost where the thread is too far behind, and left out where events of its kind are too many.
-    pub(crate) fn leave(&self, event: &manager::Event) {
-        self.leave_at(monotonic(), event);
-    }
-
-    fn leave_at(&self, now: Monotonic, event: &manager::Event) {
-        if matches!(event, manager::Event::RateChanged { .. } | manager::Event::ObservationRefused(_))
-            || !self.budget.admits(now, event)
-        {
-            return;
-        }
-        self.send(Happened::Managed(event.clone()));
-    }
-
-    /// Leaves an event of the box itself. Stations cannot cause it, so it has no budget.
-    pub(crate) fn leave_own(&self, event: Event) {
-        self.send(Happened::OfBox(event));
-    }
-
-    fn send(&self, what: Happened) {
-        let at = SystemTime::now();
-        if let Some(watch) = &self.watch {
-            watch.leave(at, &what);
-        }
-        if let Some(events) = &self.events
-            && events.try_send((at, what)).is_err()
-        {
-            self.lost.fetch_add(1, Ordering::Relaxed);
-        }
-    }
-}
-
 impl History {
-    /// Begins to keep history, and gives the loop's end of it.
+    /// Begins to keep history of what comes through the queue; `None`: the directory cannot be created, which is logged: the box is
+    /// worth more than its history.
     ///
     /// # Errors
-    /// The thread cannot be created. A directory that cannot be created is logged: the box is worth more than its history.
-    pub(crate) fn start(config: &HistoryConfig, desk: Desk, vitals: Vitals) -> Result<(Self, Option<Tap>)> {
-        let files = match Files::open(&config.path, config.limit.0) {
+    /// The thread cannot be created.
+    pub(crate) fn start(config: &BoxConfig, queue: Queue, desk: Desk, vitals: Vitals) -> Result<Option<Self>> {
+        let Some(spec) = &config.history else { return Ok(None) };
+        let files = match Files::open(&spec.path, spec.limit.0) {
             Ok(files) => files,
             Err(error) => {
-                warn!("[history] path = {:?}: {error}; no history is kept", config.path.display());
+                warn!("[history] path = {:?}: {error}; no history is kept", spec.path.display());
                 vitals.set_history_failing(true);
-                return Ok((Self { thread: None }, None));
+                return Ok(None);
             }
         };
-        let interval = Duration::from_nanos(config.interval.as_nanos());
-        let (thread, tap) = Self::keep_in(files, interval, desk, vitals)?;
-        Ok((Self { thread: Some(thread) }, Some(tap)))
+        let interval = Duration::from_nanos(spec.interval.as_nanos());
+        let (wlan, before) = (config.wlan.clone(), None);
+        Self::work(Recorder { keeper: files, interval, desk, queue, wlan, before, failing: false, vitals }).map(Some)
     }
 
-    fn keep_in(
-        keeper: impl Keeper + 'static,
-        interval: Duration,
-        desk: Desk,
-        vitals: Vitals,
-    ) -> Result<(JoinHandle<()>, Tap)> {
-        let (sender, events) = mpsc::sync_channel(EVENTS_WAITING);
-        let lost = Arc::new(AtomicU64::new(0));
-        let budget = Arc::new(Budget::new(monotonic()));
-        let tap = Tap { events: Some(sender), watch: None, lost: Arc::clone(&lost), budget: Arc::clone(&budget) };
-        let mut recorder =
-            Recorder { keeper, interval, desk, events, lost, budget, before: None, failing: false, vitals };
+    fn work(mut recorder: Recorder<impl Keeper + 'static>) -> Result<Self> {
+        let end = recorder.queue.end.clone();
         let thread = thread::Builder::new().name("history".into()).spawn(move || recorder.work());
-        Ok((thread.context("start the history thread")?, tap))
+        Ok(Self { end, thread: Some(thread.context("start the history thread")?) })
     }
 }
 
 impl Drop for History {
     fn drop(&mut self) {
         if let Some(thread) = self.thread.take() {
+            // Events that were left before are kept before. The thread has gone if it panicked.
+            let _ = self.end.send(None);
             let _ = thread.join();
         }
     }
 }
 
 impl<K: Keeper> Recorder<K> {
-    /// Works until the loop has gone.
+    /// Works until the end is left in the queue.
     fn work(&mut self) {
         let version = env!("CARGO_PKG_VERSION").to_owned();
         self.keep(&Record::Start { at_s: seconds(SystemTime::now()), version });
@@ -159,13 +93,13 @@ impl<K: Keeper> Recorder<K> {
                     break;
                 }
             }
-            match self.events.recv_timeout(next.saturating_duration_since(Instant::now())) {
-                Ok((at, event)) => self.note(at, &event),
+            match self.queue.events.recv_timeout(next.saturating_duration_since(Instant::now())) {
+                Ok(Some((at, event))) => self.note(at, &event),
                 Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => break,
+                Ok(None) | Err(RecvTimeoutError::Disconnected) => return,
             }
         }
-        while let Ok((at, event)) = self.events.recv() {
+        while let Ok(Some((at, event))) = self.queue.events.recv() {
             self.note(at, &event);
         }
     }
@@ -181,22 +115,26 @@ impl<K: Keeper> Recorder<K> {
     fn sample(&mut self) -> bool {
         let Ok(answer) = self.desk.ask(Wish::Status) else { return false };
         let Answer::Status(snapshot) = answer else { return true };
-        self.keep_sample(Status::from(*snapshot), seconds(SystemTime::now()));
+        // An interface that has gone has no counters.
+        let kernel = traffic::by_direction(&self.wlan).ok();
+        self.keep_sample(Status::from(*snapshot), kernel, seconds(SystemTime::now()));
         true
     }
 
-    fn keep_sample(&mut self, now: Status, at_s: f64) {
-        if let Some(before) = &self.before {
-            let mut sample = Sample::between(before, &now, at_s);
-            sample.lost = self.lost.swap(0, Ordering::Relaxed);
-            sample.events_left_out = self.budget.take_left_out();
+    fn keep_sample(&mut self, now: Status, kernel: Option<Directions>, at_s: f64) {
+        if let Some((before, kernel_before)) = &self.before {
+            let before = Counted { status: before, kernel: *kernel_before };
+            let mut sample = Sample::between(before.status, &now, at_s);
+            sample.carried = carried(before, Counted { status: &now, kernel });
+            sample.lost = self.queue.lost.swap(0, Ordering::Relaxed);
+            sample.events_left_out = self.queue.budget.take_left_out();
             let (lost, left_out) = (sample.lost, sample.events_left_out);
             if !self.keep(&Record::Sample(sample.into())) {
-                self.lost.fetch_add(lost, Ordering::Relaxed);
-                self.budget.add_left_out(left_out);
+                self.queue.lost.fetch_add(lost, Ordering::Relaxed);
+                self.queue.budget.add_left_out(left_out);
             }
         }
-        self.before = Some(now);
+        self.before = Some((now, kernel));
     }
 
     fn keep(&mut self, record: &Record) -> bool {
@@ -209,7 +147,7 @@ impl<K: Keeper> Recorder<K> {
             }
             Ok(()) => {}
             Err(error) => {
-                self.lost.fetch_add(1, Ordering::Relaxed);
+                self.queue.lost.fetch_add(1, Ordering::Relaxed);
                 if !self.failing {
                     self.failing = true;
                     warn!("history cannot be kept: {error}; the traffic goes on, and what is lost is counted");
@@ -221,19 +159,28 @@ impl<K: Keeper> Recorder<K> {
     }
 }
 
-fn monotonic() -> Monotonic {
-    Monotonic::from_nanos(rt::monotonic_ns())
+/// What crossed the ports, where the manager did not see all of it.
+fn carried(before: Counted<'_>, now: Counted<'_>) -> Option<Carried> {
+    [before, now].iter().any(|counted| counted.status.mode == Mode::Bypassed).then(|| {
+        let [to_wlan_bytes, from_wlan_bytes] = now.since(before);
+        Carried { to_wlan_bytes, from_wlan_bytes }
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use std::io;
-    use std::sync::Mutex;
+    use std::sync::atomic::AtomicU64;
+    use std::sync::{Arc, Mutex};
     use std::time::UNIX_EPOCH;
 
-    use evenair_manager::Mode;
+    use evenair_api::Carrier;
+    use evenair_manager as manager;
     use evenair_packet::MacAddr;
+    use evenair_sys::traffic::Traffic;
+    use evenair_units::Instant as Monotonic;
 
+    use super::super::tap::{EVENTS_WAITING, Tap};
     use super::*;
     use crate::control::tests_support::snapshot;
 
@@ -278,6 +225,34 @@ mod tests {
         samples.collect()
     }
 
+    fn recorder<K: Keeper>(keeper: K, interval: Duration, queue: Queue, desk: Desk) -> Recorder<K> {
+        let (wlan, vitals) = ("no-such-dev0".to_owned(), Vitals::default());
+        Recorder { keeper, interval, desk, queue, wlan, before: None, failing: false, vitals }
+    }
+
+    #[test]
+    fn while_bypassed_the_kernel_counts_and_af_xdp_is_not_measured() {
+        let status = |mode, io: &str| {
+            let mut status = Status::from(snapshot());
+            (status.mode, status.wlan.io) = (mode, io.into());
+            status.carrier = if mode == Mode::Inserted { Carrier::Box } else { Carrier::Bridge };
+            status
+        };
+        let of = |(packets, bytes)| Traffic { packets, bytes };
+        let kernel = |sent, received| Some(Directions { sent: of(sent), received: of(received) });
+        let of = |before, now, io: &str| {
+            let (before, now) = (status(before, io), status(now, io));
+            let before = Counted { status: &before, kernel: kernel((10, 1_140), (0, 0)) };
+            carried(before, Counted { status: &now, kernel: kernel((20, 11_280), (5, 170)) })
+        };
+        let measured = Some(Carried { to_wlan_bytes: Some(10_000), from_wlan_bytes: Some(100) });
+        assert_eq!(of(Mode::Bypassed, Mode::Bypassed, "af-packet"), measured);
+        assert_eq!(of(Mode::Bypassed, Mode::Bypassed, "af-xdp native"), measured, "the sockets take nothing");
+        assert_eq!(of(Mode::Inserted, Mode::Bypassed, "af-packet"), measured);
+        assert_eq!(of(Mode::Inserted, Mode::Bypassed, "af-xdp native"), Some(Carried::default()));
+        assert_eq!(of(Mode::Inserted, Mode::Inserted, "af-packet"), None);
+    }
+
     fn learned(number: u8) -> manager::Event {
         manager::Event::StationLearned(MacAddr([2, 0, 0, 0, 0, number]))
     }
@@ -294,10 +269,11 @@ mod tests {
             }
         });
         let shelf = Shelf::default();
-        let (thread, tap) = History::keep_in(shelf.clone(), Duration::from_millis(20), desk.clone(), Vitals::default())
-            .expect("there is room");
+        let (tap, queue) = Tap::with(None, Monotonic::ZERO);
+        let recorder = recorder(shelf.clone(), Duration::from_millis(20), queue, desk.clone());
+        let history = History::work(recorder).expect("there is room");
         tap.leave(&learned(1));
-        tap.leave(&manager::Event::ModeChanged(Mode::Inserted));
+        tap.leave(&manager::Event::ModeChanged(manager::Mode::Inserted));
         let kept = shelf.until(|kept| samples(kept).len() > 1 && kept.len() > 4);
         assert!(matches!(kept[0], Record::Start { .. }), "{kept:?}");
         let event = |record: &Record| matches!(record, Record::Event(event) if event.event.name() == "station");
@@ -314,8 +290,12 @@ mod tests {
         let before = kept.len();
         let kept = shelf.until(|kept| samples(kept).iter().any(|sample| sample.lost > 0) && kept.len() > before);
         assert!(samples(&kept).iter().map(|sample| sample.lost).sum::<u64>() >= 6, "five events, a sample at least");
-        drop(tap);
-        thread.join().expect("it ends with the loop");
+        let own = evenair_api::history::Event::Ports { text: "the last one".into() };
+        tap.leave_own(own.clone());
+        // A tap that is still there does not hold it up.
+        drop(history);
+        let kept = shelf.until(|_| true);
+        assert!(kept.iter().any(|record| matches!(record, Record::Event(event) if event.event == own)), "{kept:?}");
         assert!(desk.ask(Wish::Shutdown).is_err());
         answering.join().expect("it ends");
     }
@@ -333,22 +313,8 @@ mod tests {
         let directory = tempfile::tempdir().expect("a directory");
         let files = Files::open(directory.path(), 64_000_000).expect("a place");
         let (desk, _inbox) = Desk::for_tests();
-        let (sender, events) = mpsc::sync_channel(EVENTS_WAITING);
-        let lost = Arc::new(AtomicU64::new(0));
-        let budget = Arc::new(Budget::new(Monotonic::ZERO));
-        let tap = Tap { events: Some(sender), watch: None, lost: Arc::clone(&lost), budget: Arc::clone(&budget) };
-        let interval_s = Duration::from_secs(interval);
-        let mut recorder = Recorder {
-            keeper: files,
-            interval: interval_s,
-            desk,
-            events,
-            lost,
-            budget,
-            before: None,
-            failing: false,
-            vitals: Vitals::default(),
-        };
+        let (tap, queue) = Tap::with(None, Monotonic::ZERO);
+        let mut recorder = recorder(files, Duration::from_secs(interval), queue, desk);
         let mut status = Status::from(snapshot());
         let station = status.stations[0].clone();
         // The day before, with 30 stations.
@@ -370,7 +336,7 @@ mod tests {
                     station
                 })
                 .collect();
-            recorder.keep_sample(status.clone(), at as f64);
+            recorder.keep_sample(status.clone(), None, at as f64);
         };
         let day = 24 * 60;
         for at in 0..=day {
@@ -378,7 +344,7 @@ mod tests {
         }
         recorder.note(
             UNIX_EPOCH + Duration::from_secs(day * 60),
-            &Happened::Managed(manager::Event::ModeChanged(Mode::Inserted)),
+            &Happened::Managed(manager::Event::ModeChanged(manager::Mode::Inserted)),
         );
         let before = bytes_in(directory.path());
         let begin = day * 60;
@@ -389,16 +355,16 @@ mod tests {
                 let [a, b, c, d] = number.to_be_bytes();
                 tap.leave_at(now, &flood(MacAddr([2, 2, a, b, c, d])));
             }
-            while let Ok((_, event)) = recorder.events.try_recv() {
+            while let Ok(Some((_, event))) = recorder.queue.events.try_recv() {
                 recorder.note(UNIX_EPOCH + Duration::from_secs(begin + second), &event);
             }
             if (second + 1) % interval == 0 {
                 minute(&mut recorder, begin + second, interval, 4096, second as u32 * EACH_SECOND);
             }
         }
-        assert_eq!(tap.lost.load(Ordering::Relaxed), 0, "events have room in the queue");
-        tap.leave_at(Monotonic::from_nanos(600_000_000_000), &manager::Event::ModeChanged(Mode::Bypassed));
-        let (_, event) = recorder.events.try_recv().expect("a mode event has no budget");
+        assert_eq!(tap.lost(), 0, "events have room in the queue");
+        tap.leave_at(Monotonic::from_nanos(600_000_000_000), &manager::Event::ModeChanged(manager::Mode::Bypassed));
+        let (_, event) = recorder.queue.events.try_recv().expect("a mode event has no budget").expect("an event");
         recorder.note(UNIX_EPOCH + Duration::from_secs(begin + 600), &event);
         let reader = super::super::Reader::open(directory.path()).expect("there");
         let records = reader.map(|record| record.expect("readable")).collect();
@@ -433,15 +399,16 @@ mod tests {
     #[test]
     fn the_loop_never_waits_for_history() {
         let (desk, _inbox) = Desk::for_tests();
-        let (thread, tap) = History::keep_in(Shelf::default(), Duration::from_secs(3600), desk, Vitals::default())
-            .expect("there is room");
+        let (tap, queue) = Tap::with(None, Monotonic::ZERO);
+        let recorder = recorder(Shelf::default(), Duration::from_secs(3600), queue, desk);
+        let history = History::work(recorder).expect("there is room");
         // The thread waits for an answer that never comes, as behind a disk that does not answer.
         let begin = Instant::now();
-        (0..2 * EVENTS_WAITING).for_each(|_| tap.leave(&manager::Event::ModeChanged(Mode::Inserted)));
+        (0..2 * EVENTS_WAITING).for_each(|_| tap.leave(&manager::Event::ModeChanged(manager::Mode::Inserted)));
         assert!(begin.elapsed() < Duration::from_secs(2));
-        let lost = tap.lost.load(Ordering::Relaxed);
+        let lost = tap.lost();
         assert!(lost >= EVENTS_WAITING as u64 - 1, "{lost}");
-        drop((_inbox, tap));
-        thread.join().expect("it ends with the loop");
+        drop(_inbox);
+        drop(history);
     }
 }

@@ -1,5 +1,6 @@
 //! The text of a configuration, with comments for the operator.
 
+use evenair_api::Mode;
 use evenair_wifi::Standard;
 
 use super::Gateway;
@@ -20,6 +21,8 @@ pub struct Choices {
     pub standard: Standard,
     /// `None`: the box does not manage it.
     pub link: Option<InternetLink>,
+    /// What the box does when it starts: bypassed, observing or inserted.
+    pub mode: Mode,
     /// The guard may hold nothing for two seconds to measure the throughput without the box.
     pub measure_at_start: bool,
 }
@@ -44,7 +47,7 @@ uplink = {uplink}    # toward the Internet; stations go there by its address
 /// A commented configuration of a box between these interfaces.
 pub fn configuration(wlan: &str, wire: &str, bridge: &str, choices: &Choices) -> String {
     let (wlan, wire, bridge) = (quoted(wlan), quoted(wire), quoted(bridge));
-    let Choices { standard, link, measure_at_start } = choices;
+    let Choices { standard, link, mode, measure_at_start } = choices;
     let wan = internet_link(link.as_ref());
     format!(
         r#"# The box's configuration. After a change: evenair reload. What is wrong on this machine: evenair doctor.
@@ -53,7 +56,7 @@ pub fn configuration(wlan: &str, wire: &str, bridge: &str, choices: &Choices) ->
 wlan = {wlan}      # toward the access points
 wire = {wire}      # toward the rest of the network
 bridge = {bridge}    # both are its ports; it carries the traffic whenever the box does not
-# mode = "inserted"  # manage from the start on; else `evenair insert` does
+mode = "{mode}"    # at the start: bypassed until `evenair insert`, observing (measures only), or inserted (manages)
 
 [control]
 socket = "/run/evenair/control.sock"
@@ -95,7 +98,7 @@ mod tests {
     use crate::BoxConfig;
 
     fn choices(standard: Standard, link: Option<InternetLink>) -> Choices {
-        Choices { standard, link, measure_at_start: true }
+        Choices { standard, link, mode: Mode::Bypassed, measure_at_start: true }
     }
 
     #[test]
@@ -108,6 +111,18 @@ mod tests {
             assert_eq!((config.wlan.as_str(), config.wire.as_str()), ("eth1", "eth0"));
             assert!(config.manager.guard.measure_at_start);
             assert_eq!((config.bridge.as_deref(), config.manager.phy.standard()), (Some("br0"), standard));
+        }
+    }
+
+    #[test]
+    fn the_box_starts_in_the_chosen_mode() {
+        let modes =
+            [(Mode::Bypassed, (false, false)), (Mode::Observing, (false, true)), (Mode::Inserted, (true, false))];
+        for (mode, expected) in modes {
+            let choices = Choices { mode, ..choices(Standard::Dot11g, None) };
+            let text = configuration("eth1", "eth0", "br0", &choices);
+            let config = BoxConfig::parse(&text, "box.toml").unwrap_or_else(|error| panic!("{error}"));
+            assert_eq!((config.inserted, config.observing), expected, "{mode}");
         }
     }
 

@@ -1,8 +1,7 @@
 //! A line of the feed from the states of the box at two instants.
 //!
 //! Rates are differences of counters. Those of stations, domains and classes are the manager's, at IP level; those of the
-//! whole box are of its ports while it carries the traffic, and the kernel's while the bridge does, in both cases without the
-//! Ethernet header of 14 bytes. Where a counter does not cover the whole interval the value is unknown.
+//! whole box are of its ports or the kernel's (`crossed.rs`). Where a counter does not cover the whole interval the value is unknown.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::SystemTime;
@@ -10,16 +9,14 @@ use std::time::SystemTime;
 use evenair_api::watch::{
     self, AccessPoint, Class, Domain, Line, MOST_STATIONS, Source, Station, Totals, VERSION, Value,
 };
-use evenair_api::{Carrier, ClassStatus, DomainStatus, FlowStatus, Mode, StationStatus, Status};
+use evenair_api::{ClassStatus, DomainStatus, FlowStatus, Mode, StationStatus, Status};
 use evenair_manager::{DelayReport, Hop, Latency, Losses};
-use evenair_sys::traffic::{Directions, Traffic};
+use evenair_sys::traffic::Directions;
 
 use super::latencies::{Latencies, lost, written};
 use crate::control::Snapshot;
+use crate::crossed::Counted;
 use crate::history::seconds;
-
-/// Bytes of an Ethernet header; tags of VLANs count as part of the packet.
-const HEADER: u64 = 14;
 
 /// The state of the box at one instant.
 pub(super) struct Taken {
@@ -51,6 +48,10 @@ impl Taken {
 
     pub(super) const fn mode(&self) -> Mode {
         self.status.mode
+    }
+
+    fn counted(&self) -> Counted<'_> {
+        Counted { status: &self.status, kernel: self.kernel }
     }
 
     /// The manager sees the traffic.
@@ -144,23 +145,7 @@ impl Interval<'_> {
     /// Toward the WLAN and from it.
     fn port_rates(&self) -> [Value; 2] {
         let Some(before) = self.before else { return [Value::UNKNOWN; 2] };
-        let by_box = [before, self.now].map(|taken| taken.status.carrier == Carrier::Box);
-        let sent = |taken: &Taken| {
-            [&taken.status.wlan, &taken.status.wire]
-                .map(|port| ip_bytes(Traffic { packets: port.sent, bytes: port.sent_bytes }))
-        };
-        // What leaves the port of the access points goes down, what it receives goes up.
-        let crossed = |taken: &Taken| taken.kernel.map(|port| [ip_bytes(port.sent), ip_bytes(port.received)]);
-        let rates = |from: [u64; 2], to: [u64; 2]| [0, 1].map(|way| self.mbps(to[way].checked_sub(from[way])));
-        match by_box {
-            [true, true] => rates(sent(before), sent(self.now)),
-            // The kernel does not count what AF_XDP sockets take out of the driver.
-            [a, b] if (a || b) && !self.now.status.wlan.io.starts_with("af-packet") => [Value::UNKNOWN; 2],
-            _ => match (crossed(before), crossed(self.now)) {
-                (Some(from), Some(to)) => rates(from, to),
-                _ => [Value::UNKNOWN; 2],
-            },
-        }
+        self.now.counted().since(before.counted()).map(|bytes| self.mbps(bytes))
     }
 
     /// What each station of the status moved; `None`: unknown.
@@ -332,10 +317,6 @@ impl Interval<'_> {
     }
 }
 
-fn ip_bytes(traffic: Traffic) -> u64 {
-    traffic.bytes.saturating_sub(HEADER * traffic.packets)
-}
-
 fn moved(before: Option<&StationStatus>, now: &StationStatus) -> Moved {
     let since = |value: fn(&StationStatus) -> u64| value(now).saturating_sub(before.map_or(0, value));
     let air = |value: fn(&StationStatus) -> f64| (value(now) - before.map_or(0.0, value)).max(0.0);
@@ -376,7 +357,9 @@ fn held_by_station(flows: &[FlowStatus]) -> BTreeMap<&str, u64> {
 mod tests {
     use std::time::Duration;
 
+    use evenair_api::Carrier;
     use evenair_manager::Mode as ManagerMode;
+    use evenair_sys::traffic::Traffic;
 
     use super::*;
     use crate::control::tests_support::snapshot;

@@ -1,16 +1,17 @@
-//! Events of the feed: what the history records as events, unless it is about a station, and who commanded a mode.
+//! Events of the feed: what the history records as events, in the same words, unless it is about a station.
 //!
-//! The loop and the control socket leave entries in a bounded queue, which the sampler empties once a second. What does not
+//! The loop and the control socket leave them in a bounded queue, which the sampler empties once a second. What does not
 //! fit is lost to the feed.
 
 use std::collections::VecDeque;
 use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::time::SystemTime;
 
+use evenair_api::Mode;
 use evenair_api::health::{Code, HealthStatus, Reason};
+use evenair_api::history::Event as Recorded;
 use evenair_api::watch::{Event, FIRST_EVENTS};
-use evenair_api::{self as api, Request};
-use evenair_manager::{self as manager, GuardStep, Mode};
+use evenair_manager as manager;
 
 use crate::history::{Happened, seconds};
 
@@ -19,114 +20,26 @@ const WAITING: usize = 256;
 /// Events that are kept.
 const KEPT: usize = 256;
 
-/// A command that the feed has an event of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Commanded {
-    Insert,
-    Bypass,
-    Observe,
-    Reload,
-}
-
-impl Commanded {
-    /// What a request commands; `None`: nothing that the feed has an event of.
-    pub(crate) const fn of(request: &Request) -> Option<Self> {
-        match request {
-            Request::Insert => Some(Self::Insert),
-            Request::Bypass { .. } | Request::Shutdown { .. } => Some(Self::Bypass),
-            Request::Observe { .. } => Some(Self::Observe),
-            Request::Reconfigure { check: false, .. } => Some(Self::Reload),
-            _ => None,
-        }
-    }
-
-    /// The mode that it leads to, as the manager calls it.
-    const fn mode(self) -> Option<Mode> {
-        match self {
-            Self::Insert => Some(Mode::Inserted),
-            Self::Bypass | Self::Observe => Some(Mode::Bypassed),
-            Self::Reload => None,
-        }
-    }
-
-    /// The name of the event.
-    fn word(self) -> &'static str {
-        match self {
-            Self::Insert => api::Mode::Inserted.word(),
-            Self::Bypass => api::Mode::Bypassed.word(),
-            Self::Observe => api::Mode::Observing.word(),
-            Self::Reload => "reload",
-        }
-    }
-}
-
-/// What is left for the sampler.
-#[derive(Clone)]
-pub(super) enum Entry {
-    Happened(Happened),
-    /// A client commands it.
-    Begun(Commanded, By),
-    /// It was done.
-    Done(Commanded, By),
-}
-
-/// Who commanded something.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum By {
-    /// The user of this number, on the control socket.
-    User(u32),
-    /// A client whose user the kernel does not name, or a signal.
-    Unnamed,
-    Guard,
-}
-
-impl By {
-    fn of(uid: Option<u32>) -> Self {
-        uid.map_or(Self::Unnamed, Self::User)
-    }
-
-    /// The words that end the text of an event.
-    fn words(self) -> String {
-        match self {
-            Self::User(uid) => format!(" by uid {uid}"),
-            Self::Guard => " by the guard".into(),
-            Self::Unnamed => String::new(),
-        }
-    }
-}
-
 /// Where the loop, or several, and the control socket leave entries.
 #[derive(Clone)]
-pub(crate) struct Tap(SyncSender<(SystemTime, Entry)>);
+pub(crate) struct Tap(SyncSender<(SystemTime, Happened)>);
 
 impl Tap {
-    pub(super) fn new() -> (Self, Receiver<(SystemTime, Entry)>) {
+    pub(super) fn new() -> (Self, Receiver<(SystemTime, Happened)>) {
         let (sender, entries) = mpsc::sync_channel(WAITING);
         (Self(sender), entries)
     }
 
     /// Leaves what happened, unless it is about a station: of these there may be very many.
     pub(crate) fn leave(&self, at: SystemTime, what: &Happened) {
-        use manager::Event::{ConfigRefused, DomainsChanged, Guard, ModeChanged};
+        use manager::Event::{ConfigRefused, DomainsChanged, Guard};
         let wanted = match what {
-            Happened::Managed(event) => {
-                matches!(event, ModeChanged(_) | ConfigRefused(_) | DomainsChanged { .. } | Guard { .. })
-            }
+            Happened::Managed(event) => matches!(event, ConfigRefused(_) | DomainsChanged { .. } | Guard { .. }),
             Happened::OfBox(_) => true,
         };
         if wanted {
-            let _ = self.0.try_send((at, Entry::Happened(what.clone())));
+            let _ = self.0.try_send((at, what.clone()));
         }
-    }
-
-    /// Leaves that a user commands something.
-    pub(crate) fn leave_command(&self, command: Commanded, uid: Option<u32>) {
-        let _ = self.0.try_send((SystemTime::now(), Entry::Begun(command, By::of(uid))));
-    }
-
-    /// Leaves that it was done. Without a user it was a signal.
-    pub(crate) fn leave_done(&self, command: Commanded, uid: Option<u32>) {
-        let _ = self.0.try_send((SystemTime::now(), Entry::Done(command, By::of(uid))));
     }
 }
 
@@ -136,10 +49,6 @@ pub(super) struct Log {
     events: VecDeque<Event>,
     /// Number of the next event.
     next: u64,
-    /// What leads to the next change of mode.
-    cause: Option<(Commanded, By)>,
-    /// The mode that the manager starts in has no event.
-    has_changed: bool,
 }
 
 impl Log {
@@ -155,54 +64,17 @@ impl Log {
         self.events.iter().skip(skipped).cloned().collect()
     }
 
-    pub(super) fn start(&mut self, at: SystemTime) {
-        self.add(at, "start", format!("the box has started, version {}", env!("CARGO_PKG_VERSION")));
-    }
-
-    pub(super) fn note(&mut self, at: SystemTime, entry: Entry) {
-        match entry {
-            Entry::Begun(command, by) if command.mode().is_some() => self.cause = Some((command, by)),
-            Entry::Begun(..) => {}
-            // Between observing and bypassed the manager's mode stays as it is.
-            Entry::Done(command @ (Commanded::Observe | Commanded::Bypass), by)
-                if self.cause == Some((command, by)) =>
-            {
-                self.changed(at, Mode::Bypassed);
+    /// Notes what happened. Draining is no event: what it leads to is.
+    pub(super) fn note(&mut self, at: SystemTime, happened: &Happened) {
+        let Some(event) = happened.event() else { return };
+        let text = event.text();
+        match event {
+            Recorded::Mode { mode: Mode::Draining, .. } => {}
+            Recorded::Mode { mode, .. } => self.add(at, mode.word(), text),
+            Recorded::Start { .. } => {
+                self.add(at, "start", format!("the box has started, version {}: {text}", env!("CARGO_PKG_VERSION")));
             }
-            Entry::Done(Commanded::Reload, By::Unnamed) => self.add(at, "reload", "reload by a signal".into()),
-            Entry::Done(Commanded::Reload, by) => self.add(at, "reload", format!("reload{}", by.words())),
-            Entry::Done(..) => {}
-            Entry::Happened(Happened::Managed(manager::Event::ModeChanged(mode))) => self.changed(at, mode),
-            Entry::Happened(happened) => self.happened(at, &happened),
-        }
-    }
-
-    /// The manager's mode is another one, or the box begins or ceases to observe. Draining is no event: what it leads to is.
-    fn changed(&mut self, at: SystemTime, mode: Mode) {
-        if mode == Mode::Draining {
-            return;
-        }
-        let at_start = !std::mem::replace(&mut self.has_changed, true);
-        match self.cause.take_if(|(command, _)| command.mode() == Some(mode)) {
-            Some((command, by)) => self.add(at, command.word(), format!("{}{}", command.word(), by.words())),
-            None => {
-                let when = if at_start { " at the start" } else { "" };
-                let word = evenair_view::mode(mode).word();
-                self.add(at, word, format!("{word}{when}"));
-            }
-        }
-    }
-
-    fn happened(&mut self, at: SystemTime, happened: &Happened) {
-        if let Happened::Managed(manager::Event::Guard { step, .. }) = happened {
-            match step {
-                GuardStep::Bypassed => self.cause = Some((Commanded::Bypass, By::Guard)),
-                GuardStep::Trying => self.cause = Some((Commanded::Insert, By::Guard)),
-                _ => {}
-            }
-        }
-        if let Some(event) = happened.event() {
-            self.add(at, event.name(), event.text());
+            event => self.add(at, event.name(), text),
         }
     }
 
@@ -235,62 +107,37 @@ impl Log {
 
 #[cfg(test)]
 mod tests {
+    use evenair_api::ModeCommand;
+    use evenair_api::history::Author;
+
     use super::*;
 
-    fn texts(entries: impl IntoIterator<Item = Entry>) -> Vec<String> {
+    fn ports() -> Happened {
+        Happened::OfBox(Recorded::Ports { text: "wl0 has gone".into() })
+    }
+
+    #[test]
+    fn modes_and_reloads_say_who_asked() {
+        let anne = Some(Author::User { uid: 1000, name: Some("anne".into()) });
+        let mode = |mode, by| Happened::OfBox(Recorded::Mode { mode, by });
+        let start = Recorded::Start { mode: Mode::Bypassed, last_command: Some(ModeCommand::Insert), clean: true };
+        let happened = [
+            Happened::OfBox(start),
+            mode(Mode::Inserted, anne.clone()),
+            mode(Mode::Draining, None),
+            mode(Mode::Bypassed, None),
+            Happened::OfBox(Recorded::Reload { by: Some(Author::Signal) }),
+        ];
         let mut log = Log::default();
-        entries.into_iter().for_each(|entry| log.note(SystemTime::UNIX_EPOCH, entry));
-        log.since(Some(0)).into_iter().map(|event| format!("{}: {}", event.event, event.text)).collect()
-    }
-
-    fn mode(mode: Mode) -> Entry {
-        Entry::Happened(Happened::Managed(manager::Event::ModeChanged(mode)))
-    }
-
-    #[test]
-    fn a_mode_has_the_command_as_its_cause() {
-        let anne = By::User(1000);
-        let entries = [
-            mode(Mode::Inserted),
-            Entry::Begun(Commanded::Bypass, anne),
-            mode(Mode::Draining),
-            mode(Mode::Bypassed),
-            Entry::Done(Commanded::Bypass, anne),
-            Entry::Begun(Commanded::Observe, anne),
-            Entry::Done(Commanded::Observe, anne),
-            Entry::Begun(Commanded::Insert, By::User(0)),
-            mode(Mode::Inserted),
-            Entry::Done(Commanded::Insert, By::User(0)),
-            mode(Mode::Bypassed),
-        ];
-        let expected = [
-            "inserted: inserted at the start",
-            "bypassed: bypassed by uid 1000",
-            "observing: observing by uid 1000",
-            "inserted: inserted by uid 0",
-            "bypassed: bypassed",
-        ];
-        assert_eq!(texts(entries), expected);
-    }
-
-    #[test]
-    fn a_bypass_by_the_guard_is_the_guards() {
-        let step = manager::Event::Guard {
-            domain: "default".parse().expect("a name"),
-            step: GuardStep::Bypassed,
-            before: evenair_units::BitRate::from_mbps(20),
-            held: evenair_units::BitRate::from_mbps(5),
-        };
-        let entries = [Entry::Happened(Happened::Managed(step)), mode(Mode::Draining), mode(Mode::Bypassed)];
-        let texts = texts(entries);
-        assert!(texts[0].starts_with("guard: 5.0 Mb/s"), "{texts:?}");
-        assert_eq!(texts[1..], ["bypassed: bypassed by the guard"]);
-    }
-
-    #[test]
-    fn a_reload_says_who_asked() {
-        let done = |uid| Entry::Done(Commanded::Reload, By::of(uid));
-        assert_eq!(texts([done(Some(7)), done(None)]), ["reload: reload by uid 7", "reload: reload by a signal"]);
+        happened.iter().for_each(|happened| log.note(SystemTime::UNIX_EPOCH, happened));
+        let texts: Vec<_> =
+            log.since(Some(0)).into_iter().map(|event| format!("{}: {}", event.event, event.text)).collect();
+        assert!(texts[0].starts_with("start: the box has started, version "), "{texts:?}");
+        assert!(texts[0].ends_with(": bypassed, although the last command was insert, after a stop or a reboot"));
+        assert_eq!(
+            texts[1..],
+            ["inserted: inserted by anne (uid 1000)", "bypassed: bypassed", "reload: reload by a signal"]
+        );
     }
 
     #[test]
@@ -300,7 +147,7 @@ mod tests {
         for _ in 0..2 * WAITING {
             tap.leave(SystemTime::now(), &Happened::Managed(station.clone()));
         }
-        tap.leave(SystemTime::now(), &Happened::OfBox(api::history::Event::Ports { text: "wl0 has gone".into() }));
+        tap.leave(SystemTime::now(), &ports());
         assert_eq!(entries.try_iter().count(), 1);
     }
 
@@ -327,7 +174,7 @@ mod tests {
     #[test]
     fn a_number_gives_what_came_since_and_memory_is_bounded() {
         let mut log = Log::default();
-        (0..KEPT + 3).for_each(|_| log.start(SystemTime::UNIX_EPOCH));
+        (0..KEPT + 3).for_each(|_| log.note(SystemTime::UNIX_EPOCH, &ports()));
         assert_eq!((log.events.len(), log.next(), log.since(None).len()), (KEPT, KEPT as u64 + 3, FIRST_EVENTS));
         assert_eq!((log.since(Some(log.next())).len(), log.since(Some(log.next() - 2)).len()), (0, 2));
         assert_eq!(log.since(Some(0)).len(), KEPT);

@@ -1,35 +1,17 @@
-//! Facts for the health of a box that no line of the feed has, from its status and what was commanded.
+//! Facts for the health of a box that no line of the feed has.
 
 use evenair_api::Status;
 use evenair_api::health::{Counters, Facts, SetAside, Source};
 
-use super::events::{Commanded, Entry};
 use crate::vitals::Vitals;
 
-/// Whether the last command, or else the configuration, was to insert the box.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct LastCommand {
-    pub(super) is_insert: bool,
-}
-
-impl LastCommand {
-    /// Takes what was done.
-    pub(super) fn note(&mut self, entry: &Entry) {
-        match entry {
-            Entry::Done(Commanded::Insert, _) => self.is_insert = true,
-            Entry::Begun(Commanded::Bypass | Commanded::Observe, _) => self.is_insert = false,
-            _ => {}
-        }
-    }
-}
-
 /// The facts of a second.
-pub(super) fn facts(status: &Status, last: LastCommand, vitals: &Vitals) -> Facts {
+pub(super) fn facts(status: &Status, vitals: &Vitals) -> Facts {
     Facts {
         fail_open_why: status.fail_open.why.clone(),
         guard: status.guard.clone(),
-        is_insert_commanded: last.is_insert,
-        restarted_s: vitals.restarted_s(),
+        is_insert_commanded: vitals.running().is_insert_commanded(),
+        restarted_s: vitals.running().restarted_s(),
         counters: counters(status),
         telemetry: sources(status),
         set_aside: set_aside(status),
@@ -71,23 +53,9 @@ fn set_aside(status: &Status) -> Vec<SetAside> {
 
 #[cfg(test)]
 mod tests {
-    use evenair_api::{SourceStatus, StationReportStatus, StationStatus};
+    use evenair_api::{ModeCommand, SourceStatus, StationReportStatus, StationStatus};
 
-    use super::super::events::By;
     use super::*;
-
-    #[test]
-    fn the_last_command_is_the_one_that_was_done_and_a_bypass_counts_at_once() {
-        let mut last = LastCommand { is_insert: false };
-        let mut after = |entry| {
-            last.note(&entry);
-            last.is_insert
-        };
-        assert!(!after(Entry::Begun(Commanded::Insert, By::Unnamed)), "it may be refused");
-        assert!(after(Entry::Done(Commanded::Insert, By::Unnamed)));
-        assert!(after(Entry::Done(Commanded::Reload, By::Unnamed)));
-        assert!(!after(Entry::Begun(Commanded::Bypass, By::Unnamed)), "it drains");
-    }
 
     #[test]
     fn facts_are_those_of_the_status() {
@@ -102,7 +70,8 @@ mod tests {
         status.telemetry = vec![SourceStatus { interval_s: 10.0, ..SourceStatus::default() }];
         let vitals = Vitals::default();
         vitals.set_history_failing(true);
-        let facts = facts(&status, LastCommand { is_insert: true }, &vitals);
+        vitals.running().command(ModeCommand::Insert);
+        let facts = facts(&status, &vitals);
         assert_eq!((facts.set_aside.len(), facts.set_aside[0].station.as_str()), (1, "b"));
         assert_eq!((facts.telemetry[0].silent_s, facts.telemetry[0].interval_s), (70.0, 10.0), "it never answered");
         assert!(facts.is_history_failing && facts.is_insert_commanded && facts.restarted_s.is_none());

@@ -157,16 +157,22 @@ pub(super) fn as_line(value: &impl serde::Serialize) -> Vec<u8> {
 mod tests {
     use std::time::SystemTime;
 
+    use evenair_api::history::Event;
     use evenair_api::watch::Totals;
 
     use super::super::request::{Wanted, parse};
     use super::*;
+    use crate::history::Happened;
 
     fn parts(words: &str) -> Parts {
         let Ok(Wanted::Lines(parts, _)) = parse(format!(r#"{{"watch":{words}}}"#).as_bytes()) else {
             panic!("{words}")
         };
         parts
+    }
+
+    fn ports() -> Happened {
+        Happened::OfBox(Event::Ports { text: "wl0 has gone".into() })
     }
 
     fn publish(feed: &Feed) {
@@ -196,14 +202,14 @@ mod tests {
     #[test]
     fn events_are_those_since_the_line_before() {
         let feed = Feed::default();
-        feed.log(|log| log.start(SystemTime::UNIX_EPOCH));
+        feed.log(|log| log.note(SystemTime::UNIX_EPOCH, &ports()));
         publish(&feed);
         let events = parts("[\"events\"]");
         let (line, first) = read(&feed, events, None);
         assert_eq!(line.events.expect("asked for").len(), 1);
         let (line, _) = read(&feed, events, Some(first.next_event));
         assert_eq!(line.events.expect("asked for"), []);
-        feed.log(|log| (0..3).for_each(|_| log.start(SystemTime::UNIX_EPOCH)));
+        feed.log(|log| (0..3).for_each(|_| log.note(SystemTime::UNIX_EPOCH, &ports())));
         publish(&feed);
         assert_eq!(read(&feed, events, Some(first.next_event)).0.events.expect("asked for").len(), 3);
     }

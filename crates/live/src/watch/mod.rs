@@ -30,7 +30,7 @@ use crate::config::BoxConfig;
 use crate::control::{Desk, Door, End, Purpose};
 use crate::vitals::Vitals;
 
-pub(crate) use events::{Commanded, Tap};
+pub(crate) use events::Tap;
 use feed::Feed;
 use sampler::Sampler;
 use server::Clients;

@@ -8,11 +8,11 @@ use evenair_api::health::{Health, HealthStatus};
 use evenair_sys::traffic;
 
 use super::difference::{self, Taken};
-use super::events::Entry;
-use super::facts::{LastCommand, facts};
+use super::facts::facts;
 use super::feed::Feed;
 use crate::config::BoxConfig;
 use crate::control::{Answer, Desk, Snapshot, Wish};
+use crate::history::Happened;
 use crate::vitals::Vitals;
 
 /// Time between two requests to the loop.
@@ -20,35 +20,31 @@ const INTERVAL: Duration = Duration::from_secs(1);
 
 pub(super) struct Sampler {
     desk: Desk,
-    entries: Receiver<(SystemTime, Entry)>,
+    entries: Receiver<(SystemTime, Happened)>,
     feed: Arc<Feed>,
     /// Interface of the port of the access points.
     wlan: String,
     before: Option<Taken>,
     /// Uptime of the box when its mode was first seen.
     mode_since_s: f64,
-    last_command: LastCommand,
     health: Health,
     vitals: Vitals,
 }
 
 impl Sampler {
-    /// The configuration has the last command in the place of its mode.
     pub(super) fn new(
         desk: Desk,
-        entries: Receiver<(SystemTime, Entry)>,
+        entries: Receiver<(SystemTime, Happened)>,
         feed: Arc<Feed>,
         config: &BoxConfig,
         vitals: Vitals,
     ) -> Self {
-        let last_command = LastCommand { is_insert: config.inserted };
         let (wlan, health) = (config.wlan.clone(), Health::default());
-        Self { desk, entries, feed, wlan, before: None, mode_since_s: 0.0, last_command, health, vitals }
+        Self { desk, entries, feed, wlan, before: None, mode_since_s: 0.0, health, vitals }
     }
 
     /// Works until the loop or the feed has ended.
     pub(super) fn work(mut self) {
-        self.feed.log(|log| log.start(SystemTime::now()));
         let mut next = Instant::now();
         while !self.feed.has_ended_by(next) {
             match self.desk.ask(Wish::Status) {
@@ -70,15 +66,13 @@ impl Sampler {
         if self.before.as_ref().is_some_and(|before| before.mode() != now.mode()) {
             self.mode_since_s = uptime_s;
         }
-        let entries: Vec<_> = self.entries.try_iter().collect();
-        entries.iter().for_each(|(_, entry)| self.last_command.note(entry));
         let mut line = difference::line(self.before.as_ref(), &now, uptime_s - self.mode_since_s);
-        let facts = facts(&now.status, self.last_command, &self.vitals);
+        let facts = facts(&now.status, &self.vitals);
         let health = HealthStatus::of(self.health.observe(&line, &facts, &self.vitals.limits()));
         let flows = std::mem::take(&mut now.status.flows);
         // The mode of the line and its event come in the same line.
         self.feed.log(|log| {
-            entries.into_iter().for_each(|(at, entry)| log.note(at, entry));
+            self.entries.try_iter().for_each(|(at, happened)| log.note(at, &happened));
             log.note_health(now.at, &self.vitals.latest().unwrap_or_default(), &health);
         });
         self.vitals.publish(health.clone());

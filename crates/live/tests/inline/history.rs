@@ -1,16 +1,17 @@
 //! Calls with real packets through a real box, and what is kept of them.
 
-use std::net::{SocketAddr, UdpSocket};
+use std::net::{SocketAddr, TcpListener, UdpSocket};
 use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use evenair_api::Codec;
 use evenair_api::history::Record;
+use evenair_live::doctor;
 use evenair_live::history::Reader;
 use evenair_sys::netns::Netns;
 
-use crate::lab::{Lab, SOURCE};
+use crate::lab::{Lab, SOURCE, ip};
 use crate::traffic::transfer;
 
 const PACKET: Duration = Duration::from_millis(20);
@@ -112,6 +113,9 @@ fn history_survives_a_killed_box() {
     let history = lab.file("history");
     for run in 1..=2 {
         let mut running = lab.start_box(&configuration(&lab, &history));
+        // It answers once it is inserted; a sample needs a state before the transfer.
+        running.client().status().expect("answers");
+        thread::sleep(Duration::from_millis(500));
         transfer(&lab.sink, &lab.source, "10.9.0.1:5201", 2_000_000);
         let bytes = |record: &Record| match record {
             Record::Sample(sample) => sample.stations.iter().map(|station| station.to_station_bytes).sum(),
@@ -134,6 +138,103 @@ fn history_survives_a_killed_box() {
         let carried = carried(&records);
         assert!(carried > 2_000_000 * run as u64 && carried < 2_400_000 * run as u64, "{carried}");
     }
+}
+
+/// A box that was inserted by a command is killed, and starts again as its configuration says: bypassed.
+#[test]
+fn a_start_in_another_mode_than_that_of_the_last_command_is_reported() {
+    let Some(lab) = Lab::beside_others() else { return };
+    let history = lab.file("history");
+    let parameters = configuration(&lab, &history);
+    let file = lab.file("box.toml");
+    let text = std::fs::read_to_string(&file).expect("written").replace("\"inserted\"", "\"bypassed\"");
+    std::fs::write(&file, format!("{text}[control]\nsocket = {:?}\n", lab.file("box.sock"))).expect("writable");
+    let mut running = lab.start_box(&parameters);
+    assert!(doctor::not_inserted(&running.client().status().expect("answers")).is_none());
+    running.client().insert().expect("inserted");
+    let begin = Instant::now();
+    while !std::fs::read_to_string(history.join("run.json")).is_ok_and(|text| text.contains("\"insert\"")) {
+        assert!(begin.elapsed() < Duration::from_secs(20), "the command is not kept");
+        thread::sleep(Duration::from_millis(10));
+    }
+    running.child.kill().expect("it lives");
+    running.child.wait().expect("it was a child");
+    let running = lab.start_box(&parameters);
+    let status = running.client().status().expect("answers");
+    let said = doctor::not_inserted(&status).expect("it is bypassed");
+    assert!(said.starts_with("bypassed although the last command was insert (since 20"), "{said}");
+    assert!(said.ends_with("Z, after an unclean end)"), "{said}");
+    let findings = lab.middle.run(|| doctor::examine(&file)).expect("entered");
+    assert!(findings.iter().any(|finding| finding.subject == "mode" && finding.mend.is_some()), "{findings:?}");
+    running.client().observe().expect("observing");
+    assert!(doctor::not_inserted(&running.client().status().expect("answers")).is_none(), "a command came");
+    drop(running);
+    let (records, _) = records(&history);
+    let starts = events(&records, "start");
+    assert_eq!(starts.len(), 2, "{records:?}");
+    assert_eq!(starts[0], "bypassed");
+    assert!(
+        starts[1].starts_with("bypassed, although the last command was insert, after an unclean end"),
+        "{starts:?}"
+    );
+    let modes = events(&records, "mode");
+    let own = std::os::unix::fs::MetadataExt::uid(&std::fs::metadata("/proc/self").expect("there"));
+    let by_whom = |mode: &str| {
+        modes.iter().any(|text| text.starts_with(&format!("{mode} by ")) && text.contains(&format!("uid {own}")))
+    };
+    assert!(by_whom("inserted") && by_whom("observing"), "{modes:?}");
+}
+
+#[test]
+fn while_bypassed_the_history_has_what_the_kernel_counts() {
+    let Some(lab) = Lab::beside_others() else { return };
+    let history = lab.file("history");
+    let parameters = configuration(&lab, &history);
+    let file = lab.file("box.toml");
+    let text = std::fs::read_to_string(&file).expect("written").replace("\"inserted\"", "\"bypassed\"");
+    std::fs::write(&file, text).expect("writable");
+    let _running = lab.start_box(&parameters);
+    // The first sample has a state before it.
+    thread::sleep(Duration::from_millis(1_500));
+    transfer(&lab.sink, &lab.source, "10.9.0.1:5201", 2_000_000);
+    let carried = |record: &Record| match record {
+        Record::Sample(sample) => sample.carried.and_then(|carried| carried.to_wlan_bytes).unwrap_or(0),
+        _ => 0,
+    };
+    let begin = Instant::now();
+    let carried = loop {
+        let sum = records(&history).0.iter().map(carried).sum::<u64>();
+        if sum > 2_000_000 {
+            break sum;
+        }
+        assert!(begin.elapsed() < Duration::from_secs(20), "{sum} bytes in the history");
+        thread::sleep(Duration::from_millis(200));
+    };
+    assert!(carried < 2_400_000, "{carried}");
+}
+
+/// The address of the metrics is in use: the box ends, though its history has begun.
+#[test]
+fn a_box_that_fails_to_start_after_its_history_ends_with_the_error() {
+    let Some(lab) = Lab::beside_others() else { return };
+    let history = lab.file("history");
+    let parameters = configuration(&lab, &history);
+    let file = lab.file("box.toml");
+    let text = std::fs::read_to_string(&file).expect("written");
+    std::fs::write(&file, format!("{text}[metrics]\nlisten = \"127.0.0.1:9100\"\n")).expect("writable");
+    ip(&lab.middle, "link set lo up");
+    let _other = lab.middle.run(|| TcpListener::bind("127.0.0.1:9100")).expect("entered").expect("free");
+    let mut running = lab.begin_box(&parameters, &[]);
+    let begin = Instant::now();
+    let status = loop {
+        if let Some(status) = running.child.try_wait().expect("a child") {
+            break status;
+        }
+        assert!(begin.elapsed() < Duration::from_secs(20), "it hangs");
+        thread::sleep(Duration::from_millis(20));
+    };
+    assert_eq!(status.code(), Some(1));
+    assert!(matches!(records(&history).0[..], [Record::Start { .. }, ..]), "its history has begun");
 }
 
 #[test]

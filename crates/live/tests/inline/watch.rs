@@ -122,7 +122,7 @@ fn what_is_said_is_what_the_kernel_counts() {
         };
         let event = events.iter().find(|event| event.event == "bypassed").expect("in the line that shows it");
         let own = fs::metadata("/proc/self").map(|file| std::os::unix::fs::MetadataExt::uid(&file)).expect("there");
-        assert_eq!(event.text, format!("bypassed by uid {own}"));
+        assert!(event.text.starts_with("bypassed by ") && event.text.contains(&format!("uid {own}")), "{event:?}");
         watcher.line();
         judged(|| compare(&lab, &mut watcher, "bypassed"));
         let line = watcher.line();

@@ -3,6 +3,7 @@
 use evenair_api::causes::in_lines;
 use evenair_api::health::{HealthStatus, Reason};
 use evenair_api::{Carrier, Mode, Status};
+use evenair_live::doctor::not_inserted;
 
 use super::stations;
 
@@ -20,6 +21,9 @@ fn health_lines(health: &HealthStatus) -> Vec<String> {
 pub fn print(status: &Status) {
     let the = if status.carrier == Carrier::Nobody { "" } else { "the " };
     println!("{}, carried by {the}{}, up {:.0} s", status.mode, status.carrier, status.uptime_s);
+    if let Some(text) = not_inserted(status) {
+        println!("WARNING: {text}: run evenair insert");
+    }
     status.health.iter().for_each(|health| health_lines(health).iter().for_each(|line| println!("{line}")));
     if let Some(guard) = status.guard.in_short() {
         println!("{guard}");

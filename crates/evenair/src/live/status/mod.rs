@@ -17,6 +17,7 @@ use evenair_api::health::{HealthStatus, Reason};
 use evenair_api::watch::{Line, Part};
 use evenair_api::{Carrier, Status};
 use evenair_live::control::Client;
+use evenair_live::doctor::not_inserted;
 
 use super::top::head::{activity, sums, wrapped};
 use super::top::samples::Samples;
@@ -75,6 +76,8 @@ fn line(control: &Path) -> Result<Line, String> {
 /// The status in at most [`HEIGHT`] lines.
 fn short(status: &Status, line: &Result<Line, String>) -> Vec<String> {
     let mut lines = vec![mode(status, line.as_ref().ok())];
+    let not_inserted = not_inserted(status).map(|text| format!("WARNING: {text}: run evenair insert"));
+    lines.extend(not_inserted.iter().flat_map(|text| wrapped(text, WIDTH, MOST_LINES)));
     lines.extend(status.guard.in_short());
     lines.extend(status.fail_open.why.iter().take(1).map(|why| format!("NO FAIL-OPEN: {why}")));
     lines.extend(status.health.iter().flat_map(health));
