@@ -1,7 +1,7 @@
 //! Names of stations.
 //!
 //! A station's name is, of those that it has, the first of: the operator's (`evenair name`), the configuration's (`[[station]] name`), the
-//! alias at a controller (telemetry), and what the station calls itself (DHCP). [`Names::of`] is the one place that decides so; the
+//! alias at a controller (telemetry), and what the station calls itself (DHCP). `Names::of` is the one place that decides so; the
 //! status, and with it metrics, history and watch feed, have the name from there.
 //!
 //! The operator's names are kept in a CSV file below the state directory of the service, which is written as a whole and renamed: a

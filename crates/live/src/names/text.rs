@@ -16,7 +16,7 @@ pub const LONGEST: usize = 64;
 pub enum NameError {
     /// It is empty, or blank.
     Empty,
-    /// It has more than [`LONGEST`] characters.
+    /// It has more than `LONGEST` characters.
     TooLong(usize),
     /// It begins or ends with a blank.
     Blank,
