@@ -44,7 +44,7 @@ pub struct Losses {
 }
 
 impl Losses {
-    /// Of what comes from a port.
+    /// Counts of a direction.
     pub(crate) const fn of(&mut self, direction: usize) -> &mut LossCounts {
         if direction == DOWN { &mut self.down } else { &mut self.up }
     }
