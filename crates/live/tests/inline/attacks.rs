@@ -16,8 +16,8 @@ use evenair_sys::netns::Netns;
 use evenair_sys::ring::{Ring, Sender};
 use evenair_sys::traffic;
 
-use crate::field_day::station;
-use crate::lab::{BoxProcess, Lab, SINK, ip, watched};
+use crate::field_day::stations_behind_radio;
+use crate::lab::{BoxProcess, Lab, SINK, watched};
 use crate::outage::transfer;
 use crate::radio::Radio;
 
@@ -342,12 +342,7 @@ impl Site<'_> {
 /// Runs a site with two downloads while the job goes on.
 fn on_site(job: impl FnOnce(&Site<'_>, &BoxProcess)) {
     let Some(lab) = Lab::new() else { return };
-    ip(&lab.source, "addr flush dev s0");
-    ip(&lab.source, "link add ap0 type bridge mcast_snooping 0");
-    ip(&lab.source, "link add r0 type veth peer name r1");
-    ip(&lab.source, "link set r1 master ap0");
-    ["ap0", "r0", "r1"].iter().for_each(|name| ip(&lab.source, &format!("link set {name} up")));
-    let stations: Vec<_> = (0..STATIONS).map(|n| station(&lab.source, n)).collect();
+    let stations = stations_behind_radio(&lab, STATIONS);
     let running = lab.start_box("inserted=true");
     let (radio, over) = (Radio::default(), AtomicBool::new(false));
     let site = Site { lab: &lab, stations };

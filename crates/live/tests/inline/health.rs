@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use evenair_api::health::{Code, Reason};
 
-use crate::field_day::station;
-use crate::lab::{BoxProcess, Lab, ip};
+use crate::field_day::stations_behind_radio;
+use crate::lab::{BoxProcess, Lab};
 use crate::outage::transfer;
 use crate::radio::Radio;
 
@@ -64,12 +64,7 @@ fn observe_and_insert(running: &BoxProcess) {
 #[test]
 fn a_queue_in_the_access_point_is_a_reason_until_the_box_holds_it() {
     let Some(lab) = Lab::new() else { return };
-    ip(&lab.source, "addr flush dev s0");
-    ip(&lab.source, "link add ap0 type bridge mcast_snooping 0");
-    ip(&lab.source, "link add r0 type veth peer name r1");
-    ip(&lab.source, "link set r1 master ap0");
-    ["ap0", "r0", "r1"].iter().for_each(|name| ip(&lab.source, &format!("link set {name} up")));
-    let stations: Vec<_> = (0..STATIONS).map(|n| station(&lab.source, n)).collect();
+    let stations = stations_behind_radio(&lab, STATIONS);
     let running = start(&lab);
     let (radio, over) = (Radio::default(), AtomicBool::new(false));
     thread::scope(|scope| {

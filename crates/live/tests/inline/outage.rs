@@ -18,8 +18,8 @@ use std::time::{Duration, Instant};
 use evenair_sys::netns::Netns;
 use evenair_sys::traffic;
 
-use crate::field_day::station;
-use crate::lab::{BoxProcess, Lab, ip, watched};
+use crate::field_day::stations_behind_radio;
+use crate::lab::{BoxProcess, Lab, watched};
 use crate::radio::Radio;
 
 /// Stations 0 and 1 download, station 2 uploads.
@@ -100,12 +100,7 @@ fn fairness(stations: &[Netns]) -> (f64, Vec<u64>) {
 #[test]
 fn shares_are_equal_again_after_an_outage_of_the_radio() {
     let Some(lab) = Lab::new() else { return };
-    ip(&lab.source, "addr flush dev s0");
-    ip(&lab.source, "link add ap0 type bridge mcast_snooping 0");
-    ip(&lab.source, "link add r0 type veth peer name r1");
-    ip(&lab.source, "link set r1 master ap0");
-    ["ap0", "r0", "r1"].iter().for_each(|name| ip(&lab.source, &format!("link set {name} up")));
-    let stations: Vec<_> = (0..STATIONS).map(|n| station(&lab.source, n)).collect();
+    let stations = stations_behind_radio(&lab, STATIONS);
     let running = lab.start_box("inserted=true");
     let (radio, over, oldest_ns) = (Radio::default(), AtomicBool::new(false), AtomicU64::new(0));
     let held_up = thread::scope(|scope| {

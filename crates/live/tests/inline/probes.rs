@@ -9,8 +9,8 @@ use std::time::Duration;
 use evenair_sys::netns::{self, Netns};
 use evenair_sys::traffic;
 
-use crate::field_day::station;
-use crate::lab::{BoxProcess, Lab, ip};
+use crate::field_day::stations_behind_radio;
+use crate::lab::{BoxProcess, Lab};
 use crate::outage::transfer;
 use crate::radio::Radio;
 
@@ -41,12 +41,7 @@ fn crossed(stations: &[Netns]) -> u64 {
 fn stations_without_timestamps_are_asked_and_the_access_points_queue_is_short() {
     let Some(lab) = Lab::new() else { return };
     lab.sink.run(|| netns::set_sysctl("net/ipv4/tcp_timestamps", "0")).expect("entered").expect("set");
-    ip(&lab.source, "addr flush dev s0");
-    ip(&lab.source, "link add ap0 type bridge mcast_snooping 0");
-    ip(&lab.source, "link add r0 type veth peer name r1");
-    ip(&lab.source, "link set r1 master ap0");
-    ["ap0", "r0", "r1"].iter().for_each(|name| ip(&lab.source, &format!("link set {name} up")));
-    let stations: Vec<_> = (0..STATIONS).map(|n| station(&lab.source, n)).collect();
+    let stations = stations_behind_radio(&lab, STATIONS);
     let file = lab.file("probes.toml").display().to_string();
     std::fs::write(&file, configuration(&lab, 25)).expect("writable");
     let running = lab.start_box(&format!("file={file}"));
