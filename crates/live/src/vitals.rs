@@ -35,7 +35,7 @@ impl Vitals {
         *self.0.limits.lock().unwrap_or_else(PoisonError::into_inner) = limits;
     }
 
-    /// The health in the last second; `None`: nobody has judged it yet.
+    /// The health in the last second; `None`: there has been none yet.
     pub(crate) fn latest(&self) -> Option<HealthStatus> {
         self.0.latest.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

@@ -301,7 +301,7 @@ mod tests {
         (0..BACKLOGGED).for_each(|_| watch.note_data(data.payload));
         assert_eq!(watch.come_from_station(at(9), &stamped(data.clone(), 6, 60)), None, "it had sent little by then");
         watch.release(at(10), &stamped(ack.clone(), 70, 5));
-        // A second ACK of the same millisecond is not told apart from the first.
+        // A second ACK with the same timestamp is not timed.
         watch.release(at(14), &stamped(ack.clone(), 70, 5));
         assert_eq!(watch.come_from_station(at(14), &stamped(data.clone(), 6, 69)), None);
         assert_eq!(watch.come_from_station(at(15), &stamped(data.clone(), 6, 70)), Some(Span::from_millis(5)));

@@ -9,7 +9,7 @@ use super::{Finding, Verdict};
 
 const MEND: &str = "run: evenair insert; to have it inserted at each start: mode = \"inserted\" in [ports]";
 
-/// In words, that the box is not inserted although that was the last command, and why; `None`: it is, or nobody wants it to be.
+/// That the box is not inserted although `insert` was the last command, and why; `None`: it is, or the last command was another.
 pub fn not_inserted(status: &Status) -> Option<String> {
     let start = status.not_inserted_since()?;
     let end = if start.clean { "after a stop or a reboot" } else { "after an unclean end" };

@@ -19,7 +19,7 @@ use crate::control::{Answer, Desk, Wish};
 use crate::crossed::Counted;
 use crate::vitals::Vitals;
 
-/// Keeps history until dropped. The loop, or whoever would answer for it, has to be dropped before.
+/// Keeps history until dropped. The loop, and all other senders of records, have to be dropped before.
 pub(crate) struct History {
     end: SyncSender<Queued>,
     thread: Option<JoinHandle<()>>,

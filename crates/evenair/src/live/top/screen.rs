@@ -33,7 +33,7 @@ pub fn show(socket: &Path, feed: Feed, every: Duration) -> Result<()> {
     outcome
 }
 
-/// Reads lines until nobody takes them, from a new connection if one has ended.
+/// Reads lines until the receiver has gone, from a new connection if one has ended.
 fn read(feed: Feed, socket: &Path, sender: &Sender<Result<Line, String>>) {
     let mut feed = Ok(feed);
     loop {
@@ -49,7 +49,7 @@ fn read(feed: Feed, socket: &Path, sender: &Sender<Result<Line, String>>) {
     }
 }
 
-/// Hands lines on until the connection ends, and says why it did; none: nobody takes them.
+/// Hands lines on until the connection ends, and why it did; `None`: the receiver has gone.
 fn follow(mut feed: Feed, sender: &Sender<Result<Line, String>>) -> Option<anyhow::Error> {
     loop {
         match feed.next() {

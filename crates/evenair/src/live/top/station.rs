@@ -28,7 +28,7 @@ pub fn lines(samples: &Samples, mac: &str, flows: &Flows, width: usize) -> Vec<S
 
 fn about(station: &Station) -> Vec<String> {
     let name = station.name.as_ref().map_or_else(String::new, |name| format!("{}  ", shortened(name, 40)));
-    let made_up = if station.random_mac { " (made-up MAC)" } else { "" };
+    let made_up = if station.random_mac { " (random MAC)" } else { "" };
     let place = station.access_point.as_deref().unwrap_or("an unknown access point");
     let mode = station.mode.as_ref().map_or_else(String::new, |mode| format!(", {mode}"));
     let signal = station.signal_dbm.value.map_or_else(|| UNKNOWN.into(), |dbm| format!("{dbm:.0}"));

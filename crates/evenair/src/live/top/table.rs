@@ -198,7 +198,7 @@ fn layout(width: usize, [name, access_point]: [&str; 2], cell: impl Fn(&Column) 
     columns().fold(start, |line, column| line + &format!(" {:>1$}", cell(column), column.width))
 }
 
-/// PHY rate; "~" marks one that nobody reports.
+/// PHY rate; "~" marks one that is not reported.
 pub fn rate(rate: Value) -> String {
     let mark = if rate.source == Source::Assumed { "~" } else { "" };
     rate.value.map_or_else(|| UNKNOWN.into(), |mbps| format!("{mark}{}", (mbps * 10.0).round() / 10.0))
