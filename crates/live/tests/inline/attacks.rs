@@ -16,7 +16,7 @@ use evenair_sys::netns::Netns;
 use evenair_sys::ring::{Ring, Sender};
 use evenair_sys::traffic;
 
-use crate::field_day::stations_behind_radio;
+use crate::behind_radio::stations_behind_radio;
 use crate::lab::{BoxProcess, Lab, SINK, watched};
 use crate::outage::transfer;
 use crate::radio::Radio;

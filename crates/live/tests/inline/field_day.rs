@@ -70,7 +70,7 @@ fn configuration(lab: &Lab, rate: &str) -> String {
 }
 
 /// A station behind the switch `ap0` of `place`: address 02:00:00:00:01:n, 10.9.0.(10 + n), interface `sta`.
-fn station(place: &Netns, n: usize) -> Netns {
+pub fn station(place: &Netns, n: usize) -> Netns {
     let ns = Netns::new().expect("root");
     ns.run(|| netns::set_sysctl("net/ipv6/conf/default/disable_ipv6", "1")).expect("entered").expect("set");
     ns.run(|| netns::set_sysctl("net/ipv4/conf/default/arp_notify", "1")).expect("entered").expect("set");
@@ -82,16 +82,6 @@ fn station(place: &Netns, n: usize) -> Netns {
     ip(&ns, &format!("addr add 10.9.0.{}/24 dev sta", 10 + n));
     ip(&ns, "link set sta up");
     ns
-}
-
-/// Stations behind the switch `ap0`, which is the access point and has a radio before it: `s0` is its cable, `r0` its air.
-pub fn stations_behind_radio(lab: &Lab, count: usize) -> Vec<Netns> {
-    ip(&lab.source, "addr flush dev s0");
-    ip(&lab.source, "link add ap0 type bridge mcast_snooping 0");
-    ip(&lab.source, "link add r0 type veth peer name r1");
-    ip(&lab.source, "link set r1 master ap0");
-    ["ap0", "r0", "r1"].iter().for_each(|name| ip(&lab.source, &format!("link set {name} up")));
-    (0..count).map(|n| station(&lab.source, n)).collect()
 }
 
 impl<'l> Site<'l> {

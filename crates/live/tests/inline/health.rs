@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use evenair_api::health::{Code, Reason};
 
-use crate::field_day::stations_behind_radio;
+use crate::behind_radio::stations_behind_radio;
 use crate::lab::{BoxProcess, Lab};
 use crate::outage::transfer;
 use crate::radio::Radio;

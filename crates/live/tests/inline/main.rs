@@ -5,6 +5,7 @@ const IO: &str = "af-packet";
 
 mod alike;
 mod attacks;
+mod behind_radio;
 mod bridge;
 mod control;
 mod fail_open;

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use evenair_sys::netns::Netns;
 use evenair_sys::traffic;
 
-use crate::field_day::stations_behind_radio;
+use crate::behind_radio::stations_behind_radio;
 use crate::lab::{BoxProcess, Lab, watched};
 use crate::radio::Radio;
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 use evenair_sys::netns::{self, Netns};
 use evenair_sys::traffic;
 
-use crate::field_day::stations_behind_radio;
+use crate::behind_radio::stations_behind_radio;
 use crate::lab::{BoxProcess, Lab};
 use crate::outage::transfer;
 use crate::radio::Radio;
