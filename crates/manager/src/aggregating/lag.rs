@@ -3,12 +3,16 @@
 //! A driver, a mesh hop, a tunnel, answers in batches, a random delay: so much medium time has to be in flight beside what the
 //! access point needs, or the medium waits for the box. A queue in the access point looks the same in a single packet, and so
 //! the lag is measured without one. From time to time the box releases nothing until nothing is in flight, and then two packets
-//! to one station: their completion, less what they take themselves, is the lag. Two, since the acknowledgment of one may be
-//! delayed.
+//! that an acknowledgment is due to, with those between that it covers: the first completion, less what they take themselves, is the lag.
+//! A packet of a call, or one whose acknowledgment is delayed until the next one has come, would measure a receiver's timer.
 //!
 //! A driver or a station may be late by chance, and answers in batches are late by a batch at most. So the lag is the largest of the
 //! last samples. A station may be later than all others, since it sleeps or is slow; that is no lag of the path. So samples of
 //! stations that are much later than another one do not count.
+//!
+//! What a station acknowledges waits in its own queue behind the DATA that it uploads, by tens of milliseconds. With that taken for
+//! lag the access point would have a queue as long, and ever longer. So samples of such stations do not count beside others, and where
+//! there are no others the least of them is the lag.
 
 use evenair_units::{Instant, Span};
 
@@ -19,8 +23,9 @@ const DRAIN: Span = Span::from_millis(100);
 const PROBE: Span = Span::from_millis(200);
 /// After draining something has to be released within this time.
 const READY: Span = Span::from_millis(20);
-/// What is released then.
+/// So many releases with an acknowledgment due go then, and no more than this medium time.
 const PROBES: u32 = 2;
+const MOST: Span = Span::from_millis(4);
 /// The lag is the largest of so many samples.
 const SAMPLES: usize = 6;
 /// A path with less lag than this is as good as none. What of a run may be complete before the box hears of it, on a longer one.
@@ -40,15 +45,16 @@ enum Stage {
     Draining {
         since: Instant,
     },
-    /// Nothing is in flight.
+    /// Nothing was in flight; the medium time of what was released since, without an acknowledgment due.
     Ready {
         since: Instant,
+        own: Span,
     },
-    /// The first of so many packets was released then, with this number; their medium time.
+    /// The first of so many releases with an acknowledgment due went then, with this number; medium time of all.
     Probing {
         first: u64,
         since: Instant,
-        packets: u32,
+        due: u32,
         own: Span,
     },
 }
@@ -60,7 +66,15 @@ pub(crate) struct Lag {
     next: Instant,
     wait: Span,
     /// The newest one first.
-    samples: [Option<Span>; SAMPLES],
+    samples: [Option<Sample>; SAMPLES],
+}
+
+/// What one measurement has shown.
+#[derive(Clone, Copy, Debug)]
+struct Sample {
+    lag: Span,
+    /// The acknowledgment came from a station that uploads.
+    behind_upload: bool,
 }
 
 impl Lag {
@@ -71,9 +85,13 @@ impl Lag {
 
     /// As far as it is known.
     pub(crate) fn get(&self) -> Option<Span> {
-        let least = self.samples.iter().flatten().min()?;
-        let prompt = (*least * 2).max(*least + LATE);
-        self.samples.iter().flatten().filter(|&&sample| sample <= prompt).max().copied()
+        let of = |behind_upload| {
+            let samples = self.samples.iter().flatten();
+            samples.filter(move |sample| sample.behind_upload == behind_upload).map(|sample| sample.lag)
+        };
+        let Some(least) = of(false).min() else { return of(true).min() };
+        let prompt = (least * 2).max(least + LATE);
+        of(false).filter(|&lag| lag <= prompt).max()
     }
 
     /// As much medium time as may be in flight because of it: a quarter more, since a medium that waits looks slow, and as much of
@@ -86,7 +104,7 @@ impl Lag {
     pub(crate) fn holds_until(&self, in_flight: bool) -> Option<Instant> {
         match self.stage {
             Stage::Draining { since } if in_flight => Some(since.saturating_add(DRAIN)),
-            Stage::Probing { since, packets, .. } if packets >= PROBES => Some(since.saturating_add(PROBE)),
+            Stage::Probing { since, due, own, .. } if due >= PROBES || own >= MOST => Some(since.saturating_add(PROBE)),
             Stage::Idle | Stage::Draining { .. } | Stage::Ready { .. } | Stage::Probing { .. } => None,
         }
     }
@@ -100,39 +118,41 @@ impl Lag {
     pub(crate) fn expire(&mut self, now: Instant, waits: bool, in_flight: bool) {
         match self.stage {
             Stage::Idle if waits && now >= self.next => self.stage = Stage::Draining { since: now },
-            Stage::Draining { .. } if !in_flight => self.stage = Stage::Ready { since: now },
+            Stage::Draining { .. } if !in_flight => self.stage = Stage::Ready { since: now, own: Span::ZERO },
             Stage::Draining { since } if now.saturating_since(since) >= DRAIN => self.end(now, None),
-            Stage::Ready { since } if now.saturating_since(since) >= READY => self.end(now, None),
+            Stage::Ready { since, .. } if now.saturating_since(since) >= READY => self.end(now, None),
             Stage::Probing { since, .. } if now.saturating_since(since) >= PROBE => self.end(now, None),
             _ => {}
         }
     }
 
-    /// A release of this number goes, which takes so much medium time.
-    pub(crate) fn note_release(&mut self, now: Instant, number: u64, medium: Span) {
+    /// A release of this number goes, which takes so much medium time; `is_due`: an acknowledgment is due to it.
+    pub(crate) fn note_release(&mut self, now: Instant, number: u64, medium: Span, is_due: bool) {
         match &mut self.stage {
-            stage @ Stage::Ready { .. } => {
-                *stage = Stage::Probing { first: number, since: now, packets: 1, own: medium };
+            Stage::Ready { own, .. } if is_due => {
+                self.stage = Stage::Probing { first: number, since: now, due: 1, own: *own + medium };
             }
-            Stage::Probing { packets, own, .. } if *packets < PROBES => {
-                *packets += 1;
+            Stage::Ready { own, .. } => *own += medium,
+            Stage::Probing { due, own, .. } if *due < PROBES => {
+                *due += u32::from(is_due);
                 *own += medium;
             }
-            _ => {}
+            Stage::Probing { .. } | Stage::Idle | Stage::Draining { .. } => {}
         }
     }
 
-    /// This release is complete.
-    pub(crate) fn note_completion(&mut self, now: Instant, number: u64) {
+    /// This release is complete; `behind_upload`: its station sends DATA.
+    pub(crate) fn note_completion(&mut self, now: Instant, number: u64, behind_upload: bool) {
         if let Stage::Probing { first, since, own, .. } = self.stage
             && number >= first
         {
             let took = now.saturating_since(since);
-            self.end(now, Some(took - own.min(took * OWN_QUARTERS / 4)));
+            let lag = took - own.min(took * OWN_QUARTERS / 4);
+            self.end(now, Some(Sample { lag, behind_upload }));
         }
     }
 
-    fn end(&mut self, now: Instant, sample: Option<Span>) {
+    fn end(&mut self, now: Instant, sample: Option<Sample>) {
         if sample.is_some() {
             self.samples.rotate_right(1);
             self.samples[0] = sample;

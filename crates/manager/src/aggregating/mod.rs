@@ -162,7 +162,7 @@ impl Aggregating {
             Some(of) => self.medium(airtime, of),
             None => self.costs.mean(airtime),
         };
-        self.lag.note_release(now, self.in_flight.next(), medium);
+        self.lag.note_release(now, self.in_flight.next(), medium, due);
         let believed = airtime.saturating_sub(for_data);
         let shown = of.as_ref().and_then(|of| of.shown.of(believed)).filter(|_| !is_sure);
         let load = Load { believed, medium, shown: shown.unwrap_or_else(|| self.costs.mean(believed)) };
@@ -202,7 +202,7 @@ impl Aggregating {
     /// A release of a station was acknowledged.
     pub(crate) fn answer(&mut self, now: Instant, mark: Mark, station: StationId, of: &mut Paced) {
         self.reckon(now);
-        self.lag.note_completion(now, mark.number());
+        self.lag.note_completion(now, mark.number(), of.uploads(now));
         let Completed { own, others, train, train_open, packets } =
             self.in_flight.complete(now, mark.number(), Some(&mut of.order));
         let cleared = own + others;

@@ -177,6 +177,7 @@ impl<P: Send + 'static> Manager<P> {
         if tcp.payload > Bytes::ZERO {
             let airtime = station.packet_airtime(arrived.ip_len, model, self.config.default_rate);
             domain.pacer.on_data(now, airtime, flow.station, &station.paced);
+            station.paced.note_data(now);
         }
         domain.pacer.on_crossed(model, &crossed, station.rate);
         let charged = Charging::new(domain, model, &self.config).of_packet(station, arrived.ip_len);

@@ -36,7 +36,7 @@ impl Path {
         assert!(self.lag.is_probing());
         for _ in 0..2 {
             assert_eq!(self.lag.holds_until(true), None);
-            self.lag.note_release(self.now, self.released, self.each);
+            self.lag.note_release(self.now, self.released, self.each, true);
             self.released += 1;
         }
         assert_eq!(self.lag.holds_until(true), Some(self.now + ms(200)), "there is no third one");
@@ -48,7 +48,7 @@ impl Path {
         self.now += ms(3);
         self.probe();
         self.now += lag + self.each * 2;
-        self.lag.note_completion(self.now, self.released - 1);
+        self.lag.note_completion(self.now, self.released - 1, false);
         assert!(!self.lag.is_probing() && self.lag.holds_until(true).is_none());
     }
 }
@@ -79,7 +79,7 @@ fn what_its_packets_take_is_believed_in_part_alone() {
     path.drain();
     path.probe();
     path.now += ms(1);
-    path.lag.note_completion(path.now, path.released - 1);
+    path.lag.note_completion(path.now, path.released - 1, false);
     assert_eq!(path.lag.get(), Some(ms(1) / 4));
 }
 
@@ -89,9 +89,9 @@ fn a_completion_from_before_is_no_sample() {
     path.released = 5;
     path.drain();
     path.probe();
-    path.lag.note_completion(path.now + ms(1), 4);
+    path.lag.note_completion(path.now + ms(1), 4, false);
     assert!(path.lag.get().is_none() && path.lag.is_probing());
-    path.lag.note_completion(path.now + ms(4), 6);
+    path.lag.note_completion(path.now + ms(4), 6, false);
     assert_eq!(path.lag.get(), Some(ms(2)));
 }
 
@@ -143,7 +143,7 @@ fn draining_and_probing_are_given_up() {
     path.now = began + ms(200);
     path.lag.expire(path.now, true, true);
     assert!(path.lag.holds_until(true).is_none() && !path.lag.is_probing());
-    path.lag.note_completion(path.now + ms(1), path.released);
+    path.lag.note_completion(path.now + ms(1), path.released, false);
     assert_eq!(path.lag.get(), None);
 }
 
@@ -167,7 +167,7 @@ fn measurements_become_rarer() {
         path.drain();
         let waited = path.now.saturating_since(ended);
         path.probe();
-        path.lag.note_completion(path.now, path.released - 1);
+        path.lag.note_completion(path.now, path.released - 1, false);
         waited
     };
     let waits: Vec<Span> = (0..8).map(|_| wait(&mut path)).collect();
