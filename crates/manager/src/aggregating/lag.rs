@@ -132,7 +132,12 @@ impl Lag {
             Stage::Ready { own, .. } if is_due => {
                 self.stage = Stage::Probing { first: number, since: now, due: 1, own: *own + medium };
             }
-            Stage::Ready { own, .. } => *own += medium,
+            Stage::Ready { own, .. } => {
+                *own += medium;
+                if *own >= MOST {
+                    self.end(now, None);
+                }
+            }
             Stage::Probing { due, own, .. } if *due < PROBES => {
                 *due += u32::from(is_due);
                 *own += medium;

@@ -21,8 +21,8 @@ fn prompt() -> Aggregating {
     let mut lag = Lag::new(at(0));
     lag.expire(at(300_000), true, true);
     lag.expire(at(300_000), true, false);
-    lag.note_release(at(300_000), 0, EACH);
-    lag.note_completion(at(300_000), 0);
+    lag.note_release(at(300_000), 0, EACH, true);
+    lag.note_completion(at(300_000), 0, false);
     Aggregating { lag, ..Aggregating::new(Mark::first(DomainId::DEFAULT), at(0)) }
 }
 

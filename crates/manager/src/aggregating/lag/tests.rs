@@ -176,3 +176,55 @@ fn measurements_become_rarer() {
     path.lag.expire(path.now + ms(60_000), false, true);
     assert_eq!(path.lag.holds_until(true), None);
 }
+
+#[test]
+fn what_no_acknowledgment_is_due_to_is_no_probe() {
+    let mut path = Path::new(ms(1));
+    path.drain();
+    path.lag.expire(path.now, true, false);
+    // A call's packet, and DATA whose acknowledgment is delayed until the next has come.
+    path.lag.note_release(path.now, 0, ms(1), false);
+    path.lag.note_release(path.now, 1, ms(1), false);
+    assert!(path.lag.is_probing() && path.lag.holds_until(true).is_none());
+    path.lag.note_completion(path.now, 1, false);
+    assert!(path.lag.is_probing() && path.lag.get().is_none(), "it belongs to nothing that was measured");
+    path.lag.note_release(path.now, 2, ms(1), true);
+    path.lag.note_completion(path.now + ms(5), 2, false);
+    assert_eq!(path.lag.get(), Some(ms(2)), "all three have taken their time");
+}
+
+#[test]
+fn probes_take_no_more_than_a_run() {
+    let mut path = Path::new(ms(1));
+    path.drain();
+    path.lag.expire(path.now, true, false);
+    path.lag.note_release(path.now, 0, ms(1), true);
+    for number in 1..4 {
+        assert_eq!(path.lag.holds_until(true), None, "one acknowledgment may be lost");
+        path.lag.note_release(path.now, number, ms(1), false);
+    }
+    assert!(path.lag.holds_until(true).is_some());
+    // Datagrams alone do not leave without a limit.
+    let mut path = Path::new(ms(1));
+    path.drain();
+    path.lag.expire(path.now, true, false);
+    (0..4).for_each(|number| path.lag.note_release(path.now, number, ms(1), false));
+    assert!(!path.lag.is_probing() && path.lag.get().is_none());
+}
+
+#[test]
+fn a_station_that_uploads_does_not_count_beside_others() {
+    let mut path = Path::new(Span::from_micros(100));
+    let mut measure = |lag: u64, behind_upload: bool| {
+        path.drain();
+        path.probe();
+        path.lag.note_completion(path.now + ms(lag) + path.each * 2, path.released - 1, behind_upload);
+        path.lag.get()
+    };
+    assert_eq!(measure(40, true), Some(ms(40)), "nothing else is known");
+    assert_eq!(measure(9, true), Some(ms(9)), "their least");
+    assert_eq!(measure(12, true), Some(ms(9)));
+    assert_eq!(measure(3, false), Some(ms(3)));
+    assert_eq!(measure(4, true), Some(ms(3)), "although it is near");
+    assert_eq!(measure(5, false), Some(ms(5)));
+}
