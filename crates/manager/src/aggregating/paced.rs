@@ -2,11 +2,13 @@
 
 use super::costs::{Cost, Learned, ShownCost};
 use crate::in_flight::Order;
+use crate::lateness::Lateness;
 
 /// What the pacer knows of a station.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Paced {
     pub(super) order: Order,
+    pub(crate) lateness: Lateness,
     pub(super) cost: Cost,
     pub(super) shown: ShownCost,
     /// Its rate is reported or configured.

@@ -4,22 +4,34 @@ use evenair_results::RunResult;
 use evenair_scenario::Scenario;
 use evenair_sim::run;
 
+/// Of all stations.
+#[derive(Clone, Copy)]
+struct Radio {
+    standard: &'static str,
+    rate: &'static str,
+}
+
+const G: Radio = Radio { standard: "802.11g", rate: "rate = \"54 Mb/s\"" };
+const N: Radio = Radio { standard: "802.11n", rate: "mcs = 4" };
+const AX: Radio = Radio { standard: "802.11ax", rate: "mcs = 4" };
+
 /// Downloads of four stations of 802.11g behind one FIFO, rates unreported; the last one answers this late, in ms.
-fn simulate(late_ms: u32, seed: u64) -> RunResult {
+fn simulate(radio: Radio, late_ms: u32, seed: u64) -> RunResult {
+    let Radio { standard, rate } = radio;
     let text = format!(
         r#"version = 1
 name = "late"
 duration = "15 s"
 seed = {seed}
 [radio]
-standard = "802.11g"
+standard = "{standard}"
 [[station]]
 name = "prompt"
 count = 3
-rate = "54 Mb/s"
+{rate}
 [[station]]
 name = "late"
-rate = "54 Mb/s"
+{rate}
 answers_late = "{late_ms} ms"
 [[server]]
 name = "server"
@@ -51,17 +63,17 @@ fn figures(result: &RunResult) -> (f64, f64) {
 }
 
 /// Of five runs: median and least part of the goodput that the prompt stations keep, and the least busy part of the time.
-fn kept(late_ms: u32) -> (f64, f64, f64) {
+fn kept(radio: Radio, late_ms: u32) -> (f64, f64, f64) {
     let mut parts = Vec::new();
     let mut least_busy: f64 = 1.0;
     for seed in 1..=5 {
-        let (reference, _) = figures(&simulate(0, seed));
-        let (goodput, busy) = figures(&simulate(late_ms, seed));
+        let (reference, _) = figures(&simulate(radio, 0, seed));
+        let (goodput, busy) = figures(&simulate(radio, late_ms, seed));
         parts.push(goodput / reference);
         least_busy = least_busy.min(busy);
     }
     parts.sort_by(f64::total_cmp);
-    println!("{late_ms} ms: kept {parts:.3?}, busy at least {least_busy:.3}");
+    println!("{} {late_ms} ms: kept {parts:.3?}, busy at least {least_busy:.3}", radio.standard);
     (parts[2], parts[0], least_busy)
 }
 
@@ -70,7 +82,7 @@ fn kept(late_ms: u32) -> (f64, f64, f64) {
 /// not acknowledged stays in flight after it has left the access point, and nothing is released for the others meanwhile.
 #[test]
 fn beside_802_11g_stations_that_answer_30_ms_late_others_keep_their_goodput() {
-    let (median, least, busy) = kept(30);
+    let (median, least, busy) = kept(G, 30);
     assert!(median >= 0.95 && least >= 0.88, "others keep {median:.3} of their goodput, at least {least:.3}");
     assert!(busy >= 0.9, "the medium is busy for {busy:.3}");
 }
@@ -78,7 +90,27 @@ fn beside_802_11g_stations_that_answer_30_ms_late_others_keep_their_goodput() {
 /// Its download is slow for the delay, and others take the rest. The medium is busy for 0.90 of the time (least).
 #[test]
 fn beside_802_11g_stations_that_answer_300_ms_late_others_have_more() {
-    let (median, least, busy) = kept(300);
+    let (median, least, busy) = kept(G, 300);
     assert!(median > 1.05 && least >= 0.95, "others keep {median:.3} of their goodput, at least {least:.3}");
     assert!(busy >= 0.85, "the medium is busy for {busy:.3}");
+}
+
+#[test]
+fn zz_table() {
+    for radio in [G, N, AX] {
+        for late in [30, 100, 300] {
+            kept(radio, late);
+        }
+    }
+}
+
+#[test]
+fn zz_one() {
+    let arg: Vec<String> = std::env::var("ONE").unwrap_or("n 100 1".into()).split(' ').map(Into::into).collect();
+    let radio = match arg[0].as_str() {
+        "g" => G,
+        "n" => N,
+        _ => AX,
+    };
+    println!("{:?}", figures(&simulate(radio, arg[1].parse().unwrap(), arg[2].parse().unwrap())));
 }
