@@ -8,7 +8,8 @@
 //!
 //! Of a late station what is overtaken has left ([`crate::in_flight`]), and what it completes says nothing of the medium or the path.
 //!
-//! Not here: a station that is late and alone. Nothing overtakes it, and its releases are waited for.
+//! Not here: a station that is late and alone. Nothing overtakes it, and its releases are waited for. Nor the cost of a late station:
+//! it is taken to be that of all on average, unless its rate is reported.
 
 use evenair_units::{Instant, Span};
 

@@ -259,8 +259,9 @@ impl Aggregating {
         if let Some(timed) = of.lateness.timed(mark.number()) {
             let turns = of.lateness.note_completion(now, self.in_flight.was_overtaken(timed));
             if turns {
-                // Its completions may have made aggregates look like single frames.
+                // Its completions may have made aggregates look like single frames, and its delay like medium time.
                 self.evidence.note_new_station();
+                of.forget_cost();
             }
         }
         of.lateness.is_late()

@@ -16,6 +16,11 @@ pub(crate) struct Paced {
 }
 
 impl Paced {
+    /// It is taken to cost what all cost on average, until its cost is measured anew.
+    pub(super) fn forget_cost(&mut self) {
+        (self.cost, self.shown) = (Cost::default(), ShownCost::default());
+    }
+
     /// Its cost was measured.
     pub(crate) fn learn(&mut self, learned: Learned) {
         match learned {
