@@ -6,6 +6,8 @@
 //! does so time after time, it is the station that is late. One release at a time is timed, as TCP does (Karn, Partridge, "Improving
 //! round-trip time estimates in reliable transport protocols", SIGCOMM 1987).
 //!
+//! Only releases that ask for an acknowledgment alone are timed. DATA that a station sends for an ACK waits in its own queue.
+//!
 //! Of a late station what is overtaken has left ([`crate::in_flight`]), and what it completes says nothing of the medium or the path.
 //!
 //! Not here: a station that is late and alone. Nothing overtakes it, and its releases are waited for. Nor the cost of a late station:
@@ -18,7 +20,7 @@ const MARGIN: Span = Span::from_millis(8);
 /// So many times that is how long it takes until the station's turn comes: queues by station serve in another order.
 const TURNS: u64 = 2;
 /// So many completions in a row decide.
-const IN_A_ROW: u32 = 6;
+const IN_A_ROW: u32 = 8;
 
 /// See the module.
 #[derive(Clone, Copy, Debug, Default)]
@@ -95,7 +97,7 @@ mod tests {
     #[test]
     fn a_station_is_late_after_some_late_completions_in_a_row() {
         let late = |took_ms, overtaken| after(&mut Lateness::default(), took_ms, overtaken, 20);
-        assert_eq!(late(29, true), 15);
+        assert_eq!(late(29, true), 13);
         assert_eq!(late(28, true), 0, "its turn may come as late");
         assert_eq!(late(200, false), 0, "nobody is served before it");
     }
@@ -103,16 +105,16 @@ mod tests {
     #[test]
     fn one_that_is_in_time_begins_anew() {
         let mut lateness = Lateness::default();
-        assert_eq!(after(&mut lateness, 100, true, 5) + after(&mut lateness, 10, true, 1), 0);
-        assert_eq!(after(&mut lateness, 100, true, 6), 1);
+        assert_eq!(after(&mut lateness, 100, true, 7) + after(&mut lateness, 10, true, 1), 0);
+        assert_eq!(after(&mut lateness, 100, true, 8), 1);
     }
 
     #[test]
     fn a_late_station_is_late_until_it_is_prompt() {
         let mut lateness = Lateness::default();
-        after(&mut lateness, 100, true, 6);
+        after(&mut lateness, 100, true, 8);
         assert_eq!(after(&mut lateness, 19, true, 20), 20);
-        assert_eq!(after(&mut lateness, 18, true, 20), 5);
+        assert_eq!(after(&mut lateness, 18, true, 20), 7);
     }
 
     #[test]
