@@ -20,7 +20,7 @@ const MARGIN: Span = Span::from_millis(8);
 /// So many times that is how long it takes until the station's turn comes: queues by station serve in another order.
 const TURNS: u64 = 2;
 /// So many completions in a row decide.
-const IN_A_ROW: u32 = 8;
+const IN_A_ROW: u32 = 6;
 
 /// See the module.
 #[derive(Clone, Copy, Debug, Default)]
@@ -97,7 +97,7 @@ mod tests {
     #[test]
     fn a_station_is_late_after_some_late_completions_in_a_row() {
         let late = |took_ms, overtaken| after(&mut Lateness::default(), took_ms, overtaken, 20);
-        assert_eq!(late(29, true), 13);
+        assert_eq!(late(29, true), 15);
         assert_eq!(late(28, true), 0, "its turn may come as late");
         assert_eq!(late(200, false), 0, "nobody is served before it");
     }
@@ -105,16 +105,16 @@ mod tests {
     #[test]
     fn one_that_is_in_time_begins_anew() {
         let mut lateness = Lateness::default();
-        assert_eq!(after(&mut lateness, 100, true, 7) + after(&mut lateness, 10, true, 1), 0);
-        assert_eq!(after(&mut lateness, 100, true, 8), 1);
+        assert_eq!(after(&mut lateness, 100, true, 5) + after(&mut lateness, 10, true, 1), 0);
+        assert_eq!(after(&mut lateness, 100, true, 6), 1);
     }
 
     #[test]
     fn a_late_station_is_late_until_it_is_prompt() {
         let mut lateness = Lateness::default();
-        after(&mut lateness, 100, true, 8);
+        after(&mut lateness, 100, true, 6);
         assert_eq!(after(&mut lateness, 19, true, 20), 20);
-        assert_eq!(after(&mut lateness, 18, true, 20), 7);
+        assert_eq!(after(&mut lateness, 18, true, 20), 5);
     }
 
     #[test]

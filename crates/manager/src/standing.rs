@@ -225,10 +225,13 @@ impl Standing {
     /// A packet was released.
     pub(crate) fn release(&mut self, now: Instant, release: Release, of: Option<&mut Paced>) -> Mark {
         let Release { airtime, for_data, due, managed, previous, .. } = release;
-        let asks_for_ack = due && for_data == Span::ZERO;
+        let asks_for_ack = for_data == Span::ZERO;
         let is_late = asks_for_ack && of.as_ref().is_some_and(|of| of.lateness.is_late());
         let mark = self.note_release(now, Asked { airtime, due, is_late }, previous);
-        if asks_for_ack && let Some(of) = of {
+        if due
+            && asks_for_ack
+            && let Some(of) = of
+        {
             let stands = self.in_flight.medium().mul_div(self.slowness, UNIT);
             of.lateness.note_release(now, mark.number(), stands);
         }

@@ -108,13 +108,6 @@ impl Lag {
         }
     }
 
-    /// What goes next would say nothing of the path: its station answers late.
-    pub(crate) fn pass_over(&mut self, now: Instant) {
-        if let Stage::Ready { .. } = self.stage {
-            self.end(now, None);
-        }
-    }
-
     /// A release of this number goes, which takes so much medium time.
     pub(crate) fn note_release(&mut self, now: Instant, number: u64, medium: Span) {
         match &mut self.stage {

@@ -162,18 +162,20 @@ impl Aggregating {
             Some(of) => self.medium(airtime, of),
             None => self.costs.mean(airtime),
         };
-        let asks_for_ack = due && for_data == Span::ZERO;
+        let asks_for_ack = for_data == Span::ZERO;
         let is_late = of.as_ref().is_some_and(|of| of.lateness.is_late());
-        if is_late {
-            self.lag.pass_over(now);
+        if !is_late {
+            self.lag.note_release(now, self.in_flight.next(), medium);
         }
-        self.lag.note_release(now, self.in_flight.next(), medium);
         let believed = airtime.saturating_sub(for_data);
         let shown = of.as_ref().and_then(|of| of.shown.of(believed)).filter(|_| !is_sure);
         let load = Load { believed, medium, shown: shown.unwrap_or_else(|| self.costs.mean(believed)) };
         let departure =
             Departure { load, previous: previous.map(Mark::number), due, station, is_late: asks_for_ack && is_late };
-        if asks_for_ack && let Some(of) = of.as_deref_mut() {
+        if due
+            && asks_for_ack
+            && let Some(of) = of.as_deref_mut()
+        {
             let stands = self.in_flight.medium() + medium + self.lag();
             of.lateness.note_release(now, self.in_flight.next(), stands);
         }
