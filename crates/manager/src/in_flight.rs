@@ -15,6 +15,9 @@
 //!   "Congestion avoidance and control", SIGCOMM 1988). After that the release is given up, and until its flow completes
 //!   something again, the flow's further releases count as ones without acknowledgments.
 //!
+//! - Where a station answers late ([`crate::lateness`]), a release to it that was overtaken has left at once. Others do not wait for
+//!   it, and how late it is says nothing of theirs.
+//!
 //! The cost is constant for each release: each is closed, overtaken and removed once.
 
 use alloc::collections::{BTreeMap, VecDeque};
@@ -130,6 +133,8 @@ struct Release {
     back_of_station: u32,
     train: u64,
     state: State,
+    /// Its station answers late.
+    is_late: bool,
 }
 
 /// What is to be released.
@@ -141,6 +146,8 @@ pub(crate) struct Departure {
     /// An acknowledgment is due to it.
     pub(crate) due: bool,
     pub(crate) station: Option<StationId>,
+    /// Its station answers late.
+    pub(crate) is_late: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -212,7 +219,7 @@ impl InFlight {
             cleared += self.close(0, State::Cleared);
             self.drop_closed();
         }
-        let Departure { load, previous, due, station } = departure;
+        let Departure { load, previous, due, station, is_late } = departure;
         let number = self.next();
         let ago = |before: Option<u64>| before.and_then(|before| u32::try_from(number.checked_sub(before)?).ok());
         let (mut own, mut back_of_station) = (false, 0);
@@ -222,7 +229,7 @@ impl InFlight {
         }
         let train = self.board(load.medium, due, station);
         let (back, state) = (ago(previous).unwrap_or(0), State::Open { due, own });
-        self.releases.push_back(Release { load, overtaken: None, back, back_of_station, train, state });
+        self.releases.push_back(Release { load, overtaken: None, back, back_of_station, train, state, is_late });
         self.medium += load.medium;
         self.count += 1;
         self.due += u64::from(due);
@@ -244,9 +251,19 @@ impl InFlight {
         self.first_train + self.trains.len() as u64 - 1
     }
 
+    /// A completion has overtaken it, as far as it is known, or it is long ago.
+    pub(crate) fn was_overtaken(&self, number: u64) -> bool {
+        self.index(number).is_none_or(|at| number < self.overtaken && self.releases[at].state != State::Completed)
+    }
+
     /// This release is complete; `order`: of its station, where releases are followed by station, too.
     pub(crate) fn complete(&mut self, now: Instant, number: u64, order: Option<&mut Order>) -> Completed {
         self.learn_lateness(now, number);
+        self.complete_late(now, number, order)
+    }
+
+    /// The same of a station that answers late: how late says nothing of the others.
+    pub(crate) fn complete_late(&mut self, now: Instant, number: u64, order: Option<&mut Order>) -> Completed {
         let mut own = Load::default();
         let mut chain = self.index(number);
         let (train, count) = (chain.map_or(0, |at| self.releases[at].train), self.count);
@@ -379,7 +396,7 @@ impl InFlight {
         for other in self.overtaken..number {
             let Some(at) = self.index(other) else { continue };
             match self.releases[at].state {
-                State::Open { due, own } if due || own => {
+                State::Open { due, own } if (due || own) && !self.releases[at].is_late => {
                     self.releases[at].overtaken = Some(now);
                     self.passed += 1;
                 }

@@ -99,6 +99,7 @@ mod in_flight;
 mod index;
 mod knee;
 mod latency;
+mod lateness;
 mod leases;
 mod limits;
 mod load;

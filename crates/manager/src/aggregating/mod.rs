@@ -149,7 +149,7 @@ impl Aggregating {
     }
 
     /// A packet goes to the access points; `of`: what is known of its station.
-    pub(crate) fn release(&mut self, now: Instant, release: Release, of: Option<&mut Paced>) -> Mark {
+    pub(crate) fn release(&mut self, now: Instant, release: Release, mut of: Option<&mut Paced>) -> Mark {
         self.reckon(now);
         if self.in_flight.count() == 0 {
             self.answered_at = now;
@@ -162,11 +162,21 @@ impl Aggregating {
             Some(of) => self.medium(airtime, of),
             None => self.costs.mean(airtime),
         };
-        self.lag.note_release(now, self.in_flight.next(), medium, due);
+        let asks_for_ack = for_data == Span::ZERO;
+        let is_late = of.as_ref().is_some_and(|of| of.lateness.is_late());
+        self.lag.note_release(now, self.in_flight.next(), medium, due && !is_late);
         let believed = airtime.saturating_sub(for_data);
         let shown = of.as_ref().and_then(|of| of.shown.of(believed)).filter(|_| !is_sure);
         let load = Load { believed, medium, shown: shown.unwrap_or_else(|| self.costs.mean(believed)) };
-        let departure = Departure { load, previous: previous.map(Mark::number), due, station };
+        let departure =
+            Departure { load, previous: previous.map(Mark::number), due, station, is_late: asks_for_ack && is_late };
+        if due
+            && asks_for_ack
+            && let Some(of) = of.as_deref_mut()
+        {
+            let stands = self.in_flight.medium() + medium + self.lag();
+            of.lateness.note_release(now, self.in_flight.next(), stands);
+        }
         let (number, lost) = self.in_flight.push(now, departure, of.map(|of| &mut of.order));
         self.left(lost);
         if due {
@@ -202,26 +212,35 @@ impl Aggregating {
     /// A release of a station was acknowledged.
     pub(crate) fn answer(&mut self, now: Instant, mark: Mark, station: StationId, of: &mut Paced) {
         self.reckon(now);
-        self.lag.note_completion(now, mark.number(), of.uploads(now));
-        let Completed { own, others, train, train_open, packets } =
-            self.in_flight.complete(now, mark.number(), Some(&mut of.order));
+        let is_late = self.is_late(now, mark, of);
+        if !is_late {
+            self.lag.note_completion(now, mark.number(), of.uploads(now));
+        }
+        let order = Some(&mut of.order);
+        let Completed { own, others, train, train_open, packets } = if is_late {
+            self.in_flight.complete_late(now, mark.number(), order)
+        } else {
+            self.in_flight.complete(now, mark.number(), order)
+        };
         let cleared = own + others;
         if cleared == Load::default() {
             return;
         }
-        self.evidence.note_completion(now, train, packets);
         let left = core::mem::take(&mut self.left_by_time);
         self.carried += cleared.believed + left.believed;
         self.window.news += self.news(cleared);
         // What time has let go shows how fast that was, and not the medium.
-        if left.believed <= cleared.believed * NEWS_PART {
+        if !is_late && left.believed <= cleared.believed * NEWS_PART {
             let own = Load { medium: self.medium(own.believed, of), ..own };
             of.shown.begin(own);
             let others = others + left;
             let others = Load { medium: self.costs.mean(others.believed), ..others };
             self.costs.note_completion(now, Done { station, own, others, train: train_open });
         }
-        self.costs.begin(now, self.in_flight.count() > 0);
+        if !is_late {
+            self.evidence.note_completion(now, train, packets);
+            self.costs.begin(now, self.in_flight.count() > 0);
+        }
         let newest = self.answered.map_or(mark.number(), |answered| answered.max(mark.number()));
         self.probed.note_completion(now, self.carried);
         if newest == mark.number() {
@@ -236,6 +255,19 @@ impl Aggregating {
         // It was prompt: the next one judges anew.
         self.trial.asked = self.trial.asked.filter(|(number, _)| *number > newest);
         self.measure(now);
+    }
+
+    /// Whether a station answers late, as this completion shows.
+    fn is_late(&mut self, now: Instant, mark: Mark, of: &mut Paced) -> bool {
+        if let Some(timed) = of.lateness.timed(mark.number()) {
+            let turns = of.lateness.note_completion(now, self.in_flight.was_overtaken(timed));
+            if turns {
+                // Its completions may have made aggregates look like single frames, and its delay like medium time.
+                self.evidence.note_new_station();
+                of.forget_cost();
+            }
+        }
+        of.lateness.is_late()
     }
 
     /// DATA of a station came from the WLAN, of this airtime: the medium has carried it since the last completion.

@@ -4,6 +4,7 @@ use evenair_units::{Instant, Span};
 
 use super::costs::{Cost, Learned, ShownCost};
 use crate::in_flight::Order;
+use crate::lateness::Lateness;
 
 /// A station that has sent DATA within this time uploads.
 const UPLOADS: Span = Span::from_millis(100);
@@ -12,6 +13,7 @@ const UPLOADS: Span = Span::from_millis(100);
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Paced {
     pub(super) order: Order,
+    pub(crate) lateness: Lateness,
     pub(super) cost: Cost,
     pub(super) shown: ShownCost,
     /// Its rate is reported or configured.
@@ -29,6 +31,11 @@ impl Paced {
     /// What it acknowledges waits in its own queue, behind the DATA that it sends.
     pub(super) fn uploads(&self, now: Instant) -> bool {
         self.data_at.is_some_and(|at| now.saturating_since(at) < UPLOADS)
+    }
+
+    /// It is taken to cost what all cost on average, until its cost is measured anew.
+    pub(super) fn forget_cost(&mut self) {
+        (self.cost, self.shown) = (Cost::default(), ShownCost::default());
     }
 
     /// Its cost was measured.
