@@ -15,8 +15,8 @@
 //!   "Congestion avoidance and control", SIGCOMM 1988). After that the release is given up, and until its flow completes
 //!   something again, the flow's further releases count as ones without acknowledgments.
 //!
-//! - Where a station answers late ([`crate::lateness`]), a release to it that was overtaken has left at once. Others do not wait for
-//!   it, and how late it is says nothing of theirs.
+//! - Where a station answers late ([`crate::lateness`]), a release to it has left once it was overtaken, or after the time that the medium
+//!   takes for all in flight up to it. Others do not wait for it, and how late it is says nothing of theirs.
 //!
 //! The cost is constant for each release: each is closed, overtaken and removed once.
 
@@ -56,6 +56,8 @@ pub(crate) struct InFlight {
     passed: u64,
     /// All before this one are completed, closed or overtaken.
     overtaken: u64,
+    /// Numbers of releases to stations that answer late, and when they have left by the medium's pace.
+    leaving: VecDeque<(u64, Instant)>,
     /// How late completions are that were overtaken: mean and mean deviation.
     lateness: (Span, Span),
 }
@@ -146,8 +148,8 @@ pub(crate) struct Departure {
     /// An acknowledgment is due to it.
     pub(crate) due: bool,
     pub(crate) station: Option<StationId>,
-    /// Its station answers late.
-    pub(crate) is_late: bool,
+    /// When it will have left by the medium's pace, where its station answers late.
+    pub(crate) leaves: Option<Instant>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -173,6 +175,7 @@ impl InFlight {
             due: 0,
             passed: 0,
             overtaken: next,
+            leaving: VecDeque::new(),
             lateness: (PATIENCE, Span::ZERO),
         }
     }
@@ -219,7 +222,7 @@ impl InFlight {
             cleared += self.close(0, State::Cleared);
             self.drop_closed();
         }
-        let Departure { load, previous, due, station, is_late } = departure;
+        let Departure { load, previous, due, station, leaves } = departure;
         let number = self.next();
         let ago = |before: Option<u64>| before.and_then(|before| u32::try_from(number.checked_sub(before)?).ok());
         let (mut own, mut back_of_station) = (false, 0);
@@ -229,7 +232,16 @@ impl InFlight {
         }
         let train = self.board(load.medium, due, station);
         let (back, state) = (ago(previous).unwrap_or(0), State::Open { due, own });
-        self.releases.push_back(Release { load, overtaken: None, back, back_of_station, train, state, is_late });
+        self.releases.push_back(Release {
+            load,
+            overtaken: None,
+            back,
+            back_of_station,
+            train,
+            state,
+            is_late: leaves.is_some(),
+        });
+        self.leaving.extend(leaves.map(|at| (number, at)));
         self.medium += load.medium;
         self.count += 1;
         self.due += u64::from(due);
@@ -335,9 +347,14 @@ impl InFlight {
     /// Gives up those that were overtaken too long ago.
     pub(crate) fn expire(&mut self, now: Instant) -> Load {
         let mut cleared = Load::default();
-        while let Some(Release { overtaken: Some(overtaken), .. }) = self.releases.front().copied()
-            && now.saturating_since(overtaken) > self.patience()
+        while let Some(&(number, at)) = self.leaving.front()
+            && now > at
         {
+            self.leaving.pop_front();
+            cleared += self.index(number).map_or(Load::default(), |at| self.close(at, State::Cleared));
+        }
+        self.drop_closed();
+        while self.given_up_at().is_some_and(|at| now > at) {
             cleared += self.close(0, State::Cleared);
             self.drop_closed();
         }
@@ -346,6 +363,12 @@ impl InFlight {
 
     /// When the next one is given up.
     pub(crate) fn expires_at(&self) -> Option<Instant> {
+        let leaves = self.leaving.front().map(|&(_, at)| at);
+        self.given_up_at().into_iter().chain(leaves).min()
+    }
+
+    /// When the oldest one is given up, if it was overtaken.
+    fn given_up_at(&self) -> Option<Instant> {
         let overtaken = self.releases.front()?.overtaken?;
         Some(overtaken.saturating_add(self.patience()))
     }

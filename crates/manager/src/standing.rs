@@ -250,7 +250,9 @@ impl Standing {
         let before = core::mem::replace(&mut self.released_at, now);
         self.released += airtime;
         let load = Load { believed: airtime, medium: airtime, shown: airtime };
-        let departure = Departure { load, previous: previous.map(Mark::number), due, station: None, is_late };
+        let leaves = now.saturating_add((self.in_flight.medium() + airtime).mul_div(self.slowness, UNIT));
+        let leaves = is_late.then_some(leaves);
+        let departure = Departure { load, previous: previous.map(Mark::number), due, station: None, leaves };
         let (number, lost) = self.in_flight.push(now, departure, None);
         self.left(lost.believed);
         if due {

@@ -25,7 +25,7 @@ const PROBE: Span = Span::from_millis(200);
 const READY: Span = Span::from_millis(20);
 /// So many releases with an acknowledgment due go then, and no more than this medium time.
 const PROBES: u32 = 2;
-const MOST: Span = Span::from_millis(4);
+const MOST: Span = Span::from_millis(8);
 /// The lag is the largest of so many samples.
 const SAMPLES: usize = 6;
 /// A path with less lag than this is as good as none. What of a run may be complete before the box hears of it, on a longer one.

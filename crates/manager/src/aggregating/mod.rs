@@ -168,13 +168,13 @@ impl Aggregating {
         let believed = airtime.saturating_sub(for_data);
         let shown = of.as_ref().and_then(|of| of.shown.of(believed)).filter(|_| !is_sure);
         let load = Load { believed, medium, shown: shown.unwrap_or_else(|| self.costs.mean(believed)) };
-        let departure =
-            Departure { load, previous: previous.map(Mark::number), due, station, is_late: asks_for_ack && is_late };
+        let stands = self.in_flight.medium() + medium + self.lag();
+        let leaves = (asks_for_ack && is_late).then(|| now.saturating_add(stands));
+        let departure = Departure { load, previous: previous.map(Mark::number), due, station, leaves };
         if due
             && asks_for_ack
             && let Some(of) = of.as_deref_mut()
         {
-            let stands = self.in_flight.medium() + medium + self.lag();
             of.lateness.note_release(now, self.in_flight.next(), stands);
         }
         let (number, lost) = self.in_flight.push(now, departure, of.map(|of| &mut of.order));

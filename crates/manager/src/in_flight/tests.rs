@@ -30,7 +30,7 @@ impl Sender {
     fn push(&mut self, station: usize, flow: usize, due: bool) -> (u64, Load) {
         let load = Load { believed: EACH * 2, medium: EACH, shown: EACH };
         let id = Some(StationId(u32::try_from(station).expect("a small number")));
-        let departure = Departure { load, previous: self.last[flow], due, station: id, is_late: false };
+        let departure = Departure { load, previous: self.last[flow], due, station: id, leaves: None };
         let (number, lost) = self.in_flight.push(self.now, departure, Some(&mut self.orders[station]));
         self.last[flow] = Some(number);
         (number, lost)
@@ -108,7 +108,7 @@ fn a_station_that_has_roamed_settles_in_its_new_domain() {
     let mut s = Sender::new();
     let mut before = InFlight::new(1 << 48);
     let load = Load { believed: EACH * 2, medium: EACH, shown: EACH };
-    let departure = Departure { load, previous: None, due: true, station: Some(StationId(0)), is_late: false };
+    let departure = Departure { load, previous: None, due: true, station: Some(StationId(0)), leaves: None };
     let (number, _) = before.push(s.now, departure, Some(&mut s.orders[A]));
     before.complete(s.now, number, Some(&mut s.orders[A]));
     for _ in 0..2 {
@@ -267,7 +267,7 @@ fn without_stations_what_no_acknowledgment_is_due_to_goes_by_order() {
     let mut last = [None; 3];
     let mut push = |in_flight: &mut InFlight, flow: usize, due: bool| {
         let load = Load { believed: EACH * 2, medium: EACH, shown: EACH };
-        let departure = Departure { load, previous: last[flow], due, station: None, is_late: false };
+        let departure = Departure { load, previous: last[flow], due, station: None, leaves: None };
         let (number, _) = in_flight.push(at(0), departure, None);
         last[flow] = Some(number);
         number

@@ -199,7 +199,7 @@ fn probes_take_no_more_than_a_run() {
     path.drain();
     path.lag.expire(path.now, true, false);
     path.lag.note_release(path.now, 0, ms(1), true);
-    for number in 1..4 {
+    for number in 1..8 {
         assert_eq!(path.lag.holds_until(true), None, "one acknowledgment may be lost");
         path.lag.note_release(path.now, number, ms(1), false);
     }
@@ -208,7 +208,7 @@ fn probes_take_no_more_than_a_run() {
     let mut path = Path::new(ms(1));
     path.drain();
     path.lag.expire(path.now, true, false);
-    (0..4).for_each(|number| path.lag.note_release(path.now, number, ms(1), false));
+    (0..8).for_each(|number| path.lag.note_release(path.now, number, ms(1), false));
     assert!(!path.lag.is_probing() && path.lag.get().is_none());
 }
 
