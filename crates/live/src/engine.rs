@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use evenair_api::{HoldStatus, PoolStatus, PortStatus};
-use evenair_manager::{Command, Event, Manager, Mode, Observation, Output};
+use evenair_manager::{Collection, Command, Event, Manager, Mode, Observation, Output, Part};
 use evenair_packet::{MacAddr, PacketMeta, Port as Side};
 use evenair_sys::hold::{Hold, PortId};
 use evenair_sys::rt;
@@ -37,8 +37,6 @@ use crate::{clock, foreign, packet_io};
 
 /// Packets taken from one ring in one round. A round of two such batches takes well below a millisecond.
 const BATCH: usize = 64;
-/// Connections in a status. A table full of them would stop the packets for milliseconds.
-const MOST_FLOWS: usize = 1000;
 /// Packets that may come between the reading of a ring's counts and that of the gate's: a few milliseconds of them.
 const BETWEEN_COUNTS: u64 = 4096;
 /// What a reload may take for each station, flow and packet held, and at most: about four times what it does on a slow core
@@ -651,15 +649,20 @@ impl Engine {
         }
     }
 
-    /// The state now. To be called by the thread whose loop it is.
+    /// Adds the next stations or flows to a part of the state ([`Manager::collect`]).
+    pub(crate) fn collect(&mut self, now: Instant, at: &mut Collection, most: usize, part: &mut Part) -> bool {
+        self.manager.collect(now, at, most, part)
+    }
+
+    /// The state now, but for stations and flows. To be called by the thread whose loop it is.
     ///
     /// # Errors
     /// A refused system call.
-    pub fn snapshot(&mut self, now: Instant) -> Result<Snapshot> {
+    pub(crate) fn totals(&mut self, now: Instant) -> Result<Snapshot> {
         let copied = self.copied().iter().sum();
         let fail_open = self.fail_open.status();
         Ok(Snapshot {
-            report: self.manager.report_recent(now, MOST_FLOWS),
+            report: self.manager.report_totals(now),
             observing: self.is_observing(),
             kinds: self.wlan.kinds() + self.wire.kinds(),
             copied: (copied, self.watch.done),
