@@ -32,6 +32,7 @@ use crate::port::{self, Port};
 use crate::probes;
 use crate::recording::Recording;
 use crate::shards::{Leases, Plan};
+use crate::slices::Source;
 use crate::switch::{Carrier, Switch};
 use crate::{clock, foreign, packet_io};
 
@@ -648,17 +649,14 @@ impl Engine {
             recording.finish();
         }
     }
+}
 
-    /// Adds the next stations or flows to a part of the state ([`Manager::collect`]).
-    pub(crate) fn collect(&mut self, now: Instant, at: &mut Collection, most: usize, part: &mut Part) -> bool {
-        self.manager.collect(now, at, most, part)
+impl Source for Engine {
+    fn collect(&mut self, now: Instant, collection: &mut Collection, most: usize, part: &mut Part) -> bool {
+        self.manager.collect(now, collection, most, part)
     }
 
-    /// The state now, but for stations and flows. To be called by the thread whose loop it is.
-    ///
-    /// # Errors
-    /// A refused system call.
-    pub(crate) fn totals(&mut self, now: Instant) -> Result<Snapshot> {
+    fn totals(&mut self, now: Instant) -> Result<Snapshot> {
         let copied = self.copied().iter().sum();
         let fail_open = self.fail_open.status();
         Ok(Snapshot {

@@ -13,7 +13,6 @@ use evenair_manager::{Collected, Collection, Part};
 use evenair_units::{Instant, Span};
 
 use crate::control::{Answer, Snapshot};
-use crate::engine::Engine;
 use crate::run::now;
 
 /// After this no more is copied in a slice. A packet that comes then waits so long and a little more.
@@ -28,6 +27,18 @@ const MOST_FLOWS: usize = 1000;
 const MOST_STATIONS: usize = 4096;
 
 type Reply = mpsc::Sender<Answer>;
+
+/// What is collected from: the loop's engine.
+pub(crate) trait Source {
+    /// As [`evenair_manager::Manager::collect`].
+    fn collect(&mut self, now: Instant, collection: &mut Collection, most: usize, part: &mut Part) -> bool;
+
+    /// The state now, but for stations and flows.
+    ///
+    /// # Errors
+    /// A refused system call.
+    fn totals(&mut self, now: Instant) -> Result<Snapshot>;
+}
 
 /// The loop's side.
 pub(crate) struct Slices {
@@ -84,10 +95,14 @@ impl Slices {
     ///
     /// # Errors
     /// A refused system call.
-    pub(crate) fn advance(&mut self, engine: &mut Engine, complete: impl FnOnce(Snapshot) -> Snapshot) -> Result<()> {
+    pub(crate) fn advance(
+        &mut self,
+        source: &mut impl Source,
+        complete: impl FnOnce(Snapshot) -> Snapshot,
+    ) -> Result<()> {
         let start = now();
         if self.deadline().is_some_and(|due| start >= due) {
-            self.slice(engine, start..start + SLICE, complete)?;
+            self.slice(source, start..start + SLICE, complete)?;
             self.due = start + APART;
         }
         Ok(())
@@ -95,7 +110,7 @@ impl Slices {
 
     fn slice(
         &mut self,
-        engine: &mut Engine,
+        source: &mut impl Source,
         time: Range<Instant>,
         complete: impl FnOnce(Snapshot) -> Snapshot,
     ) -> Result<()> {
@@ -108,7 +123,7 @@ impl Slices {
                 let mut part = Part::new(time.start);
                 let mut more = true;
                 while more && now() < time.end {
-                    more = engine.collect(time.start, collection, AT_ONCE, &mut part);
+                    more = source.collect(time.start, collection, AT_ONCE, &mut part);
                 }
                 self.parts.push(part);
                 if !more {
@@ -116,7 +131,7 @@ impl Slices {
                 }
             }
             Stage::Idle | Stage::Totals => {
-                let totals = Box::new(complete(engine.totals(time.start)?));
+                let totals = Box::new(complete(source.totals(time.start)?));
                 let (parts, replies) = (std::mem::take(&mut self.parts), std::mem::take(&mut self.asked));
                 // The thread ends with this alone.
                 let _ = self.keeper.send(Copied { parts, totals, replies });
@@ -130,12 +145,16 @@ impl Slices {
     ///
     /// # Errors
     /// A refused system call; the thread that keeps the copies has gone.
-    pub(crate) fn finish(mut self, engine: &mut Engine, complete: impl Fn(Snapshot) -> Snapshot) -> Result<Snapshot> {
+    pub(crate) fn finish(
+        mut self,
+        source: &mut impl Source,
+        complete: impl Fn(Snapshot) -> Snapshot,
+    ) -> Result<Snapshot> {
         let (reply, state) = mpsc::channel();
         self.ask(reply);
         while self.deadline().is_some() {
             let start = now();
-            self.slice(engine, start..Instant::from_nanos(u64::MAX), &complete)?;
+            self.slice(source, start..Instant::from_nanos(u64::MAX), &complete)?;
         }
         match state.recv() {
             Ok(Answer::Status(snapshot)) => Ok(*snapshot),
@@ -155,5 +174,93 @@ fn keep(collections: &mpsc::Receiver<Copied>) {
             // A disconnected client needs no reply.
             let _ = reply.send(Answer::Status(Box::new(state.clone())));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant as Clock};
+
+    use evenair_manager::{Config, Manager, Observation, StationConfig};
+    use evenair_packet::MacAddr;
+    use evenair_wifi::{Phy, PhyRate, Standard};
+
+    use super::*;
+    use crate::control::tests_support;
+
+    const STATIONS: u8 = 200;
+
+    impl Source for Manager<()> {
+        fn collect(&mut self, now: Instant, collection: &mut Collection, most: usize, part: &mut Part) -> bool {
+            Self::collect(self, now, collection, most, part)
+        }
+
+        fn totals(&mut self, now: Instant) -> Result<Snapshot> {
+            Ok(Snapshot { report: self.report_totals(now), now, ..tests_support::snapshot() })
+        }
+    }
+
+    const fn mac(number: u8) -> MacAddr {
+        MacAddr([2, 0, 0, 0, 0, number])
+    }
+
+    fn manager() -> (Manager<()>, PhyRate) {
+        let mut config = Config::new(Phy::default_for(Standard::Dot11g));
+        let rate = config.default_rate;
+        config.stations = (0..STATIONS).map(|n| StationConfig { mac: mac(n), rate, weight: 1, class: None }).collect();
+        let other = config.phy.standard().rates().iter().copied().find(|&other| other != rate).expect("several");
+        (Manager::new(config, Instant::ZERO), other)
+    }
+
+    fn ask(slices: &mut Slices) -> mpsc::Receiver<Answer> {
+        let (reply, state) = mpsc::channel();
+        slices.ask(reply);
+        state
+    }
+
+    fn state(answer: &mpsc::Receiver<Answer>) -> Snapshot {
+        match answer.recv_timeout(Duration::from_secs(10)) {
+            Ok(Answer::Status(snapshot)) => *snapshot,
+            _ => panic!("no state"),
+        }
+    }
+
+    fn advance_to_end(slices: &mut Slices, manager: &mut Manager<()>) {
+        let start = Clock::now();
+        while slices.deadline().is_some() {
+            assert!(start.elapsed() < Duration::from_secs(10), "it comes to its end");
+            slices.advance(manager, |totals| totals).expect("nothing is refused");
+        }
+    }
+
+    #[test]
+    fn who_asks_while_a_collection_goes_on_gets_a_later_state() {
+        let ((mut manager, other), mut slices) = (manager(), Slices::start().expect("room for a thread"));
+        assert!(slices.deadline().is_none());
+        let first = ask(&mut slices);
+        while matches!(slices.stage, Stage::Idle) {
+            slices.advance(&mut manager, |totals| totals).expect("nothing is refused");
+        }
+        // The first station is copied.
+        manager.handle_observation(Instant::ZERO, Observation::StationRate { mac: mac(0), rate: other });
+        let later = [ask(&mut slices), ask(&mut slices)];
+        advance_to_end(&mut slices, &mut manager);
+        let (first, later) = (state(&first), [state(&later[0]), state(&later[1])]);
+        assert_eq!(first.report.stations.len(), usize::from(STATIONS));
+        for later in &later {
+            assert_eq!(later.report.stations.len(), usize::from(STATIONS), "those that have not changed as well");
+            assert!(later.report.stations[0].rate == other && first.report.stations[0].rate != other);
+            assert!(later.now > first.now);
+        }
+        assert_eq!(later[0].now, later[1].now, "the same collection");
+    }
+
+    #[test]
+    fn the_last_state_is_complete_and_whoever_waits_gets_one() {
+        let ((mut manager, _), mut slices) = (manager(), Slices::start().expect("room for a thread"));
+        let waiting = ask(&mut slices);
+        let last = slices.finish(&mut manager, |totals| totals).expect("nothing is refused");
+        assert_eq!((last.report.stations.len(), last.report.stations_known), (200, 200));
+        assert_eq!(state(&waiting).report.stations.len(), 200);
     }
 }
