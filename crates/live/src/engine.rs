@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use evenair_api::{HoldStatus, PoolStatus, PortStatus};
-use evenair_manager::{Collection, Command, Event, Manager, Mode, Observation, Output, Part};
+use evenair_manager::{Collection, Command, Event, Manager, Mode, Observation, Output, Part, Report};
 use evenair_packet::{MacAddr, PacketMeta, Port as Side};
 use evenair_sys::hold::{Hold, PortId};
 use evenair_sys::rt;
@@ -656,11 +656,15 @@ impl Source for Engine {
         self.manager.collect(now, collection, most, part)
     }
 
-    fn totals(&mut self, now: Instant) -> Result<Snapshot> {
+    fn report(&self, now: Instant) -> Report {
+        self.manager.report_totals(now)
+    }
+
+    fn state(&mut self, now: Instant, report: Report) -> Result<Snapshot> {
         let copied = self.copied().iter().sum();
         let fail_open = self.fail_open.status();
         Ok(Snapshot {
-            report: self.manager.report_totals(now),
+            report: Report { mode: self.manager.mode(), counters: self.manager.counters(), ..report },
             observing: self.is_observing(),
             kinds: self.wlan.kinds() + self.wire.kinds(),
             copied: (copied, self.watch.done),

@@ -1,7 +1,7 @@
 //! The state of a loop for those who ask for it, collected in slices between packets, so that it does not stop the loop for long.
 //!
 //! A slice takes about [`SLICE`], the next one comes [`APART`] later. Copied are stations that have changed since the last collection,
-//! the flows that were used last, and at the end the totals (see [`evenair_manager::Collection`]). A thread of the loop keeps the copies
+//! the flows that were used last, and at the end the totals of the manager and of the ports (see [`evenair_manager::Collection`]). A thread of the loop keeps the copies
 //! and makes the state from them. Who asks while a collection goes on gets the next one: a state is never older than the request.
 
 use std::ops::Range;
@@ -9,7 +9,7 @@ use std::sync::mpsc;
 use std::thread;
 
 use anyhow::{Context, Result};
-use evenair_manager::{Collected, Collection, Part};
+use evenair_manager::{Collected, Collection, Part, Report};
 use evenair_units::{Instant, Span};
 
 use crate::control::{Answer, Snapshot};
@@ -33,11 +33,14 @@ pub(crate) trait Source {
     /// As [`evenair_manager::Manager::collect`].
     fn collect(&mut self, now: Instant, collection: &mut Collection, most: usize, part: &mut Part) -> bool;
 
-    /// The state now, but for stations and flows.
+    /// As [`evenair_manager::Manager::report_totals`].
+    fn report(&self, now: Instant) -> Report;
+
+    /// The state now, with this report, whose counters become those of now: they balance with those of the ports.
     ///
     /// # Errors
     /// A refused system call.
-    fn totals(&mut self, now: Instant) -> Result<Snapshot>;
+    fn state(&mut self, now: Instant, report: Report) -> Result<Snapshot>;
 }
 
 /// The loop's side.
@@ -56,8 +59,10 @@ pub(crate) struct Slices {
 enum Stage {
     Idle,
     Collecting(Collection),
-    /// Only the totals are missing.
+    /// Only the totals are missing: those of the manager,
     Totals,
+    /// and those of the ports, which take about as long.
+    Ports(Box<Report>),
 }
 
 /// A collection, for the thread that keeps the copies.
@@ -130,12 +135,13 @@ impl Slices {
                     self.stage = Stage::Totals;
                 }
             }
-            Stage::Idle | Stage::Totals => {
-                let totals = Box::new(complete(source.totals(time.start)?));
+            Stage::Idle | Stage::Totals => self.stage = Stage::Ports(Box::new(source.report(time.start))),
+            Stage::Ports(_) => {
+                let Stage::Ports(report) = std::mem::replace(&mut self.stage, Stage::Idle) else { return Ok(()) };
+                let totals = Box::new(complete(source.state(time.start, *report)?));
                 let (parts, replies) = (std::mem::take(&mut self.parts), std::mem::take(&mut self.asked));
                 // The thread ends with this alone.
                 let _ = self.keeper.send(Copied { parts, totals, replies });
-                self.stage = Stage::Idle;
             }
         }
         Ok(())
@@ -195,8 +201,12 @@ mod tests {
             Self::collect(self, now, collection, most, part)
         }
 
-        fn totals(&mut self, now: Instant) -> Result<Snapshot> {
-            Ok(Snapshot { report: self.report_totals(now), now, ..tests_support::snapshot() })
+        fn report(&self, now: Instant) -> Report {
+            self.report_totals(now)
+        }
+
+        fn state(&mut self, now: Instant, report: Report) -> Result<Snapshot> {
+            Ok(Snapshot { report, now, ..tests_support::snapshot() })
         }
     }
 
