@@ -44,8 +44,6 @@ use crate::voice::{Calls, Dialogs};
 use crate::wan::{Waits, Wan};
 use crate::{Command, Config, Counters, Event, Mode, Observation, Output, Reason};
 
-/// Stations in a report that is to be quick.
-
 /// The inline manager. `P` is the driver's handle of a packet, which the manager owns while it holds the packet.
 #[derive(Debug)]
 pub struct Manager<P> {
