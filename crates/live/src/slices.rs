@@ -1,8 +1,9 @@
 //! The state of a loop for those who ask for it, collected in slices between packets, so that it does not stop the loop for long.
 //!
 //! A slice takes about [`SLICE`], the next one comes [`APART`] later. Copied are stations that have changed since the last collection,
-//! the flows that were used last, and at the end the totals of the manager and of the ports (see [`evenair_manager::Collection`]). A thread of the loop keeps the copies
-//! and makes the state from them. Who asks while a collection goes on gets the next one: a state is never older than the request.
+//! the flows that were used last, and at the end the totals of the manager and of the ports (see [`evenair_manager::Collection`]). A
+//! thread of the loop keeps the copies and makes the state from them. Who asks while a collection goes on gets the next one: a state
+//! is never older than the request.
 
 use std::ops::Range;
 use std::sync::mpsc;
