@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use evenair_api::{HoldStatus, PoolStatus, PortStatus};
-use evenair_manager::{Command, Event, Manager, Mode, Observation, Output};
+use evenair_manager::{Collection, Command, Event, Manager, Mode, Observation, Output, Part, Report};
 use evenair_packet::{MacAddr, PacketMeta, Port as Side};
 use evenair_sys::hold::{Hold, PortId};
 use evenair_sys::rt;
@@ -32,13 +32,12 @@ use crate::port::{self, Port};
 use crate::probes;
 use crate::recording::Recording;
 use crate::shards::{Leases, Plan};
+use crate::slices::Source;
 use crate::switch::{Carrier, Switch};
 use crate::{clock, foreign, packet_io};
 
 /// Packets taken from one ring in one round. A round of two such batches takes well below a millisecond.
 const BATCH: usize = 64;
-/// Connections in a status. A table full of them would stop the packets for milliseconds.
-const MOST_FLOWS: usize = 1000;
 /// Packets that may come between the reading of a ring's counts and that of the gate's: a few milliseconds of them.
 const BETWEEN_COUNTS: u64 = 4096;
 /// What a reload may take for each station, flow and packet held, and at most: about four times what it does on a slow core
@@ -650,16 +649,22 @@ impl Engine {
             recording.finish();
         }
     }
+}
 
-    /// The state now. To be called by the thread whose loop it is.
-    ///
-    /// # Errors
-    /// A refused system call.
-    pub fn snapshot(&mut self, now: Instant) -> Result<Snapshot> {
+impl Source for Engine {
+    fn collect(&mut self, now: Instant, collection: &mut Collection, most: usize, part: &mut Part) -> bool {
+        self.manager.collect(now, collection, most, part)
+    }
+
+    fn report(&self, now: Instant) -> Report {
+        self.manager.report_totals(now)
+    }
+
+    fn state(&mut self, now: Instant, report: Report) -> Result<Snapshot> {
         let copied = self.copied().iter().sum();
         let fail_open = self.fail_open.status();
         Ok(Snapshot {
-            report: self.manager.report_recent(now, MOST_FLOWS),
+            report: Report { mode: self.manager.mode(), counters: self.manager.counters(), ..report },
             observing: self.is_observing(),
             kinds: self.wlan.kinds() + self.wire.kinds(),
             copied: (copied, self.watch.done),

@@ -41,6 +41,7 @@ mod running;
 mod service;
 pub mod setup;
 mod shards;
+mod slices;
 mod small_file;
 mod sockets;
 mod switch;

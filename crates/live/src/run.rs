@@ -35,6 +35,7 @@ use crate::punctual::Punctual;
 use crate::running::{Running, configured_mode};
 use crate::service::{Ending, ServiceManager};
 use crate::shards::{Front, Requests};
+use crate::slices::Slices;
 use crate::switch::Carrier;
 use crate::telemetry::Telemetry;
 use crate::vitals::Vitals;
@@ -276,6 +277,7 @@ impl Live {
         if let Some(host) = &self.host {
             epoll.add(&host.signals, SIGNALS)?;
         }
+        let mut slices = Slices::start()?;
         let mut punctual = self.punctual.take().unwrap_or_else(|| Punctual::ask(now()));
         if self.config.observing {
             self.engine.observe_traffic(now());
@@ -291,7 +293,7 @@ impl Live {
             let mode = self.mode();
             self.host.iter_mut().for_each(|host| host.tend(time, mode));
             let service = self.host.as_ref().and_then(Host::deadline);
-            let next = self.engine.deadline(time).into_iter().chain(service).min();
+            let next = [self.engine.deadline(time), service, slices.deadline()].into_iter().flatten().min();
             let timeout = match next {
                 _ if pressed => Some(Duration::ZERO),
                 next => next.map(|at| Duration::from_nanos(at.saturating_since(time).as_nanos())),
@@ -299,7 +301,7 @@ impl Live {
             let ready = epoll.wait(timeout)?.fold(0u64, |set, token| set | 1 << token);
             if ready & 1 << COMMANDS != 0 {
                 self.waker.clear();
-                self.obey()?;
+                self.obey(&mut slices);
                 if let Some(why) = self.engine.fail_open().is_replaced() {
                     return Err(self.lost(why));
                 }
@@ -312,8 +314,9 @@ impl Live {
             if ready & 1 << RINGS != 0 && taken == Taken::Nothing {
                 self.engine.check_ports().map_err(|error| self.lost(error.to_string()))?;
             }
+            slices.advance(&mut self.engine, |totals| completed(self.host.as_ref(), totals))?;
             if self.settled()? {
-                return self.finish();
+                return self.finish(slices);
             }
         }
     }
@@ -369,16 +372,16 @@ impl Live {
         Ok(overdue)
     }
 
-    fn finish(mut self) -> Result<Snapshot> {
+    fn finish(mut self, slices: Slices) -> Result<Snapshot> {
         self.engine.finish_recording();
-        let snapshot = self.snapshot()?;
+        let snapshot = slices.finish(&mut self.engine, |totals| completed(self.host.as_ref(), totals))?;
         if let Some(reply) = self.last.take() {
             let _ = reply.send(Answer::Status(Box::new(snapshot.clone())));
         }
         Ok(snapshot)
     }
 
-    fn obey(&mut self) -> Result<()> {
+    fn obey(&mut self, slices: &mut Slices) {
         while let Ok(Asked { wish, reply }) = self.inbox.try_recv() {
             let answer = match wish {
                 _ if self.ending.is_some() => Answer::Refused("the box is ending".into()),
@@ -401,7 +404,10 @@ impl Live {
                     self.end();
                     continue;
                 }
-                Wish::Status => Answer::Status(Box::new(self.snapshot()?)),
+                Wish::Status => {
+                    slices.ask(reply);
+                    continue;
+                }
                 Wish::SetRate(mac, rate) => done(self.observe(mac, rate)),
                 Wish::Losses(access_point, total) => {
                     done(self.engine.observe(now(), Observation::AccessPointLosses { access_point, total }))
@@ -416,7 +422,6 @@ impl Live {
             // A disconnected client needs no reply.
             let _ = reply.send(answer);
         }
-        Ok(())
     }
 
     fn observe(&mut self, mac: MacAddr, rate: Option<RateSpec>) -> Result<(), String> {
@@ -429,14 +434,6 @@ impl Live {
         self.engine.observe(now(), Observation::StationRate { mac, rate })
     }
 
-    fn snapshot(&mut self) -> Result<Snapshot> {
-        let snapshot = self.engine.snapshot(now())?;
-        Ok(match &self.host {
-            Some(host) => host.complete(snapshot),
-            None => snapshot,
-        })
-    }
-
     fn reconfigure(&mut self, config: Config, settings: HostSettings) -> Result<(), String> {
         self.engine.command(now(), Command::Reconfigure(config.clone().into()))?;
         self.config.manager = config;
@@ -444,6 +441,14 @@ impl Live {
             host.take(settings);
         }
         Ok(())
+    }
+}
+
+/// With what the loops do not know, where this one is alone.
+fn completed(host: Option<&Host>, totals: Snapshot) -> Snapshot {
+    match host {
+        Some(host) => host.complete(totals),
+        None => totals,
     }
 }
 

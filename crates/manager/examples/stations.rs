@@ -1,12 +1,13 @@
 //! What a packet costs the manager alone, without input and output, by the number of stations: each has packets held all
 //! the time, one comes for each that goes, and the stations take turns in an order that memory does not have them in.
 //!
-//! `cargo run --release -p evenair-manager --example stations -- [tree|flows|tcp] [rounds] [stations...]`
+//! `cargo run --release -p evenair-manager --example stations -- [tree|flows|tcp] [rounds] [stations[/active]...]`
 //!
 //! `tree` (default): UDP in one level of stations under a fixed rate, as `make bench` loads the box; `flows`: the same
 //! under the default policy; `tcp`: DATA of TCP under the default policy, answered by an ACK for every second packet.
-//! Printed is the least of the rounds, which take turns: nanoseconds a packet, and milliseconds of the longest tick and of a reload
-//! with all that is held.
+//! Printed is the least of the rounds, which take turns: nanoseconds a packet, milliseconds of the longest tick and of a reload
+//! with all that is held, and of what reports take of the loop: microseconds of the longest slice, slices, and milliseconds in all a
+//! second. With `4096/1000`, 4096 stations are known, and 1000 have traffic.
 
 // A benchmark is a driver: it has a clock and arguments.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, clippy::float_arithmetic)]
@@ -14,7 +15,9 @@
 use std::net::{IpAddr, Ipv4Addr};
 use std::time;
 
-use evenair_manager::{Charge, Command, Config, Controller, Level, Manager, Output, Policy};
+use evenair_manager::{
+    Charge, Collected, Collection, Command, Config, Controller, Level, Manager, Output, Part, Policy,
+};
 use evenair_packet::{Content, IpMeta, MacAddr, PacketMeta, Port, TcpFlags, TcpMeta, Transport};
 use evenair_units::{BitRate, Bytes, Instant, Limit, Span};
 use evenair_wifi::{Phy, Standard};
@@ -28,6 +31,12 @@ const IP_LEN: Bytes = Bytes(1_500);
 const APART: Span = Span::from_micros(5);
 /// Packets that come at once, as out of a ring.
 const BATCH: usize = 32;
+/// As the box collects its state: `crates/live/src/slices.rs`.
+const SLICE: time::Duration = time::Duration::from_micros(50);
+const SLICES_APART: Span = Span::from_micros(250);
+const COLLECTIONS_APART: Span = Span::from_secs(1);
+const AT_ONCE: usize = 8;
+const MOST_FLOWS: usize = 1000;
 /// Packets in a round, some seconds' worth, so that what is done every second is part of it.
 const PACKETS: usize = 600_000;
 
@@ -49,6 +58,80 @@ struct Bench {
     longest_tick: time::Duration,
     /// What the manager took to take another configuration over.
     reload: time::Duration,
+    reports: Reports,
+}
+
+/// What reports take of the loop.
+struct Reports {
+    collection: Option<Collection>,
+    collected: Collected,
+    parts: Vec<Part>,
+    next_slice: Instant,
+    next_collection: Instant,
+    /// In this round.
+    longest: time::Duration,
+    /// Of this collection so far, and of the last one: the first one after a reload has all stations.
+    taken: Taken,
+    last: Taken,
+}
+
+/// What a collection took: all slices together, and how many.
+#[derive(Clone, Copy)]
+struct Taken {
+    sum: time::Duration,
+    slices: u32,
+}
+
+impl Reports {
+    fn new() -> Self {
+        let taken = Taken { sum: time::Duration::ZERO, slices: 0 };
+        Self {
+            collection: None,
+            collected: Collected::default(),
+            parts: Vec::new(),
+            next_slice: Instant::ZERO,
+            next_collection: Instant::ZERO,
+            longest: time::Duration::ZERO,
+            taken,
+            last: taken,
+        }
+    }
+
+    /// Copies a slice, if one is due.
+    fn advance(&mut self, manager: &mut Manager<()>, now: Instant) {
+        if now < self.next_slice || (self.collection.is_none() && self.parts.is_empty() && now < self.next_collection) {
+            return;
+        }
+        self.next_slice = now + SLICES_APART;
+        let before = time::Instant::now();
+        if let Some(collection) = &mut self.collection {
+            let mut part = Part::new(now);
+            let mut more = true;
+            while more && before.elapsed() < SLICE {
+                more = manager.collect(now, collection, AT_ONCE, &mut part);
+            }
+            self.parts.push(part);
+            self.note(before.elapsed());
+            if !more {
+                self.collection = None;
+            }
+        } else if self.parts.is_empty() {
+            (self.collection, self.next_collection) = (Some(Collection::new(MOST_FLOWS)), now + COLLECTIONS_APART);
+            self.next_slice = now;
+        } else {
+            let totals = manager.report_totals(now);
+            self.note(before.elapsed());
+            self.last = core::mem::replace(&mut self.taken, Taken { sum: time::Duration::ZERO, slices: 0 });
+            self.parts.drain(..).for_each(|part| self.collected.take(part));
+            drop(self.collected.finish(totals, usize::MAX));
+        }
+    }
+
+    fn note(&mut self, took: time::Duration) {
+        self.longest = self.longest.max(took);
+        self.taken.sum += took;
+        self.taken.slices += 1;
+    }
 }
 
 fn config(load: Load, stations: usize) -> Config {
@@ -76,14 +159,16 @@ fn station(n: usize) -> Host {
 }
 
 impl Bench {
-    fn new(load: Load, stations: usize) -> Self {
+    /// With so many stations, of which the first `stations` have traffic.
+    fn new(load: Load, known: usize, stations: usize) -> Self {
         let mut manager = Manager::new(config(load, stations), Instant::ZERO);
         manager.handle_command(Instant::ZERO, Command::Insert);
         let seq = vec![1; stations];
         let (longest_tick, reload) = (time::Duration::ZERO, time::Duration::MAX);
-        let mut this = Self { manager, now: Instant::ZERO, stations, at: 0, load, seq, longest_tick, reload };
+        let reports = Reports::new();
+        let mut this = Self { manager, now: Instant::ZERO, stations, at: 0, load, seq, longest_tick, reload, reports };
         // Each is heard once: packets for stations that were never heard share a queue.
-        (0..stations).for_each(|n| this.speak(n));
+        (0..known).for_each(|n| this.speak(n));
         let backlog = (BACKLOG / stations).clamp(2, 1_000) * stations;
         for _ in 0..backlog {
             this.arrive();
@@ -151,6 +236,7 @@ impl Bench {
     /// CPU time for each packet that came, in nanoseconds.
     fn round(&mut self) -> f64 {
         self.longest_tick = time::Duration::ZERO;
+        self.reports.longest = time::Duration::ZERO;
         let start = cpu_ns();
         let mut gone = 0;
         for n in 0..PACKETS {
@@ -164,6 +250,9 @@ impl Bench {
                 self.manager.handle_timeout(self.now);
                 self.longest_tick = self.longest_tick.max(before.elapsed());
                 gone += self.drain();
+            }
+            if n % BATCH == 0 {
+                self.reports.advance(&mut self.manager, self.now);
             }
             gone += self.arrive();
         }
@@ -236,29 +325,73 @@ fn main() {
         Some("tcp") => Load::Tcp,
         Some(other) => panic!("{other}: tree, flows or tcp"),
     };
-    let mut numbers = arguments.map(|word| word.parse::<usize>().expect("a number"));
-    let rounds = numbers.next().unwrap_or(5);
-    let mut stations: Vec<usize> = numbers.collect();
+    let rounds = arguments.next().map_or(5, |word| number(&word));
+    let mut stations: Vec<(usize, usize)> = arguments.map(|word| known_and_active(&word)).collect();
     if stations.is_empty() {
-        stations = vec![10, 1_000, 50_000];
+        stations = [10, 1_000, 50_000].map(|n| (n, n)).into();
     }
-    let mut benches: Vec<_> =
-        stations.iter().map(|&n| (Bench::new(load, n), f64::INFINITY, time::Duration::MAX)).collect();
+    let mut benches: Vec<_> = stations.iter().map(|&(known, active)| Measured::new(load, known, active)).collect();
     for _ in 0..rounds {
-        for (bench, least, tick) in &mut benches {
-            *least = bench.round().min(*least);
-            bench.reload();
-            *tick = bench.longest_tick.min(*tick);
+        benches.iter_mut().for_each(Measured::round);
+    }
+    let few = benches[0].packet_ns;
+    benches.iter().for_each(|measured| measured.print(few));
+}
+
+fn number(word: &str) -> usize {
+    word.parse().unwrap_or_else(|_| panic!("{word}: not a number"))
+}
+
+/// Of "4096/1000", or of "256": as many are active.
+fn known_and_active(word: &str) -> (usize, usize) {
+    let (known, active) = word.split_once('/').unwrap_or((word, word));
+    let (known, active) = (number(known), number(active));
+    assert!((1..=known).contains(&active), "{word}: the stations that have traffic are some of those that are known");
+    (known, active)
+}
+
+/// The least of all rounds.
+struct Measured {
+    bench: Bench,
+    known: usize,
+    packet_ns: f64,
+    tick: time::Duration,
+    longest_slice: time::Duration,
+    reports: Taken,
+}
+
+impl Measured {
+    fn new(load: Load, known: usize, active: usize) -> Self {
+        let most = time::Duration::MAX;
+        let bench = Bench::new(load, known, active);
+        let reports = Taken { sum: most, slices: 0 };
+        Self { bench, known, packet_ns: f64::INFINITY, tick: most, longest_slice: most, reports }
+    }
+
+    fn round(&mut self) {
+        self.packet_ns = self.bench.round().min(self.packet_ns);
+        self.bench.reload();
+        self.tick = self.bench.longest_tick.min(self.tick);
+        let Reports { longest, last, .. } = self.bench.reports;
+        self.longest_slice = longest.min(self.longest_slice);
+        if last.sum < self.reports.sum {
+            self.reports = last;
         }
     }
-    let (_, few, _) = benches[0];
-    for (bench, least, tick) in &benches {
-        let tick = tick.as_secs_f64() * 1e3;
+
+    fn print(&self, few: f64) {
+        let ms = |time: time::Duration| time.as_secs_f64() * 1e3;
         println!(
-            "{:>6} stations  {least:>6.0} ns/packet  ({:.2} of the first)  tick {tick:.2} ms  reload {:.1} ms",
-            bench.stations,
-            few / least,
-            bench.reload.as_secs_f64() * 1e3
+            "{:>6} stations, {:>6} active  {:>6.0} ns/packet  ({:.2} of the first)  tick {:.2} ms  reload {:.1} ms  reports: slice {:.0} us, {} slices, {:.2} ms/s",
+            self.known,
+            self.bench.stations,
+            self.packet_ns,
+            few / self.packet_ns,
+            ms(self.tick),
+            ms(self.bench.reload),
+            ms(self.longest_slice) * 1e3,
+            self.reports.slices,
+            ms(self.reports.sum)
         );
     }
 }

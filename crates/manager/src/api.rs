@@ -493,6 +493,10 @@ pub struct HopReport {
 pub struct StationReport {
     /// Its MAC address.
     pub mac: MacAddr,
+    /// When this was so. Other parts of a report may be of other instants ([`Collection`](crate::Collection)).
+    pub copied: Instant,
+    /// The place of its contention domain in the manager's list.
+    pub domain: usize,
     /// The access point that it is at, as far as one of the configuration is known.
     pub access_point: Option<Label>,
     /// Its last reported place, configured or not.

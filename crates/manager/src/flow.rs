@@ -548,9 +548,9 @@ impl Flows {
     }
 
     /// The most recently used ones, the last one first.
-    pub(crate) fn recent(&self) -> impl Iterator<Item = &Flow> {
+    pub(crate) fn recent(&self) -> impl Iterator<Item = (FlowId, &Flow)> {
         let older = |&id: &FlowId| self.order[id.0 as usize].older;
-        core::iter::successors(self.newest, older).map(|id| self.get(id))
+        core::iter::successors(self.newest, older).map(|id| (id, self.get(id)))
     }
 
     /// Those that were used since then, the last one first.

@@ -80,9 +80,11 @@ mod aggregating;
 mod airtime_model;
 mod answers;
 mod api;
+mod bits;
 mod by_time;
 mod charged_sum;
 mod classes;
+mod collection;
 mod config;
 mod config_error;
 mod control_budget;
@@ -133,6 +135,7 @@ pub use api::{
     Output, PathReport, ProbeState, QueueReport, Reason, ReceiverReport, Report, StationReport,
 };
 pub use classes::{Amount, Application, Class, ClassError, ClassTree, Label, LabelError, Level, Policy, Rule, Takes};
+pub use collection::{Collected, Collection, Part};
 pub use config::Config;
 pub use config_error::ConfigError;
 pub use delays::DelayReport;

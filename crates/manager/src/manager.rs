@@ -5,6 +5,7 @@ mod ahead;
 mod calls;
 mod charged;
 mod classes;
+mod collect;
 mod harm;
 mod links;
 mod neighbours;
@@ -41,10 +42,7 @@ use crate::receiver::Receiver;
 use crate::station::Stations;
 use crate::voice::{Calls, Dialogs};
 use crate::wan::{Waits, Wan};
-use crate::{Command, Config, Counters, Event, FlowReport, Mode, Observation, Output, Reason, Report};
-
-/// Stations in a report that is to be quick.
-const MOST_STATIONS: usize = 4096;
+use crate::{Command, Config, Counters, Event, Mode, Observation, Output, Reason};
 
 /// The inline manager. `P` is the driver's handle of a packet, which the manager owns while it holds the packet.
 #[derive(Debug)]
@@ -315,76 +313,6 @@ impl<P: Send + 'static> Manager<P> {
     /// The mode.
     pub const fn mode(&self) -> Mode {
         self.mode
-    }
-
-    /// The state now. Takes time in proportion to the number of connections.
-    pub fn report(&self, now: Instant) -> Report {
-        Report {
-            flows: self.flows.iter().map(|flow| self.report_flow(flow)).collect(),
-            queues: self.report_queues(),
-            stations: self.stations.report(now, usize::MAX),
-            ..self.report_recent(now, 0)
-        }
-    }
-
-    /// The state now, but for the queues, with at most `flows` connections: those that were used last, the last one
-    /// first; and with at most 4096 stations, those with the most medium time. The time it takes does not grow with the
-    /// number of connections.
-    pub fn report_recent(&self, now: Instant, flows: usize) -> Report {
-        let (service_rate, capacity) = self.rates();
-        Report {
-            mode: self.mode,
-            service_rate,
-            capacity,
-            throughput: self
-                .domains
-                .iter()
-                .map(|domain| domain.pacer.throughput())
-                .fold(BitRate::ZERO, |sum, rate| sum + rate),
-            domains: self.report_domains(now),
-            stations: self.stations.report(now, MOST_STATIONS),
-            stations_known: self.stations.len(),
-            flows: self.flows.recent().take(flows).map(|flow| self.report_flow(flow)).collect(),
-            classes: self.report_classes(),
-            queues: Vec::new(),
-            hops: self.report_hops(),
-            calls: self.report_calls(),
-            receiver: self.report_receiver(),
-            uplink: self.report_limit(now),
-            rate_reports: self.stations.report_counts(),
-            guard: self.report_guard(),
-            counters: self.counters(),
-        }
-    }
-
-    /// Stations, flows and packets held. The time that [`Command::Reconfigure`] takes grows with their number, which
-    /// is in the millions at most.
-    pub fn entries(&self) -> usize {
-        self.stations.len() + self.flows.ids().count() + self.held()
-    }
-
-    /// The totals alone.
-    pub fn counters(&self) -> Counters {
-        Counters { held: self.held() as u64, ..self.counters }
-    }
-
-    fn report_flow(&self, flow: &Flow) -> FlowReport {
-        FlowReport {
-            key: flow.key.flow,
-            vlan: flow.key.vlan,
-            station: flow.unheard.unwrap_or(self.stations.get(flow.station).mac),
-            direction: flow.direction,
-            d_milli: flow.ratio_milli(),
-            released: flow.released,
-            from_wlan: flow.from_wlan,
-            wlan_rtt: flow.watched.trip(),
-            wlan_rtt_least: flow.watched.shortest_trip(),
-            charged: flow.watched.charged,
-            resent_down: flow.watched.again[0],
-            resent_up: flow.watched.again[1],
-            backlog_packets: flow.held_anywhere(),
-            dropped: flow.dropped,
-        }
     }
 
     fn tell(&mut self, event: Event) {

@@ -7,6 +7,7 @@
 
 mod addresses;
 pub(crate) mod config;
+mod copied;
 mod debts;
 mod inferred;
 mod record;
@@ -14,10 +15,11 @@ mod reports;
 mod unheard;
 mod victim;
 
+pub(crate) use copied::complete_domains;
 pub(crate) use record::Station;
 
 use alloc::boxed::Box;
-use alloc::collections::{BTreeMap, BTreeSet, BinaryHeap};
+use alloc::collections::{BTreeMap, BinaryHeap};
 use alloc::vec::Vec;
 use core::cmp::Reverse;
 
@@ -28,6 +30,7 @@ use evenair_wifi::PhyRate;
 use crate::access_points::Table;
 use crate::aggregating::paced::Paced;
 use crate::airtime_model::AirtimeModels;
+use crate::bits::Bits;
 use crate::guard::Confirmed;
 use crate::ids::{DomainId, StationId};
 use crate::index::{Index, hash};
@@ -35,7 +38,7 @@ use crate::loss::Losses;
 use crate::neighbours::Address;
 use crate::reports::{ReportCounts, RssiConfig};
 use crate::standing::RatesSaid;
-use crate::{Label, Place, StationReport};
+use crate::{Label, Place};
 use config::StationConfig;
 use record::Account;
 use victim::Victim;
@@ -71,6 +74,8 @@ pub(crate) struct Stations {
     shared: Vec<StationId>,
     /// Those that are evicted next where the table is full, the first one last.
     victims: Vec<Victim>,
+    /// Slots whose content, as reports have it, may have changed since it was last handed over.
+    changed: Bits,
 }
 
 /// An address as a number, in the same order: quicker to compare than its bytes.
@@ -98,6 +103,7 @@ impl Stations {
             vacant: BinaryHeap::new(),
             shared: Vec::new(),
             victims: Vec::new(),
+            changed: Bits::default(),
         };
         this.reconfigure(default_rate, configured, models, now);
         this
@@ -145,6 +151,7 @@ impl Stations {
             station.configured = Some(configured.clone());
             station.update(otherwise[models.id(station.domain).index()], &models[station.domain]);
         }
+        self.mark_all();
     }
 
     /// Handles a station's move to another contention domain. True: that has another airtime model.
@@ -164,12 +171,15 @@ impl Stations {
     }
 
     pub(crate) fn get_mut(&mut self, id: StationId) -> &mut Station {
+        self.mark(id);
         self.slots[id.0 as usize].as_mut().expect("a station that is referred to is there")
     }
 
     /// The station of this number, if it has not gone.
     pub(crate) fn find_mut(&mut self, id: StationId) -> Option<&mut Station> {
-        self.slots.get_mut(id.0 as usize)?.as_mut()
+        let station = self.slots.get_mut(id.0 as usize)?.as_mut()?;
+        self.changed.insert(id.0);
+        Some(station)
     }
 
     /// The station with this address, if it is known, which is in use now.
@@ -269,7 +279,7 @@ impl Stations {
             heard: now,
             name: None,
         };
-        match self.vacant.pop() {
+        let id = match self.vacant.pop() {
             Some(Reverse(index)) => {
                 self.slots[index as usize] = Some(station);
                 StationId(index)
@@ -278,7 +288,9 @@ impl Stations {
                 self.slots.push(Some(station));
                 StationId(u32::try_from(self.slots.len() - 1).expect("fewer than 2^32 stations"))
             }
-        }
+        };
+        self.mark(id);
+        id
     }
 
     /// The rate of a station was observed, or (`None`) what was observed is void. The station, if its rate is another
@@ -316,7 +328,7 @@ impl Stations {
             let Some(station) = slot.as_mut().filter(|station| !station.is_shared) else { continue };
             let unused = station.configured.is_none() && station.flows == 0 && station.reports.is_none();
             let gone = unused && now.saturating_since(station.last_seen) >= STATION_IDLE;
-            let mac = station.mac;
+            let (mac, addresses) = (station.mac, station.addresses.len());
             station.addresses.retain(|&(address, used)| {
                 let stays = !gone && now.saturating_since(used) < ADDRESS_IDLE;
                 if !stays {
@@ -324,6 +336,9 @@ impl Stations {
                 }
                 stays
             });
+            if gone || station.addresses.len() != addresses {
+                self.changed.insert(index);
+            }
             if gone {
                 *slot = None;
                 self.by_mac.remove(&number(mac));
@@ -346,10 +361,12 @@ impl Stations {
         let share = |(&users, &interval)| if users > 1 { interval / users } else { Span::from_nanos(u64::MAX) };
         let shares: Vec<Span> = users.iter().zip(intervals).map(share).collect();
         let mut floods: Vec<Span> = intervals.iter().map(|_| Span::ZERO).collect();
-        for station in self.slots.iter_mut().flatten() {
+        for (index, slot) in (0..).zip(&mut self.slots) {
+            let Some(station) = slot else { continue };
             let domain = station.domain.index();
             let uncontrolled = station.account.uncontrolled;
             if station.judge(shares[domain]) && !station.is_shared {
+                self.changed.insert(index);
                 tell(station.mac, station.account.is_over);
             }
             if station.account.is_over {
@@ -386,15 +403,9 @@ impl Stations {
         said
     }
 
-    /// How many stations are in each of so many domains.
-    pub(crate) fn count_by_domain(&self, domains: usize) -> Vec<usize> {
-        let mut counts: Vec<usize> = (0..domains).map(|_| 0).collect();
-        self.iter().for_each(|station| counts[station.domain.index()] += 1);
-        counts
-    }
-
     /// Other access points are known: where each station is by its reports. True: some are on another medium.
     pub(crate) fn find_again(&mut self, table: &Table) -> bool {
+        self.mark_all();
         let mut moved = self.find_shared_again(table);
         for station in self.slots.iter_mut().flatten().filter(|station| !station.is_shared) {
             let seen = station.access_point.filter(|_| station.is_seen).map(Place::Named);
@@ -406,13 +417,6 @@ impl Stations {
             moved |= core::mem::replace(&mut station.domain, domain) != domain;
         }
         moved
-    }
-
-    /// The access points that stations of a domain are known to be at.
-    pub(crate) fn access_points_in(&self, domain: DomainId) -> Vec<Label> {
-        let there = self.slots.iter().flatten().filter(|station| station.domain == domain);
-        let names: BTreeSet<Label> = there.filter_map(|station| station.access_point).collect();
-        names.into_iter().collect()
     }
 
     /// Stations with a reported place.
@@ -431,38 +435,5 @@ impl Stations {
     /// Stations that are known.
     pub(crate) fn len(&self) -> usize {
         self.by_mac.len()
-    }
-
-    /// By MAC address; where there are more than `most`, those with the most medium time.
-    pub(crate) fn report(&self, now: Instant, most: usize) -> Vec<StationReport> {
-        let report = |station: &Station| StationReport {
-            mac: station.mac,
-            access_point: station.access_point,
-            reported_place: station.reported_place,
-            rate: station.rate,
-            rate_reported: station.has_known_rate(),
-            rate_inferred: !station.has_known_rate() && station.inferred.is_some(),
-            capacity: station.capacity,
-            weight: u32::try_from(station.weight()).unwrap_or(u32::MAX),
-            learned: station.configured.is_none(),
-            airtime: station.airtime,
-            airtime_up: station.airtime_up,
-            addresses: station.addresses.iter().map(|((_, address), _)| *address).collect(),
-            name: station.name.map(|name| name.as_str().into()),
-            random_mac: station.mac.is_local(),
-            to_station: station.to_station,
-            from_station: station.from_station,
-            over_share: station.account.is_over,
-            latency: station.latency.clone(),
-            losses: station.losses,
-            reported: station.reports.as_ref().and_then(|reports| reports.report(now)),
-        };
-        let mut stations: Vec<&Station> = self.iter().collect();
-        if stations.len() > most {
-            stations.select_nth_unstable_by_key(most, |station| Reverse((station.airtime, station.mac)));
-            stations.truncate(most);
-            stations.sort_unstable_by_key(|station| station.mac);
-        }
-        stations.into_iter().map(report).collect()
     }
 }

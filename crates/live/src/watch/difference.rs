@@ -60,7 +60,7 @@ impl Taken {
     }
 }
 
-/// Bytes, charged airtime in seconds, latencies and losses of an interval.
+/// Bytes and charged airtime in seconds, as of an interval of the totals' length, and latencies and losses of the station's own.
 #[derive(Clone, Copy, Default)]
 struct Moved {
     down: u64,
@@ -69,6 +69,15 @@ struct Moved {
     air_up_s: f64,
     latency: Latency,
     losses: Losses,
+}
+
+impl Moved {
+    /// In an interval so many times as long, at the same rate.
+    fn times(self, factor: f64) -> Self {
+        let bytes = |bytes: u64| (bytes as f64 * factor).round() as u64;
+        let (down, up) = (bytes(self.down), bytes(self.up));
+        Self { down, up, air_down_s: self.air_down_s * factor, air_up_s: self.air_up_s * factor, ..self }
+    }
 }
 
 /// Two instants.
@@ -159,10 +168,12 @@ impl Interval<'_> {
         let moved = |station: &StationStatus| {
             let latency = self.now.latencies.of_station(&before.latencies, &station.mac);
             let losses = self.now.latencies.losses_of(&before.latencies, &station.mac);
+            let own = self.now.latencies.seconds_of(&before.latencies, &station.mac);
             let before = earlier.get(station.mac.as_str()).copied();
             // One that was forgotten in between begins anew.
             let same = before.filter(|before| before.charged_airtime_s <= station.charged_airtime_s);
-            (before.is_some() || lists_all).then(|| Moved { latency, losses, ..moved(same, station) })
+            let share = own.filter(|_| same.is_some()).map_or(1.0, |own| self.seconds / own);
+            (before.is_some() || lists_all).then(|| Moved { latency, losses, ..moved(same, station).times(share) })
         };
         now.stations.iter().map(moved).collect()
     }
@@ -402,6 +413,28 @@ mod tests {
         assert_eq!((domain.down_mbps, domain.air_down), (station.down_mbps, station.air_down));
         assert_eq!((station.domain.as_str(), domain.name.as_str()), ("default", "default"));
         assert_eq!((domain.wait_p95_ms, domain.air_group), (Value::UNKNOWN, Value::UNKNOWN), "nothing left");
+    }
+
+    #[test]
+    fn a_rate_is_of_the_time_between_the_copies_of_the_station() {
+        let state = |seconds: u64, copied_ms: u64| {
+            let mut snapshot = snapshot();
+            snapshot.uptime_s = seconds as f64;
+            (snapshot.report.mode, snapshot.carrier) = (ManagerMode::Inserted, Carrier::Box);
+            let station = &mut snapshot.report.stations[0];
+            station.copied = evenair_units::Instant::from_nanos(copied_ms * 1_000_000);
+            // 8 Mb/s, and the medium for half of the time.
+            station.to_station.0 = 1_000 * copied_ms;
+            station.airtime = evenair_units::Span::from_micros(500 * copied_ms);
+            Taken::new(SystemTime::UNIX_EPOCH + Duration::from_secs(seconds), snapshot, None)
+        };
+        for (before_ms, now_ms) in [(9_700, 10_990), (9_990, 10_700), (10_000, 11_000)] {
+            let line = line(Some(&state(10, before_ms)), &state(11, now_ms), 0.0);
+            let station = &line.stations.expect("there")[0];
+            let close = |value: Value, right: f64| (value.value.expect("known") / right - 1.0).abs() < 0.01;
+            assert!(close(station.down_mbps, 8.0) && close(station.air_down, 0.5), "{before_ms}: {station:?}");
+            assert!(close(line.domains.expect("there")[0].down_mbps, 8.0), "the sum as well");
+        }
     }
 
     #[test]

@@ -1,41 +1,57 @@
-//! How long packets took between two states, and what was lost, as a line has it.
+//! How long packets took between two states, and what was lost, as a line has it; and between which instants that was.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use evenair_api::watch;
 use evenair_manager::{Latency, Leg, LossCounts, Losses, Report, StationReport, Times};
+use evenair_units::{Instant, Span};
 
 /// Counts of all time.
 pub(super) struct Latencies {
     /// By MAC address.
-    stations: BTreeMap<String, (Option<Arc<Latency>>, Losses)>,
+    stations: BTreeMap<String, OfStation>,
     /// By name.
     classes: BTreeMap<String, (Latency, Losses)>,
 }
 
+struct OfStation {
+    copied: Instant,
+    latency: Option<Arc<Latency>>,
+    losses: Losses,
+}
+
 impl Latencies {
     pub(super) fn of(report: &Report) -> Self {
-        let of_station = |station: &StationReport| (station.mac.to_string(), (station.latency.clone(), station.losses));
+        let of_station = |station: &StationReport| {
+            let StationReport { copied, ref latency, losses, .. } = *station;
+            (station.mac.to_string(), OfStation { copied, latency: latency.clone(), losses })
+        };
         Self {
             stations: report.stations.iter().map(of_station).collect(),
             classes: report.classes.iter().map(|class| (class.name.clone(), (class.latency, class.losses))).collect(),
         }
     }
 
+    /// Time between the instants of which the states of a station are. They are not those of the totals: the loop copies stations one
+    /// after another. `None`: it was not known before, or no time has passed.
+    pub(super) fn seconds_of(&self, before: &Self, mac: &str) -> Option<f64> {
+        let [before, now] = [before, self].map(|state| Some(state.stations.get(mac)?.copied));
+        let span = now?.checked_since(before?)?;
+        (span > Span::ZERO).then(|| span.as_secs_f64())
+    }
+
     /// Of a station since an earlier state.
     pub(super) fn of_station(&self, before: &Self, mac: &str) -> Latency {
-        let Some((Some(now), _)) = self.stations.get(mac) else { return Latency::default() };
-        match before.stations.get(mac) {
-            Some((Some(before), _)) => now.since(before),
-            _ => **now,
-        }
+        let latency = |state: &Self| state.stations.get(mac).and_then(|station| station.latency.clone());
+        let Some(now) = latency(self) else { return Latency::default() };
+        latency(before).map_or(*now, |before| now.since(&before))
     }
 
     /// What a station lost since an earlier state.
     pub(super) fn losses_of(&self, before: &Self, mac: &str) -> Losses {
-        let Some((_, now)) = self.stations.get(mac) else { return Losses::default() };
-        before.stations.get(mac).map_or(*now, |(_, before)| now.since(before))
+        let Some(OfStation { losses: now, .. }) = self.stations.get(mac) else { return Losses::default() };
+        before.stations.get(mac).map_or(*now, |before| now.since(&before.losses))
     }
 
     /// Of a class since an earlier state.

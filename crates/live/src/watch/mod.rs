@@ -1,8 +1,8 @@
 //! The watch feed: what the box does, second by second, for pages and other programs that may look and change nothing. The
 //! lines are described in [`evenair_api::watch`].
 //!
-//! One thread asks the packet loop for its state once a second, computes the differences to the second before (`difference`),
-//! and keeps points in rings of bounded memory (`rings`). Clients' threads wait for the next second (`feed`); those that ask
+//! One thread asks the packet loop for its state once a second (which the loop copies in slices: `slices.rs`), computes the differences to
+//! the second before (`difference`), and keeps points in rings of bounded memory (`rings`). Clients' threads wait for the next second (`feed`); those that ask
 //! for the same parts get the same bytes. So the loop has the same work however many clients there are.
 //!
 //! Not here: what was before the box opened its ports again, since stations and counters

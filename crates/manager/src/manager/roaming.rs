@@ -174,20 +174,13 @@ impl<P: Send + 'static> Manager<P> {
         taken
     }
 
-    fn access_points_in(&self, id: DomainId) -> Vec<Label> {
-        match self.access_points.place_learned(id) {
-            Some(_) => self.stations.access_points_in(id),
-            None => self.access_points.in_domain(id).collect(),
-        }
-    }
-
+    /// Without what follows from the stations.
     pub(super) fn report_domains(&self, now: Instant) -> Vec<DomainReport> {
-        let stations = self.stations.count_by_domain(self.domains.iter().count());
         let report = |(at, domain): (usize, &Domain<P>)| DomainReport {
             name: domain.name,
-            access_points: self.access_points_in(DomainId::at(at)),
+            access_points: self.access_points.in_domain(DomainId::at(at)).collect(),
             learned: self.access_points.place_learned(DomainId::at(at)).is_some(),
-            stations: stations.get(at).copied().unwrap_or(0),
+            stations: 0,
             roamed: domain.roamed,
             service_rate: domain.pacer.service_rate(),
             capacity: domain.pacer.capacity(),

@@ -191,9 +191,11 @@ impl ReportHistory {
         }
     }
 
-    /// Forgets expired reports.
-    pub(crate) fn expire(&mut self, now: Instant) {
+    /// Forgets expired reports. True: there were some.
+    pub(crate) fn expire(&mut self, now: Instant) -> bool {
+        let before = self.sources.len();
         self.sources.retain(|source| source.expires > now);
+        self.sources.len() != before
     }
 
     pub(crate) fn is_empty(&self) -> bool {

@@ -63,13 +63,21 @@ impl Stations {
     /// Forgets what was inferred in those of so many domains where nothing can be.
     pub(crate) fn forget_beside_floods(&mut self, domains: usize) {
         let flooded = self.flooded(domains);
-        let there = self.slots.iter_mut().flatten().filter(|station| flooded[station.domain.index()]);
-        there.for_each(|station| station.inferred = None);
+        self.forget_inferred_where(|station| flooded[station.domain.index()]);
     }
 
     /// Forgets all that was inferred: nothing is to be any more.
     pub(crate) fn forget_inferred(&mut self) {
-        self.slots.iter_mut().flatten().for_each(|station| station.inferred = None);
+        self.forget_inferred_where(|_| true);
+    }
+
+    fn forget_inferred_where(&mut self, is_there: impl Fn(&Station) -> bool) {
+        for (index, slot) in (0..).zip(&mut self.slots) {
+            let Some(station) = slot.as_mut().filter(|station| is_there(station)) else { continue };
+            if station.inferred.take().is_some() {
+                self.changed.insert(index);
+            }
+        }
     }
 
     /// In what the releases of a station are counted in this domain, if it is there.

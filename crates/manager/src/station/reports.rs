@@ -116,6 +116,7 @@ impl Stations {
         let id = known.unwrap_or_else(|| self.insert(report.mac, models, now));
         let domain = self.get(id).domain;
         let (otherwise, model) = (self.otherwise(domain, models), &models[domain]);
+        self.changed.insert(id.0);
         let station = self.slots[id.0 as usize].as_mut().expect("it was found or inserted");
         let crossed = (station.to_station, station.from_station);
         let reports = station.reports.get_or_insert_default();
@@ -131,9 +132,12 @@ impl Stations {
 
     /// Called once per interval: forgets expired reports. Returns the stations whose rates have changed.
     pub(crate) fn review_reports(&mut self, now: Instant, models: &AirtimeModels) -> Vec<StationId> {
-        for station in self.slots.iter_mut().flatten() {
+        for (index, slot) in (0..).zip(&mut self.slots) {
+            let Some(station) = slot else { continue };
             let Some(reports) = &mut station.reports else { continue };
-            reports.expire(now);
+            if reports.expire(now) {
+                self.changed.insert(index);
+            }
             station.reported_rate = station.reported_rate.filter(|_| reports.class(now).is_some());
             if reports.is_empty() && !reports.check.is_set_aside(now) {
                 station.reports = None;
@@ -145,8 +149,13 @@ impl Stations {
         for (index, station) in (0..).zip(&mut self.slots) {
             let Some(station) = station else { continue };
             let (of_domain, model) = (otherwise[models.id(station.domain).index()], &models[station.domain]);
+            let before = station.reported_rate;
             if station.apply_reports(now, of_domain, model) {
                 changed.push(StationId(index));
+            }
+            // Reports that were set aside may be used again, or the other way round.
+            if before != station.reported_rate || changed.last() == Some(&StationId(index)) {
+                self.changed.insert(index);
             }
         }
         changed
@@ -163,13 +172,15 @@ impl Stations {
     ) {
         let mut all: Vec<Span> = shares.iter().map(|_| Span::ZERO).collect();
         let mut contradicted = 0;
-        for station in self.slots.iter_mut().flatten() {
+        for (index, slot) in (0..).zip(&mut self.slots) {
+            let Some(station) = slot else { continue };
             let used = core::mem::take(&mut station.reported_airtime);
             let Some(reports) = &mut station.reports else { continue };
             let Some(interval) = interval.filter(|_| reports.can_be_checked(now)) else { continue };
             all[station.domain.index()] += used;
             if reports.check.on_airtime(used, interval) {
                 reports.check.set_aside(now);
+                self.changed.insert(index);
                 contradicted += 1;
                 on_contradiction(station.mac, station.reported_rate);
             }
@@ -178,10 +189,12 @@ impl Stations {
         let over: Vec<bool> =
             checked.map(|(shares, all)| interval.is_some_and(|interval| shares.on_airtime(all, interval))).collect();
         if over.contains(&true) {
-            for station in self.slots.iter_mut().flatten() {
+            for (index, slot) in (0..).zip(&mut self.slots) {
+                let Some(station) = slot else { continue };
                 let Some(reports) = &mut station.reports else { continue };
                 if over[station.domain.index()] && reports.can_be_checked(now) {
                     reports.check.set_aside(now);
+                    self.changed.insert(index);
                     contradicted += 1;
                     on_contradiction(station.mac, station.reported_rate);
                 }
@@ -244,6 +257,7 @@ impl Stations {
                 continue;
             }
             if reports.check.on_outlier_check(checks.get(&StationId(index)).copied().or(of_others)) {
+                self.changed.insert(index);
                 contradicted += 1;
                 on_contradiction(station.mac, station.reported_rate);
             }

@@ -84,6 +84,7 @@ impl Stations {
     /// Forgets a station that nothing refers to any more, and gives it back.
     pub(crate) fn evict(&mut self, id: StationId) -> Station {
         let station = self.slots[id.0 as usize].take().expect("a station that is referred to is there");
+        self.mark(id);
         self.by_mac.remove(&number(station.mac));
         self.index.forget(hash([number(station.mac)]), id.0);
         self.vacant.push(core::cmp::Reverse(id.0));

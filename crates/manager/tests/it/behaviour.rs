@@ -1,8 +1,8 @@
 //! What the manager does with particular packets, commands and observations.
 
 use evenair_manager::{
-    Command, Config, Controller, Direction, DropReason, Event, Level, Manager, Mode, Observation, Output, Policy,
-    Reason,
+    Collected, Collection, Command, Config, Controller, Direction, DropReason, Event, Level, Manager, Mode,
+    Observation, Output, Part, Policy, Reason,
 };
 use evenair_packet::{Control, MacAddr, PacketMeta, Port, TcpFlags, Transport, Vlan};
 use evenair_units::{BitRate, Bytes, Instant, Limit, Span};
@@ -291,7 +291,11 @@ fn a_short_report_tells_of_the_connections_used_last() {
     for (number, flow) in [1, 2, 3, 2].into_iter().enumerate() {
         manager.handle_packet(START, number as u64, &data(flow, 1));
     }
-    let (all, recent) = (manager.report(START), manager.report_recent(START, 2));
+    let (mut collection, mut part) = (Collection::new(2), Part::new(START));
+    while manager.collect(START, &mut collection, 1, &mut part) {}
+    let mut collected = Collected::default();
+    collected.take(part);
+    let (all, recent) = (manager.report(START), collected.finish(manager.report_totals(START), 1_000));
     let keys = |flows: &[evenair_manager::FlowReport]| flows.iter().map(|flow| flow.key).collect::<Vec<_>>();
     assert_eq!(keys(&recent.flows), [keys(&all.flows)[1], keys(&all.flows)[2]], "in the order of use");
     assert_eq!(evenair_manager::Report { flows: all.flows.clone(), queues: all.queues.clone(), ..recent }, all);

@@ -411,7 +411,7 @@ fn five_hundred_domains_of_a_hundred_stations() {
     assert_eq!(counters.held, number - released.iter().sum::<u64>());
     let (least, most) = (released.iter().min().unwrap(), released.iter().max().unwrap());
     assert!(*least > 20 && most - least < 40, "each at its own pace: {least} to {most}");
-    let report = manager.report_recent(now, 0);
+    let report = manager.report(now);
     assert!(report.domains[1..].iter().all(|domain| domain.stations == STATIONS && domain.roamed == STATIONS as u64));
     assert!(report.capacity > BitRate::from_mbps(300), "of all together");
 }

@@ -128,12 +128,12 @@ impl Stream {
 
     /// The last step, and when the next trial is to come.
     fn last(&self) -> (Option<GuardStep>, Option<Span>) {
-        let next = self.manager.report_recent(self.now, 0).guard.next_try;
+        let next = self.manager.report_totals(self.now).guard.next_try;
         (self.steps.last().map(|(_, step)| *step), next.map(|next| next.saturating_since(self.now)))
     }
 
     fn state(&self) -> GuardState {
-        self.manager.report_recent(self.now, 0).guard.state
+        self.manager.report_totals(self.now).guard.state
     }
 }
 
@@ -156,17 +156,17 @@ fn a_box_that_carries_next_to_nothing_bypasses_itself_within_five_seconds() {
     println!("{} of {} released, {:?} after {after}", stream.released, stream.sent, stream.steps);
     assert_eq!((steps.last(), stream.manager.mode()), (Some(&GuardStep::Bypassed), Mode::Bypassed));
     assert!(after <= Span::from_secs(6), "{after}");
-    let guard = stream.manager.report_recent(stream.now, 0).guard;
+    let guard = stream.manager.report_totals(stream.now).guard;
     assert_eq!((guard.state, guard.bypasses, guard.steps), (GuardState::Bypassed, 1, steps.len() as u64));
     let stream_rate = BitRate::from_bits_over(LEN.bits(), PACKET);
     assert!(guard.before.as_bps() * 10 > stream_rate.as_bps() * 9, "{guard:?}");
     // What is carried now, the copies say.
     stream.bridge(8);
-    let guard = stream.manager.report_recent(stream.now, 0).guard;
+    let guard = stream.manager.report_totals(stream.now).guard;
     assert!(guard.now.as_bps() * 10 > stream_rate.as_bps() * 9 && guard.state == GuardState::Bypassed, "{guard:?}");
     // The same is not the guard's doing once an operator has commanded it, and what was counted is still there.
     stream.command(Command::Bypass);
-    assert_eq!((stream.state(), stream.manager.report_recent(stream.now, 0).guard.bypasses), (GuardState::Watching, 1));
+    assert_eq!((stream.state(), stream.manager.report_totals(stream.now).guard.bypasses), (GuardState::Watching, 1));
     // All of it follows from the recording.
     let (replayed, end) = replay(&stream.recorder.take()).expect("a recording");
     assert_eq!((end, replayed.as_bytes()), (Ok(()), stream.log.as_bytes()));
@@ -213,7 +213,7 @@ fn after_a_bypass_by_the_guard_it_tries_again_and_more_and_more_seldom() {
         let next = next.expect("a trial is to come");
         assert_eq!(step, Some(GuardStep::Bypassed));
         assert!(next <= pause && next + Span::from_secs(2) >= pause, "{next} after {trials} trials");
-        assert_eq!(stream.manager.report_recent(stream.now, 0).guard.bypasses, trials as u64 + 1);
+        assert_eq!(stream.manager.report_totals(stream.now).guard.bypasses, trials as u64 + 1);
         let (replayed, end) = replay(&stream.recorder.take()).expect("a recording");
         assert_eq!((end, replayed.as_bytes()), (Ok(()), stream.log.as_bytes()));
     }

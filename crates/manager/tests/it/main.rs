@@ -8,6 +8,7 @@ mod calls;
 mod changed;
 mod classes;
 mod closed_loop;
+mod collection;
 mod conservation;
 mod disciplines;
 mod domains;

@@ -108,7 +108,7 @@ pub(crate) mod tests_support {
         let mut config = Config::new(Phy::default_for(Standard::Dot11g));
         let (mac, rate) = (MacAddr([2, 0, 0, 0, 0, 1]), config.default_rate);
         config.stations.push(StationConfig { mac, rate, weight: 1, class: None });
-        let mut report = Manager::<()>::new(config, Instant::ZERO).report_recent(Instant::ZERO, 0);
+        let mut report = Manager::<()>::new(config, Instant::ZERO).report(Instant::ZERO);
         report.counters.received = 90;
         report.counters.released = 90;
         let port = |taken, sent| {

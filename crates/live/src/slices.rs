@@ -1,0 +1,277 @@
+//! The state of a loop for those who ask for it, collected in slices between packets, so that it does not stop the loop for long.
+//!
+//! A slice takes about [`SLICE`], the next one comes [`APART`] later. Copied are stations that have changed since the last collection,
+//! the flows that were used last, and at the end the totals of the manager and of the ports (see [`evenair_manager::Collection`]). A
+//! thread of the loop keeps the copies and makes the state from them. Who asks while a collection goes on gets the next one: a state
+//! is never older than the request.
+
+use std::ops::Range;
+use std::sync::mpsc;
+use std::thread;
+
+use anyhow::{Context, Result};
+use evenair_manager::{Collected, Collection, Part, Report};
+use evenair_units::{Instant, Span};
+
+use crate::control::{Answer, Snapshot};
+use crate::run::now;
+
+/// After this no more is copied in a slice. A packet that comes then waits so long and a little more.
+const SLICE: Span = Span::from_micros(50);
+/// Time between the starts of two slices: a loop that has no time to spare gives a fifth of it.
+const APART: Span = Span::from_micros(250);
+/// Stations, or flows, that are copied before the clock is looked at: some microseconds.
+const AT_ONCE: usize = 8;
+/// Flows in a state.
+const MOST_FLOWS: usize = 1000;
+/// Stations in a state: those with the most medium time.
+const MOST_STATIONS: usize = 4096;
+
+type Reply = mpsc::Sender<Answer>;
+
+/// What is collected from: the loop's engine.
+pub(crate) trait Source {
+    /// As [`evenair_manager::Manager::collect`].
+    fn collect(&mut self, now: Instant, collection: &mut Collection, most: usize, part: &mut Part) -> bool;
+
+    /// As [`evenair_manager::Manager::report_totals`].
+    fn report(&self, now: Instant) -> Report;
+
+    /// The state now, with this report, whose counters become those of now: they balance with those of the ports.
+    ///
+    /// # Errors
+    /// A refused system call.
+    fn state(&mut self, now: Instant, report: Report) -> Result<Snapshot>;
+}
+
+/// The loop's side.
+pub(crate) struct Slices {
+    /// To the thread that keeps the copies.
+    keeper: mpsc::Sender<Copied>,
+    /// Who asked before this collection began, and who asked since.
+    asked: Vec<Reply>,
+    next: Vec<Reply>,
+    stage: Stage,
+    parts: Vec<Part>,
+    /// When the next slice may begin.
+    due: Instant,
+}
+
+enum Stage {
+    Idle,
+    Collecting(Collection),
+    /// Only the totals are missing: those of the manager,
+    Totals,
+    /// and those of the ports, which take about as long.
+    Ports(Box<Report>),
+}
+
+/// A collection, for the thread that keeps the copies.
+struct Copied {
+    parts: Vec<Part>,
+    totals: Box<Snapshot>,
+    replies: Vec<Reply>,
+}
+
+impl Slices {
+    /// Starts the thread that keeps the copies. It ends with this.
+    ///
+    /// # Errors
+    /// There is no room for a thread.
+    pub(crate) fn start() -> Result<Self> {
+        let (keeper, collections) = mpsc::channel();
+        let keep = move || keep(&collections);
+        thread::Builder::new().name("status".into()).spawn(keep).context("start the thread of the status")?;
+        let (asked, next, parts) = (Vec::new(), Vec::new(), Vec::new());
+        Ok(Self { keeper, asked, next, stage: Stage::Idle, parts, due: Instant::ZERO })
+    }
+
+    /// Somebody asks for the state.
+    pub(crate) fn ask(&mut self, reply: Reply) {
+        self.next.push(reply);
+    }
+
+    /// When the next slice is due; `None`: nobody asks.
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        let idle = matches!(self.stage, Stage::Idle) && self.next.is_empty();
+        (!idle).then_some(self.due)
+    }
+
+    /// Copies a slice, if one is due.
+    ///
+    /// # Errors
+    /// A refused system call.
+    pub(crate) fn advance(
+        &mut self,
+        source: &mut impl Source,
+        complete: impl FnOnce(Snapshot) -> Snapshot,
+    ) -> Result<()> {
+        let start = now();
+        if self.deadline().is_some_and(|due| start >= due) {
+            self.slice(source, start..start + SLICE, complete)?;
+            self.due = start + APART;
+        }
+        Ok(())
+    }
+
+    fn slice(
+        &mut self,
+        source: &mut impl Source,
+        time: Range<Instant>,
+        complete: impl FnOnce(Snapshot) -> Snapshot,
+    ) -> Result<()> {
+        if matches!(self.stage, Stage::Idle) {
+            self.asked.append(&mut self.next);
+            self.stage = Stage::Collecting(Collection::new(MOST_FLOWS));
+        }
+        match &mut self.stage {
+            Stage::Collecting(collection) => {
+                let mut part = Part::new(time.start);
+                let mut more = true;
+                while more && now() < time.end {
+                    more = source.collect(time.start, collection, AT_ONCE, &mut part);
+                }
+                self.parts.push(part);
+                if !more {
+                    self.stage = Stage::Totals;
+                }
+            }
+            Stage::Idle | Stage::Totals => self.stage = Stage::Ports(Box::new(source.report(time.start))),
+            Stage::Ports(_) => {
+                let Stage::Ports(report) = std::mem::replace(&mut self.stage, Stage::Idle) else { return Ok(()) };
+                let totals = Box::new(complete(source.state(time.start, *report)?));
+                let (parts, replies) = (std::mem::take(&mut self.parts), std::mem::take(&mut self.asked));
+                // The thread ends with this alone.
+                let _ = self.keeper.send(Copied { parts, totals, replies });
+            }
+        }
+        Ok(())
+    }
+
+    /// The state now, at once: nothing is to be carried any more.
+    ///
+    /// # Errors
+    /// A refused system call; the thread that keeps the copies has gone.
+    pub(crate) fn finish(
+        mut self,
+        source: &mut impl Source,
+        complete: impl Fn(Snapshot) -> Snapshot,
+    ) -> Result<Snapshot> {
+        let (reply, state) = mpsc::channel();
+        self.ask(reply);
+        while self.deadline().is_some() {
+            let start = now();
+            self.slice(source, start..Instant::from_nanos(u64::MAX), &complete)?;
+        }
+        match state.recv() {
+            Ok(Answer::Status(snapshot)) => Ok(*snapshot),
+            _ => anyhow::bail!("the thread of the status has ended"),
+        }
+    }
+}
+
+/// Keeps the copies, and makes the state from them after each collection.
+fn keep(collections: &mpsc::Receiver<Copied>) {
+    let mut collected = Collected::default();
+    for Copied { parts, totals, replies } in collections {
+        parts.into_iter().for_each(|part| collected.take(part));
+        let mut state = *totals;
+        state.report = collected.finish(state.report, MOST_STATIONS);
+        for reply in replies {
+            // A disconnected client needs no reply.
+            let _ = reply.send(Answer::Status(Box::new(state.clone())));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant as Clock};
+
+    use evenair_manager::{Config, Manager, Observation, StationConfig};
+    use evenair_packet::MacAddr;
+    use evenair_wifi::{Phy, PhyRate, Standard};
+
+    use super::*;
+    use crate::control::tests_support;
+
+    const STATIONS: u8 = 200;
+
+    impl Source for Manager<()> {
+        fn collect(&mut self, now: Instant, collection: &mut Collection, most: usize, part: &mut Part) -> bool {
+            Self::collect(self, now, collection, most, part)
+        }
+
+        fn report(&self, now: Instant) -> Report {
+            self.report_totals(now)
+        }
+
+        fn state(&mut self, now: Instant, report: Report) -> Result<Snapshot> {
+            Ok(Snapshot { report, now, ..tests_support::snapshot() })
+        }
+    }
+
+    const fn mac(number: u8) -> MacAddr {
+        MacAddr([2, 0, 0, 0, 0, number])
+    }
+
+    fn manager() -> (Manager<()>, PhyRate) {
+        let mut config = Config::new(Phy::default_for(Standard::Dot11g));
+        let rate = config.default_rate;
+        config.stations = (0..STATIONS).map(|n| StationConfig { mac: mac(n), rate, weight: 1, class: None }).collect();
+        let other = config.phy.standard().rates().iter().copied().find(|&other| other != rate).expect("several");
+        (Manager::new(config, Instant::ZERO), other)
+    }
+
+    fn ask(slices: &mut Slices) -> mpsc::Receiver<Answer> {
+        let (reply, state) = mpsc::channel();
+        slices.ask(reply);
+        state
+    }
+
+    fn state(answer: &mpsc::Receiver<Answer>) -> Snapshot {
+        match answer.recv_timeout(Duration::from_secs(10)) {
+            Ok(Answer::Status(snapshot)) => *snapshot,
+            _ => panic!("no state"),
+        }
+    }
+
+    fn advance_to_end(slices: &mut Slices, manager: &mut Manager<()>) {
+        let start = Clock::now();
+        while slices.deadline().is_some() {
+            assert!(start.elapsed() < Duration::from_secs(10), "it comes to its end");
+            slices.advance(manager, |totals| totals).expect("nothing is refused");
+        }
+    }
+
+    #[test]
+    fn who_asks_while_a_collection_goes_on_gets_a_later_state() {
+        let ((mut manager, other), mut slices) = (manager(), Slices::start().expect("room for a thread"));
+        assert!(slices.deadline().is_none());
+        let first = ask(&mut slices);
+        while matches!(slices.stage, Stage::Idle) {
+            slices.advance(&mut manager, |totals| totals).expect("nothing is refused");
+        }
+        // The first station is copied.
+        manager.handle_observation(Instant::ZERO, Observation::StationRate { mac: mac(0), rate: other });
+        let later = [ask(&mut slices), ask(&mut slices)];
+        advance_to_end(&mut slices, &mut manager);
+        let (first, later) = (state(&first), [state(&later[0]), state(&later[1])]);
+        assert_eq!(first.report.stations.len(), usize::from(STATIONS));
+        for later in &later {
+            assert_eq!(later.report.stations.len(), usize::from(STATIONS), "those that have not changed as well");
+            assert!(later.report.stations[0].rate == other && first.report.stations[0].rate != other);
+            assert!(later.now > first.now);
+        }
+        assert_eq!(later[0].now, later[1].now, "the same collection");
+    }
+
+    #[test]
+    fn the_last_state_is_complete_and_whoever_waits_gets_one() {
+        let ((mut manager, _), mut slices) = (manager(), Slices::start().expect("room for a thread"));
+        let waiting = ask(&mut slices);
+        let last = slices.finish(&mut manager, |totals| totals).expect("nothing is refused");
+        assert_eq!((last.report.stations.len(), last.report.stations_known), (200, 200));
+        assert_eq!(state(&waiting).report.stations.len(), 200);
+    }
+}

@@ -1,0 +1,110 @@
+//! The state of a manager, collected in parts between packets, so that no part takes long.
+//!
+//! The driver begins a [`Collection`] and calls [`Manager::collect`](crate::Manager::collect) again and again; packets may come
+//! in between. Handed over are the stations that have changed since they were last handed over, and the flows that were used last.
+//! At the end come the totals ([`Manager::report_totals`](crate::Manager::report_totals)). Another thread keeps the copies in
+//! [`Collected`], and makes the report.
+//!
+//! Each part is of its own instant: rates have to be computed by that ([`StationReport::copied`]). A station is handed over at most
+//! once in a collection. One that comes, or comes again, behind the cursor is in the next collection. All collections of a
+//! manager belong to one [`Collected`]: a part that is lost is not handed over again.
+
+use alloc::vec::Vec;
+use core::cmp::Reverse;
+use core::ops::Range;
+
+use evenair_units::Instant;
+
+use crate::api::{FlowReport, Report, StationReport};
+use crate::bits::Bits;
+use crate::station::complete_domains;
+
+/// How far a collection has come.
+#[derive(Clone, Debug)]
+pub struct Collection {
+    /// The next slot of the table of stations; `None`: all were looked at.
+    pub(crate) slot: Option<u32>,
+    /// How many more flows are wanted.
+    pub(crate) flows: usize,
+    /// Slots of the flows that were copied.
+    pub(crate) copied: Bits,
+}
+
+impl Collection {
+    /// At its start; with at most so many flows, those that were used last.
+    pub fn new(flows: usize) -> Self {
+        Self { slot: Some(0), flows, copied: Bits::default() }
+    }
+}
+
+/// A part of the state.
+#[derive(Clone, Debug)]
+pub struct Part {
+    /// When it was copied.
+    pub(crate) at: Instant,
+    /// Slots that were looked at.
+    pub(crate) slots: Range<u32>,
+    /// Of them, those whose content has changed; `None`: there is no station any more.
+    pub(crate) stations: Vec<(u32, Option<StationReport>)>,
+    pub(crate) flows: Vec<FlowReport>,
+}
+
+impl Part {
+    /// An empty one of this instant.
+    pub const fn new(at: Instant) -> Self {
+        Self { at, slots: 0..0, stations: Vec::new(), flows: Vec::new() }
+    }
+
+    /// The stations in it.
+    pub fn stations(&self) -> impl Iterator<Item = &StationReport> {
+        self.stations.iter().filter_map(|(_, station)| station.as_ref())
+    }
+
+    /// The flows in it.
+    pub fn flows(&self) -> &[FlowReport] {
+        &self.flows
+    }
+}
+
+/// The copies of a manager's stations and flows.
+#[derive(Clone, Debug, Default)]
+pub struct Collected {
+    /// By slot.
+    stations: Vec<Option<StationReport>>,
+    flows: Vec<FlowReport>,
+}
+
+impl Collected {
+    /// Takes the next part.
+    pub fn take(&mut self, part: Part) {
+        let Part { at, slots, stations, flows } = part;
+        for (slot, station) in stations {
+            let slot = slot as usize;
+            if slot >= self.stations.len() {
+                self.stations.resize(slot + 1, None);
+            }
+            self.stations[slot] = station;
+        }
+        // What has not changed is of that instant as well.
+        let present = self.stations.iter_mut().skip(slots.start as usize).take(slots.len());
+        present.flatten().for_each(|station| station.copied = at);
+        self.flows.extend(flows);
+    }
+
+    /// The report at the end of a collection, from these totals; with at most so many stations, those with the most medium time.
+    pub fn finish(&mut self, totals: Report, most: usize) -> Report {
+        let mut all: Vec<&StationReport> = self.stations.iter().flatten().collect();
+        // One that has gone and come again may be in two slots.
+        all.sort_unstable_by_key(|station| (station.mac, Reverse(station.copied)));
+        all.dedup_by_key(|station| station.mac);
+        let mut report = Report { stations_known: all.len(), flows: core::mem::take(&mut self.flows), ..totals };
+        complete_domains(&mut report.domains, all.iter().copied());
+        if all.len() > most {
+            all.select_nth_unstable_by_key(most, |station| Reverse((station.airtime, station.mac)));
+            all.truncate(most);
+            all.sort_unstable_by_key(|station| station.mac);
+        }
+        report.stations = all.into_iter().cloned().collect();
+        report
+    }
+}

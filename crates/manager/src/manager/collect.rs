@@ -1,0 +1,122 @@
+//! Reports of the state: whole, or in parts between packets.
+
+use evenair_units::{BitRate, Instant};
+
+use super::Manager;
+use crate::collection::{Collection, Part};
+use crate::flow::Flow;
+use crate::station::complete_domains;
+use crate::{Counters, FlowReport, Report};
+
+impl<P: Send + 'static> Manager<P> {
+    /// The state now. Takes time in proportion to the number of connections.
+    pub fn report(&self, now: Instant) -> Report {
+        let mut report = self.report_totals(now);
+        report.flows = self.flows.iter().map(|flow| self.report_flow(flow)).collect();
+        report.queues = self.report_queues();
+        report.stations = self.stations.report(now);
+        complete_domains(&mut report.domains, report.stations.iter());
+        report
+    }
+
+    /// The state now, but for stations, flows and queues, and for what follows from the stations: how many are in each
+    /// domain, and the access points of learned domains. The time it takes does not grow with their number.
+    pub fn report_totals(&self, now: Instant) -> Report {
+        let (service_rate, capacity) = self.rates();
+        let throughputs = self.domains.iter().map(|domain| domain.pacer.throughput());
+        Report {
+            mode: self.mode,
+            service_rate,
+            capacity,
+            throughput: throughputs.fold(BitRate::ZERO, |sum, rate| sum + rate),
+            domains: self.report_domains(now),
+            stations: Default::default(),
+            stations_known: self.stations.len(),
+            flows: Default::default(),
+            classes: self.report_classes(),
+            queues: Default::default(),
+            hops: self.report_hops(),
+            calls: self.report_calls(),
+            receiver: self.report_receiver(),
+            uplink: self.report_limit(now),
+            rate_reports: self.stations.report_counts(),
+            guard: self.report_guard(),
+            counters: self.counters(),
+        }
+    }
+
+    /// Adds to `part` up to `most` changed stations, or once those are all there, up to `most` flows. Returns whether there
+    /// is more to collect.
+    pub fn collect(&mut self, now: Instant, collection: &mut Collection, most: usize, part: &mut Part) -> bool {
+        match collection.slot {
+            Some(slot) => {
+                collection.slot = self.collect_stations(now, slot, most, part);
+                true
+            }
+            None => self.collect_flows(collection, most, part),
+        }
+    }
+
+    /// From this slot on. Returns the slot after the last one that was looked at, unless it is the end.
+    fn collect_stations(&mut self, now: Instant, slot: u32, most: usize, part: &mut Part) -> Option<u32> {
+        if part.slots.is_empty() {
+            part.slots = slot..slot;
+        }
+        let mut next = slot;
+        for _ in 0..most {
+            let Some(changed) = self.stations.take_changed(now, next) else {
+                part.slots.end = self.stations.end();
+                return None;
+            };
+            next = changed.0 + 1;
+            part.stations.push(changed);
+        }
+        part.slots.end = next;
+        Some(next)
+    }
+
+    /// Those that were used last and are not copied yet. Begins with the last one each time, since packets that come between
+    /// two parts change the order.
+    fn collect_flows(&self, collection: &mut Collection, most: usize, part: &mut Part) -> bool {
+        let Collection { flows, copied, .. } = collection;
+        let wanted = most.min(*flows);
+        let mut recent = self.flows.recent();
+        for _ in 0..wanted {
+            let Some((id, flow)) = recent.find(|(id, _)| !copied.contains(id.0)) else { return false };
+            copied.insert(id.0);
+            part.flows.push(self.report_flow(flow));
+        }
+        *flows -= wanted;
+        *flows > 0
+    }
+
+    /// Stations, flows and packets held. The time that [`Command::Reconfigure`](crate::Command::Reconfigure) takes grows with
+    /// their number, which is in the millions at most.
+    pub fn entries(&self) -> usize {
+        self.stations.len() + self.flows.ids().count() + self.held()
+    }
+
+    /// The totals alone.
+    pub fn counters(&self) -> Counters {
+        Counters { held: self.held() as u64, ..self.counters }
+    }
+
+    fn report_flow(&self, flow: &Flow) -> FlowReport {
+        FlowReport {
+            key: flow.key.flow,
+            vlan: flow.key.vlan,
+            station: flow.unheard.unwrap_or(self.stations.get(flow.station).mac),
+            direction: flow.direction,
+            d_milli: flow.ratio_milli(),
+            released: flow.released,
+            from_wlan: flow.from_wlan,
+            wlan_rtt: flow.watched.trip(),
+            wlan_rtt_least: flow.watched.shortest_trip(),
+            charged: flow.watched.charged,
+            resent_down: flow.watched.again[0],
+            resent_up: flow.watched.again[1],
+            backlog_packets: flow.held_anywhere(),
+            dropped: flow.dropped,
+        }
+    }
+}
