@@ -18,7 +18,13 @@
 //! - Where a station answers late ([`crate::lateness`]), a release to it has left once it was overtaken, or after the time that the medium
 //!   takes for all in flight up to it. Others do not wait for it, and how late it is says nothing of theirs.
 //!
+//! What went while the box held nothing stands in the access point, or in queues of stations before their acknowledgments, for as long as
+//! completions took then. Where each station has a queue of seconds before its acknowledgments, any of them is overtaken at once, and
+//! to give it up soon would be to feed a queue of seconds in the access point. So it is waited for as long as that.
+//!
 //! The cost is constant for each release: each is closed, overtaken and removed once.
+
+mod delay;
 
 use alloc::collections::{BTreeMap, VecDeque};
 use core::ops::{Add, AddAssign};
@@ -26,6 +32,7 @@ use core::ops::{Add, AddAssign};
 use evenair_units::{Instant, Span};
 
 use crate::ids::StationId;
+use delay::Delay;
 
 /// A release that is overtaken is waited for at first, at least and at most so long.
 const PATIENCE: Span = Span::from_millis(10);
@@ -60,6 +67,9 @@ pub(crate) struct InFlight {
     leaving: VecDeque<(u64, Instant)>,
     /// How late completions are that were overtaken: mean and mean deviation.
     lateness: (Span, Span),
+    delay: Delay,
+    /// Releases before this number went while the box held nothing. They are waited for so long at least once they are overtaken.
+    carried: (u64, Span),
 }
 
 /// What releases take of the medium.
@@ -177,6 +187,8 @@ impl InFlight {
             overtaken: next,
             leaving: VecDeque::new(),
             lateness: (PATIENCE, Span::ZERO),
+            delay: Delay::new(),
+            carried: (next, Span::ZERO),
         }
     }
 
@@ -230,6 +242,7 @@ impl InFlight {
             own = order.completed.is_some_and(|at| now.saturating_since(at) < ANSWERS);
             back_of_station = ago(order.last.replace(number)).unwrap_or(0);
         }
+        self.delay.note_release(now, number);
         let train = self.board(load.medium, due, station);
         let (back, state) = (ago(previous).unwrap_or(0), State::Open { due, own });
         self.releases.push_back(Release {
@@ -271,6 +284,7 @@ impl InFlight {
     /// This release is complete; `order`: of its station, where releases are followed by station, too.
     pub(crate) fn complete(&mut self, now: Instant, number: u64, order: Option<&mut Order>) -> Completed {
         self.learn_lateness(now, number);
+        self.delay.note_completion(now, number);
         self.complete_late(now, number, order)
     }
 
@@ -370,7 +384,14 @@ impl InFlight {
     /// When the oldest one is given up, if it was overtaken.
     fn given_up_at(&self) -> Option<Instant> {
         let overtaken = self.releases.front()?.overtaken?;
-        Some(overtaken.saturating_add(self.patience()))
+        let (until, stood) = self.carried;
+        let least = if self.first < until { stood } else { Span::ZERO };
+        Some(overtaken.saturating_add(self.patience().max(least)))
+    }
+
+    /// The box begins to choose what is released.
+    pub(crate) fn begin(&mut self) {
+        self.carried = (self.next(), self.delay.mean());
     }
 
     /// So much medium time has passed, and no acknowledgment is due to anything: what is served by that is gone.

@@ -55,6 +55,11 @@ const WINDOW: Span = Span::from_millis(100);
 /// Bounds of the slowness: no medium is so much faster than assumed (1 Mb/s assumed, 54 real), or slower.
 const SLOWNESS: core::ops::RangeInclusive<u64> = UNIT / 512..=UNIT * 64;
 
+/// Where more of the completions than this, in thousandths, are of late stations, the access point is late, and they are not.
+const MOSTLY: u64 = 500;
+/// That part is one of about so many completions.
+const LATE_OF: u64 = 64;
+
 /// A rate that is said of a station is believed unless its cost is off by more than this factor.
 const CONTRADICTS: u64 = 2;
 
@@ -91,6 +96,8 @@ pub(crate) struct Aggregating {
     looked_at: Span,
     /// The part of the medium, in thousandths, of unresponsive senders that take more than their share.
     flooded_permille: u64,
+    /// The part of the last completions, in thousandths, that were of stations that answer late.
+    late_permille: u64,
 }
 
 /// A trial of a speed without reports or answers, while packets wait in the box.
@@ -145,6 +152,7 @@ impl Aggregating {
             heard_airtime: Span::ZERO,
             looked_at: Span::ZERO,
             flooded_permille: 0,
+            late_permille: 0,
         }
     }
 
@@ -163,7 +171,7 @@ impl Aggregating {
             None => self.costs.mean(airtime),
         };
         let asks_for_ack = for_data == Span::ZERO;
-        let is_late = of.as_ref().is_some_and(|of| of.lateness.is_late());
+        let is_late = self.late_permille < MOSTLY && of.as_ref().is_some_and(|of| of.lateness.is_late());
         self.lag.note_release(now, self.in_flight.next(), medium, due && !is_late);
         let believed = airtime.saturating_sub(for_data);
         let shown = of.as_ref().and_then(|of| of.shown.of(believed)).filter(|_| !is_sure);
@@ -207,6 +215,7 @@ impl Aggregating {
         (self.by_time, self.window.void) = (Span::ZERO, true);
         self.costs.starve();
         (self.lag, self.evidence) = (Lag::new(now), Evidence::new());
+        self.in_flight.begin();
     }
 
     /// A release of a station was acknowledged.
@@ -267,7 +276,9 @@ impl Aggregating {
                 of.forget_cost();
             }
         }
-        of.lateness.is_late()
+        let is_late = of.lateness.is_late();
+        self.late_permille = (self.late_permille * (LATE_OF - 1) + if is_late { 1_000 } else { 0 }) / LATE_OF;
+        is_late && self.late_permille < MOSTLY
     }
 
     /// DATA of a station came from the WLAN, of this airtime: the medium has carried it since the last completion.

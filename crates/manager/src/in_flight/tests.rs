@@ -284,3 +284,28 @@ fn without_stations_what_no_acknowledgment_is_due_to_goes_by_order() {
     assert_eq!(left(&mut in_flight, next), [2, 1], "its chain goes on behind what order has cleared");
     assert_eq!(in_flight.count(), 0);
 }
+
+#[test]
+fn what_went_before_the_insertion_is_waited_for_as_long_as_completions_took() {
+    let mut s = Sender::new();
+    // For three seconds completions take half a second.
+    for ms in 0..3_000 {
+        s.now = at(ms);
+        let number = s.asks(C, 5);
+        if let Some(older) = number.checked_sub(500).filter(|&older| older >= 7) {
+            s.complete(C, older);
+        }
+    }
+    s.asks(A, 0);
+    let last = s.asks(C, 5);
+    s.in_flight.begin();
+    s.asks(B, 1);
+    s.complete(C, last);
+    let given_up = |s: &mut Sender, ms: u64| packets(s.in_flight.expire(at(3_000 + ms)));
+    assert_eq!((given_up(&mut s, 450), s.in_flight.passed()), (0, 1));
+    assert_eq!((given_up(&mut s, 520), s.in_flight.count()), (1, 1));
+    // What goes afterwards is waited for as usual.
+    let last = s.asks(C, 5);
+    s.complete(C, last);
+    assert_eq!(given_up(&mut s, 400), 1);
+}
