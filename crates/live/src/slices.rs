@@ -11,7 +11,9 @@ use std::thread;
 
 use anyhow::{Context, Result};
 use evenair_manager::{Collected, Collection, Part, Report};
+use evenair_sys::rt::thread_cpu_ns;
 use evenair_units::{Instant, Span};
+use tracing::{Level, debug, enabled};
 
 use crate::control::{Answer, Snapshot};
 use crate::run::now;
@@ -55,6 +57,14 @@ pub(crate) struct Slices {
     parts: Vec<Part>,
     /// When the next slice may begin.
     due: Instant,
+    longest: Longest,
+}
+
+/// The longest slice so far, in nanoseconds: by the clock, and in CPU time, which other threads and interrupts do not lengthen.
+#[derive(Default)]
+struct Longest {
+    wall: u64,
+    cpu: u64,
 }
 
 enum Stage {
@@ -73,6 +83,15 @@ struct Copied {
     replies: Vec<Reply>,
 }
 
+impl Longest {
+    fn note(&mut self, wall: u64, cpu: u64) {
+        if wall > self.wall || cpu > self.cpu {
+            *self = Self { wall: self.wall.max(wall), cpu: self.cpu.max(cpu) };
+            debug!("the longest slice of the state took {} ns, and the longest in CPU time {} ns", self.wall, self.cpu);
+        }
+    }
+}
+
 impl Slices {
     /// Starts the thread that keeps the copies. It ends with this.
     ///
@@ -83,7 +102,7 @@ impl Slices {
         let keep = move || keep(&collections);
         thread::Builder::new().name("status".into()).spawn(keep).context("start the thread of the status")?;
         let (asked, next, parts) = (Vec::new(), Vec::new(), Vec::new());
-        Ok(Self { keeper, asked, next, stage: Stage::Idle, parts, due: Instant::ZERO })
+        Ok(Self { keeper, asked, next, stage: Stage::Idle, parts, due: Instant::ZERO, longest: Longest::default() })
     }
 
     /// Somebody asks for the state.
@@ -108,7 +127,12 @@ impl Slices {
     ) -> Result<()> {
         let start = now();
         if self.deadline().is_some_and(|due| start >= due) {
+            // Only measured for those who look for it.
+            let cpu = enabled!(Level::DEBUG).then(thread_cpu_ns);
             self.slice(source, start..start + SLICE, complete)?;
+            if let Some(cpu) = cpu {
+                self.longest.note(now().saturating_since(start).as_nanos(), thread_cpu_ns() - cpu);
+            }
             self.due = start + APART;
         }
         Ok(())
