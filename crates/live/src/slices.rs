@@ -60,7 +60,8 @@ pub(crate) struct Slices {
     longest: Longest,
 }
 
-/// The longest slice so far, in nanoseconds: by the clock, and in CPU time, which other threads and interrupts do not lengthen.
+/// The longest slice so far, in nanoseconds: by the clock, and in CPU time, which other threads do not lengthen
+/// (interrupts do, unless the kernel accounts for them: CONFIG_IRQ_TIME_ACCOUNTING).
 #[derive(Default)]
 struct Longest {
     wall: u64,
@@ -76,6 +77,17 @@ enum Stage {
     Ports(Box<Report>),
 }
 
+impl Stage {
+    /// What the next slice copies.
+    const fn copies(&self) -> &'static str {
+        match self {
+            Self::Idle | Self::Collecting(_) => "stations and flows",
+            Self::Totals => "totals",
+            Self::Ports(_) => "ports",
+        }
+    }
+}
+
 /// A collection, for the thread that keeps the copies.
 struct Copied {
     parts: Vec<Part>,
@@ -84,10 +96,11 @@ struct Copied {
 }
 
 impl Longest {
-    fn note(&mut self, wall: u64, cpu: u64) {
+    fn note(&mut self, copied: &str, wall: u64, cpu: u64) {
         if wall > self.wall || cpu > self.cpu {
             *self = Self { wall: self.wall.max(wall), cpu: self.cpu.max(cpu) };
-            debug!("the longest slice of the state took {} ns, and the longest in CPU time {} ns", self.wall, self.cpu);
+            let Self { wall, cpu } = *self;
+            debug!("{copied}: the longest slice of the state took {wall} ns, and the longest in CPU time {cpu} ns");
         }
     }
 }
@@ -128,10 +141,10 @@ impl Slices {
         let start = now();
         if self.deadline().is_some_and(|due| start >= due) {
             // Only measured for those who look for it.
-            let cpu = enabled!(Level::DEBUG).then(thread_cpu_ns);
+            let (cpu, copied) = (enabled!(Level::DEBUG).then(thread_cpu_ns), self.stage.copies());
             self.slice(source, start..start + SLICE, complete)?;
             if let Some(cpu) = cpu {
-                self.longest.note(now().saturating_since(start).as_nanos(), thread_cpu_ns() - cpu);
+                self.longest.note(copied, now().saturating_since(start).as_nanos(), thread_cpu_ns() - cpu);
             }
             self.due = start + APART;
         }
