@@ -202,6 +202,7 @@ impl Interval<'_> {
             .and_then(|_| here().map(|(_, moved)| *moved).try_fold(Moved::default(), add));
         let active_reported =
             here().filter(|(_, moved)| moved.is_some_and(is_active)).all(|(station, _)| station.rate_reported);
+        let cost = domain.path.as_ref().and_then(|path| path.cost).filter(|_| self.now.status.mode == Mode::Inserted);
         let capacity = Some(domain.capacity_mbps).filter(|capacity| *capacity > 0.0);
         Domain {
             name: domain.name.clone(),
@@ -213,6 +214,7 @@ impl Interval<'_> {
             // The manager does not report it yet.
             air_group: Value::UNKNOWN,
             capacity_mbps: Value::new(capacity, if active_reported { Source::Reported } else { Source::Assumed }),
+            air_cost: Value::new(cost, Source::Measured),
             held: domain.held,
             wait_p95_ms: Value::new(wait_p95_ms, Source::Measured),
             stations: domain.stations,

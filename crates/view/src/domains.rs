@@ -85,6 +85,7 @@ fn path(report: &PathReport) -> PathStatus {
     PathStatus {
         lag_ms: milliseconds(report.lag),
         backlog_ms: milliseconds(report.backlog),
+        cost: report.cost_permille.map(|permille| permille as f64 / 1e3),
         unacknowledged: report.unacknowledged_permille.map(|permille| permille as f64 / 1e3),
         probes: probe_state(report.probes),
     }

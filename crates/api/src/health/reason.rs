@@ -43,7 +43,7 @@ string_enum! {
         InternetLatency = "internet-latency",
         /// A station with a low PHY rate takes much of a busy contention domain's air.
         SlowLink = "slow-link",
-        /// Others use the channel. No box says it yet.
+        /// Packets take much more medium time than their reported PHY rates explain: others use the channel.
         ChannelCrowded = "channel-crowded",
         /// Calls were refused.
         CallsRefused = "calls-refused",

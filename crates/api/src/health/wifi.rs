@@ -5,7 +5,7 @@
 use super::limits::Limits;
 use super::reason::{Code, Finding, Subject, SubjectKind};
 use crate::Mode;
-use crate::watch::{Domain, Line, Station, Times};
+use crate::watch::{Domain, Line, Source, Station, Times};
 
 /// Fewer packets of a station in a second say nothing about its wait.
 const TIMED_OF_STATION: u64 = 5;
@@ -54,6 +54,7 @@ impl<'a> Scene<'a> {
             found.extend(self.active.iter().map(|station| self.holds_the_air(station)));
         }
         found.extend(self.active.iter().filter_map(|station| self.slow_link(station)));
+        found.extend(self.crowded());
         found.extend(self.latency());
         found
     }
@@ -158,6 +159,28 @@ impl<'a> Scene<'a> {
         })
     }
 
+    /// Medium time that reported PHY rates do not explain, while the medium is busy: others use the channel.
+    fn crowded(&self) -> Option<Finding> {
+        let is_reported = self.domain.capacity_mbps.source == Source::Reported && !self.active.is_empty();
+        let cost = self.domain.air_cost.value.filter(|cost| is_reported && *cost > 1.0)?;
+        let unexplained = 1.0 - 1.0 / cost;
+        let degree = (unexplained / self.limits.crowded_air).min(self.air / self.limits.busy_air);
+        Some(Finding {
+            code: Code::ChannelCrowded,
+            subject: Subject::named(SubjectKind::Domain, &self.domain.name),
+            degree: Some(degree),
+            value: unexplained * 100.0,
+            limit: self.limits.crowded_air * 100.0,
+            unit: "%",
+            sentence: format!(
+                "{:.0} % of the medium time of packets of {} is more than their reported PHY rates explain",
+                unexplained * 100.0,
+                place(self.domain)
+            ),
+            remedy: "choose a channel that other networks use less".into(),
+        })
+    }
+
     fn latency(&self) -> Option<Finding> {
         let times = self.domain.latency.wlan?;
         let p95 = times.p95_ms;
@@ -197,7 +220,7 @@ fn mbps(station: &Station) -> f64 {
 
 fn reported_rate(station: &Station) -> Option<f64> {
     let rate = station.rate_mbps;
-    rate.value.filter(|mbps| rate.source == crate::watch::Source::Reported && *mbps > 0.0)
+    rate.value.filter(|mbps| rate.source == Source::Reported && *mbps > 0.0)
 }
 
 /// How long packets of a station take for the WLAN, in milliseconds: as timed, and, where packets are held, by Little's law; `None`:
