@@ -102,7 +102,7 @@ fn bypass(line: &mut Line, facts: &mut Facts) {
 
 const HARMS: &[(Code, &str, Harm)] = &[
     (Code::Starving, "annes-laptop gets 0.4 Mb/s of the 3.6 Mb/s that an equal share of hall is", starve),
-    (Code::HoldsTheAir, "maxs-laptop takes 58 % of the air of hall, while others starve", starve),
+    (Code::HoldsTheAir, "maxs-laptop takes 58 % of the air of hall, while others wait long", starve),
     (
         Code::SlowLink,
         "desk has a PHY rate of 6 Mb/s where 54 Mb/s is possible, and takes 30 % of the air of hall",

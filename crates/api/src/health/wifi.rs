@@ -48,14 +48,17 @@ impl<'a> Scene<'a> {
 
     fn findings(&self, starves: &impl Fn(&str) -> bool) -> Vec<Finding> {
         let mut found: Vec<_> = self.active.iter().filter_map(|station| self.starving(station)).collect();
-        let someone_starves = found.iter().any(|finding| finding.degree.is_some_and(|degree| degree > 1.0))
+        let latency = self.latency();
+        let is_beyond = |finding: &Finding| finding.degree.is_some_and(|degree| degree > 1.0);
+        let others_suffer = found.iter().any(is_beyond)
+            || latency.as_ref().is_some_and(is_beyond)
             || self.active.iter().any(|station| starves(&station.mac));
-        if someone_starves {
+        if others_suffer {
             found.extend(self.active.iter().map(|station| self.holds_the_air(station)));
         }
         found.extend(self.active.iter().filter_map(|station| self.slow_link(station)));
         found.extend(self.crowded());
-        found.extend(self.latency());
+        found.extend(latency);
         found
     }
 
@@ -130,7 +133,10 @@ impl<'a> Scene<'a> {
             value: percent,
             limit: self.limits.held_air * 100.0,
             unit: "%",
-            sentence: format!("{name} takes {percent:.0} % of the air of {}, while others starve", place(self.domain)),
+            sentence: format!(
+                "{name} takes {percent:.0} % of the air of {}, while others wait long",
+                place(self.domain)
+            ),
             remedy,
         }
     }

@@ -38,7 +38,8 @@ pub struct HealthSpec {
     /// average (M/M/1), and more with each percent. Default: "80 %".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub busy_air: Option<Written<Permille, Parts>>,
-    /// `holds-the-air`: a station, of at least three active ones, takes more of the air than this while another starves. Default: "40 %".
+    /// `holds-the-air`: a station, of at least three active ones, takes more of the air than this while another starves or
+    /// packets take longer than `wifi_latency`. Default: "40 %".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub held_air: Option<Written<Permille, Parts>>,
     /// `holds-the-air`: and more than this many times what each of the others takes, by weight. Default: 3.

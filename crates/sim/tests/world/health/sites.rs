@@ -20,11 +20,12 @@ pub const PLANTED_S: u64 = 8;
 pub enum Fault {
     /// A station at the lowest rate begins to download, while the box observes.
     SlowStation,
-    /// A station sends datagrams faster than the medium carries them, while the box observes.
+    /// Before others begin transfers, a station sends datagrams faster than the medium carries them, as if they were video, while the
+    /// box observes.
     GreedyUploader,
     /// The inserted box's ring loses packets.
     LossyQueue,
-    /// Downloads fill the buffer of an Internet link that is slower than the WLAN.
+    /// Transfers fill the buffer of an Internet link that is slower than the WLAN; all servers are beyond it.
     SlowInternet,
     /// Another network takes much of the channel; rates are reported.
     CrowdedChannel,
@@ -111,6 +112,11 @@ pub fn site(number: u64, fault: Option<Fault>, seconds: u64) -> Site {
     let mut pick = |from: u64, to: u64| from + rng.below(to - from + 1);
     let phy = &PHYS[pick(0, 3) as usize];
     let stations = pick(3, 25);
+    let (server, start_s) = match fault {
+        Some(Fault::SlowInternet) => ("internet", PLANTED_S),
+        Some(Fault::GreedyUploader) => ("lan", PLANTED_S + 1),
+        _ => ("lan", 0),
+    };
     let coin = pick(0, 1) == 1;
     let reported = coin || matches!(fault, Some(Fault::SlowStation | Fault::CrowdedChannel));
     let mut text = head(number, phy, seconds, reported, fault);
@@ -119,7 +125,7 @@ pub fn site(number: u64, fault: Option<Fault>, seconds: u64) -> Site {
         let _ = writeln!(text, "[[station]]\nname = \"s{station}\"\n{rate}");
         // The first two download, so that the medium is busy.
         let kind = if station < 2 { 0 } else { pick(0, 9) };
-        text += &traffic(kind, station);
+        text += &traffic(kind, station, server, start_s);
     }
     if let Some(fault) = fault {
         text += &planted(fault, phy, pick(0, 2));
@@ -139,14 +145,21 @@ pub fn site(number: u64, fault: Option<Fault>, seconds: u64) -> Site {
 }
 
 fn head(number: u64, phy: &Phy, seconds: u64, reported: bool, fault: Option<Fault>) -> String {
-    let internet = if fault == Some(Fault::SlowInternet) { phy.goodput_mbps / 4 } else { phy.goodput_mbps * 8 };
+    let internet = if fault == Some(Fault::SlowInternet) { phy.goodput_mbps / 5 } else { phy.goodput_mbps * 8 };
     // The buffer of a slow link holds 600 ms of it, that of a fast one as much as TCP needs.
     let buffer = internet * 1_000 / 8 * if fault == Some(Fault::SlowInternet) { 600 } else { 20 };
+    // What wifi-latency says would be wrong first, were the queues longer before the fault.
+    let (ap_buffer, station_buffer) = match fault {
+        Some(Fault::SlowStation) => (50, 30),
+        Some(Fault::GreedyUploader) => (1000, 100),
+        _ => (100, 100),
+    };
     let insert =
         if fault.is_some_and(Fault::is_met_observing) { "" } else { "[[event]]\nat = \"1 s\"\ndo = \"insert\"\n" };
     format!(
         "version = 1\nname = \"site\"\nseed = {number}\nduration = \"{seconds} s\"\n[measure]\ninterval = \"10 s\"\n\
-         [telemetry]\nstations = {reported}\nrates = {reported}\n[radio]\n{}\nap_buffer = \"100 packets\"\n\
+         [telemetry]\nstations = {reported}\nrates = {reported}\n[radio]\n{}\nap_buffer = \"{ap_buffer} packets\"\n\
+         station_buffer = \"{station_buffer} packets\"\n\
          [lan]\nrate = \"1 Gb/s\"\ndelay = \"2 ms\"\n\
          [wan.down]\nrate = \"{internet} Mb/s\"\ndelay = \"10 ms\"\nbuffer = \"{buffer} bytes\"\n\
          [wan.up]\nrate = \"{internet} Mb/s\"\ndelay = \"10 ms\"\n\
@@ -155,15 +168,19 @@ fn head(number: u64, phy: &Phy, seconds: u64, reported: bool, fault: Option<Faul
     )
 }
 
-/// What a station does, by a number from 0 to 9: three parts in ten download, one uploads, three read pages, one telephones, two do
+/// What a station does with this server, and when its transfers begin; by a number from 0 to 9: three parts in ten download, one uploads, three read pages, one telephones, two do
 /// nothing but echo.
-fn traffic(kind: u64, station: u64) -> String {
+fn traffic(kind: u64, station: u64, server: &str, start_s: u64) -> String {
+    let start = format!("start = \"{start_s} s\"");
     let table = |kind: &str, keys: &str| {
-        format!("[[{kind}]]\nname = \"{kind}{station}\"\nstations = [\"s{station}\"]\nserver = \"lan\"\n{keys}\n")
+        format!("[[{kind}]]\nname = \"{kind}{station}\"\nstations = [\"s{station}\"]\nserver = \"{server}\"\n{keys}\n")
     };
     match kind {
-        0..=2 => table("bulk", "direction = \"down\""),
-        3 => table("bulk", "direction = \"up\""),
+        0..=2 => table(
+            "bulk",
+            &format!("direction = \"down\"\nper_station = {}\n{start}", if server == "internet" { 4 } else { 1 }),
+        ),
+        3 => table("bulk", &format!("direction = \"up\"\n{start}")),
         4..=6 => table("web", ""),
         7 => table("voip", ""),
         _ => table("ping", "interval = \"200 ms\""),
@@ -175,25 +192,20 @@ fn planted(fault: Fault, phy: &Phy, variant: u64) -> String {
     match fault {
         Fault::SlowStation => format!(
             "[[station]]\nname = \"{CULPRIT}\"\n{}\n[[bulk]]\nname = \"slow\"\nstations = [\"{CULPRIT}\"]\nserver = \"lan\"\n\
-             direction = \"down\"\n{start}\n",
+             direction = \"down\"\nper_station = 3\n{start}\n",
             phy.slow
         ),
         Fault::GreedyUploader => format!(
             "[[station]]\nname = \"{CULPRIT}\"\n{}\n[[udp]]\nname = \"greedy\"\nstations = [\"{CULPRIT}\"]\nserver = \"lan\"\n\
-             direction = \"up\"\nrate = \"{} Mb/s\"\npayload = \"1400 bytes\"\n{start}\n",
-            phy.rates[variant as usize],
+             direction = \"up\"\nrate = \"{} Mb/s\"\npayload = \"1400 bytes\"\ndscp = \"CS5\"\n{start}\n",
+            phy.rates[2],
             phy.goodput_mbps * 3
         ),
-        Fault::SlowInternet => {
-            format!(
-                "[[bulk]]\nname = \"far\"\nstations = [\"s0\", \"s1\"]\nserver = \"internet\"\ndirection = \"down\"\n{start}\n"
-            )
-        }
         Fault::CrowdedChannel => format!(
             "[[neighbour]]\nname = \"others\"\nload = \"{} %\"\nrate = \"{}\"\n{start}\n",
             50 + 10 * variant,
             "24 Mb/s"
         ),
-        Fault::LossyQueue => String::new(),
+        Fault::SlowInternet | Fault::LossyQueue => String::new(),
     }
 }
