@@ -146,8 +146,8 @@ pub fn site(number: u64, fault: Option<Fault>, seconds: u64) -> Site {
 
 fn head(number: u64, phy: &Phy, seconds: u64, reported: bool, fault: Option<Fault>) -> String {
     let internet = if fault == Some(Fault::SlowInternet) { phy.goodput_mbps / 5 } else { phy.goodput_mbps * 8 };
-    // The buffer of a slow link holds 600 ms of it, that of a fast one as much as TCP needs.
-    let buffer = internet * 1_000 / 8 * if fault == Some(Fault::SlowInternet) { 600 } else { 20 };
+    // The buffer of a slow link holds a second of it, that of a fast one as much as TCP needs.
+    let buffer = internet * 1_000 / 8 * if fault == Some(Fault::SlowInternet) { 1000 } else { 20 };
     // What wifi-latency says would be wrong first, were the queues longer before the fault.
     let (ap_buffer, station_buffer) = match fault {
         Some(Fault::SlowStation) => (50, 30),
@@ -173,7 +173,9 @@ fn head(number: u64, phy: &Phy, seconds: u64, reported: bool, fault: Option<Faul
 fn traffic(kind: u64, station: u64, server: &str, start_s: u64) -> String {
     let start = format!("start = \"{start_s} s\"");
     let table = |kind: &str, keys: &str| {
-        format!("[[{kind}]]\nname = \"{kind}{station}\"\nstations = [\"s{station}\"]\nserver = \"{server}\"\n{keys}\n")
+        format!(
+            "[[{kind}]]\nname = \"{kind}{station}of\"\nstations = [\"s{station}\"]\nserver = \"{server}\"\n{keys}\n"
+        )
     };
     match kind {
         0..=2 => table(
