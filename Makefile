@@ -4,7 +4,7 @@ CARGO := scripts/cargo
 EVENAIR := target/release/evenair
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test page build demo accept accept-short reproduce reproduction validate-ns3 reference test test-long check flaky lint deny fmt bench field-day soak flent grid venues whtb fail-open attacks offload wifi service deb doc clean
+.PHONY: help setup setup-test page build demo accept accept-short reproduce reproduction validate-ns3 reference test test-long check flaky lint deny fmt bench bench-page bench-watched field-day soak flent grid venues whtb fail-open attacks offload wifi service deb doc clean
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -84,7 +84,7 @@ deny: ## Licences, known vulnerabilities and sources of the dependencies, by car
 fmt: setup-test ## Format the code
 	$(CARGO) fmt --all
 
-bench: setup ## How fast the parts are on this machine, beside ns-3 if `make validate-ns3` or scripts/ns3 got it; tables go to docs/measured
+bench: setup page ## How fast the parts are on this machine, beside ns-3 if `make validate-ns3` or scripts/ns3 got it; tables go to docs/measured
 	@scripts/measured bench-medium $(CARGO) run --release --locked -p evenair-medium --example saturation
 	@scripts/measured bench-aggregates $(CARGO) run --release --locked -p evenair-medium --example aggregates
 	@scripts/measured bench-ns3 $(CARGO) run --release --locked -p evenair-sim --example ns3 -- bench
@@ -92,8 +92,17 @@ bench: setup ## How fast the parts are on this machine, beside ns-3 if `make val
 	@scripts/measured bench-scaling $(CARGO) run --release --locked -p evenair-sim --example scaling
 	@scripts/measured bench-stations $(CARGO) run --release --locked -p evenair-manager --example stations
 	@scripts/measured bench-manager $(CARGO) run --release --locked -p evenair-manager --example stations -- tcp
-	$(CARGO) build --release --locked -p evenair-live --example forwarding
+	$(CARGO) build --release --locked -p evenair-live --example forwarding -p evenair-web
 	@scripts/measured bench-box scripts/as-root target/release/examples/forwarding $(ARGS)
+	@$(MAKE) bench-page ARGS=
+
+bench-page: setup-test page ## What the page of a box with 200 stations costs three browsers and evenair-web (8 minutes; ARGS="--minutes 30 --early 5" for more)
+	$(CARGO) build --release --locked -p evenair-web
+	@EVENAIR_WEB=$(CURDIR)/target/release/evenair-web scripts/measured bench-page npm --prefix page run --silent bench -- $(ARGS)
+
+bench-watched: setup page ## What those who watch a box cost its packet loop (4 minutes)
+	$(CARGO) build --release --locked -p evenair-live --example forwarding -p evenair-web
+	@scripts/measured bench-watched scripts/as-root target/release/examples/forwarding --watched
 
 field-day: setup-test ## Ten minutes in which everything happens to a box that may in a day (SEED=7 for another order)
 	EVENAIR_FIELD_DAY=600 EVENAIR_FIELD_SEED=$(or $(SEED),1) scripts/as-root $(CARGO) test -p evenair-live --test inline a_day_in_the_field -- --nocapture

@@ -68,9 +68,36 @@ export const bypassed = {
   stations: [station(1, { down_mbps: unknown, up_mbps: unknown, air_down: unknown, air_up: unknown, active: undefined, latency: {}, losses: undefined })],
 };
 
-/** Serves lines with `more` in them until it is closed. */
+/** Lines of so many stations behind ten access points in one domain; all numbers differ from line to line. */
+export function crowd(count) {
+  const names = [...Array(10).keys()].map((at) => `ap-${at}`);
+  return (seq) => {
+    /** Between 0 and 1. */
+    const wave = (at) => (1 + Math.sin(seq * 0.7 + at)) / 2;
+    const latency = (at) => ({ box: times(9 * wave(at)), wlan: times(20 * wave(at + 1)), internet: times(40 * wave(at + 2)) });
+    const flow = (at, part) => ({
+      down_mbps: measured(part * wave(at)), up_mbps: measured((part * wave(at + 3)) / 8), air_down: charged((part * wave(at)) / 60),
+      air_up: charged((part * wave(at + 3)) / 240), latency: latency(at), held: Math.round(20 * wave(at)),
+    });
+    const stations = [...Array(count).keys()].map((at) => station(at + 1, {
+      ...flow(at, 50 / count), mac: `02:00:00:00:00:${at.toString(16).padStart(2, "0")}`, name: at % 3 ? `laptop-${at}` : null,
+      access_point: names[at % names.length],
+    }));
+    const [first] = line(seq).domains;
+    const counts = (of) => ({ stations: of, active: of });
+    return {
+      stations,
+      domains: [{ ...first, ...flow(0, 50), ...counts(count), access_points: names }],
+      access_points: names.map((name, at) => ({ ...first, ...flow(at, 5), ...counts(count / 10), name, domain: first.name })),
+      totals: { ...counts(count), down_mbps: measured(50 * wave(0)), up_mbps: measured(5 * wave(3)), latency: latency(0) },
+    };
+  };
+}
+
+/** Serves lines with `more` in them, or what `more` makes of the line's number, until it is closed. */
 export function serve(path, more = {}, period = 200) {
   const open = new Set();
+  const lineOf = (seq) => line(seq, typeof more === "function" ? more(seq) : more);
   const server = createServer((socket) => {
     open.add(socket);
     let seq = 0;
@@ -86,7 +113,7 @@ export function serve(path, more = {}, period = 200) {
         }));
         socket.write(`${JSON.stringify({ v: 1, history: { every_s, points } })}\n`);
       } else {
-        timer = setInterval(() => socket.write(`${JSON.stringify(line(++seq, more))}\n`), period);
+        timer = setInterval(() => socket.write(`${JSON.stringify(lineOf(++seq))}\n`), period);
       }
     });
     socket.on("error", () => {});
@@ -96,6 +123,7 @@ export function serve(path, more = {}, period = 200) {
     });
   });
   return new Promise((ready) => server.listen(path, () => ready({
+    latest: () => lineOf(1),
     close: () => new Promise((done) => {
       for (const socket of open) socket.destroy();
       server.close(done);

@@ -72,6 +72,8 @@ export interface Domain extends Timed {
   air_down: Value;
   air_up: Value;
   capacity_mbps: Value;
+  /** Medium time of packets, as a multiple of what known PHY rates explain. */
+  air_cost?: Value;
   held: number;
   wait_p95_ms: Value;
   stations: number;

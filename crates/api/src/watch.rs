@@ -307,6 +307,8 @@ pub struct Domain {
     pub air_group: Value,
     /// Capacity of the active stations by the formula: reported if all their rates are.
     pub capacity_mbps: Value,
+    /// Medium time that packets take, as a multiple of what the known PHY rates explain; unknown while the box is not inserted.
+    pub air_cost: Value,
     /// Packets held.
     pub held: u64,
     /// 95 of 100 packets that left lately waited no longer.

@@ -140,7 +140,7 @@ pub struct RouterSpec {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MetricsSpec {
-    /// A loopback address and port at which `/metrics` is served as OpenMetrics text, which Prometheus reads.
+    /// A loopback address and port at which `/metrics` is served, as OpenMetrics or as text of Prometheus.
     pub listen: Written<String>,
 }
 

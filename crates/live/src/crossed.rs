@@ -47,3 +47,42 @@ impl Counted<'_> {
 fn ip_bytes(traffic: Traffic) -> u64 {
     traffic.bytes.saturating_sub(HEADER * traffic.packets)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::control::tests_support::snapshot;
+
+    /// Ten packets of 2,500 bytes have left the kernel's port in each second, and a thousand of a kilobyte the box's.
+    fn since(before: Carrier, now: Carrier, io: &str) -> [Option<u64>; 2] {
+        let status = |seconds: u64, carrier| {
+            let mut snapshot = snapshot();
+            (snapshot.carrier, snapshot.wlan.io) = (carrier, io.into());
+            (snapshot.wlan.sent, snapshot.wlan.sent_bytes) = (1_000 * seconds, 1_014_000 * seconds);
+            Status::from(snapshot)
+        };
+        let kernel = |seconds: u64| {
+            let sent = Traffic { packets: 10 * seconds, bytes: 25_140 * seconds };
+            Some(Directions { sent, received: Traffic { packets: 0, bytes: 500 * seconds } })
+        };
+        let [before, now] =
+            [(10, before), (11, now)].map(|(seconds, carrier)| (status(seconds, carrier), kernel(seconds)));
+        let counted = |(status, kernel)| Counted { status, kernel };
+        counted((&now.0, now.1)).since(counted((&before.0, before.1)))
+    }
+
+    #[test]
+    fn whoever_carries_the_traffic_counts() {
+        assert_eq!(since(Carrier::Box, Carrier::Box, "af-packet"), [Some(1_000_000), Some(0)]);
+        assert_eq!(since(Carrier::Bridge, Carrier::Bridge, "af-packet"), [Some(25_000), Some(500)]);
+    }
+
+    #[test]
+    fn a_second_with_a_change_has_the_kernels_counters_where_they_count_all() {
+        assert_eq!(since(Carrier::Bridge, Carrier::Box, "af-packet"), [Some(25_000), Some(500)]);
+        assert_eq!(since(Carrier::Bridge, Carrier::Box, "af-xdp native"), [None; 2]);
+        let (status, gone) = (Status::default(), Status { carrier: Carrier::Bridge, ..Status::default() });
+        let counted = |status| Counted { status, kernel: None };
+        assert_eq!(counted(&status).since(counted(&gone)), [None; 2]);
+    }
+}

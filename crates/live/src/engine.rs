@@ -17,10 +17,11 @@ use evenair_packet::{MacAddr, PacketMeta, Port as Side};
 use evenair_sys::hold::{Hold, PortId};
 use evenair_sys::rt;
 use evenair_units::{Instant, Span};
+use evenair_view::{codec as codec_of, refusal_word, speech as speech_status};
 use tracing::{info, warn};
 
 use crate::config::BoxConfig;
-use crate::control::{Snapshot, codec as codec_of, refusal_word, speech_status};
+use crate::control::Snapshot;
 use crate::fail_open::{self, FailOpen};
 use crate::history::{Tap, event_of};
 use crate::log_limit::LogLimit;

@@ -64,7 +64,7 @@ pub(crate) trait Site: Send + Sync + 'static {
     fn admit(&self, request: &Parts) -> Result<(), Reply>;
 
     /// The reply to an admitted request. May block; is called once at a time.
-    fn reply(&self) -> Reply;
+    fn reply(&self, request: &Parts) -> Reply;
 }
 
 /// A reply to a request.
@@ -281,7 +281,7 @@ impl<S: Site> Service<S> {
             let site = self.site;
             let reply = tokio::task::spawn_blocking(move || {
                 let _turn = turn;
-                site.reply()
+                site.reply(&header)
             });
             reply.await.unwrap_or_else(|_| Reply::text(StatusCode::INTERNAL_SERVER_ERROR, "the reply failed"))
         };
@@ -401,7 +401,7 @@ mod tests {
             }
         }
 
-        fn reply(&self) -> Reply {
+        fn reply(&self, _: &Parts) -> Reply {
             let _ = self.0.lock().expect("no panic").recv();
             Reply::text(StatusCode::OK, "here it is")
         }

@@ -1,13 +1,15 @@
-//! Metrics for a monitoring system: `http://ADDRESS/metrics`, in the text format of OpenMetrics 1.0, which Prometheus
-//! reads.
+//! Metrics for a monitoring system: `http://ADDRESS/metrics`, as OpenMetrics 1.0 for clients that ask for it, which Prometheus does, and
+//! otherwise in the text format 0.0.4 of Prometheus, which `promtool check metrics` reads.
 //!
 //! Counters start with the box. Metrics that other exporters have too use the common names (`wifi_stations`,
-//! `wifi_station_transmit_kilobits_per_second`); the others begin with `evenair_`. Separate threads serve the page
+//! `wifi_station_signal_dbm`), unless those have other units than the base units of Prometheus (bytes, seconds); the others begin with
+//! `evenair_`. Separate threads serve the page
 //! ([`crate::http`]), one request after the other: they request only raw numbers from the loop, like the control socket.
 //!
 //! The server listens on loopback addresses only, without passwords; for access from elsewhere use a TLS proxy.
 
-use std::fmt;
+mod page;
+
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -18,20 +20,16 @@ use evenair_api::{
 };
 use hyper::http::request::Parts;
 use hyper::{Method, StatusCode};
-use prometheus_client::collector::Collector;
-use prometheus_client::encoding::text::encode;
-use prometheus_client::encoding::{DescriptorEncoder, MetricEncoder};
-use prometheus_client::metrics::MetricType;
-use prometheus_client::metrics::exemplar::Exemplar;
-use prometheus_client::registry::Registry;
 
 use crate::control::{Answer, Desk, Wish};
 use crate::http::{Reply, Server, Site};
+use page::{Format, Kind, Page};
 
-/// What the format asks for.
-const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 /// How long the loop may take to return its state; a monitoring system waits as long.
 const REPLY_TIME: Duration = Duration::from_secs(10);
+
+/// Bytes per second of a megabit per second: Prometheus's base unit of data is the byte.
+const MBPS: f64 = 125_000.0;
 
 /// What `/metrics` is made of.
 struct Metrics {
@@ -57,13 +55,14 @@ impl Site for Metrics {
         }
     }
 
-    fn reply(&self) -> Reply {
+    fn reply(&self, request: &Parts) -> Reply {
+        let format = Format::wanted(request);
         let unavailable = |why| Reply::text(StatusCode::SERVICE_UNAVAILABLE, why);
         match self.desk.ask(Wish::Status) {
             Ok(Answer::Status(snapshot)) => Reply {
                 status: StatusCode::OK,
-                content_type: CONTENT_TYPE,
-                body: render(&(*snapshot).into(), &self.interface),
+                content_type: format.content_type(),
+                body: render(&(*snapshot).into(), &self.interface, format),
             },
             Ok(_) => unavailable("the box did not tell its state"),
             Err(error) => unavailable(error),
@@ -71,145 +70,29 @@ impl Site for Metrics {
     }
 }
 
-/// A page under construction.
-#[derive(Debug, Default)]
-struct Page(Vec<Family>);
-
-/// A metric.
-#[derive(Debug)]
-struct Family {
-    /// Without the "_total" that the library gives each sample of a counter.
-    name: String,
-    kind: MetricType,
-    help: String,
-    samples: Vec<(Labels, Value)>,
-}
-
-type Labels = Vec<(String, String)>;
-
-/// What a sample says.
-#[derive(Clone, Copy, Debug)]
-enum Value {
-    Count(u64),
-    Real(f64),
-}
-
-impl Page {
-    /// Begins a metric. The name of a counter ends with "_total".
-    fn family(&mut self, name: &str, kind: MetricType, help: &str) {
-        let name = match kind {
-            MetricType::Counter => name.trim_end_matches("_total"),
-            _ => name,
-        };
-        self.0.push(Family { name: name.into(), kind, help: help.into(), samples: Vec::new() });
-    }
-
-    /// A sample of the metric that was begun last.
-    fn sample(&mut self, labels: &[(&str, &str)], value: impl Into<Value>) {
-        let labels = labels.iter().map(|&(label, text)| (label.to_owned(), text.to_owned())).collect();
-        self.0.last_mut().expect("a metric was begun").samples.push((labels, value.into()));
-    }
-
-    /// A metric of one sample.
-    fn single(&mut self, name: &str, kind: MetricType, help: &str, value: impl Into<Value>) {
-        self.family(name, kind, help);
-        self.sample(&[], value);
-    }
-
-    fn into_text(self) -> String {
-        let mut registry = Registry::default();
-        registry.register_collector(Box::new(self));
-        let mut text = String::new();
-        encode(&mut text, &registry).expect("a string takes whatever is written");
-        text
-    }
-}
-
-impl Collector for Page {
-    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        for family in &self.0 {
-            let mut metric = encoder.encode_descriptor(&family.name, &family.help, None, family.kind)?;
-            for (labels, value) in &family.samples {
-                // Without labels there are no braces.
-                match labels.is_empty() {
-                    true => value.encode(&mut metric, family.kind)?,
-                    false => value.encode(&mut metric.encode_family(labels)?, family.kind)?,
-                }
-            }
-        }
-        Ok(())
-    }
-}
-
-impl Value {
-    fn encode(self, metric: &mut MetricEncoder<'_>, kind: MetricType) -> fmt::Result {
-        let none = None::<&Exemplar<Labels, f64>>;
-        match (kind, self) {
-            (MetricType::Counter, Self::Count(count)) => metric.encode_counter(&count, none),
-            (MetricType::Counter, Self::Real(value)) => metric.encode_counter(&value, none),
-            (_, Self::Count(count)) => metric.encode_gauge(&i64::try_from(count).unwrap_or(i64::MAX)),
-            // Whole numbers are written as such.
-            (_, Self::Real(value)) if value.fract() == 0.0 && value.abs() < 1e15 => {
-                metric.encode_gauge(&(value as i64))
-            }
-            (_, Self::Real(value)) => metric.encode_gauge(&value),
-        }
-    }
-}
-
-impl From<u64> for Value {
-    fn from(count: u64) -> Self {
-        Self::Count(count)
-    }
-}
-
-impl From<u32> for Value {
-    fn from(count: u32) -> Self {
-        Self::Count(count.into())
-    }
-}
-
-impl From<usize> for Value {
-    fn from(count: usize) -> Self {
-        Self::Count(count as u64)
-    }
-}
-
-impl From<bool> for Value {
-    fn from(is_so: bool) -> Self {
-        Self::Count(is_so.into())
-    }
-}
-
-impl From<f64> for Value {
-    fn from(value: f64) -> Self {
-        Self::Real(value)
-    }
-}
-
 /// The page. `interface` is the port toward the access points.
-pub(crate) fn render(status: &Status, interface: &str) -> String {
+fn render(status: &Status, interface: &str, format: Format) -> String {
     let mut page = Page::default();
-    page.single("evenair_uptime_seconds", MetricType::Gauge, "Time since the box started.", status.uptime_s);
-    page.family("evenair_mode", MetricType::Gauge, "1 for the mode that the box is in.");
+    page.single("evenair_uptime_seconds", Kind::Gauge, "Time since the box started.", status.uptime_s);
+    page.family("evenair_mode", Kind::Gauge, "1 for the mode that the box is in.");
     for &mode in Mode::ALL {
         page.sample(&[("mode", mode.word())], status.mode == mode);
     }
-    page.family("evenair_guard_state", MetricType::Gauge, "1 for the state that the guard against harm is in.");
+    page.family("evenair_guard_state", Kind::Gauge, "1 for the state that the guard against harm is in.");
     for &state in GuardState::ALL {
         page.sample(&[("state", state.word())], status.guard.state == state);
     }
     let help = "How often the guard against harm has bypassed the box.";
-    page.single("evenair_guard_bypasses_total", MetricType::Counter, help, status.guard.bypasses);
+    page.single("evenair_guard_bypasses_total", Kind::Counter, help, status.guard.bypasses);
     if let Some(next) = status.guard.next_try_s {
         let help = "Time until the guard against harm inserts the box again for a trial; absent unless it has bypassed the box.";
-        page.single("evenair_guard_next_try_seconds", MetricType::Gauge, help, next);
+        page.single("evenair_guard_next_try_seconds", Kind::Gauge, help, next);
     }
-    let (rate, capacity) = (status.service_rate_mbps * 1e6, status.capacity_mbps * 1e6);
-    let help = "Service rate C: IP-level bits of DATA and ACKs over the WLAN.";
-    page.single("evenair_service_rate_bits_per_second", MetricType::Gauge, help, rate);
+    let (rate, capacity) = (status.service_rate_mbps * MBPS, status.capacity_mbps * MBPS);
+    let help = "Service rate C: IP-level bytes of DATA and ACKs over the WLAN.";
+    page.single("evenair_service_rate_bytes_per_second", Kind::Gauge, help, rate);
     let help = "Capacity C* of the active stations, by the formula.";
-    page.single("evenair_capacity_bits_per_second", MetricType::Gauge, help, capacity);
+    page.single("evenair_capacity_bytes_per_second", Kind::Gauge, help, capacity);
     packets(&mut page, status);
     hops(&mut page, status);
     calls(&mut page, status);
@@ -220,12 +103,12 @@ pub(crate) fn render(status: &Status, interface: &str) -> String {
     shards(&mut page, status);
     telemetry(&mut page, status);
     stations(&mut page, status, interface);
-    page.into_text()
+    page.into_text(format)
 }
 
 fn packets(page: &mut Page, status: &Status) {
     let packets = &status.packets;
-    page.family("evenair_packets_total", MetricType::Counter, "Packets, by what became of them.");
+    page.family("evenair_packets_total", Kind::Counter, "Packets, by what became of them.");
     for (what, count) in [
         ("received", packets.received),
         ("released", packets.released),
@@ -243,21 +126,21 @@ fn packets(page: &mut Page, status: &Status) {
     }
     dropped(page, packets);
     let help = "Bytes at IP level handed to the manager, by whether it can read them.";
-    page.family("evenair_bytes_total", MetricType::Counter, help);
+    page.family("evenair_bytes_total", Kind::Counter, help);
     page.sample(&[("what", "received")], packets.received_bytes);
     page.sample(&[("what", "unread")], packets.unread_bytes);
-    page.family("evenair_kinds_total", MetricType::Counter, "Packets received, by kind; some are of more than one.");
+    page.family("evenair_kinds_total", Kind::Counter, "Packets received, by kind; some are of more than one.");
     for (kind, count) in status.kinds.named() {
         page.sample(&[("kind", kind)], count);
     }
     let help = "Copies of packets that the bridge carried, taken while bypassed or observing.";
-    page.single("evenair_observed_packets_total", MetricType::Counter, help, packets.copied);
-    page.single("evenair_pool_frames", MetricType::Gauge, "Frames of the packet memory in use.", status.pool.used);
+    page.single("evenair_observed_packets_total", Kind::Counter, help, packets.copied);
+    page.single("evenair_pool_frames", Kind::Gauge, "Frames of the packet memory in use.", status.pool.used);
     let help = "1 while the bridge can carry the traffic: it goes on if the box dies, hangs or is bypassed.";
     let available = u64::from(status.fail_open.available);
-    page.single("evenair_fail_open_available", MetricType::Gauge, help, available);
+    page.single("evenair_fail_open_available", Kind::Gauge, help, available);
     let help = "How often the hold on the path ran out because the box was late.";
-    page.single("evenair_hold_lapses_total", MetricType::Counter, help, status.hold.lapses);
+    page.single("evenair_hold_lapses_total", Kind::Counter, help, status.hold.lapses);
 }
 
 /// Every cause of [`DropReason`] and [`LossReason`], and what each means.
@@ -270,7 +153,7 @@ fn dropped(page: &mut Page, packets: &PacketStatus) {
         reasons::<DropReason>(),
         reasons::<LossReason>()
     );
-    page.family("evenair_dropped_packets_total", MetricType::Counter, &help);
+    page.family("evenair_dropped_packets_total", Kind::Counter, &help);
     packets.drops.iter().for_each(|(reason, count)| page.sample(&[("reason", reason.word())], count));
     packets.losses.iter().for_each(|(reason, count)| page.sample(&[("reason", reason.word())], count));
 }
@@ -278,52 +161,50 @@ fn dropped(page: &mut Page, packets: &PacketStatus) {
 fn uplink_limit(page: &mut Page, status: &Status) {
     let Some(limit) = &status.uplink_limit else { return };
     for (name, help, mbps) in [
-        ("evenair_uplink_limit_bits_per_second", "Limit on uploads, at IP level.", limit.limit_mbps),
-        ("evenair_uplink_bits_per_second", "What comes from the WLAN, at IP level.", limit.up_mbps),
-        ("evenair_uplink_datagrams_bits_per_second", "Of it, all but TCP.", limit.up_datagrams_mbps),
-        ("evenair_downlink_bits_per_second", "What comes from the wire toward the WLAN.", limit.down_mbps),
+        ("evenair_uplink_limit_bytes_per_second", "Limit on uploads, at IP level.", limit.limit_mbps),
+        ("evenair_uplink_bytes_per_second", "What comes from the WLAN, at IP level.", limit.up_mbps),
+        ("evenair_uplink_datagrams_bytes_per_second", "Of it, all but TCP.", limit.up_datagrams_mbps),
+        ("evenair_downlink_bytes_per_second", "What comes from the wire toward the WLAN.", limit.down_mbps),
     ] {
-        page.single(name, MetricType::Gauge, help, mbps * 1e6);
+        page.single(name, Kind::Gauge, help, mbps * MBPS);
     }
     let help = "Packets that the access points were found to have lost toward stations, reported or inferred.";
-    page.single("evenair_access_point_losses_total", MetricType::Counter, help, limit.lost_in_access_points);
+    page.single("evenair_access_point_losses_total", Kind::Counter, help, limit.lost_in_access_points);
 }
 
 fn hops(page: &mut Page, status: &Status) {
     let help = "How long packets waited in the box for the WLAN and for each direction of the Internet link.";
-    // The library knows no summaries: these are its parts.
-    page.family("evenair_wait_seconds", MetricType::Gauge, help);
+    page.family("evenair_wait_seconds", Kind::Summary, help);
     for hop in &status.hops {
         for (quantile, ms) in [("0.5", hop.p50_ms), ("0.95", hop.p95_ms), ("1", hop.max_ms)] {
             page.sample(&[("hop", hop.hop.word()), ("quantile", quantile)], ms / 1e3);
         }
     }
-    page.family("evenair_wait_seconds_sum", MetricType::Unknown, "The sum of all these waits.");
+    page.family("evenair_wait_seconds_sum", Kind::SummaryPart, "The sum of all these waits.");
     for hop in &status.hops {
         page.sample(&[("hop", hop.hop.word())], hop.mean_ms * hop.packets as f64 / 1e3);
     }
-    page.family("evenair_wait_seconds_count", MetricType::Unknown, "The number of all these waits.");
+    page.family("evenair_wait_seconds_count", Kind::SummaryPart, "The number of all these waits.");
     for hop in &status.hops {
         page.sample(&[("hop", hop.hop.word())], hop.packets);
     }
-    page.single("evenair_held_packets", MetricType::Gauge, "Packets in the box's queues.", status.packets.held);
+    page.single("evenair_held_packets", Kind::Gauge, "Packets in the box's queues.", status.packets.held);
 }
 
 fn calls(page: &mut Page, status: &Status) {
     let refused = status.calls.iter().filter(|call| call.refused.is_some()).count();
-    page.family("evenair_calls", MetricType::Gauge, "Calls that go on, by whether they go first.");
+    page.family("evenair_calls", Kind::Gauge, "Calls that go on, by whether they go first.");
     page.sample(&[("state", "admitted")], status.calls.len() - refused);
     page.sample(&[("state", "refused")], refused);
-    // As a counter its family would be called as the one above.
-    page.family("evenair_calls_total", MetricType::Unknown, "Calls that were found, by whether they went first.");
+    page.family("evenair_calls_total", Kind::CounterBesideGauge, "Calls that were found, by whether they went first.");
     page.sample(&[("state", "admitted")], status.packets.calls_admitted);
     page.sample(&[("state", "refused")], status.packets.calls_refused);
     let help = "Calls that roamed to a medium where they are too many, and went on.";
-    page.single("evenair_calls_over_limit_total", MetricType::Counter, help, status.packets.calls_over_limit);
+    page.single("evenair_calls_over_limit_total", Kind::Counter, help, status.packets.calls_over_limit);
     let help = "Calls that have ended, be they admitted or refused.";
-    page.single("evenair_calls_ended_total", MetricType::Counter, help, status.packets.calls_ended);
+    page.single("evenair_calls_ended_total", Kind::Counter, help, status.packets.calls_ended);
     let mut of_each = |name: &str, help: &str, value: fn(&SpeechStatus) -> Option<f64>| {
-        page.family(name, MetricType::Gauge, help);
+        page.family(name, Kind::Gauge, help);
         for call in &status.calls {
             for (direction, speech) in [("down", &call.down), ("up", &call.up)] {
                 if let Some(value) = value(speech) {
@@ -349,27 +230,17 @@ fn calls(page: &mut Page, status: &Status) {
 fn receiver(page: &mut Page, status: &Status) {
     let Some(receiver) = &status.receiver else { return };
     let help = "TCP flows in use whose advertised windows are lowered.";
-    page.single("evenair_receiver_clamped_flows", MetricType::Gauge, help, receiver.clamped_flows);
+    page.single("evenair_receiver_clamped_flows", Kind::Gauge, help, receiver.clamped_flows);
     if let Some(bytes) = receiver.window_bytes {
-        page.single(
-            "evenair_receiver_window_bytes",
-            MetricType::Gauge,
-            "Largest window that may be advertised.",
-            bytes,
-        );
+        page.single("evenair_receiver_window_bytes", Kind::Gauge, "Largest window that may be advertised.", bytes);
     }
     if let Some(ms) = receiver.delay_ms {
-        page.single("evenair_receiver_delay_seconds", MetricType::Gauge, "For how long ACKs are held.", ms / 1e3);
+        page.single("evenair_receiver_delay_seconds", Kind::Gauge, "For how long ACKs are held.", ms / 1e3);
     }
-    page.single(
-        "evenair_receiver_held_packets",
-        MetricType::Gauge,
-        "ACKs held, and what waits behind them.",
-        receiver.held,
-    );
+    page.single("evenair_receiver_held_packets", Kind::Gauge, "ACKs held, and what waits behind them.", receiver.held);
     if let Some(ms) = receiver.ap_queueing_ms {
         let help = "How long packets were seen to wait in the access point.";
-        page.single("evenair_receiver_ap_queueing_seconds", MetricType::Gauge, help, ms / 1e3);
+        page.single("evenair_receiver_ap_queueing_seconds", Kind::Gauge, help, ms / 1e3);
     }
 }
 
@@ -377,7 +248,7 @@ fn classes(page: &mut Page, status: &Status) {
     if status.classes.is_empty() {
         return;
     }
-    let mut of_each = |name: &str, kind: MetricType, help: &str, value: fn(&evenair_api::ClassStatus) -> f64| {
+    let mut of_each = |name: &str, kind: Kind, help: &str, value: fn(&evenair_api::ClassStatus) -> f64| {
         page.family(name, kind, help);
         for class in &status.classes {
             let parent = class.parent.as_deref().unwrap_or_default();
@@ -385,54 +256,50 @@ fn classes(page: &mut Page, status: &Status) {
         }
     };
     let help = "Medium time that the class and those in it are charged: an estimate.";
-    of_each("evenair_class_charged_airtime_seconds_total", MetricType::Counter, help, |class| class.charged_airtime_s);
+    of_each("evenair_class_charged_airtime_seconds_total", Kind::Counter, help, |class| class.charged_airtime_s);
     let help = "IP-level bytes released toward stations.";
-    of_each("evenair_class_transmit_bytes_total", MetricType::Counter, help, |class| class.released_bytes as f64);
+    of_each("evenair_class_transmit_bytes_total", Kind::Counter, help, |class| class.released_bytes as f64);
     let help = "IP-level bytes that came from stations.";
-    of_each("evenair_class_receive_bytes_total", MetricType::Counter, help, |class| class.from_wlan_bytes as f64);
+    of_each("evenair_class_receive_bytes_total", Kind::Counter, help, |class| class.from_wlan_bytes as f64);
     let help = "Packets dropped.";
-    of_each("evenair_class_dropped_packets_total", MetricType::Counter, help, |class| class.dropped as f64);
-    of_each("evenair_class_held_packets", MetricType::Gauge, "Packets held.", |class| f64::from(class.held));
+    of_each("evenair_class_dropped_packets_total", Kind::Counter, help, |class| class.dropped as f64);
+    of_each("evenair_class_held_packets", Kind::Gauge, "Packets held.", |class| f64::from(class.held));
     let help = "1 for a class that has had what its ceiling allows.";
-    of_each("evenair_class_at_ceiling", MetricType::Gauge, help, |class| f64::from(u8::from(class.at_ceiling)));
+    of_each("evenair_class_at_ceiling", Kind::Gauge, help, |class| f64::from(u8::from(class.at_ceiling)));
 }
 
 fn domains(page: &mut Page, status: &Status) {
-    let mut of_each = |name: &str, kind: MetricType, help: &str, value: fn(&evenair_api::DomainStatus) -> f64| {
+    let mut of_each = |name: &str, kind: Kind, help: &str, value: fn(&evenair_api::DomainStatus) -> f64| {
         page.family(name, kind, help);
         for domain in &status.domains {
             page.sample(&[("domain", &domain.name)], value(domain));
         }
     };
     let help = "Service rate C of one medium.";
-    of_each("evenair_domain_service_rate_bits_per_second", MetricType::Gauge, help, |domain| {
-        domain.service_rate_mbps * 1e6
+    of_each("evenair_domain_service_rate_bytes_per_second", Kind::Gauge, help, |domain| {
+        domain.service_rate_mbps * MBPS
     });
     let help = "Capacity C* of the active stations of one medium, by the formula.";
-    of_each("evenair_domain_capacity_bits_per_second", MetricType::Gauge, help, |domain| domain.capacity_mbps * 1e6);
-    let help = "IP-level bits of flows seen to cross one medium.";
-    of_each("evenair_domain_throughput_bits_per_second", MetricType::Gauge, help, |domain| {
-        domain.throughput_mbps * 1e6
-    });
-    of_each("evenair_domain_held_packets", MetricType::Gauge, "Packets that wait for one medium.", |domain| {
+    of_each("evenair_domain_capacity_bytes_per_second", Kind::Gauge, help, |domain| domain.capacity_mbps * MBPS);
+    let help = "IP-level bytes of flows seen to cross one medium.";
+    of_each("evenair_domain_throughput_bytes_per_second", Kind::Gauge, help, |domain| domain.throughput_mbps * MBPS);
+    of_each("evenair_domain_held_packets", Kind::Gauge, "Packets that wait for one medium.", |domain| {
         domain.held as f64
     });
-    of_each("evenair_domain_stations", MetricType::Gauge, "Stations known on one medium.", |domain| {
-        domain.stations as f64
-    });
+    of_each("evenair_domain_stations", Kind::Gauge, "Stations known on one medium.", |domain| domain.stations as f64);
     let help = "1 for a medium that was learned, and is not in the configuration.";
-    of_each("evenair_domain_learned", MetricType::Gauge, help, |domain| f64::from(u8::from(domain.learned)));
+    of_each("evenair_domain_learned", Kind::Gauge, help, |domain| f64::from(u8::from(domain.learned)));
     let help = "Stations that came to one medium from another.";
-    of_each("evenair_domain_roamed_total", MetricType::Counter, help, |domain| domain.roamed as f64);
+    of_each("evenair_domain_roamed_total", Kind::Counter, help, |domain| domain.roamed as f64);
     let mut of_some = |name: &str, help: &str, value: fn(&evenair_api::DomainStatus) -> Option<f64>| {
         let values: Vec<_> = status.domains.iter().filter_map(|domain| Some((&domain.name, value(domain)?))).collect();
         if !values.is_empty() {
-            page.family(name, MetricType::Gauge, help);
+            page.family(name, Kind::Gauge, help);
             values.into_iter().for_each(|(domain, value)| page.sample(&[("domain", domain)], value));
         }
     };
     let help = "The upload limit of one contention domain.";
-    of_some("evenair_domain_uplink_limit_bits_per_second", help, |domain| Some(domain.uplink?.limit_mbps * 1e6));
+    of_some("evenair_domain_uplink_limit_bytes_per_second", help, |domain| Some(domain.uplink?.limit_mbps * MBPS));
     let help = "How long packets were seen to wait in the access points of one medium.";
     of_some("evenair_domain_ap_queueing_seconds", help, |domain| Some(domain.receiver?.ap_queueing_ms? / 1e3));
     let help = "What the path between the box and the stations of one medium delays, beyond its backlog.";
@@ -447,47 +314,47 @@ fn shards(page: &mut Page, status: &Status) {
     if status.shards.is_empty() {
         return;
     }
-    let mut of_each = |name: &str, kind: MetricType, help: &str, value: fn(&ShardStatus) -> f64| {
+    let mut of_each = |name: &str, kind: Kind, help: &str, value: fn(&ShardStatus) -> f64| {
         page.family(name, kind, help);
         for (number, shard) in status.shards.iter().enumerate() {
             page.sample(&[("shard", &number.to_string())], value(shard));
         }
     };
-    of_each("evenair_shard_cpu_seconds_total", MetricType::Counter, "CPU time of a packet loop.", |shard| shard.cpu_s);
+    of_each("evenair_shard_cpu_seconds_total", Kind::Counter, "CPU time of a packet loop.", |shard| shard.cpu_s);
     let help = "Packets that a packet loop has received.";
-    of_each("evenair_shard_received_packets_total", MetricType::Counter, help, |shard| shard.received as f64);
+    of_each("evenair_shard_received_packets_total", Kind::Counter, help, |shard| shard.received as f64);
     let help = "Packets that a packet loop has sent.";
-    of_each("evenair_shard_sent_packets_total", MetricType::Counter, help, |shard| shard.sent as f64);
+    of_each("evenair_shard_sent_packets_total", Kind::Counter, help, |shard| shard.sent as f64);
     let help = "Packets that a packet loop has lost or dropped.";
-    of_each("evenair_shard_lost_packets_total", MetricType::Counter, help, |shard| shard.lost as f64);
-    of_each("evenair_shard_held_packets", MetricType::Gauge, "Packets in its queues.", |shard| shard.held as f64);
+    of_each("evenair_shard_lost_packets_total", Kind::Counter, help, |shard| shard.lost as f64);
+    of_each("evenair_shard_held_packets", Kind::Gauge, "Packets in its queues.", |shard| shard.held as f64);
     let help = "How often the hold on its packets ran out because it was late.";
-    of_each("evenair_shard_hold_lapses_total", MetricType::Counter, help, |shard| shard.lapses as f64);
+    of_each("evenair_shard_hold_lapses_total", Kind::Counter, help, |shard| shard.lapses as f64);
 }
 
 /// A station without a reported rate has no sample: the default rate that it is charged at is not a measurement.
 fn station_rates(page: &mut Page, status: &Status, interface: &str) {
     let assumed = |station: &StationStatus| Some(station.rate_mbps).filter(|_| station.rate_reported);
     let help = "PHY rate toward the station: what its access point tells, or else what the operator set.";
-    page.family("wifi_station_transmit_kilobits_per_second", MetricType::Gauge, help);
+    page.family("evenair_station_transmit_rate_bytes_per_second", Kind::Gauge, help);
     for station in &status.stations {
         let reported = station.reported.as_ref().and_then(|reported| reported.transmit_mbps);
         if let Some(mbps) = reported.or_else(|| assumed(station)) {
-            page.sample(&[("ifname", interface), ("mac", &station.mac)], mbps * 1e3);
+            page.sample(&[("ifname", interface), ("mac", &station.mac)], mbps * MBPS);
         }
     }
     let help = "PHY rate by which the station is charged, where it is not the default for want of a report.";
-    page.family("evenair_station_rate_kilobits_per_second", MetricType::Gauge, help);
+    page.family("evenair_station_rate_bytes_per_second", Kind::Gauge, help);
     for station in &status.stations {
         if let Some(mbps) = assumed(station) {
-            page.sample(&[("ifname", interface), ("mac", &station.mac)], mbps * 1e3);
+            page.sample(&[("ifname", interface), ("mac", &station.mac)], mbps * MBPS);
         }
     }
 }
 
 fn station_airtime(page: &mut Page, status: &Status, interface: &str) {
     let help = "Medium time that the station is charged for packets to it (down) and from it (up): an estimate.";
-    page.family("evenair_station_charged_airtime_seconds_total", MetricType::Counter, help);
+    page.family("evenair_station_charged_airtime_seconds_total", Kind::Counter, help);
     for station in &status.stations {
         let ways = [("down", station.charged_airtime_down_s), ("up", station.charged_airtime_up_s)];
         for (direction, seconds) in ways {
@@ -497,29 +364,25 @@ fn station_airtime(page: &mut Page, status: &Status, interface: &str) {
 }
 
 fn stations(page: &mut Page, status: &Status, interface: &str) {
-    page.family("wifi_stations", MetricType::Gauge, "Stations that the box knows.");
+    page.family("wifi_stations", Kind::Gauge, "Stations that the box knows.");
     page.sample(&[("ifname", interface)], status.stations_known);
     station_rates(page, status, interface);
     station_airtime(page, status, interface);
-    let mut of_each = |name: &str, kind: MetricType, help: &str, value: fn(&StationStatus) -> f64| {
+    let mut of_each = |name: &str, kind: Kind, help: &str, value: fn(&StationStatus) -> f64| {
         page.family(name, kind, help);
         for station in &status.stations {
             page.sample(&[("ifname", interface), ("mac", &station.mac)], value(station));
         }
     };
     let help = "IP-level bytes released toward the station.";
-    of_each("evenair_station_transmit_bytes_total", MetricType::Counter, help, |station| {
-        station.to_station_bytes as f64
-    });
+    of_each("evenair_station_transmit_bytes_total", Kind::Counter, help, |station| station.to_station_bytes as f64);
     let help = "IP-level bytes that came from the station.";
-    of_each("evenair_station_receive_bytes_total", MetricType::Counter, help, |station| {
-        station.from_station_bytes as f64
-    });
+    of_each("evenair_station_receive_bytes_total", Kind::Counter, help, |station| station.from_station_bytes as f64);
     let help = "1 for a station that takes more than its share of the medium and cannot be held back.";
-    of_each("evenair_station_over_share", MetricType::Gauge, help, |station| f64::from(u8::from(station.over_share)));
+    of_each("evenair_station_over_share", Kind::Gauge, help, |station| f64::from(u8::from(station.over_share)));
     reported_stations(page, status, interface);
     let help = "What is known of the station's name and address, as labels.";
-    page.family("evenair_station_info", MetricType::Gauge, help);
+    page.family("evenair_station_info", Kind::Gauge, help);
     for station in &status.stations {
         let name = station.name.as_deref().unwrap_or_default();
         let address = station.addresses.first().map_or("", String::as_str);
@@ -534,13 +397,13 @@ fn stations(page: &mut Page, status: &Status, interface: &str) {
         page.sample(&labels, true);
     }
     let help = "Claims of addresses that others use; of one address, once a minute at most.";
-    page.single("evenair_addresses_contested_total", MetricType::Counter, help, status.packets.addresses_contested);
+    page.single("evenair_addresses_contested_total", Kind::Counter, help, status.packets.addresses_contested);
 }
 
 /// Telemetry of stations that have any.
 fn reported_stations(page: &mut Page, status: &Status, interface: &str) {
     let mut of_each = |name: &str, help: &str, value: fn(&StationReportStatus) -> Option<f64>| {
-        page.family(name, MetricType::Gauge, help);
+        page.family(name, Kind::Gauge, help);
         for station in &status.stations {
             let Some(reported) = &station.reported else { continue };
             if let Some(value) = value(reported) {
@@ -552,7 +415,9 @@ fn reported_stations(page: &mut Page, status: &Status, interface: &str) {
     let help = "How strongly its access point receives the station.";
     of_each("wifi_station_signal_dbm", help, |reported| reported.signal_dbm.map(f64::from));
     let help = "PHY rate from the station, as its access point reports it.";
-    of_each("wifi_station_receive_kilobits_per_second", help, |reported| reported.receive_mbps.map(|mbps| mbps * 1e3));
+    of_each("evenair_station_receive_rate_bytes_per_second", help, |reported| {
+        reported.receive_mbps.map(|mbps| mbps * MBPS)
+    });
     let help = "Age of the station's telemetry report.";
     of_each("evenair_station_report_age_seconds", help, |reported| Some(reported.age_s));
     let help = "1 for a station whose reported rate contradicts the measured airtime.";
@@ -563,7 +428,7 @@ fn telemetry(page: &mut Page, status: &Status) {
     if status.telemetry.is_empty() {
         return;
     }
-    let mut of_each = |name: &str, kind: MetricType, help: &str, value: fn(&SourceStatus) -> Option<f64>| {
+    let mut of_each = |name: &str, kind: Kind, help: &str, value: fn(&SourceStatus) -> Option<f64>| {
         page.family(name, kind, help);
         for source in &status.telemetry {
             if let Some(value) = value(source) {
@@ -572,19 +437,19 @@ fn telemetry(page: &mut Page, status: &Status) {
         }
     };
     let help = "1 for a source of telemetry whose last answer was right.";
-    of_each("evenair_telemetry_up", MetricType::Gauge, help, |source| {
+    of_each("evenair_telemetry_up", Kind::Gauge, help, |source| {
         Some(f64::from(u8::from(source.error.is_none() && source.age_s.is_some())))
     });
     let help = "Time since a source of telemetry last answered.";
-    of_each("evenair_telemetry_age_seconds", MetricType::Gauge, help, |source| source.age_s);
+    of_each("evenair_telemetry_age_seconds", Kind::Gauge, help, |source| source.age_s);
     let help = "Stations that a source of telemetry last reported.";
-    of_each("evenair_telemetry_stations", MetricType::Gauge, help, |source| Some(source.stations as f64));
+    of_each("evenair_telemetry_stations", Kind::Gauge, help, |source| Some(source.stations as f64));
     let help = "How often a source of telemetry was asked.";
-    of_each("evenair_telemetry_polls_total", MetricType::Counter, help, |source| Some(source.polls as f64));
+    of_each("evenair_telemetry_polls_total", Kind::Counter, help, |source| Some(source.polls as f64));
     let help = "How often a source of telemetry did not answer as it should.";
-    of_each("evenair_telemetry_failures_total", MetricType::Counter, help, |source| Some(source.failures as f64));
+    of_each("evenair_telemetry_failures_total", Kind::Counter, help, |source| Some(source.failures as f64));
     let help = "Telemetry reports about stations, by outcome.";
-    page.family("evenair_telemetry_reports_total", MetricType::Counter, help);
+    page.family("evenair_telemetry_reports_total", Kind::Counter, help);
     let reports = &status.rate_reports;
     for (outcome, count) in [
         ("taken", reports.taken),
@@ -600,7 +465,9 @@ fn telemetry(page: &mut Page, status: &Status) {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write;
     use std::net::TcpStream;
+    use std::process::{Command, Stdio};
     use std::thread;
 
     use evenair_api::CallStatus;
@@ -608,6 +475,10 @@ mod tests {
     use super::*;
     use crate::control::tests_support::status;
     use crate::http::tests_support::{get, survives};
+
+    /// What Prometheus 2.42 accepts.
+    const PROMETHEUS_ACCEPTS: &str = "\r\nAccept: application/openmetrics-text;version=1.0.0;q=0.75,\
+        application/openmetrics-text;version=0.0.1;q=0.6,text/plain;version=0.0.4;q=0.5,*/*;q=0.4";
 
     /// Whether a line is a sample: a name, labels, a number.
     fn is_sample(line: &str) -> bool {
@@ -622,7 +493,7 @@ mod tests {
     fn a_bypass_by_the_guard_is_distinguished_from_another() {
         let mut status = status();
         let samples = |status: &Status| -> Vec<String> {
-            let page = render(status, "eth1");
+            let page = render(status, "eth1", Format::OpenMetrics);
             page.lines().filter(|line| line.starts_with("evenair_guard_")).map(str::to_owned).collect()
         };
         let watching = samples(&status);
@@ -641,7 +512,7 @@ mod tests {
         let station = &mut status.stations[0];
         (station.charged_airtime_down_s, station.charged_airtime_up_s) = (3.0, 1.5);
         (station.rate_mbps, station.rate_reported, station.reported) = (54.0, false, None);
-        let page = render(&status, "eth1");
+        let page = render(&status, "eth1", Format::OpenMetrics);
         let samples = |name: &str| -> Vec<String> {
             page.lines().filter(|line| line.starts_with(name)).map(str::to_owned).collect()
         };
@@ -650,20 +521,20 @@ mod tests {
             airtime[0].ends_with("direction=\"down\"} 3.0") && airtime[1].ends_with("direction=\"up\"} 1.5"),
             "{airtime:?}"
         );
-        let rates = ["wifi_station_transmit_kilobits_per_second{", "evenair_station_rate_kilobits_per_second{"];
+        let rates = ["evenair_station_transmit_rate_bytes_per_second{", "evenair_station_rate_bytes_per_second{"];
         assert_eq!(rates.map(samples), [const { Vec::<String>::new() }; 2]);
         status.stations[0].rate_reported = true;
         assert_eq!(
-            render(&status, "eth1")
+            render(&status, "eth1", Format::OpenMetrics)
                 .lines()
-                .filter(|line| line.contains("_kilobits_per_second{") && line.contains("} 54000"))
+                .filter(|line| line.contains("_bytes_per_second{") && line.contains("} 6750000"))
                 .count(),
             2
         );
     }
 
-    #[test]
-    fn every_line_is_a_comment_or_a_sample_and_every_sample_has_a_type() {
+    /// A status of which every kind of metric has samples.
+    fn rich() -> Status {
         let staff = evenair_api::ClassStatus { name: "staff".into(), held: 3, ..Default::default() };
         let reported = StationReportStatus {
             source: "snmp ap".into(),
@@ -684,7 +555,15 @@ mod tests {
         let mut status = Status { telemetry: vec![source], classes: vec![staff], calls: vec![call], ..status() };
         status.stations[0].reported = Some(reported);
         status.stations[0].name = Some("phone".into());
-        let page = render(&status, "eth1");
+        status.uplink_limit = Some(evenair_api::UplinkStatus::default());
+        status.receiver = Some(evenair_api::ReceiverStatus::default());
+        status.shards = vec![ShardStatus::default()];
+        status
+    }
+
+    #[test]
+    fn every_line_is_a_comment_or_a_sample_and_every_sample_has_a_type() {
+        let page = render(&rich(), "eth1", Format::OpenMetrics);
         for line in page.lines() {
             let is_comment = line.starts_with("# HELP ") || line.starts_with("# TYPE ") || line == "# EOF";
             assert!(is_comment || is_sample(line), "{line:?}");
@@ -710,7 +589,7 @@ mod tests {
             "evenair_class_held_packets{class=\"staff\",parent=\"\"} 3",
             "evenair_telemetry_up{source=\"snmp ap\"} 1",
             "wifi_station_signal_dbm{ifname=\"eth1\",mac=\"02:00:00:00:00:01\",source=\"snmp ap\"} -61",
-            "wifi_station_receive_kilobits_per_second{ifname=\"eth1\",mac=\"02:00:00:00:00:01\",source=\"snmp ap\"} 6000",
+            "evenair_station_receive_rate_bytes_per_second{ifname=\"eth1\",mac=\"02:00:00:00:00:01\",source=\"snmp ap\"} 750000",
             "evenair_calls{state=\"admitted\"} 1",
             "evenair_call_r_factor{mac=\"02:00:00:00:00:01\",peer=\"10.9.0.1\",direction=\"down\"} 91.5",
             "evenair_call_jitter_seconds{mac=\"02:00:00:00:00:01\",peer=\"10.9.0.1\",direction=\"down\"} 0.002",
@@ -721,13 +600,68 @@ mod tests {
         }
     }
 
+    /// What is wrong with a page in text format 0.0.4: rules of `promtool check metrics` (Prometheus 2.42, promlint).
+    fn lint(page: &str) -> Vec<String> {
+        let mut problems = Vec::new();
+        let (mut begun, mut kind) = ("", "");
+        for line in page.lines() {
+            if let Some((name, help)) = line.strip_prefix("# HELP ").and_then(|rest| rest.split_once(' ')) {
+                begun = name;
+                if help.is_empty() {
+                    problems.push(format!("{name}: no help"));
+                }
+            } else if let Some(rest) = line.strip_prefix("# TYPE ") {
+                kind = rest.strip_prefix(begun).map_or("another's", str::trim_start);
+                if begun.contains("bits_") || ["_milliseconds", "_percent"].iter().any(|unit| begun.contains(unit)) {
+                    problems.push(format!("{begun}: no base unit"));
+                }
+                if (kind == "counter") != begun.ends_with("_total") {
+                    problems.push(format!("{begun}: a {kind}"));
+                }
+            } else {
+                let name = line.split(['{', ' ']).next().unwrap_or_default();
+                let of_summary = ["_sum", "_count"].iter().any(|part| name.strip_suffix(part) == Some(begun));
+                if name != begun && !(kind == "summary" && of_summary) {
+                    problems.push(format!("{name}: no help and no type"));
+                }
+            }
+        }
+        problems
+    }
+
+    #[test]
+    fn the_text_format_follows_the_rules_of_prometheus() {
+        let page = render(&rich(), "eth1", Format::Prometheus);
+        assert_eq!(lint(&page), [""; 0], "{page}");
+        for part in
+            ["# TYPE evenair_wait_seconds summary", "# TYPE evenair_calls_total counter", "evenair_calls_total{"]
+        {
+            assert!(page.contains(part), "{part} is missing in:\n{page}");
+        }
+        // The linter is awake: as OpenMetrics the names of counters differ.
+        assert!(lint(&render(&rich(), "eth1", Format::OpenMetrics)).len() > 20);
+        // `promtool` itself, where it is installed: its package brings a server with it.
+        assert_eq!(promtool(&page).unwrap_or_default(), "");
+    }
+
+    /// What `promtool check metrics` says about a page; `None`: it is not installed.
+    fn promtool(page: &str) -> Option<String> {
+        let mut command = Command::new("promtool");
+        command.args(["check", "metrics"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut running = command.spawn().ok()?;
+        // Dropped, so that it ends.
+        running.stdin.take().expect("piped").write_all(page.as_bytes()).expect("it reads");
+        let said = running.wait_with_output().expect("it ends");
+        Some(String::from_utf8_lossy(&[said.stdout, said.stderr].concat()).into_owned())
+    }
+
     #[test]
     fn every_cause_has_a_sample_and_is_explained() {
         fn check<C: Cause>(count: impl Fn(&mut PacketStatus, C)) {
             for &cause in C::ALL {
                 let mut status = Status::default();
                 count(&mut status.packets, cause);
-                let page = render(&status, "eth1");
+                let page = render(&status, "eth1", Format::OpenMetrics);
                 let samples: Vec<_> =
                     page.lines().filter(|line| line.starts_with("evenair_dropped_packets_total{")).collect();
                 let own = format!("evenair_dropped_packets_total{{reason=\"{}\"}} 7", cause.word());
@@ -742,15 +676,6 @@ mod tests {
     }
 
     #[test]
-    fn labels_are_escaped() {
-        let mut page = Page::default();
-        page.family("x", MetricType::Gauge, "X.");
-        page.sample(&[("a", "quote \" and \\ and\nline")], 1.0);
-        let text = page.into_text();
-        assert_eq!(text, "# HELP x X.\n# TYPE x gauge\nx{a=\"quote \\\" and \\\\ and\\nline\"} 1\n# EOF\n");
-    }
-
-    #[test]
     fn it_is_served_and_nothing_else_is_whatever_others_send() {
         let (desk, inbox) = Desk::for_tests();
         let answering = thread::spawn(move || {
@@ -762,9 +687,16 @@ mod tests {
         let server = serve("127.0.0.1:0".parse().expect("an address"), "eth1".into(), desk).expect("free");
         let address = server.address();
         let served = || {
-            let page = get(address, "GET /metrics HTTP/1.1");
-            assert!(page.starts_with("HTTP/1.1 200") && page.contains(CONTENT_TYPE), "{page}");
-            assert!(page.contains("evenair_packets_total{what=\"released\"} 90"), "{page}");
+            for (header, format) in [
+                ("", Format::Prometheus),
+                ("\r\nAccept: text/plain;version=0.0.4;q=0.5,*/*;q=0.1", Format::Prometheus),
+                (PROMETHEUS_ACCEPTS, Format::OpenMetrics),
+            ] {
+                let page = get(address, &format!("GET /metrics HTTP/1.1{header}"));
+                assert!(page.starts_with("HTTP/1.1 200") && page.contains(format.content_type()), "{page}");
+                assert!(page.contains("evenair_packets_total{what=\"released\"} 90"), "{page}");
+                assert_eq!(page.ends_with("# EOF\n"), format == Format::OpenMetrics, "{page}");
+            }
         };
         served();
         assert!(get(address, "GET / HTTP/1.1").starts_with("HTTP/1.1 404"));
@@ -780,6 +712,7 @@ mod tests {
         let (desk, inbox) = Desk::for_tests();
         drop(inbox);
         let site = Metrics { interface: "eth1".into(), desk };
-        assert_eq!(site.reply().status, StatusCode::SERVICE_UNAVAILABLE);
+        let (request, ()) = hyper::Request::new(()).into_parts();
+        assert_eq!(site.reply(&request).status, StatusCode::SERVICE_UNAVAILABLE);
     }
 }

@@ -11,7 +11,9 @@ use std::thread;
 
 use anyhow::{Context, Result};
 use evenair_manager::{Collected, Collection, Part, Report};
+use evenair_sys::rt::thread_cpu_ns;
 use evenair_units::{Instant, Span};
+use tracing::{Level, debug, enabled};
 
 use crate::control::{Answer, Snapshot};
 use crate::run::now;
@@ -55,6 +57,15 @@ pub(crate) struct Slices {
     parts: Vec<Part>,
     /// When the next slice may begin.
     due: Instant,
+    longest: Longest,
+}
+
+/// The longest slice so far, in nanoseconds: by the clock, and in CPU time, which other threads do not lengthen
+/// (interrupts do, unless the kernel accounts for them: CONFIG_IRQ_TIME_ACCOUNTING).
+#[derive(Default)]
+struct Longest {
+    wall: u64,
+    cpu: u64,
 }
 
 enum Stage {
@@ -66,11 +77,32 @@ enum Stage {
     Ports(Box<Report>),
 }
 
+impl Stage {
+    /// What the next slice copies.
+    const fn copies(&self) -> &'static str {
+        match self {
+            Self::Idle | Self::Collecting(_) => "stations and flows",
+            Self::Totals => "totals",
+            Self::Ports(_) => "ports",
+        }
+    }
+}
+
 /// A collection, for the thread that keeps the copies.
 struct Copied {
     parts: Vec<Part>,
     totals: Box<Snapshot>,
     replies: Vec<Reply>,
+}
+
+impl Longest {
+    fn note(&mut self, copied: &str, wall: u64, cpu: u64) {
+        if wall > self.wall || cpu > self.cpu {
+            *self = Self { wall: self.wall.max(wall), cpu: self.cpu.max(cpu) };
+            let Self { wall, cpu } = *self;
+            debug!("{copied}: the longest slice of the state took {wall} ns, and the longest in CPU time {cpu} ns");
+        }
+    }
 }
 
 impl Slices {
@@ -83,7 +115,7 @@ impl Slices {
         let keep = move || keep(&collections);
         thread::Builder::new().name("status".into()).spawn(keep).context("start the thread of the status")?;
         let (asked, next, parts) = (Vec::new(), Vec::new(), Vec::new());
-        Ok(Self { keeper, asked, next, stage: Stage::Idle, parts, due: Instant::ZERO })
+        Ok(Self { keeper, asked, next, stage: Stage::Idle, parts, due: Instant::ZERO, longest: Longest::default() })
     }
 
     /// Somebody asks for the state.
@@ -108,7 +140,12 @@ impl Slices {
     ) -> Result<()> {
         let start = now();
         if self.deadline().is_some_and(|due| start >= due) {
+            // Only measured for those who look for it.
+            let (cpu, copied) = (enabled!(Level::DEBUG).then(thread_cpu_ns), self.stage.copies());
             self.slice(source, start..start + SLICE, complete)?;
+            if let Some(cpu) = cpu {
+                self.longest.note(copied, now().saturating_since(start).as_nanos(), thread_cpu_ns() - cpu);
+            }
             self.due = start + APART;
         }
         Ok(())

@@ -373,6 +373,9 @@ pub struct PathReport {
     pub lag: Span,
     /// The access points' estimated backlog, in the time that the medium takes for it.
     pub backlog: Span,
+    /// Medium time that releases take, as completions show, in thousandths of what the airtime model gives for the PHY rates that are
+    /// known: retries and other networks on the channel make it larger. `None`: nothing is measured, since a service rate paces.
+    pub cost_permille: Option<u64>,
     /// The part of what was released lately, by airtime, of which the traffic shows no completion, in thousandths. `None`: unknown,
     /// since no probes are configured.
     pub unacknowledged_permille: Option<u64>,

@@ -115,6 +115,7 @@ impl<P: Send + 'static> Domain<P> {
         PathReport {
             lag: self.pacer.lag(),
             backlog: self.pacer.backlog(),
+            cost_permille: self.pacer.cost_permille(),
             unacknowledged_permille: self.probes.as_ref().map(|probes| probes.unacknowledged_permille()),
             probes,
         }

@@ -406,6 +406,15 @@ impl Pacer {
         }
     }
 
+    /// Mean medium time of releases in thousandths of their airtime by the model; `None`: it is not measured.
+    pub(crate) fn cost_permille(&self) -> Option<u64> {
+        let believed = Span::from_millis(1000);
+        match self.pacing {
+            Pacing::Backlog { .. } => Some(self.backlog.medium(believed, &Paced::default()).as_nanos() / 1_000_000),
+            Pacing::Server | Pacing::None => None,
+        }
+    }
+
     /// How long a run of packets to one station may be.
     pub(crate) fn run_limit(&self, now: Instant) -> RunLimit {
         match self.pacing {

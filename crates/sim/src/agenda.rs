@@ -33,6 +33,8 @@ pub(crate) enum Task {
     Come(u32),
     /// A report to the box of a host's access point.
     Place(u32),
+    /// The next second of the box's watch feed.
+    Watch,
 }
 
 /// An end of a connection: the station opens it, the server accepts it.

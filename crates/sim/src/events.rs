@@ -1,4 +1,4 @@
-//! The scenario's events in a run, and the telemetry of the box.
+//! The scenario's events in a run, the telemetry of the box, and its state each second.
 
 use evenair_manager::Command;
 use evenair_medium::RateControl;
@@ -6,6 +6,8 @@ use evenair_scenario::Action;
 use evenair_units::{Instant, Span};
 
 use crate::agenda::Task;
+use crate::middlebox::station_of;
+use crate::watch;
 use crate::world::World;
 
 /// Interval of the reports to the box of the senders' rates.
@@ -164,5 +166,22 @@ impl World<'_> {
             middlebox.observe(self.now, host, rate);
             self.drain_box();
         }
+    }
+
+    /// Starts to observe the box, where that is asked for.
+    pub(crate) fn begin_watch(&mut self) {
+        if self.watch.is_some() {
+            self.agenda.enter(self.now + watch::INTERVAL, Task::Watch);
+        }
+    }
+
+    /// The box's state of this second.
+    pub(crate) fn watch_second(&mut self) {
+        self.begin_watch();
+        let (Some(watch), Some(middlebox)) = (&mut self.watch, &self.middlebox) else { return };
+        let report = middlebox.report(self.now);
+        let name = |host: usize| self.scenario.hosts.get(host).map(|host| host.name.clone());
+        let names = report.stations.iter().map(|station| name(station_of(station.mac)?)).collect();
+        watch.take_second(self.now, &report, names);
     }
 }

@@ -14,7 +14,7 @@
 //! events; `packet` the packets; `air`, `airs` (several contention domains), `paths`, `wire` and `middlebox` the path;
 //! `connections`, `apps`, `call`, `flows` and `web` the hosts; `meter`, `tally`, `cells`, `occupancy`, `categories`, `places`,
 //! `notes` and `report` the results, of which `records`, `senders`, `rows` and `flow_rows` keep the counters. `trace` writes
-//! pcap files.
+//! pcap files, and `watch` observes the box and raises its reasons of health.
 //!
 //! Not here: ARP and neighbour discovery, association frames, ECN, auto-tuned receive buffers, traffic between stations.
 //!
@@ -66,16 +66,18 @@ mod senders;
 mod tally;
 pub mod tcp;
 mod trace;
+mod watch;
 mod web;
 mod wire;
 mod world;
 
 use std::path::PathBuf;
 
-use evenair_results::{LISTED, Progress, RunResult};
+use evenair_results::{Progress, RunResult};
 use evenair_scenario::Scenario;
 
 pub use error::SimError;
+pub use watch::{LossyRing, Second, Watching};
 use world::World;
 
 /// Options of a run beside its scenario.
@@ -86,9 +88,11 @@ pub struct SimOptions {
     pub tcp: Option<tcp::Config>,
     /// Where to write what crosses the air and the wire, as pcap files; nothing is written where absent.
     pub trace: Option<PathBuf>,
-    /// How many transfers, web pages and notes are listed one by one, of each kind; [`LISTED`] where absent. All are
-    /// counted.
+    /// How many transfers, web pages and notes are listed one by one, of each kind; [`LISTED`](evenair_results::LISTED) where
+    /// absent. All are counted.
     pub listed: Option<usize>,
+    /// How the box is observed second by second ([`run_watched`]); the run has a box then, inserted or not.
+    pub watching: Option<Watching>,
 }
 
 /// All that is not simulated of a scenario.
@@ -120,17 +124,48 @@ pub fn run_with(
     options: &SimOptions,
     mut progress: impl FnMut(&Progress),
 ) -> Result<RunResult, SimError> {
+    let mut world = begin(scenario, options)?;
+    while let Some(so_far) = world.run_interval() {
+        progress(so_far);
+    }
+    finish(world)
+}
+
+/// Runs a scenario to its end and observes the box; `second` gets each of its seconds, in order.
+///
+/// # Errors
+/// As [`run_with`].
+pub fn run_watched(
+    scenario: &Scenario,
+    options: &SimOptions,
+    mut second: impl FnMut(Second),
+) -> Result<RunResult, SimError> {
+    let options = SimOptions { watching: options.watching.or(Some(Watching::default())), ..options.clone() };
+    let mut world = begin(scenario, &options)?;
+    while world.run_interval().is_some() {
+        take_seconds(&mut world).into_iter().for_each(&mut second);
+    }
+    take_seconds(&mut world).into_iter().for_each(&mut second);
+    finish(world)
+}
+
+fn take_seconds(world: &mut World<'_>) -> Vec<Second> {
+    world.watch.as_mut().map(|watch| watch.take_seconds()).unwrap_or_default()
+}
+
+fn begin<'a>(scenario: &'a Scenario, options: &SimOptions) -> Result<World<'a>, SimError> {
     let tcp = match &options.tcp {
         Some(config) => config.clone(),
         None => connections::tcp_config(&scenario.tcp)?,
     };
-    let mut world = World::new(scenario, &tcp, options.listed.unwrap_or(LISTED))?;
+    let mut world = World::new(scenario, &tcp, options)?;
     if let Some(folder) = &options.trace {
         world.trace_into(folder)?;
     }
-    while let Some(so_far) = world.run_interval() {
-        progress(so_far);
-    }
+    Ok(world)
+}
+
+fn finish(mut world: World<'_>) -> Result<RunResult, SimError> {
     world.cut_transfers();
     world.check_conservation();
     world.finish_trace()?;

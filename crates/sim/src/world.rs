@@ -17,13 +17,12 @@ use evenair_ap::{Fate, Received, TxStatus, Unsent};
 use evenair_manager::{Event as BoxEvent, GuardStep, Mode, Output};
 use evenair_medium::{AccessCategory, DropReason, Event as AirEvent};
 use evenair_packet::Port;
-use evenair_results::{CountedAirtime, EventRecord, PageLog, Progress, TransferLog};
+use evenair_results::{CountedAirtime, EventRecord, LISTED, PageLog, Progress, TransferLog};
 use evenair_scenario::{Action, AppKind, Scenario};
 use evenair_sched::Cause;
 use evenair_units::{Bytes, Instant, Span, Streams};
 use evenair_workload::Direction;
 
-use crate::SimError;
 use crate::agenda::{Agenda, Side, Task};
 use crate::air::{AirFrame, Delivery, Loss, Sender};
 use crate::airs::Airs;
@@ -37,7 +36,9 @@ use crate::paths::Paths;
 use crate::report::counted_airtime;
 use crate::tcp::Config;
 use crate::trace::Tracer;
+use crate::watch::Watch;
 use crate::wire::{Leads, TO_ACCESS_POINT, Wire};
+use crate::{SimError, SimOptions};
 
 pub(crate) struct World<'a> {
     pub(crate) scenario: &'a Scenario,
@@ -56,6 +57,7 @@ pub(crate) struct World<'a> {
     bulk: Vec<u32>,
     pub(crate) meter: Meter,
     pub(crate) tracer: Option<Box<Tracer>>,
+    pub(crate) watch: Option<Box<Watch>>,
     pub(crate) arrived: u64,
     pub(crate) lost: u64,
     pub(crate) next_event: usize,
@@ -68,10 +70,9 @@ pub(crate) struct World<'a> {
 }
 
 impl<'a> World<'a> {
-    /// The world at the start of a run. `tcp` are the settings of every host's TCP; of transfers, pages and notes so many
-    /// are `listed` one by one.
-    pub(crate) fn new(scenario: &'a Scenario, tcp: &Config, listed: usize) -> Result<Self, SimError> {
-        let streams = Streams::new(scenario.seed);
+    /// The world at the start of a run. `tcp` are the settings of every host's TCP, in place of those of the options.
+    pub(crate) fn new(scenario: &'a Scenario, tcp: &Config, options: &SimOptions) -> Result<Self, SimError> {
+        let (streams, listed) = (Streams::new(scenario.seed), options.listed.unwrap_or(LISTED));
         let mut airs = Airs::new(scenario, &streams);
         for host in (0..scenario.hosts.len()).filter(|&host| scenario.hosts[host].place.is_station()) {
             if !scenario.is_present(host, Span::ZERO) {
@@ -80,20 +81,22 @@ impl<'a> World<'a> {
             }
         }
         let wire = Wire::new(scenario, &streams);
-        let needs_box = scenario.events.iter().any(|event| matches!(event.action, Action::Insert | Action::Bypass));
+        let is_watched = options.watching.is_some();
+        let is_commanded = scenario.events.iter().any(|event| matches!(event.action, Action::Insert | Action::Bypass));
         let apps = App::all(scenario, tcp, &airs.first, &wire, &streams)?;
         let bulk = bulk(scenario);
         let mut world = Self {
             now: Instant::ZERO,
             agenda: Agenda::default(),
             pool: Pool::default(),
-            middlebox: needs_box.then(|| Middlebox::new(scenario)).transpose()?,
+            middlebox: (is_watched || is_commanded).then(|| Middlebox::new(scenario)).transpose()?,
             connections: Connections::with_room_for(bulk.len()),
             bulk,
             ways: apps.iter().map(App::way).collect(),
             apps,
             meter: Meter::new(scenario),
             tracer: None,
+            watch: options.watching.map(|watching| Box::new(Watch::new(watching))),
             arrived: 0,
             lost: 0,
             next_event: 0,
@@ -125,6 +128,7 @@ impl<'a> World<'a> {
             self.agenda.enter(Instant::ZERO + event.at, Task::Event);
         }
         self.begin_telling();
+        self.begin_watch();
     }
 
     /// Runs to the end of the next interval; `None` where the run ends before. What happens at the very end of an
@@ -203,6 +207,7 @@ impl<'a> World<'a> {
             Task::Signals => self.tell_signals(),
             Task::Come(event) => self.come(event as usize),
             Task::Place(host) => self.tell_place(host as usize),
+            Task::Watch => self.watch_second(),
         }
     }
 
@@ -326,10 +331,13 @@ impl World<'_> {
         self.trace_wire(id, true);
         match &mut self.middlebox {
             Some(middlebox) if middlebox.carries() => {
+                if self.watch.as_mut().is_some_and(|watch| watch.loses_next(self.now)) {
+                    return self.lose(id);
+                }
                 middlebox.handle_packet(self.now, id, &self.pool, &self.connections);
                 self.drain_box();
             }
-            Some(middlebox) if middlebox.wants_copies() => {
+            Some(middlebox) if middlebox.wants_copies() || self.watch.as_ref().is_some_and(|w| w.is_observing()) => {
                 middlebox.handle_packet(self.now, id, &self.pool, &self.connections);
                 self.drain_box();
                 self.leave_box(id);

@@ -1,7 +1,21 @@
 //! A manager's report as types of the box's contract ([`evenair_api`]), which knows nothing of the manager: the same for
-//! the box and the simulator.
+//! the box and the simulator. [`status`] is the state at one instant, [`line`] a second of the watch feed from two of them.
 //!
 //! Not here: what only the box reports. `evenair_live::control` converts that.
+
+mod calls;
+mod difference;
+mod domains;
+mod latencies;
+mod limits;
+mod reports;
+mod status;
+mod traffic;
+
+pub use calls::{codec, refusal_word, speech};
+pub use difference::{Beside, Taken, line};
+pub use domains::label_text;
+pub use status::{packets, status};
 
 use evenair_api::{Hop, HopResult, Mode};
 use evenair_manager::{self as manager, DelayReport};
@@ -16,9 +30,12 @@ pub const fn mode(mode: manager::Mode) -> Mode {
     }
 }
 
+pub(crate) const fn milliseconds(span: Span) -> f64 {
+    span.as_nanos() as f64 / 1e6
+}
+
 /// How long packets waited for a hop.
 pub fn hop_result(hop: manager::Hop, delays: &DelayReport) -> HopResult {
-    let ms = |span: Span| span.as_secs_f64() * 1e3;
     HopResult {
         hop: match hop {
             manager::Hop::Wlan => Hop::Wlan,
@@ -26,10 +43,10 @@ pub fn hop_result(hop: manager::Hop, delays: &DelayReport) -> HopResult {
             manager::Hop::InternetUp => Hop::InternetUp,
         },
         packets: delays.packets,
-        mean_ms: ms(delays.mean),
-        p50_ms: ms(delays.p50),
-        p95_ms: ms(delays.p95),
-        max_ms: ms(delays.most),
+        mean_ms: milliseconds(delays.mean),
+        p50_ms: milliseconds(delays.p50),
+        p95_ms: milliseconds(delays.p95),
+        max_ms: milliseconds(delays.most),
     }
 }
 

@@ -2,8 +2,8 @@
 
 use std::collections::VecDeque;
 
-use crate::GuardStatus;
 use crate::causes::Losses;
+use crate::{GuardStatus, SourceStatus, Status};
 
 /// Seconds over which counters are compared.
 const WINDOW: usize = 60;
@@ -44,6 +44,52 @@ pub struct Facts {
     pub set_aside: Vec<SetAside>,
     /// The history could not be written the last time.
     pub is_history_failing: bool,
+}
+
+impl Facts {
+    /// As far as they are in a status. Not there: the last command, a restart, the history.
+    pub fn of(status: &Status) -> Self {
+        Self {
+            fail_open_why: status.fail_open.why.clone(),
+            guard: status.guard.clone(),
+            counters: counters(status),
+            telemetry: sources(status),
+            set_aside: set_aside(status),
+            ..Self::default()
+        }
+    }
+}
+
+fn counters(status: &Status) -> Counters {
+    let packets = &status.packets;
+    Counters {
+        received_bytes: packets.received_bytes,
+        unread_bytes: packets.unread_bytes,
+        losses: packets.losses,
+        lapses: status.hold.lapses,
+        addresses_contested: packets.addresses_contested,
+        calls_refused: packets.calls_refused,
+    }
+}
+
+fn sources(status: &Status) -> Vec<Source> {
+    let source = |source: &SourceStatus| Source {
+        name: source.name.clone(),
+        silent_s: source.age_s.unwrap_or(status.uptime_s),
+        interval_s: source.interval_s,
+        error: source.error.clone(),
+    };
+    status.telemetry.iter().map(source).collect()
+}
+
+fn set_aside(status: &Status) -> Vec<SetAside> {
+    let stations = status.stations.iter().filter_map(|station| Some((station, station.reported.as_ref()?)));
+    let set_aside = stations.filter(|(_, reported)| reported.set_aside).map(|(station, reported)| SetAside {
+        station: station.name.clone().unwrap_or_else(|| station.mac.clone()),
+        rate_mbps: reported.transmit_mbps,
+        source: reported.source.clone(),
+    });
+    set_aside.collect()
 }
 
 /// A telemetry source.

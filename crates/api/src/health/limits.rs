@@ -17,6 +17,8 @@ pub struct Limits {
     pub slow_rate: f64,
     /// `slow-link`: and that station takes more of the air than this.
     pub slow_air: f64,
+    /// `channel-crowded`: part of the medium time of packets that their reported PHY rates do not explain.
+    pub crowded_air: f64,
     /// `wifi-latency`: 95 of 100 packets of a contention domain take longer.
     pub wifi_latency_ms: f64,
     /// `internet-latency`: 95 of 100 packets take longer.
@@ -50,6 +52,7 @@ impl Default for Limits {
             held_times: 3.0,
             slow_rate: 0.125,
             slow_air: 0.2,
+            crowded_air: 0.4,
             wifi_latency_ms: 100.0,
             internet_latency_ms: 250.0,
             internet_median_ms: 100.0,

@@ -5,8 +5,8 @@
 //! once it has not held for [`CLEARED_AFTER`] seconds (`memory.rs`). How far a condition is from its limit is its *degree*: 1 at
 //! the limit, and of several things that must all be true the smallest of their degrees (`wifi.rs`, `machine.rs`).
 //!
-//! It prefers silence: a busy network whose stations get their shares has no reason. Not here: a crowded channel
-//! ([`Code::ChannelCrowded`]), which no part of a line shows yet.
+//! It prefers silence: a busy network whose stations get their shares has no reason. Not here: a crowded channel without reported
+//! rates, since packets may take as long because their rates are low.
 
 mod facts;
 mod judge;

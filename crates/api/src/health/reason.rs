@@ -19,7 +19,7 @@ string_enum! {
 }
 
 string_enum! {
-    /// What is wrong, those that matter most first.
+    /// What is wrong, those that matter most first; causes before what follows from them.
     pub enum Code {
         /// The bridge cannot carry the traffic if the box stops.
         NoFailOpen = "no-fail-open",
@@ -35,16 +35,16 @@ string_enum! {
         Starving = "starving",
         /// A call is heard badly.
         CallQuality = "call-quality",
-        /// A station takes far more of the air than the others, which suffer.
+        /// A station takes far more of the air than the others, which starve or wait long.
         HoldsTheAir = "holds-the-air",
+        /// A station with a low PHY rate takes much of a busy contention domain's air.
+        SlowLink = "slow-link",
+        /// Packets take much more medium time than their reported PHY rates explain: others use the channel.
+        ChannelCrowded = "channel-crowded",
         /// Packets wait long for the WLAN and on it.
         WifiLatency = "wifi-latency",
         /// Packets wait long beyond the wire port.
         InternetLatency = "internet-latency",
-        /// A station with a low PHY rate takes much of a busy contention domain's air.
-        SlowLink = "slow-link",
-        /// Others use the channel. No box says it yet.
-        ChannelCrowded = "channel-crowded",
         /// Calls were refused.
         CallsRefused = "calls-refused",
         /// Much of the traffic cannot be read, and is not managed by station.

@@ -5,7 +5,7 @@
 use super::limits::Limits;
 use super::reason::{Code, Finding, Subject, SubjectKind};
 use crate::Mode;
-use crate::watch::{Domain, Line, Station, Times};
+use crate::watch::{Domain, Line, Source, Station, Times};
 
 /// Fewer packets of a station in a second say nothing about its wait.
 const TIMED_OF_STATION: u64 = 5;
@@ -48,13 +48,17 @@ impl<'a> Scene<'a> {
 
     fn findings(&self, starves: &impl Fn(&str) -> bool) -> Vec<Finding> {
         let mut found: Vec<_> = self.active.iter().filter_map(|station| self.starving(station)).collect();
-        let someone_starves = found.iter().any(|finding| finding.degree.is_some_and(|degree| degree > 1.0))
+        let latency = self.latency();
+        let is_beyond = |finding: &Finding| finding.degree.is_some_and(|degree| degree > 1.0);
+        let others_suffer = found.iter().any(is_beyond)
+            || latency.as_ref().is_some_and(is_beyond)
             || self.active.iter().any(|station| starves(&station.mac));
-        if someone_starves {
+        if others_suffer {
             found.extend(self.active.iter().map(|station| self.holds_the_air(station)));
         }
         found.extend(self.active.iter().filter_map(|station| self.slow_link(station)));
-        found.extend(self.latency());
+        found.extend(self.crowded());
+        found.extend(latency);
         found
     }
 
@@ -129,7 +133,10 @@ impl<'a> Scene<'a> {
             value: percent,
             limit: self.limits.held_air * 100.0,
             unit: "%",
-            sentence: format!("{name} takes {percent:.0} % of the air of {}, while others starve", place(self.domain)),
+            sentence: format!(
+                "{name} takes {percent:.0} % of the air of {}, while others wait long",
+                place(self.domain)
+            ),
             remedy,
         }
     }
@@ -155,6 +162,28 @@ impl<'a> Scene<'a> {
                 place(self.domain)
             ),
             remedy: format!("bring {name} nearer to its access point, or to one with a better signal"),
+        })
+    }
+
+    /// Medium time that reported PHY rates do not explain, while the medium is busy: others use the channel.
+    fn crowded(&self) -> Option<Finding> {
+        let is_reported = self.domain.capacity_mbps.source == Source::Reported && !self.active.is_empty();
+        let cost = self.domain.air_cost.value.filter(|cost| is_reported && *cost > 1.0)?;
+        let unexplained = 1.0 - 1.0 / cost;
+        let degree = (unexplained / self.limits.crowded_air).min(self.air / self.limits.busy_air);
+        Some(Finding {
+            code: Code::ChannelCrowded,
+            subject: Subject::named(SubjectKind::Domain, &self.domain.name),
+            degree: Some(degree),
+            value: unexplained * 100.0,
+            limit: self.limits.crowded_air * 100.0,
+            unit: "%",
+            sentence: format!(
+                "{:.0} % of the medium time of packets of {} is more than their reported PHY rates explain",
+                unexplained * 100.0,
+                place(self.domain)
+            ),
+            remedy: "choose a channel that other networks use less".into(),
         })
     }
 
@@ -197,7 +226,7 @@ fn mbps(station: &Station) -> f64 {
 
 fn reported_rate(station: &Station) -> Option<f64> {
     let rate = station.rate_mbps;
-    rate.value.filter(|mbps| rate.source == crate::watch::Source::Reported && *mbps > 0.0)
+    rate.value.filter(|mbps| rate.source == Source::Reported && *mbps > 0.0)
 }
 
 /// How long packets of a station take for the WLAN, in milliseconds: as timed, and, where packets are held, by Little's law; `None`:

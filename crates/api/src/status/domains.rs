@@ -78,6 +78,10 @@ pub struct PathStatus {
     pub lag_ms: f64,
     /// The access points' estimated backlog.
     pub backlog_ms: f64,
+    /// Medium time that packets take, as a multiple of what the known PHY rates explain: retries and other networks make it larger.
+    /// Absent: it is not measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<f64>,
     /// The part of what was released lately, by airtime, of which the traffic shows no completion, 0 to 1. Absent: unknown, since
     /// there are no probes.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::os::fd::{AsFd, AsRawFd};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -268,6 +268,21 @@ impl Lab {
         self.dir.path().join("box.sock")
     }
 
+    pub fn watch_socket(&self) -> PathBuf {
+        self.dir.path().join("box.watch.sock")
+    }
+
+    /// The longest slice in which the box copied its state, in microseconds: by the clock and in CPU time.
+    pub fn longest_slice_us(&self) -> Result<[f64; 2]> {
+        let log = std::fs::read_to_string(log_of(&self.dir.path().join("box.toml")))?;
+        let line = log.lines().rev().find(|line| line.contains("the longest slice")).context("no slice in the log")?;
+        let numbers: Vec<f64> = line.split(' ').filter_map(|word| word.parse().ok()).collect();
+        match numbers[..] {
+            [.., wall, cpu] => Ok([wall / 1e3, cpu / 1e3]),
+            _ => bail!("two times are missing in {line:?}"),
+        }
+    }
+
     pub fn client(&self) -> Result<Client> {
         Ok(Client::connect(self.socket())?)
     }
@@ -276,6 +291,13 @@ impl Lab {
     pub fn status(&self) -> Option<Status> {
         self.running.as_ref()?;
         self.client().ok()?.status().ok()
+    }
+
+    /// CPU time of the box's packet loop so far, in nanoseconds, where there is one loop: the first thread.
+    pub fn loop_cpu_ns(&self) -> u64 {
+        let Some(child) = &self.running else { return 0 };
+        let schedstat = std::fs::read_to_string(format!("/proc/{0}/task/{0}/schedstat", child.id()));
+        schedstat.ok().and_then(|text| text.split(' ').next()?.parse().ok()).unwrap_or(0)
     }
 
     /// CPU time of the box's threads so far, in nanoseconds. All but those of its packet loops sleep.
@@ -287,6 +309,11 @@ impl Lab {
             |thread: std::fs::DirEntry| std::fs::read_to_string(thread.path().join("schedstat")).ok().and_then(first);
         threads.flatten().filter_map(used).sum()
     }
+}
+
+/// Where the box with this configuration writes its log.
+pub fn log_of(config: &Path) -> PathBuf {
+    config.with_extension("log")
 }
 
 /// Class `1:2` and those behind it, by the last two bytes of the destination, low one first: HTB takes the class from

@@ -14,15 +14,20 @@
 //! the packet I/O that it chooses itself and with AF_XDP. Of each the highest rate with at most 0.5 % lost is sought, and at parts of
 //! that what it adds to the bridge's latency.
 //!
+//! At last the box has as many who watch as it admits, the page among them with all the browsers that it admits, and is compared with
+//! one whom nobody watches (`watched.rs`).
+//!
 //! Ends with 1 where a bound is missed.
 //!
-//! `forwarding [--short] [--bytes 64|512|1500] [--stations N] [--shards | --all-cores]`; needs root, `tc`, `taskset` and `chrt`.
+//! `forwarding [--short] [--bytes 64|512|1500] [--stations N] [--shards | --all-cores | --watched] [--web PROGRAM]`; needs root, `tc`, `taskset` and `chrt`.
 
 mod lab;
 mod load;
 mod measure;
+mod watched;
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -31,6 +36,7 @@ use evenair_live::{BoxConfig, run};
 
 use lab::{Lab, Middle};
 use measure::{Latency, MOST_LOST, Reading};
+use watched::Watched;
 
 /// Bytes of a frame without its check sequence, and what it is called.
 const SIZES: [(usize, &str); 3] = [(60, "64"), (508, "512"), (1514, "1500")];
@@ -43,7 +49,7 @@ const BACKLOG_PART: f64 = 0.4;
 /// Of which the median is judged.
 const SHARD_ROUNDS: usize = 5;
 
-const USAGE: &str = "usage: forwarding [--bytes 64|512|1500] [--stations N] [--short] [--shards | --all-cores]";
+const USAGE: &str = "usage: forwarding [--bytes 64|512|1500] [--stations N] [--short] [--shards | --all-cores | --watched] [--web PROGRAM]";
 
 struct Plan {
     rounds: usize,
@@ -55,17 +61,18 @@ struct Plan {
 fn main() -> Result<ExitCode> {
     let arguments: Vec<_> = std::env::args().skip(1).collect();
     let mut arguments = arguments.iter().map(String::as_str);
-    let mut alone = None;
+    let (mut alone, mut web) = (None, std::env::current_exe()?.with_file_name("../evenair-web"));
     let mut plan = Plan { rounds: 5, span: Duration::from_millis(600), sizes: SIZES.into(), stations: STATIONS.into() };
     while let Some(argument) = arguments.next() {
         let mut value = || arguments.next().with_context(|| format!("{argument} wants a value: {USAGE}"));
         match argument {
-            "--box" => return run(BoxConfig::load(value()?.as_ref())?).map(|_| ExitCode::SUCCESS),
+            "--box" => return run_box(value()?.as_ref()),
+            "--web" => web = value()?.into(),
             "--short" => {
                 (plan.rounds, plan.span) = (3, Duration::from_millis(300));
                 plan.sizes.retain(|size| *size != SIZES[1]);
             }
-            "--shards" | "--all-cores" => alone = Some(argument),
+            "--shards" | "--all-cores" | "--watched" => alone = Some(argument),
             "--bytes" => {
                 let bytes = value()?;
                 plan.sizes.retain(|(_, name)| *name == bytes);
@@ -84,15 +91,26 @@ fn main() -> Result<ExitCode> {
             one_core(&plan, stations, &mut results)?;
         }
     }
-    if alone != Some("--shards") {
+    if matches!(alone, None | Some("--all-cores")) {
         for kind in [Middle::Managed, Middle::ManagedXdp, Middle::Box, Middle::BoxXdp] {
             whole_machine(&plan, kind, &mut results)?;
         }
     }
-    if alone != Some("--all-cores") {
+    if matches!(alone, None | Some("--shards")) {
         shards(&plan, &mut results)?;
     }
+    if matches!(alone, None | Some("--watched")) {
+        // Nine, or five in short: the bound is closer than those above.
+        results.watched = Some(watched::measure(&web, 2 * plan.rounds - 1)?);
+    }
     Ok(if results.judge() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// The box of this configuration, whose log has what its state costs.
+fn run_box(config: &Path) -> Result<ExitCode> {
+    let log = std::fs::File::create(lab::log_of(config)).context("the box's log")?;
+    tracing_subscriber::fmt().with_max_level(tracing::Level::DEBUG).with_ansi(false).with_writer(log).init();
+    run(BoxConfig::load(config)?).map(|_| ExitCode::SUCCESS)
 }
 
 #[derive(Default)]
@@ -108,6 +126,7 @@ struct Results {
     highest: BTreeMap<(Middle, usize), f64>,
     /// By what it was measured on: what two shards carry for each packet of one, with as much CPU time each.
     shards: Vec<(String, f64)>,
+    watched: Option<Watched>,
 }
 
 fn median(mut values: Vec<f64>) -> f64 {
@@ -310,6 +329,13 @@ impl Results {
         }
         if let Some(&kpps) = self.highest.get(&(Middle::Managed, SIZES[0].0)) {
             say("all management, default I/O, at most 0.5 % lost", kpps, " kpps", kpps >= 350.0, ">= 350 kpps");
+        }
+        if let Some(Watched { loop_ratio, p99_us: [alone, watched], slice_us, lost }) = self.watched {
+            say("CPU time of the loop, watched beside not", loop_ratio, "", loop_ratio <= 1.03, "<= 1.03");
+            let bound = 1.2 * alone + 10.0;
+            say("latency, p99, watched", watched, " us", watched <= bound, &format!("<= {bound:.0} us: 1.2 x + 10 us"));
+            say("packets lost, watched", lost as f64, "", lost == 0, "none");
+            say("longest stop for the state, in CPU time", slice_us, " us", slice_us <= 100.0, "<= 100 us");
         }
         for (what, ratio) in &self.shards {
             say(&format!("two shards beside one, {what}"), *ratio, "", *ratio >= 1.5, ">= 1.5");

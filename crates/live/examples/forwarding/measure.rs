@@ -154,24 +154,41 @@ pub struct Latency {
 /// A box that hardly slept is an ordinary thread for a second; then it runs before all others again.
 const SETTLE: Duration = Duration::from_millis(1_300);
 
+/// What packets took on their way.
+#[derive(Clone, Copy, Debug)]
+pub struct Passage {
+    pub latency: Latency,
+    /// CPU time of the packet loop for each packet offered, in nanoseconds.
+    pub loop_ns: f64,
+    /// Packets that were offered and did not arrive.
+    pub lost: u64,
+}
+
 /// Latency of packets among `pps` others.
 pub fn latency(lab: &Lab, len: usize, pps: f64, span: Duration) -> Result<Latency> {
+    Ok(passage(lab, len, pps, span)?.latency)
+}
+
+/// How `pps` pass.
+pub fn passage(lab: &Lab, len: usize, pps: f64, span: Duration) -> Result<Passage> {
     offer(lab, len, Some(pps), SETTLE, Place::Singly)?;
     let done = AtomicBool::new(false);
-    let mut times = thread::scope(|scope| -> Result<Vec<u64>> {
+    let (mut times, loop_ns, lost) = thread::scope(|scope| -> Result<_> {
         let (ready, is_ready) = std::sync::mpsc::channel();
         let done = &done;
         let receiver = scope.spawn(move || lab.sink.run(|| receive(done, &ready)));
         is_ready.recv().context("the sink")?;
+        let (before, cpu) = (delivered(lab)?, lab.loop_cpu_ns());
         let offered = offer(lab, len, Some(pps), span, Place::Singly);
         thread::sleep(Duration::from_millis(50));
         done.store(true, Ordering::Relaxed);
-        offered?;
-        receiver.join().expect("no panic")?
+        let (offered, cpu) = (offered?.packets, lab.loop_cpu_ns() - cpu);
+        let lost = offered.saturating_sub(delivered(lab)? - before);
+        Ok((receiver.join().expect("no panic")??, cpu as f64 / offered.max(1) as f64, lost))
     })?;
     times.sort_unstable();
     let at = |part: f64| times.get((times.len() as f64 * part) as usize).map_or(f64::NAN, |&ns| ns as f64 / 1e3);
-    Ok(Latency { p50: at(0.5), p99: at(0.99), p999: at(0.999) })
+    Ok(Passage { latency: Latency { p50: at(0.5), p99: at(0.99), p999: at(0.999) }, loop_ns, lost })
 }
 
 fn receive(done: &AtomicBool, ready: &std::sync::mpsc::Sender<()>) -> Result<Vec<u64>> {

@@ -38,7 +38,8 @@ pub struct HealthSpec {
     /// average (M/M/1), and more with each percent. Default: "80 %".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub busy_air: Option<Written<Permille, Parts>>,
-    /// `holds-the-air`: a station, of at least three active ones, takes more of the air than this while another starves. Default: "40 %".
+    /// `holds-the-air`: a station, of at least three active ones, takes more of the air than this while another starves or
+    /// packets take longer than `wifi_latency`. Default: "40 %".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub held_air: Option<Written<Permille, Parts>>,
     /// `holds-the-air`: and more than this many times what each of the others takes, by weight. Default: 3.
@@ -51,6 +52,10 @@ pub struct HealthSpec {
     /// `slow-link`: and it takes more of the air than this. Default: "20 %".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub slow_air: Option<Written<Permille, Parts>>,
+    /// `channel-crowded`: more of the medium time of packets is not explained by their reported PHY rates, while the medium is busy:
+    /// as much as another network takes that always has something to send leaves to this one. Default: "40 %".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub crowded_air: Option<Written<Permille, Parts>>,
     /// `wifi-latency`: 95 of 100 packets of a contention domain take longer than this for the WLAN and back, which leaves calls
     /// no time for the rest of their way (ITU-T G.114). Default: "100 ms".
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -109,11 +114,12 @@ impl HealthSpec {
             part(&self.held_air, usual.held_air),
             part(&self.slow_rate, usual.slow_rate),
             part(&self.slow_air, usual.slow_air),
+            part(&self.crowded_air, usual.crowded_air),
             part(&self.unmanaged_share, usual.unmanaged_share),
         ];
         let limits = self.counts(usual, problems);
         let [starving_wait_ms, wifi_latency_ms, internet_latency_ms, internet_median_ms] = latencies;
-        let [starving_share, busy_air, held_air, slow_rate, slow_air, unmanaged_share] = shares;
+        let [starving_share, busy_air, held_air, slow_rate, slow_air, crowded_air, unmanaged_share] = shares;
         Some(Limits {
             starving_wait_ms: starving_wait_ms?,
             wifi_latency_ms: wifi_latency_ms?,
@@ -124,6 +130,7 @@ impl HealthSpec {
             held_air: held_air?,
             slow_rate: slow_rate?,
             slow_air: slow_air?,
+            crowded_air: crowded_air?,
             unmanaged_share: unmanaged_share?,
             ..limits?
         })
@@ -175,7 +182,7 @@ mod tests {
     fn each_key_sets_its_limit_alone() {
         assert_eq!(with(""), Ok(Limits::default()));
         type Set = fn(&mut Limits);
-        let keys: [(&str, Set); 17] = [
+        let keys: [(&str, Set); 18] = [
             ("starving_latency = \"1 s\"", |limits| limits.starving_wait_ms = 1000.0),
             ("starving_share = \"1 %\"", |limits| limits.starving_share = 0.01),
             ("busy_air = \"95 %\"", |limits| limits.busy_air = 0.95),
@@ -183,6 +190,7 @@ mod tests {
             ("held_times = 5", |limits| limits.held_times = 5.0),
             ("slow_rate = \"10 %\"", |limits| limits.slow_rate = 0.1),
             ("slow_air = \"30 %\"", |limits| limits.slow_air = 0.3),
+            ("crowded_air = \"30 %\"", |limits| limits.crowded_air = 0.3),
             ("wifi_latency = \"50 ms\"", |limits| limits.wifi_latency_ms = 50.0),
             ("internet_latency = \"700 ms\"", |limits| limits.internet_latency_ms = 700.0),
             ("internet_median = \"600 ms\"", |limits| limits.internet_median_ms = 600.0),

@@ -16,9 +16,7 @@
 //! Separate threads serve the socket, so that neither a slow reader nor the formatting of JSON delays a packet: they request
 //! only raw numbers from the loop.
 
-mod calls;
 mod client;
-mod domains;
 mod door;
 mod hangup;
 mod requests;
@@ -28,9 +26,7 @@ mod slots;
 mod status;
 mod telemetry;
 
-pub(crate) use calls::{codec, refusal_word, speech as speech_status};
 pub use client::{Client, ClientError};
-pub(crate) use domains::text as label_text;
 pub(crate) use door::{Door, End, Purpose, Timed};
 pub(crate) use hangup::Hangup;
 pub(crate) use requests::RawLine;

@@ -13,7 +13,6 @@ use evenair_manager::{
 };
 use evenair_packet::MacAddr;
 
-use super::domains;
 use super::status::Snapshot;
 
 /// The state of all shards from that of each, in the order of their numbers.
@@ -31,7 +30,7 @@ fn shard(number: usize, snapshot: &Snapshot) -> ShardStatus {
     let packets = snapshot.packets();
     let domains = snapshot.report.domains.iter().skip(usize::from(number > 0));
     ShardStatus {
-        domains: domains.map(|domain| domains::text(domain.name)).collect(),
+        domains: domains.map(|domain| evenair_view::label_text(domain.name)).collect(),
         cpu_s: snapshot.cpu.as_secs_f64(),
         taken: packets.taken,
         received: packets.received,

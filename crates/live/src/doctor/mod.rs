@@ -259,7 +259,7 @@ mod tests {
     #[test]
     fn a_path_without_completions_is_a_warning_where_probes_do_not_help() {
         let of = |probes, unacknowledged| {
-            let path = PathStatus { lag_ms: 2.0, backlog_ms: 3.0, unacknowledged, probes };
+            let path = PathStatus { lag_ms: 2.0, backlog_ms: 3.0, cost: None, unacknowledged, probes };
             found_path(&DomainStatus { name: "default".into(), path: Some(path), ..DomainStatus::default() })
         };
         let verdict = |probes, unacknowledged| of(probes, Some(unacknowledged)).map(|finding| finding.verdict);

@@ -75,7 +75,7 @@ impl Site for Stations {
         }
     }
 
-    fn reply(&self) -> Reply {
+    fn reply(&self, _: &Parts) -> Reply {
         let ask = |(name, source): &mut (String, Box<dyn Source>)| entry(name, &poll_once(&mut **source));
         // A source that panicked is asked again like any other.
         let mut sources = self.sources.lock().unwrap_or_else(PoisonError::into_inner);

@@ -2,17 +2,15 @@
 //! lines are described in [`evenair_api::watch`].
 //!
 //! One thread asks the packet loop for its state once a second (which the loop copies in slices: `slices.rs`), computes the differences to
-//! the second before (`difference`), and keeps points in rings of bounded memory (`rings`). Clients' threads wait for the next second (`feed`); those that ask
+//! the second before ([`evenair_view::line`]), and keeps points in rings of bounded memory (`rings`). Clients' threads wait for the next second (`feed`); those that ask
 //! for the same parts get the same bytes. So the loop has the same work however many clients there are.
 //!
 //! Not here: what was before the box opened its ports again, since stations and counters
 //! begin anew then as well.
 
-mod difference;
 mod events;
 mod facts;
 mod feed;
-mod latencies;
 mod request;
 mod rings;
 mod sampler;

@@ -4,15 +4,17 @@ use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant, SystemTime};
 
+use evenair_api::Status;
 use evenair_api::health::{Health, HealthStatus};
-use evenair_sys::traffic;
+use evenair_sys::traffic::{self, Directions};
+use evenair_view::{Beside, Taken};
 
-use super::difference::{self, Taken};
 use super::facts::facts;
 use super::feed::Feed;
 use crate::config::BoxConfig;
 use crate::control::{Answer, Desk, Snapshot, Wish};
-use crate::history::Happened;
+use crate::crossed::Counted;
+use crate::history::{Happened, seconds};
 use crate::vitals::Vitals;
 
 /// Time between two requests to the loop.
@@ -24,11 +26,24 @@ pub(super) struct Sampler {
     feed: Arc<Feed>,
     /// Interface of the port of the access points.
     wlan: String,
-    before: Option<Taken>,
+    before: Option<Second>,
     /// Uptime of the box when its mode was first seen.
     mode_since_s: f64,
     health: Health,
     vitals: Vitals,
+}
+
+/// The state of the box in a second.
+struct Second {
+    taken: Taken,
+    /// The kernel's counters of the port of the access points; `None`: the port has gone.
+    kernel: Option<Directions>,
+}
+
+impl Second {
+    fn counted(&self) -> Counted<'_> {
+        Counted { status: self.taken.status(), kernel: self.kernel }
+    }
 }
 
 impl Sampler {
@@ -48,7 +63,7 @@ impl Sampler {
         let mut next = Instant::now();
         while !self.feed.has_ended_by(next) {
             match self.desk.ask(Wish::Status) {
-                Ok(Answer::Status(snapshot)) => self.publish(*snapshot),
+                Ok(Answer::Status(snapshot)) => self.publish(&snapshot),
                 // It is ending, or a shard does not answer now.
                 Ok(_) => {}
                 Err(_) => break,
@@ -58,26 +73,30 @@ impl Sampler {
         self.feed.end();
     }
 
-    fn publish(&mut self, snapshot: Snapshot) {
+    fn publish(&mut self, snapshot: &Snapshot) {
         // An interface that has gone has no counters.
-        let kernel = traffic::by_direction(&self.wlan).ok();
-        let mut now = Taken::new(SystemTime::now(), snapshot, kernel);
-        let uptime_s = now.status.uptime_s;
-        if self.before.as_ref().is_some_and(|before| before.mode() != now.mode()) {
+        let (at, kernel) = (SystemTime::now(), traffic::by_direction(&self.wlan).ok());
+        let taken = Taken::new(seconds(at), &snapshot.report, Status::from(snapshot));
+        let mut now = Second { taken, kernel };
+        let (mode, uptime_s) = (now.taken.status().mode, now.taken.status().uptime_s);
+        let before = self.before.as_ref();
+        if before.is_some_and(|before| before.taken.status().mode != mode) {
             self.mode_since_s = uptime_s;
         }
-        let mut line = difference::line(self.before.as_ref(), &now, uptime_s - self.mode_since_s);
-        let facts = facts(&now.status, &self.vitals);
+        let crossed = before.map_or([None; 2], |before| now.counted().since(before.counted()));
+        let beside = Beside { since_s: uptime_s - self.mode_since_s, crossed };
+        let mut line = evenair_view::line(before.map(|before| &before.taken), &now.taken, beside);
+        let facts = facts(now.taken.status(), &self.vitals);
         let health = HealthStatus::of(self.health.observe(&line, &facts, &self.vitals.limits()));
-        let flows = std::mem::take(&mut now.status.flows);
+        let flows = now.taken.take_flows();
         // The mode of the line and its event come in the same line.
         self.feed.log(|log| {
             self.entries.try_iter().for_each(|(at, happened)| log.note(at, &happened));
-            log.note_health(now.at, &self.vitals.latest().unwrap_or_default(), &health);
+            log.note_health(at, &self.vitals.latest().unwrap_or_default(), &health);
         });
         self.vitals.publish(health.clone());
         line.health = Some(health);
-        self.feed.publish(line, now.mode(), flows);
+        self.feed.publish(line, mode, flows);
         self.before = Some(now);
     }
 }

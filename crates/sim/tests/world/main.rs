@@ -10,6 +10,7 @@ mod domains;
 mod fair;
 mod flood;
 mod guard;
+mod health;
 mod hidden;
 mod inferred;
 mod internet;

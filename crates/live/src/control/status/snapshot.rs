@@ -62,25 +62,7 @@ impl Snapshot {
             copies_done: self.copied.1,
             more_segments: self.more_segments,
             losses,
-            received,
-            released,
-            drops: counters.drops,
-            marked: counters.marked,
-            windows_lowered: counters.windows_lowered,
-            acks_delayed: counters.acks_delayed,
-            calls_packets: counters.calls_packets,
-            addresses_contested: counters.addresses_contested,
-            calls_admitted: counters.calls_admitted,
-            calls_refused: counters.calls_refused,
-            calls_over_limit: counters.calls_over_limit,
-            calls_ended: counters.calls_ended,
-            control: counters.control,
-            groups: counters.groups,
-            received_bytes: counters.received_bytes,
-            unread_bytes: counters.unread_bytes,
-            held,
             probes: self.probes,
-            probe_answers: counters.probe_answers,
             sent,
             sending: self.sending,
             conserved: offered <= admitted + self.underway.0
@@ -88,6 +70,7 @@ impl Snapshot {
                 && received == counters.accounted_for()
                 && released + self.probes == sent + self.sending + self.copied.1 + lost(&losses, true)
                 && self.pool.used as u64 == held + self.sending,
+            ..evenair_view::packets(counters)
         }
     }
 }

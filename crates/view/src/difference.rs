@@ -1,57 +1,63 @@
-//! A line of the feed from the states of the box at two instants.
+//! A line of the watch feed from the states of a box at two instants.
 //!
 //! Rates are differences of counters. Those of stations, domains and classes are the manager's, at IP level; those of the
-//! whole box are of its ports or the kernel's (`crossed.rs`). Where a counter does not cover the whole interval the value is unknown.
+//! whole box are of its ports and come from the driver ([`Beside`]). Where a counter does not cover the whole interval the value is
+//! unknown.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::SystemTime;
 
 use evenair_api::watch::{
     self, AccessPoint, Class, Domain, Line, MOST_STATIONS, Source, Station, Totals, VERSION, Value,
 };
 use evenair_api::{ClassStatus, DomainStatus, FlowStatus, Mode, StationStatus, Status};
-use evenair_manager::{DelayReport, Hop, Latency, Losses};
-use evenair_sys::traffic::Directions;
+use evenair_manager::{DelayReport, Hop, Latency, Losses, Report};
 
-use super::latencies::{Latencies, lost, written};
-use crate::control::Snapshot;
-use crate::crossed::Counted;
-use crate::history::seconds;
+use crate::latencies::{Latencies, lost, written};
+use crate::milliseconds;
 
-/// The state of the box at one instant.
-pub(super) struct Taken {
-    pub(super) at: SystemTime,
-    pub(super) status: Status,
+/// The state of a box at one instant.
+#[derive(Debug)]
+pub struct Taken {
+    at_s: f64,
+    status: Status,
     /// How long packets waited for the WLAN lately, in milliseconds; `None`: none left.
     wait_p95_ms: Option<f64>,
     /// The same in each domain of the status.
     domain_wait_p95_ms: Vec<Option<f64>>,
     latencies: Latencies,
-    /// The kernel's counters of the port of the access points.
-    kernel: Option<Directions>,
+}
+
+/// What a line has that is in neither state.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Beside {
+    /// Seconds since the mode changed.
+    pub since_s: f64,
+    /// IP-level bytes that crossed the ports since the state before, toward the WLAN and from it; `None`: unknown.
+    pub crossed: [Option<u64>; 2],
 }
 
 impl Taken {
-    pub(super) fn new(at: SystemTime, snapshot: Snapshot, kernel: Option<Directions>) -> Self {
-        let p95 = |recent: &DelayReport| (recent.packets > 0).then(|| recent.p95.as_secs_f64() * 1e3);
-        let report = &snapshot.report;
+    /// The state `at_s` seconds after 1970, UTC; the status is that of the report.
+    pub fn new(at_s: f64, report: &Report, status: Status) -> Self {
+        let p95 = |recent: &DelayReport| (recent.packets > 0).then(|| milliseconds(recent.p95));
         let wlan = report.hops.iter().find(|hop| hop.hop == Hop::Wlan);
         Self {
-            at,
+            at_s,
             wait_p95_ms: wlan.and_then(|hop| p95(&hop.recent)),
             domain_wait_p95_ms: report.domains.iter().map(|domain| p95(&domain.hop.recent)).collect(),
             latencies: Latencies::of(report),
-            kernel,
-            status: snapshot.into(),
+            status,
         }
     }
 
-    pub(super) const fn mode(&self) -> Mode {
-        self.status.mode
+    /// The status of that instant.
+    pub const fn status(&self) -> &Status {
+        &self.status
     }
 
-    fn counted(&self) -> Counted<'_> {
-        Counted { status: &self.status, kernel: self.kernel }
+    /// The flows of the status, which lines do not need any more once this is the state before.
+    pub fn take_flows(&mut self) -> Vec<FlowStatus> {
+        std::mem::take(&mut self.status.flows)
     }
 
     /// The manager sees the traffic.
@@ -80,31 +86,32 @@ impl Moved {
     }
 }
 
-/// Two instants.
+/// Two instants and what is beside them.
 struct Interval<'a> {
     before: Option<&'a Taken>,
     now: &'a Taken,
     seconds: f64,
+    beside: Beside,
 }
 
-/// The line of the interval, with all its parts but health and events; `since_s`: seconds since the mode changed.
-pub(super) fn line(before: Option<&Taken>, now: &Taken, since_s: f64) -> Line {
+/// The line of the interval, with all its parts but health and events.
+pub fn line(before: Option<&Taken>, now: &Taken, beside: Beside) -> Line {
     let of = |before: &Taken| now.status.uptime_s - before.status.uptime_s;
     let before = before.filter(|before| of(before) > 0.0);
-    let interval = Interval { before, now, seconds: before.map_or(0.0, of) };
+    let interval = Interval { before, now, seconds: before.map_or(0.0, of), beside };
     let moved = interval.moved_by_station();
     let active = interval.active(&moved, |_| true);
     Line {
         v: VERSION,
         seq: 0,
-        at: seconds(now.at),
+        at: now.at_s,
         uptime_s: now.status.uptime_s,
         health: None,
         totals: Some(Totals {
             active,
             latency: interval.latency(&moved, |_| true),
             losses: interval.losses(&moved, |_| true),
-            ..interval.totals(since_s)
+            ..interval.totals()
         }),
         domains: Some(interval.domains(&moved)),
         access_points: Some(interval.access_points(&moved)),
@@ -129,14 +136,15 @@ impl Interval<'_> {
         self.before.filter(|before| before.sees_traffic() && self.now.sees_traffic())
     }
 
-    fn totals(&self, since_s: f64) -> Totals {
+    fn totals(&self) -> Totals {
         let status = &self.now.status;
-        let [down_mbps, up_mbps] = self.port_rates();
+        let crossed = self.beside.crossed.map(|bytes| bytes.filter(|_| self.before.is_some()));
+        let [down_mbps, up_mbps] = crossed.map(|bytes| self.mbps(bytes));
         let gone = |status: &Status| status.packets.dropped() + status.packets.lost();
         Totals {
             mode: status.mode,
             carrier: status.carrier,
-            since_s: (since_s * 10.0).round() / 10.0,
+            since_s: (self.beside.since_s * 10.0).round() / 10.0,
             fail_open: status.fail_open.available,
             guard: status.guard.state,
             down_mbps,
@@ -149,12 +157,6 @@ impl Interval<'_> {
             latency: watch::Latency::default(),
             losses: None,
         }
-    }
-
-    /// Toward the WLAN and from it.
-    fn port_rates(&self) -> [Value; 2] {
-        let Some(before) = self.before else { return [Value::UNKNOWN; 2] };
-        self.now.counted().since(before.counted()).map(|bytes| self.mbps(bytes))
     }
 
     /// What each station of the status moved; `None`: unknown.
@@ -200,6 +202,7 @@ impl Interval<'_> {
             .and_then(|_| here().map(|(_, moved)| *moved).try_fold(Moved::default(), add));
         let active_reported =
             here().filter(|(_, moved)| moved.is_some_and(is_active)).all(|(station, _)| station.rate_reported);
+        let cost = domain.path.as_ref().and_then(|path| path.cost).filter(|_| self.now.status.mode == Mode::Inserted);
         let capacity = Some(domain.capacity_mbps).filter(|capacity| *capacity > 0.0);
         Domain {
             name: domain.name.clone(),
@@ -211,6 +214,7 @@ impl Interval<'_> {
             // The manager does not report it yet.
             air_group: Value::UNKNOWN,
             capacity_mbps: Value::new(capacity, if active_reported { Source::Reported } else { Source::Assumed }),
+            air_cost: Value::new(cost, Source::Measured),
             held: domain.held,
             wait_p95_ms: Value::new(wait_p95_ms, Source::Measured),
             stations: domain.stations,
@@ -366,39 +370,44 @@ fn held_by_station(flows: &[FlowStatus]) -> BTreeMap<&str, u64> {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
-    use evenair_api::Carrier;
-    use evenair_manager::Mode as ManagerMode;
-    use evenair_sys::traffic::Traffic;
+    use evenair_manager::{Config, Manager, StationConfig};
+    use evenair_packet::MacAddr;
+    use evenair_units::{Instant, Span};
+    use evenair_wifi::{Phy, Standard};
 
     use super::*;
-    use crate::control::tests_support::snapshot;
 
-    /// A state `seconds` after the start, whose station, charged for half of the time, got a megabyte a second.
-    fn taken(seconds: u64, mode: ManagerMode, carrier: Carrier) -> Taken {
-        let mut snapshot = snapshot();
-        snapshot.uptime_s = seconds as f64;
-        (snapshot.report.mode, snapshot.carrier) = (mode, carrier);
-        let station = &mut snapshot.report.stations[0];
-        station.to_station.0 = 1_000_000 * seconds;
-        station.airtime = evenair_units::Span::from_millis(500 * seconds);
-        snapshot.wlan.io = "af-packet".into();
-        (snapshot.wlan.sent, snapshot.wlan.sent_bytes) = (1_000 * seconds, 1_014_000 * seconds);
-        let sent = Traffic { packets: 10 * seconds, bytes: 25_140 * seconds };
-        let kernel = Directions { sent, received: Traffic { packets: 0, bytes: 500 * seconds } };
-        Taken::new(SystemTime::UNIX_EPOCH + Duration::from_secs(seconds), snapshot, Some(kernel))
+    /// Of a manager that knows one station.
+    fn report() -> Report {
+        let mut config = Config::new(Phy::default_for(Standard::Dot11g));
+        let (mac, rate) = (MacAddr([2, 0, 0, 0, 0, 1]), config.default_rate);
+        config.stations.push(StationConfig { mac, rate, weight: 1, class: None });
+        Manager::<()>::new(config, Instant::ZERO).report(Instant::ZERO)
     }
 
-    fn totals(before: Option<&Taken>, now: &Taken) -> Totals {
-        line(before, now, 0.0).totals.expect("always there")
+    fn state(seconds: u64, mode: Mode, report: &Report) -> Taken {
+        let status = Status { uptime_s: seconds as f64, mode, ..crate::status(report, Instant::ZERO, &[]) };
+        Taken::new(seconds as f64, report, status)
+    }
+
+    /// A state `seconds` after the start, whose station, charged for half of the time, got a megabyte a second.
+    fn taken(seconds: u64, mode: Mode) -> Taken {
+        let mut report = report();
+        let station = &mut report.stations[0];
+        station.to_station.0 = 1_000_000 * seconds;
+        station.airtime = Span::from_millis(500 * seconds);
+        state(seconds, mode, &report)
+    }
+
+    fn line_of(before: Option<&Taken>, now: &Taken) -> Line {
+        line(before, now, Beside::default())
     }
 
     #[test]
     fn rates_are_of_the_interval_at_ip_level() {
-        let (before, now) =
-            (taken(10, ManagerMode::Inserted, Carrier::Box), taken(12, ManagerMode::Inserted, Carrier::Box));
-        let line = line(Some(&before), &now, 3.25);
+        let (before, now) = (taken(10, Mode::Inserted), taken(12, Mode::Inserted));
+        let beside = Beside { since_s: 3.25, crossed: [Some(2_000_000), None] };
+        let line = line(Some(&before), &now, beside);
         let totals = line.totals.expect("there");
         assert_eq!(totals.down_mbps, Value::new(8.0, Source::Measured));
         assert_eq!((totals.since_s, totals.active, line.uptime_s, line.at), (3.3, Some(1), 12.0, 12.0));
@@ -417,19 +426,17 @@ mod tests {
 
     #[test]
     fn a_rate_is_of_the_time_between_the_copies_of_the_station() {
-        let state = |seconds: u64, copied_ms: u64| {
-            let mut snapshot = snapshot();
-            snapshot.uptime_s = seconds as f64;
-            (snapshot.report.mode, snapshot.carrier) = (ManagerMode::Inserted, Carrier::Box);
-            let station = &mut snapshot.report.stations[0];
-            station.copied = evenair_units::Instant::from_nanos(copied_ms * 1_000_000);
+        let copied = |seconds: u64, copied_ms: u64| {
+            let mut report = report();
+            let station = &mut report.stations[0];
+            station.copied = Instant::from_nanos(copied_ms * 1_000_000);
             // 8 Mb/s, and the medium for half of the time.
             station.to_station.0 = 1_000 * copied_ms;
-            station.airtime = evenair_units::Span::from_micros(500 * copied_ms);
-            Taken::new(SystemTime::UNIX_EPOCH + Duration::from_secs(seconds), snapshot, None)
+            station.airtime = Span::from_micros(500 * copied_ms);
+            state(seconds, Mode::Inserted, &report)
         };
         for (before_ms, now_ms) in [(9_700, 10_990), (9_990, 10_700), (10_000, 11_000)] {
-            let line = line(Some(&state(10, before_ms)), &state(11, now_ms), 0.0);
+            let line = line_of(Some(&copied(10, before_ms)), &copied(11, now_ms));
             let station = &line.stations.expect("there")[0];
             let close = |value: Value, right: f64| (value.value.expect("known") / right - 1.0).abs() < 0.01;
             assert!(close(station.down_mbps, 8.0) && close(station.air_down, 0.5), "{before_ms}: {station:?}");
@@ -439,7 +446,7 @@ mod tests {
 
     #[test]
     fn the_first_line_makes_no_zeros_up() {
-        let line = line(None, &taken(1, ManagerMode::Inserted, Carrier::Box), 0.0);
+        let line = line(None, &taken(1, Mode::Inserted), Beside { since_s: 0.0, crossed: [Some(1); 2] });
         let (totals, stations) = (line.totals.expect("there"), line.stations.expect("there"));
         assert_eq!((totals.down_mbps, totals.up_mbps, totals.active), (Value::UNKNOWN, Value::UNKNOWN, None));
         assert_eq!(
@@ -450,54 +457,38 @@ mod tests {
     }
 
     #[test]
-    fn while_bypassed_the_kernel_counts_and_stations_are_unknown() {
-        let (before, now) =
-            (taken(10, ManagerMode::Bypassed, Carrier::Bridge), taken(11, ManagerMode::Bypassed, Carrier::Bridge));
-        let line = line(Some(&before), &now, 0.0);
+    fn while_bypassed_stations_are_unknown() {
+        let (before, now) = (taken(10, Mode::Bypassed), taken(11, Mode::Bypassed));
+        let crossed = [Some(25_000), None];
+        let line = line(Some(&before), &now, Beside { crossed, ..Beside::default() });
         let totals = line.totals.expect("there");
-        assert_eq!(
-            (totals.down_mbps, totals.up_mbps),
-            (Value::new(0.2, Source::Measured), Value::new(0.004, Source::Measured))
-        );
+        assert_eq!((totals.down_mbps, totals.up_mbps), (Value::new(0.2, Source::Measured), Value::UNKNOWN));
         assert_eq!(totals.active, None);
         assert_eq!(line.stations.expect("there")[0].down_mbps, Value::UNKNOWN);
         assert_eq!(line.domains.expect("there")[0].down_mbps, Value::UNKNOWN);
     }
 
     #[test]
-    fn a_second_with_a_change_has_the_kernels_counters_where_they_count_all() {
-        let before = taken(10, ManagerMode::Bypassed, Carrier::Bridge);
-        let mut now = taken(11, ManagerMode::Inserted, Carrier::Box);
-        assert_eq!(totals(Some(&before), &now).down_mbps.value, Some(0.2));
-        now.status.wlan.io = "af-xdp native".into();
-        assert_eq!(totals(Some(&before), &now).down_mbps, Value::UNKNOWN);
-        now.status.wlan.io = "af-packet".into();
-        now.kernel = None;
-        assert_eq!(totals(Some(&before), &now).down_mbps, Value::UNKNOWN);
-    }
-
-    #[test]
     fn a_station_that_was_forgotten_begins_anew() {
-        let (mut before, now) =
-            (taken(10, ManagerMode::Inserted, Carrier::Box), taken(11, ManagerMode::Inserted, Carrier::Box));
+        let (mut before, now) = (taken(10, Mode::Inserted), taken(11, Mode::Inserted));
         before.status.stations[0].charged_airtime_s = 1e6;
-        let station = &line(Some(&before), &now, 0.0).stations.expect("there")[0];
+        let station = &line_of(Some(&before), &now).stations.expect("there")[0];
         assert_eq!(station.down_mbps.value, Some(88.0), "all that it has had since");
         // In a list of the busiest stations a new one may be an old one.
         before.status.stations.clear();
         before.status.stations_known = 5_000;
-        let station = &line(Some(&before), &now, 0.0).stations.expect("there")[0];
+        let station = &line_of(Some(&before), &now).stations.expect("there")[0];
         assert_eq!(station.down_mbps, Value::UNKNOWN);
     }
 
     #[test]
     fn a_station_is_in_the_domain_of_its_access_point() {
-        let mut now = taken(11, ManagerMode::Inserted, Carrier::Box);
+        let mut now = taken(11, Mode::Inserted);
         let hall = DomainStatus { name: "hall".into(), access_points: vec!["ap-2".into()], ..DomainStatus::default() };
         now.status.domains.push(hall);
         now.status.stations[0].access_point = Some("ap-2".into());
-        let before = taken(10, ManagerMode::Inserted, Carrier::Box);
-        let line = line(Some(&before), &now, 0.0);
+        let before = taken(10, Mode::Inserted);
+        let line = line_of(Some(&before), &now);
         let domains = line.domains.expect("there");
         assert_eq!((domains[0].down_mbps.value, domains[1].down_mbps.value), (Some(0.0), Some(8.0)));
         assert_eq!((domains[0].active, domains[1].active), (Some(0), Some(1)));

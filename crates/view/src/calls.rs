@@ -10,9 +10,9 @@ use evenair_manager::{CallReport, Codec, Refusal, SpeechReport};
 use evenair_units::{Instant, Span};
 use evenair_workload::voice;
 
-use super::status::milliseconds;
+use crate::milliseconds;
 
-pub(super) fn call(report: &CallReport, now: Instant) -> CallStatus {
+pub(crate) fn call(report: &CallReport, now: Instant) -> CallStatus {
     CallStatus {
         station: report.station.to_string(),
         peer: report.peer.to_string(),
@@ -26,7 +26,8 @@ pub(super) fn call(report: &CallReport, now: Instant) -> CallStatus {
     }
 }
 
-pub(crate) fn speech(report: &SpeechReport, codec: Codec) -> SpeechStatus {
+/// Quality of one direction of a call.
+pub fn speech(report: &SpeechReport, codec: Codec) -> SpeechStatus {
     let lost = report.lost.unwrap_or(0) + report.dropped;
     let expected = report.packets + report.lost.unwrap_or(0);
     let loss = if expected == 0 { 0.0 } else { lost.min(expected) as f64 / expected as f64 };
@@ -58,7 +59,7 @@ const fn spoken(codec: Codec) -> voice::Codec {
 }
 
 /// A codec in the status.
-pub(crate) const fn codec(codec: Codec) -> evenair_api::Codec {
+pub const fn codec(codec: Codec) -> evenair_api::Codec {
     match codec {
         Codec::G711 => evenair_api::Codec::G711,
         Codec::G729 => evenair_api::Codec::G729,
@@ -67,7 +68,7 @@ pub(crate) const fn codec(codec: Codec) -> evenair_api::Codec {
 }
 
 /// Why a call was refused, in words.
-pub(crate) const fn refusal_word(why: Refusal) -> &'static str {
+pub const fn refusal_word(why: Refusal) -> &'static str {
     match why {
         Refusal::Calls => "as many calls as may be go on",
         Refusal::Codec => "as many calls of its codec as may be go on",

@@ -4,13 +4,14 @@ use evenair_api::{DomainStatus, GroupStatus, GuardState, GuardStatus, PathStatus
 use evenair_manager::{self as manager, DomainReport, GroupReport, GuardReport, Label, PathReport, Place};
 use evenair_units::{BitRate, Instant};
 
-use super::status::{receiver_status, uplink_status};
+use crate::limits::{receiver_status, uplink_status};
+use crate::milliseconds;
 
-pub(super) fn guard(report: &GuardReport, now: Instant) -> GuardStatus {
+pub(crate) fn guard(report: &GuardReport, now: Instant) -> GuardStatus {
     GuardStatus {
         state: guard_state(report.state),
         since_s: now.saturating_since(report.since).as_secs_f64(),
-        domain: text(report.domain),
+        domain: label_text(report.domain),
         before_mbps: (report.before > BitRate::ZERO).then(|| report.before.as_mbps_f64()),
         now_mbps: report.now.as_mbps_f64(),
         steps: report.steps,
@@ -38,21 +39,21 @@ const fn probe_state(state: manager::ProbeState) -> ProbeState {
 }
 
 /// A name as text. Most are; what is none is shown with escapes.
-pub(crate) fn text(name: Label) -> String {
+pub fn label_text(name: Label) -> String {
     std::str::from_utf8(name.as_bytes()).map_or_else(|_| name.to_string(), str::to_owned)
 }
 
-pub(super) fn place(place: Place) -> String {
+pub(crate) fn place(place: Place) -> String {
     match place {
-        Place::Named(name) => text(name),
+        Place::Named(name) => label_text(name),
         Place::Radio(_) | Place::Tuned { .. } => place.to_string(),
     }
 }
 
-pub(super) fn domain(report: &DomainReport) -> DomainStatus {
+pub(crate) fn domain(report: &DomainReport) -> DomainStatus {
     DomainStatus {
-        name: text(report.name),
-        access_points: report.access_points.iter().map(|&name| text(name)).collect(),
+        name: label_text(report.name),
+        access_points: report.access_points.iter().map(|&name| label_text(name)).collect(),
         learned: report.learned,
         stations: report.stations,
         roamed: report.roamed,
@@ -60,7 +61,7 @@ pub(super) fn domain(report: &DomainReport) -> DomainStatus {
         capacity_mbps: report.capacity.as_mbps_f64(),
         throughput_mbps: report.throughput.as_mbps_f64(),
         held: report.hop.held,
-        wait_p95_ms: report.hop.recent.p95.as_nanos() as f64 / 1e6,
+        wait_p95_ms: milliseconds(report.hop.recent.p95),
         receiver: report.receiver.as_ref().map(receiver_status),
         uplink: report.uplink.map(uplink_status),
         path: report.path.as_ref().map(path),
@@ -82,8 +83,9 @@ fn groups(report: GroupReport) -> Option<GroupStatus> {
 
 fn path(report: &PathReport) -> PathStatus {
     PathStatus {
-        lag_ms: report.lag.as_secs_f64() * 1e3,
-        backlog_ms: report.backlog.as_secs_f64() * 1e3,
+        lag_ms: milliseconds(report.lag),
+        backlog_ms: milliseconds(report.backlog),
+        cost: report.cost_permille.map(|permille| permille as f64 / 1e3),
         unacknowledged: report.unacknowledged_permille.map(|permille| permille as f64 / 1e3),
         probes: probe_state(report.probes),
     }

@@ -8,13 +8,15 @@ use evenair_manager::{Latency, Leg, LossCounts, Losses, Report, StationReport, T
 use evenair_units::{Instant, Span};
 
 /// Counts of all time.
-pub(super) struct Latencies {
+#[derive(Debug)]
+pub(crate) struct Latencies {
     /// By MAC address.
     stations: BTreeMap<String, OfStation>,
     /// By name.
     classes: BTreeMap<String, (Latency, Losses)>,
 }
 
+#[derive(Debug)]
 struct OfStation {
     copied: Instant,
     latency: Option<Arc<Latency>>,
@@ -22,7 +24,7 @@ struct OfStation {
 }
 
 impl Latencies {
-    pub(super) fn of(report: &Report) -> Self {
+    pub(crate) fn of(report: &Report) -> Self {
         let of_station = |station: &StationReport| {
             let StationReport { copied, ref latency, losses, .. } = *station;
             (station.mac.to_string(), OfStation { copied, latency: latency.clone(), losses })
@@ -35,40 +37,40 @@ impl Latencies {
 
     /// Time between the instants of which the states of a station are. They are not those of the totals: the loop copies stations one
     /// after another. `None`: it was not known before, or no time has passed.
-    pub(super) fn seconds_of(&self, before: &Self, mac: &str) -> Option<f64> {
+    pub(crate) fn seconds_of(&self, before: &Self, mac: &str) -> Option<f64> {
         let [before, now] = [before, self].map(|state| Some(state.stations.get(mac)?.copied));
         let span = now?.checked_since(before?)?;
         (span > Span::ZERO).then(|| span.as_secs_f64())
     }
 
     /// Of a station since an earlier state.
-    pub(super) fn of_station(&self, before: &Self, mac: &str) -> Latency {
+    pub(crate) fn of_station(&self, before: &Self, mac: &str) -> Latency {
         let latency = |state: &Self| state.stations.get(mac).and_then(|station| station.latency.clone());
         let Some(now) = latency(self) else { return Latency::default() };
         latency(before).map_or(*now, |before| now.since(&before))
     }
 
     /// What a station lost since an earlier state.
-    pub(super) fn losses_of(&self, before: &Self, mac: &str) -> Losses {
+    pub(crate) fn losses_of(&self, before: &Self, mac: &str) -> Losses {
         let Some(OfStation { losses: now, .. }) = self.stations.get(mac) else { return Losses::default() };
         before.stations.get(mac).map_or(*now, |before| now.since(&before.losses))
     }
 
     /// Of a class since an earlier state.
-    pub(super) fn of_class(&self, before: &Self, name: &str) -> Latency {
+    pub(crate) fn of_class(&self, before: &Self, name: &str) -> Latency {
         let Some((now, _)) = self.classes.get(name) else { return Latency::default() };
         before.classes.get(name).map_or(*now, |(before, _)| now.since(before))
     }
 
     /// What a class lost since an earlier state.
-    pub(super) fn losses_of_class(&self, before: &Self, name: &str) -> Losses {
+    pub(crate) fn losses_of_class(&self, before: &Self, name: &str) -> Losses {
         let Some((_, now)) = self.classes.get(name) else { return Losses::default() };
         before.classes.get(name).map_or(*now, |(_, before)| now.since(before))
     }
 }
 
 /// As a line has it.
-pub(super) fn written(latency: &Latency) -> watch::Latency {
+pub(crate) fn written(latency: &Latency) -> watch::Latency {
     let [in_box, wlan, internet_queue, internet] = Leg::ALL.map(|leg| times(latency.leg(leg)));
     watch::Latency { in_box, wlan, internet_queue, internet }
 }
@@ -79,7 +81,7 @@ fn times(times: &Times) -> Option<watch::Times> {
 }
 
 /// As a line has it.
-pub(super) fn lost(losses: &Losses) -> watch::Losses {
+pub(crate) fn lost(losses: &Losses) -> watch::Losses {
     let counts = |&LossCounts { data, here, wlan, wire }: &LossCounts| watch::LossCounts { data, here, wlan, wire };
     watch::Losses { down: counts(&losses.down), up: counts(&losses.up) }
 }

@@ -3,14 +3,13 @@
 use evenair_api::{ClassStatus, Direction, FlowStatus, StationStatus};
 use evenair_manager::{ClassReport, FlowReport, StationReport};
 use evenair_packet::FlowKey;
-use evenair_telemetry::Health;
 use evenair_units::Instant;
 
-use super::super::domains;
-use super::super::telemetry::{self};
-use super::milliseconds;
+use crate::domains::{label_text, place};
+use crate::milliseconds;
+use crate::reports::reported_rate;
 
-pub(super) fn class(report: &ClassReport, all: &[ClassReport]) -> ClassStatus {
+pub(crate) fn class(report: &ClassReport, all: &[ClassReport]) -> ClassStatus {
     let parent = report.parent.and_then(|parent| all.get(usize::from(parent.0)));
     ClassStatus {
         name: report.name.clone(),
@@ -25,11 +24,11 @@ pub(super) fn class(report: &ClassReport, all: &[ClassReport]) -> ClassStatus {
     }
 }
 
-/// A station without its name.
-pub(super) fn station(report: &StationReport, now: Instant, sources: &[Health]) -> StationStatus {
+/// A station by the name that it calls itself; `sources`: names of the telemetry sources.
+pub(crate) fn station(report: &StationReport, now: Instant, sources: &[&str]) -> StationStatus {
     StationStatus {
         mac: report.mac.to_string(),
-        access_point: report.access_point.map(domains::text).or(report.reported_place.map(domains::place)),
+        access_point: report.access_point.map(label_text).or(report.reported_place.map(place)),
         rate_mbps: report.rate.bit_rate().as_mbps_f64(),
         rate_reported: report.rate_reported,
         rate_inferred: report.rate_inferred,
@@ -40,16 +39,16 @@ pub(super) fn station(report: &StationReport, now: Instant, sources: &[Health]) 
         charged_airtime_down_s: report.airtime.saturating_sub(report.airtime_up).as_secs_f64(),
         charged_airtime_up_s: report.airtime_up.as_secs_f64(),
         addresses: report.addresses.iter().map(ToString::to_string).collect(),
-        name: None,
+        name: report.name.clone(),
         random_mac: report.random_mac,
         to_station_bytes: report.to_station.0,
         from_station_bytes: report.from_station.0,
         over_share: report.over_share,
-        reported: report.reported.map(|reported| telemetry::station(&reported, now, sources)),
+        reported: report.reported.map(|reported| reported_rate(&reported, now, sources)),
     }
 }
 
-pub(super) fn flow(report: &FlowReport) -> FlowStatus {
+pub(crate) fn flow(report: &FlowReport) -> FlowStatus {
     let end = |(address, port)| std::net::SocketAddr::new(address, port).to_string();
     FlowStatus {
         low: end(FlowKey::low(&report.key)),

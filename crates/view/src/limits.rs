@@ -2,9 +2,10 @@
 
 use evenair_api::{ReceiverStatus, UplinkStatus};
 use evenair_manager::{ReceiverReport, UplinkReport};
-use evenair_units::Span;
 
-pub(in super::super) fn uplink_status(report: UplinkReport) -> UplinkStatus {
+use crate::milliseconds;
+
+pub(crate) fn uplink_status(report: UplinkReport) -> UplinkStatus {
     UplinkStatus {
         limit_mbps: report.limit.as_mbps_f64(),
         up_mbps: report.up.as_mbps_f64(),
@@ -14,14 +15,13 @@ pub(in super::super) fn uplink_status(report: UplinkReport) -> UplinkStatus {
     }
 }
 
-pub(in super::super) fn receiver_status(report: &ReceiverReport) -> ReceiverStatus {
-    let ms = |span: Span| span.as_secs_f64() * 1e3;
+pub(crate) fn receiver_status(report: &ReceiverReport) -> ReceiverStatus {
     ReceiverStatus {
         flows: report.flows,
         clamped_flows: report.clamped_flows,
         window_bytes: report.window.map(|window| window.0),
-        delay_ms: report.delay.map(ms),
+        delay_ms: report.delay.map(milliseconds),
         held: report.held,
-        ap_queueing_ms: report.ap_queueing.map(ms),
+        ap_queueing_ms: report.ap_queueing.map(milliseconds),
     }
 }
