@@ -303,7 +303,7 @@ fn what_went_before_the_insertion_is_waited_for_as_long_as_completions_took() {
     s.complete(C, last);
     let given_up = |s: &mut Sender, ms: u64| packets(s.in_flight.expire(at(3_000 + ms)));
     assert_eq!((given_up(&mut s, 450), s.in_flight.passed()), (0, 1));
-    assert_eq!((given_up(&mut s, 520), s.in_flight.count()), (1, 1));
+    assert_eq!((given_up(&mut s, 560), s.in_flight.count()), (1, 1));
     // What goes afterwards is waited for as usual.
     let last = s.asks(C, 5);
     s.complete(C, last);
