@@ -92,7 +92,7 @@ bench: setup page ## How fast the parts are on this machine, beside ns-3 if `mak
 	@scripts/measured bench-scaling $(CARGO) run --release --locked -p evenair-sim --example scaling
 	@scripts/measured bench-stations $(CARGO) run --release --locked -p evenair-manager --example stations
 	@scripts/measured bench-manager $(CARGO) run --release --locked -p evenair-manager --example stations -- tcp
-	$(CARGO) build --release --locked -p evenair-live --example forwarding -p evenair-web
+	$(CARGO) build --release --locked -p evenair-live --example forwarding -p evenair-web --bin evenair-web
 	@scripts/measured bench-box scripts/as-root target/release/examples/forwarding $(ARGS)
 	@$(MAKE) bench-page ARGS=
 
@@ -101,7 +101,7 @@ bench-page: setup-test page ## What the page of a box with 200 stations costs th
 	@EVENAIR_WEB=$(CURDIR)/target/release/evenair-web scripts/measured bench-page npm --prefix page run --silent bench -- $(ARGS)
 
 bench-watched: setup page ## What those who watch a box cost its packet loop (4 minutes)
-	$(CARGO) build --release --locked -p evenair-live --example forwarding -p evenair-web
+	$(CARGO) build --release --locked -p evenair-live --example forwarding -p evenair-web --bin evenair-web
 	@scripts/measured bench-watched scripts/as-root target/release/examples/forwarding --watched
 
 field-day: setup-test ## Ten minutes in which everything happens to a box that may in a day (SEED=7 for another order)

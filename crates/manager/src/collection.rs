@@ -7,7 +7,7 @@
 //!
 //! Each part is of its own instant: rates have to be computed by that ([`StationReport::copied`]). A station is handed over at most
 //! once in a collection. One that comes, or comes again, behind the cursor is in the next collection. All collections of a
-//! manager belong to one [`Collected`]: a part that is lost is not handed over again.
+//! manager belong to one [`Collected`], one after another: a part that is lost is not handed over again.
 
 use alloc::vec::Vec;
 use core::cmp::Reverse;
@@ -16,7 +16,6 @@ use core::ops::Range;
 use evenair_units::Instant;
 
 use crate::api::{FlowReport, Report, StationReport};
-use crate::bits::Bits;
 use crate::station::complete_domains;
 
 /// How far a collection has come.
@@ -26,14 +25,18 @@ pub struct Collection {
     pub(crate) slot: Option<u32>,
     /// How many more flows are wanted.
     pub(crate) flows: usize,
-    /// Slots of the flows that were copied.
-    pub(crate) copied: Bits,
+    /// How many more flows may be looked at, of which some were copied already.
+    pub(crate) looks: usize,
 }
+
+/// Flows that may be looked at for each one that is wanted: so a collection ends while packets change the order of use as fast as it
+/// goes. Four, so that each flow that is copied may be used three times meanwhile, in the few milliseconds that a collection takes.
+const LOOKS_EACH: usize = 4;
 
 impl Collection {
     /// At its start; with at most so many flows, those that were used last.
     pub fn new(flows: usize) -> Self {
-        Self { slot: Some(0), flows, copied: Bits::default() }
+        Self { slot: Some(0), flows, looks: flows.saturating_mul(LOOKS_EACH) }
     }
 }
 

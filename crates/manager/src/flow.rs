@@ -22,6 +22,7 @@ use crate::ids::{DOWN, Direction, DomainId, FlowId, StationId, UP};
 use crate::index::{self, Index};
 use crate::packet_cost::{Charge, PacketCost, Packets};
 use crate::receiver::FlowReceiver;
+use crate::recency::{Look, Recency};
 use crate::tcp::Tcp;
 use crate::uplink::Released;
 use crate::voice::Talk;
@@ -148,23 +149,11 @@ pub(crate) struct Flows {
     by_unheard: BTreeSet<(MacAddr, FlowId)>,
     index: Index,
     slots: Vec<Option<Flow>>,
-    /// By slot: a packet of a connection changes the places of its neighbours too, of which nothing else is wanted
-    /// then.
-    order: Vec<InOrder>,
+    /// Apart from the flows: a packet of one changes the places of its neighbours too, of which nothing else is needed then.
+    recency: Recency,
     vacant: Vec<FlowId>,
     /// Flows ever added.
     added: u64,
-    /// Ends of the list in the order of use.
-    oldest: Option<FlowId>,
-    newest: Option<FlowId>,
-}
-
-/// A connection's place in the list in the order of use.
-#[derive(Clone, Copy, Debug)]
-struct InOrder {
-    last_seen: Instant,
-    older: Option<FlowId>,
-    newer: Option<FlowId>,
 }
 
 impl Flow {
@@ -405,11 +394,7 @@ fn first_guess(ingress: Port, tcp: &TcpMeta) -> Direction {
 impl Flows {
     pub(crate) fn find(&mut self, key: &Key, now: Instant) -> Option<FlowId> {
         let id = self.look_up(key)?;
-        self.order[id.0 as usize].last_seen = now;
-        if self.newest != Some(id) {
-            self.unlink(id);
-            self.link_newest(id);
-        }
+        self.recency.touch(id, now);
         Some(id)
     }
 
@@ -436,9 +421,7 @@ impl Flows {
     /// Asks memory for the neighbours of a flow that was guessed, in the order of use: it will leave its place
     /// between them.
     pub(crate) fn bring_neighbours(&self, id: FlowId) {
-        let place = self.order.get(id.0 as usize);
-        let neighbours = place.map(|place| [place.older, place.newer]).into_iter().flatten().flatten();
-        neighbours.for_each(|id| _ = black_box(self.order[id.0 as usize].last_seen));
+        self.recency.prefetch(id);
     }
 
     fn look_up(&mut self, key: &Key) -> Option<FlowId> {
@@ -461,22 +444,20 @@ impl Flows {
         let (key, station, unheard) = (flow.key, flow.station, flow.unheard);
         self.added += 1;
         flow.serial = self.added;
-        let order = InOrder { last_seen: now, older: None, newer: None };
         let id = match self.vacant.pop() {
             Some(id) => {
-                (self.slots[id.0 as usize], self.order[id.0 as usize]) = (Some(flow), order);
+                self.slots[id.0 as usize] = Some(flow);
                 id
             }
             None => {
                 self.slots.push(Some(flow));
-                self.order.push(order);
                 FlowId(u32::try_from(self.slots.len() - 1).expect("fewer than 2^32 flows"))
             }
         };
         self.by_key.insert(key, id);
         self.by_station.insert((station, id));
         self.by_unheard.extend(unheard.map(|mac| (mac, id)));
-        self.link_newest(id);
+        self.recency.add(id, now);
         id
     }
 
@@ -513,14 +494,13 @@ impl Flows {
 
     /// Removes the longest unused connection if it holds nothing.
     pub(crate) fn evict(&mut self) -> Option<Flow> {
-        let id = self.oldest?;
+        let (id, _) = self.recency.oldest()?;
         if self.get(id).held_anywhere() > 0 {
             // It is in use after all: others are looked at next time.
-            self.unlink(id);
-            self.link_newest(id);
+            self.recency.move_to_front(id);
             return None;
         }
-        self.unlink(id);
+        self.recency.remove(id);
         let flow = self.slots[id.0 as usize].take()?;
         self.by_key.remove(&flow.key);
         self.index.forget(hash(&flow.key), id.0);
@@ -535,9 +515,10 @@ impl Flows {
     /// Removes connections that were not used for long, and hands each to `gone`.
     pub(crate) fn expire(&mut self, now: Instant, mut gone: impl FnMut(Flow)) {
         for _ in 0..EXPIRED_AT_ONCE {
-            let idle = |order: &InOrder| now.saturating_since(order.last_seen) >= FLOW_IDLE;
-            match self.oldest {
-                Some(id) if idle(&self.order[id.0 as usize]) => self.evict().into_iter().for_each(&mut gone),
+            match self.recency.oldest() {
+                Some((_, used)) if now.saturating_since(used) >= FLOW_IDLE => {
+                    self.evict().into_iter().for_each(&mut gone)
+                }
                 _ => return,
             }
         }
@@ -547,46 +528,22 @@ impl Flows {
         self.by_key.values().map(|&id| self.get(id))
     }
 
-    /// The most recently used ones, the last one first.
-    pub(crate) fn recent(&self) -> impl Iterator<Item = (FlowId, &Flow)> {
-        let older = |&id: &FlowId| self.order[id.0 as usize].older;
-        core::iter::successors(self.newest, older).map(|id| (id, self.get(id)))
+    /// Begins a walk through all flows, in place of the one before.
+    pub(crate) fn start_walk(&mut self) {
+        self.recency.start_walk();
+    }
+
+    /// Looks at the next flow of the walk; `None`: it has looked at all.
+    pub(crate) fn look(&mut self) -> Option<Look> {
+        self.recency.look()
     }
 
     /// Those that were used since then, the last one first.
     pub(crate) fn used_since(&self, since: Instant) -> impl Iterator<Item = &Flow> {
-        let older = |&id: &FlowId| self.order[id.0 as usize].older;
-        let used = move |id: &FlowId| self.order[id.0 as usize].last_seen >= since;
-        core::iter::successors(self.newest, older).take_while(used).map(|id| self.get(id))
+        self.recency.used_since(since).map(|id| self.get(id))
     }
 
     pub(crate) fn ids(&self) -> impl Iterator<Item = FlowId> + use<> {
         self.by_key.values().copied().collect::<Vec<_>>().into_iter()
-    }
-
-    fn place(&mut self, id: FlowId) -> &mut InOrder {
-        &mut self.order[id.0 as usize]
-    }
-
-    fn unlink(&mut self, id: FlowId) {
-        let InOrder { older, newer, .. } = *self.place(id);
-        match older {
-            Some(older) => self.place(older).newer = newer,
-            None => self.oldest = newer,
-        }
-        match newer {
-            Some(newer) => self.place(newer).older = older,
-            None => self.newest = older,
-        }
-    }
-
-    fn link_newest(&mut self, id: FlowId) {
-        let older = self.newest.replace(id);
-        let place = self.place(id);
-        (place.older, place.newer) = (older, None);
-        match older {
-            Some(older) => self.place(older).newer = Some(id),
-            None => self.oldest = Some(id),
-        }
     }
 }

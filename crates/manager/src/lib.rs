@@ -117,6 +117,7 @@ mod queues;
 mod rate;
 mod rate_classes;
 mod receiver;
+mod recency;
 mod reports;
 mod server;
 mod sparse;

@@ -15,7 +15,11 @@ use axum::middleware::{self, Next};
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use axum::serve::Listener;
 use futures_util::stream::{self, StreamExt};
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
 use rust_embed::RustEmbed;
 use tokio::net::TcpListener;
 use tokio_stream::wrappers::BroadcastStream;
@@ -27,6 +31,9 @@ use crate::feed::{Feed, Message, Range};
 const MOST_STREAMS: usize = 64;
 /// A stream says something at least so often, so that a browser notices its end.
 const ALIVE: Duration = Duration::from_secs(5);
+/// A connection without a stream is closed if no request comes for so long, or if its header takes so long: browsers ask for the files
+/// of the page and the history within a second or two, and connect anew later.
+const REQUEST_TIME: Duration = Duration::from_secs(10);
 
 /// Content Security Policy: nothing from other hosts, no inline script or style, no embedding in a frame.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; \
@@ -62,7 +69,19 @@ pub async fn serve(config: WebConfig) -> Result<()> {
     })?;
     println!("http://{}/ shows the box of {}", config.listen, config.socket.display());
     let feed = Feed::start(&config.socket, config.farewell.clone());
-    axum::serve(listener, router(feed, config)).await.context("the page ended")
+    match answer(listener, router(feed, config), REQUEST_TIME).await {}
+}
+
+/// Answers all connections, as `axum::serve` does, which has no time limit for a request to come.
+async fn answer(mut listener: TcpListener, router: Router, request_time: Duration) -> Infallible {
+    loop {
+        let (stream, _) = Listener::accept(&mut listener).await;
+        let mut http = http1::Builder::new();
+        http.timer(TokioTimer::new()).header_read_timeout(request_time);
+        let connection = http.serve_connection(TokioIo::new(stream), TowerToHyperService::new(router.clone()));
+        // A browser that goes away, or keeps a request to itself, ends only its own connection.
+        tokio::spawn(async move { _ = connection.await });
+    }
 }
 
 /// The page of this feed.

@@ -5,6 +5,7 @@ use evenair_units::{BitRate, Instant};
 use super::Manager;
 use crate::collection::{Collection, Part};
 use crate::flow::Flow;
+use crate::recency::Look;
 use crate::station::complete_domains;
 use crate::{Counters, FlowReport, Report};
 
@@ -45,12 +46,15 @@ impl<P: Send + 'static> Manager<P> {
         }
     }
 
-    /// Adds to `part` up to `most` changed stations, or once those are all there, up to `most` flows. Returns whether there
-    /// is more to collect.
+    /// Adds to `part` up to `most` changed stations, or once those are all there, looks at up to `most` flows and adds those that are
+    /// not copied yet. Returns whether there is more to collect.
     pub fn collect(&mut self, now: Instant, collection: &mut Collection, most: usize, part: &mut Part) -> bool {
         match collection.slot {
             Some(slot) => {
                 collection.slot = self.collect_stations(now, slot, most, part);
+                if collection.slot.is_none() {
+                    self.flows.start_walk();
+                }
                 true
             }
             None => self.collect_flows(collection, most, part),
@@ -75,19 +79,18 @@ impl<P: Send + 'static> Manager<P> {
         Some(next)
     }
 
-    /// Those that were used last and are not copied yet. Begins with the last one each time, since packets that come between
-    /// two parts change the order.
-    fn collect_flows(&self, collection: &mut Collection, most: usize, part: &mut Part) -> bool {
-        let Collection { flows, copied, .. } = collection;
-        let wanted = most.min(*flows);
-        let mut recent = self.flows.recent();
-        for _ in 0..wanted {
-            let Some((id, flow)) = recent.find(|(id, _)| !copied.contains(id.0)) else { return false };
-            copied.insert(id.0);
-            part.flows.push(self.report_flow(flow));
+    /// Those that were used last, also since the part before.
+    fn collect_flows(&mut self, collection: &mut Collection, most: usize, part: &mut Part) -> bool {
+        for _ in 0..most.min(collection.looks) {
+            let wanted = collection.flows > 0;
+            let Some(look) = self.flows.look().filter(|_| wanted) else { return false };
+            collection.looks -= 1;
+            if let Look::First(id) = look {
+                collection.flows -= 1;
+                part.flows.push(self.report_flow(self.flows.get(id)));
+            }
         }
-        *flows -= wanted;
-        *flows > 0
+        collection.flows.min(collection.looks) > 0
     }
 
     /// Stations, flows and packets held. The time that [`Command::Reconfigure`](crate::Command::Reconfigure) takes grows with

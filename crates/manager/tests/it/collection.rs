@@ -144,6 +144,29 @@ fn flows_that_are_used_between_parts_are_copied_once() {
     assert_eq!((both.flows.len(), flows.len()), (40, 40));
 }
 
+/// All 200 flows are used between two parts of eight. A part looks at eight flows, so a collection that found its way past those that
+/// are copied already would not get ahead.
+#[test]
+fn a_collection_ends_while_all_flows_are_used_between_its_parts() {
+    let (now, mut both) = (Instant::ZERO, Both::new());
+    let mut manager = Manager::<u64>::new(config(&[rate(11_000)]), now);
+    let use_all = |manager: &mut Manager<u64>, round: u16| {
+        (0..200).for_each(|flow| heard(manager, now, 0, (flow * 7 + round) % 200));
+    };
+    use_all(&mut manager, 0);
+    let mut parts = 0;
+    while both.collect(&mut manager, now, 8) {
+        parts += 1;
+        assert!(parts <= 2 + 4_000 / 8, "{} flows in {parts} parts", both.flows.len());
+        use_all(&mut manager, parts);
+    }
+    let mut flows = both.flows.clone();
+    flows.sort();
+    flows.dedup();
+    assert_eq!(flows.len(), both.flows.len(), "none is there twice");
+    assert!(flows.len() > 100, "{} flows", flows.len());
+}
+
 /// A packet of 16 stations every millisecond, and a part of the collection every 10 ms: whatever the sizes of the parts, the rates are
 /// right.
 #[test]
