@@ -1,14 +1,17 @@
 //! Conditions of the box, the Internet link, calls and telemetry.
 
+use std::collections::VecDeque;
+
 use super::facts::{Counters, Facts, Source};
 use super::limits::Limits;
+use super::memory::RAISED_AFTER;
 use super::reason::{Code, Finding, Subject, SubjectKind};
 use super::wifi::{name_of, subject};
 use crate::causes::{Cause, LossReason};
 use crate::watch::{Line, Totals};
 use crate::{CallStatus, GuardState, Mode};
 
-/// Fewer packets timed in a second say nothing about the Internet link.
+/// Fewer packets timed in the seconds after which a reason is raised say nothing about the Internet link.
 const TIMED: u64 = 10;
 /// Less traffic than this in a minute has no share that matters, in bytes.
 const LITTLE: u64 = 1_000_000;
@@ -19,12 +22,36 @@ const RATED_AFTER_S: f64 = 5.0;
 /// A telemetry source may miss this many polls, which is as long as its reports are valid.
 const POLLS: f64 = 3.0;
 
-/// Findings of a second; `minute`: what was counted in the last one.
-pub(super) fn findings(line: &Line, facts: &Facts, minute: &Counters, limits: &Limits) -> Vec<Finding> {
+/// Packets that were timed beyond the wire port, in each of the last seconds. A download without TCP timestamps shows few.
+#[derive(Debug, Default)]
+pub(super) struct Timed(VecDeque<u64>);
+
+impl Timed {
+    /// How many there were lately.
+    pub(super) fn add(&mut self, line: &Line) -> u64 {
+        let times = line.totals.as_ref().and_then(|totals| totals.latency.internet);
+        self.0.push_back(times.map_or(0, |times| times.packets));
+        if self.0.len() > RAISED_AFTER as usize {
+            self.0.pop_front();
+        }
+        self.0.iter().sum()
+    }
+}
+
+/// What was counted in seconds before this one and in it.
+pub(super) struct Lately {
+    /// In the last minute.
+    pub(super) minute: Counters,
+    /// Packets timed beyond the wire port.
+    pub(super) timed: u64,
+}
+
+/// Findings of a second.
+pub(super) fn findings(line: &Line, facts: &Facts, lately: &Lately, limits: &Limits) -> Vec<Finding> {
     let totals = line.totals.clone().unwrap_or_default();
     let mut found: Vec<_> = by_state(&totals, facts).into_iter().flatten().collect();
-    found.extend(by_count(minute, limits));
-    found.extend(internet(&totals, limits));
+    found.extend(by_count(&lately.minute, limits));
+    found.extend(internet(&totals, lately.timed, limits));
     found.extend(restarted(facts, limits));
     found.extend(calls(line, limits));
     found.extend(facts.telemetry.iter().map(|source| silent(source, limits)));
@@ -131,8 +158,12 @@ fn lost(minute: &Counters, limits: &Limits) -> Finding {
     }
 }
 
-fn internet(totals: &Totals, limits: &Limits) -> Option<Finding> {
-    let times = totals.latency.internet?;
+/// Where few packets are timed, seconds without one show nothing.
+fn internet(totals: &Totals, timed: u64, limits: &Limits) -> Option<Finding> {
+    if timed == 0 {
+        return None;
+    }
+    let times = totals.latency.internet.unwrap_or_default();
     let degree = (times.p95_ms / limits.internet_latency_ms).min(times.p50_ms / limits.internet_median_ms);
     let remedy = if totals.latency.internet_queue.is_some() {
         "lower the rates of [manager.wan] by a tenth, so that the queue is in the box and not in the modem"
@@ -142,7 +173,7 @@ fn internet(totals: &Totals, limits: &Limits) -> Option<Finding> {
     Some(Finding {
         code: Code::InternetLatency,
         subject: Subject::of_box(),
-        degree: (times.packets >= TIMED).then_some(degree),
+        degree: (times.packets > 0 && timed >= TIMED).then_some(degree),
         value: times.p95_ms,
         limit: limits.internet_latency_ms,
         unit: "ms",
