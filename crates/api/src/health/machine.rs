@@ -11,7 +11,8 @@ use crate::causes::{Cause, LossReason};
 use crate::watch::{Line, Totals};
 use crate::{CallStatus, GuardState, Mode};
 
-/// Fewer packets timed in the seconds after which a reason is raised say nothing about the Internet link.
+/// Fewer packets timed in a second, or where there is a queue in the seconds after which a reason is raised, say nothing about the Internet
+/// link.
 const TIMED: u64 = 10;
 /// Less traffic than this in a minute has no share that matters, in bytes.
 const LITTLE: u64 = 1_000_000;
@@ -24,17 +25,29 @@ const POLLS: f64 = 3.0;
 
 /// Packets that were timed beyond the wire port, in each of the last seconds. A download without TCP timestamps shows few.
 #[derive(Debug, Default)]
-pub(super) struct Timed(VecDeque<u64>);
+pub(super) struct Timed {
+    seconds: VecDeque<u64>,
+    least_ms: Option<f64>,
+}
+
+/// What is known of them.
+pub(super) struct Trips {
+    /// How many there were in the last seconds.
+    packets: u64,
+    /// The median of the quickest second so far: the way without its queue.
+    least_ms: f64,
+}
 
 impl Timed {
-    /// How many there were lately.
-    pub(super) fn add(&mut self, line: &Line) -> u64 {
+    /// Adds those of a line.
+    pub(super) fn add(&mut self, line: &Line) -> Trips {
         let times = line.totals.as_ref().and_then(|totals| totals.latency.internet);
-        self.0.push_back(times.map_or(0, |times| times.packets));
-        if self.0.len() > RAISED_AFTER as usize {
-            self.0.pop_front();
+        self.seconds.push_back(times.map_or(0, |times| times.packets));
+        if self.seconds.len() > RAISED_AFTER as usize {
+            self.seconds.pop_front();
         }
-        self.0.iter().sum()
+        self.least_ms = times.map(|times| times.p50_ms).into_iter().chain(self.least_ms).reduce(f64::min);
+        Trips { packets: self.seconds.iter().sum(), least_ms: self.least_ms.unwrap_or_default() }
     }
 }
 
@@ -43,7 +56,7 @@ pub(super) struct Lately {
     /// In the last minute.
     pub(super) minute: Counters,
     /// Packets timed beyond the wire port.
-    pub(super) timed: u64,
+    pub(super) timed: Trips,
 }
 
 /// Findings of a second.
@@ -51,7 +64,7 @@ pub(super) fn findings(line: &Line, facts: &Facts, lately: &Lately, limits: &Lim
     let totals = line.totals.clone().unwrap_or_default();
     let mut found: Vec<_> = by_state(&totals, facts).into_iter().flatten().collect();
     found.extend(by_count(&lately.minute, limits));
-    found.extend(internet(&totals, lately.timed, limits));
+    found.extend(internet(&totals, &lately.timed, limits));
     found.extend(restarted(facts, limits));
     found.extend(calls(line, limits));
     found.extend(facts.telemetry.iter().map(|source| silent(source, limits)));
@@ -158,12 +171,15 @@ fn lost(minute: &Counters, limits: &Limits) -> Finding {
     }
 }
 
-/// Where few packets are timed, seconds without one show nothing.
-fn internet(totals: &Totals, timed: u64, limits: &Limits) -> Option<Finding> {
-    if timed == 0 {
+/// A few packets in each of several seconds are enough if they take longer than those of the quickest second: else they may be those of a
+/// single far server. Seconds without one show nothing then.
+fn internet(totals: &Totals, timed: &Trips, limits: &Limits) -> Option<Finding> {
+    if timed.packets == 0 {
         return None;
     }
     let times = totals.latency.internet.unwrap_or_default();
+    let has_queue = times.packets > 0 && times.p50_ms - timed.least_ms > limits.internet_median_ms;
+    let is_known = times.packets >= TIMED || (timed.packets >= TIMED && has_queue);
     let degree = (times.p95_ms / limits.internet_latency_ms).min(times.p50_ms / limits.internet_median_ms);
     let remedy = if totals.latency.internet_queue.is_some() {
         "lower the rates of [manager.wan] by a tenth, so that the queue is in the box and not in the modem"
@@ -173,7 +189,7 @@ fn internet(totals: &Totals, timed: u64, limits: &Limits) -> Option<Finding> {
     Some(Finding {
         code: Code::InternetLatency,
         subject: Subject::of_box(),
-        degree: (times.packets > 0 && timed >= TIMED).then_some(degree),
+        degree: is_known.then_some(degree),
         value: times.p95_ms,
         limit: limits.internet_latency_ms,
         unit: "ms",

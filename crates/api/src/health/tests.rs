@@ -471,4 +471,9 @@ fn an_internet_queue_is_found_by_few_packets_of_each_second() {
     };
     assert!(raised([4, 4, 0, 4, 4, 4, 4, 4, 4, 4]), "seconds without one do not end it");
     assert!(!raised([1; 10]), "5 packets in 5 s");
+    // A far server without a queue.
+    let (mut far, facts) = healthy();
+    totals(&mut far).latency.internet = times(900.0, 4);
+    let mut health = Health::default();
+    assert!((0..30).all(|_| health.observe(&far, &facts, &Limits::default()).is_empty()));
 }
