@@ -13,6 +13,7 @@ use crate::watch::Line;
 pub struct Health {
     memory: Memory,
     recent: Recent,
+    timed: machine::Timed,
     mode: Option<Mode>,
 }
 
@@ -24,7 +25,8 @@ impl Health {
             self.memory.forget(Code::is_about_wifi);
         }
         let minute = self.recent.add(facts.counters);
-        let mut findings = machine::findings(line, facts, &minute, limits);
+        let timed = self.timed.add(line);
+        let mut findings = machine::findings(line, facts, &machine::Lately { minute, timed }, limits);
         findings.extend(wifi::findings(line, limits, |mac| self.memory.is_raised(Code::Starving, mac)));
         self.memory.take(line.at, findings)
     }

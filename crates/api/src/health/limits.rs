@@ -11,7 +11,7 @@ pub struct Limits {
     pub busy_air: f64,
     /// `holds-the-air`: a station takes more of the air than this.
     pub held_air: f64,
-    /// `holds-the-air`: and more than this many times what each of the others takes, by weight.
+    /// `holds-the-air`, and `slow-link` while inserted: and more than this many times what each of the others takes, by weight.
     pub held_times: f64,
     /// `slow-link`: a PHY rate below this part of the fastest active station's.
     pub slow_rate: f64,

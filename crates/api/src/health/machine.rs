@@ -1,14 +1,18 @@
 //! Conditions of the box, the Internet link, calls and telemetry.
 
+use std::collections::VecDeque;
+
 use super::facts::{Counters, Facts, Source};
 use super::limits::Limits;
+use super::memory::RAISED_AFTER;
 use super::reason::{Code, Finding, Subject, SubjectKind};
 use super::wifi::{name_of, subject};
 use crate::causes::{Cause, LossReason};
 use crate::watch::{Line, Totals};
 use crate::{CallStatus, GuardState, Mode};
 
-/// Fewer packets timed in a second say nothing about the Internet link.
+/// Fewer packets timed in a second, or where there is a queue in the seconds after which a reason is raised, say nothing about the Internet
+/// link.
 const TIMED: u64 = 10;
 /// Less traffic than this in a minute has no share that matters, in bytes.
 const LITTLE: u64 = 1_000_000;
@@ -19,12 +23,48 @@ const RATED_AFTER_S: f64 = 5.0;
 /// A telemetry source may miss this many polls, which is as long as its reports are valid.
 const POLLS: f64 = 3.0;
 
-/// Findings of a second; `minute`: what was counted in the last one.
-pub(super) fn findings(line: &Line, facts: &Facts, minute: &Counters, limits: &Limits) -> Vec<Finding> {
+/// Packets that were timed beyond the wire port, in each of the last seconds. A download without TCP timestamps shows few.
+#[derive(Debug, Default)]
+pub(super) struct Timed {
+    seconds: VecDeque<u64>,
+    least_ms: Option<f64>,
+}
+
+/// What is known of them.
+pub(super) struct Trips {
+    /// How many there were in the last seconds.
+    packets: u64,
+    /// The median of the quickest second so far: the way without its queue.
+    least_ms: f64,
+}
+
+impl Timed {
+    /// Adds those of a line.
+    pub(super) fn add(&mut self, line: &Line) -> Trips {
+        let times = line.totals.as_ref().and_then(|totals| totals.latency.internet);
+        self.seconds.push_back(times.map_or(0, |times| times.packets));
+        if self.seconds.len() > RAISED_AFTER as usize {
+            self.seconds.pop_front();
+        }
+        self.least_ms = times.map(|times| times.p50_ms).into_iter().chain(self.least_ms).reduce(f64::min);
+        Trips { packets: self.seconds.iter().sum(), least_ms: self.least_ms.unwrap_or_default() }
+    }
+}
+
+/// What was counted in seconds before this one and in it.
+pub(super) struct Lately {
+    /// In the last minute.
+    pub(super) minute: Counters,
+    /// Packets timed beyond the wire port.
+    pub(super) timed: Trips,
+}
+
+/// Findings of a second.
+pub(super) fn findings(line: &Line, facts: &Facts, lately: &Lately, limits: &Limits) -> Vec<Finding> {
     let totals = line.totals.clone().unwrap_or_default();
     let mut found: Vec<_> = by_state(&totals, facts).into_iter().flatten().collect();
-    found.extend(by_count(minute, limits));
-    found.extend(internet(&totals, limits));
+    found.extend(by_count(&lately.minute, limits));
+    found.extend(internet(&totals, &lately.timed, limits));
     found.extend(restarted(facts, limits));
     found.extend(calls(line, limits));
     found.extend(facts.telemetry.iter().map(|source| silent(source, limits)));
@@ -131,8 +171,15 @@ fn lost(minute: &Counters, limits: &Limits) -> Finding {
     }
 }
 
-fn internet(totals: &Totals, limits: &Limits) -> Option<Finding> {
-    let times = totals.latency.internet?;
+/// A few packets in each of several seconds are enough if they take longer than those of the quickest second: else they may be those of a
+/// single far server. Seconds without one show nothing then.
+fn internet(totals: &Totals, timed: &Trips, limits: &Limits) -> Option<Finding> {
+    if timed.packets == 0 {
+        return None;
+    }
+    let times = totals.latency.internet.unwrap_or_default();
+    let has_queue = times.packets > 0 && times.p50_ms - timed.least_ms > limits.internet_median_ms;
+    let is_known = times.packets >= TIMED || (timed.packets >= TIMED && has_queue);
     let degree = (times.p95_ms / limits.internet_latency_ms).min(times.p50_ms / limits.internet_median_ms);
     let remedy = if totals.latency.internet_queue.is_some() {
         "lower the rates of [manager.wan] by a tenth, so that the queue is in the box and not in the modem"
@@ -142,7 +189,7 @@ fn internet(totals: &Totals, limits: &Limits) -> Option<Finding> {
     Some(Finding {
         code: Code::InternetLatency,
         subject: Subject::of_box(),
-        degree: (times.packets >= TIMED).then_some(degree),
+        degree: is_known.then_some(degree),
         value: times.p95_ms,
         limit: limits.internet_latency_ms,
         unit: "ms",

@@ -105,9 +105,10 @@ const HARMS: &[(Code, &str, Harm)] = &[
     (Code::HoldsTheAir, "maxs-laptop takes 58 % of the air of hall, while others wait long", starve),
     (
         Code::SlowLink,
-        "desk has a PHY rate of 6 Mb/s where 54 Mb/s is possible, and takes 30 % of the air of hall",
+        "desk has a PHY rate of 6 Mb/s where 54 Mb/s is possible, and takes 70 % of the air of hall",
         |line, _| {
             stations(line)[2].rate_mbps = Value::new(6.0, Origin::Reported);
+            stations(line)[2].air_down = Value::new(0.7, Origin::Charged);
         },
     ),
     (Code::WifiLatency, "5 of 100 packets of hall take 340 ms or more over the WLAN and back", |line, _| {
@@ -423,4 +424,56 @@ fn a_crowded_channel_is_known_only_by_reported_rates() {
     line.domains.as_mut().expect("there")[0].capacity_mbps.source = Origin::Reported;
     let reasons = (0..30).map(|_| course.observe(&line, &facts)).last().expect("there");
     assert!(has(&reasons, Code::ChannelCrowded), "{reasons:?}");
+}
+
+#[test]
+fn a_slow_station_that_has_its_share_of_the_air_is_no_reason() {
+    let slow = |air: f64| {
+        let mut course = Course::new(|_, _| {});
+        let (mut line, facts) = healthy();
+        *stations(&mut line) = vec![station("slow", air), station("near", 0.2), station("far", 0.2)];
+        line.domains.as_mut().expect("there")[0].air_down = Value::new(air + 0.4, Origin::Charged);
+        stations(&mut line)[0].rate_mbps = Value::new(6.0, Origin::Reported);
+        (0..30).map(|_| course.observe(&line, &facts)).last().expect("there")
+    };
+    assert_eq!(slow(0.5), []);
+    assert!(has(&slow(0.65), Code::SlowLink));
+}
+
+#[test]
+fn who_holds_the_air_is_found_although_some_seconds_time_few_packets() {
+    let mut course = Course::new(|_, _| {});
+    let held = |packets| {
+        let mut line = latency(500.0, packets);
+        *stations(&mut line) = vec![station("held", 0.8), station("near", 0.05), station("far", 0.05)];
+        line.domains.as_mut().expect("there")[0].air_down = Value::new(0.9, Origin::Charged);
+        line
+    };
+    let facts = healthy().1;
+    let seconds = [900, 3, 900, 900, 3, 900, 900];
+    let [.., last] = seconds.map(|packets| course.observe(&held(packets), &facts));
+    assert_eq!(last.iter().map(|reason| reason.code).collect::<Vec<_>>(), [Code::HoldsTheAir, Code::WifiLatency]);
+    // Few packets alone show nothing.
+    let mut course = Course::new(|_, _| {});
+    assert!((0..30).all(|_| course.observe(&held(3), &facts).is_empty()));
+}
+
+#[test]
+fn an_internet_queue_is_found_by_few_packets_of_each_second() {
+    let raised = |packets: [u64; 10]| {
+        let mut course = Course::new(|_, _| {});
+        let (mut line, facts) = healthy();
+        let mut seconds = packets.into_iter().map(|packets| {
+            totals(&mut line).latency.internet = times(900.0, packets).filter(|_| packets > 0);
+            course.observe(&line, &facts)
+        });
+        seconds.any(|reasons| has(&reasons, Code::InternetLatency))
+    };
+    assert!(raised([4, 4, 0, 4, 4, 4, 4, 4, 4, 4]), "seconds without one do not end it");
+    assert!(!raised([1; 10]), "5 packets in 5 s");
+    // A far server without a queue.
+    let (mut far, facts) = healthy();
+    totals(&mut far).latency.internet = times(900.0, 4);
+    let mut health = Health::default();
+    assert!((0..30).all(|_| health.observe(&far, &facts, &Limits::default()).is_empty()));
 }

@@ -53,8 +53,12 @@ impl<'a> Scene<'a> {
         let others_suffer = found.iter().any(is_beyond)
             || latency.as_ref().is_some_and(is_beyond)
             || self.active.iter().any(|station| starves(&station.mac));
-        if others_suffer {
-            found.extend(self.active.iter().map(|station| self.holds_the_air(station)));
+        let is_latency_unknown = latency.as_ref().is_some_and(|finding| finding.degree.is_none());
+        if others_suffer || is_latency_unknown {
+            let holders = self.active.iter().map(|station| self.holds_the_air(station));
+            // A holder leaves others so little that in some seconds too few of their packets are timed.
+            let degree = |finding: &Finding| finding.degree.filter(|_| others_suffer);
+            found.extend(holders.filter(is_beyond).map(|holder| Finding { degree: degree(&holder), ..holder }));
         }
         found.extend(self.active.iter().filter_map(|station| self.slow_link(station)));
         found.extend(self.crowded());
@@ -115,11 +119,8 @@ impl<'a> Scene<'a> {
     /// A station that takes several times as much of the air as each of the others, by weight.
     fn holds_the_air(&self, station: &Station) -> Finding {
         let air = air_of(station);
-        let others = self.weights() - f64::from(station.weight);
-        let mean = (self.air - air).max(0.0) / others.max(1.0) * f64::from(station.weight);
-        let times = (air / mean.max(1e-6)).min(FAR);
         let enough = if self.active.len() >= 3 { FAR } else { 0.0 };
-        let degree = (air / self.limits.held_air).min(times / self.limits.held_times).min(enough);
+        let degree = (air / self.limits.held_air).min(self.times(station) / self.limits.held_times).min(enough);
         let (name, percent) = (name_of(station), air * 100.0);
         let remedy = if self.mode == Mode::Observing {
             "let the box share the air: evenair insert".into()
@@ -141,13 +142,23 @@ impl<'a> Scene<'a> {
         }
     }
 
-    /// A station with a low reported PHY rate that takes much of a busy medium.
+    /// How many times the air that each of the others takes, by weight, a station takes.
+    fn times(&self, station: &Station) -> f64 {
+        let (air, weight) = (air_of(station), f64::from(station.weight));
+        let mean = (self.air - air).max(0.0) / (self.weights() - weight).max(1.0) * weight;
+        (air / mean.max(1e-6)).min(FAR)
+    }
+
+    /// A station with a low reported PHY rate that takes much of a busy medium. Beside an inserted box one that has its share slows no
+    /// other down.
     fn slow_link(&self, station: &Station) -> Option<Finding> {
         let rate = reported_rate(station)?;
         let fastest = self.active.iter().filter_map(|other| reported_rate(other)).fold(0.0, f64::max);
         let air = air_of(station);
         let slow = self.limits.slow_rate * fastest / rate;
-        let degree = slow.min(air / self.limits.slow_air).min(self.air / self.limits.busy_air);
+        let shares = self.mode == Mode::Inserted;
+        let beyond_share = if shares { self.times(station) / self.limits.held_times } else { FAR };
+        let degree = slow.min(air / self.limits.slow_air).min(self.air / self.limits.busy_air).min(beyond_share);
         let name = name_of(station);
         Some(Finding {
             code: Code::SlowLink,

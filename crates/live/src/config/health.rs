@@ -42,7 +42,8 @@ pub struct HealthSpec {
     /// packets take longer than `wifi_latency`. Default: "40 %".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub held_air: Option<Written<Permille, Parts>>,
-    /// `holds-the-air`: and more than this many times what each of the others takes, by weight. Default: 3.
+    /// `holds-the-air`, and `slow-link` while the box is inserted: and more than this many times what each of the others takes, by
+    /// weight. Default: 3.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub held_times: Option<Written<u32, Multiples>>,
     /// `slow-link`: the reported PHY rate of a station is below this part of the fastest active one's: 6 of 54 Mb/s, where the

@@ -10,7 +10,6 @@ mod domains;
 mod fair;
 mod flood;
 mod guard;
-mod health;
 mod hidden;
 mod inferred;
 mod internet;

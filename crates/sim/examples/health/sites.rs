@@ -35,6 +35,11 @@ impl Fault {
     pub const ALL: [Self; 5] =
         [Self::SlowStation, Self::GreedyUploader, Self::LossyQueue, Self::SlowInternet, Self::CrowdedChannel];
 
+    /// That of the site of this number.
+    pub const fn of(number: u64) -> Self {
+        Self::ALL[number as usize % Self::ALL.len()]
+    }
+
     /// The code of the first reason that it is to have.
     pub const fn code(self) -> Code {
         match self {
@@ -168,8 +173,8 @@ fn head(number: u64, phy: &Phy, seconds: u64, reported: bool, fault: Option<Faul
     )
 }
 
-/// What a station does with this server, and when its transfers begin; by a number from 0 to 9: three parts in ten download, one uploads, three read pages, one telephones, two do
-/// nothing but echo.
+/// What a station does with this server, and when its transfers begin, by a number from 0 to 9: three in ten download, one uploads, three
+/// read pages, one telephones, two only send echoes.
 fn traffic(kind: u64, station: u64, server: &str, start_s: u64) -> String {
     let start = format!("start = \"{start_s} s\"");
     let table = |kind: &str, keys: &str| {
