@@ -185,14 +185,6 @@ struct Window {
     void: bool,
 }
 
-/// What is released: its airtime, whether an acknowledgment is due to it, and whether its station answers late.
-#[derive(Clone, Copy, Debug)]
-struct Asked {
-    airtime: Span,
-    due: bool,
-    is_late: bool,
-}
-
 impl Standing {
     /// `next`: the number of the next release.
     pub(crate) const fn new(next: u64, now: Instant) -> Self {
@@ -223,36 +215,24 @@ impl Standing {
     }
 
     /// A packet was released.
-    pub(crate) fn release(&mut self, now: Instant, release: Release, of: Option<&mut Paced>) -> Mark {
-        let Release { airtime, for_data, due, managed, previous, .. } = release;
-        let asks_for_ack = for_data == Span::ZERO;
-        let is_late = asks_for_ack && of.as_ref().is_some_and(|of| of.lateness.is_late());
-        let mark = self.note_release(now, Asked { airtime, due, is_late }, previous);
-        if due
-            && asks_for_ack
-            && let Some(of) = of
-        {
-            let stands = self.in_flight.medium().mul_div(self.slowness, UNIT);
-            of.lateness.note_release(now, mark.number(), stands);
-        }
+    pub(crate) fn release(&mut self, now: Instant, release: Release, _of: Option<&mut Paced>) -> Mark {
+        let Release { airtime, due, managed, previous, .. } = release;
+        let mark = self.note_release(now, airtime, due, previous);
         if due {
             self.time_answer(now, managed);
         }
         mark
     }
 
-    fn note_release(&mut self, now: Instant, asked: Asked, previous: Option<Mark>) -> Mark {
+    fn note_release(&mut self, now: Instant, airtime: Span, due: bool, previous: Option<Mark>) -> Mark {
         self.reckon(now);
-        let Asked { airtime, due, is_late } = asked;
         if self.in_flight.count() == 0 {
             self.answered_at = now;
         }
         let before = core::mem::replace(&mut self.released_at, now);
         self.released += airtime;
         let load = Load { believed: airtime, medium: airtime, shown: airtime };
-        let leaves = now.saturating_add((self.in_flight.medium() + airtime).mul_div(self.slowness, UNIT));
-        let leaves = is_late.then_some(leaves);
-        let departure = Departure { load, previous: previous.map(Mark::number), due, station: None, leaves };
+        let departure = Departure { load, previous: previous.map(Mark::number), due, station: None, leaves: None };
         let (number, lost) = self.in_flight.push(now, departure, None);
         self.left(lost.believed);
         if due {
@@ -299,16 +279,9 @@ impl Standing {
     }
 
     /// A release was acknowledged.
-    pub(crate) fn answer(&mut self, now: Instant, mark: Mark, _station: StationId, of: &mut Paced) {
+    pub(crate) fn answer(&mut self, now: Instant, mark: Mark, _station: StationId, _of: &mut Paced) {
         self.reckon(now);
-        if let Some(timed) = of.lateness.timed(mark.number()) {
-            of.lateness.note_completion(now, self.in_flight.was_overtaken(timed));
-        }
-        let Completed { own, others, .. } = if of.lateness.is_late() {
-            self.in_flight.complete_late(now, mark.number(), None)
-        } else {
-            self.in_flight.complete(now, mark.number(), None)
-        };
+        let Completed { own, others, .. } = self.in_flight.complete(now, mark.number(), None);
         let cleared = own.believed + others.believed;
         if cleared == Span::ZERO {
             return;

@@ -17,18 +17,13 @@ fn answer(standing: &mut Standing, now: Instant, mark: Mark) {
     standing.answer(now, mark, StationId(3), &mut Paced::default());
 }
 
-/// A release of this airtime, to a station that is not known to answer late.
-const fn asked(airtime: Span, due: bool) -> Asked {
-    Asked { airtime, due, is_late: false }
-}
-
 /// Releases all that may be released now.
 fn fill(standing: &mut Standing, now: Instant, asks: bool) -> VecDeque<Mark> {
     let mut marks = VecDeque::new();
     while is_ready(standing, now) {
         // They are of one flow.
         let previous = Mark::new(standing.in_flight.next() - 1, asks);
-        marks.push_back(standing.note_release(now, asked(EACH, asks), Some(previous)));
+        marks.push_back(standing.note_release(now, EACH, asks, Some(previous)));
     }
     marks
 }
@@ -90,7 +85,7 @@ fn a_speed_that_nobody_has_said_is_tried_out_while_something_waits() {
     // Now there is room for all that comes, and it stays so while something comes, and not for longer.
     let found = standing.speed();
     for second in 6..9 {
-        standing.note_release(at(second * 1_000_000), asked(EACH, false), None);
+        standing.note_release(at(second * 1_000_000), EACH, false, None);
         standing.starve();
         standing.forget_speed(at(second * 1_000_000), Ratio::ONE, RatesSaid::NotAll);
     }
@@ -106,12 +101,12 @@ fn an_answer_that_is_late_ends_the_trial_and_a_prompt_one_does_not() {
     let mut standing = Standing::new(1, at(0));
     unanswered(&mut standing, 0..5, RatesSaid::NotAll);
     let tried = standing.speed();
-    let mark = standing.note_release(at(5_000_000), asked(EACH, true), None);
+    let mark = standing.note_release(at(5_000_000), EACH, true, None);
     standing.hear(at(5_010_000), Span::ZERO);
     answer(&mut standing, at(5_010_000), mark);
     standing.reckon(at(5_200_000));
     assert_eq!(standing.speed(), tried, "prompt");
-    standing.note_release(at(5_200_000), asked(EACH, true), None);
+    standing.note_release(at(5_200_000), EACH, true, None);
     standing.reckon(at(5_260_000));
     assert_eq!(standing.speed(), Ratio { numerator: UNIT, denominator: UNIT }, "late");
     assert!(unanswered(&mut standing, 6..9, RatesSaid::NotAll) < 1_400, "and it is not tried again at once");
