@@ -1,5 +1,5 @@
 //! A manager's report as types of the box's contract ([`evenair_api`]), which knows nothing of the manager: the same for
-//! the box and the simulator. [`status`] is the state at one instant, [`line`] a second of the watch feed from two of them.
+//! the box and the simulator. [`status`] is the state at one instant, [`line()`] a second of the watch feed from two of them.
 //!
 //! Not here: what only the box reports. `evenair_live::control` converts that.
 
