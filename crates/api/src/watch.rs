@@ -184,8 +184,7 @@ pub struct Latency {
     /// Held in the box for the Internet link.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub internet_queue: Option<Times>,
-    /// Beyond the wire port and back: TCP (of downloads without timestamps the requests alone), and the first answer of other protocols
-    /// (DNS, QUIC).
+    /// Beyond the wire port and back: TCP, and the first answer of other protocols (DNS, QUIC).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub internet: Option<Times>,
 }

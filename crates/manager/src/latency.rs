@@ -7,9 +7,7 @@
 //! The legs of the WLAN and of the Internet are round trips, seen on up to 16 packets of a flow at a time:
 //! - WLAN: from the release of a segment to the ACK that covers it, and from the release of an ACK to a station that sends
 //!   without pauses to the first segment that echoes its timestamp. With it come the wait in the station and the receiver's delay of the ACK.
-//! - Internet: from DATA, a SYN or a first datagram that leaves by the wire to the acknowledgment or answer, and, as on the WLAN, from an
-//!   ACK that leaves to the first segment that echoes its timestamp, of a server that sends without pauses: downloads without timestamps
-//!   show their requests alone.
+//! - Internet: from DATA, a SYN or a first datagram that leaves by the wire to the acknowledgment or answer.
 //!
 //! A segment that is sent again is not timed (Karn and Partridge, 1987).
 
@@ -30,7 +28,7 @@ pub(crate) const FORGOTTEN: Span = Span::from_secs(10);
 /// Packets of a flow that are timed at once, and the least time between two: enough for tens in a second whatever the latency.
 const MOST: usize = 16;
 const APART: Span = Span::from_millis(2);
-/// A sender that has sent so many segments of full size in a row is taken to send on as soon as it may, so that the echo of an ACK
+/// A station that has sent so many segments of full size in a row is taken to send on as soon as it may, so that the echo of an ACK
 /// does not wait for its application.
 const BACKLOGGED: u32 = 64;
 
@@ -174,21 +172,22 @@ impl Laps {
     }
 }
 
-/// The packets of a flow that are timed now from one port until its host answers.
+/// The packets of a flow that are timed now.
 #[derive(Clone, Debug, Default)]
-struct Port {
-    /// Segments, by their ends.
+pub(crate) struct Stopwatch {
+    /// Segments toward the station, and what went beyond the wire port: by their ends.
     data: Laps,
-    /// ACKs of what the host sends, by timestamp. One that several have shows nothing of the later ones.
+    beyond: Laps,
+    /// ACKs of an upload, by timestamp. One that several have shows nothing of the later ones.
     acks: Laps,
     /// Its segments of full size in a row, and that size.
     full_sized: u32,
     largest: Bytes,
 }
 
-impl Port {
-    /// A segment leaves toward the host.
-    fn leave(&mut self, now: Instant, tcp: &TcpMeta) {
+impl Stopwatch {
+    /// A segment is released toward the station.
+    pub(crate) fn release(&mut self, now: Instant, tcp: &TcpMeta) {
         if tcp.payload > Bytes::ZERO {
             if !self.data.begin(now, tcp.seq_end()) {
                 self.data.under_way.clear();
@@ -198,8 +197,8 @@ impl Port {
         }
     }
 
-    /// DATA come from the host. A short segment ends what its application has written: it may pause then.
-    fn note_data(&mut self, payload: Bytes) {
+    /// DATA come from the station. A short segment ends what its application has written: it may pause then.
+    pub(crate) fn note_data(&mut self, payload: Bytes) {
         if payload < self.largest {
             self.full_sized = 0;
             self.acks.under_way.clear();
@@ -209,49 +208,22 @@ impl Port {
         }
     }
 
-    /// A segment comes from the host, and was noted: how long one of those that it answers took, until there is none.
-    fn come_back(&mut self, now: Instant, tcp: &TcpMeta) -> Option<Span> {
+    /// A segment comes from the station, and was noted: how long one of those that it answers took, until there is none.
+    pub(crate) fn come_from_station(&mut self, now: Instant, tcp: &TcpMeta) -> Option<Span> {
         let echo = tcp.timestamps.map(|stamps| stamps.echo);
         self.data.end(now, tcp.ack).or_else(|| self.acks.end(now, echo?))
     }
-}
 
-/// The packets of a flow that are timed now.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Stopwatch {
-    wlan: Port,
-    wire: Port,
-}
-
-impl Stopwatch {
-    /// A segment is released toward the station.
-    pub(crate) fn release(&mut self, now: Instant, tcp: &TcpMeta) {
-        self.wlan.leave(now, tcp);
-    }
-
-    /// DATA come from the station.
-    pub(crate) fn note_data(&mut self, payload: Bytes) {
-        self.wlan.note_data(payload);
-    }
-
-    /// A segment comes from the station, and was noted: how long one of those that it answers took, until there is none.
-    pub(crate) fn come_from_station(&mut self, now: Instant, tcp: &TcpMeta) -> Option<Span> {
-        self.wlan.come_back(now, tcp)
-    }
-
-    /// A segment leaves by the wire.
+    /// DATA leave by the wire.
     pub(crate) fn leave_by_wire(&mut self, now: Instant, tcp: &TcpMeta) {
-        self.wire.leave(now, tcp);
+        if tcp.payload > Bytes::ZERO && !self.beyond.begin(now, tcp.seq_end()) {
+            self.beyond.under_way.clear();
+        }
     }
 
-    /// DATA come from the wire.
-    pub(crate) fn note_wire_data(&mut self, payload: Bytes) {
-        self.wire.note_data(payload);
-    }
-
-    /// A segment comes from the wire, and was noted: how long one of those that it answers took, until there is none.
+    /// A segment comes from the wire: how long one of those that it acknowledges was under way, until there is none.
     pub(crate) fn come_from_wire(&mut self, now: Instant, tcp: &TcpMeta) -> Option<Span> {
-        self.wire.come_back(now, tcp)
+        self.beyond.end(now, tcp.ack)
     }
 }
 
@@ -338,26 +310,6 @@ mod tests {
         watch.release(at(20), &stamped(ack, 80, 6));
         watch.note_data(Bytes(300));
         assert_eq!(watch.come_from_station(at(3_000), &stamped(data, 9, 81)), None);
-    }
-
-    #[test]
-    fn acks_of_a_download_are_timed_to_their_echo() {
-        let at = |ms| Instant::ZERO + Span::from_millis(ms);
-        let mut watch = Stopwatch::default();
-        let (ack, data) = (segment(1, 1_001, 0), segment(3_001, 1, 1_000));
-        watch.leave_by_wire(at(1), &stamped(ack.clone(), 60, 5));
-        (0..BACKLOGGED).for_each(|_| watch.note_wire_data(data.payload));
-        watch.leave_by_wire(at(10), &stamped(ack.clone(), 70, 5));
-        assert_eq!(watch.come_from_station(at(14), &stamped(data.clone(), 6, 70)), None, "it is of the other port");
-        assert_eq!(watch.come_from_wire(at(310), &stamped(data.clone(), 6, 60)), None, "it had sent little by then");
-        assert_eq!(watch.come_from_wire(at(510), &stamped(data, 6, 70)), Some(Span::from_millis(500)));
-        watch.leave_by_wire(at(520), &stamped(ack, 80, 6));
-        watch.note_wire_data(Bytes(300));
-        assert_eq!(
-            watch.come_from_wire(at(3_000), &stamped(segment(4_001, 1, 1_000), 9, 81)),
-            None,
-            "it may have paused"
-        );
     }
 
     #[test]

@@ -23,7 +23,7 @@ const RATED_AFTER_S: f64 = 5.0;
 /// A telemetry source may miss this many polls, which is as long as its reports are valid.
 const POLLS: f64 = 3.0;
 
-/// Packets that were timed beyond the wire port, in each of the last seconds. A download without TCP timestamps shows few.
+/// Packets that were timed beyond the wire port, in each of the last seconds. A download shows few.
 #[derive(Debug, Default)]
 pub(super) struct Timed {
     seconds: VecDeque<u64>,

@@ -63,11 +63,7 @@ impl<P: Send + 'static> Manager<P> {
     /// A packet comes from the wire: how long what it answers was beyond that port.
     pub(super) fn time_internet(&mut self, now: Instant, held: &Held<P>) {
         let id = held.flow;
-        let watched = &mut self.flows.get_mut(id).watched;
-        let first = watched.answer(now);
-        if let (Some(seen), Some(tcp)) = (watched.seen_so_far(), &held.tcp) {
-            seen.stopwatch.note_wire_data(tcp.payload);
-        }
+        let first = self.flows.get_mut(id).watched.answer(now);
         let next = |this: &mut Self| {
             let seen = this.flows.get_mut(id).watched.seen_so_far()?;
             seen.stopwatch.come_from_wire(now, held.tcp.as_ref()?)
