@@ -118,12 +118,12 @@ impl Slices {
         Ok(Self { keeper, asked, next, stage: Stage::Idle, parts, due: Instant::ZERO, longest: Longest::default() })
     }
 
-    /// Somebody asks for the state.
+    /// A request for the state.
     pub(crate) fn ask(&mut self, reply: Reply) {
         self.next.push(reply);
     }
 
-    /// When the next slice is due; `None`: nobody asks.
+    /// When the next slice is due; `None`: no request waits.
     pub(crate) fn deadline(&self) -> Option<Instant> {
         let idle = matches!(self.stage, Stage::Idle) && self.next.is_empty();
         (!idle).then_some(self.due)

@@ -63,7 +63,7 @@ impl Lateness {
     pub(crate) fn note_completion(&mut self, now: Instant, was_overtaken: bool) -> bool {
         let Some(timed) = self.timed.take() else { return false };
         let was_late = now > timed.late_from;
-        // Of a station that nobody has overtaken nothing shows who is late.
+        // A release that was not overtaken may wait in the access point.
         if was_late && !was_overtaken {
             return false;
         }
@@ -99,7 +99,7 @@ mod tests {
         let late = |took_ms, overtaken| after(&mut Lateness::default(), took_ms, overtaken, 20);
         assert_eq!(late(29, true), 15);
         assert_eq!(late(28, true), 0, "its turn may come as late");
-        assert_eq!(late(200, false), 0, "nobody is served before it");
+        assert_eq!(late(200, false), 0, "no other station is served before it");
     }
 
     #[test]

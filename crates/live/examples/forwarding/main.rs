@@ -15,7 +15,7 @@
 //! that what it adds to the bridge's latency.
 //!
 //! At last the box has as many who watch as it admits, the page among them with all the browsers that it admits, and is compared with
-//! one whom nobody watches (`watched.rs`).
+//! one without clients (`watched.rs`).
 //!
 //! Ends with 1 where a bound is missed.
 //!

@@ -81,16 +81,13 @@ fn healthy(numbers: RangeInclusive<u64>, seconds: u64) -> usize {
 }
 
 /// Reasons of scenarios in which something is wrong, and what that is.
-const WRONG: [(&str, Code, &str); 9] = [
+const WRONG: [(&str, Code, &str); 6] = [
     ("b01-beside-a-download", Code::WifiLatency, "queues of stations from before the insertion, of seconds"),
     ("b03-pages-beside-down", Code::InternetLatency, "an Internet path of 300 ms, beyond the limit of 250 ms"),
     ("b04-pages-beside-up", Code::InternetLatency, "an Internet path of 300 ms, beyond the limit of 250 ms"),
     ("b05-calls", Code::CallsRefused, "more calls than are allowed"),
     ("b05-many-connections", Code::WifiLatency, "no controller"),
     ("b15-telephone", Code::CallQuality, "the call began while the box was bypassed"),
-    ("b20-station-fifos", Code::SlowLink, "at 19 s the queues are in the access point again"),
-    ("b20-station-fifos", Code::HoldsTheAir, "at 19 s the queues are in the access point again"),
-    ("b20-station-fifos", Code::WifiLatency, "at 19 s the queues are in the access point again"),
 ];
 
 fn is_wrong(scenario: &str, code: &str) -> Option<&'static str> {

@@ -2,7 +2,7 @@
 //! its number.
 //!
 //! Each fault is planted in the mode in which an operator meets it. What others do to the medium is seen while the box observes: an
-//! inserted box shares the air, so that a slow station or a greedy one harms nobody. Faults of the box, of the Internet link behind it
+//! inserted box shares the air, so that a slow station or a greedy one harms no other. Faults of the box, of the Internet link behind it
 //! and of the channel are met while it is inserted.
 
 use std::fmt::Write;
