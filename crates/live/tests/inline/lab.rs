@@ -35,7 +35,8 @@ pub struct Lab {
     pub middle: Netns,
     pub sink: Netns,
     dir: tempfile::TempDir,
-    // One lab at a time, since they are about timing; but for those that mostly wait, which have it among themselves.
+    // One lab at a time, since they are about timing; but for those that mostly wait, which have it among themselves, and those that
+    // wait for a minute, which have none.
     _turn: Turn,
 }
 
@@ -45,7 +46,8 @@ pub struct BoxProcess {
     socket: PathBuf,
 }
 
-type Turn = (Option<RwLockWriteGuard<'static, ()>>, Option<RwLockReadGuard<'static, ()>>);
+/// Of a lab that is alone; of one that others of its kind are beside. One of neither kind is beside all.
+pub type Turn = (Option<RwLockWriteGuard<'static, ()>>, Option<RwLockReadGuard<'static, ()>>);
 
 static TURN: RwLock<()> = RwLock::new(());
 
@@ -75,7 +77,8 @@ impl Lab {
         Self::made(1, (None, Some(TURN.read().unwrap_or_else(PoisonError::into_inner))))
     }
 
-    fn made(queues: u32, turn: Turn) -> Option<Self> {
+    /// A lab with so many queues at each end of each cable, that has this turn.
+    pub fn made(queues: u32, turn: Turn) -> Option<Self> {
         let make = || Ok::<_, evenair_sys::error::OsError>((Netns::new()?, Netns::new()?, Netns::new()?));
         let (source, middle, sink) = match make() {
             Ok(three) => three,
