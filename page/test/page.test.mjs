@@ -117,9 +117,10 @@ test("a demo that has ended keeps its last numbers", async () => {
   const [socket, port] = [join(folder, "demo.sock"), 41000 + (process.pid % 20000)];
   const demo = spawn(program, ["--socket", socket, "--listen", `127.0.0.1:${port}`, "--farewell", "The demo has ended"],
     { stdio: ["ignore", "pipe", "inherit"] });
+  let feed;
   try {
     await new Promise((ready) => demo.stdout.once("data", ready));
-    const feed = await serve(socket);
+    feed = await serve(socket);
     await onPage({}, async (page) => {
       await page.goto(`http://127.0.0.1:${port}/`);
       await page.getByText("laptop-1").waitFor();
@@ -132,6 +133,8 @@ test("a demo that has ended keeps its last numbers", async () => {
     });
   } finally {
     demo.kill();
+    // Open, it would keep the program of the tests from its end.
+    await feed?.close();
   }
 });
 
