@@ -1,5 +1,5 @@
 # Test programs of scripts/test: how they are built, run, repeated and counted. Sourced by scripts/test, after steps.sh; uses its
-# $real_time, $logs, $as_root, $repeats, $wifi and has, and counts as steps.sh does, and in $unsteady.
+# $real_time, $waiting, $logs, $as_root, $repeats, $wifi and has, and counts as steps.sh does, and in $unsteady.
 
 # build NAME CARGO-ARGUMENT...: builds tests, without root and outside of any namespace, which has no network. Lists the programs in
 # $logs/NAME.list, as scripts/test-programs does.
@@ -24,6 +24,7 @@ build_lab() { build_programs --bin evenair-lab --message-format=json-render-diag
 # The program that build_lab built; beside it is the daemon.
 lab() { sed -n 's/.*"kind":\["bin"\].*"name":"evenair-lab",.*"test":false},"features":.*"executable":"\([^"]*\)".*/\1/p' "$logs/lab.json"; }
 
+waits() { case " ${waiting[*]} " in *" $1 "*) ;; *) return 1 ;; esac }
 is_real_time() { case " ${real_time[*]} " in *" $1 "*) ;; *) return 1 ;; esac }
 # run FOLDER PROGRAM ARGUMENT...: as cargo would. Bash has its background jobs ignore the terminal's signals; tests expect
 # them to be as they usually are.
@@ -52,10 +53,16 @@ run_real_time() { # run_real_time LIST NAME: a test program in wall-clock time
         run_program "$name" "$folder" "$source" "$program"
     done <"$1"
 }
-run_virtual() { # run_virtual LIST: all test programs but those in wall-clock time
+run_virtual() { # run_virtual LIST: all test programs but those in wall-clock time and those that wait
     local name folder source program
     while IFS=$'\t' read -r name folder source program; do
-        is_real_time "$name" || run_program "$name" "$folder" "$source" "$program"
+        is_real_time "$name" || waits "$name" || run_program "$name" "$folder" "$source" "$program"
+    done <"$1"
+}
+run_waiting() { # run_waiting LIST: those that wait
+    local name folder source program
+    while IFS=$'\t' read -r name folder source program; do
+        ! waits "$name" || run_program "$name" "$folder" "$source" "$program"
     done <"$1"
 }
 

@@ -1,4 +1,4 @@
-# Steps of scripts/test: commands that run in the foreground or in a lane, and leave a log, an exit code and a time in $logs.
+# Steps of scripts/test: commands that run in a lane or beside the lanes, and leave a log, an exit code and a time in $logs.
 # Sourced by scripts/test; uses its $logs and counts in its $passed, $failed, $skipped and $broken.
 
 log_of() { printf '%s/%s.txt\n' "$logs" "$(printf '%s' "$1" | tr -c 'A-Za-z0-9_.-' '-')"; }
