@@ -211,6 +211,7 @@ mod tests {
         let mut note = |tcp: &TcpMeta| {
             let airtime = Span::from_millis(1);
             let packet = Release {
+                unanswerable: false,
                 airtime,
                 for_data: Span::ZERO,
                 is_sure: false,

@@ -286,6 +286,11 @@ impl Flow {
         !self.is_tcp() && up.min(down) * CONVERSATION >= up.max(down)
     }
 
+    /// Datagrams toward the station, which it hardly answers.
+    pub(crate) fn is_one_way_down(&self) -> bool {
+        self.direction == Direction::Down && !self.is_tcp() && !self.is_conversation()
+    }
+
     /// It is an upload, which goes on as what is held here is released.
     pub(crate) fn is_clocked_upload(&self) -> bool {
         self.direction == Direction::Up && !self.is_conversation()

@@ -16,8 +16,8 @@
 //!   else lowers it while the box holds packets. Up to what was carried without the box it rises again.
 //! - A box without a baseline measures one as soon as packets wait, if the operator allows it, by holding nothing for two
 //!   intervals. The intervals that follow compare with that as a test does, so that there is none: the box is on trial. A box
-//!   that may not measure holds nothing for a test if it carries much less than the closed form for the stations' rates
-//!   and, before access points that aggregate, their measured cost says.
+//!   that may not measure holds nothing for a test if what it carries takes much less of the medium than all, by the closed form for
+//!   the stations' rates and, before access points that aggregate, their measured cost.
 //! - A box that is bypassed so is inserted again for a trial from time to time ([`Trials`]). In its first seconds there is no
 //!   test: much less than the baseline bypasses it again.
 //!
@@ -170,9 +170,9 @@ impl Guard {
         self.mean().rate()
     }
 
-    /// Whether this throughput is suspicious where the closed form says this.
-    pub(crate) const fn is_slow(throughput: BitRate, expected: BitRate) -> bool {
-        throughput.as_bps() / SUSPICIOUS_PERCENT < expected.as_bps() / 100
+    /// Whether it is suspicious that the traffic used so many thousandths of the medium. In airtime, since small packets carry few bits.
+    pub(crate) const fn is_slow(used_permille: u64) -> bool {
+        used_permille < SUSPICIOUS_PERCENT * 10
     }
 
     /// An interval has ended in which so much was carried, of what stood in the access point at the insertion. True: there is nothing

@@ -37,6 +37,8 @@ use delay::Delay;
 /// A release that is overtaken is waited for at first, at least and at most so long.
 const PATIENCE: Span = Span::from_millis(10);
 const PATIENT: (Span, Span) = (Span::from_millis(5), Span::from_millis(100));
+/// Where no completion has shown how long datagrams stand in the access point, so much medium time of them does at most.
+const STANDS: Span = Span::from_millis(200);
 /// How late completions are is a mean over so many.
 const MEAN_OF: u64 = 32;
 /// The most releases that are kept; the controller has far fewer in flight while completions come.
@@ -147,6 +149,7 @@ struct Release {
     state: State,
     /// Its station answers late.
     is_late: bool,
+    unanswerable: bool,
 }
 
 /// What is to be released.
@@ -157,6 +160,8 @@ pub(crate) struct Departure {
     pub(crate) previous: Option<u64>,
     /// An acknowledgment is due to it.
     pub(crate) due: bool,
+    /// It is of a protocol whose answers are not known.
+    pub(crate) unanswerable: bool,
     pub(crate) station: Option<StationId>,
     /// When it will have left by the medium's pace, where its station answers late.
     pub(crate) leaves: Option<Instant>,
@@ -234,7 +239,7 @@ impl InFlight {
             cleared += self.close(0, State::Cleared);
             self.drop_closed();
         }
-        let Departure { load, previous, due, station, leaves } = departure;
+        let Departure { load, previous, due, unanswerable, station, leaves } = departure;
         let number = self.next();
         let ago = |before: Option<u64>| before.and_then(|before| u32::try_from(number.checked_sub(before)?).ok());
         let (mut own, mut back_of_station) = (false, 0);
@@ -253,6 +258,7 @@ impl InFlight {
             train,
             state,
             is_late: leaves.is_some(),
+            unanswerable,
         });
         self.leaving.extend(leaves.map(|at| (number, at)));
         self.medium += load.medium;
@@ -389,9 +395,19 @@ impl InFlight {
         Some(overtaken.saturating_add(self.patience().max(least)))
     }
 
-    /// The box begins to choose what is released.
-    pub(crate) fn begin(&mut self) {
-        self.carried = (self.next(), self.delay.mean());
+    /// The box begins to choose what is released. What is in flight no more: of a flood of datagrams the bridge has carried more than
+    /// any access point holds, and has let it drop the rest.
+    pub(crate) fn begin(&mut self) -> Load {
+        let stood = self.delay.mean();
+        self.carried = (self.next(), stood);
+        let mut cleared = Load::default();
+        for at in 0..self.releases.len() {
+            if self.medium > stood.max(STANDS) && self.releases[at].unanswerable {
+                cleared += self.close(at, State::Cleared);
+            }
+        }
+        self.drop_closed();
+        cleared
     }
 
     /// So much medium time has passed, and no acknowledgment is due to anything: what is served by that is gone.

@@ -54,6 +54,8 @@ pub(crate) struct Release {
     pub(crate) is_sure: bool,
     /// An answer is due to it.
     pub(crate) due: bool,
+    /// It is of a protocol whose answers are not known, as datagrams are.
+    pub(crate) unanswerable: bool,
     /// Packets are held, so that what is in flight is the box's choice.
     pub(crate) managed: bool,
     /// The release before it of its flow.

@@ -184,11 +184,15 @@ impl Pacer {
         let Outgoing { airtime, for_data, is_sure, completion, previous, station } = outgoing;
         let due = matches!(completion, Completion::Expected { .. });
         let managed = completion == Completion::Expected { managed: true };
+        let unanswerable = completion == Completion::Unknown;
         let in_flight = self.backlog.under_way();
         let previous = previous.filter(|previous| previous.domain() == self.domain);
-        let mark =
-            self.backlog.release(now, Release { airtime, for_data, is_sure, due, managed, previous, station }, of);
-        if completion == Completion::Unknown {
+        let mark = self.backlog.release(
+            now,
+            Release { airtime, for_data, is_sure, due, unanswerable, managed, previous, station },
+            of,
+        );
+        if unanswerable {
             self.backlog.note_unanswerable(airtime);
         }
         if due {
@@ -306,13 +310,13 @@ impl Pacer {
         if self.undrained.is_most() && self.guard.note_drain(carried) {
             return None;
         }
-        let mut expected = self.rate.capacity();
+        let mut used = self.rate.used_permille();
         if self.aggregates {
-            // The capacity is that of the airtime model.
+            // The airtime model knows neither aggregates nor rates that nothing reports.
             let Ratio { numerator, denominator } = self.backlog.speed();
-            expected = expected.mul_div(numerator, denominator);
+            used = Span::from_nanos(used).mul_div(denominator, numerator.max(1)).as_nanos();
         }
-        let is_slow = Guard::is_slow(self.rate.throughput(), expected);
+        let is_slow = Guard::is_slow(used);
         self.guard.tick(Interval { carried, waits, is_slow }, self.measures_at_start)
     }
 

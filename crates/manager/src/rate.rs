@@ -55,14 +55,25 @@ pub(crate) struct ServiceRate {
     crossed: Span,
     crossed_bits: u64,
     throughput: BitRate,
+    /// Airtime of the same traffic by the airtime model; of the last interval, in thousandths of it.
+    airtime: Span,
+    used_permille: u64,
     next_tick: Instant,
 }
 
 impl ServiceRate {
     /// `interval`: time between two evaluations.
     pub(crate) fn new(rates: Rates, interval: Span, now: Instant) -> Self {
-        let (crossed, crossed_bits, throughput) = (Span::ZERO, 0, BitRate::ZERO);
-        Self { rates, interval, crossed, crossed_bits, throughput, next_tick: now + interval }
+        Self {
+            rates,
+            interval,
+            crossed: Span::ZERO,
+            crossed_bits: 0,
+            throughput: BitRate::ZERO,
+            airtime: Span::ZERO,
+            used_permille: 0,
+            next_tick: now + interval,
+        }
     }
 
     /// C and C*.
@@ -85,6 +96,11 @@ impl ServiceRate {
         self.throughput
     }
 
+    /// The part of the last interval, in thousandths, that the traffic seen to cross the WLAN took by the airtime model.
+    pub(crate) const fn used_permille(&self) -> u64 {
+        self.used_permille
+    }
+
     pub(crate) const fn next_tick(&self) -> Instant {
         self.next_tick
     }
@@ -105,6 +121,7 @@ impl ServiceRate {
     /// A load was seen to cross the WLAN.
     pub(crate) fn note_crossed(&mut self, model: &AirtimeModel, cost: &PacketCost, rate: PhyRate) {
         self.crossed += self.wait(model, cost, rate);
+        self.airtime += model.airtime(cost, rate);
         self.crossed_bits += cost.bits();
     }
 
@@ -121,6 +138,8 @@ impl ServiceRate {
     /// An interval has ended that lasted so long, and the next begins. Returns the server time of what was seen to cross the WLAN.
     pub(crate) fn measure(&mut self, now: Instant, elapsed: Span) -> Span {
         self.throughput = BitRate::from_bits_over(core::mem::take(&mut self.crossed_bits), elapsed);
+        let airtime = core::mem::take(&mut self.airtime);
+        self.used_permille = Span::from_nanos(1_000).mul_div(airtime.as_nanos(), elapsed.as_nanos().max(1)).as_nanos();
         // A driver that slept through several ticks has seen one interval, not several.
         self.next_tick = now + self.interval;
         core::mem::replace(&mut self.crossed, Span::ZERO)

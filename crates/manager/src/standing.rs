@@ -232,7 +232,14 @@ impl Standing {
         let before = core::mem::replace(&mut self.released_at, now);
         self.released += airtime;
         let load = Load { believed: airtime, medium: airtime, shown: airtime };
-        let departure = Departure { load, previous: previous.map(Mark::number), due, station: None, leaves: None };
+        let departure = Departure {
+            load,
+            previous: previous.map(Mark::number),
+            due,
+            unanswerable: false,
+            station: None,
+            leaves: None,
+        };
         let (number, lost) = self.in_flight.push(now, departure, None);
         self.left(lost.believed);
         if due {

@@ -67,7 +67,7 @@ const fn short(attack: Attack) -> Attack {
 const DATAGRAMS: Attack = attack("UDP from port 9000", |_, frame| udp(frame, 9000, 9001));
 const NONE: Attack = Attack { rate: 0, ..attack("no flood", |_, _| {}) };
 
-const ATTACKS: [Attack; 17] = [
+const ATTACKS: [Attack; 18] = [
     short(attack("UDP from port 67 to 68", |_, frame| udp(frame, 67, 68))),
     attack("UDP from port 547 to 546", |_, frame| udp(frame, 547, 546)),
     attack("DHCP with its cookie", |_, frame| {
@@ -104,6 +104,7 @@ const ATTACKS: [Attack; 17] = [
         ..short(attack("multicast to another group", |_, frame| multicast(frame, [239, 1, 1, 2])))
     },
     short(attack("one-packet flows", |i, frame| udp(frame, i as u16, (i >> 16) as u16))),
+    Attack { rate: 30_000, ..attack("small datagrams", |_, frame| udp(frame, 9000, 9001)) },
     Attack {
         rate: 30_000,
         ..attack("SYN", |i, frame| {

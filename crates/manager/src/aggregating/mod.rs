@@ -162,7 +162,7 @@ impl Aggregating {
         if self.in_flight.count() == 0 {
             self.answered_at = now;
         }
-        let Release { airtime, for_data, is_sure, due, previous, station, .. } = release;
+        let Release { airtime, for_data, is_sure, due, unanswerable, previous, station, .. } = release;
         let before = core::mem::replace(&mut self.released_at, now);
         self.released += airtime;
         let medium = match &of {
@@ -178,7 +178,7 @@ impl Aggregating {
         let load = Load { believed, medium, shown: shown.unwrap_or_else(|| self.costs.mean(believed)) };
         let stands = self.in_flight.medium() + medium + self.lag();
         let leaves = (asks_for_ack && is_late).then(|| now.saturating_add(stands));
-        let departure = Departure { load, previous: previous.map(Mark::number), due, station, leaves };
+        let departure = Departure { load, previous: previous.map(Mark::number), due, unanswerable, station, leaves };
         if due
             && asks_for_ack
             && let Some(of) = of.as_deref_mut()
@@ -215,7 +215,8 @@ impl Aggregating {
         (self.by_time, self.window.void) = (Span::ZERO, true);
         self.costs.starve();
         (self.lag, self.evidence) = (Lag::new(now), Evidence::new());
-        self.in_flight.begin();
+        let dropped = self.in_flight.begin();
+        self.left(dropped);
     }
 
     /// A release of a station was acknowledged.

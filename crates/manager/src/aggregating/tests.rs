@@ -29,6 +29,7 @@ fn prompt() -> Aggregating {
 /// Releases a packet of the only station.
 fn release(account: &mut Aggregating, now: Instant, due: bool, previous: Option<Mark>) -> Mark {
     let packet = Release {
+        unanswerable: false,
         airtime: EACH,
         for_data: Span::ZERO,
         is_sure: false,
@@ -237,6 +238,7 @@ fn behind(lag: Span) -> (u64, Span) {
         }
         while is_ready(&mut account, now) {
             let packet = Release {
+                unanswerable: false,
                 airtime: EACH,
                 for_data: Span::ZERO,
                 is_sure: false,

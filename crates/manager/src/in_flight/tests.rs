@@ -30,7 +30,8 @@ impl Sender {
     fn push(&mut self, station: usize, flow: usize, due: bool) -> (u64, Load) {
         let load = Load { believed: EACH * 2, medium: EACH, shown: EACH };
         let id = Some(StationId(u32::try_from(station).expect("a small number")));
-        let departure = Departure { load, previous: self.last[flow], due, station: id, leaves: None };
+        let departure =
+            Departure { load, previous: self.last[flow], due, unanswerable: false, station: id, leaves: None };
         let (number, lost) = self.in_flight.push(self.now, departure, Some(&mut self.orders[station]));
         self.last[flow] = Some(number);
         (number, lost)
@@ -108,7 +109,8 @@ fn a_station_that_has_roamed_settles_in_its_new_domain() {
     let mut s = Sender::new();
     let mut before = InFlight::new(1 << 48);
     let load = Load { believed: EACH * 2, medium: EACH, shown: EACH };
-    let departure = Departure { load, previous: None, due: true, station: Some(StationId(0)), leaves: None };
+    let departure =
+        Departure { load, previous: None, due: true, unanswerable: false, station: Some(StationId(0)), leaves: None };
     let (number, _) = before.push(s.now, departure, Some(&mut s.orders[A]));
     before.complete(s.now, number, Some(&mut s.orders[A]));
     for _ in 0..2 {
@@ -267,7 +269,7 @@ fn without_stations_what_no_acknowledgment_is_due_to_goes_by_order() {
     let mut last = [None; 3];
     let mut push = |in_flight: &mut InFlight, flow: usize, due: bool| {
         let load = Load { believed: EACH * 2, medium: EACH, shown: EACH };
-        let departure = Departure { load, previous: last[flow], due, station: None, leaves: None };
+        let departure = Departure { load, previous: last[flow], due, unanswerable: false, station: None, leaves: None };
         let (number, _) = in_flight.push(at(0), departure, None);
         last[flow] = Some(number);
         number
@@ -308,4 +310,21 @@ fn what_went_before_the_insertion_is_waited_for_as_long_as_completions_took() {
     let last = s.asks(C, 5);
     s.complete(C, last);
     assert_eq!(given_up(&mut s, 400), 1);
+}
+
+#[test]
+fn a_flood_that_the_bridge_has_carried_is_not_waited_for_and_what_is_acknowledged_is() {
+    let mut s = Sender::new();
+    for _ in 0..3 {
+        s.asks(A, 0);
+    }
+    let each = Load { believed: EACH * 2, medium: EACH, shown: EACH };
+    let flood = Departure { load: each, previous: None, due: false, unanswerable: true, station: None, leaves: None };
+    let most = STANDS.as_nanos() / EACH.as_nanos();
+    for _ in 0..4 * most {
+        s.in_flight.push(s.now, flood, None);
+    }
+    let dropped = s.in_flight.begin();
+    assert_eq!((packets(dropped), s.in_flight.count(), s.in_flight.due()), (3 * most + 3, most, 3));
+    assert_eq!(s.in_flight.medium(), STANDS);
 }

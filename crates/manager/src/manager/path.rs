@@ -17,6 +17,10 @@ use crate::packet_cost::{PacketCost, Packets};
 use crate::queues::{Judgement, Room};
 use crate::{DropReason, Mode, Output};
 
+/// Datagrams that go one way and are smaller are charged for their airtime: preamble, back-off and acknowledgment are most of that. The
+/// virtual length of others is that in bits, as C_i, which is that of TCP with full packets, has their overhead in it.
+const SMALL: Bytes = Bytes(750);
+
 /// Packets in.
 impl<P: Send + 'static> Manager<P> {
     /// What becomes of a packet: the flow of a packet between one station and the wire, or why it has none.
@@ -406,7 +410,10 @@ impl<P: Send + 'static> Manager<P> {
             let undisturbed = account.undisturbed(real);
             let measured = || account.ratio(&station.paced);
             let (charged, of) = observed.map_or_else(measured, |observed| observed.lean(flow.station, now));
-            let (bits, time) = (cost.bits() * charged / of, airtime.charged.mul_div(charged, of));
+            let is_small = held.ip_len < SMALL && flow.is_one_way_down();
+            let in_airtime = || station.capacity.mul_div(airtime.charged.as_nanos(), 1_000_000_000).as_bps();
+            let bits = if is_small { in_airtime() } else { cost.bits() };
+            let (bits, time) = (bits * charged / of, airtime.charged.mul_div(charged, of));
             Service { bits, capacity: station.capacity, time, real, undisturbed }
         })?;
         Some((held, cost))

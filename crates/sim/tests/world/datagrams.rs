@@ -160,3 +160,66 @@ fn a_flood_toward_a_station_has_its_share_and_no_more() {
         result.events
     );
 }
+
+/// A small packet takes nearly as much of the medium as a large one, and its sender's station pays for that.
+#[test]
+fn a_flood_of_small_datagrams_leaves_others_what_one_of_large_ones_does() {
+    let left = |payload: &str, rate: &str| {
+        let flood = flood("down", rate).replace("1400 bytes", payload);
+        let result = site(&[("d", 2), ("x", 1)], &(bulk("d", "down", "builtin") + &flood));
+        let downloads = rates(managed(&result), "d-down");
+        println!("{payload}: {downloads:?}, idle {:.3}", idle(managed(&result)));
+        mean(&downloads)
+    };
+    let (beside_large, beside_small) = (left("1400 bytes", "20 Mb/s"), left("18 bytes", "2 Mb/s"));
+    assert!(beside_small > 0.9 * beside_large, "{beside_small} Mb/s each, beside large ones {beside_large}");
+}
+
+/// The bridge has carried far more of the flood than any access point holds, and most of it was dropped.
+#[test]
+fn a_box_that_is_inserted_beside_a_flood_goes_on_at_once() {
+    let text = r#"version = 1
+name = "flooded"
+duration = "8 s"
+seed = 3
+[radio]
+standard = "802.11n"
+ap_buffer = "1000 packets"
+[telemetry]
+stations = false
+rates = false
+[[station]]
+name = "d"
+count = 2
+mcs = 7
+[[station]]
+name = "x"
+mcs = 7
+[[server]]
+name = "server"
+[[bulk]]
+name = "down"
+stations = ["d"]
+server = "server"
+direction = "down"
+[[udp]]
+name = "flood"
+stations = ["x"]
+server = "server"
+direction = "down"
+rate = "300 Mb/s"
+payload = "1400 bytes"
+[[event]]
+at = "2 s"
+do = "insert"
+[[phase]]
+name = "managed"
+from = "4 s"
+to = "8 s"
+"#;
+    let result =
+        run(&Scenario::parse(text, "flooded.toml").expect("a sound scenario"), |_| ()).expect("it can be simulated");
+    let (downloads, idle) = (rates(managed(&result), "down"), idle(managed(&result)));
+    println!("{downloads:?} Mb/s, idle {idle:.3}");
+    assert!(downloads.iter().all(|rate| *rate > 12.0) && idle < 0.15, "{downloads:?} Mb/s, idle {idle}");
+}
