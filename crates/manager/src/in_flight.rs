@@ -37,6 +37,10 @@ use delay::Delay;
 /// A release that is overtaken is waited for at first, at least and at most so long.
 const PATIENCE: Span = Span::from_millis(10);
 const PATIENT: (Span, Span) = (Span::from_millis(5), Span::from_millis(100));
+/// The same at most where all that is acknowledged is uploads, and how long that is so after another release. What a station sends for
+/// an ACK waits in its own queue, behind what it has sent before, and in any order beside others'.
+const PATIENT_OF_UPLOADS: Span = Span::from_secs(1);
+const UPLOADS_ALONE: Span = Span::from_secs(1);
 /// Where no completion has shown how long datagrams stand in the access point, so much medium time of them does at most.
 const STANDS: Span = Span::from_millis(200);
 /// How late completions are is a mean over so many.
@@ -69,6 +73,9 @@ pub(crate) struct InFlight {
     leaving: VecDeque<(u64, Instant)>,
     /// How late completions are that were overtaken: mean and mean deviation.
     lateness: (Span, Span),
+    /// When something was released last that asks for an acknowledgment and no DATA, and whether that is long ago.
+    downloaded: Option<Instant>,
+    uploads_alone: bool,
     delay: Delay,
     /// Releases before this number went while the box held nothing. They are waited for so long at least once they are overtaken.
     carried: (u64, Span),
@@ -162,6 +169,8 @@ pub(crate) struct Departure {
     pub(crate) due: bool,
     /// It is of a protocol whose answers are not known.
     pub(crate) unanswerable: bool,
+    /// Its station sends DATA for it.
+    pub(crate) for_data: bool,
     pub(crate) station: Option<StationId>,
     /// When it will have left by the medium's pace, where its station answers late.
     pub(crate) leaves: Option<Instant>,
@@ -192,6 +201,8 @@ impl InFlight {
             overtaken: next,
             leaving: VecDeque::new(),
             lateness: (PATIENCE, Span::ZERO),
+            downloaded: None,
+            uploads_alone: false,
             delay: Delay::new(),
             carried: (next, Span::ZERO),
         }
@@ -239,7 +250,7 @@ impl InFlight {
             cleared += self.close(0, State::Cleared);
             self.drop_closed();
         }
-        let Departure { load, previous, due, unanswerable, station, leaves } = departure;
+        let Departure { load, previous, due, unanswerable, for_data, station, leaves } = departure;
         let number = self.next();
         let ago = |before: Option<u64>| before.and_then(|before| u32::try_from(number.checked_sub(before)?).ok());
         let (mut own, mut back_of_station) = (false, 0);
@@ -248,6 +259,10 @@ impl InFlight {
             back_of_station = ago(order.last.replace(number)).unwrap_or(0);
         }
         self.delay.note_release(now, number);
+        if due && !for_data {
+            self.downloaded = Some(now);
+        }
+        self.uploads_alone = self.downloaded.is_none_or(|at| now.saturating_since(at) > UPLOADS_ALONE);
         let train = self.board(load.medium, due, station);
         let (back, state) = (ago(previous).unwrap_or(0), State::Open { due, own });
         self.releases.push_back(Release {
@@ -485,7 +500,11 @@ impl InFlight {
 
     /// How long one that was overtaken is waited for.
     fn patience(&self) -> Span {
-        (self.lateness.0 + self.lateness.1 * 4).max(PATIENT.0).min(PATIENT.1)
+        (self.lateness.0 + self.lateness.1 * 4).max(PATIENT.0).min(self.most_patient())
+    }
+
+    const fn most_patient(&self) -> Span {
+        if self.uploads_alone { PATIENT_OF_UPLOADS } else { PATIENT.1 }
     }
 
     fn learn_lateness(&mut self, now: Instant, number: u64) {
@@ -498,7 +517,8 @@ impl InFlight {
         let (mean, deviation) = self.lateness;
         let off = late.max(mean) - late.min(mean);
         let average = |old: Span, new: Span| (old * (MEAN_OF - 1) + new) / MEAN_OF;
-        self.lateness = (average(mean, late.min(PATIENT.1)), average(deviation, off.min(PATIENT.1)));
+        let most = self.most_patient();
+        self.lateness = (average(mean, late.min(most)), average(deviation, off.min(most)));
     }
 }
 

@@ -237,6 +237,7 @@ impl Standing {
             previous: previous.map(Mark::number),
             due,
             unanswerable: false,
+            for_data: false,
             station: None,
             leaves: None,
         };

@@ -178,7 +178,15 @@ impl Aggregating {
         let load = Load { believed, medium, shown: shown.unwrap_or_else(|| self.costs.mean(believed)) };
         let stands = self.in_flight.medium() + medium + self.lag();
         let leaves = (asks_for_ack && is_late).then(|| now.saturating_add(stands));
-        let departure = Departure { load, previous: previous.map(Mark::number), due, unanswerable, station, leaves };
+        let departure = Departure {
+            load,
+            previous: previous.map(Mark::number),
+            due,
+            unanswerable,
+            for_data: !asks_for_ack,
+            station,
+            leaves,
+        };
         if due
             && asks_for_ack
             && let Some(of) = of.as_deref_mut()

@@ -30,8 +30,15 @@ impl Sender {
     fn push(&mut self, station: usize, flow: usize, due: bool) -> (u64, Load) {
         let load = Load { believed: EACH * 2, medium: EACH, shown: EACH };
         let id = Some(StationId(u32::try_from(station).expect("a small number")));
-        let departure =
-            Departure { load, previous: self.last[flow], due, unanswerable: false, station: id, leaves: None };
+        let departure = Departure {
+            load,
+            previous: self.last[flow],
+            due,
+            unanswerable: false,
+            for_data: false,
+            station: id,
+            leaves: None,
+        };
         let (number, lost) = self.in_flight.push(self.now, departure, Some(&mut self.orders[station]));
         self.last[flow] = Some(number);
         (number, lost)
@@ -109,8 +116,15 @@ fn a_station_that_has_roamed_settles_in_its_new_domain() {
     let mut s = Sender::new();
     let mut before = InFlight::new(1 << 48);
     let load = Load { believed: EACH * 2, medium: EACH, shown: EACH };
-    let departure =
-        Departure { load, previous: None, due: true, unanswerable: false, station: Some(StationId(0)), leaves: None };
+    let departure = Departure {
+        load,
+        previous: None,
+        due: true,
+        unanswerable: false,
+        for_data: false,
+        station: Some(StationId(0)),
+        leaves: None,
+    };
     let (number, _) = before.push(s.now, departure, Some(&mut s.orders[A]));
     before.complete(s.now, number, Some(&mut s.orders[A]));
     for _ in 0..2 {
@@ -204,6 +218,38 @@ fn patience_follows_how_late_completions_are() {
     assert!(expiry_after(30) > Span::from_millis(40));
 }
 
+/// What is sent for an ACK waits in the queues of stations that upload, here for half a second.
+#[test]
+fn where_all_upload_completions_are_waited_for_longer() {
+    let expiry = |downloads: bool| {
+        let mut s = Sender::new();
+        let load = Load { believed: EACH * 2, medium: EACH, shown: EACH };
+        let ack = Departure {
+            load,
+            previous: None,
+            due: true,
+            unanswerable: false,
+            for_data: true,
+            station: None,
+            leaves: None,
+        };
+        for _ in 0..200 {
+            let [slow, fast] = [0, 1].map(|_| s.in_flight.push(s.now, ack, None).0);
+            if downloads {
+                s.asks(C, 5);
+            }
+            s.in_flight.complete(s.now, fast, None);
+            s.now += Span::from_millis(500);
+            s.in_flight.complete(s.now, slow, None);
+        }
+        let [_, fast] = [0, 1].map(|_| s.in_flight.push(s.now, ack, None).0);
+        s.in_flight.complete(s.now, fast, None);
+        s.in_flight.given_up_at().expect("overtaken").saturating_since(s.now)
+    };
+    assert!(expiry(false) > Span::from_millis(500) && expiry(false) <= PATIENT_OF_UPLOADS, "{}", expiry(false));
+    assert!(expiry(true) <= PATIENT.1, "{}", expiry(true));
+}
+
 #[test]
 fn without_acknowledgments_time_clears_the_oldest() {
     let mut s = Sender::new();
@@ -269,7 +315,15 @@ fn without_stations_what_no_acknowledgment_is_due_to_goes_by_order() {
     let mut last = [None; 3];
     let mut push = |in_flight: &mut InFlight, flow: usize, due: bool| {
         let load = Load { believed: EACH * 2, medium: EACH, shown: EACH };
-        let departure = Departure { load, previous: last[flow], due, unanswerable: false, station: None, leaves: None };
+        let departure = Departure {
+            load,
+            previous: last[flow],
+            due,
+            unanswerable: false,
+            for_data: false,
+            station: None,
+            leaves: None,
+        };
         let (number, _) = in_flight.push(at(0), departure, None);
         last[flow] = Some(number);
         number
@@ -319,7 +373,15 @@ fn a_flood_that_the_bridge_has_carried_is_not_waited_for_and_what_is_acknowledge
         s.asks(A, 0);
     }
     let each = Load { believed: EACH * 2, medium: EACH, shown: EACH };
-    let flood = Departure { load: each, previous: None, due: false, unanswerable: true, station: None, leaves: None };
+    let flood = Departure {
+        load: each,
+        previous: None,
+        due: false,
+        unanswerable: true,
+        for_data: false,
+        station: None,
+        leaves: None,
+    };
     let most = STANDS.as_nanos() / EACH.as_nanos();
     for _ in 0..4 * most {
         s.in_flight.push(s.now, flood, None);
