@@ -125,6 +125,7 @@ fn an_access_point_aggregates_in_real_time_all_that_it_has_for_a_station_or_neig
             Ok(())
         });
     };
-    run("arrival", 26.0..28.01, 57.0..62.5);
+    // Of some 560 accesses one may have begun before the phase and ended in it.
+    run("arrival", 26.0..28.06, 57.0..62.5);
     run("neighbours", 1.0..4.0, 30.0..52.0);
 }
