@@ -107,8 +107,13 @@ impl ServiceRate {
 
     /// How long the server takes for a load.
     pub(crate) fn wait(&self, model: &AirtimeModel, cost: &PacketCost, rate: PhyRate) -> Span {
+        self.wait_for(model.airtime(cost, rate), cost)
+    }
+
+    /// The same of a load that takes this medium time.
+    fn wait_for(&self, airtime: Span, cost: &PacketCost) -> Span {
         match self.rates.charge {
-            Charge::Airtime => self.stretch(model.airtime(cost, rate)),
+            Charge::Airtime => self.stretch(airtime),
             Charge::Bits => self.rates.rate.time_for_bits(cost.bits()),
         }
     }
@@ -120,8 +125,9 @@ impl ServiceRate {
 
     /// A load was seen to cross the WLAN.
     pub(crate) fn note_crossed(&mut self, model: &AirtimeModel, cost: &PacketCost, rate: PhyRate) {
-        self.crossed += self.wait(model, cost, rate);
-        self.airtime += model.airtime(cost, rate);
+        let airtime = model.airtime(cost, rate);
+        self.crossed += self.wait_for(airtime, cost);
+        self.airtime += airtime;
         self.crossed_bits += cost.bits();
     }
 
