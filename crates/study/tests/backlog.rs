@@ -142,8 +142,9 @@ fn lose(text: &str, of_thousand: u64, exactly: bool) -> usize {
     run_with(&scenario, &options, |_| ()).expect("it can be simulated");
     let [air, rest, wire] = ["air.pcap", "rest.pcap", "ap-wire.pcap"].map(|name| folder.path().join(name));
     let whole = infer(&air, &wire).unwrap();
-    let (mean, _) = whole.mean_and_2_sigma();
-    assert_eq!(whole.mean_interval(), (mean, mean));
+    let mean = whole.mean().expect("a narrow interval");
+    let (from, to) = whole.mean_interval();
+    assert!(from - 0.01 < mean && mean < to + 0.01 && to - from < 0.1, "{from} to {to}, {mean}");
     assert_eq!(whole.lost, 0, "nothing is lost: {mean}");
     let mut covered = 0;
     for seed in 1..=LOSS_SEEDS {
@@ -151,27 +152,27 @@ fn lose(text: &str, of_thousand: u64, exactly: bool) -> usize {
         let inferred = infer(&rest, &wire).unwrap();
         let part = 1000.0 * inferred.lost as f64 / inferred.frames as f64 / of_thousand as f64;
         assert!((0.8..1.2).contains(&part), "{} of {} frames lost", inferred.lost, inferred.frames);
-        let (ours, _) = inferred.mean_and_2_sigma();
         let (low, high) = inferred.mean_interval();
+        let ours = (low + high) / 2.0;
         assert!((ours - mean).abs() < 0.1, "mean {ours}, of the whole {mean}");
         println!("{low} to {high}, of the whole {mean}");
         covered += usize::from((low..high).contains(&mean));
         if exactly {
-            assert!(high - low < 0.1, "{low} to {high}");
+            assert!(high - low < 0.15, "{low} to {high}");
             compare_rates(&inferred.chain, &whole.chain);
         }
     }
     covered
 }
 
-/// Rates of transitions that are not rare are the same to 5 %.
+/// Rates of transitions that are not rare are the same to 5 % and 0.005.
 fn compare_rates(ours: &BacklogChain, whole: &BacklogChain) {
     let (ours, whole) = (rates(ours), rates(whole));
     let common = whole.into_iter().filter(|&(_, rate)| rate > 0.02);
     let mut compared = 0;
     for (which, rate) in common {
         let Some(&ours) = ours.get(&which) else { continue };
-        assert!((ours / rate - 1.0).abs() < 0.05, "{which:?}: {ours}, of the whole {rate}");
+        assert!((ours - rate).abs() < 0.05 * rate + 0.005, "{which:?}: {ours}, of the whole {rate}");
         compared += 1;
     }
     assert!(compared >= 5, "only {compared} rates");

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use clap::Args;
-use evenair_study::backlog::{Inferred, infer};
+use evenair_study::backlog::{Inferred, Unread, infer};
 
 /// Arguments of `evenair backlog`.
 #[derive(Args)]
@@ -16,27 +16,61 @@ pub struct BacklogArgs {
     wire: PathBuf,
 }
 
-/// Prints the chain of backlogged nodes.
+/// The chain is shown where it is certain at least at such a part of the frames.
+const MOSTLY: f64 = 0.5;
+
+/// Prints how many nodes are backlogged.
 pub fn backlog(args: &BacklogArgs) -> Result<ExitCode> {
     let inferred = infer(&args.air, &args.wire)?;
     inferred.cuts.iter().for_each(|cut| eprintln!("warning: {cut}"));
-    let total: u64 = inferred.chain.states().map(|(_, visits)| visits).sum();
-    if total == 0 {
-        bail!("{}: no two frames whose states are known follow one another", args.air.display());
+    if inferred.frames == 0 {
+        bail!("{}: no data frame with its ACK", args.air.display());
     }
-    let (mean, mean_plus_2_sigma) = inferred.mean_and_2_sigma();
-    let part = |of: u64, all: u64| 100.0 * of as f64 / all as f64;
+    if inferred.wired == 0 {
+        let (air, wire) = (args.air.display(), args.wire.display());
+        eprintln!("warning: no packet of {air} is in {wire}: are they of the same access point, at the same time?");
+    }
+    let part = |of: u64| 100.0 * of as f64 / inferred.frames as f64;
     println!("frames received    {}", inferred.frames);
-    println!("not in the capture {:.2} %", part(inferred.lost, inferred.frames));
-    println!("unresolved         {:.2} %", part(inferred.unresolved, inferred.frames));
+    println!("not in the capture {:.2} %", part(inferred.lost));
+    unread(&inferred);
+    println!("unresolved         {:.2} %", part(inferred.unresolved));
     let (low, high) = inferred.mean_interval();
-    let interval = if inferred.lost > 0 { format!(" ({low:.3} to {high:.3})") } else { String::new() };
-    println!("mean               {mean:.3}{interval} backlogged, the access point included");
-    println!("mean + 2 sigma     {mean_plus_2_sigma:.3}");
-    for (state, visits) in inferred.chain.states() {
-        println!("state {state:<4} {:>6.2} %   next {}", part(visits, total), next(&inferred, state).join("  "));
+    match inferred.mean() {
+        Ok(mean) => {
+            println!("mean               {mean:.3} ({low:.3} to {high:.3}) backlogged, the access point included")
+        }
+        Err(why) => println!("mean               not known: {why}"),
+    }
+    if inferred.mean().is_ok() && inferred.certain() >= MOSTLY {
+        chain(&inferred);
+    } else {
+        println!("states             not shown: {:.0} % of them are certain", 100.0 * inferred.certain());
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Of which frames only the sender is known, where there are such.
+fn unread(inferred: &Inferred) {
+    let Unread { encrypted, cut, format } = inferred.unread;
+    let all = [
+        (encrypted, "are encrypted"),
+        (cut, "end within their headers: capture with a larger snap length (tcpdump -s 256)"),
+        (format, "are A-MSDUs or have no LLC header"),
+    ];
+    for (frames, what) in all.into_iter().filter(|(frames, _)| *frames > 0) {
+        println!("not read           {frames} data frames {what}");
+    }
+}
+
+/// Prints the states that are certain, and which follows which.
+fn chain(inferred: &Inferred) {
+    println!("mean + 2 sigma     {:.3}", inferred.mean_and_2_sigma().1);
+    let total: u64 = inferred.chain.states().map(|(_, visits)| visits).sum();
+    for (state, visits) in inferred.chain.states() {
+        let part = 100.0 * visits as f64 / total as f64;
+        println!("state {state:<4} {part:>6.2} %   next {}", next(inferred, state).join("  "));
+    }
 }
 
 /// How often a state is followed by which: with intervals where frames are not in the capture.

@@ -1,6 +1,6 @@
 //! Reads captures: frames on the air with radiotap headers, Ethernet frames on the wire.
 //!
-//! Frame formats are those of IEEE Std 802.11-2016, clause 9, radiotap fields those of radiotap.org.
+//! Frame formats are those of IEEE Std 802.11-2016, clause 9.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
@@ -10,11 +10,20 @@ use evenair_packet::{MacAddr, PacketMeta, Port, parse};
 use pcap_file::DataLink;
 
 use super::file::{CaptureError, Cut, read};
+use super::radiotap::{RADIOTAP_FLAGS_BAD_FCS, RADIOTAP_FLAGS_HAS_FCS, Radiotap};
 
 /// A frame on the air, as far as it could be decoded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct AirFrame {
+    /// Time of its record.
     pub(super) at: Duration,
+    /// Its beginning by the monitor's clock (TSFT); [`Self::at`] where a frame of the capture has none.
+    pub(super) begins: Duration,
+    /// How long it keeps the medium busy, by its rate, with what its Duration field reserves; `None` where the rate is none of
+    /// DSSS or OFDM.
+    pub(super) busy: Option<Duration>,
+    /// It is sent with DSSS.
+    pub(super) dsss: bool,
     /// Receiver.
     pub(super) to: MacAddr,
     pub(super) kind: AirKind,
@@ -23,11 +32,19 @@ pub(super) struct AirFrame {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum AirKind {
     Ack,
+    BlockAck,
+    /// The request for a data frame, by its sender.
+    Rts(MacAddr),
     Data(Box<Data>),
     /// Another one that has a sender.
     Other(Sender),
+    /// Another control frame: CTS, CF-End.
+    Control,
     /// One that its receiver could not decode, if its header is right.
-    Bad(Sender),
+    Bad {
+        sender: Sender,
+        retry: bool,
+    },
 }
 
 /// Who sent a frame, and its number, where it has one.
@@ -55,7 +72,18 @@ pub(super) struct Data {
     /// It was sent before.
     pub(super) retry: bool,
     pub(super) number: Number,
-    pub(super) packet: Packet,
+    /// What it carries, or why that cannot be read.
+    pub(super) packet: Result<Packet, Why>,
+}
+
+/// Why the packet of a data frame cannot be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Why {
+    Encrypted,
+    /// The record has fewer bytes than the headers need.
+    Cut,
+    /// An A-MSDU, or no LLC header.
+    Format,
 }
 
 /// An IP packet, on the air or on the wire.
@@ -66,43 +94,90 @@ pub(super) struct Packet {
     pub(super) start: u64,
 }
 
+/// The longest frame of a wire, with segments that the port cuts.
+const LONGEST: usize = 70_000;
 /// Bytes of an IP packet that tell it from others: its headers and what follows them.
 const KNOWN_BY: usize = 80;
-const RADIOTAP_FLAGS_HAS_FCS: u8 = 0x10;
-const RADIOTAP_FLAGS_BAD_FCS: u8 = 0x40;
+/// Frame types by the first byte, and bits of the second and of QoS Control.
+const TYPE: u8 = 0x0c;
+const DATA: u8 = 0x08;
+const ACK: u8 = 0xd4;
+const BLOCK_ACK: u8 = 0x94;
+const RTS: u8 = 0xb4;
+const CTS: u8 = 0xc4;
+const CF_END: u8 = 0xe4;
+const RETRY: u8 = 0x08;
+const PROTECTED: u8 = 0x40;
+const A_MSDU: u8 = 0x80;
+/// From this value on, what is in the place of the duration is none.
+const NO_DURATION: u16 = 0x8000;
+/// A frame without a time of the monitor's clock.
+const NO_TSFT: Duration = Duration::MAX;
 
 /// What a capture has, and where it ends early.
 type ReadUpTo<T> = Result<(Vec<T>, Option<Cut>), CaptureError>;
 
-/// All frames of a capture on the air that have a sender or are ACKs, and where it ends early.
+/// All frames of a capture on the air of which at least the first header could be read, and where it ends early.
 pub(super) fn air(path: &Path) -> ReadUpTo<AirFrame> {
     let mut frames = Vec::new();
-    let cut = read(path, DataLink::IEEE802_11_RADIOTAP, |at, bytes| frames.extend(air_frame(at, bytes)))?;
+    let cut = read(path, DataLink::IEEE802_11_RADIOTAP, |at, bytes, original| {
+        frames.extend(air_frame(at, bytes, original));
+    })?;
+    set_clock(&mut frames);
     Ok((frames, cut))
+}
+
+/// Puts the monitor's clock beside that of the records, or the records' in its place where a frame has none or it went back.
+fn set_clock(frames: &mut [AirFrame]) {
+    let Some(first) = frames.first() else { return };
+    let (at, begins) = (first.at, first.begins);
+    let is_whole = frames.is_sorted_by_key(|frame| frame.begins) && frames.iter().all(|frame| frame.begins != NO_TSFT);
+    for frame in frames {
+        frame.begins = if is_whole { at + (frame.begins - begins) } else { frame.at };
+    }
 }
 
 /// All frames of a capture on the wire, and where it ends early.
 pub(super) fn wire(path: &Path) -> ReadUpTo<(Duration, Packet)> {
     let mut packets = Vec::new();
-    let cut = read(path, DataLink::ETHERNET, |at, bytes| packets.push((at, packet(bytes))))?;
+    let cut = read(path, DataLink::ETHERNET, |at, bytes, original| {
+        let mut ethernet = bytes.to_vec();
+        ethernet.resize(original.clamp(bytes.len(), LONGEST), 0);
+        packets.push((at, packet(&ethernet)));
+    })?;
     Ok((packets, cut))
 }
 
-fn air_frame(at: Duration, bytes: &[u8]) -> Option<AirFrame> {
-    let (flags, frame) = radiotap(bytes)?;
-    let end = if flags & RADIOTAP_FLAGS_HAS_FCS != 0 { frame.len().checked_sub(4)? } else { frame.len() };
-    let frame = frame.get(..end)?;
+/// A frame on the air of a record, which may have fewer bytes than were on the air.
+fn air_frame(at: Duration, bytes: &[u8], original: usize) -> Option<AirFrame> {
+    let radio = Radiotap::read(bytes)?;
+    let cut = original.saturating_sub(bytes.len()).min(LONGEST);
+    let frame = bytes.get(radio.length..)?;
+    let whole = frame.len() + cut;
+    let fcs = if radio.flags & RADIOTAP_FLAGS_HAS_FCS != 0 { 4 } else { 0 };
+    let frame = &frame[..frame.len().min(whole.checked_sub(fcs)?)];
+    let control = *frame.first()?;
+    let is_bad = radio.flags & RADIOTAP_FLAGS_BAD_FCS != 0;
+    let retry = frame.get(1)? & RETRY != 0;
     let to = mac(frame, 4)?;
-    let bad = flags & RADIOTAP_FLAGS_BAD_FCS != 0;
-    let kind = match frame[0] & 0x0c {
-        _ if bad => AirKind::Bad(sender(frame)?),
-        0x04 if frame[0] == 0xd4 => AirKind::Ack,
-        0x08 => {
-            data(frame).map_or_else(|| sender(frame).map(AirKind::Other), |data| Some(AirKind::Data(Box::new(data))))?
-        }
+    let kind = match control {
+        _ if is_bad => AirKind::Bad { sender: sender(frame)?, retry },
+        ACK => AirKind::Ack,
+        BLOCK_ACK => AirKind::BlockAck,
+        RTS => AirKind::Rts(mac(frame, 10)?),
+        CTS | CF_END => AirKind::Control,
+        _ if control & TYPE == DATA => match data(frame, whole - fcs - frame.len()) {
+            Some(data) => AirKind::Data(Box::new(data)),
+            None => AirKind::Other(sender(frame)?),
+        },
         _ => AirKind::Other(sender(frame)?),
     };
-    Some(AirFrame { at, to, kind })
+    // Until the end of the exchange; of one that nobody could decode only itself.
+    let reserved = u16::from_le_bytes(frame.get(2..4)?.try_into().ok()?);
+    let reserved = if is_bad || reserved >= NO_DURATION { 0 } else { reserved };
+    let airtime = radio.airtime(whole - fcs + 4);
+    let busy = airtime.map(|airtime| airtime + Duration::from_micros(reserved.into()));
+    Some(AirFrame { at, begins: radio.tsft.unwrap_or(NO_TSFT), busy, dsss: radio.is_dsss(), to, kind })
 }
 
 /// The sender, where a frame names one; the numbers are those of management and data frames.
@@ -123,47 +198,47 @@ fn number(frame: &[u8]) -> Option<Number> {
     Some(Number { sequence, tid })
 }
 
-/// The flags field, or none, and what follows the header.
-fn radiotap(bytes: &[u8]) -> Option<(u8, &[u8])> {
-    let word = |at: usize| Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
-    let length = usize::from(u16::from_le_bytes(bytes.get(2..4)?.try_into().ok()?));
-    let present = word(4)?;
-    let mut at = 8;
-    // Further words of what is present, each announced by the highest bit of the one before.
-    while word(at - 4)? & 1 << 31 != 0 {
-        at += 4;
-    }
-    // TSFT is aligned to eight bytes.
-    if present & 1 != 0 {
-        at = at.next_multiple_of(8) + 8;
-    }
-    let flags = if present & 2 != 0 { *bytes.get(at)? } else { 0 };
-    Some((flags, bytes.get(length..)?))
-}
-
-/// A data frame between a station and its access point, with an IP packet in it.
-fn data(frame: &[u8]) -> Option<Data> {
-    let direction = frame.get(1)? & 3;
-    let up = match direction {
+/// A data frame with data, between a station and its access point; `cut`: so many of its bytes are not in its record.
+fn data(frame: &[u8], cut: usize) -> Option<Data> {
+    let up = match frame[1] & 3 {
         1 => true,
         2 => false,
         _ => return None,
     };
-    let has_qos = frame[0] & 0x80 != 0;
     // Without data: Null and QoS Null.
     if frame[0] & 0x40 != 0 {
         return None;
     }
+    let number = number(frame)?;
+    let retry = frame[1] & RETRY != 0;
+    Some(Data { from: mac(frame, 10)?, up, retry, number, packet: content(frame, up, cut) })
+}
+
+/// The IP packet in a data frame.
+fn content(frame: &[u8], up: bool, cut: usize) -> Result<Packet, Why> {
+    let has_qos = frame[0] & 0x80 != 0;
     let header = if has_qos { 26 } else { 24 };
-    let llc = frame.get(header..)?;
-    if llc.get(..6)? != [0xaa, 0xaa, 3, 0, 0, 0] {
-        return None;
+    if frame[1] & PROTECTED != 0 {
+        return Err(Why::Encrypted);
     }
-    let (receiver, from, third) = (mac(frame, 4)?, mac(frame, 10)?, mac(frame, 16)?);
+    if has_qos && frame.get(24).is_some_and(|qos| qos & A_MSDU != 0) {
+        return Err(Why::Format);
+    }
+    let short = || if cut > 0 { Why::Cut } else { Why::Format };
+    let llc = frame.get(header..).filter(|llc| llc.len() >= 8).ok_or_else(short)?;
+    if llc[..6] != [0xaa, 0xaa, 3, 0, 0, 0] {
+        return Err(Why::Format);
+    }
+    if cut > 0 && llc.len() - 8 < KNOWN_BY {
+        return Err(Why::Cut);
+    }
+    let address = |at| mac(frame, at).ok_or(Why::Format);
+    let (receiver, from, third) = (address(4)?, address(10)?, address(16)?);
     let (destination, source) = if up { (third, from) } else { (receiver, third) };
-    let ethernet = [&destination.0[..], &source.0, &llc[6..]].concat();
-    let retry = frame[1] & 0x08 != 0;
-    Some(Data { from, up, retry, number: number(frame)?, packet: packet(&ethernet) })
+    let mut ethernet = [&destination.0[..], &source.0, &llc[6..]].concat();
+    // Its headers say how long it is; its payload is not looked at.
+    ethernet.resize(ethernet.len() + cut, 0);
+    Ok(packet(&ethernet))
 }
 
 fn packet(ethernet: &[u8]) -> Packet {

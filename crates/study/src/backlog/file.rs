@@ -29,11 +29,11 @@ pub struct CaptureError {
     what: String,
 }
 
-/// Calls `each` with time and bytes of every packet. A file that ends within a packet is read up to there.
+/// Calls `each` with time, bytes and original length of every packet. A file that ends within a packet is read up to there.
 pub(super) fn read(
     path: &Path,
     link: DataLink,
-    mut each: impl FnMut(Duration, &[u8]),
+    mut each: impl FnMut(Duration, &[u8], usize),
 ) -> Result<Option<Cut>, CaptureError> {
     let failed = |what: String| CaptureError { path: path.to_owned(), what };
     let mut file = File::open(path).map_err(|error| failed(error.to_string()))?;
@@ -41,9 +41,9 @@ pub(super) fn read(
     (&mut file).take(4).read_to_end(&mut magic).map_err(|error| failed(error.to_string()))?;
     file.rewind().map_err(|error| failed(error.to_string()))?;
     let mut packets = 0;
-    let mut counted = |at: Duration, bytes: &[u8]| {
+    let mut counted = |at: Duration, bytes: &[u8], original: usize| {
         packets += 1;
-        each(at, bytes);
+        each(at, bytes, original);
     };
     let read = if magic == PCAPNG { pcapng(file, link, &mut counted) } else { pcap(file, link, &mut counted) };
     match read {
@@ -72,7 +72,7 @@ impl From<PcapError> for Failure {
     }
 }
 
-fn pcap(file: File, link: DataLink, each: &mut dyn FnMut(Duration, &[u8])) -> Result<(), Failure> {
+fn pcap(file: File, link: DataLink, each: &mut dyn FnMut(Duration, &[u8], usize)) -> Result<(), Failure> {
     let mut reader = PcapReader::new(file)?;
     let found = reader.header().datalink;
     if found != link {
@@ -80,13 +80,13 @@ fn pcap(file: File, link: DataLink, each: &mut dyn FnMut(Duration, &[u8])) -> Re
     }
     while let Some(packet) = reader.next_packet() {
         let packet = packet?;
-        each(packet.timestamp, &packet.data);
+        each(packet.timestamp, &packet.data, packet.orig_len as usize);
     }
     Ok(())
 }
 
 /// Packets of interfaces of other kinds are left out, as long as there is one of the right kind.
-fn pcapng(file: File, link: DataLink, each: &mut dyn FnMut(Duration, &[u8])) -> Result<(), Failure> {
+fn pcapng(file: File, link: DataLink, each: &mut dyn FnMut(Duration, &[u8], usize)) -> Result<(), Failure> {
     let mut reader = PcapNgReader::new(file)?;
     let mut interfaces: Vec<(DataLink, Clock)> = Vec::new();
     let (mut other, mut any) = (None, false);
@@ -107,7 +107,7 @@ fn pcapng(file: File, link: DataLink, each: &mut dyn FnMut(Duration, &[u8])) -> 
                 let (kind, clock) = interfaces.get(packet.interface_id as usize).ok_or(unknown)?;
                 if *kind == link {
                     // The crate takes all times for nanoseconds, and gives the number that the file has.
-                    each(clock.time(packet.timestamp.as_nanos()), &packet.data);
+                    each(clock.time(packet.timestamp.as_nanos()), &packet.data, packet.original_len as usize);
                 }
             }
             _ => {}

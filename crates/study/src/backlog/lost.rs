@@ -66,7 +66,7 @@ impl<'a> Wire<'a> {
 
     /// Where the packet of the next frame is.
     pub(super) fn find(&mut self, heard: &Heard<'_>) -> Option<usize> {
-        let places = self.places.get_mut(&heard.data.packet.start)?;
+        let places = self.places.get_mut(&heard.data.packet.as_ref().ok()?.start)?;
         // The access point's queues keep the order: what arrived earlier and was not delivered was dropped, and came again.
         let queue = self.queues.entry((heard.data.from, heard.data.number.tid)).or_default();
         let last = queue.last().map_or(0, |sent| sent.place);
@@ -167,6 +167,8 @@ pub(super) fn fill<'a>(gap: &Gap, heard: &[Heard<'_>], orphans: &mut Orphans, wi
         to: if up { Some(after.to) } else { packet.map(|(_, packet)| packet.meta.dst) },
         wired: packet.map(|&(passed, _)| passed),
         lost: true,
+        ended: at,
+        contention: None,
     });
     lost.collect()
 }

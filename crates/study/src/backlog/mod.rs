@@ -9,31 +9,40 @@
 //! - A station's TCP acknowledgment was made when the data that it acknowledges were received, the last of them; one that
 //!   acknowledges nothing new, when the next data after the ones acknowledged before were.
 //! - One that came later than 30 ms after these was sent by a timer, which runs for as long as most such waits were.
-//! - A station that received nothing between two frames of its own had the second while it sent the first.
+//!
+//! Data that an application sends at its own pace (datagrams, the first segments of a transfer, what a window let go) is held
+//! since an unknown instant: after the node's frame before it, and no longer than a frame can contend, which the idle slots of the
+//! medium say (`idle`). So the answer is an interval. A node whose frames come after as many idle slots as back-offs are drawn had
+//! each next frame when it sent the one before (`standing`).
 //!
 //! Frames that the monitor did not hear are found by sequence numbers, ACKs and the wire (`lost`), and count like the others.
-//! Without them their sender would not be backlogged, and a station that received one unseen would seem to have held its
-//! answer since its last own frame. An acknowledgment of data that nobody saw is therefore unresolved.
+//! Without them their sender would not be backlogged. Frames whose content cannot be read (encrypted, cut short, A-MSDUs) are
+//! frames like the others, of which only the sender is known.
 //!
-//! A frame for which none of this holds (the first of a connection, a datagram, data that a window let go, the
-//! acknowledgment of a longer timer) is unresolved: since when its station was backlogged is not known, and the states since the
-//! earliest instant that is possible are left out.
+//! A frame for which nothing says exactly since when it was held is unresolved: the states since the earliest instant that is possible
+//! are uncertain, and left out of the chain.
 //!
-//! In traces of the simulator, where the truth is known, the mean is right to 0.05 where each segment is acknowledged (the
-//! paper's set-up). With delayed acknowledgments it is as good while nothing is lost; after losses it is up to 0.25 too
-//! high, for which segment a duplicate acknowledges is a guess.
+//! In traces of the simulator, where the truth is known, the interval holds the mean to 0.05. With delayed acknowledgments it is
+//! as good while nothing is lost; after losses it is up to 0.25 too high, for which segment a duplicate acknowledges is a
+//! guess.
 //!
-//! Of an A-MPDU each MPDU counts as one frame, at the beginning of its PPDU, though the medium counts the PPDU once: the
-//! states are weighted otherwise, and more frames are unresolved, as many acknowledgments of TCP come in one PPDU.
+//! The MPDUs of an A-MPDU are one event, as they are for the medium.
 //!
-//! Not here: what BlockAcks say, A-MSDUs, encrypted frames, captures by two clocks.
+//! Not here: which MPDUs a BlockAck reports, captures by two clocks. Who sleeps, and frames of other networks that the monitor
+//! does not hear, are taken for idle slots.
 
+mod acks;
 mod capture;
+mod events;
 mod file;
 mod flow;
+mod idle;
 mod infer;
 mod lost;
+mod radiotap;
+mod standing;
 mod successes;
+mod timeline;
 
 use std::path::Path;
 use std::time::Duration;
@@ -50,25 +59,86 @@ const THINNED: u64 = 8;
 /// Student's t of 95 % in the middle, for one less than so many values.
 const T_95: f64 = 2.365;
 
+/// The mean is not said where it may be off by half of so much.
+const WIDE: f64 = 0.5;
+/// Nor of fewer frames.
+const FEW: u64 = 100;
+
 /// What captures say.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Inferred {
-    /// The chain.
+    /// The chain of the states that are known.
     pub chain: BacklogChain,
+    /// Between which values the mean of all states is.
+    pub between: (f64, f64),
     /// Frames that were received, each once.
     pub frames: u64,
     /// Those of them that are not in the capture.
     pub lost: u64,
-    /// Those of them that are unresolved.
+    /// Those of them since when they were held is not known exactly.
     pub unresolved: u64,
-    /// The chains from the same capture without as large a part of its frames again, each time others: none if none is lost.
-    pub thinned: Vec<BacklogChain>,
+    /// Frames that carry data, and why that cannot be read.
+    pub unread: Unread,
+    /// Frames of which the packet is on the wire, too.
+    pub wired: u64,
+    /// What the same capture says without as large a part of its frames again, each time others: nothing if none is lost.
+    pub thinned: Vec<Thinned>,
     /// Captures that end before their last packet does.
     pub cuts: Vec<Cut>,
 }
 
+/// Data frames of which only sender and number can be read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Unread {
+    /// They are encrypted.
+    pub encrypted: u64,
+    /// Their records end within the headers: the snap length was too small.
+    pub cut: u64,
+    /// A-MSDUs, and frames without an LLC header.
+    pub format: u64,
+}
+
+/// What a capture says without some of its frames.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Thinned {
+    chain: BacklogChain,
+    between: (f64, f64),
+}
+
+/// Why no mean is said.
+#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
+pub enum NoMean {
+    /// There are hardly any frames.
+    #[error("it has {0} frames that were received, too few for a mean")]
+    Few(u64),
+    /// The interval is too wide.
+    #[error("since when frames were held is known too badly for a mean: it is between {0:.2} and {1:.2}")]
+    Wide(f64, f64),
+}
+
 impl Inferred {
-    /// Mean, and mean with two standard deviations, of the states.
+    /// The middle of the interval of the mean.
+    ///
+    /// # Errors
+    /// Where that would say more than is known.
+    pub fn mean(&self) -> Result<f64, NoMean> {
+        let (low, high) = self.mean_interval();
+        if self.frames < FEW {
+            return Err(NoMean::Few(self.frames));
+        }
+        if high - low > WIDE {
+            return Err(NoMean::Wide(low, high));
+        }
+        Ok((low + high) / 2.0)
+    }
+
+    /// The part of the frames at which the number of backlogged nodes is certain.
+    pub fn certain(&self) -> f64 {
+        let known: u64 = self.chain.states().map(|(_, visits)| visits).sum();
+        known as f64 / self.frames as f64
+    }
+
+    /// Mean, and mean with two standard deviations, of the states that are certain.
     pub fn mean_and_2_sigma(&self) -> (f64, f64) {
         let (mean, deviation) = moments(&self.chain);
         (mean, mean + 2.0 * deviation)
@@ -79,23 +149,24 @@ impl Inferred {
     /// is that of simulation extrapolation (J. Cook, L. Stefanski, J. American Statistical Association 89, 1994); which way
     /// it moves is not relied on.
     pub fn mean_interval(&self) -> (f64, f64) {
-        let (mean, half) = self.with_half_width(|chain| moments(chain).0);
-        (mean - half, mean + half)
+        let (low, below) = self.half_width(self.between.0, |thinned| thinned.between.0);
+        let (high, above) = self.half_width(self.between.1, |thinned| thinned.between.1);
+        ((low - below).max(1.0).min(low), high + above)
     }
 
     /// The part of the departures from a state that are to another, and half the width of its interval as of
     /// [`Self::mean_interval`].
     pub fn rate(&self, from: u32, to: u32) -> (f64, f64) {
-        self.with_half_width(|chain| {
+        let of = |chain: &BacklogChain| {
             let departures = || chain.transitions().filter(|&(state, ..)| state == from);
             let all: u64 = departures().map(|(_, _, times)| times).sum();
             let times = departures().find(|&(_, next, _)| next == to).map_or(0, |(_, _, times)| times);
             times as f64 / all as f64
-        })
+        };
+        self.half_width(of(&self.chain), |thinned| of(&thinned.chain))
     }
 
-    fn with_half_width(&self, value: impl Fn(&BacklogChain) -> f64) -> (f64, f64) {
-        let found = value(&self.chain);
+    fn half_width(&self, found: f64, value: impl Fn(&Thinned) -> f64) -> (f64, f64) {
         let thinned: Vec<_> = self.thinned.iter().map(value).filter(|value| value.is_finite()).collect();
         if thinned.len() < 2 {
             return (found, 0.0);
@@ -133,15 +204,16 @@ pub fn infer(air: &Path, wire: &Path) -> Result<Inferred, CaptureError> {
     Ok(Inferred { cuts, thinned, ..inferred })
 }
 
-/// The chains without as large a part of the frames as was lost, each time others.
-fn thinned(air: &[&AirFrame], wire: &[(Duration, Packet)], inferred: &Inferred) -> Vec<BacklogChain> {
+/// What they say without as large a part of the frames as was lost, each time others.
+fn thinned(air: &[&AirFrame], wire: &[(Duration, Packet)], inferred: &Inferred) -> Vec<Thinned> {
     if inferred.lost == 0 {
         return Vec::new();
     }
     let without = |index| {
         let mut rng = Streams::new(index).stream("frames taken away");
         let rest: Vec<_> = air.iter().copied().filter(|_| rng.below(inferred.frames) >= inferred.lost).collect();
-        infer::infer(&rest, wire).chain
+        let Inferred { chain, between, .. } = infer::infer(&rest, wire);
+        Thinned { chain, between }
     };
     (0..THINNED).map(without).collect()
 }

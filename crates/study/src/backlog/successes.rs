@@ -9,6 +9,7 @@ use std::time::Duration;
 use evenair_packet::MacAddr;
 
 use super::capture::{AirFrame, AirKind, Data, NO_TID, Number, Packet, Sender};
+use super::idle::{Contention, Idle, category};
 use super::lost::{Orphans, Wire, fill};
 
 /// More numbers than this are not missing because the monitor heard nothing, but because the counter began anew.
@@ -33,6 +34,10 @@ pub(super) struct Success<'a> {
     pub(super) wired: Option<Duration>,
     /// It is not in the capture.
     pub(super) lost: bool,
+    /// When it was answered by the monitor's clock.
+    pub(super) ended: Duration,
+    /// Its first attempt, where that was heard.
+    pub(super) contention: Option<Contention>,
 }
 
 /// Whose sequence numbers: sender, receiver if they count for one, traffic identifier.
@@ -46,6 +51,9 @@ pub(super) struct Heard<'a> {
     pub(super) data: &'a Data,
     /// Place on the wire, if it was found there.
     pub(super) wired: Option<usize>,
+    ended: Duration,
+    /// The beginning of its first attempt, or of the RTS before it, by the monitor's clock.
+    first: Option<Duration>,
 }
 
 /// Numbers of a counter that are missing between two frames in the capture.
@@ -84,19 +92,28 @@ struct Sight<'a> {
     /// ACKs whose frame is missing, by its sender.
     orphans: Orphans,
     counters: BTreeMap<Counter, Counted>,
-    /// Numbers of attempts that their receiver could not decode, since the last one that it could.
-    failed: BTreeMap<Counter, BTreeSet<u16>>,
+    /// Numbers of attempts that their receiver could not decode, since the last one that it could: the beginning of the first
+    /// one, if that was no retry.
+    failed: BTreeMap<Counter, BTreeMap<u16, Option<Duration>>>,
+    /// The first request to send of each sender since its last frame.
+    requests: BTreeMap<MacAddr, Duration>,
 }
 
 /// The frames that were received, in the order of time, each once. Packets on the wire are in the order of time.
-pub(super) fn successes<'a>(air: &[&'a AirFrame], wire: &'a [(Duration, Packet)]) -> Vec<Success<'a>> {
+pub(super) fn successes<'a>(air: &[&'a AirFrame], wire: &'a [(Duration, Packet)], idle: &Idle) -> Vec<Success<'a>> {
     let mut sight = Sight::default();
     sight.look(air);
-    let Sight { mut heard, gaps, mut orphans, .. } = sight;
+    let Sight { mut heard, mut gaps, mut orphans, .. } = sight;
     let mut wire = Wire::new(wire, heard.iter().map(|heard| heard.to));
     heard.iter_mut().for_each(|heard| heard.wired = wire.find(heard));
-    let mut out: Vec<_> = heard.iter().map(|heard| heard.success(&wire)).collect();
+    let several = categories(&heard);
+    let mut out: Vec<_> = heard.iter().map(|heard| heard.success(&wire, idle, &several)).collect();
+    // A capture that lost more than it has says nothing of what it lost.
+    let mut left = heard.len();
+    gaps.sort_by_key(|gap| gap.missing.unheard + gap.missing.failed);
     for gap in &gaps {
+        let Some(rest) = left.checked_sub(gap.missing.unheard + gap.missing.failed) else { break };
+        left = rest;
         out.extend(fill(gap, &heard, &mut orphans, &mut wire));
     }
     out.sort_by_key(|success| success.at);
@@ -115,11 +132,20 @@ impl<'a> Sight<'a> {
                     }
                     continue;
                 }
-                AirKind::Bad(Sender { from, number }) => {
+                AirKind::Bad { sender: Sender { from, number }, retry } => {
                     if let Some(number) = number {
                         let failed = self.failed.entry(counter(*from, frame.to, *number)).or_default();
-                        failed.insert(number.sequence);
+                        failed.entry(number.sequence).or_insert((!retry).then_some(frame.begins));
                     }
+                    continue;
+                }
+                AirKind::Rts(from) => {
+                    self.requests.entry(*from).or_insert(frame.begins);
+                    continue;
+                }
+                AirKind::Control => continue,
+                AirKind::BlockAck => {
+                    sender = None;
                     continue;
                 }
                 AirKind::Data(data) => (data.from, Some(data.number)),
@@ -127,6 +153,7 @@ impl<'a> Sight<'a> {
             };
             sender = Some(from);
             let is_retry = matches!(&frame.kind, AirKind::Data(data) if data.retry);
+            let first = self.first_attempt(frame, from, number, is_retry);
             let is_new =
                 number.is_some_and(|number| self.count(counter(from, frame.to, number), number.sequence, is_retry));
             let is_group = frame.to.0[0] & 1 != 0;
@@ -134,8 +161,20 @@ impl<'a> Sight<'a> {
                 && is_new
                 && !is_group
             {
-                self.hear(frame, data, &air[index + 1..]);
+                self.hear((frame, first), data, &air[index + 1..]);
             }
+        }
+    }
+
+    /// When a sender first tried to get the medium for a frame.
+    fn first_attempt(&self, frame: &AirFrame, from: MacAddr, number: Option<Number>, retry: bool) -> Option<Duration> {
+        let failed = |number: Number| self.failed.get(&counter(from, frame.to, number))?.get(&number.sequence).copied();
+        let first = number.and_then(failed);
+        let request = self.requests.get(&from).copied();
+        match (first, retry) {
+            (Some(first), _) => first.map(|first| request.map_or(first, |request| request.min(first))),
+            (None, true) => None,
+            (None, false) => Some(request.unwrap_or(frame.begins)),
         }
     }
 
@@ -157,19 +196,22 @@ impl<'a> Sight<'a> {
         let last = std::mem::replace(&mut counted.last, sequence);
         let missing = (sequence + 2 * NUMBERS - last - 1) % NUMBERS;
         if missing <= MAX_MISSING {
-            let failed = (1..=missing).filter(|more| failed.contains(&((last + more) % NUMBERS))).count();
+            let failed = (1..=missing).filter(|more| failed.contains_key(&((last + more) % NUMBERS))).count();
             counted.missing.failed += failed;
             counted.missing.unheard += usize::from(missing) - failed;
         }
         sequence != last
     }
 
-    /// A frame that is new, and those that follow it.
-    fn hear(&mut self, frame: &AirFrame, data: &'a Data, next: &[&AirFrame]) {
-        // Its ACK begins SIFS after its end.
-        let next = next.iter().find(|frame| !matches!(frame.kind, AirKind::Bad(_)));
-        let ack = next.filter(|next| next.kind == AirKind::Ack && next.to == data.from);
-        let at = ack.map_or(frame.at, |ack| ack.at);
+    /// A frame that is new, with the beginning of its first attempt, and those that follow it.
+    fn hear(&mut self, (frame, attempt): (&AirFrame, Option<Duration>), data: &'a Data, next: &[&AirFrame]) {
+        self.requests.remove(&data.from);
+        // Its ACK begins SIFS after its end; before a BlockAck are the other MPDUs.
+        let next = next.iter().find(|next| !matches!(next.kind, AirKind::Bad { .. }) && next.begins != frame.begins);
+        let is_answer =
+            |next: &&&AirFrame| matches!(next.kind, AirKind::Ack | AirKind::BlockAck) && next.to == data.from;
+        let ack = next.filter(is_answer);
+        let (at, ended) = ack.map_or((frame.at, frame.begins), |ack| (ack.at, ack.begins));
         let here = self.heard.len();
         let counter = counter(data.from, frame.to, data.number);
         let Some(counted) = self.counters.get_mut(&counter) else { return };
@@ -181,8 +223,10 @@ impl<'a> Sight<'a> {
             let first = acks.range(last..frame.at).next().copied()?;
             acks.remove(&first).then_some(first)
         });
+        // Then it is not known when it was first sent.
+        let attempt = attempt.filter(|_| first.is_none());
         let (at, began) = first.map_or((at, frame.at), |first| (first, first));
-        self.heard.push(Heard { at, began, to: frame.to, data, wired: None });
+        self.heard.push(Heard { at, began, to: frame.to, data, wired: None, ended, first: attempt });
         if let Some(before) = counted.heard.replace(here)
             && missing.unheard + missing.failed > 0
         {
@@ -195,18 +239,30 @@ fn counter(from: MacAddr, to: MacAddr, number: Number) -> Counter {
     (from, (number.tid != NO_TID).then_some(to), number.tid)
 }
 
+/// Senders that use more than one access category.
+fn categories(heard: &[Heard<'_>]) -> BTreeSet<MacAddr> {
+    let mut used: BTreeMap<MacAddr, BTreeSet<_>> = BTreeMap::new();
+    heard.iter().for_each(|heard| {
+        used.entry(heard.data.from).or_default().insert(category(heard.data.number.tid));
+    });
+    used.into_iter().filter(|(_, used)| used.len() > 1).map(|(from, _)| from).collect()
+}
+
 impl<'a> Heard<'a> {
-    fn success(&self, wire: &Wire<'_>) -> Success<'a> {
-        let Data { from, up, packet, .. } = self.data;
+    fn success(&self, wire: &Wire<'_>, idle: &Idle, several: &BTreeSet<MacAddr>) -> Success<'a> {
+        let Data { from, up, packet, number, .. } = self.data;
+        let contention = self.first.and_then(|begins| idle.contention(begins, *number, several.contains(from)));
         Success {
             at: self.at,
             began: self.began,
             from: *from,
             up: *up,
-            packet: Some(packet),
+            packet: packet.as_ref().ok(),
             to: Some(self.to),
             wired: self.wired.map(|index| wire.packets[index].0),
             lost: false,
+            ended: self.ended,
+            contention,
         }
     }
 }
@@ -232,17 +288,22 @@ mod tests {
     /// The station's frame with a number.
     fn data(at: u64, sequence: u16, retry: bool) -> AirFrame {
         let number = Number { sequence, tid: NO_TID };
-        let data = Data { from: STATION, up: true, retry, number, packet: packet(u64::from(sequence)) };
-        AirFrame { at: ms(at), to: ACCESS_POINT, kind: AirKind::Data(Box::new(data)) }
+        let packet = Ok(packet(u64::from(sequence)));
+        let data = Data { from: STATION, up: true, retry, number, packet };
+        frame(at, ACCESS_POINT, AirKind::Data(Box::new(data)))
+    }
+
+    fn frame(at: u64, to: MacAddr, kind: AirKind) -> AirFrame {
+        AirFrame { at: ms(at), begins: ms(at), busy: None, dsss: false, to, kind }
     }
 
     fn ack(at: u64) -> AirFrame {
-        AirFrame { at: ms(at), to: STATION, kind: AirKind::Ack }
+        frame(at, STATION, AirKind::Ack)
     }
 
     fn found(air: &[AirFrame], wire: &[(Duration, Packet)]) -> Vec<(Duration, Option<u64>, bool)> {
         let air: Vec<_> = air.iter().collect();
-        let successes = successes(&air, wire);
+        let successes = successes(&air, wire, &Idle::of(&air));
         successes.iter().map(|success| (success.at, success.packet.map(|packet| packet.start), success.lost)).collect()
     }
 

@@ -1,0 +1,105 @@
+//! Captures with frames that cannot be read: they count, and what they were is unknown.
+
+mod mixes;
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use evenair_study::backlog::{Inferred, NoMean, infer};
+use pcap_file::pcap::{PcapReader, PcapWriter};
+
+/// Captures of five downloads.
+fn captures() -> (tempfile::TempDir, PathBuf, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let mix = mixes::mixes().into_iter().find(|mix| mix.name == "downloads").expect("a mix of this name");
+    mix.run(1, folder.path());
+    let (air, wire) = (folder.path().join("air.pcap"), folder.path().join("ap-wire.pcap"));
+    (folder, air, wire)
+}
+
+/// Copies a capture, each packet changed; packets of no bytes are left out.
+fn changed(from: &Path, name: &str, change: impl Fn(&mut Vec<u8>)) -> PathBuf {
+    let to = from.with_file_name(name);
+    let mut reader = PcapReader::new(File::open(from).unwrap()).unwrap();
+    let mut writer = PcapWriter::with_header(File::create(&to).unwrap(), reader.header()).unwrap();
+    while let Some(packet) = reader.next_packet() {
+        let mut packet = packet.unwrap();
+        change(packet.data.to_mut());
+        if !packet.data.is_empty() {
+            writer.write_packet(&packet).unwrap();
+        }
+    }
+    to
+}
+
+/// The frame behind the radiotap header.
+fn frame(record: &mut [u8]) -> &mut [u8] {
+    let length = usize::from(u16::from_le_bytes([record[2], record[3]]));
+    &mut record[length..]
+}
+
+#[test]
+fn a_capture_cut_behind_the_headers_says_what_the_whole_says() {
+    let (_folder, air, wire) = captures();
+    let whole = infer(&air, &wire).unwrap();
+    let snap = |of: &Path, name: &str, length: usize| changed(of, name, |record| record.truncate(length));
+    let cut = infer(&snap(&air, "cut.pcap", 160), &snap(&wire, "cut-wire.pcap", 160)).unwrap();
+    assert_eq!(cut, whole);
+    // Within the headers: nothing of the packets is known, and no mean is said.
+    let short = infer(&snap(&air, "short.pcap", 60), &wire).unwrap();
+    assert_eq!((short.frames, short.wired), (whole.frames, 0));
+    assert!(short.unread.cut * 10 > short.frames * 9, "{:?}", short.unread);
+    assert!(short.mean().is_err(), "{:?}", short.mean_interval());
+}
+
+#[test]
+fn encrypted_frames_count_as_unresolved() {
+    let (_folder, air, wire) = captures();
+    let whole = infer(&air, &wire).unwrap();
+    // The data frames of one station and to it, as beside an open network.
+    let some = changed(&air, "some.pcap", |record| {
+        let frame = frame(record);
+        let is_its = |at: usize| frame.len() > 30 && frame[at + 5] == 1 && frame[at + 2] == 1;
+        if frame[0] & 0x0c == 8 && (is_its(4) || is_its(10)) {
+            frame[1] |= 0x40;
+        }
+    });
+    let some = infer(&some, &wire).unwrap();
+    assert_eq!((some.frames, some.lost), (whole.frames, 0));
+    assert!(some.unread.encrypted * 10 > some.frames, "{:?}", some.unread);
+    assert!(some.unresolved >= some.unread.encrypted * 9 / 10, "{} unresolved, {:?}", some.unresolved, some.unread);
+    let mean = whole.mean().expect("a narrow interval");
+    let (low, high) = some.mean_interval();
+    assert!(low - 0.05 < mean && mean < high + 0.05, "{low} to {high}, of the whole {mean}");
+}
+
+#[test]
+fn few_frames_have_no_mean() {
+    let (_folder, air, wire) = captures();
+    let mut reader = PcapReader::new(File::open(&air).unwrap()).unwrap();
+    let few = air.with_file_name("few.pcap");
+    let mut writer = PcapWriter::with_header(File::create(&few).unwrap(), reader.header()).unwrap();
+    for _ in 0..40 {
+        writer.write_packet(&reader.next_packet().unwrap().unwrap()).unwrap();
+    }
+    drop(writer);
+    let few = infer(&few, &wire).unwrap();
+    assert_eq!(few.mean(), Err(NoMean::Few(few.frames)));
+}
+
+#[test]
+fn a_gap_in_the_numbers_adds_no_more_frames_than_the_capture_has() {
+    let (_folder, air, wire) = captures();
+    // Every two hundredth data frame and its ACK alone: its numbers are far apart.
+    let kept = std::cell::Cell::new(0);
+    let rare = changed(&air, "rare.pcap", |record| {
+        if frame(record)[0] & 0x0c == 8 {
+            kept.set(kept.get() + 1);
+        }
+        if kept.get() % 200 != 0 {
+            record.clear();
+        }
+    });
+    let rare: Inferred = infer(&rare, &wire).unwrap();
+    assert!(rare.lost * 2 <= rare.frames, "{} of {} frames are not in the capture", rare.lost, rare.frames);
+}
