@@ -11,7 +11,7 @@ use toml::de::{DeTable, DeValue};
 use crate::error::{ConfigError, Located, Problem, Problems};
 use crate::keys;
 use crate::renames::Kind;
-use crate::settings::{self, Set};
+use crate::settings::{self, File, Set};
 
 /// A file that was read: knows which key and line a span belongs to.
 #[derive(Clone, Debug)]
@@ -54,7 +54,9 @@ pub fn read<T: DeserializeOwned + JsonSchema>(
     document.sets = Set::all(sets, text.len());
     let padded: Vec<String> = document.sets.iter().map(Set::padded).collect();
     for (set, padded) in document.sets.iter().zip(&padded) {
-        if let Err((what, allowed)) = settings::apply(root.get_mut(), set, padded, (file, schema.as_value())) {
+        if let Err((what, allowed)) =
+            settings::apply(root.get_mut(), set, padded, &File { name: file, schema: schema.as_value() })
+        {
             problems.add(set.span(), what, allowed);
         }
     }
@@ -86,7 +88,9 @@ pub fn with_settings(text: &str, file: &str, sets: &[(&str, &str)]) -> Result<to
     let mut problems = Problems::default();
     let (mut root, _) = DeTable::parse_recoverable(text);
     for (set, padded) in document.sets.iter().zip(&padded) {
-        if let Err((what, allowed)) = settings::apply(root.get_mut(), set, padded, (file, &serde_json::Value::Null)) {
+        if let Err((what, allowed)) =
+            settings::apply(root.get_mut(), set, padded, &File { name: file, schema: &serde_json::Value::Null })
+        {
             problems.add(set.span(), what, allowed);
         }
     }

@@ -22,6 +22,14 @@ pub(crate) struct Set {
     pub(crate) value: String,
 }
 
+/// The file that values are set in.
+pub(crate) struct File<'a> {
+    /// What errors call it.
+    pub(crate) name: &'a str,
+    /// Its schema; `Null` where keys are not checked.
+    pub(crate) schema: &'a Value,
+}
+
 /// What is wrong, and what would be right.
 type Wrong = (String, String);
 
@@ -47,14 +55,8 @@ impl Set {
     }
 }
 
-/// Puts the value of `set` into the tree of a file, which is named in errors and has a schema, or `Null` where its keys are not
-/// checked.
-pub(crate) fn apply<'i>(
-    root: &mut DeTable<'i>,
-    set: &Set,
-    padded: &'i str,
-    (file, schema): (&str, &Value),
-) -> Result<(), Wrong> {
+/// Puts the value of `set` into the tree of a file.
+pub(crate) fn apply<'i>(root: &mut DeTable<'i>, set: &Set, padded: &'i str, file: &File<'_>) -> Result<(), Wrong> {
     let value = match DeTable::parse(padded) {
         Ok(mut table) if table.get_ref().len() == 1 && !set.value.contains('\n') => table.get_mut().remove("v"),
         _ => None,
@@ -64,7 +66,7 @@ pub(crate) fn apply<'i>(
 
     let segments: Vec<_> = set.key.split('.').collect();
     let (last, path) = segments.split_last().expect("splitting gives at least one part");
-    let table = Way { set, file, root: schema }.descend(root, path, schema)?;
+    let table = Way { set, file }.descend(root, path, file.schema)?;
     table.insert(Spanned::new(set.span(), Cow::Owned((*last).to_owned())), value);
     Ok(())
 }
@@ -72,9 +74,7 @@ pub(crate) fn apply<'i>(
 /// The way to a key.
 struct Way<'a> {
     set: &'a Set,
-    file: &'a str,
-    /// The schema of the file.
-    root: &'a Value,
+    file: &'a File<'a>,
 }
 
 impl Way<'_> {
@@ -86,10 +86,10 @@ impl Way<'_> {
         schema: &Value,
     ) -> Result<&'t mut DeTable<'i>, Wrong> {
         let [segment, rest @ ..] = path else { return Ok(table) };
-        let schema = keys::resolve(self.root, &schema["properties"][*segment]);
+        let schema = keys::resolve(self.file.schema, &schema["properties"][*segment]);
         if !table.contains_key(*segment) {
             if let (Some(_), [wanted, ..]) = (schema.get("items"), rest) {
-                let what = format!("\"{segment}\" has no entry \"{wanted}\": {} has no [[{segment}]]", self.file);
+                let what = format!("\"{segment}\" has no entry \"{wanted}\": {} has no [[{segment}]]", self.file.name);
                 return Err((what, String::new()));
             }
             let empty = Spanned::new(self.set.span(), DeValue::Table(DeTable::new()));
@@ -107,7 +107,7 @@ impl Way<'_> {
                 let number = number.or_else(|| wanted.parse::<usize>().ok()?.checked_sub(1));
                 match number.and_then(|number| array.get_mut(number)).map(Spanned::get_mut) {
                     Some(DeValue::Table(inner)) => {
-                        self.descend(inner, rest, keys::resolve(self.root, &schema["items"]))
+                        self.descend(inner, rest, keys::resolve(self.file.schema, &schema["items"]))
                     }
                     _ => Err(self.no_entry(segment, wanted, &names)),
                 }
@@ -122,6 +122,6 @@ impl Way<'_> {
         let hint = hint.map_or_else(String::new, |near| format!("; did you mean \"{near}\"?"));
         let mut allowed: Vec<_> = names.iter().take(ENTRIES_SHOWN).map(|name| format!("{segment}.{name}")).collect();
         allowed.extend((names.len() > ENTRIES_SHOWN).then(|| "...".to_owned()));
-        (format!("\"{segment}\" has no entry \"{wanted}\" in {}{hint}", self.file), allowed.join(", "))
+        (format!("\"{segment}\" has no entry \"{wanted}\" in {}{hint}", self.file.name), allowed.join(", "))
     }
 }
