@@ -8,7 +8,7 @@ use clap::{Subcommand, ValueEnum};
 use evenair_scenario::Scenario;
 use evenair_testbed::preflight;
 
-use super::library::{folders, scenario_files};
+use super::library::{folders, scenario_file, scenario_files};
 use super::scenario_run::{key_and_value, load, load_with_points};
 
 /// Subcommands of `evenair scenario`.
@@ -96,8 +96,9 @@ pub fn run(command: ScenarioCommand) -> Result<ExitCode> {
         ScenarioCommand::Check { files, sets, engine } => {
             let mut right = true;
             for file in &files {
-                match load_with_points(file, &sets) {
-                    Ok(scenario) => right &= judge(file, &scenario, engine),
+                let loaded = scenario_file(file).and_then(|file| Ok((load_with_points(&file, &sets)?, file)));
+                match loaded {
+                    Ok((scenario, file)) => right &= judge(&file, &scenario, engine),
                     Err(error) => {
                         right = false;
                         eprintln!("{error}");
