@@ -11,7 +11,7 @@ use toml::de::{DeTable, DeValue};
 use crate::error::{ConfigError, Located, Problem, Problems};
 use crate::keys;
 use crate::renames::Kind;
-use crate::settings::{self, File, Set};
+use crate::settings::{self, File, Set, element_name};
 
 /// A file that was read: knows which key and line a span belongs to.
 #[derive(Clone, Debug)]
@@ -228,10 +228,4 @@ fn places(table: &DeTable<'_>) -> Vec<(Range<usize>, String)> {
     let mut out = Vec::new();
     visit_table(table, "", &mut out);
     out
-}
-
-/// What an element of an array is called in paths: its name, or its number from 1.
-pub(crate) fn element_name(element: &DeValue<'_>, index: usize) -> String {
-    let name = element.get("name").and_then(|name| name.get_ref().as_str());
-    name.map_or_else(|| (index + 1).to_string(), str::to_owned)
 }

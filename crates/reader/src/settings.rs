@@ -7,7 +7,6 @@ use serde_json::Value;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use crate::document::element_name;
 use crate::keys;
 use crate::spelling::closest;
 
@@ -124,4 +123,10 @@ impl Way<'_> {
         allowed.extend((names.len() > ENTRIES_SHOWN).then(|| "...".to_owned()));
         (format!("\"{segment}\" has no entry \"{wanted}\" in {}{hint}", self.file.name), allowed.join(", "))
     }
+}
+
+/// What an element of an array is called in paths: its name, or its number from 1.
+pub(crate) fn element_name(element: &DeValue<'_>, index: usize) -> String {
+    let name = element.get("name").and_then(|name| name.get_ref().as_str());
+    name.map_or_else(|| (index + 1).to_string(), str::to_owned)
 }

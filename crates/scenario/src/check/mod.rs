@@ -38,8 +38,6 @@ use crate::{LinkSpec, Radio, Scenario, Source, WanSpec, sweep};
 
 /// The format's version that this program reads.
 const VERSION: u32 = 1;
-/// The longest run: a day.
-const MAX_DURATION: Span = Span::from_secs(86_400);
 /// A scenario's file is a few kilobytes; what is much larger is something else.
 const MAX_FILE_BYTES: u64 = 1_000_000;
 

@@ -9,9 +9,11 @@ use evenair_reader::{Problems, Written};
 use evenair_units::Span;
 use evenair_workload::Phase;
 
-use super::MAX_DURATION;
 use crate::raw::ScenarioRaw;
 use crate::{Action, Published, Quantity, Scenario, WarmUp};
+
+/// The longest run: a day.
+const MAX_DURATION: Span = Span::from_secs(86_400);
 
 /// How long a run lasts.
 #[derive(Clone, Copy)]
