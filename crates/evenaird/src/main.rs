@@ -35,6 +35,9 @@ enum Command {
 /// How the box is run.
 #[derive(Args)]
 struct RunArgs {
+    /// The same as --config
+    #[arg(conflicts_with = "config", value_name = "FILE")]
+    file: Option<PathBuf>,
     /// The box's configuration file
     #[arg(long, default_value = CONFIG, value_name = "FILE")]
     config: PathBuf,
@@ -73,12 +76,13 @@ fn main() -> ExitCode {
 /// Runs the box until a signal or a command ends it.
 fn run(args: &RunArgs) -> Result<ExitCode> {
     start_log(args.log_format);
-    let config = BoxConfig::load(&args.config)?;
+    let file = args.file.as_ref().unwrap_or(&args.config);
+    let config = BoxConfig::load(file)?;
     if args.check {
-        println!("{} is right: {}", args.config.display(), config.in_short());
+        println!("{} is right: {}", file.display(), config.in_short());
         return Ok(ExitCode::SUCCESS);
     }
-    crash::report_crashes(&crash::state_directory(), &args.config);
+    crash::report_crashes(&crash::state_directory(), file);
     let last =
         if args.wait_for_ports { evenair_live::run_when_ready(config)? } else { Some(evenair_live::run(config)?) };
     if let Some(last) = last {
@@ -116,6 +120,16 @@ mod tests {
         assert_eq!(level(Some("nonsense=loud")), Some(LevelFilter::INFO));
         assert_eq!(level(Some("debug")), Some(LevelFilter::DEBUG));
         assert_eq!(level(Some("evenair_live=debug,warn")), Some(LevelFilter::WARN));
+    }
+
+    #[test]
+    fn the_file_may_stand_alone_and_is_given_once() {
+        let file = |words: &[&str]| Cli::try_parse_from([&["evenaird"], words].concat()).map(|cli| cli.run.file);
+        assert_eq!(file(&["--check"]).expect("understood"), None);
+        assert_eq!(file(&["box.toml", "--check"]).expect("understood"), Some("box.toml".into()));
+        assert!(file(&["box.toml", "--config", "box.toml"]).is_err());
+        let cli = Cli::try_parse_from(["evenaird", "restore-offloads"]).expect("understood");
+        assert!(matches!(cli.command, Some(Command::RestoreOffloads)));
     }
 
     #[test]

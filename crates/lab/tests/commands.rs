@@ -44,6 +44,69 @@ fn a_comparison_warns_of_policies_that_break_aggregates() {
     }
 }
 
+/// A run of a few seconds with a box that is inserted, a phase after that, and a published value of the phase.
+const SHORT: &str = "version = 1\nname = \"short\"\nduration = \"4 s\"\n[radio]\nstandard = \"802.11g\"\n\
+    [[station]]\nname = \"near\"\ncount = 2\nrate = \"54 Mb/s\"\n[[server]]\nname = \"server\"\n\
+    [[bulk]]\nname = \"down\"\nstations = [\"near2\"]\nserver = \"server\"\ndirection = \"down\"\n\
+    [[event]]\nat = \"2 s\"\ndo = \"insert\"\n[[phase]]\nname = \"inserted\"\nfrom = \"3 s\"\nto = \"4 s\"\n\
+    [[published]]\nid = \"x1\"\nwhat = \"total\"\nphase = \"inserted\"\nvalue = \"9 Mb/s\"\nnote = \"made up\"\n";
+
+#[test]
+fn a_comparison_sets_events_that_a_policy_without_a_box_drops() {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    std::fs::write(folder.path().join("short.toml"), SHORT).expect("written");
+    let compare = |policies: &str, set: &str| {
+        run(&["compare", "short.toml", "--policies", policies, "--set", set, "--replications", "2"], folder.path())
+    };
+    let (output, text) = compare("fifo,evenair", "event.1.at=\"1 s\"");
+    assert!(output.status.success(), "{text}");
+    let (output, text) = compare("fifo", "event.2.at=\"1 s\"");
+    let wrong = "--set event.2.at=\"1 s\": \"event\" has no entry \"2\" in short.toml; allowed: event.1";
+    assert!(!output.status.success() && text.contains(wrong), "{text}");
+    let (output, text) = compare("fifo,fq-codle", "seed=2");
+    assert!(!output.status.success() && text.contains("did you mean \"fq-codel\"?"), "{text}");
+}
+
+#[test]
+fn a_shortened_run_says_what_it_leaves_out_and_so_does_its_result() {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    std::fs::write(folder.path().join("short.toml"), SHORT).expect("written");
+    let set = ["--set", "duration=2 s", "--quiet"];
+    let (output, text) = run(&[&["sim", "run", "short.toml"], &set[..]].concat(), folder.path());
+    assert!(output.status.success(), "{text}");
+    let said: Vec<_> = text.lines().filter(|line| line.starts_with("note: ")).collect();
+    for (line, left_out) in said.iter().zip(["phases: inserted", "events: event.1", "published values: x1"]) {
+        assert!(line.ends_with(left_out), "{text}");
+    }
+    let result = std::fs::read_to_string(folder.path().join("results/short-1/result.json")).expect("a result");
+    assert!(said.len() == 3 && result.contains("events: event.1"), "{text}");
+    let vary = ["sim", "sweep", "short.toml", "--vary", "station.near.count=1..3 step 1", "--json"];
+    let (output, text) = run(&[&vary[..], &set].concat(), folder.path());
+    assert!(!output.status.success() && text.contains("1 of 3 points failed"), "{text}");
+    assert!(text.contains("bulk.down.stations.1") && text.contains("station.near.count = 2 or more"), "{text}");
+    assert!(text.contains("\"left_out\""), "{text}");
+    let (output, text) =
+        run(&["sim", "sweep", "short.toml", "--vary", "seed=1,2", "--plot", "ap.los_rate"], folder.path());
+    assert!(!output.status.success() && text.contains("did you mean \"ap.loss_rate\"?"), "{text}");
+}
+
+#[test]
+fn a_scenario_of_the_library_is_found_by_its_name() {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let inside = folder.path().join("scenarios/rooms");
+    std::fs::create_dir_all(&inside).expect("made");
+    std::fs::write(folder.path().join("scenarios/schema.json"), "{}").expect("written");
+    std::fs::write(inside.join("short.toml"), SHORT).expect("written");
+    for name in ["short", "rooms/short", "scenarios/rooms/short.toml"] {
+        let (output, text) = run(&["scenario", "check", name], &inside);
+        assert!(output.status.success() && text.contains("scenarios/rooms/short.toml: right"), "{text}");
+    }
+    let (output, text) = run(&["scenario", "list"], &inside);
+    assert!(output.status.success() && text.contains("rooms/short.toml"), "{text}");
+    let (output, text) = run(&["sim", "run", "shrot"], &inside);
+    assert!(!output.status.success() && text.contains("the nearest names are short"), "{text}");
+}
+
 #[test]
 fn an_error_is_one_line_and_a_wrong_command_line_has_a_status_of_its_own() {
     let folder = tempfile::tempdir().expect("a temporary directory");

@@ -522,6 +522,16 @@ class = "gold"
     }
 
     #[test]
+    fn a_scenario_is_named_as_one() {
+        let text = "version = 1\nname = \"x\"\nduration = \"10 s\"\n[radio]\nstandard = \"802.11g\"\n";
+        let error = BoxConfig::parse(text, "x.toml").expect_err("no box").to_string();
+        assert!(error.contains("this is a scenario: evenair sim run x.toml"), "{error}");
+        assert!(!error.contains("missing"), "{error}");
+        let error = BoxConfig::parse(&GOOD.replace("802.11b", "Wi-Fi 7"), "box.toml").expect_err("not modelled");
+        assert!(error.to_string().contains("\"Wi-Fi 7\", 802.11be, is not modelled"), "{error}");
+    }
+
+    #[test]
     fn stations_have_names() {
         let with =
             |rows: &str| BoxConfig::parse(&format!("{GOOD}{rows}"), "box.toml").map_err(|error| error.to_string());

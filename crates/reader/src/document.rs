@@ -1,16 +1,17 @@
 //! Parses text into the raw form, and maps a position to the text that its author sees there.
 
-use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::ops::Range;
 
 use schemars::{JsonSchema, SchemaGenerator};
-use serde::de::DeserializeOwned;
+use serde::de::{Deserialize, DeserializeOwned};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::error::{ConfigError, Located, Problem, Problems};
 use crate::keys;
+use crate::renames::Kind;
+use crate::settings::{self, File, Set, element_name};
 
 /// A file that was read: knows which key and line a span belongs to.
 #[derive(Clone, Debug)]
@@ -20,14 +21,6 @@ pub struct Document {
     sets: Vec<Set>,
     /// Every key's and every value's span with the path of the key.
     places: Vec<(Range<usize>, String)>,
-}
-
-/// A value from the command line. Its span lies behind the text: `start` onward.
-#[derive(Clone, Debug)]
-struct Set {
-    start: usize,
-    key: String,
-    value: String,
 }
 
 /// Longest part of a source line that is shown with a problem, in characters.
@@ -53,20 +46,18 @@ pub fn read<T: DeserializeOwned + JsonSchema>(
     for error in errors {
         problems.add(error.span().unwrap_or_default(), format!("not TOML: {}", error.message()), "");
     }
-    let mut start = text.len() + 1;
-    let padded: Vec<String> = sets
-        .iter()
-        .map(|&(key, value)| {
-            document.sets.push(Set { start, key: key.to_owned(), value: value.to_owned() });
-            // As many blanks as there is text before it give the value spans of its own.
-            let padded = format!("{}v={value}", " ".repeat(start));
-            start = padded.len() + 1;
-            padded
-        })
-        .collect();
+    let schema = SchemaGenerator::default().into_root_schema_for::<T>();
+    if let Some(what) = Kind::mistaken(root.get_ref(), schema.as_value(), file) {
+        problems.add(root_span(text), what, "");
+        return Err(document.invalid(problems));
+    }
+    document.sets = Set::all(sets, text.len());
+    let padded: Vec<String> = document.sets.iter().map(Set::padded).collect();
     for (set, padded) in document.sets.iter().zip(&padded) {
-        if let Err(what) = apply(root.get_mut(), set, padded) {
-            problems.add(set.span(), what, "");
+        if let Err((what, allowed)) =
+            settings::apply(root.get_mut(), set, padded, &File { name: file, schema: schema.as_value() })
+        {
+            problems.add(set.span(), what, allowed);
         }
     }
     document.places = places(root.get_ref());
@@ -74,7 +65,6 @@ pub fn read<T: DeserializeOwned + JsonSchema>(
         return Err(document.invalid(problems));
     }
 
-    let schema = SchemaGenerator::default().into_root_schema_for::<T>();
     if !keys::check(root.get_mut(), root_span(text), schema.as_value(), &mut problems) {
         return Err(document.invalid(problems));
     }
@@ -87,15 +77,34 @@ pub fn read<T: DeserializeOwned + JsonSchema>(
     }
 }
 
+/// The tables of `text`, after setting each `(key, value)` of `sets` in it as [`read`] does. Keys are not checked.
+///
+/// # Errors
+/// Syntax errors, and entries of lists that are not there.
+pub fn with_settings(text: &str, file: &str, sets: &[(&str, &str)]) -> Result<toml::Table, ConfigError> {
+    let mut document = Document::of(text, file)?;
+    document.sets = Set::all(sets, text.len());
+    let padded: Vec<String> = document.sets.iter().map(Set::padded).collect();
+    let mut problems = Problems::default();
+    let (mut root, _) = DeTable::parse_recoverable(text);
+    for (set, padded) in document.sets.iter().zip(&padded) {
+        if let Err((what, allowed)) =
+            settings::apply(root.get_mut(), set, padded, &File { name: file, schema: &serde_json::Value::Null })
+        {
+            problems.add(set.span(), what, allowed);
+        }
+    }
+    document.verdict(problems)?;
+    toml::Table::deserialize(toml::Deserializer::from(root)).map_err(|error| {
+        let mut problems = Problems::default();
+        problems.add(error.span().unwrap_or_default(), error.message(), "");
+        document.invalid(problems)
+    })
+}
+
 /// Where a problem of the whole file is shown: its first line.
 fn root_span(text: &str) -> Range<usize> {
     0..text.lines().next().map_or(0, str::len)
-}
-
-impl Set {
-    fn span(&self) -> Range<usize> {
-        self.start..self.start + 2 + self.value.len()
-    }
 }
 
 impl Document {
@@ -192,47 +201,6 @@ fn floor_char(text: &str, at: usize) -> usize {
     (0..=at.min(text.len())).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0)
 }
 
-/// Puts the value of `set` into the tree.
-fn apply<'i>(root: &mut DeTable<'i>, set: &Set, padded: &'i str) -> Result<(), String> {
-    let value = match DeTable::parse(padded) {
-        Ok(mut table) if table.get_ref().len() == 1 && !set.value.contains('\n') => table.get_mut().remove("v"),
-        _ => None,
-    };
-    let text = || Spanned::new(set.span(), DeValue::String(Cow::Owned(set.value.clone())));
-    let value = value.unwrap_or_else(text);
-
-    let segments: Vec<_> = set.key.split('.').collect();
-    let (last, path) = segments.split_last().expect("splitting gives at least one part");
-    let table = descend(root, path, set)?;
-    table.insert(Spanned::new(set.span(), Cow::Owned((*last).to_owned())), value);
-    Ok(())
-}
-
-/// The table at `path`; tables that are missing on the way are made.
-fn descend<'t, 'i>(table: &'t mut DeTable<'i>, path: &[&str], set: &Set) -> Result<&'t mut DeTable<'i>, String> {
-    let [segment, rest @ ..] = path else { return Ok(table) };
-    if !table.contains_key(*segment) {
-        let empty = Spanned::new(set.span(), DeValue::Table(DeTable::new()));
-        table.insert(Spanned::new(set.span(), Cow::Owned((*segment).to_owned())), empty);
-    }
-    match table.get_mut(*segment).map(Spanned::get_mut) {
-        Some(DeValue::Table(inner)) => descend(inner, rest, set),
-        Some(DeValue::Array(array)) => {
-            let [wanted, rest @ ..] = rest else {
-                return Err(format!("\"{segment}\" is a list: name the entry, as in {segment}.NAME.key"));
-            };
-            let is_it = |(i, element): &(usize, &mut Spanned<DeValue<'i>>)| {
-                element_name(element.get_ref(), *i) == **wanted || (i + 1).to_string() == **wanted
-            };
-            match array.iter_mut().enumerate().find(is_it).map(|(_, element)| element.get_mut()) {
-                Some(DeValue::Table(inner)) => descend(inner, rest, set),
-                _ => Err(format!("\"{segment}\" has no entry \"{wanted}\"")),
-            }
-        }
-        _ => Err(format!("\"{segment}\" is a value, not a table")),
-    }
-}
-
 /// The spans of every key and value below `table`.
 fn places(table: &DeTable<'_>) -> Vec<(Range<usize>, String)> {
     fn visit(value: &Spanned<DeValue<'_>>, path: &str, out: &mut Vec<(Range<usize>, String)>) {
@@ -260,10 +228,4 @@ fn places(table: &DeTable<'_>) -> Vec<(Range<usize>, String)> {
     let mut out = Vec::new();
     visit_table(table, "", &mut out);
     out
-}
-
-/// What an element of an array is called in paths: its name, or its number from 1.
-fn element_name(element: &DeValue<'_>, index: usize) -> String {
-    let name = element.get("name").and_then(|name| name.get_ref().as_str());
-    name.map_or_else(|| (index + 1).to_string(), str::to_owned)
 }

@@ -196,18 +196,22 @@ impl<'s> Walk<'s, '_> {
         (!homes.is_empty()).then(|| homes.join(" or "))
     }
 
-    /// Follows references, and takes the alternative that is not null.
     fn resolve<'a>(&self, schema: &'a Value) -> &'a Value
     where
         's: 'a,
     {
-        if let Some(path) = schema["$ref"].as_str() {
-            let target = path.strip_prefix('#').and_then(|pointer| self.schema.pointer(pointer));
-            return self.resolve(target.expect("a schema's references point into it"));
-        }
-        match schema["anyOf"].as_array() {
-            Some(any) => any.iter().find(|one| one["type"] != "null").map_or(schema, |one| self.resolve(one)),
-            None => schema,
-        }
+        resolve(self.schema, schema)
+    }
+}
+
+/// Follows references into `root`, and takes the alternative that is not null.
+pub(crate) fn resolve<'a>(root: &'a Value, schema: &'a Value) -> &'a Value {
+    if let Some(path) = schema["$ref"].as_str() {
+        let target = path.strip_prefix('#').and_then(|pointer| root.pointer(pointer));
+        return resolve(root, target.expect("a schema's references point into it"));
+    }
+    match schema["anyOf"].as_array() {
+        Some(any) => any.iter().find(|one| one["type"] != "null").map_or(schema, |one| resolve(root, one)),
+        None => schema,
     }
 }

@@ -22,11 +22,12 @@ mod reference;
 mod renames;
 mod scalar;
 mod schema;
+mod settings;
 mod spelling;
 mod tables;
 mod written;
 
-pub use document::{Document, read};
+pub use document::{Document, read, with_settings};
 pub use error::{ConfigError, Located, Problem, Problems};
 pub use frequency::Frequency;
 pub use migration::{Change, Migrated, migrate};

@@ -71,6 +71,24 @@ const POWER: Units = &[("dBm", 1_000)];
 /// In millimetres.
 const LENGTH: Units = &[("cm", 10), ("m", 1_000), ("km", 1_000_000)];
 
+/// Spellings of other programs, in lower case, by the unit that they mean.
+const OTHER_SPELLINGS: &[(&str, &[&str])] = &[
+    ("b/s", &["bps", "bit", "bit/s", "bits/s"]),
+    ("kb/s", &["kbps", "kbit", "kbit/s", "kbits/s"]),
+    ("Mb/s", &["mbps", "mbit", "mbit/s", "mbits/s"]),
+    ("Gb/s", &["gbps", "gbit", "gbit/s", "gbits/s"]),
+    ("ns", &["nsec", "nsecs", "nanosecond", "nanoseconds"]),
+    ("us", &["usec", "usecs", "\u{b5}s", "\u{3bc}s", "microsecond", "microseconds"]),
+    ("ms", &["msec", "msecs", "millisecond", "milliseconds"]),
+    ("s", &["sec", "secs", "second", "seconds"]),
+    ("min", &["m", "mins", "minute", "minutes"]),
+    ("h", &["hr", "hrs", "hour", "hours"]),
+    ("bytes", &["byte"]),
+    ("packets", &["p", "pkt", "pkts", "frames"]),
+    ("%", &["percent", "pct"]),
+    ("m", &["metre", "metres", "meter", "meters"]),
+];
+
 /// Reads `"<number> <unit>"` into the smallest unit.
 pub(crate) fn quantity(text: &str, units: Units) -> Result<u64, String> {
     let text = text.trim();
@@ -86,9 +104,19 @@ pub(crate) fn quantity(text: &str, units: Units) -> Result<u64, String> {
         return Err(format!("\"{text}\" has no unit"));
     }
     let Some(&(_, scale)) = units.iter().find(|(name, _)| *name == unit) else {
-        return Err(format!("\"{unit}\" is not a unit known here"));
+        let hint = meant(unit, units).map(|meant| format!("; did you mean \"{number} {meant}\"?"));
+        return Err(format!("\"{unit}\" is not a unit known here{}", hint.unwrap_or_default()));
     };
     decimal(number, scale).map_err(|why| format!("\"{text}\" {why}"))
+}
+
+/// The unit that a spelling of other programs means, where it is one of `units`.
+fn meant(unit: &str, units: Units) -> Option<&'static str> {
+    let lower = unit.to_lowercase();
+    let other = OTHER_SPELLINGS.iter().filter(|(_, others)| others.contains(&lower.as_str()));
+    let mut meant = other.filter_map(|(name, _)| units.iter().find(|(known, _)| known == name));
+    let same_letters = || units.iter().find(|(known, _)| known.to_lowercase() == lower);
+    meant.next().or_else(same_letters).map(|&(name, _)| name)
 }
 
 /// The same where the number may be negative.
@@ -165,7 +193,7 @@ impl FromWritten for Span {
 impl FromWritten for BitRate {
     fn from_written(scalar: &Scalar) -> Result<Self, String> {
         let text = with_unit(scalar)?;
-        if text.trim_end().ends_with("B/s") {
+        if ["B/s", "Bps"].iter().any(|unit| text.trim_end().ends_with(unit)) {
             return Err(format!("\"{text}\" is in bytes per second"));
         }
         quantity(text, RATE).map(Self::from_bps)
@@ -200,7 +228,8 @@ impl FromWritten for Limit {
         if text == "unlimited" {
             return Ok(Self::Unlimited);
         }
-        if text.ends_with("packets") || text.ends_with("packet") {
+        let unit = text.trim_start_matches(|c: char| c.is_ascii_digit() || ". ".contains(c));
+        if PACKETS.iter().any(|(name, _)| *name == unit) || meant(unit, PACKETS).is_some() {
             let packets = quantity(text, PACKETS)?;
             return u32::try_from(packets).map(Self::Packets).map_err(|_| format!("\"{text}\" is too large"));
         }
@@ -373,7 +402,8 @@ impl FromWritten for String {
 }
 
 /// Gives an enumeration its spelling in files: `words!(Colour { "red" => Self::Red })`. That of another crate gets a type of its
-/// own for it: `words!(ColourWord(Colour) { "red" => Colour::Red })`.
+/// own for it: `words!(ColourWord(Colour) { "red" => Colour::Red })`. A function behind them, `else of_word`, may say more of a word
+/// that is not known than the nearest one.
 #[macro_export]
 macro_rules! words {
     ($type:ident($inner:ty) { $($word:literal => $value:expr),+ $(,)? }) => {
@@ -383,7 +413,7 @@ macro_rules! words {
 
         $crate::words!($type { $($word => Self($value)),+ });
     };
-    ($type:ty { $($word:literal => $value:expr),+ $(,)? }) => {
+    ($type:ty { $($word:literal => $value:expr),+ $(,)? } $(else $explain:path)?) => {
         impl $crate::FromWritten for $type {
             fn from_written(scalar: &$crate::Scalar) -> Result<Self, String> {
                 const WORDS: &[&str] = &[$($word),+];
@@ -392,6 +422,7 @@ macro_rules! words {
                     other => return Err(format!("{other} is not text")),
                 };
                 $(if text == $word { return Ok($value); })+
+                $(if let Some(why) = $explain(text) { return Err(why); })?
                 let hint = $crate::closest(text, WORDS.iter().copied());
                 let hint = hint.map_or_else(String::new, |word| format!("; did you mean \"{word}\"?"));
                 Err(format!("\"{text}\" is not known{hint}"))
@@ -415,7 +446,32 @@ words!(Standard {
     "802.11n" => Self::Dot11n,
     "802.11ac" => Self::Dot11ac,
     "802.11ax" => Self::Dot11ax,
-});
+} else other_standard);
+
+/// What to say of a standard under another name, or of one that is not modelled; nothing of other words.
+fn other_standard(text: &str) -> Option<String> {
+    const OTHER_NAMES: &[(&str, &[&str])] = &[
+        ("802.11n", &["n", "ht", "wifi4"]),
+        ("802.11ac", &["ac", "vht", "wifi5"]),
+        ("802.11ax", &["ax", "he", "wifi6", "wifi6e"]),
+    ];
+    const NOT_MODELLED: &[(&str, &[&str])] = &[
+        ("802.11be", &["be", "eht", "wifi7"]),
+        ("802.11bn", &["bn", "uhr", "wifi8"]),
+        ("802.11ad", &["ad"]),
+        ("802.11ah", &["ah"]),
+        ("802.11ay", &["ay"]),
+    ];
+    let plain: String = text.to_lowercase().chars().filter(|c| !"- _".contains(*c)).collect();
+    let plain = plain.trim_start_matches("ieee").trim_start_matches("802.11");
+    let of = |names: &[(&'static str, &[&str])]| names.iter().find(|(_, names)| names.contains(&plain)).map(|n| n.0);
+    if let Some(standard) = of(NOT_MODELLED) {
+        let is = if text == standard { String::new() } else { format!(", {standard},") };
+        return Some(format!("\"{text}\"{is} is not modelled; the newest standard that is modelled is \"802.11ax\""));
+    }
+    of(OTHER_NAMES).map(|standard| format!("\"{text}\" is not known; did you mean \"{standard}\"?"))
+}
+
 words!(Band { "2.4 GHz" => Self::Ghz2_4, "5 GHz" => Self::Ghz5 });
 words!(Width {
     "20 MHz" => Self::Mhz20,
@@ -477,9 +533,41 @@ mod tests {
     }
 
     #[test]
+    fn spellings_of_other_programs_are_answered_with_ours() {
+        let offered = |error: String| error.split("did you mean ").nth(1).map(str::to_owned);
+        let time = |text: &str| offered(read::<Span>(text).expect_err(text));
+        let rate = |text: &str| offered(read::<BitRate>(text).expect_err(text));
+        let limit = |text: &str| offered(read::<Limit>(text).expect_err(text));
+        assert_eq!(time("5 msec").as_deref(), Some("\"5 ms\"?"));
+        assert_eq!(time("2.5sec").as_deref(), Some("\"2.5 s\"?"));
+        assert_eq!(time("1 m").as_deref(), Some("\"1 min\"?"));
+        assert_eq!(time("1 fortnight"), None);
+        assert_eq!(rate("10Mbps").as_deref(), Some("\"10 Mb/s\"?"));
+        assert_eq!(rate("10 mbit").as_deref(), Some("\"10 Mb/s\"?"));
+        assert_eq!(rate("10 mb/s").as_deref(), Some("\"10 Mb/s\"?"));
+        assert_eq!(rate("10 MBps"), None, "bytes are no bits");
+        assert_eq!(limit("100 pkts").as_deref(), Some("\"100 packets\"?"));
+        assert_eq!(limit("150 KB").as_deref(), Some("\"150 kB\"?"));
+        assert_eq!(
+            read::<Metres>("3 meters"),
+            Err("\"meters\" is not a unit known here; did you mean \"3 m\"?".into())
+        );
+    }
+
+    #[test]
+    fn a_standard_that_is_not_modelled_is_answered_with_the_newest_that_is() {
+        for name in ["802.11be", "Wi-Fi 7", "wifi7", "EHT", "IEEE 802.11be"] {
+            let error = read::<Standard>(name).expect_err(name);
+            assert!(error.contains("is not modelled") && error.contains("\"802.11ax\""), "{error}");
+            assert!(error.contains("802.11be") && !error.contains("did you mean"), "{error}");
+        }
+        assert_eq!(read::<Standard>("Wi-Fi 6"), Err("\"Wi-Fi 6\" is not known; did you mean \"802.11ax\"?".into()));
+    }
+
+    #[test]
     fn words_offer_the_nearest() {
         assert_eq!(read("802.11g"), Ok(Standard::Dot11g));
-        assert_eq!(read::<Standard>("802.11be"), Err("\"802.11be\" is not known; did you mean \"802.11b\"?".into()));
+        assert_eq!(read::<Standard>("802.11x"), Err("\"802.11x\" is not known; did you mean \"802.11a\"?".into()));
         assert_eq!(read::<Preamble>("shrot"), Err("\"shrot\" is not known; did you mean \"short\"?".into()));
         assert_eq!(read::<Preamble>("zzz"), Err("\"zzz\" is not known".into()));
         assert_eq!(Preamble::allowed(), "\"long\", \"short\"");

@@ -2,6 +2,9 @@
 //!
 //! [`RENAMES`] is the only list: it produces the error for an old key or value, and [`migrate`](crate::migrate) applies it.
 
+use serde_json::Value;
+use toml::de::DeTable;
+
 /// What kind of file a text is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -77,6 +80,19 @@ impl Kind {
     /// By the tables of a file or of its schema.
     pub(crate) fn of(has_table: impl Fn(&str) -> bool) -> Self {
         if has_table("ports") { Self::Box } else { Self::Scenario }
+    }
+
+    /// What to say where `root` is of the other kind than `schema` is for.
+    pub(crate) fn mistaken(root: &DeTable<'_>, schema: &Value, file: &str) -> Option<String> {
+        let asked = |key: &str| schema["properties"].get(key).is_some();
+        let has = |key: &str| root.contains_key(key);
+        if asked("ports") && !has("ports") && has("duration") {
+            Some(format!("this is a scenario: evenair sim run {file}"))
+        } else if asked("duration") && !has("duration") && has("ports") {
+            Some(format!("this is the configuration of a box: evenair run --config {file}"))
+        } else {
+            None
+        }
     }
 }
 

@@ -149,6 +149,9 @@ pub fn run_page(run: &RunResult, pictures: &[Picture]) -> String {
         reasons.push("it says so, without a reason".into());
     }
     page.verdict("The run is valid.", &format!("{}.", run.warning().unwrap_or_default()), &reasons);
+    for left_out in &run.left_out {
+        page.paragraph(&format!("Beyond the end of this run, and left out: {left_out}."));
+    }
     for phase in &run.phases {
         page.paragraph(&in_words(run, phase));
     }

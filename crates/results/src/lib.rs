@@ -106,6 +106,9 @@ pub struct RunResult {
     pub echoes: Vec<EchoResult>,
     /// What others published, copied from the scenario.
     pub published: Vec<Published>,
+    /// What of the scenario's file lies beyond a duration that was set, see [`evenair_scenario::Scenario::left_out`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<String>,
 }
 
 /// Averages over one phase.

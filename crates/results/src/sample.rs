@@ -111,6 +111,7 @@ pub(crate) fn two_flows() -> (Scenario, RunResult) {
         transfers: Transfers::default(),
         echoes: vec![],
         published: scenario.published.clone(),
+        left_out: scenario.left_out.clone(),
     };
     (scenario, run)
 }

@@ -7,8 +7,10 @@
 use std::fmt;
 use std::path::Path;
 
-use evenair_reader::{ConfigError, Document, Problems};
+use evenair_reader::{self as reader, ConfigError, Document, Located, Problems};
 use toml::{Table, Value};
+
+use crate::sweep::Settings;
 
 /// A way to manage a WLAN.
 #[derive(Clone, Debug)]
@@ -151,8 +153,10 @@ impl Policy {
     pub fn named(name: &str) -> Result<Self, PolicyError> {
         Self::known().find(|policy| policy.name == name).ok_or_else(|| {
             let names: Vec<_> = KNOWN.iter().map(|(name, ..)| *name).collect();
+            let hint = reader::closest(&name.to_lowercase(), names.iter().copied());
+            let hint = hint.map_or_else(String::new, |near| format!("; did you mean {near:?}?"));
             let names = names.join(", ");
-            PolicyError(format!("there is no policy {name:?}; there are {names}, and files that end in .toml"))
+            PolicyError(format!("there is no policy {name:?}{hint}; there are {names}, and files that end in .toml"))
         })
     }
 
@@ -179,14 +183,19 @@ impl Policy {
         Ok(Self { name, meaning: "of a file".to_owned(), tables, document })
     }
 
-    /// What is wrong with a scenario under this policy, at the policy's own places: those of the scenario's text are of one that
-    /// nobody has written.
+    /// What is wrong with the scenario `file` under this policy, at the policy's own places: those of the scenario's text are of one
+    /// that nobody has written. What was set on the command line is reported there.
     #[must_use]
-    pub fn at_its_places(&self, error: ConfigError) -> ConfigError {
-        match error {
-            ConfigError::Invalid(problems) => {
-                ConfigError::Invalid(problems.iter().map(|problem| self.document.relocate(problem)).collect())
+    pub fn at_its_places(&self, error: ConfigError, file: &str) -> ConfigError {
+        let place = |problem: &Located| {
+            if problem.key.is_empty() && problem.place.starts_with("--set ") {
+                let place = format!("{file} under the policy {}: {}", self.name, problem.place);
+                return Located { place, ..problem.clone() };
             }
+            self.document.relocate(problem)
+        };
+        match error {
+            ConfigError::Invalid(problems) => ConfigError::Invalid(problems.iter().map(place).collect()),
             read @ ConfigError::Read { .. } => read,
         }
     }
@@ -201,7 +210,25 @@ impl Policy {
     /// # Errors
     /// The text is no TOML.
     pub fn apply(&self, text: &str) -> Result<String, PolicyError> {
-        let mut scenario: Table = text.parse().map_err(|error: toml::de::Error| PolicyError(error.to_string()))?;
+        self.of_tables(text.parse().map_err(|error: toml::de::Error| PolicyError(error.to_string()))?)
+    }
+
+    /// The scenario in `text` under this policy, and those of `sets` that are still to be set in it. Events are set before, by the
+    /// numbers that they have in the file: a policy without a box drops some, one with a box may add one.
+    ///
+    /// # Errors
+    /// The text is no TOML, or has no such event.
+    pub fn apply_with(&self, file: &str, text: &str, sets: &Settings) -> Result<(String, Settings), PolicyError> {
+        let (of_events, others): (Settings, Settings) =
+            sets.iter().cloned().partition(|(key, _)| key.starts_with("event."));
+        let of_events: Vec<_> = of_events.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
+        let scenario = reader::with_settings(text, file, &of_events);
+        let scenario = scenario.map_err(|error| PolicyError(error.to_string()))?;
+        Ok((self.of_tables(scenario)?, others))
+    }
+
+    /// The text of a scenario with these tables under this policy.
+    fn of_tables(&self, mut scenario: Table) -> Result<String, PolicyError> {
         if let Some(Value::Table(radio)) = scenario.get_mut("radio") {
             radio.remove("ap_queue");
         }
@@ -280,8 +307,12 @@ mod tests {
         [[server]]\nname = \"v\"\n[[bulk]]\nname = \"b\"\nstations = [\"s\"]\nserver = \"v\"\ndirection = \"up\"\n\
         [[event]]\nat = \"3 s\"\ndo = \"insert\"\n";
 
+    fn applied(policy: &Policy, text: &str) -> String {
+        policy.apply(text).unwrap()
+    }
+
     fn under(policy: &Policy, text: &str) -> Scenario {
-        Scenario::parse(&policy.apply(text).unwrap(), "x.toml").unwrap()
+        Scenario::parse(&applied(policy, text), "x.toml").unwrap()
     }
 
     #[test]
@@ -295,7 +326,7 @@ mod tests {
 
     #[test]
     fn the_mechanism_is_the_policys_and_the_site_the_scenarios() {
-        let text = Policy::named("evenair").unwrap().apply(TEXT).unwrap();
+        let text = applied(&Policy::named("evenair").unwrap(), TEXT);
         assert!(
             text.contains("[telemetry]\nrates = false")
                 && text.contains("levels")
@@ -344,13 +375,37 @@ mod tests {
     }
 
     #[test]
+    fn events_are_set_by_their_numbers_in_the_file() {
+        let sets = |at: &str| vec![("event.1.at".to_owned(), at.to_owned()), ("seed".to_owned(), "7".to_owned())];
+        let late = TEXT.replace("do = \"insert\"", "do = \"rate\"\nstations = [\"s\"]\nrate = \"1 Mb/s\"");
+        for name in ["fifo", "evenair"] {
+            let (text, rest) = Policy::named(name).unwrap().apply_with("x.toml", &late, &sets("5 s")).unwrap();
+            assert_eq!(rest, sets("5 s")[1..]);
+            let events = Scenario::parse(&text, "x.toml").unwrap().events;
+            let seconds: Vec<_> = events.iter().map(|event| event.at.as_secs_f64()).collect();
+            assert_eq!(seconds, if name == "fifo" { vec![5.0] } else { vec![0.0, 5.0] }, "{name}");
+        }
+        let (text, _) = Policy::named("fifo").unwrap().apply_with("x.toml", TEXT, &sets("5 s")).unwrap();
+        assert!(!text.contains("event"), "{text}");
+    }
+
+    #[test]
+    fn what_was_set_is_wrong_at_the_command_line() {
+        let policy = Policy::named("fifo").unwrap();
+        let error = Scenario::parse_with(&applied(&policy, TEXT), "x.toml", &[("manager.queu_limit", "3")]);
+        let error = policy.at_its_places(error.unwrap_err(), "x.toml").to_string();
+        let place = "x.toml under the policy fifo: --set manager.queu_limit=3: no such key; did you mean";
+        assert!(error.starts_with(place), "{error}");
+    }
+
+    #[test]
     fn what_is_wrong_is_reported_at_its_line_of_the_policys_file() {
         let text =
             "# mine\n[radio]\nap_buffer = \"9 parrots\"\n\n[manager]\naqm_target = \"5 ms\"\nlatency_traget = 3\n";
         let own = Policy::written("dir/mine.toml", text).unwrap();
         assert_eq!(own.name, "mine");
-        let error = Scenario::parse(&own.apply(TEXT).unwrap(), "x.toml").unwrap_err();
-        let error = own.at_its_places(error).to_string();
+        let error = Scenario::parse(&applied(&own, TEXT), "x.toml").unwrap_err();
+        let error = own.at_its_places(error, "x.toml").to_string();
         for part in ["dir/mine.toml:3:", "radio.ap_buffer", "dir/mine.toml:7:", "manager.latency_traget"] {
             assert!(error.contains(part), "{part}: {error}");
         }
@@ -362,11 +417,13 @@ mod tests {
     #[test]
     fn a_policy_of_ones_own() {
         let own = Policy::written("mine", "[manager.controller]\nkind = \"none\"\n").unwrap();
-        assert!(own.apply(TEXT).unwrap().contains("kind = \"none\""));
+        assert!(applied(&own, TEXT).contains("kind = \"none\""));
         let error = |text| Policy::written("mine", text).unwrap_err().to_string();
         assert!(error("[station]\n").contains("no part of a policy"));
         assert!(error("manager = 3\n").contains("is to be a table"));
         assert!(error("[manager\n").contains("mine:1:"), "{}", error("[manager\n"));
         assert!(Policy::named("red").unwrap_err().to_string().contains("fq-codel"));
+        let error = Policy::named("FQ_CoDel").unwrap_err().to_string();
+        assert!(error.contains("did you mean \"fq-codel\"?"), "{error}");
     }
 }

@@ -60,6 +60,8 @@ pub struct Scenario {
     pub published: Vec<Published>,
     /// What an experiment of many runs varies, see [`Scenario::points`].
     pub sweep: Vec<Axis>,
+    /// What of the file lies beyond the end of a run that `--set duration=...` makes shorter: a line for each kind, with names.
+    pub left_out: Vec<String>,
     /// The text that it was read from.
     pub source: Source,
 }

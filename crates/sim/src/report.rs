@@ -49,6 +49,7 @@ pub(crate) fn report(mut world: World<'_>) -> RunResult {
         losses,
         echoes,
         published: scenario.published.clone(),
+        left_out: scenario.left_out.clone(),
         events: world.events.finish(scenario.duration.as_secs_f64()),
         pages,
         page_times,

@@ -1,7 +1,8 @@
 //! What of a sweep is drawn: a measure over the values of the first key, a line for each setting of the others.
 
+use evenair_reader::closest;
 use evenair_report::{Curve, Curves, Values};
-use evenair_scenario::measures::{full_name, measure_named};
+use evenair_scenario::measures::{Measure, full_name, measure_named, measures};
 
 use crate::sweep::{SweepResult, key_column, union};
 
@@ -96,4 +97,13 @@ pub fn is_measure(name: &str) -> bool {
     [name.to_owned(), full_name(name, "x"), format!("run.{name}"), format!("run.medium.{name}")]
         .iter()
         .any(|full| measure_named(full).is_some())
+}
+
+/// The short name of a measure that is nearest to a wrong one, if one is near.
+pub fn near_measure(name: &str) -> Option<&'static str> {
+    let short = |measure: &'static Measure| {
+        let pattern = measure.pattern;
+        pattern.strip_prefix("phase.*.").or_else(|| pattern.strip_prefix("run.")).unwrap_or(pattern)
+    };
+    closest(name, measures().map(short).filter(|short| !short.contains('*')))
 }

@@ -24,7 +24,7 @@ mod until;
 mod workers;
 
 pub use compare::{Comparison, against_first, compare, comparison_picture, comparison_table};
-pub use curves::is_measure;
+pub use curves::{is_measure, near_measure};
 pub use plan::{Job, Plan, PlanError, Point, Source, program};
 pub use store::{Record, Store, StoreError};
 pub use sweep::{PointResult, SweepResult};

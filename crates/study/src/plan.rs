@@ -54,6 +54,8 @@ pub struct Plan {
     pub replications: u32,
     /// What made the results: stands for the program in the names of runs.
     pub program: String,
+    /// What of the files lies beyond a duration that is set, at one point or more, see [`Scenario::left_out`].
+    pub left_out: Vec<String>,
 }
 
 /// A scenario file.
@@ -117,6 +119,7 @@ impl Plan {
             points: Vec::new(),
             replications,
             program: program.to_owned(),
+            left_out: Vec::new(),
         };
         let runs = points.len().saturating_mul(replications as usize);
         if runs > MOST_RUNS {
@@ -127,7 +130,10 @@ impl Plan {
             let settings: Settings = sets.iter().chain(&varied).cloned().collect();
             let mut point = Point { source: 0, varied, settings, seed: base.seed, runs: replications, wrong: None };
             match plan.scenario(&point, None) {
-                Ok(scenario) => point.seed = scenario.seed,
+                Ok(scenario) => {
+                    point.seed = scenario.seed;
+                    plan.note(scenario.left_out);
+                }
                 Err(error) => {
                     point.wrong = Some(error.to_string());
                     first_error.get_or_insert(error);
@@ -146,7 +152,7 @@ impl Plan {
     /// # Errors
     /// See [`PlanError`].
     pub fn pair([a, b]: [(&Path, &Settings); 2], replications: u32, program: &str) -> Result<Self, PlanError> {
-        let ((first, source_a), (_, source_b)) = (load(a.0, a.1)?, load(b.0, b.1)?);
+        let ((first, source_a), (second, source_b)) = (load(a.0, a.1)?, load(b.0, b.1)?);
         let point = |source, settings: &Settings| Point {
             source,
             varied: settings.clone(),
@@ -155,7 +161,7 @@ impl Plan {
             runs: replications,
             wrong: None,
         };
-        Ok(Self {
+        let mut plan = Self {
             sources: vec![source_a, source_b],
             name: first.name,
             title: first.title,
@@ -163,7 +169,16 @@ impl Plan {
             points: vec![point(0, a.1), point(1, b.1)],
             replications,
             program: program.to_owned(),
-        })
+            left_out: first.left_out,
+        };
+        plan.note(second.left_out);
+        Ok(plan)
+    }
+
+    /// Notes what is left out at a point, once.
+    fn note(&mut self, left_out: Vec<String>) {
+        let new = left_out.into_iter().filter(|one| !self.left_out.contains(one)).collect::<Vec<_>>();
+        self.left_out.extend(new);
     }
 
     /// A scenario under several policies, which are run with the same seeds: one axis, `policy`.
@@ -187,19 +202,24 @@ impl Plan {
             points: Vec::new(),
             replications,
             program: program.to_owned(),
+            left_out: Vec::new(),
         };
         for policy in policies {
-            plan.sources.push(Source { file: source.file.clone(), text: policy.apply(&source.text)? });
+            let (text, settings) = policy.apply_with(&source.file, &source.text, sets)?;
+            plan.sources.push(Source { file: source.file.clone(), text });
             let point = Point {
                 source: plan.points.len(),
                 varied: vec![("policy".to_owned(), policy.name.clone())],
-                settings: sets.clone(),
+                settings,
                 seed: base.seed,
                 runs: replications,
                 wrong: None,
             };
             // What is wrong now is wrong with the policy.
-            plan.scenario(&point, None).map_err(|error| PlanError::Axes(policy.at_its_places(error).to_string()))?;
+            let scenario = plan
+                .scenario(&point, None)
+                .map_err(|error| PlanError::Axes(policy.at_its_places(error, &source.file).to_string()))?;
+            plan.note(scenario.left_out);
             plan.points.push(point);
         }
         Ok(plan)

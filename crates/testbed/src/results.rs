@@ -60,6 +60,7 @@ pub fn report(scenario: &Scenario, collected: &Collected, length: Span, faults: 
         calls: calls(scenario, collected),
         echoes: echoes(scenario, collected),
         published: scenario.published.clone(),
+        left_out: scenario.left_out.clone(),
     }
 }
 

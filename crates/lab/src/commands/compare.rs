@@ -11,6 +11,7 @@ use evenair_scenario::Policy;
 use evenair_study::{Comparison, Plan, Point, PointResult, Store, SweepResult, against_first};
 use serde_json::json;
 
+use super::library::scenario_file;
 use super::sim::many::{Many, document, interrupted, print_status};
 use crate::output;
 
@@ -37,7 +38,7 @@ const SHOWN: &[(&str, &str, usize)] = &[
 /// Arguments of `evenair compare`.
 #[derive(Args)]
 pub struct CompareArgs {
-    /// The scenario file
+    /// The scenario: a file, or the name of one in `evenair scenario list`
     #[arg(required_unless_present = "list")]
     file: Option<PathBuf>,
     /// The policies, by name, or as .toml files with `[manager]` or `[radio]` as in a scenario. The first one is the baseline
@@ -67,7 +68,7 @@ pub fn run(args: &CompareArgs) -> Result<ExitCode> {
         Policy::known().for_each(|policy| println!("{:<18} {}", policy.name, policy.meaning));
         return Ok(ExitCode::SUCCESS);
     }
-    let file = args.file.as_deref().context("a scenario file is needed")?;
+    let file = scenario_file(args.file.as_deref().context("a scenario is needed")?)?;
     let policies = args.policies.iter().map(|name| policy(name)).collect::<Result<Vec<_>>>()?;
     for (at, policy) in policies.iter().enumerate() {
         if policies[..at].iter().any(|earlier| earlier.name == policy.name) {
@@ -75,7 +76,7 @@ pub fn run(args: &CompareArgs) -> Result<ExitCode> {
         }
     }
     let program = evenair_study::program().context("cannot read this program's own file")?;
-    let plan = Plan::policies(file, &args.many.settings(), &policies, args.replications, &program)?;
+    let plan = Plan::policies(&file, &args.many.settings(), &policies, args.replications, &program)?;
     warn_of_broken_aggregates(&plan);
     let about: Vec<_> = policies.iter().map(|policy| json!({ "name": policy.name, "is": policy.meaning })).collect();
     let directory = args.many.directory(&plan, "policies", &json!(about))?;

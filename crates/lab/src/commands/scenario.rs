@@ -1,14 +1,14 @@
 //! `evenair scenario`: files checked without running them.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use clap::{Subcommand, ValueEnum};
 use evenair_scenario::Scenario;
 use evenair_testbed::preflight;
 
+use super::library::{folders, scenario_file, scenario_files};
 use super::scenario_run::{key_and_value, load, load_with_points};
 
 /// Subcommands of `evenair scenario`.
@@ -16,7 +16,7 @@ use super::scenario_run::{key_and_value, load, load_with_points};
 pub enum ScenarioCommand {
     /// Check files, including the points of their sweeps, and describe each file
     Check {
-        /// Scenario files
+        /// Scenarios: files, or names
         #[arg(required = true)]
         files: Vec<PathBuf>,
         /// Replace a value, for example `--set seed=7`
@@ -27,11 +27,10 @@ pub enum ScenarioCommand {
         #[arg(long, value_name = "ENGINE")]
         engine: Option<Engine>,
     },
-    /// List the scenarios in a folder and its subfolders
+    /// List the scenarios in a folder and its subfolders, by file; other commands also take the name of the file
     List {
-        /// The folder
-        #[arg(default_value = "scenarios")]
-        folder: PathBuf,
+        /// The folder [default: `scenarios` here, or else the installed one]
+        folder: Option<PathBuf>,
     },
     /// Print the JSON schema of scenario files, for editors
     Schema,
@@ -76,8 +75,10 @@ pub fn run(command: ScenarioCommand) -> Result<ExitCode> {
             Ok(ExitCode::SUCCESS)
         }
         ScenarioCommand::List { folder } => {
-            let mut files = Vec::new();
-            scenario_files(&folder, &mut files)?;
+            let here = PathBuf::from("scenarios");
+            let folder = folder.or_else(|| if here.is_dir() { None } else { folders().into_iter().next() });
+            let folder = folder.unwrap_or(here);
+            let files = scenario_files(&folder)?;
             if files.is_empty() {
                 bail!("{}: no scenario files (*.toml)", folder.display());
             }
@@ -95,8 +96,9 @@ pub fn run(command: ScenarioCommand) -> Result<ExitCode> {
         ScenarioCommand::Check { files, sets, engine } => {
             let mut right = true;
             for file in &files {
-                match load_with_points(file, &sets) {
-                    Ok(scenario) => right &= judge(file, &scenario, engine),
+                let loaded = scenario_file(file).and_then(|file| Ok((load_with_points(&file, &sets)?, file)));
+                match loaded {
+                    Ok((scenario, file)) => right &= judge(&file, &scenario, engine),
                     Err(error) => {
                         right = false;
                         eprintln!("{error}");
@@ -122,21 +124,6 @@ fn judge(file: &Path, scenario: &Scenario, engine: Option<Engine>) -> bool {
         if is_right { println!("  {why}") } else { eprintln!("{file}: {why}") }
     }
     is_right
-}
-
-/// The scenario files below a folder, in the order of their names.
-fn scenario_files(folder: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
-    let entries = fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))?;
-    let mut paths = entries.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>>>()?;
-    paths.sort();
-    for path in paths {
-        if path.is_dir() && !path.is_symlink() {
-            scenario_files(&path, files)?;
-        } else if path.extension().is_some_and(|extension| extension == "toml") {
-            files.push(path);
-        }
-    }
-    Ok(())
 }
 
 fn describe(scenario: &Scenario) -> String {

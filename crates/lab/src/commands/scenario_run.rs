@@ -8,12 +8,13 @@ use clap::Args;
 use evenair_results::{RunResult, summary};
 use evenair_scenario::Scenario;
 
+use super::library::scenario_file;
 use crate::output;
 
 /// The scenario to run, and the directory of its results.
 #[derive(Args)]
 pub struct ScenarioRun {
-    /// The scenario file
+    /// The scenario: a file, or the name of one in `evenair scenario list`
     file: PathBuf,
     /// Replace a value of the file, for example `--set seed=7` or `--set radio.ap_buffer="50 packets"`
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_and_value)]
@@ -88,12 +89,23 @@ pub fn run_into(
 
 /// Loads a scenario, with values replaced.
 pub fn load(file: &Path, sets: &[(String, String)]) -> Result<Scenario> {
-    Ok(Scenario::load_with(file, &borrowed(sets))?)
+    let scenario = Scenario::load_with(scenario_file(file)?, &borrowed(sets))?;
+    note_left_out(&scenario.name, &scenario.left_out);
+    Ok(scenario)
 }
 
 /// The same, with the points of its sweep checked.
 pub fn load_with_points(file: &Path, sets: &[(String, String)]) -> Result<Scenario> {
-    Ok(Scenario::load_with_points(file, &borrowed(sets))?)
+    let scenario = Scenario::load_with_points(scenario_file(file)?, &borrowed(sets))?;
+    note_left_out(&scenario.name, &scenario.left_out);
+    Ok(scenario)
+}
+
+/// Says on standard error what of a scenario lies beyond the end of a run that is made shorter.
+pub(super) fn note_left_out(scenario: &str, left_out: &[String]) {
+    for kind in left_out {
+        eprintln!("note: {scenario}: beyond the end of this run, and left out: {kind}");
+    }
 }
 
 fn borrowed(sets: &[(String, String)]) -> Vec<(&str, &str)> {

@@ -155,9 +155,23 @@ impl Hosts {
         members.iter().copied().find(|&member| self.list[member].name == name && self.list[member].place.is_station())
     }
 
+    /// With which count a group of stations would have a member of this name; `None` where there is no such group.
+    pub fn missing_member(&self, name: &str) -> Option<String> {
+        let group = name.trim_end_matches(|c: char| c.is_ascii_digit());
+        let number: usize = name[group.len()..].parse().ok()?;
+        let is_group = self.station_named(&format!("{group}1")).is_some() && self.station_named(group).is_none();
+        let lacks = is_group && (self.group(group).len() + 1..=MAX_STATIONS).contains(&number);
+        lacks.then(|| format!("station.{group}.count = {number} or more"))
+    }
+
     fn find(&self, written: &Written<String>, name: &str, kind: Kind, problems: &mut Problems) -> Option<&[usize]> {
         let fitting = || self.names.iter().filter(|(_, members)| kind.is_of(&self.list[members[0]]));
         let Some(members) = self.names.get(name) else {
+            if let Some(allowed) = self.missing_member(name).filter(|_| matches!(kind, Kind::Station)) {
+                let what = format!("there is no station \"{name}\" in its group");
+                problems.add(written.span(), what, format!("{allowed}, or another station here"));
+                return None;
+            }
             let names: Vec<_> = fitting().map(|(name, _)| name.as_str()).collect();
             let hint = closest(name, names.iter().copied()).map(|near| format!("; did you mean \"{near}\"?"));
             let what = format!("there is no {kind} \"{name}\"{}", hint.unwrap_or_default());

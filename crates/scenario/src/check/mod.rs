@@ -18,6 +18,7 @@ mod published;
 pub(crate) mod queue;
 mod radio;
 mod rates;
+mod shortened;
 mod tcp;
 mod telemetry;
 mod timeline;
@@ -31,13 +32,12 @@ use evenair_reader::{self as reader, ConfigError, OrDefault, Problems, Written};
 use evenair_units::{Limit, Span};
 use evenair_wifi::Phy;
 
+use self::shortened::Length;
 use crate::raw::{LinkRaw, ScenarioRaw, WanRaw};
 use crate::{LinkSpec, Radio, Scenario, Source, WanSpec, sweep};
 
 /// The format's version that this program reads.
 const VERSION: u32 = 1;
-/// The longest run: a day.
-const MAX_DURATION: Span = Span::from_secs(86_400);
 /// A scenario's file is a few kilobytes; what is much larger is something else.
 const MAX_FILE_BYTES: u64 = 1_000_000;
 
@@ -85,8 +85,12 @@ impl Scenario {
     pub fn parse_with(text: &str, file: &str, sets: &[(&str, &str)]) -> Result<Self, ConfigError> {
         let (raw, document, mut problems) = reader::read::<ScenarioRaw>(text, file, sets)?;
         let folder = Path::new(file).parent().unwrap_or(Path::new(""));
-        let scenario = scenario(&raw, folder, &mut problems);
+        let length = Length::of(&raw, text, &mut problems);
+        let mut scenario = scenario(&raw, folder, length, &mut problems);
         document.verdict(problems)?;
+        if length.run < length.checked {
+            shortened::cut(&mut scenario, &raw);
+        }
         let settings = sets.iter().map(|&(key, value)| (key.to_owned(), value.to_owned())).collect();
         let source = Source { file: file.to_owned(), text: text.to_owned(), settings };
         Ok(Scenario { source, ..scenario })
@@ -97,10 +101,10 @@ impl Scenario {
 const SITE_NETWORKS: [&str; 2] = ["10.234.0.0/16", "fdea:0:0:1::/64"];
 
 /// Files that the scenario names are beside it, in `folder`.
-fn scenario(raw: &ScenarioRaw, folder: &Path, problems: &mut Problems) -> Scenario {
+fn scenario(raw: &ScenarioRaw, folder: &Path, length: Length, problems: &mut Problems) -> Scenario {
     raw.version.get_if(problems, |&version| version == VERSION, "1, the only version there is so far");
     let name = file_name(&raw.name, problems).unwrap_or_default();
-    let duration = raw.duration.get(problems).unwrap_or(MAX_DURATION);
+    let duration = length.checked;
 
     let (radio, rates) = radio::check(raw, problems).unzip();
     let rates = rates.as_ref();
@@ -121,7 +125,7 @@ fn scenario(raw: &ScenarioRaw, folder: &Path, problems: &mut Problems) -> Scenar
     };
     let ap_queue = queue(&raw.radio.ap_queue, buffers.0, true);
     let station_queue = queue(&raw.radio.station_queue, buffers.1, false);
-    let measure = timeline::measure(raw, duration, &apps.list, &hosts, problems);
+    let measure = timeline::measure(raw, length, &apps.list, &hosts, problems);
     let names = published::Names { hosts: &hosts, apps: &apps, phases: &measure.phases };
     let published = published::published(&raw.published, names, problems);
     let of_wan = [|wan: &WanRaw| wan.down.rate.clone(), |wan: &WanRaw| wan.up.rate.clone()];
@@ -138,7 +142,7 @@ fn scenario(raw: &ScenarioRaw, folder: &Path, problems: &mut Problems) -> Scenar
         name,
         description: raw.description.get_or(String::new(), problems).unwrap_or_default(),
         seed: raw.seed.get_or(1, problems).unwrap_or(1),
-        duration,
+        duration: length.run,
         lan: link(&raw.lan, problems),
         wan: wan.map(|wan| WanSpec { down: link(&wan.down, problems), up: link(&wan.up, problems) }),
         radio: Radio { hidden, ap_queue, station_queue, ..radio.unwrap_or_else(|| radio::stand_in(&raw.radio)) },
@@ -153,6 +157,7 @@ fn scenario(raw: &ScenarioRaw, folder: &Path, problems: &mut Problems) -> Scenar
         tcp: tcp::check(&raw.tcp, problems),
         published,
         sweep: sweep::check(&raw.sweep, problems),
+        left_out: Vec::new(),
         source: Source::default(),
     }
 }

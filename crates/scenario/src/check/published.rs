@@ -75,7 +75,12 @@ fn of(raw: &PublishedRaw, is_app: bool, names: Names<'_>, problems: &mut Problem
         return None;
     };
     let known = |name: &String| if is_app { names.apps.has(name) } else { names.hosts.station_named(name).is_some() };
-    of.get_if(problems, known, format!("the name of one {}", if is_app { "application" } else { "station" }))
+    let missing = of.get(&mut Problems::default()).and_then(|name| names.hosts.missing_member(&name));
+    let allowed = match missing {
+        Some(count) if !is_app => format!("{count}, or the name of another station"),
+        _ => format!("the name of one {}", if is_app { "application" } else { "station" }),
+    };
+    of.get_if(problems, known, allowed)
 }
 
 /// A measure's name speaks of a phase, an application, a station that there is.
@@ -90,7 +95,9 @@ fn check_names(raw: &PublishedRaw, name: &str, names: Names<'_>, problems: &mut 
             _ => continue,
         };
         if let Some(unknown) = parts.next().filter(|name| !known(name)) {
-            problems.add(raw.what.span(), format!("\"{unknown}\" is no {what}"), format!("the name of one {what}"));
+            let missing = hosts.missing_member(unknown).filter(|_| what == "station");
+            let allowed = missing.unwrap_or_else(|| format!("the name of one {what}"));
+            problems.add(raw.what.span(), format!("\"{unknown}\" is no {what}"), allowed);
             return None;
         }
     }

@@ -10,6 +10,7 @@ use super::access_points;
 use super::apps::seconds;
 use super::hosts::Hosts;
 use super::rates::Rates;
+use super::shortened::Length;
 use crate::raw::{EventRaw, PhaseRaw, ScenarioRaw};
 use crate::words::Do;
 use crate::{AccessPoint, Action, App, Event, Host, Measure, Place, WarmUp};
@@ -169,11 +170,12 @@ impl Roaming {
 /// What is measured when.
 pub(super) fn measure(
     raw: &ScenarioRaw,
-    duration: Span,
+    length: Length,
     apps: &[App],
     hosts: &Hosts,
     problems: &mut Problems,
 ) -> Measure {
+    let duration = length.run;
     let intervals = Span::from_millis(10)..=duration.max(Span::from_millis(10));
     let accept = |span: &Span| intervals.contains(span);
     let second = Span::from_secs(1);
@@ -189,7 +191,7 @@ pub(super) fn measure(
         let what = format!("{who} over {} in intervals of {}", seconds(duration), seconds(interval));
         problems.add(place, format!("{what} make too long a time series"), format!("{} or more", seconds(least)));
     }
-    let mut phases = phases(&raw.phase, interval, duration, problems);
+    let mut phases = phases(&raw.phase, interval, length, problems);
     let warm_up = warm_up(raw, interval, &mut phases, problems);
     Measure { interval, phases, warm_up }
 }
@@ -211,7 +213,8 @@ fn warm_up(raw: &ScenarioRaw, interval: Span, phases: &mut [Phase], problems: &m
     warm_up
 }
 
-fn phases(raw: &[PhaseRaw], interval: Span, duration: Span, problems: &mut Problems) -> Vec<Phase> {
+fn phases(raw: &[PhaseRaw], interval: Span, length: Length, problems: &mut Problems) -> Vec<Phase> {
+    let duration = length.checked;
     let mut phases: Vec<Phase> = Vec::new();
     for raw in raw {
         let name = name(&raw.name, problems);
@@ -235,7 +238,7 @@ fn phases(raw: &[PhaseRaw], interval: Span, duration: Span, problems: &mut Probl
         phases.push(Phase { name, from, to });
     }
     if raw.is_empty() {
-        let to = Span::from_nanos(duration / interval * interval.as_nanos());
+        let to = Span::from_nanos(length.run / interval * interval.as_nanos());
         phases.push(Phase { name: "all".into(), from: Span::ZERO, to });
     }
     phases.sort_by_key(|phase| phase.from);

@@ -6,11 +6,11 @@ use evenair_scenario::{Action, App, AppKind, Place, Scenario};
 use evenair_units::{Limit, Span};
 use evenair_workload::Direction;
 
-fn scenarios() -> PathBuf {
+pub(crate) fn scenarios() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios")
 }
 
-fn toml_files(folder: &Path) -> Vec<PathBuf> {
+pub(crate) fn toml_files(folder: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();

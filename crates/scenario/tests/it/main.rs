@@ -12,5 +12,6 @@ mod nonsense;
 mod queues;
 mod radio;
 mod schema;
+mod shortened;
 mod traffic;
 mod wrong;

@@ -361,6 +361,44 @@ fn settings_of_the_command_line_are_judged_like_the_file() {
     assert!(error("title", "\"x\"\nseed = 5").contains("one line of up to 200 characters"));
 }
 
+#[test]
+fn an_entry_that_is_not_there_is_answered_with_those_that_are() {
+    let error = |key| Scenario::parse_with(GOOD, "good.toml", &[(key, "1 s")]).unwrap_err().to_string();
+    assert_eq!(
+        error("event.9.at"),
+        "--set event.9.at=1 s: \"event\" has no entry \"9\" in good.toml; allowed: event.1, event.2"
+    );
+    let message = error("station.slwo.rate");
+    assert!(message.ends_with("did you mean \"slow\"?; allowed: station.sta, station.slow"), "{message}");
+    assert_eq!(
+        error("neighbour.1.start"),
+        "--set neighbour.1.start=1 s: \"neighbour\" has no entry \"1\": good.toml has no [[neighbour]]"
+    );
+    assert!(error("sation.slow.rate").contains("did you mean \"station\"?"));
+}
+
+#[test]
+fn a_count_that_takes_away_a_named_station_says_from_which_on_there_is_one() {
+    let with = |count| Scenario::parse_with(GOOD, "good.toml", &[("station.sta.count", count)]);
+    for count in ["2", "3", "9"] {
+        assert_eq!(with(count).unwrap().hosts.len(), count.parse::<usize>().unwrap() + 3, "{count}");
+    }
+    let error = with("1").unwrap_err().to_string();
+    let place = "good.toml:53:13: ping.echo.stations.1: there is no station \"sta2\" in its group; \
+                 allowed: station.sta.count = 2 or more";
+    assert!(error.starts_with(place), "{error}");
+    let published = GOOD.replace("what = \"app\"\nof = \"up1\"", "what = \"station\"\nof = \"sta3\"");
+    let error = Scenario::parse_with(&published, "good.toml", &[("station.sta.count", "2")]).unwrap_err().to_string();
+    assert!(error.contains("published.1.of: ") && error.contains("station.sta.count = 3 or more"), "{error}");
+}
+
+#[test]
+fn a_file_of_the_other_kind_is_named_with_its_command() {
+    let error = Scenario::parse("[ports]\nwlan = \"eth1\"\n[radio]\n", "box.toml").unwrap_err().to_string();
+    assert!(error.contains("this is the configuration of a box: evenair run --config box.toml"), "{error}");
+    assert!(!error.contains("missing"), "{error}");
+}
+
 /// Pieces of good files, values of wrong kinds, and noise.
 fn mutation() -> impl Strategy<Value = (usize, usize, String)> {
     let piece = prop_oneof![

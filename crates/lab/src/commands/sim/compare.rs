@@ -10,6 +10,7 @@ use evenair_scenario::sweep::Settings;
 use evenair_study::{Comparison, Plan, Store, compare, comparison_picture, comparison_table};
 use serde_json::json;
 
+use super::super::library::scenario_file;
 use super::super::scenario_run::key_and_value;
 use super::many::{Many, document, interrupted, print_status};
 use crate::output;
@@ -20,9 +21,9 @@ const SHOWN: usize = 20;
 /// Arguments of `evenair sim compare`.
 #[derive(Args)]
 pub struct CompareArgs {
-    /// The first variant's scenario file
+    /// The first variant's scenario: a file, or the name of one in `evenair scenario list`
     first: PathBuf,
-    /// The second variant's scenario file [default: the same file]
+    /// The second variant's scenario [default: the same]
     second: Option<PathBuf>,
     /// Replace a value in the first variant
     #[arg(long, value_name = "KEY=VALUE", value_parser = key_and_value)]
@@ -39,15 +40,16 @@ pub struct CompareArgs {
 
 /// Compares two variants.
 pub fn run(args: &CompareArgs) -> Result<ExitCode> {
-    let second = args.second.as_ref().unwrap_or(&args.first);
+    let first = &scenario_file(&args.first)?;
+    let second = &args.second.as_deref().map_or_else(|| Ok(first.clone()), scenario_file)?;
     let both = args.many.settings();
     let settings = |own: &Settings| -> Settings { both.iter().chain(own).cloned().collect() };
     let (a, b) = (settings(&args.a), settings(&args.b));
-    if *second == args.first && a == b {
+    if second == first && a == b {
         bail!("the two variants are the same: name two files, or say --a KEY=VALUE or --b KEY=VALUE");
     }
     let program = evenair_study::program().context("cannot read this program's own file")?;
-    let plan = Plan::pair([(&args.first, &a), (second, &b)], args.replications, &program)?;
+    let plan = Plan::pair([(first, &a), (second, &b)], args.replications, &program)?;
     let directory = args.many.directory(&plan, "compare", &json!({ "a": args.a, "b": args.b }))?;
     let mut store = Store::open(&directory.join("runs.jsonl"))?;
     let status = args.many.run(&plan, &mut store)?;
@@ -59,7 +61,7 @@ pub fn run(args: &CompareArgs) -> Result<ExitCode> {
     output::write_table(&directory, "compare", &table)?;
     let facts = format!(
         "A: {}; B: {}; {} pairs of runs with the same seeds; mean difference and its 95 % confidence interval",
-        variant(&args.first, &args.a),
+        variant(first, &args.a),
         variant(second, &args.b),
         plan.replications
     );

@@ -18,7 +18,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::{Value, json};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
-use super::super::scenario_run::key_and_value;
+use super::super::scenario_run::{key_and_value, note_left_out};
 
 /// Common arguments of commands with many runs.
 #[derive(Args)]
@@ -72,8 +72,9 @@ impl Many {
     }
 
     /// The directory `out/name-kind-N` of the same experiment, or a new one with the first free N. `about` describes the
-    /// experiment as text.
+    /// experiment as text. Notes what of the files is left out.
     pub fn directory(&self, plan: &Plan, kind: &str, about: &Value) -> Result<PathBuf> {
+        note_left_out(&plan.name, &plan.left_out);
         let identity = plan.identity();
         for number in 1.. {
             let directory = self.out.join(format!("{}-{kind}-{number}", plan.name));
@@ -104,13 +105,16 @@ impl Many {
 
 /// A document with the results: the description of the experiment, then the table as `rows`.
 pub fn document(plan: &Plan, status: &Status, rows: &str, table: &Table) -> Result<String> {
-    let about = json!({
+    let mut about = json!({
         "scenario": plan.name,
         "title": plan.title,
         "version": crate::output::VERSION,
         "replications": plan.replications,
         "complete": status.is_complete(),
     });
+    if !plan.left_out.is_empty() {
+        about["left_out"] = json!(plan.left_out);
+    }
     let about = serde_json::to_string_pretty(&about)?;
     // The table goes in as text: as a value it would lose the order of its columns.
     let open = about.trim_end().trim_end_matches('}').trim_end();

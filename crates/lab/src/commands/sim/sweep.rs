@@ -8,9 +8,10 @@ use clap::Args;
 use evenair_report::{Page, Picture};
 use evenair_results::replicate::{LEAST, MOST};
 use evenair_scenario::Axis;
-use evenair_study::{Plan, PointResult, Status, Store, SweepResult, Until, is_measure};
+use evenair_study::{Plan, PointResult, Status, Store, SweepResult, Until, is_measure, near_measure};
 use serde_json::{Value, json};
 
+use super::super::library::scenario_file;
 use super::many::{Many, document, interrupted, print_status};
 use super::replications::{one_width, until_width};
 use crate::output;
@@ -21,7 +22,7 @@ const FAILURES_SHOWN: usize = 5;
 /// Arguments of `evenair sim sweep`.
 #[derive(Args)]
 pub struct SweepArgs {
-    /// The scenario file
+    /// The scenario: a file, or the name of one in `evenair scenario list`
     file: PathBuf,
     /// Vary a key, for example `--vary station.sta.count=2,5,10` or `--vary lan.delay="5 ms..50 ms step 5 ms"`; several make a
     /// grid [default: the file's [[sweep]]]
@@ -67,9 +68,10 @@ pub fn sweep(args: &SweepArgs) -> Result<ExitCode> {
     let program = evenair_study::program().context("cannot read this program's own file")?;
     let until = args.until()?;
     let replications = args.replications.unwrap_or(if until.is_some() { LEAST } else { 1 });
-    let mut plan = Plan::new(&args.file, &args.many.settings(), axes, replications, &program)?;
+    let file = scenario_file(&args.file)?;
+    let mut plan = Plan::new(&file, &args.many.settings(), axes, replications, &program)?;
     if plan.axes.is_empty() {
-        bail!("nothing varies: say --vary KEY=VALUES, or put a [[sweep]] into {}", args.file.display());
+        bail!("nothing varies: say --vary KEY=VALUES, or put a [[sweep]] into {}", file.display());
     }
     let directory = args.many.directory(&plan, "sweep", &describe(&plan))?;
     let mut store = Store::open(&directory.join("runs.jsonl"))?;
@@ -155,5 +157,9 @@ fn write(directory: &Path, plan: &Plan, status: &Status, result: &SweepResult, p
 /// A measure that may be plotted.
 fn measure(name: &str) -> Result<String, String> {
     let name = name.trim();
-    if is_measure(name) { Ok(name.to_owned()) } else { Err("no such measure; docs/measures.md lists them".into()) }
+    if is_measure(name) {
+        return Ok(name.to_owned());
+    }
+    let hint = near_measure(name).map_or_else(String::new, |near| format!("; did you mean {near:?}?"));
+    Err(format!("no such measure{hint}; docs/measures.md lists them"))
 }
