@@ -30,8 +30,26 @@ pub(crate) struct AirtimeModel {
     phy: Phy,
     shape: TcpShape,
     classes: RateClasses,
+    /// What an access of one packet takes beside its DATA frame, at each rate of DSSS or OFDM.
+    around: Vec<Around>,
     /// What packets cost that share accesses; `None` up to 802.11g.
     shared: Option<SharedAccesses>,
+}
+
+/// Airtime of all of an access at a rate but its DATA frame: DIFS, mean back-off, ACK, and what RTS and CTS add. They are the same for
+/// each packet, and to look for the rate of answers takes longer than all the rest.
+#[derive(Clone, Copy, Debug)]
+struct Around {
+    rate: PhyRate,
+    plain: Span,
+    with_rts: Span,
+}
+
+impl Around {
+    fn of(phy: &Phy, rate: PhyRate) -> Self {
+        let all = |rts| phy.access_cost(Bytes::ZERO, rate, rts).0 - phy.data(Bytes::ZERO, rate);
+        Self { rate, plain: all(false), with_rts: all(true) }
+    }
 }
 
 /// The models of all contention domains. There is one for each PHY, so that their number does not grow with that of the domains.
@@ -80,7 +98,8 @@ impl AirtimeModel {
         let classes = RateClasses::of(&phy);
         let shape = TcpShape { rts_threshold, ..TcpShape::ADWISER };
         let shared = classes.have_modes().then(|| SharedAccesses::new(&phy, &shape, &classes));
-        Self { phy, shape, classes, shared }
+        let around = phy.standard().rates().iter().map(|&rate| Around::of(&phy, rate)).collect();
+        Self { phy, shape, classes, around, shared }
     }
 
     /// Packets to and from stations at this rate are to be charged from now on.
@@ -132,7 +151,10 @@ impl AirtimeModel {
     /// An access with one packet, as before 802.11n.
     fn access(&self, ip_len: Bytes, rate: PhyRate) -> Span {
         let rts = self.shape.rts_threshold.is_some_and(|threshold| ip_len > threshold);
-        self.phy.access_cost(ip_len, rate, rts).0
+        let Some(around) = self.around.iter().find(|around| around.rate == rate) else {
+            return self.phy.access_cost(ip_len, rate, rts).0;
+        };
+        self.phy.data(ip_len, rate) + if rts { around.with_rts } else { around.plain }
     }
 
     /// The rates that stations may be at.
@@ -264,6 +286,20 @@ mod tests {
             let exact = model.capacity(rate).time_for_bits(cost.bits()).as_nanos();
             let ours = model.airtime(&cost, rate).as_nanos();
             assert!(ours.abs_diff(exact) * 1_000_000 < exact, "{rate}: {ours} against {exact} ns");
+        }
+    }
+
+    #[test]
+    fn an_access_takes_what_the_phy_says() {
+        for standard in [Standard::Dot11b, Standard::Dot11a, Standard::Dot11g] {
+            let phy = Phy::default_for(standard);
+            let model = AirtimeModel::new(phy.clone(), Some(Bytes(1_000)));
+            for &rate in standard.rates() {
+                for len in [40, 52, 999, 1_000, 1_001, 1_500] {
+                    let exact = phy.access_cost(Bytes(len), rate, len > 1_000).0;
+                    assert_eq!(model.packet_airtime(Bytes(len), rate), exact, "{rate}, {len} bytes");
+                }
+            }
         }
     }
 

@@ -115,11 +115,14 @@ impl Span {
         Self(self.0.saturating_sub(other.0))
     }
 
-    /// `self * num / den` in 128-bit arithmetic, rounded down.
+    /// `self * num / den`, rounded down; in 128-bit arithmetic only where it must be, for that takes several times as long.
     ///
     /// # Panics
     /// If `den` is zero.
     pub const fn mul_div(self, num: u64, den: u64) -> Self {
+        if let Some(product) = self.0.checked_mul(num) {
+            return Self(product / den);
+        }
         let wide = self.0 as u128 * num as u128 / den as u128;
         Self(if wide > u64::MAX as u128 { u64::MAX } else { wide as u64 })
     }
