@@ -86,14 +86,19 @@ pub fn run_into(
     Ok(result)
 }
 
-/// Loads a scenario, with values replaced.
+/// Loads a scenario, with values replaced. Prints its warnings.
 pub fn load(file: &Path, sets: &[(String, String)]) -> Result<Scenario> {
-    Ok(Scenario::load_with(file, &borrowed(sets))?)
+    Ok(warned(Scenario::load_with(file, &borrowed(sets))?))
 }
 
 /// The same, with the points of its sweep checked.
 pub fn load_with_points(file: &Path, sets: &[(String, String)]) -> Result<Scenario> {
-    Ok(Scenario::load_with_points(file, &borrowed(sets))?)
+    Ok(warned(Scenario::load_with_points(file, &borrowed(sets))?))
+}
+
+fn warned(scenario: Scenario) -> Scenario {
+    scenario.warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
+    scenario
 }
 
 fn borrowed(sets: &[(String, String)]) -> Vec<(&str, &str)> {

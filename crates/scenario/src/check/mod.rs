@@ -146,6 +146,7 @@ fn scenario(raw: &ScenarioRaw, folder: &Path, problems: &mut Problems) -> Scenar
         neighbours,
         hosts: hosts.list,
         apps: apps.list,
+        warnings: apps.warnings,
         manager,
         telemetry: telemetry::check(&raw.telemetry, problems),
         events,
