@@ -6,10 +6,8 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
 use std::time::Duration;
 
+use evenair_capture::{CaptureError, Cut, Link, Wanted};
 use evenair_packet::{MacAddr, PacketMeta, Port, parse};
-use pcap_file::DataLink;
-
-use super::file::{CaptureError, Cut, read};
 
 /// A frame on the air, as far as it could be decoded.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,14 +75,19 @@ type ReadUpTo<T> = Result<(Vec<T>, Option<Cut>), CaptureError>;
 /// All frames of a capture on the air that have a sender or are ACKs, and where it ends early.
 pub(super) fn air(path: &Path) -> ReadUpTo<AirFrame> {
     let mut frames = Vec::new();
-    let cut = read(path, DataLink::IEEE802_11_RADIOTAP, |at, bytes| frames.extend(air_frame(at, bytes)))?;
+    let instead =
+        "on a monitor interface with radiotap headers, e.g. `tcpdump -i mon0 -y IEEE802_11_RADIO -w air.pcap`";
+    let wanted = Wanted { link: Link::RADIOTAP, instead };
+    let cut = wanted.read(path, |at, bytes| frames.extend(air_frame(at, bytes)))?;
     Ok((frames, cut))
 }
 
 /// All frames of a capture on the wire, and where it ends early.
 pub(super) fn wire(path: &Path) -> ReadUpTo<(Duration, Packet)> {
     let mut packets = Vec::new();
-    let cut = read(path, DataLink::ETHERNET, |at, bytes| packets.push((at, packet(bytes))))?;
+    let wanted =
+        Wanted { link: Link::ETHERNET, instead: "the access point's wire, e.g. `tcpdump -i eth0 -w wire.pcap`" };
+    let cut = wanted.read(path, |at, bytes| packets.push((at, packet(bytes))))?;
     Ok((packets, cut))
 }
 

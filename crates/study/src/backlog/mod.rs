@@ -29,7 +29,6 @@
 //! Not here: what BlockAcks say, A-MSDUs, encrypted frames, captures by two clocks.
 
 mod capture;
-mod file;
 mod flow;
 mod infer;
 mod lost;
@@ -38,11 +37,11 @@ mod successes;
 use std::path::Path;
 use std::time::Duration;
 
+pub use evenair_capture::{CaptureError, Cut};
 use evenair_medium::BacklogChain;
 use evenair_units::Streams;
 
 use self::capture::{AirFrame, Packet};
-pub use self::file::{CaptureError, Cut};
 
 /// How often frames are taken away to find by how much their loss moves the result: the standard deviation of so many values
 /// is known to a quarter of itself.
@@ -117,7 +116,7 @@ fn moments(chain: &BacklogChain) -> (f64, f64) {
 }
 
 /// The chain from a capture on the air (with radiotap headers) and one on the access point's wire (Ethernet), each pcap or
-/// pcapng.
+/// pcapng, gzipped or not.
 ///
 /// # Errors
 /// Where a file cannot be read, or is a capture of something else. A file that ends within a packet is no error.
