@@ -46,6 +46,8 @@ pub struct Scenario {
     pub hosts: Vec<Host>,
     /// Applications, groups expanded: one entry per station and repetition.
     pub apps: Vec<App>,
+    /// What is odd about the scenario's files, and does not keep a run from starting: captures that end within a packet.
+    pub warnings: Vec<String>,
     /// The box's settings, checked against the radio once.
     pub manager: ManagerSpec,
     /// Telemetry of the box during a run.

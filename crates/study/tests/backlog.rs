@@ -321,7 +321,10 @@ fn pcapng_says_what_pcap_says() {
     assert_eq!(coarse.frames, pcap.frames);
     assert!((coarse.mean_and_2_sigma().0 - pcap.mean_and_2_sigma().0).abs() < 0.01, "{coarse:?}");
     // The wire's for the air's.
-    assert!(infer(&as_pcapng(&wire, None), &wire).unwrap_err().to_string().contains("of the kind ETHERNET"));
+    let error = infer(&as_pcapng(&wire, None), &wire).unwrap_err().to_string();
+    assert!(error.contains("its link type is \"Ethernet\"") && error.contains("radiotap headers, e.g."), "{error}");
+    let error = infer(&air, &air).unwrap_err().to_string();
+    assert!(error.contains("its link type is \"IEEE 802.11 plus radiotap radio header\", not \"Ethernet\""), "{error}");
 }
 
 #[test]

@@ -1,25 +1,31 @@
 //! Traces of real traffic: arrival times and sizes of packets, from a capture or a table.
 //!
-//! Formats are pcap and pcapng captures (of Ethernet, of bare IP, or of Linux's "any" device) and text, a line for each packet:
-//! seconds, bytes of the IP packet and, if wanted, "up" or "down". Of a capture only the IP packets count, each with the size
-//! in its header, so that truncated packets are accepted. The payload is not read.
+//! Formats are pcap and pcapng captures (of Ethernet, of bare IP, of Linux's "any" device, of loopback devices) and text, a line for
+//! each packet: seconds, bytes of the IP packet and, if wanted, "up" or "down". Each may be gzipped. Of a capture only the IP packets
+//! count, within VLAN tags, MPLS and PPPoE sessions too, each with the size in its header, so that truncated packets are accepted. The
+//! payload is not read.
 
-use std::fs::File;
-use std::io::{BufRead, BufReader, Read, Seek};
+mod ip;
+mod seen;
+
+use std::io::{BufRead, ErrorKind, Read};
 use std::net::IpAddr;
 use std::path::Path;
 
+use evenair_capture::{Capture, Cut, Link, Opened, Record, open};
 use evenair_units::Span;
-use pcap_file::DataLink;
-use pcap_file::pcap::PcapReader;
-use pcap_file::pcapng::{Block, PcapNgReader};
 
+use self::seen::Seen;
 use crate::Direction;
 
 /// The most packets: some ten megabytes of memory.
 const MAX_PACKETS: usize = 2_000_000;
-/// The largest file.
-const MAX_FILE_BYTES: u64 = 4_000_000_000;
+/// The most bytes that are read, decompressed.
+const MAX_BYTES: u64 = 4_000_000_000;
+/// The longest line of a table, in bytes.
+const MAX_LINE: u64 = 1000;
+/// What to capture instead of link types that are not read.
+const INSTEAD: &str = "on a device that carries IP, e.g. `tcpdump -i eth0 -w trace.pcap`";
 
 /// A packet of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,115 +45,145 @@ pub struct Filter {
     pub direction: Direction,
 }
 
+/// The packets of a trace that count.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trace {
+    /// In the order of time; at least one.
+    pub packets: Vec<TracedPacket>,
+    /// Where the file ends within a packet.
+    pub cut: Option<Cut>,
+}
+
 /// Collects packets that count.
 struct Collector {
     filter: Filter,
     first_ns: Option<i128>,
     packets: Vec<TracedPacket>,
+    seen: Seen,
+    bytes: u64,
 }
 
-/// The packets of a file, in the order of time.
+/// The packets of a file that count.
 ///
 /// # Errors
-/// What is wrong with the file, or that none of its packets counts, as a clause.
-pub fn read(path: &Path, filter: Filter) -> Result<Vec<TracedPacket>, String> {
-    let failed = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
-    let mut file = File::open(path).map_err(|error| failed(&error))?;
-    let size = file.metadata().map_err(|error| failed(&error))?.len();
-    if size > MAX_FILE_BYTES {
-        return Err(failed(&format!("more than {MAX_FILE_BYTES} bytes")));
-    }
-    let mut magic = Vec::new();
-    (&mut file).take(4).read_to_end(&mut magic).map_err(|error| failed(&error))?;
-    file.rewind().map_err(|error| failed(&error))?;
-    let mut collector = Collector { filter, first_ns: None, packets: Vec::new() };
-    let input = BufReader::new(file);
-    let read = match magic.as_slice() {
-        [0x0a, 0x0d, 0x0d, 0x0a] => collector.read_pcapng(input),
-        [0xa1, 0xb2, 0xc3, 0xd4 | 0x4d] | [0xa1, 0xb2, 0x3c, 0x4d] => collector.read_pcap(input),
-        [0xd4, 0xc3, 0xb2, 0xa1] | [0x4d, 0x3c, 0xb2, 0xa1] => collector.read_pcap(input),
-        _ => collector.read_table(input),
+/// What is wrong with the file, or why none of its packets counts, as a clause.
+pub fn read(path: &Path, filter: Filter) -> Result<Trace, String> {
+    let opened = open(path).map_err(|error| error.to_string())?;
+    read_opened(path, opened, filter)
+}
+
+fn read_opened(path: &Path, opened: Opened, filter: Filter) -> Result<Trace, String> {
+    let failed = |what: String| format!("{}: {what}", path.display());
+    let mut collector = Collector { filter, first_ns: None, packets: Vec::new(), seen: Seen::default(), bytes: 0 };
+    let cut = match opened {
+        Opened::Capture(mut capture) => {
+            collector.read_capture(&mut capture, &failed)?;
+            capture.cut().cloned()
+        }
+        Opened::Other(mut other) => {
+            let why = other.why();
+            collector.read_table(&mut other.reader, &why).map_err(failed)?;
+            None
+        }
     };
-    read.map_err(|error| failed(&error))?;
     if collector.packets.is_empty() {
-        return Err(failed(&"none of its packets counts"));
+        return Err(failed(collector.seen.why_none(filter.host, filter.direction)));
     }
     // Captures of several devices are not quite in order.
     collector.packets.sort_by_key(|packet| packet.at);
-    Ok(collector.packets)
+    Ok(Trace { packets: collector.packets, cut })
 }
 
 impl Collector {
-    fn read_pcap(&mut self, input: impl Read) -> Result<(), String> {
-        let mut reader = PcapReader::new(input).map_err(|error| error.to_string())?;
-        let link = reader.header().datalink;
-        while let Some(packet) = reader.next_packet() {
-            let packet = packet.map_err(|error| error.to_string())?;
-            self.add_frame(packet.timestamp.as_nanos() as i128, link, &packet.data)?;
+    /// Packets of interfaces whose link type is not read are left out, as long as there is one whose is.
+    fn read_capture(&mut self, capture: &mut Capture, failed: &dyn Fn(String) -> String) -> Result<(), String> {
+        if !capture.may_add_links() {
+            check_links(capture.links()).map_err(failed)?;
         }
-        Ok(())
+        while let Some(record) = capture.next_record().map_err(|error| error.to_string())? {
+            self.add_record(&record).map_err(failed)?;
+        }
+        check_links(capture.links()).map_err(failed)
     }
 
-    fn read_pcapng(&mut self, input: impl Read) -> Result<(), String> {
-        let mut reader = PcapNgReader::new(input).map_err(|error| error.to_string())?;
-        let mut links = Vec::new();
-        while let Some(block) = reader.next_block() {
-            match block.map_err(|error| error.to_string())? {
-                Block::SectionHeader(_) => links.clear(),
-                Block::InterfaceDescription(interface) => links.push(interface.linktype),
-                Block::EnhancedPacket(packet) => {
-                    let link = links.get(packet.interface_id as usize).ok_or("a packet of an unknown interface")?;
-                    self.add_frame(packet.timestamp.as_nanos() as i128, *link, &packet.data)?;
+    fn add_record(&mut self, record: &Record<'_>) -> Result<(), String> {
+        self.read_bytes(record.bytes.len() as u64)?;
+        self.seen.packets += 1;
+        let packet = match ip::ip_packet(record.link, record.bytes, record.original_len) {
+            Ok(packet) => packet,
+            Err(not_ip) => {
+                *self.seen.not_ip.entry(not_ip).or_default() += 1;
+                return Ok(());
+            }
+        };
+        let (end, other_end) = match self.filter.direction {
+            Direction::Up => (packet.source, packet.destination),
+            Direction::Down => (packet.destination, packet.source),
+        };
+        if let Some(host) = self.filter.host.filter(|&host| host != end) {
+            let is_other_direction = host == other_end;
+            self.seen.other_direction += u64::from(is_other_direction);
+            self.seen.other_hosts += u64::from(!is_other_direction);
+            return Ok(());
+        }
+        let Some(time) = record.time else {
+            let number = record.number;
+            return Err(format!(
+                "packet {number} has no time (a Simple Packet block of pcapng): capture with tcpdump or dumpcap"
+            ));
+        };
+        self.add(time.as_nanos() as i128, packet.len)
+    }
+
+    /// `why_no_capture`: for a file that is no text either.
+    fn read_table(&mut self, input: &mut dyn BufRead, why_no_capture: &str) -> Result<(), String> {
+        let mut line = String::new();
+        for number in 1.. {
+            line.clear();
+            match (&mut *input).take(MAX_LINE).read_line(&mut line) {
+                Ok(0) if number == 1 => return Err(why_no_capture.into()),
+                Ok(0) => break,
+                Ok(len) => self.read_bytes(len as u64)?,
+                Err(error) if error.kind() == ErrorKind::InvalidData && number == 1 => {
+                    return Err(format!("{why_no_capture}, and it is no text"));
                 }
-                _ => {}
+                Err(error) => return Err(format!("line {number}: {error}")),
             }
+            if line.len() as u64 == MAX_LINE {
+                return Err(format!("line {number}: it has {MAX_LINE} bytes or more; SECONDS, BYTES is expected"));
+            }
+            self.add_line(&line)
+                .ok_or_else(|| format!("line {number}: \"{}\" is not SECONDS, BYTES", line.trim().escape_debug()))??;
         }
         Ok(())
     }
 
-    fn read_table(&mut self, input: impl BufRead) -> Result<(), String> {
-        for (number, line) in input.lines().enumerate() {
-            let line = line.map_err(|error| error.to_string())?;
-            let line = line.trim();
-            if line.is_empty() || line.starts_with('#') {
-                continue;
-            }
-            let wrong = || format!("line {}: \"{}\" is not SECONDS, BYTES", number + 1, line.escape_debug());
-            let mut fields = line.split(',').map(str::trim);
-            let time = fields.next().and_then(|field| field.parse::<f64>().ok()).filter(|s| (-1e9..1e9).contains(s));
-            let size = fields.next().and_then(|field| field.parse::<u32>().ok()).filter(|&n| (1..=65_535).contains(&n));
-            let (Some(time), Some(size)) = (time, size) else { return Err(wrong()) };
-            let direction = match fields.next() {
-                None => None,
-                Some("up") => Some(Direction::Up),
-                Some("down") => Some(Direction::Down),
-                Some(_) => return Err(wrong()),
-            };
-            if direction.is_none_or(|direction| direction == self.filter.direction) {
-                self.add((time * 1e9) as i128, size)?;
-            }
+    /// None where the line is not written as it should be.
+    fn add_line(&mut self, line: &str) -> Option<Result<(), String>> {
+        let line = line.trim();
+        if line.is_empty() || line.starts_with('#') {
+            return Some(Ok(()));
         }
-        Ok(())
+        let mut fields = line.split(',').map(str::trim);
+        let time = fields.next()?.parse::<f64>().ok().filter(|s| (-1e9..1e9).contains(s))?;
+        let size = fields.next()?.parse::<u32>().ok().filter(|&n| (1..=65_535).contains(&n))?;
+        let direction = match fields.next() {
+            None => None,
+            Some("up") => Some(Direction::Up),
+            Some("down") => Some(Direction::Down),
+            Some(_) => return None,
+        };
+        self.seen.packets += 1;
+        if direction.is_some_and(|direction| direction != self.filter.direction) {
+            self.seen.other_direction += 1;
+            return Some(Ok(()));
+        }
+        Some(self.add((time * 1e9) as i128, size))
     }
 
-    fn add_frame(&mut self, at_ns: i128, link: DataLink, frame: &[u8]) -> Result<(), String> {
-        let packet = match link {
-            DataLink::ETHERNET => ethernet_payload(frame),
-            DataLink::RAW | DataLink::IPV4 | DataLink::IPV6 => Some(frame),
-            // Linux's cooked capture: the protocol is in the last two of 16 bytes.
-            DataLink::LINUX_SLL => frame.get(16..),
-            other => {
-                return Err(format!(
-                    "its link type {other:?} is not one of Ethernet, bare IP and Linux's cooked capture"
-                ));
-            }
-        };
-        let Some((source, destination, size)) = packet.and_then(ip_header) else { return Ok(()) };
-        let end = match self.filter.direction {
-            Direction::Up => source,
-            Direction::Down => destination,
-        };
-        if self.filter.host.is_none_or(|host| host == end) { self.add(at_ns, size) } else { Ok(()) }
+    fn read_bytes(&mut self, bytes: u64) -> Result<(), String> {
+        self.bytes += bytes;
+        if self.bytes > MAX_BYTES { Err(format!("more than {MAX_BYTES} bytes")) } else { Ok(()) }
     }
 
     fn add(&mut self, at_ns: i128, ip_len: u32) -> Result<(), String> {
@@ -161,33 +197,12 @@ impl Collector {
     }
 }
 
-/// What an Ethernet frame carries, if that is IP; VLAN tags are passed over.
-fn ethernet_payload(frame: &[u8]) -> Option<&[u8]> {
-    let mut at = 12;
-    loop {
-        match frame.get(at..at + 2)? {
-            [0x81, 0x00] | [0x88, 0xa8] => at += 4,
-            [0x08, 0x00] | [0x86, 0xdd] => return frame.get(at + 2..),
-            _ => return None,
+fn check_links(links: &[Link]) -> Result<(), String> {
+    match links.last() {
+        Some(other) if !links.iter().any(|&link| ip::is_read(link)) => {
+            Err(format!("its link type is \"{other}\", of which no IP packets are read: capture {INSTEAD}"))
         }
-    }
-}
-
-/// Source, destination and size of an IP packet with at least a whole header.
-fn ip_header(packet: &[u8]) -> Option<(IpAddr, IpAddr, u32)> {
-    let number = |at: usize| Some(u32::from(u16::from_be_bytes(*packet.get(at..at + 2)?.first_chunk()?)));
-    match packet.first()? >> 4 {
-        4 => {
-            let address = |at: usize| Some(IpAddr::from(*packet.get(at..at + 4)?.first_chunk::<4>()?));
-            // A segment that the device was to cut has no length in it.
-            let size = number(2).filter(|&size| size > 0).unwrap_or(packet.len() as u32);
-            Some((address(12)?, address(16)?, size))
-        }
-        6 => {
-            let address = |at: usize| Some(IpAddr::from(*packet.get(at..at + 16)?.first_chunk::<16>()?));
-            Some((address(8)?, address(24)?, 40 + number(4)?))
-        }
-        _ => None,
+        _ => Ok(()),
     }
 }
 
@@ -236,19 +251,21 @@ mod tests {
         let file = written(&capture());
         let read = |host: Option<&str>, direction| {
             let host = host.map(|host| host.parse().expect("an address"));
-            read(file.path(), Filter { host, direction })
+            read(file.path(), Filter { host, direction }).map(|trace| trace.packets)
         };
         let packet = |us, ip_len| TracedPacket { at: Span::from_micros(us), ip_len };
         assert_eq!(read(None, Direction::Up), Ok(vec![packet(0, 1500), packet(400, 52), packet(2000, 40)]));
         assert_eq!(read(Some("10.0.0.1"), Direction::Up), Ok(vec![packet(0, 1500), packet(2000, 40)]));
         assert_eq!(read(Some("10.0.0.1"), Direction::Down), Ok(vec![packet(0, 52)]));
-        assert!(read(Some("10.0.0.3"), Direction::Down).is_err_and(|error| error.contains("none of its packets")));
+        let error = read(Some("10.0.0.3"), Direction::Down).unwrap_err();
+        let why = "none of its 4 packets counts: 1 are not IP (1 EtherType 0xffff), 3 are neither from nor to 10.0.0.3";
+        assert!(error.ends_with(why), "{error}");
     }
 
     #[test]
     fn a_table_is_read_by_direction() {
         let file = written(b"# a comment\n0.5, 100, up\n0.7,200,down\n\n1.5,300\n");
-        let read = |direction| read(file.path(), Filter { host: None, direction });
+        let read = |direction| read(file.path(), Filter { host: None, direction }).map(|trace| trace.packets);
         let packet = |ms, ip_len| TracedPacket { at: Span::from_millis(ms), ip_len };
         assert_eq!(read(Direction::Up), Ok(vec![packet(0, 100), packet(1000, 300)]));
         assert_eq!(read(Direction::Down), Ok(vec![packet(0, 200), packet(800, 300)]));
@@ -257,7 +274,17 @@ mod tests {
     #[test]
     fn what_is_no_trace_is_refused_and_never_a_panic() {
         let filter = Filter { host: None, direction: Direction::Up };
-        for bad in ["", "many, bytes\n", "1.0\n", "1.0, 0\n", "1.0, 70000\n", "1.0, 5, sideways\n", "nan, 5\n"] {
+        for bad in [
+            "",
+            "\n# nothing\n",
+            "\u{fffd}",
+            "many, bytes\n",
+            "1.0\n",
+            "1.0, 0\n",
+            "1.0, 70000\n",
+            "1.0, 5, sideways\n",
+            "nan, 5\n",
+        ] {
             assert!(read(written(bad.as_bytes()).path(), filter).is_err(), "{bad:?}");
         }
         assert!(read(Path::new("nowhere"), filter).is_err());

@@ -10,7 +10,7 @@ use evenair_study::backlog::{Inferred, Unread, infer};
 /// Arguments of `evenair backlog`.
 #[derive(Args)]
 pub struct BacklogArgs {
-    /// Capture of a monitor interface: pcap or pcapng with radiotap headers
+    /// Capture of a monitor interface: pcap or pcapng with radiotap headers, gzipped or not; - is standard input
     air: PathBuf,
     /// Capture of the access point's wired side, at the same time and with the same clock: pcap or pcapng of Ethernet
     wire: PathBuf,

@@ -87,18 +87,21 @@ pub fn run_into(
     Ok(result)
 }
 
-/// Loads a scenario, with values replaced.
+/// Loads a scenario, with values replaced. Prints its warnings.
 pub fn load(file: &Path, sets: &[(String, String)]) -> Result<Scenario> {
-    let scenario = Scenario::load_with(scenario_file(file)?, &borrowed(sets))?;
-    note_left_out(&scenario.name, &scenario.left_out);
-    Ok(scenario)
+    Ok(noted(Scenario::load_with(scenario_file(file)?, &borrowed(sets))?))
 }
 
 /// The same, with the points of its sweep checked.
 pub fn load_with_points(file: &Path, sets: &[(String, String)]) -> Result<Scenario> {
-    let scenario = Scenario::load_with_points(scenario_file(file)?, &borrowed(sets))?;
+    Ok(noted(Scenario::load_with_points(scenario_file(file)?, &borrowed(sets))?))
+}
+
+/// Prints what a scenario warns of, and what of it is left out.
+fn noted(scenario: Scenario) -> Scenario {
+    scenario.warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
     note_left_out(&scenario.name, &scenario.left_out);
-    Ok(scenario)
+    scenario
 }
 
 /// Says on standard error what of a scenario lies beyond the end of a run that is made shorter.

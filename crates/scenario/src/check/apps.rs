@@ -20,6 +20,8 @@ const MAX_APPS: usize = 10_000;
 pub(super) struct Apps {
     /// In the order of the file, kind by kind.
     pub list: Vec<App>,
+    /// What is odd about files that they name, and does not keep a run from starting.
+    pub warnings: Vec<String>,
     names: BTreeSet<String>,
 }
 
@@ -34,7 +36,7 @@ pub(super) struct Checker<'a> {
 impl<'a> Checker<'a> {
     /// For a run of this length with these hosts and events.
     pub fn new(hosts: &'a Hosts, events: &'a [Event], duration: Span) -> Self {
-        Self { apps: Apps { list: Vec::new(), names: BTreeSet::new() }, hosts, events, duration }
+        Self { apps: Apps { list: Vec::new(), warnings: Vec::new(), names: BTreeSet::new() }, hosts, events, duration }
     }
 
     /// All applications; files that they name are in `folder`.
@@ -55,7 +57,7 @@ impl<'a> Checker<'a> {
         }
         for replay in &raw.replay {
             let direction = replay.direction.get(problems).unwrap_or(Direction::Up);
-            let kind = traffic::replay(replay, direction, folder, problems);
+            let kind = traffic::replay(replay, direction, folder, &mut self.apps.warnings, problems);
             self.add(&replay.common(), direction, &kind, problems);
         }
         for call in &raw.voip {

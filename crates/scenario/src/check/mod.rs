@@ -150,6 +150,7 @@ fn scenario(raw: &ScenarioRaw, folder: &Path, length: Length, problems: &mut Pro
         neighbours,
         hosts: hosts.list,
         apps: apps.list,
+        warnings: apps.warnings,
         manager,
         telemetry: telemetry::check(&raw.telemetry, problems),
         events,

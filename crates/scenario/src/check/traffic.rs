@@ -209,7 +209,14 @@ pub(super) fn onoff(raw: &OnOffRaw, folder: &Path, problems: &mut Problems) -> A
     })
 }
 
-pub(super) fn replay(raw: &ReplayRaw, direction: Direction, folder: &Path, problems: &mut Problems) -> AppKind {
+/// `warnings`: of a trace that ends within a packet.
+pub(super) fn replay(
+    raw: &ReplayRaw,
+    direction: Direction,
+    folder: &Path,
+    warnings: &mut Vec<String>,
+    problems: &mut Problems,
+) -> AppKind {
     let host = raw.host.as_ref().and_then(|written| {
         let address = written.get(problems)?.parse::<IpAddr>();
         if address.is_err() {
@@ -222,9 +229,12 @@ pub(super) fn replay(raw: &ReplayRaw, direction: Direction, folder: &Path, probl
     let mut packets = Vec::new();
     if let Some(name) = raw.file.get(problems) {
         match trace::read(&folder.join(name), Filter { host, direction }) {
-            Ok(read) => packets = read,
+            Ok(trace) => {
+                packets = trace.packets;
+                warnings.extend(trace.cut.map(|cut| cut.to_string()));
+            }
             Err(error) => {
-                let allowed = "a capture (pcap, pcapng), or lines \"SECONDS, BYTES\" or \"SECONDS, BYTES, up\"";
+                let allowed = "a capture (pcap, pcapng) of IP, or lines \"SECONDS, BYTES\" or \"SECONDS, BYTES, up\"";
                 problems.add(raw.file.span(), error, allowed);
             }
         }

@@ -49,8 +49,8 @@ application!(
     ReplayRaw {
         /// "up" sends from the station, "down" to it.
         pub direction: Written<Direction>,
-        /// A capture (pcap, pcapng), or text with a line for each packet: seconds, bytes of the IP packet, and "up" or
-        /// "down" if wanted. Beside the scenario.
+        /// A capture (pcap, pcapng) of IP, or text with a line for each packet: seconds, bytes of the IP packet, and "up" or
+        /// "down" if wanted. Either may be gzipped. Beside the scenario.
         pub file: Written<String>,
         /// IP address in a capture of the host that the station represents: "up" means the packets that it sent, "down" those
         /// that it received. Default: all packets.

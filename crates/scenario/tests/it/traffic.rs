@@ -164,6 +164,27 @@ fn a_trace_is_sent_again() {
     assert_eq!((&datagrams[..], *repeat_ns), (&expected[..], Some(1_500_000_000)));
 }
 
+#[test]
+fn a_capture_that_ends_within_a_packet_is_sent_with_a_warning() {
+    let folder = tempfile::tempdir().expect("a folder");
+    // pcap of raw IP: two packets, the second without its last byte.
+    let mut capture = Vec::new();
+    for word in [0xa1b2_c3d4_u32, 0x0004_0002, 0, 0, 65_535, 101] {
+        capture.extend(word.to_le_bytes());
+    }
+    for second in [1_u32, 2] {
+        [second, 0, 20, 128].iter().for_each(|word| capture.extend(word.to_le_bytes()));
+        capture.extend([0x45, 0, 0, 128, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
+    }
+    fs::write(folder.path().join("trace.pcap"), &capture[..capture.len() - 1]).expect("written");
+    let path = folder.path().join("scenario.toml");
+    let entry = format!("[[replay]]\n{COMMON}direction = \"up\"\nfile = \"trace.pcap\"\n");
+    fs::write(&path, scenario(&entry)).expect("written");
+    let scenario = Scenario::load(&path).unwrap_or_else(|error| panic!("{error}"));
+    let [warning] = &scenario.warnings[..] else { panic!("{:?}", scenario.warnings) };
+    assert!(warning.ends_with("trace.pcap: ends within packet 2; the 1 before it are used"), "{warning}");
+}
+
 /// Table, lines beside the common ones, and what the message has.
 const WRONG: &[(&str, &str, &[&str])] = &[
     ("udp", "direction = \"up\"", &["udp.app.name: how often it sends is not said", "one of rate, packet_rate"]),

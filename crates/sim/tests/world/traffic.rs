@@ -363,3 +363,35 @@ fn what_a_station_draws_does_not_depend_on_its_place_in_the_file() {
     assert!(first == flows(&["c", "a", "b"], &["b", "c", "a"]), "in another order");
     assert!(first == flows(&["silent", "a", "b", "c"], &["a", "b", "c"]), "behind one that sends nothing");
 }
+
+/// Captures of eleven packets of 200 bytes, a millisecond apart, with times in several units.
+#[test]
+fn traces_are_played_at_their_own_speed() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../workload/tests/data");
+    for name in ["trace-us.pcap", "trace-us.pcapng", "trace-us-option.pcapng", "trace-ns.pcapng", "trace-pppoe.pcap"] {
+        let text = format!(
+            r#"version = 1
+name = "trace"
+duration = "2 s"
+[radio]
+standard = "802.11g"
+[[station]]
+name = "sta"
+rate = "54 Mb/s"
+[[server]]
+name = "server"
+[[replay]]
+name = "trace"
+stations = ["sta"]
+server = "server"
+direction = "up"
+file = "{name}"
+repeat = true
+"#
+        );
+        let scenario = Scenario::parse(&text, &format!("{folder}/test.toml")).unwrap_or_else(|error| panic!("{error}"));
+        let result = run(&scenario, |_| ()).expect("it runs");
+        let mbps = result.phases[0].total_ip_mbps;
+        assert!((mbps - 1.6).abs() < 0.01, "{name}: {mbps} Mb/s");
+    }
+}

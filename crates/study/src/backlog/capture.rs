@@ -6,10 +6,9 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
 use std::time::Duration;
 
+use evenair_capture::{CaptureError, Cut, Link, Wanted};
 use evenair_packet::{MacAddr, PacketMeta, Port, parse};
-use pcap_file::DataLink;
 
-use super::file::{CaptureError, Cut, read};
 use super::radiotap::{RADIOTAP_FLAGS_BAD_FCS, RADIOTAP_FLAGS_HAS_FCS, Radiotap};
 
 /// A frame on the air, as far as it could be decoded.
@@ -120,9 +119,10 @@ type ReadUpTo<T> = Result<(Vec<T>, Option<Cut>), CaptureError>;
 /// All frames of a capture on the air of which at least the first header could be read, and where it ends early.
 pub(super) fn air(path: &Path) -> ReadUpTo<AirFrame> {
     let mut frames = Vec::new();
-    let cut = read(path, DataLink::IEEE802_11_RADIOTAP, |at, bytes, original| {
-        frames.extend(air_frame(at, bytes, original));
-    })?;
+    let instead =
+        "on a monitor interface with radiotap headers, e.g. `tcpdump -i mon0 -y IEEE802_11_RADIO -w air.pcap`";
+    let wanted = Wanted { link: Link::RADIOTAP, instead };
+    let cut = wanted.read(path, |at, bytes, original| frames.extend(air_frame(at, bytes, original)))?;
     set_clock(&mut frames);
     Ok((frames, cut))
 }
@@ -140,9 +140,11 @@ fn set_clock(frames: &mut [AirFrame]) {
 /// All frames of a capture on the wire, and where it ends early.
 pub(super) fn wire(path: &Path) -> ReadUpTo<(Duration, Packet)> {
     let mut packets = Vec::new();
-    let cut = read(path, DataLink::ETHERNET, |at, bytes, original| {
+    let wanted =
+        Wanted { link: Link::ETHERNET, instead: "the access point's wire, e.g. `tcpdump -i eth0 -w wire.pcap`" };
+    let cut = wanted.read(path, |at, bytes, original| {
         let mut ethernet = bytes.to_vec();
-        ethernet.resize(original.clamp(bytes.len(), LONGEST), 0);
+        ethernet.resize(original.clamp(bytes.len(), LONGEST.max(bytes.len())), 0);
         packets.push((at, packet(&ethernet)));
     })?;
     Ok((packets, cut))

@@ -34,7 +34,6 @@
 mod acks;
 mod capture;
 mod events;
-mod file;
 mod flow;
 mod idle;
 mod infer;
@@ -47,11 +46,11 @@ mod timeline;
 use std::path::Path;
 use std::time::Duration;
 
+pub use evenair_capture::{CaptureError, Cut};
 use evenair_medium::BacklogChain;
 use evenair_units::Streams;
 
 use self::capture::{AirFrame, Packet};
-pub use self::file::{CaptureError, Cut};
 
 /// How often frames are taken away to find by how much their loss moves the result: the standard deviation of so many values
 /// is known to a quarter of itself.
@@ -188,7 +187,7 @@ fn moments(chain: &BacklogChain) -> (f64, f64) {
 }
 
 /// The chain from a capture on the air (with radiotap headers) and one on the access point's wire (Ethernet), each pcap or
-/// pcapng.
+/// pcapng, gzipped or not.
 ///
 /// # Errors
 /// Where a file cannot be read, or is a capture of something else. A file that ends within a packet is no error.
