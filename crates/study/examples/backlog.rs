@@ -4,7 +4,7 @@
 //! `cargo run --release -p evenair-study --example backlog -- [seeds]`. Ends with 1 where an interval does not hold the mean to 0.05, or is
 //! wider than its mix allows.
 
-#[path = "../tests/mixes/mod.rs"]
+#[path = "../tests/captures/mixes.rs"]
 mod mixes;
 
 use std::process::ExitCode;

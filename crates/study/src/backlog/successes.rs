@@ -161,7 +161,7 @@ impl<'a> Sight<'a> {
                 && is_new
                 && !is_group
             {
-                self.hear((frame, first), data, &air[index + 1..]);
+                self.hear(frame, first, data, &air[index + 1..]);
             }
         }
     }
@@ -204,7 +204,7 @@ impl<'a> Sight<'a> {
     }
 
     /// A frame that is new, with the beginning of its first attempt, and those that follow it.
-    fn hear(&mut self, (frame, attempt): (&AirFrame, Option<Duration>), data: &'a Data, next: &[&AirFrame]) {
+    fn hear(&mut self, frame: &AirFrame, attempt: Option<Duration>, data: &'a Data, next: &[&AirFrame]) {
         self.requests.remove(&data.from);
         // Its ACK begins SIFS after its end; before a BlockAck are the other MPDUs.
         let next = next.iter().find(|next| !matches!(next.kind, AirKind::Bad { .. }) && next.begins != frame.begins);

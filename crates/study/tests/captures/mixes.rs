@@ -7,7 +7,6 @@ use evenair_sim::{SimOptions, run_with};
 use evenair_study::backlog::{Inferred, infer};
 
 /// A mix, and the widest interval that is right for it.
-#[allow(dead_code, reason = "each program uses some")]
 pub struct Mix {
     pub name: &'static str,
     text: String,

@@ -1,7 +1,5 @@
 //! Captures with frames that cannot be read: they count, and what they were is unknown.
 
-mod mixes;
-
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
@@ -11,7 +9,7 @@ use pcap_file::pcap::{PcapReader, PcapWriter};
 /// Captures of five downloads.
 fn captures() -> (tempfile::TempDir, PathBuf, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
-    let mix = mixes::mixes().into_iter().find(|mix| mix.name == "downloads").expect("a mix of this name");
+    let mix = crate::mixes::mixes().into_iter().find(|mix| mix.name == "downloads").expect("a mix of this name");
     mix.run(1, folder.path());
     let (air, wire) = (folder.path().join("air.pcap"), folder.path().join("ap-wire.pcap"));
     (folder, air, wire)
