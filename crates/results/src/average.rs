@@ -65,6 +65,7 @@ impl PhaseResult {
             groups_direction: flows::by_direction(&flows, &counted),
             groups_class: flows::by_class(scenario, &flows, &counted),
             groups_rate: flows::by_rate(&flows, &counted),
+            applications: flows::by_entry(scenario, &flows, &counted),
             medium: air::medium(series, &counted, &nodes, &intervals),
             nodes,
             access_points: domains::access_points(series, &intervals),

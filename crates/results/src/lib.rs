@@ -6,6 +6,7 @@
 
 pub mod air;
 mod airtime;
+mod applications;
 mod average;
 pub mod backlog;
 mod calls;
@@ -33,6 +34,7 @@ pub use air::{
     PlaceSeries, RateUse,
 };
 pub use airtime::{Charge, ChargedAirtime, CountedAirtime, CountedStation, MediumAirtime, StationAirtime};
+pub use applications::{ApplicationKind, ApplicationResult, Quality};
 pub use backlog::Backlog;
 pub use calls::CallResult;
 pub use domains::{AccessPointResult, AccessPointSeries, DomainResult, DomainSeries};
@@ -165,6 +167,9 @@ pub struct PhaseResult {
     /// Flows by the PHY rate of their station, lowest first.
     #[serde(default)]
     pub groups_rate: Vec<GroupResult>,
+    /// Calls, datagrams and echoes by entry of the scenario.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub applications: Vec<ApplicationResult>,
     /// Senders on the medium: the access point first.
     #[serde(default)]
     pub nodes: Vec<NodeResult>,

@@ -17,6 +17,7 @@ pub fn scalars(run: &RunResult) -> Vec<(String, f64)> {
             page_scalars(run, phase, list);
             transfer_scalars(run, phase, list);
             call_scalars(run, phase, list);
+            application_scalars(run, phase, list);
         });
     }
     list.inside("run", |list| run_scalars(run, list));
@@ -314,6 +315,21 @@ fn call_scalars(run: &RunResult, phase: &PhaseResult, list: &mut List) {
         let sum = |of: &dyn Fn(&CallResult) -> u64| calls.iter().map(|call| of(call)).sum::<u64>() as f64;
         list.add("loss_rate", share(sum(&|call| call.heard.lost), sum(&|call| call.heard.sent)));
     });
+}
+
+fn application_scalars(run: &RunResult, phase: &PhaseResult, list: &mut List) {
+    for application in &phase.applications {
+        let quality = application.quality(run, phase);
+        list.inside(&format!("application.{}", application.application), |list| {
+            list.add_known("delay_mean_ms", application.delay.as_ref().map(|delay| delay.mean_ms));
+            list.add_known("delay_p95_ms", application.delay.as_ref().map(|delay| delay.p95_ms));
+            list.add_known("rtt_p50_ms", application.rtt.as_ref().map(|rtt| rtt.p50_ms));
+            list.add_known("rtt_p95_ms", application.rtt.as_ref().map(|rtt| rtt.p95_ms));
+            list.add_known("loss_rate", quality.loss_rate);
+            list.add_known("r_factor_mean", quality.r_factor_mean);
+            list.add_known("r_factor_min", quality.r_factor_min);
+        });
+    }
 }
 
 fn airtime_scalars(measured: &MediumAirtime, list: &mut List) {

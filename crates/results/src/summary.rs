@@ -6,7 +6,7 @@ use evenair_scenario::measures::full_name;
 use evenair_scenario::{Published, Quantity};
 use evenair_workload::Direction;
 
-use super::tables::{airtime_tables, call_rows, category_rows, rate_rows, transfer_rows};
+use super::tables::{airtime_tables, application_rows, call_rows, category_rows, rate_rows, transfer_rows};
 use super::{MediumAirtime, NodeResult, PhaseResult, RunResult, scalar};
 
 /// More flows than this are not listed one by one: the table would hide what matters.
@@ -36,6 +36,7 @@ pub fn summary(run: &RunResult) -> String {
     out.push_str(&table(&flow_rows(run)));
     let tables = [
         ("Published", published_rows(run)),
+        ("Calls, datagrams and echoes by application", application_rows(run)),
         ("Calls", call_rows(run)),
         ("Response times by size", transfer_rows(run)),
         ("Pages", page_rows(run)),

@@ -4,8 +4,8 @@
 use super::stats::share;
 use super::summary::FLOWS_SHOWN;
 use super::{
-    CategoryResult, ChargedAirtime, Distribution, FlowResult, MediumAirtime, NodeResult, PhaseResult, RateUse,
-    RunResult, StationAirtime, TransferSizes,
+    ApplicationResult, CategoryResult, ChargedAirtime, Distribution, FlowResult, MediumAirtime, NodeResult,
+    PhaseResult, RateUse, RunResult, StationAirtime, TransferSizes,
 };
 
 /// How well calls were heard, by phase.
@@ -30,6 +30,45 @@ pub fn call_rows(run: &RunResult) -> Vec<Vec<String>> {
     }
     and_more(&mut rows, run.calls.len());
     rows
+}
+
+/// Delay, loss and quality of calls, datagrams and echoes, by phase and entry of the scenario.
+pub fn application_rows(run: &RunResult) -> Vec<Vec<String>> {
+    let mut rows = heading([
+        "phase",
+        "application",
+        "sends",
+        "flows",
+        "delay ms: mean",
+        "95 %",
+        "round trip ms: median",
+        "95 %",
+        "lost",
+        "R: mean",
+        "worst",
+    ]);
+    for phase in &run.phases {
+        rows.extend(phase.applications.iter().map(|application| application_row(run, phase, application)));
+    }
+    rows
+}
+
+fn application_row(run: &RunResult, phase: &PhaseResult, application: &ApplicationResult) -> Vec<String> {
+    let quality = application.quality(run, phase);
+    let ms = |times: &Option<Distribution>, of: fn(&Distribution) -> f64| cell(times.as_ref().map(of), 1);
+    vec![
+        phase.name.clone(),
+        application.application.clone(),
+        application.kind.word().to_owned(),
+        application.flows.to_string(),
+        ms(&application.delay, |times| times.mean_ms),
+        ms(&application.delay, |times| times.p95_ms),
+        ms(&application.rtt, |times| times.p50_ms),
+        ms(&application.rtt, |times| times.p95_ms),
+        quality.loss_rate.map_or_else(|| NONE.to_owned(), percent),
+        cell(quality.r_factor_mean, 1),
+        cell(quality.r_factor_min, 1),
+    ]
 }
 
 /// Response times of transfers by their size and direction, by phase.
