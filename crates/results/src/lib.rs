@@ -16,6 +16,7 @@ pub mod groups;
 pub mod histogram;
 mod pages;
 pub mod quantiles;
+pub mod rates;
 pub mod replicate;
 #[cfg(test)]
 pub(crate) mod sample;
@@ -31,7 +32,7 @@ pub mod warm_up;
 
 pub use air::{
     AccessResult, CategoryResult, LossSeries, MediumResult, MediumSeries, NodeResult, NodeSeries, PlaceResult,
-    PlaceSeries, RateUse,
+    PlaceSeries, RateUse, Scheme, UsedRate,
 };
 pub use airtime::{Charge, ChargedAirtime, CountedAirtime, CountedStation, MediumAirtime, StationAirtime};
 pub use applications::{ApplicationKind, ApplicationResult, Quality};

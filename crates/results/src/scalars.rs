@@ -159,9 +159,11 @@ fn access(access: &AccessResult, list: &mut List) {
     list.add_known("back_to_back_share", access.back_to_back_share);
     list.add_known("slowed_share", access.slowed_share);
     let all: u64 = access.by_rate.iter().map(|used| used.attempts).sum();
-    for used in &access.by_rate {
-        let rate = as_part(&used.rate_mbps.to_string());
-        list.add(&format!("rate_used.{rate}.share"), share(used.attempts as f64, all as f64));
+    // Modes of one rate follow one another.
+    for same in access.by_rate.chunk_by(|a, b| a.rate_mbps == b.rate_mbps) {
+        let rate = as_part(&same[0].rate_mbps.to_string());
+        let attempts: u64 = same.iter().map(|used| used.attempts).sum();
+        list.add(&format!("rate_used.{rate}.share"), share(attempts as f64, all as f64));
     }
 }
 

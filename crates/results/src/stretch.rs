@@ -12,7 +12,7 @@ use evenair_scenario::{Scenario, WarmUp};
 use evenair_units::Span;
 
 use super::histogram::{Histogram, Times};
-use super::{CountedAirtime, PhaseResult, warm_up};
+use super::{CountedAirtime, PhaseResult, UsedRate, warm_up};
 
 /// What was counted in a stretch.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -39,8 +39,8 @@ pub struct NodeStretch {
     pub frames_by_attempts: Vec<u64>,
     /// Nanoseconds at each level of the queue; empty where that was not counted.
     pub time_at_level: Vec<u64>,
-    /// Attempts by PHY rate in b/s; empty where senders do not choose their rates.
-    pub attempts_by_rate: BTreeMap<u64, u64>,
+    /// Attempts by PHY rate; empty where senders do not choose their rates.
+    pub attempts_by_rate: BTreeMap<UsedRate, u64>,
     /// By [`evenair_wifi::AccessCategory::index`]; empty where there are no categories.
     pub categories: Vec<CategoryStretch>,
 }

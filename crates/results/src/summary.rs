@@ -6,7 +6,8 @@ use evenair_scenario::measures::full_name;
 use evenair_scenario::{Published, Quantity};
 use evenair_workload::Direction;
 
-use super::tables::{airtime_tables, application_rows, call_rows, category_rows, rate_rows, transfer_rows};
+use super::rates::rate_rows;
+use super::tables::{airtime_tables, application_rows, call_rows, category_rows, transfer_rows};
 use super::{MediumAirtime, NodeResult, PhaseResult, RunResult, scalar};
 
 /// More flows than this are not listed one by one: the table would hide what matters.
