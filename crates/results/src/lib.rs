@@ -159,6 +159,13 @@ pub struct PhaseResult {
     /// How evenly the stations share that have greedy flows or datagrams.
     #[serde(default)]
     pub evenness_stations: Option<Evenness>,
+    /// Names of the backlogged stations: packets to it or from it were queued, in the box, at an access point or in its own MAC,
+    /// for more than half of the phase. Absent where the engine does not count that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub backlogged_stations: Option<Vec<String>>,
+    /// How evenly the backlogged stations share.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub evenness_backlogged: Option<Evenness>,
     /// Flows by direction: "up" and "down", as far as there are any.
     #[serde(default)]
     pub groups_direction: Vec<GroupResult>,

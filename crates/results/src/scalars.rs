@@ -61,7 +61,13 @@ fn phase_scalars(phase: &PhaseResult, list: &mut List) {
     list.add_known("service_rate_mbps", phase.service_rate_mbps);
     list.add_known("jain_flows", phase.jain_flows);
     list.add("flows_not_started", phase.flows_not_started as f64);
-    let evenness = [("up", &phase.evenness_up), ("down", &phase.evenness_down), ("stations", &phase.evenness_stations)];
+    list.add_known("backlogged_stations", phase.backlogged_stations.as_ref().map(|stations| stations.len() as f64));
+    let evenness = [
+        ("up", &phase.evenness_up),
+        ("down", &phase.evenness_down),
+        ("stations", &phase.evenness_stations),
+        ("backlogged", &phase.evenness_backlogged),
+    ];
     for (of, evenness) in evenness {
         let Some(evenness) = evenness else { continue };
         list.inside(&format!("fairness.{of}"), |list| {
@@ -336,6 +342,7 @@ fn application_scalars(run: &RunResult, phase: &PhaseResult, list: &mut List) {
 
 fn airtime_scalars(measured: &MediumAirtime, list: &mut List) {
     list.add_known("jain", measured.jain);
+    list.add_known("jain_backlogged", measured.jain_backlogged);
     list.add("groups_share", measured.groups_share);
     list.add("neighbours_share", measured.neighbours_share);
     list.add("departed_share", measured.departed_share);

@@ -25,6 +25,9 @@ pub struct Stretch {
     pub flows: Vec<FlowStretch>,
     /// Backlogged nodes at successful transmissions.
     pub chain: BacklogChain,
+    /// By the number of each station among the scenario's hosts, nanoseconds in which packets to it or from it were queued: in
+    /// the box, at an access point or in its own MAC. Empty where that was not counted.
+    pub backlogged_ns: BTreeMap<usize, u64>,
     /// Airtime from the start of the run to the end of the stretch; absent where it was not counted. A sum of stretches has
     /// none.
     pub airtime: Option<CountedAirtime>,
@@ -160,6 +163,7 @@ impl Stretch {
             sum.flows.resize_with(sum.flows.len().max(stretch.flows.len()), FlowStretch::default);
             sum.flows.iter_mut().zip(&stretch.flows).for_each(|(own, other)| own.add(other));
             sum.chain.add(&stretch.chain);
+            stretch.backlogged_ns.iter().for_each(|(&host, ns)| *sum.backlogged_ns.entry(host).or_default() += ns);
         }
         sum
     }

@@ -139,6 +139,10 @@ pub fn phase_rows(run: &RunResult) -> Vec<Vec<String>> {
         row("fairness of measured airtime (Jain)", &|phase| {
             phase.measured_airtime.as_ref()?.jain.map(|index| format!("{index:.3}"))
         }),
+        row("the same of backlogged stations", &|phase| {
+            phase.measured_airtime.as_ref()?.jain_backlogged.map(|index| format!("{index:.3}"))
+        }),
+        row("backlogged stations", &|phase| Some(phase.backlogged_stations.as_ref()?.len().to_string())),
         row("airtime to stations", &|phase| {
             percent(airtime(phase, |it| it.stations.iter().map(|s| s.down_share).sum())?)
         }),
