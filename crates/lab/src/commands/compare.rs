@@ -72,7 +72,7 @@ pub struct CompareArgs {
         long,
         value_name = "POLICIES",
         value_delimiter = ',',
-        default_value = "fifo,fq-codel,las-ack,adwiser,evenair"
+        default_value = "fifo,ap-mac80211,fq-codel,las-ack,adwiser,evenair"
     )]
     policies: Vec<String>,
     /// Print the names and descriptions of the policies
