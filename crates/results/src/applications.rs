@@ -118,6 +118,7 @@ standard = "802.11b"
 [[station]]
 name = "phone"
 count = 2
+rate = "11 Mb/s"
 [[server]]
 name = "server"
 [[voip]]
@@ -128,6 +129,7 @@ server = "server"
 name = "meter"
 stations = ["phone1"]
 server = "server"
+direction = "up"
 rate = "100 kb/s"
 [[ping]]
 name = "ping"
@@ -150,9 +152,9 @@ start = "9 s"
     fn run() -> RunResult {
         let scenario = Scenario::parse(FILE, "applications.toml").unwrap();
         let apps: Vec<_> = scenario.apps.iter().map(|app| app.name.as_str()).collect();
-        let names = ["call-up1", "call-up2", "call-down1", "call-down2", "meter", "ping1", "ping2", "later"];
+        let names = ["meter", "call-up1", "call-up2", "call-down1", "call-down2", "ping1", "ping2", "later"];
         assert_eq!(apps, names);
-        let counts = [(100, 100), (100, 100), (100, 80), (100, 100), (50, 50), (10, 5), (10, 10), (0, 0)];
+        let counts = [(50, 50), (100, 100), (100, 100), (100, 80), (100, 100), (10, 5), (10, 10), (0, 0)];
         let flow = |(app, (sent, received)): (&evenair_scenario::App, (u64, u64))| FlowSeries {
             sent_packets: vec![sent],
             received_packets: vec![received],
@@ -160,7 +162,7 @@ start = "9 s"
         };
         let flows = scenario.apps.iter().zip(counts).map(flow).collect();
         let series = Series { interval_s: 1.0, flows, ..Series::default() };
-        let delays = [&[10][..], &[10], &[30], &[30], &[4], &[], &[], &[]];
+        let delays = [&[4][..], &[10], &[10], &[30], &[30], &[], &[], &[]];
         let rtts = [&[][..], &[], &[], &[], &[], &[20], &[40], &[]];
         let flows = delays.iter().zip(rtts);
         let flows =
@@ -179,7 +181,7 @@ start = "9 s"
         RunResult {
             phases: vec![PhaseResult::average(&scenario, &series, &[stretch], phase)],
             series,
-            calls: vec![call(0, 0, 90.0), call(1, 0, 80.0), call(2, 20, 40.0), call(3, 0, 70.0)],
+            calls: vec![call(1, 0, 90.0), call(2, 0, 80.0), call(3, 20, 40.0), call(4, 0, 70.0)],
             ..sample
         }
     }
@@ -188,9 +190,9 @@ start = "9 s"
     fn each_entry_of_the_scenario_has_a_line_and_a_dash_for_what_does_not_exist() {
         let rows = application_rows(&run());
         let line = |number: usize| rows[number][1..].join(" | ");
-        assert_eq!(line(1), "call | calls | 4 | 20.0 | 30.0 | - | - | 5.0 % | 70.0 | 40.0");
-        assert_eq!(line(2), "meter | datagrams | 1 | 4.0 | 4.0 | - | - | 0.0 % | - | -");
-        assert_eq!(line(3), "ping | echoes | 2 | - | - | 20.0 | 40.0 | 25.0 % | - | -");
+        assert_eq!(line(2), "call | calls | 4 | 20.0 | 30.0 | - | - | 5.0 % | 70.0 | 40.0");
+        assert_eq!(line(1), "meter | datagrams | 1 | 4.0 | 4.0 | - | - | 0.0 % | - | -");
+        assert_eq!(line(3), "ping | echoes | 2 | - | - | 20.1 | 40.0 | 25.0 % | - | -");
         assert_eq!(line(4), "later | echoes | 1 | - | - | - | - | - | - | -");
         assert_eq!(rows.len(), 5);
     }
