@@ -6,12 +6,13 @@ use std::fmt::Write;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use evenair_api::causes::{Cause, LossReason};
+use evenair_results::rates::rate_rows;
 use evenair_results::stats::share;
 use evenair_results::summary::{
     echo_rows, flow_rows, in_words, numeric_columns, page_rows, phase_rows, published_rows,
 };
 use evenair_results::tables::{
-    airtime_tables, call_rows, category_rows, flow_detail_rows, rate_rows, sender_rows, transfer_rows,
+    airtime_tables, application_rows, call_rows, category_rows, flow_detail_rows, sender_rows, transfer_rows,
 };
 use evenair_results::{BoxCounters, DropCount, RunResult};
 use evenair_scenario::{Published, Quantity};
@@ -166,6 +167,7 @@ pub fn run_page(run: &RunResult, pictures: &[Picture]) -> String {
     page.rows("Phases", &phase_rows(run));
     page.rows("Beside what was published", &published_rows(run));
     page.rows("Flows, Mb/s at IP level", &flow_rows(run));
+    page.rows("Calls, datagrams and echoes by application", &application_rows(run));
     page.rows("Calls", &call_rows(run));
     page.rows("Response times by size", &transfer_rows(run));
     page.rows("Web pages", &page_rows(run));

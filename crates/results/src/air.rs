@@ -3,6 +3,9 @@
 //! At each site offered frames are delivered, lost for a reason, or still queued: `offered = delivered + lost + change of
 //! the queue`. An empty series means zeros throughout, so that events that never occur need no memory.
 
+use std::fmt;
+
+use evenair_wifi::PhyRate;
 use serde::{Deserialize, Serialize};
 
 use super::{Distribution, DropCount};
@@ -145,8 +148,43 @@ pub struct CategoryResult {
 pub struct RateUse {
     /// The rate.
     pub rate_mbps: f64,
+    /// Its modulation and coding scheme and streams, of a mode of 802.11n or later.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scheme: Option<Scheme>,
     /// Attempts whose DATA were sent at it, or would have been after RTS and CTS.
     pub attempts: u64,
+}
+
+/// Number of streams, and modulation and coding scheme of each, of a mode of 802.11n or later, in whatever width and with
+/// whatever guard interval.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Scheme {
+    /// Streams.
+    pub streams: u8,
+    /// Index of the modulation and coding scheme, without the streams that 802.11n counts in.
+    pub mcs: u8,
+}
+
+impl fmt::Display for Scheme {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "MCS {} x{}", self.mcs, self.streams)
+    }
+}
+
+/// A PHY rate as attempts are counted by it, lowest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct UsedRate {
+    /// The rate in b/s.
+    pub bps: u64,
+    /// Several modes may have it.
+    pub scheme: Option<Scheme>,
+}
+
+impl From<PhyRate> for UsedRate {
+    fn from(rate: PhyRate) -> Self {
+        let scheme = rate.mode().map(|mode| Scheme { streams: mode.streams(), mcs: mode.mcs() });
+        Self { bps: rate.bit_rate().as_bps(), scheme }
+    }
 }
 
 /// Levels that a queue did not exceed for a part of the time.

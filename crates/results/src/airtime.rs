@@ -35,6 +35,10 @@ pub struct MediumAirtime {
     /// Jain's index of the measured airtime, down and up together, of the stations that have an application; in a phase,
     /// one that is active in it.
     pub jain: Option<f64>,
+    /// The same of the backlogged stations of a phase ([`super::PhaseResult::backlogged_stations`]); absent of a run, and where
+    /// there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub jain_backlogged: Option<f64>,
 }
 
 /// Measured airtime of a station, as parts of the time.
@@ -163,7 +167,14 @@ impl MediumAirtime {
             idle_share: mean(&|totals| part(totals.idle) - part(totals.measured.idle_spaces)),
             collisions_share: mean(&|totals| part(totals.measured.collisions)),
             jain: jain(&used),
+            jain_backlogged: None,
         }
+    }
+
+    /// Jain's index of the measured airtime, down and up together, of some stations.
+    pub fn jain_of(&self, counts: impl Fn(&str) -> bool) -> Option<f64> {
+        let stations = self.stations.iter().filter(|station| counts(&station.station));
+        jain(&stations.map(|station| station.down_share + station.up_share).collect::<Vec<_>>())
     }
 
     /// Of the whole run: all stations count that have an application.

@@ -28,6 +28,10 @@ impl PhaseResult {
             |stretch: &&Stretch| intervals.start <= stretch.intervals.start && stretch.intervals.end <= intervals.end;
         let counted = Stretch::sum(stretches.iter().filter(within));
 
+        let length = stretches.iter().filter(within).map(|stretch| stretch.intervals.len()).sum();
+        let backlogged = backlogged(scenario, &counted, length);
+        let is_backlogged = |name: &str| backlogged.iter().flatten().any(|backlogged| backlogged == name);
+
         let flows = flows::flows(scenario, series, &counted, phase, &intervals);
         let stations = flows::stations(scenario, series, &flows, &intervals);
         let greedy: Vec<_> = (0..flows.len()).filter(|&app| is_greedy(scenario, &scenario.apps[app], phase)).collect();
@@ -40,6 +44,7 @@ impl PhaseResult {
             apps.into_iter().any(|app| is_loading(scenario, app, phase))
         };
         let loaded: Vec<_> = stations.iter().filter(|s| loaded(&s.station)).map(|s| s.ip_mbps).collect();
+        let of_backlogged: Vec<_> = stations.iter().filter(|s| is_backlogged(&s.station)).map(|s| s.ip_mbps).collect();
         let queue = part(&series.ap_queue_packets, &intervals);
         let nodes = air::nodes(series, &counted, &intervals);
         let airtime = airtime(stretches, &intervals);
@@ -65,13 +70,20 @@ impl PhaseResult {
             groups_direction: flows::by_direction(&flows, &counted),
             groups_class: flows::by_class(scenario, &flows, &counted),
             groups_rate: flows::by_rate(&flows, &counted),
+            applications: flows::by_entry(scenario, &flows, &counted),
             medium: air::medium(series, &counted, &nodes, &intervals),
             nodes,
             access_points: domains::access_points(series, &intervals),
             domains: domains::domains(scenario, phase, series, &flows, &intervals),
             places: air::places(series, &intervals),
             backlog: Backlog::of(&counted.chain),
-            measured_airtime: airtime.as_ref().map(|counted| MediumAirtime::new(scenario, counted, is_used)),
+            evenness_backlogged: Evenness::of(&of_backlogged),
+            measured_airtime: airtime.as_ref().map(|counted| {
+                let mut measured = MediumAirtime::new(scenario, counted, is_used);
+                measured.jain_backlogged = measured.jain_of(is_backlogged);
+                measured
+            }),
+            backlogged_stations: backlogged,
             charged_airtime: airtime.map_or_else(Vec::new, |counted| counted.charged(scenario)),
             stations,
             flows,
@@ -104,6 +116,15 @@ fn airtime(stretches: &[Stretch], intervals: &Range<usize>) -> Option<CountedAir
     let end = ends.filter(|&end| intervals.start < end && end <= intervals.end).max()?;
     let before = if intervals.start > 0 { Some(counted_by(intervals.start)?) } else { None };
     Some(counted_by(end)?.since(before))
+}
+
+/// Stations with queued packets for more than half of the time in which that was counted, which is so many intervals; `None`
+/// where it was not.
+fn backlogged(scenario: &Scenario, counted: &Stretch, intervals: usize) -> Option<Vec<String>> {
+    let queued = &counted.backlogged_ns;
+    let half = (scenario.measure.interval * intervals as u64).as_nanos() / 2;
+    let stations = queued.iter().filter(|&(_, &ns)| ns > half).map(|(&host, _)| scenario.hosts[host].name.clone());
+    (!queued.is_empty()).then(|| stations.collect())
 }
 
 /// The sum of the values of some intervals.

@@ -10,6 +10,9 @@ use serde::{Deserialize, Serialize};
 pub struct CallResult {
     /// Name of the application: one for each direction.
     pub app: String,
+    /// Name of its entry in the scenario: of all its stations, and both directions.
+    #[serde(default)]
+    pub entry: String,
     /// Name of the station.
     pub station: String,
     /// Which way it speaks.
@@ -31,6 +34,7 @@ impl CallResult {
     pub fn new(scenario: &Scenario, app: &App, phase: &Phase, heard: Heard) -> Self {
         Self {
             app: app.name.clone(),
+            entry: app.entry.clone(),
             station: scenario.hosts[app.station].name.clone(),
             direction: app.direction,
             phase: phase.name.clone(),

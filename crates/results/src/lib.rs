@@ -6,6 +6,7 @@
 
 pub mod air;
 mod airtime;
+mod applications;
 mod average;
 pub mod backlog;
 mod calls;
@@ -15,6 +16,7 @@ pub mod groups;
 pub mod histogram;
 mod pages;
 pub mod quantiles;
+pub mod rates;
 pub mod replicate;
 #[cfg(test)]
 pub(crate) mod sample;
@@ -30,9 +32,10 @@ pub mod warm_up;
 
 pub use air::{
     AccessResult, CategoryResult, LossSeries, MediumResult, MediumSeries, NodeResult, NodeSeries, PlaceResult,
-    PlaceSeries, RateUse,
+    PlaceSeries, RateUse, Scheme, UsedRate,
 };
 pub use airtime::{Charge, ChargedAirtime, CountedAirtime, CountedStation, MediumAirtime, StationAirtime};
+pub use applications::{ApplicationKind, ApplicationResult, Quality};
 pub use backlog::Backlog;
 pub use calls::CallResult;
 pub use domains::{AccessPointResult, AccessPointSeries, DomainResult, DomainSeries};
@@ -156,6 +159,13 @@ pub struct PhaseResult {
     /// How evenly the stations share that have greedy flows or datagrams.
     #[serde(default)]
     pub evenness_stations: Option<Evenness>,
+    /// Names of the backlogged stations: packets to it or from it were queued, in the box, at an access point or in its own MAC,
+    /// for more than half of the phase. Absent where the engine does not count that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub backlogged_stations: Option<Vec<String>>,
+    /// How evenly the backlogged stations share.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub evenness_backlogged: Option<Evenness>,
     /// Flows by direction: "up" and "down", as far as there are any.
     #[serde(default)]
     pub groups_direction: Vec<GroupResult>,
@@ -165,6 +175,9 @@ pub struct PhaseResult {
     /// Flows by the PHY rate of their station, lowest first.
     #[serde(default)]
     pub groups_rate: Vec<GroupResult>,
+    /// Calls, datagrams and echoes by entry of the scenario.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub applications: Vec<ApplicationResult>,
     /// Senders on the medium: the access point first.
     #[serde(default)]
     pub nodes: Vec<NodeResult>,

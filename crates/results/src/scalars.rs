@@ -17,6 +17,7 @@ pub fn scalars(run: &RunResult) -> Vec<(String, f64)> {
             page_scalars(run, phase, list);
             transfer_scalars(run, phase, list);
             call_scalars(run, phase, list);
+            application_scalars(run, phase, list);
         });
     }
     list.inside("run", |list| run_scalars(run, list));
@@ -60,7 +61,13 @@ fn phase_scalars(phase: &PhaseResult, list: &mut List) {
     list.add_known("service_rate_mbps", phase.service_rate_mbps);
     list.add_known("jain_flows", phase.jain_flows);
     list.add("flows_not_started", phase.flows_not_started as f64);
-    let evenness = [("up", &phase.evenness_up), ("down", &phase.evenness_down), ("stations", &phase.evenness_stations)];
+    list.add_known("backlogged_stations", phase.backlogged_stations.as_ref().map(|stations| stations.len() as f64));
+    let evenness = [
+        ("up", &phase.evenness_up),
+        ("down", &phase.evenness_down),
+        ("stations", &phase.evenness_stations),
+        ("backlogged", &phase.evenness_backlogged),
+    ];
     for (of, evenness) in evenness {
         let Some(evenness) = evenness else { continue };
         list.inside(&format!("fairness.{of}"), |list| {
@@ -158,9 +165,11 @@ fn access(access: &AccessResult, list: &mut List) {
     list.add_known("back_to_back_share", access.back_to_back_share);
     list.add_known("slowed_share", access.slowed_share);
     let all: u64 = access.by_rate.iter().map(|used| used.attempts).sum();
-    for used in &access.by_rate {
-        let rate = as_part(&used.rate_mbps.to_string());
-        list.add(&format!("rate_used.{rate}.share"), share(used.attempts as f64, all as f64));
+    // Modes of one rate follow one another.
+    for same in access.by_rate.chunk_by(|a, b| a.rate_mbps == b.rate_mbps) {
+        let rate = as_part(&same[0].rate_mbps.to_string());
+        let attempts: u64 = same.iter().map(|used| used.attempts).sum();
+        list.add(&format!("rate_used.{rate}.share"), share(attempts as f64, all as f64));
     }
 }
 
@@ -316,8 +325,24 @@ fn call_scalars(run: &RunResult, phase: &PhaseResult, list: &mut List) {
     });
 }
 
+fn application_scalars(run: &RunResult, phase: &PhaseResult, list: &mut List) {
+    for application in &phase.applications {
+        let quality = application.quality(run, phase);
+        list.inside(&format!("application.{}", application.application), |list| {
+            list.add_known("delay_mean_ms", application.delay.as_ref().map(|delay| delay.mean_ms));
+            list.add_known("delay_p95_ms", application.delay.as_ref().map(|delay| delay.p95_ms));
+            list.add_known("rtt_p50_ms", application.rtt.as_ref().map(|rtt| rtt.p50_ms));
+            list.add_known("rtt_p95_ms", application.rtt.as_ref().map(|rtt| rtt.p95_ms));
+            list.add_known("loss_rate", quality.loss_rate);
+            list.add_known("r_factor_mean", quality.r_factor_mean);
+            list.add_known("r_factor_min", quality.r_factor_min);
+        });
+    }
+}
+
 fn airtime_scalars(measured: &MediumAirtime, list: &mut List) {
     list.add_known("jain", measured.jain);
+    list.add_known("jain_backlogged", measured.jain_backlogged);
     list.add("groups_share", measured.groups_share);
     list.add("neighbours_share", measured.neighbours_share);
     list.add("departed_share", measured.departed_share);

@@ -12,7 +12,7 @@ use evenair_scenario::{Scenario, WarmUp};
 use evenair_units::Span;
 
 use super::histogram::{Histogram, Times};
-use super::{CountedAirtime, PhaseResult, warm_up};
+use super::{CountedAirtime, PhaseResult, UsedRate, warm_up};
 
 /// What was counted in a stretch.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -25,6 +25,9 @@ pub struct Stretch {
     pub flows: Vec<FlowStretch>,
     /// Backlogged nodes at successful transmissions.
     pub chain: BacklogChain,
+    /// By the number of each station among the scenario's hosts, nanoseconds in which packets to it or from it were queued: in
+    /// the box, at an access point or in its own MAC. Empty where that was not counted.
+    pub backlogged_ns: BTreeMap<usize, u64>,
     /// Airtime from the start of the run to the end of the stretch; absent where it was not counted. A sum of stretches has
     /// none.
     pub airtime: Option<CountedAirtime>,
@@ -39,8 +42,8 @@ pub struct NodeStretch {
     pub frames_by_attempts: Vec<u64>,
     /// Nanoseconds at each level of the queue; empty where that was not counted.
     pub time_at_level: Vec<u64>,
-    /// Attempts by PHY rate in b/s; empty where senders do not choose their rates.
-    pub attempts_by_rate: BTreeMap<u64, u64>,
+    /// Attempts by PHY rate; empty where senders do not choose their rates.
+    pub attempts_by_rate: BTreeMap<UsedRate, u64>,
     /// By [`evenair_wifi::AccessCategory::index`]; empty where there are no categories.
     pub categories: Vec<CategoryStretch>,
 }
@@ -160,6 +163,7 @@ impl Stretch {
             sum.flows.resize_with(sum.flows.len().max(stretch.flows.len()), FlowStretch::default);
             sum.flows.iter_mut().zip(&stretch.flows).for_each(|(own, other)| own.add(other));
             sum.chain.add(&stretch.chain);
+            stretch.backlogged_ns.iter().for_each(|(&host, ns)| *sum.backlogged_ns.entry(host).or_default() += ns);
         }
         sum
     }

@@ -6,7 +6,8 @@ use evenair_scenario::measures::full_name;
 use evenair_scenario::{Published, Quantity};
 use evenair_workload::Direction;
 
-use super::tables::{airtime_tables, call_rows, category_rows, rate_rows, transfer_rows};
+use super::rates::rate_rows;
+use super::tables::{airtime_tables, application_rows, call_rows, category_rows, transfer_rows};
 use super::{MediumAirtime, NodeResult, PhaseResult, RunResult, scalar};
 
 /// More flows than this are not listed one by one: the table would hide what matters.
@@ -36,6 +37,7 @@ pub fn summary(run: &RunResult) -> String {
     out.push_str(&table(&flow_rows(run)));
     let tables = [
         ("Published", published_rows(run)),
+        ("Calls, datagrams and echoes by application", application_rows(run)),
         ("Calls", call_rows(run)),
         ("Response times by size", transfer_rows(run)),
         ("Pages", page_rows(run)),
@@ -137,6 +139,10 @@ pub fn phase_rows(run: &RunResult) -> Vec<Vec<String>> {
         row("fairness of measured airtime (Jain)", &|phase| {
             phase.measured_airtime.as_ref()?.jain.map(|index| format!("{index:.3}"))
         }),
+        row("the same of backlogged stations", &|phase| {
+            phase.measured_airtime.as_ref()?.jain_backlogged.map(|index| format!("{index:.3}"))
+        }),
+        row("backlogged stations", &|phase| Some(phase.backlogged_stations.as_ref()?.len().to_string())),
         row("airtime to stations", &|phase| {
             percent(airtime(phase, |it| it.stations.iter().map(|s| s.down_share).sum())?)
         }),

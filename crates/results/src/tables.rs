@@ -4,8 +4,8 @@
 use super::stats::share;
 use super::summary::FLOWS_SHOWN;
 use super::{
-    CategoryResult, ChargedAirtime, Distribution, FlowResult, MediumAirtime, NodeResult, PhaseResult, RateUse,
-    RunResult, StationAirtime, TransferSizes,
+    ApplicationResult, CategoryResult, ChargedAirtime, Distribution, FlowResult, MediumAirtime, NodeResult,
+    PhaseResult, RunResult, StationAirtime, TransferSizes,
 };
 
 /// How well calls were heard, by phase.
@@ -30,6 +30,45 @@ pub fn call_rows(run: &RunResult) -> Vec<Vec<String>> {
     }
     and_more(&mut rows, run.calls.len());
     rows
+}
+
+/// Delay, loss and quality of calls, datagrams and echoes, by phase and entry of the scenario.
+pub fn application_rows(run: &RunResult) -> Vec<Vec<String>> {
+    let mut rows = heading([
+        "phase",
+        "application",
+        "sends",
+        "flows",
+        "delay ms: mean",
+        "95 %",
+        "round trip ms: median",
+        "95 %",
+        "lost",
+        "R: mean",
+        "worst",
+    ]);
+    for phase in &run.phases {
+        rows.extend(phase.applications.iter().map(|application| application_row(run, phase, application)));
+    }
+    rows
+}
+
+fn application_row(run: &RunResult, phase: &PhaseResult, application: &ApplicationResult) -> Vec<String> {
+    let quality = application.quality(run, phase);
+    let ms = |times: &Option<Distribution>, of: fn(&Distribution) -> f64| cell(times.as_ref().map(of), 1);
+    vec![
+        phase.name.clone(),
+        application.application.clone(),
+        application.kind.word().to_owned(),
+        application.flows.to_string(),
+        ms(&application.delay, |times| times.mean_ms),
+        ms(&application.delay, |times| times.p95_ms),
+        ms(&application.rtt, |times| times.p50_ms),
+        ms(&application.rtt, |times| times.p95_ms),
+        quality.loss_rate.map_or_else(|| NONE.to_owned(), percent),
+        cell(quality.r_factor_mean, 1),
+        cell(quality.r_factor_min, 1),
+    ]
 }
 
 /// Response times of transfers by their size and direction, by phase.
@@ -131,34 +170,6 @@ fn category_row(phase: &PhaseResult, node: &NodeResult, category: &CategoryResul
     ]
 }
 
-/// Which PHY rates were used, by phase, where senders choose: all together and the first `senders` of them, of which the
-/// access point comes first.
-pub fn rate_rows(run: &RunResult, senders: usize) -> Vec<Vec<String>> {
-    let mut rows = heading(["phase", "sender"]);
-    let media = || run.phases.iter().filter_map(|phase| Some((phase, phase.medium.as_ref()?)));
-    let used = |uses: &[RateUse]| uses.iter().map(|used| used.rate_mbps).collect::<Vec<_>>();
-    let mut rates: Vec<f64> = media().flat_map(|(_, medium)| used(&medium.access.by_rate)).collect();
-    rates.sort_by(f64::total_cmp);
-    rates.dedup();
-    if rates.is_empty() {
-        return rows;
-    }
-    // Those of modes have many decimals.
-    rows[0].extend(rates.iter().map(|rate| format!("{} Mb/s", (rate * 10.0).round() / 10.0)));
-    let row = |phase: &PhaseResult, sender: &str, uses: &[RateUse]| {
-        let all: u64 = uses.iter().map(|used| used.attempts).sum();
-        let at = |rate: &f64| uses.iter().find(|used| used.rate_mbps == *rate).map_or(0, |used| used.attempts);
-        let parts = rates.iter().map(|rate| percent(share(at(rate) as f64, all as f64)));
-        [phase.name.clone(), sender.to_owned()].into_iter().chain(parts).collect::<Vec<_>>()
-    };
-    for (phase, medium) in media() {
-        rows.push(row(phase, "all", &medium.access.by_rate));
-        let chose = phase.nodes.iter().filter(|node| !node.access.by_rate.is_empty());
-        rows.extend(chose.take(senders).map(|node| row(phase, &node.node, &node.access.by_rate)));
-    }
-    rows
-}
-
 /// What each flow got in a phase, and how long its packets took.
 pub fn flow_detail_rows(phase: &PhaseResult) -> Vec<Vec<String>> {
     let mut rows = heading([
@@ -225,7 +236,7 @@ pub fn sender_rows(phase: &PhaseResult) -> Vec<Vec<String>> {
 
 const NONE: &str = "-";
 
-fn heading<const N: usize>(cells: [&str; N]) -> Vec<Vec<String>> {
+pub(super) fn heading<const N: usize>(cells: [&str; N]) -> Vec<Vec<String>> {
     vec![cells.map(str::to_owned).to_vec()]
 }
 
@@ -234,7 +245,7 @@ fn cell(value: Option<f64>, decimals: usize) -> String {
     value.map_or_else(|| NONE.to_owned(), |value| format!("{value:.decimals$}"))
 }
 
-fn percent(part: f64) -> String {
+pub(super) fn percent(part: f64) -> String {
     format!("{:.1} %", 100.0 * part)
 }
 
@@ -246,35 +257,17 @@ fn and_more(rows: &mut Vec<Vec<String>>, all: usize) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{MediumResult, sample};
+    use super::super::sample;
     use super::*;
 
     #[test]
     fn what_was_not_measured_has_no_rows() {
         let (_, run) = sample::two_flows();
-        for rows in [call_rows(&run), transfer_rows(&run), category_rows(&run), rate_rows(&run, 1)] {
+        for rows in [call_rows(&run), transfer_rows(&run), category_rows(&run)] {
             assert_eq!(rows.len(), 1);
         }
         let flows = flow_detail_rows(&run.phases[0]);
         assert_eq!(flows[1][..5], ["upload", "4.000", "3.800", "88.9 %", "-"]);
-    }
-
-    #[test]
-    fn each_rate_has_a_column() {
-        let (_, mut run) = sample::two_flows();
-        let uses = |rates: &[(f64, u64)]| -> Vec<RateUse> {
-            rates.iter().map(|&(rate_mbps, attempts)| RateUse { rate_mbps, attempts }).collect()
-        };
-        let mut medium = MediumResult::default();
-        medium.access.by_rate = uses(&[(5.5, 30), (11.0, 70)]);
-        let mut node = NodeResult { node: "ap".into(), ..NodeResult::default() };
-        node.access.by_rate = uses(&[(11.0, 10)]);
-        (run.phases[0].medium, run.phases[0].nodes) = (Some(medium), vec![node]);
-        let rows = rate_rows(&run, 1);
-        assert_eq!(rows[0], ["phase", "sender", "5.5 Mb/s", "11 Mb/s"]);
-        assert_eq!(rows[1], ["bypassed", "all", "30.0 %", "70.0 %"]);
-        assert_eq!(rows[2], ["bypassed", "ap", "0.0 %", "100.0 %"]);
-        assert_eq!(rows.len(), 3);
     }
 
     #[test]

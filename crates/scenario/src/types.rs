@@ -290,6 +290,9 @@ impl Place {
 pub struct App {
     /// Unique in the scenario.
     pub name: String,
+    /// Name of its entry in the file, of which there may be several applications: one for each station, and one for each
+    /// direction of a call.
+    pub entry: String,
     /// What its random streams are named by: its entry in the file and its station, so that what it draws does not depend on
     /// what others there are.
     pub streams: String,

@@ -485,6 +485,11 @@ impl Air {
         }
     }
 
+    /// The hosts that are stations, by their numbers here.
+    pub(crate) fn hosts(&self) -> impl ExactSizeIterator<Item = usize> + '_ {
+        self.stations.iter().map(|station| station.host)
+    }
+
     /// The application that alone uses the station's buffer, where it is one that sends datagrams.
     pub(crate) fn sole_sender(&self, station: usize) -> Option<u32> {
         self.sole_senders[station]

@@ -43,6 +43,7 @@ mod ahead;
 mod air;
 mod airs;
 mod apps;
+mod backlogged;
 mod call;
 mod categories;
 mod cells;

@@ -8,7 +8,7 @@ use evenair_packet::MacAddr;
 use evenair_workload::Direction;
 use std::net::IpAddr;
 
-use crate::air::{AirFrame, Loss, Sender};
+use crate::air::AirFrame;
 use crate::middlebox::probe_len;
 use crate::packet::{Body, Packet, PacketId};
 use crate::world::World;
@@ -29,10 +29,7 @@ impl World<'_> {
         let answer = Packet { way: Direction::Up, ..*probe };
         let station = self.ways[probe.app as usize].station as usize;
         let frame = AirFrame { packet: self.pool.add(answer), category: AccessCategory::BestEffort };
-        if let Err(id) = self.airs.of_mut(station).send_up(self.now, station, &self.pool, frame) {
-            let domain = self.airs.domain_of(station);
-            self.lose_on_air(domain, Sender::Station(station), Loss::NotAssociated, id);
-        }
+        self.send_up(station, frame);
     }
 
     pub(crate) fn is_probe(&self, id: PacketId) -> bool {

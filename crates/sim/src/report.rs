@@ -27,8 +27,12 @@ pub(crate) fn report(mut world: World<'_>) -> RunResult {
     let calls = calls.filter_map(|(app, state)| Some(CallResult::of(scenario, app, state.call()?))).flatten().collect();
     let echoes = echoes.collect();
     let mut series = world.meter.finish(scenario);
+    let hosts: Vec<_> = world.airs.first.hosts().collect();
     let mut stretches = world.airs.finish(&mut series);
     stretches.iter_mut().zip(world.airtime).for_each(|(stretch, counted)| stretch.airtime = Some(counted));
+    for (stretch, backlogged) in stretches.iter_mut().zip(world.backlogged_ns) {
+        stretch.backlogged_ns = hosts.iter().copied().zip(backlogged).collect();
+    }
     let phases = phases.iter().map(|phase| PhaseResult::average(scenario, &series, &stretches, phase));
     let phases: Vec<_> = phases.collect();
     let (pages, page_times) = world.pages.finish(scenario, &phases);

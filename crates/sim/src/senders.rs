@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use evenair_results::NodeSeries;
 use evenair_results::histogram::Histogram;
 use evenair_results::stretch::NodeStretch;
+use evenair_results::{NodeSeries, UsedRate};
 use evenair_units::Span;
 use evenair_units::hint::prefetch;
 use evenair_wifi::PhyRate;
@@ -17,8 +17,8 @@ use crate::rows::{Interval, Rows, fill, put, put_loss};
 pub(crate) struct Deliveries {
     sojourn: Histogram,
     by_attempts: Vec<u64>,
-    /// Attempts by PHY rate in b/s, where senders choose.
-    by_rate: BTreeMap<u64, u64>,
+    /// Attempts by PHY rate, where senders choose.
+    by_rate: BTreeMap<UsedRate, u64>,
 }
 
 /// A frame that was delivered.
@@ -56,7 +56,7 @@ pub(crate) struct NodeRow {
 impl Deliveries {
     /// It has made so many attempts at this rate.
     pub(crate) fn use_rate(&mut self, rate: PhyRate, attempts: u64) {
-        *self.by_rate.entry(rate.bit_rate().as_bps()).or_default() += attempts;
+        *self.by_rate.entry(rate.into()).or_default() += attempts;
     }
 
     /// What was counted since the last call.

@@ -210,7 +210,7 @@ impl Tally {
         nodes.iter_mut().zip(&mut self.levels).for_each(|(node, levels)| node.time_at_level = std::mem::take(levels));
         let intervals = self.stretch_began..self.intervals;
         self.stretch_began = self.intervals;
-        self.stretches.push(Stretch { intervals, nodes, flows, chain, airtime: None });
+        self.stretches.push(Stretch { intervals, nodes, flows, chain, ..Stretch::default() });
     }
 
     /// All of it, at the end of the run.

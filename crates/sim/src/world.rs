@@ -27,6 +27,7 @@ use crate::agenda::{Agenda, Side, Task};
 use crate::air::{AirFrame, Delivery, Loss, Sender};
 use crate::airs::Airs;
 use crate::apps::{App, Way};
+use crate::backlogged::Backlogged;
 use crate::connections::{Connections, way_from};
 use crate::meter::{Glance, Meter};
 use crate::middlebox::{Middlebox, station_of};
@@ -67,6 +68,9 @@ pub(crate) struct World<'a> {
     pub(crate) transfers: TransferLog,
     /// As of the end of each stretch.
     pub(crate) airtime: Vec<CountedAirtime>,
+    pub(crate) backlogged: Backlogged,
+    /// Nanoseconds that each station was backlogged in each stretch.
+    pub(crate) backlogged_ns: Vec<Vec<u64>>,
 }
 
 impl<'a> World<'a> {
@@ -105,6 +109,8 @@ impl<'a> World<'a> {
             pages: PageLog::new(scenario).listing(listed),
             transfers: TransferLog::new(scenario).listing(listed),
             airtime: Vec::new(),
+            backlogged: Backlogged::new(airs.first.hosts().count()),
+            backlogged_ns: Vec::new(),
             airs,
             wire,
             paths: Paths::new(scenario, &streams),
@@ -231,6 +237,8 @@ impl<'a> World<'a> {
         if self.airs.end_interval(self.now, || self.meter.take_stretch()) {
             let counted = counted_airtime(self);
             self.airtime.push(counted);
+            let backlogged = self.backlogged.take(self.now);
+            self.backlogged_ns.push(backlogged);
         }
         self.meter.progress(&glance)
     }
@@ -244,6 +252,8 @@ impl<'a> World<'a> {
         let held = (self.airs.held() + self.wire.held() + self.paths.held()) as u64 + in_box;
         assert_eq!(self.pool.created(), self.arrived + self.lost + held, "packets went missing");
         assert_eq!(self.pool.under_way() as u64, held, "packets are under way nowhere");
+        let queued = self.airs.held() as u64 + in_box;
+        assert_eq!(self.backlogged.packets(), queued, "stations' queued packets are miscounted");
     }
 
     pub(crate) fn note(&mut self, what: &str, detail: String) {
@@ -283,11 +293,25 @@ impl World<'_> {
     #[inline(always)]
     pub(crate) fn enter_station_mac(&mut self, station: usize, id: PacketId) {
         let category = self.ways[self.pool.get(id).app as usize].category;
-        let air = self.airs.of_mut(station);
-        if let Err(id) = air.send_up(self.now, station, &self.pool, AirFrame { packet: id, category }) {
-            let domain = self.airs.domain_of(station);
-            self.lose_on_air(domain, Sender::Station(station), Loss::NotAssociated, id);
+        self.send_up(station, AirFrame { packet: id, category });
+    }
+
+    /// A station's MAC gets a packet; it is lost where the station is not associated.
+    #[inline(always)]
+    pub(crate) fn send_up(&mut self, station: usize, frame: AirFrame) {
+        match self.airs.of_mut(station).send_up(self.now, station, &self.pool, frame) {
+            Ok(()) => self.backlogged.enter(station as u32, self.now),
+            Err(id) => {
+                let domain = self.airs.domain_of(station);
+                self.lose_on_air(domain, Sender::Station(station), Loss::NotAssociated, id);
+            }
         }
+    }
+
+    /// The number of the station that a packet goes to or comes from.
+    #[inline(always)]
+    fn station_of(&self, id: PacketId) -> u32 {
+        self.ways[self.pool.get(id).app as usize].station
     }
 
     #[inline(always)]
@@ -334,6 +358,8 @@ impl World<'_> {
                 if self.watch.as_mut().is_some_and(|watch| watch.loses_next(self.now)) {
                     return self.lose(id);
                 }
+                let station = self.ways[self.pool.get(id).app as usize].station;
+                self.backlogged.enter(station, self.now);
                 middlebox.handle_packet(self.now, id, &self.pool, &self.connections);
                 self.drain_box();
             }
@@ -376,12 +402,18 @@ impl World<'_> {
         let frame = AirFrame { packet: id, category: self.category_of(id) };
         let station = app.station as usize;
         let air = self.airs.of_mut(station);
-        if app.group {
-            return air.send_to_all(self.now, station, &self.pool, frame);
-        }
-        if let Err(id) = air.send_down(self.now, station, &self.pool, frame) {
-            let (domain, point) = self.airs.place_of(station);
-            self.lose_on_air(domain, Sender::AccessPoint(point), Loss::NotAssociated, id);
+        let sent = if app.group {
+            air.send_to_all(self.now, station, &self.pool, frame);
+            Ok(())
+        } else {
+            air.send_down(self.now, station, &self.pool, frame)
+        };
+        match sent {
+            Ok(()) => self.backlogged.enter(app.station, self.now),
+            Err(id) => {
+                let (domain, point) = self.airs.place_of(station);
+                self.lose_on_air(domain, Sender::AccessPoint(point), Loss::NotAssociated, id);
+            }
         }
     }
 
@@ -389,6 +421,11 @@ impl World<'_> {
     pub(crate) fn drain_box(&mut self) {
         let are_copies = self.middlebox.as_ref().is_some_and(|middlebox| !middlebox.carries());
         while let Some(output) = self.middlebox.as_mut().and_then(Middlebox::poll_output) {
+            if let (Output::Release { packet, .. } | Output::Drop { packet, .. } | Output::Consume { packet }, false) =
+                (&output, are_copies)
+            {
+                self.backlogged.leave(self.station_of(*packet), self.now);
+            }
             match output {
                 Output::Release { .. } | Output::Drop { .. } | Output::Consume { .. } if are_copies => {}
                 Output::Release { packet, port, edits } => {
@@ -472,6 +509,7 @@ impl World<'_> {
             any = true;
             let category = self.category_of(frame);
             let sender = self.airs.at(domain).sender(from);
+            self.backlogged.leave(self.station_of(frame), self.now);
             self.lose_on_air(domain, sender, Loss::Queue(cause), frame);
             self.airs.at_mut(domain).drop(self.now, from, category, cause == Some(Cause::Overflow));
         }
@@ -489,6 +527,7 @@ impl World<'_> {
                     }
                     let packet = self.pool.get(frame);
                     self.meter.count(packet);
+                    self.backlogged.leave(self.ways[packet.app as usize].station, at);
                     let category = self.category_of(frame);
                     let fate = Fate::Delivered { attempts, airtime };
                     let air = self.airs.at_mut(domain);
@@ -520,6 +559,7 @@ impl World<'_> {
                     let air = self.airs.at_mut(domain);
                     air.leave_queue(self.now, from, TxStatus { to, category, fate });
                     let sender = air.sender(from);
+                    self.backlogged.leave(self.station_of(frame), at);
                     self.lose_on_air(domain, sender, Loss::Medium(reason), frame);
                     let found_no_room = reason == DropReason::BufferFull;
                     self.airs.at_mut(domain).drop(at, from, category, found_no_room);

@@ -15,6 +15,18 @@ use super::library::scenario_file;
 use super::sim::many::{Many, document, interrupted, print_status};
 use crate::output;
 
+/// A measure of the comparison.
+#[derive(Clone, Debug, PartialEq)]
+struct Row {
+    /// Its full name.
+    name: String,
+    /// What it is called in tables.
+    heading: String,
+    decimals: usize,
+    /// What it is multiplied by: 100 for percent.
+    scale: f64,
+}
+
 /// The measures of the comparison, as far as a scenario has them: measure, heading, decimals.
 const SHOWN: &[(&str, &str, usize)] = &[
     ("total_goodput_mbps", "goodput Mb/s", 3),
@@ -22,7 +34,10 @@ const SHOWN: &[(&str, &str, usize)] = &[
     ("down_ip_mbps", "down Mb/s", 3),
     ("jain_flows", "Jain flows", 3),
     ("fairness.stations.jain", "Jain stations", 3),
+    ("fairness.backlogged.jain", "Jain backlogged stations", 3),
     ("measured_airtime.jain", "Jain measured airtime", 3),
+    ("measured_airtime.jain_backlogged", "Jain airtime of backlogged", 3),
+    ("backlogged_stations", "backlogged stations", 1),
     ("ap.airtime_share", "airtime of AP", 3),
     ("medium.busy_share", "medium busy", 3),
     ("ap.sojourn_p50_ms", "AP delay ms", 1),
@@ -32,7 +47,18 @@ const SHOWN: &[(&str, &str, usize)] = &[
     ("ap.loss_rate", "loss at AP", 4),
     ("page.p50_s", "page s", 2),
     ("page.p90_s", "page 90 % s", 2),
-    ("calls.r_factor_min", "worst call R", 1),
+];
+
+/// The same of each application with calls, datagrams or echoes: end of the measure's name, heading behind the application's name,
+/// decimals, scale.
+const OF_APPLICATIONS: &[(&str, &str, usize, f64)] = &[
+    ("delay_mean_ms", "delay ms", 1, 1.0),
+    ("delay_p95_ms", "delay 95 % ms", 1, 1.0),
+    ("rtt_p50_ms", "RTT median ms", 1, 1.0),
+    ("rtt_p95_ms", "RTT 95 % ms", 1, 1.0),
+    ("loss_rate", "lost %", 2, 100.0),
+    ("r_factor_mean", "mean R", 1, 1.0),
+    ("r_factor_min", "worst R", 1, 1.0),
 ];
 
 /// Arguments of `evenair compare`.
@@ -46,7 +72,7 @@ pub struct CompareArgs {
         long,
         value_name = "POLICIES",
         value_delimiter = ',',
-        default_value = "fifo,fq-codel,las-ack,adwiser,evenair"
+        default_value = "fifo,ap-mac80211,fq-codel,las-ack,adwiser,evenair"
     )]
     policies: Vec<String>,
     /// Print the names and descriptions of the policies
@@ -129,29 +155,61 @@ fn policy(name: &str) -> Result<Policy> {
     Ok(Policy::written(name, &text)?)
 }
 
-/// The measures of the runs to show, by their full names, with headings and decimals. A scenario with one phase has none in its
-/// headings.
-fn shown(args: &CompareArgs, result: &SweepResult) -> Vec<(String, String, usize)> {
-    let of_users = args.also.iter().map(|name| (name.as_str(), name.as_str(), 3));
-    let mut found = Vec::new();
-    for (name, heading, decimals) in SHOWN.iter().copied().chain(of_users) {
-        let names: Vec<_> =
-            result.named(name).into_iter().filter(|full| full.starts_with("phase.") || full == name).collect();
-        let many = names.len() > 1;
-        for full in names {
-            let phase = full.strip_prefix("phase.").and_then(|rest| rest.split('.').next()).unwrap_or_default();
-            let heading = if many { format!("{heading} ({phase})") } else { heading.to_owned() };
-            found.push((full, heading, decimals));
+/// The measures of the runs to show, with their phases in the headings where there are several.
+fn shown(args: &CompareArgs, result: &SweepResult) -> Vec<Row> {
+    let row = |&(name, heading, decimals): &(&str, &str, usize)| {
+        let row = Row { name: name.to_owned(), heading: heading.to_owned(), decimals, scale: 1.0 };
+        by_phase(result, &row)
+    };
+    let of_users = args.also.iter().map(|name| (name.as_str(), name.as_str(), 3)).collect::<Vec<_>>();
+    let mut found: Vec<Row> = SHOWN.iter().flat_map(row).collect();
+    found.extend(applications(result).iter().flat_map(|name| application_rows(result, name)));
+    found.extend(of_users.iter().flat_map(row));
+    found.retain(|row| differs(result, &row.name));
+    found
+}
+
+/// The applications with measures of their own, in their order.
+fn applications(result: &SweepResult) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for measure in result.measures() {
+        if let ["phase", _, "application", name, _] = measure.split('.').collect::<Vec<_>>()[..]
+            && !names.iter().any(|known| known == name)
+        {
+            names.push(name.to_owned());
         }
     }
-    // What is the same under all policies, such as a phase before the box is inserted, says nothing of them.
-    let says_something = |(name, ..): &(String, String, usize)| {
-        let mut means = result.points.iter().filter_map(|point| point.estimate(name)).map(|estimate| estimate.mean);
-        let first = means.next();
-        result.points.len() == 1 || means.any(|mean| Some(mean) != first)
+    names
+}
+
+/// The measures of one application.
+fn application_rows(result: &SweepResult, application: &str) -> Vec<Row> {
+    let row = |&(end, heading, decimals, scale): &(&str, &str, usize, f64)| {
+        let (name, heading) = (format!("application.{application}.{end}"), format!("{application}: {heading}"));
+        by_phase(result, &Row { name, heading, decimals, scale })
     };
-    found.retain(says_something);
-    found
+    OF_APPLICATIONS.iter().flat_map(row).collect()
+}
+
+/// A row for each full name that the short name of `row` stands for.
+fn by_phase(result: &SweepResult, row: &Row) -> Vec<Row> {
+    let mut names = result.named(&row.name);
+    names.retain(|full| full.starts_with("phase.") || *full == row.name);
+    let many = names.len() > 1;
+    let of_name = |full: String| {
+        let phase = full.strip_prefix("phase.").and_then(|rest| rest.split('.').next()).unwrap_or_default();
+        let heading = if many { format!("{} ({phase})", row.heading) } else { row.heading.clone() };
+        Row { name: full, heading, ..row.clone() }
+    };
+    names.into_iter().map(of_name).collect()
+}
+
+/// Whether a measure differs between policies, or only some have it. What is the same under all, such as a phase before the box is
+/// inserted, says nothing of them.
+fn differs(result: &SweepResult, name: &str) -> bool {
+    let mut means = result.points.iter().map(|point| point.estimate(name).map(|estimate| estimate.mean));
+    let first = means.next();
+    result.points.len() == 1 || means.any(|mean| Some(mean) != first)
 }
 
 /// The results of all policies over the same seeds.
@@ -171,7 +229,7 @@ impl PolicyComparison {
         output::write_file(directory, "policies.json", text.as_bytes())?;
         output::write_table(directory, "policies", &result.table())?;
         let measures = shown(args, result);
-        let pictures: Vec<Picture> = measures.iter().filter_map(|(name, ..)| result.curves(name)?.draw()).collect();
+        let pictures: Vec<Picture> = measures.iter().filter_map(|row| result.curves(&row.name)?.draw()).collect();
         output::write_pictures(directory, &pictures)?;
         let facts = format!(
             "{} under {} policies, {} runs of each with the same seeds; means with 95 % confidence intervals; version {}",
@@ -194,21 +252,26 @@ impl PolicyComparison {
     }
 
     /// A row for each measure, a column for each policy: mean and half-width, with a star where it differs from the first.
-    fn summary(&self, measures: &[(String, String, usize)]) -> Table {
+    fn summary(&self, measures: &[Row]) -> Table {
         let mut table = Table::default();
-        table.push("measure", Values::Text(measures.iter().map(|(_, heading, _)| Some(heading.clone())).collect()));
+        table.push("measure", Values::Text(measures.iter().map(|row| Some(row.heading.clone())).collect()));
         for (at, point) in self.result.points.iter().enumerate() {
-            let cell = |(name, _, decimals): &(String, String, usize)| {
-                let estimate = point.estimate(name)?;
-                let half_width = estimate.half_width.map_or_else(String::new, |half| format!(" ± {half:.decimals$}"));
-                let found =
-                    at.checked_sub(1).and_then(|other| self.differences[other].iter().find(|c| c.name == *name));
-                let star = if found.is_some_and(Comparison::is_significant) { " *" } else { "" };
-                Some(format!("{:.decimals$}{half_width}{star}", estimate.mean))
-            };
-            table.push(point.varied[0].1.as_str(), Values::Text(measures.iter().map(cell).collect()));
+            let cells = measures.iter().map(|row| Some(self.cell(at, row).unwrap_or_else(|| "-".to_owned())));
+            table.push(point.varied[0].1.as_str(), Values::Text(cells.collect()));
         }
         table
+    }
+
+    /// Mean and half-width of a measure under the policy of this number; `None` where no run has it.
+    fn cell(&self, policy: usize, row: &Row) -> Option<String> {
+        let Row { name, decimals, scale, .. } = row;
+        let estimate = self.result.points[policy].estimate(name)?;
+        let number = |value: f64| format!("{:.decimals$}", value * scale);
+        let half_width = estimate.half_width.map_or_else(String::new, |half| format!(" ± {}", number(half)));
+        let other = policy.checked_sub(1).and_then(|other| self.differences.get(other));
+        let found = other.and_then(|differences| differences.iter().find(|comparison| comparison.name == *name));
+        let star = if found.is_some_and(Comparison::is_significant) { " *" } else { "" };
+        Some(format!("{}{half_width}{star}", number(estimate.mean)))
     }
 
     /// The summary for a terminal: a row for each measure.
@@ -273,12 +336,16 @@ mod tests {
         }
     }
 
-    #[test]
-    fn jains_index_is_shown_by_phase_where_it_says_something() {
+    /// Those of a command line that names a scenario and nothing else.
+    fn arguments() -> CompareArgs {
         use clap::FromArgMatches as _;
         let command = CompareArgs::augment_args(clap::Command::new("compare"));
         let matches = command.try_get_matches_from(["compare", "s.toml"]).expect("understood");
-        let args = CompareArgs::from_arg_matches(&matches).expect("understood");
+        CompareArgs::from_arg_matches(&matches).expect("understood")
+    }
+
+    #[test]
+    fn jains_index_is_shown_by_phase_where_it_says_something() {
         // One of four flows has all, then two of four, then all alike; before the box is inserted policies are alike.
         let fifo = [
             ("phase.before.jain_flows", 0.25),
@@ -293,8 +360,8 @@ mod tests {
             ("phase.busy.fairness.stations.jain", 1.0),
         ];
         let result = SweepResult { axes: Vec::new(), points: vec![point("fifo", &fifo), point("evenair", &evenair)] };
-        let measures = shown(&args, &result);
-        let headings: Vec<&str> = measures.iter().map(|(_, heading, _)| heading.as_str()).collect();
+        let measures = shown(&arguments(), &result);
+        let headings: Vec<&str> = measures.iter().map(|row| row.heading.as_str()).collect();
         assert_eq!(headings, ["Jain flows (busy)", "Jain flows (calm)", "Jain stations"]);
         let table = PolicyComparison { policies: Vec::new(), result, differences: vec![Vec::new()] }.summary(&measures);
         let column = |at: usize| (0..table.rows()).map(|row| table.columns[at].values.text(row)).collect::<Vec<_>>();
@@ -302,5 +369,24 @@ mod tests {
             (column(1), column(2)),
             (["0.250", "0.500", "0.500"].map(String::from).into(), ["1.000"; 3].map(String::from).into())
         );
+    }
+
+    #[test]
+    fn applications_have_rows_in_percent_and_a_dash_where_nothing_came_back() {
+        // Under the first policy no echo comes back, so that there is no round-trip time.
+        let fifo = [("phase.all.application.ping.loss_rate", 1.0), ("phase.all.application.call.r_factor_min", 20.0)];
+        let evenair = [
+            ("phase.all.application.ping.rtt_p95_ms", 12.25),
+            ("phase.all.application.ping.loss_rate", 0.0125),
+            ("phase.all.application.call.r_factor_min", 80.0),
+        ];
+        let result = SweepResult { axes: Vec::new(), points: vec![point("fifo", &fifo), point("evenair", &evenair)] };
+        let measures = shown(&arguments(), &result);
+        let headings: Vec<&str> = measures.iter().map(|row| row.heading.as_str()).collect();
+        assert_eq!(headings, ["ping: RTT 95 % ms", "ping: lost %", "call: worst R"]);
+        let table = PolicyComparison { policies: Vec::new(), result, differences: vec![Vec::new()] }.summary(&measures);
+        let column = |at: usize| (0..table.rows()).map(|row| table.columns[at].values.text(row)).collect::<Vec<_>>();
+        assert_eq!(column(1), ["-", "100.00", "20.0"]);
+        assert_eq!(column(2), ["12.2", "1.25", "80.0"]);
     }
 }

@@ -6,7 +6,7 @@ use std::ops::Range;
 use evenair_wifi::AccessCategory;
 
 use super::sum;
-use crate::air::{AccessResult, CategoryResult, QueueLevels, RateUse};
+use crate::air::{AccessResult, CategoryResult, QueueLevels, RateUse, UsedRate};
 use crate::stats::{mean, part};
 use crate::stretch::{CategoryStretch, NodeStretch, Stretch};
 use crate::{DropCount, LossSeries, MediumResult, NodeResult, NodeSeries, PlaceResult, Series};
@@ -90,14 +90,14 @@ fn access(series: &NodeSeries, counted: &NodeStretch, retry_drops: u64, interval
         slowed: sum(&series.slowed, intervals),
         retry_drops,
         frames_by_attempts: counted.frames_by_attempts.clone(),
-        by_rate: counted.attempts_by_rate.iter().map(|(&bps, &attempts)| rate_use(bps, attempts)).collect(),
+        by_rate: counted.attempts_by_rate.iter().map(|(&rate, &attempts)| rate_use(rate, attempts)).collect(),
         ..AccessResult::default()
     }
     .with_rates()
 }
 
-fn rate_use(bps: u64, attempts: u64) -> RateUse {
-    RateUse { rate_mbps: bps as f64 / 1e6, attempts }
+fn rate_use(rate: UsedRate, attempts: u64) -> RateUse {
+    RateUse { rate_mbps: rate.bps as f64 / 1e6, scheme: rate.scheme, attempts }
 }
 
 impl AccessResult {
@@ -135,7 +135,7 @@ fn by_rate(counted: &Stretch) -> Vec<RateUse> {
     for (&rate, attempts) in counted.nodes.iter().flat_map(|node| &node.attempts_by_rate) {
         *all.entry(rate).or_default() += attempts;
     }
-    all.iter().map(|(&bps, &attempts)| rate_use(bps, attempts)).collect()
+    all.iter().map(|(&rate, &attempts)| rate_use(rate, attempts)).collect()
 }
 
 /// Levels that were not exceeded for parts of the time; `None` where no time was counted.

@@ -11,7 +11,9 @@ use crate::groups::sigma_over_mean;
 use crate::histogram::Times;
 use crate::stats::{mean, part, share};
 use crate::stretch::{FlowStretch, Stretch};
-use crate::{Directions, FlowResult, FlowSeries, GroupResult, Series, StationResult};
+use crate::{
+    ApplicationKind, ApplicationResult, Directions, FlowResult, FlowSeries, GroupResult, Series, StationResult,
+};
 
 /// Every application's flow.
 pub(super) fn flows(
@@ -140,6 +142,34 @@ pub(super) fn by_rate(flows: &[FlowResult], counted: &Stretch) -> Vec<GroupResul
     rates.dedup();
     let of = |rate: f64| group(&rate.to_string(), flows, counted, |app| flows[app].rate_mbps == rate);
     rates.into_iter().filter_map(of).collect()
+}
+
+/// Calls, datagrams and echoes by entry of the scenario, in the order of the file.
+pub(super) fn by_entry(scenario: &Scenario, flows: &[FlowResult], counted: &Stretch) -> Vec<ApplicationResult> {
+    let mut entries: Vec<(&str, ApplicationKind, Vec<usize>)> = Vec::new();
+    for (number, app) in scenario.apps.iter().enumerate() {
+        let Some(kind) = ApplicationKind::of(&app.kind) else { continue };
+        // The applications of an entry follow one another.
+        match entries.last_mut().filter(|(entry, ..)| *entry == app.entry) {
+            Some((.., own)) => own.push(number),
+            None => entries.push((&app.entry, kind, vec![number])),
+        }
+    }
+    let result = |(entry, kind, own): (&str, ApplicationKind, Vec<usize>)| {
+        let times = |of: fn(&FlowStretch) -> &Times| {
+            Times::sum(own.iter().filter_map(|&app| counted.flows.get(app)).map(of)).distribution()
+        };
+        ApplicationResult {
+            application: entry.to_owned(),
+            kind,
+            flows: own.len() as u64,
+            delay: times(|flow| &flow.delay),
+            rtt: times(|flow| &flow.rtt),
+            sent_packets: own.iter().map(|&app| flows[app].sent_packets).sum(),
+            received_packets: own.iter().map(|&app| flows[app].received_packets).sum(),
+        }
+    };
+    entries.into_iter().map(result).collect()
 }
 
 /// The flows that belong to a group; `None` where none does.

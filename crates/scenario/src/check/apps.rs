@@ -149,19 +149,20 @@ impl Checker<'_> {
             }
         }
         let kind = in_group(kind, self.apps.list.len(), names.len());
-        let entry = format!("application {name}");
+        let entry = name.clone();
         for (i, name) in names.iter().enumerate() {
             let station = stations[i % stations.len()];
             let start = start + stagger * i as u64;
             self.check_presence(raw, station, start, problems);
             self.apps.names.insert(name.clone());
             let streams = match kind {
-                AppKind::Flows(_) => entry.clone(),
-                _ => format!("{entry} of {} {}", self.hosts.list[station].name, i / stations.len()),
+                AppKind::Flows(_) => format!("application {entry}"),
+                _ => format!("application {entry} of {} {}", self.hosts.list[station].name, i / stations.len()),
             };
-            let (name, kind) = (name.clone(), kind.clone());
+            let (name, entry, kind) = (name.clone(), entry.clone(), kind.clone());
             let group = false;
-            self.apps.list.push(App { name, streams, station, peer, direction, kind, start, stop, ip, dscp, group });
+            let app = App { name, entry, streams, station, peer, direction, kind, start, stop, ip, dscp, group };
+            self.apps.list.push(app);
         }
         self.apps.names.insert(name);
     }
@@ -174,11 +175,13 @@ impl Checker<'_> {
             Some(Speech::Down) => return self.add(&raw.common(), Direction::Down, &kind, problems),
             Some(Speech::Both) | None => [(Direction::Up, "up"), (Direction::Down, "down")],
         };
-        let Some(name) = name(&raw.name, problems) else { return };
+        let Some(entry) = name(&raw.name, problems) else { return };
+        let before = self.apps.list.len();
         for (direction, way) in directions {
-            let name = raw.name.with(format!("{name}-{way}"));
+            let name = raw.name.with(format!("{entry}-{way}"));
             self.add(&Common { name: &name, ..raw.common() }, direction, &kind, problems);
         }
+        self.apps.list[before..].iter_mut().for_each(|app| app.entry.clone_from(&entry));
     }
 
     /// First start, step between starts, stop.

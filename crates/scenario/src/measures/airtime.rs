@@ -8,6 +8,11 @@ pub(super) const LIST: &[Measure] = &[
         "",
         "Jain's index of the measured airtime, both directions together, of stations with an application that is active in the phase",
     ),
+    measure(
+        "phase.*.measured_airtime.jain_backlogged",
+        "",
+        "Jain's index of the measured airtime, both directions together, of the backlogged stations",
+    ),
     measure("phase.*.measured_airtime.groups_share", "", "part of the phase that beacons and group frames took"),
     measure("phase.*.measured_airtime.neighbours_share", "", "part of the phase that other networks took"),
     measure(

@@ -52,6 +52,18 @@ pub(super) const LIST: &[Measure] = &[
         "least over greatest IP-level rate of stations with greedy flows or datagrams",
     ),
     measure(
+        "phase.*.backlogged_stations",
+        "",
+        "stations to or from which packets were queued, in the box, at an access point or in their MAC, for more than half of the phase",
+    ),
+    measure("phase.*.fairness.backlogged.jain", "", "Jain's index over the backlogged stations' IP-level rates"),
+    measure(
+        "phase.*.fairness.backlogged.sigma_over_mean",
+        "",
+        "standard deviation (n) over mean of the IP-level rates of backlogged stations",
+    ),
+    measure("phase.*.fairness.backlogged.min_over_max", "", "least over greatest IP-level rate of backlogged stations"),
+    measure(
         "phase.*.transient_s",
         "s",
         "initial transient that MSER-5 found and the phase leaves out, where the scenario asks for it",

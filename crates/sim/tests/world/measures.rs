@@ -352,3 +352,57 @@ fn measured_airtime_of_each_phase_adds_up_and_tells_before_from_after() {
     }
     assert_eq!(after.charged_airtime.len(), 2);
 }
+
+/// A station is backlogged by what is queued for it at the access point or in the box, or by what it has to send itself; one with
+/// a call is not, and an index over the others is not lowered by it.
+#[test]
+fn jain_of_backlogged_stations_leaves_out_those_with_little_to_send() {
+    let traffic = "[[bulk]]\nname = \"down\"\nstations = [\"sta1\"]\nserver = \"server\"\ndirection = \"down\"\n\
+                   [[bulk]]\nname = \"up\"\nstations = [\"sta2\"]\nserver = \"server\"\ndirection = \"up\"\n\
+                   [[voip]]\nname = \"call\"\nstations = [\"sta3\"]\nserver = \"server\"\n\
+                   [[event]]\nat = \"10 s\"\ndo = \"insert\"\n\
+                   [[phase]]\nname = \"bypassed\"\nfrom = \"4 s\"\nto = \"10 s\"\n\
+                   [[phase]]\nname = \"inserted\"\nfrom = \"14 s\"\nto = \"20 s\"\n";
+    let run = run(&cell(3, "20 s", traffic));
+    let stations = |name: &str| phase(&run, name).backlogged_stations.clone().expect("the simulator counts them");
+    assert_eq!(stations("inserted"), ["sta1", "sta2"]);
+    assert_eq!(measured(&run, "phase.inserted.backlogged_stations"), 2.0);
+    // The access point's one queue keeps each packet of the call for longer than until the next.
+    assert_eq!(stations("bypassed"), ["sta1", "sta2", "sta3"]);
+    let airtime = |end: &str| measured(&run, &format!("phase.inserted.measured_airtime.{end}"));
+    assert!(airtime("jain") < 0.8, "{}", airtime("jain"));
+    assert!(airtime("jain_backlogged") > 0.95, "{}", airtime("jain_backlogged"));
+    assert!(measured(&run, "phase.inserted.fairness.backlogged.jain") > 0.9);
+    for (name, _) in scalars(&run) {
+        assert!(measure_named(&name).is_some(), "{name} is of no listed kind");
+    }
+}
+
+/// Where nobody is backlogged there is no index.
+#[test]
+fn nobody_is_backlogged_by_a_call() {
+    let run = run(&cell(1, "10 s", "[[voip]]\nname = \"call\"\nstations = [\"sta\"]\nserver = \"server\"\n"));
+    assert_eq!(measured(&run, "phase.all.backlogged_stations"), 0.0);
+    let indices = ["measured_airtime.jain_backlogged", "fairness.backlogged.jain"];
+    assert!(indices.iter().all(|index| scalar(&run, &format!("phase.all.{index}")).is_none()));
+    assert!(evenair_results::summary(&run).contains("\n  backlogged stations"), "{}", evenair_results::summary(&run));
+}
+
+/// What the summary and comparisons have of applications is what their flows have.
+#[test]
+fn applications_have_the_delays_of_their_flows() {
+    let run = run(&cell(
+        2,
+        "20 s",
+        &(datagrams("1 Mb/s") + "[[ping]]\nname = \"echo\"\nstations = [\"sta1\"]\nserver = \"server\"\n"),
+    ));
+    let all = phase(&run, "all");
+    let [up, echo] = &all.applications[..] else { panic!("{:?}", all.applications) };
+    let delays = |flow: usize| all.flows[flow].delay.as_ref().expect("datagrams arrive");
+    let mean = (delays(0).mean_ms * delays(0).count as f64 + delays(1).mean_ms * delays(1).count as f64)
+        / (delays(0).count + delays(1).count) as f64;
+    assert!((up.delay.as_ref().unwrap().mean_ms - mean).abs() < 1e-9 && up.flows == 2, "{up:?}");
+    assert_eq!(echo.rtt, all.flows[2].rtt);
+    assert!(measured(&run, "phase.all.application.echo.rtt_p95_ms") > 4.0, "twice the 2 ms to the server");
+    assert!(measured(&run, "phase.all.application.up.loss_rate") < 0.01);
+}
