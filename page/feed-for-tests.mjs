@@ -16,7 +16,7 @@ export function station(at, more = {}) {
     mac: `02:00:00:00:00:${tail}`, name: at % 3 === 0 ? null : `laptop-${at}`, random_mac: at % 3 === 0,
     access_point: "hall", domain: "hall", weight: 1,
     down_mbps: measured(12 / at), up_mbps: measured(0.4), air_down: charged(0.5 / at), air_up: charged(0.1 / at),
-    rate_mbps: at % 2 ? { value: 143.4, source: "reported" } : { value: 6, source: "assumed" },
+    rate_mbps: at % 2 ? { value: 143.4, source: "reported" } : at % 4 ? unknown : { value: 24, source: "inferred" },
     mode: at % 2 ? "HE MCS 11" : null, signal_dbm: at % 2 ? { value: -60, source: "reported" } : unknown, held: 0, active: true,
     latency, losses, ...more,
   };

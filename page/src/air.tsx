@@ -55,6 +55,12 @@ function Share({ station, most, equal }: { station: Station; most: number; equal
 const lossesOf = (station: Station) =>
   recent((line) => line.stations.find((one) => one.mac === station.mac)?.losses);
 
+/** PHY rate with its mode and source. */
+function rateOf({ rate_mbps, mode }: Station): string {
+  if (known(rate_mbps) == null) return UNKNOWN;
+  return `${number(rate_mbps)} Mb/s${mode ? ` ${mode}` : ""}, ${source(rate_mbps)}`;
+}
+
 /** All that is known of a station. */
 function Details({ station }: { station: Station }) {
   const { box, wlan, internet_queue, internet } = station.latency ?? {};
@@ -67,7 +73,7 @@ function Details({ station }: { station: Station }) {
     ["Lost toward it, 10 s", legs(losses.down)],
     ["Lost from it, 10 s", legs(losses.up)],
     ["Waiting in the box now", `${station.held} packets`],
-    ["Rate", `${number(station.rate_mbps)} Mb/s ${station.mode ?? ""}, ${source(station.rate_mbps)}`],
+    ["Rate", rateOf(station)],
     ["Access point", station.access_point ?? `${UNKNOWN}, of ${station.domain}`],
     ["MAC address", hidden.value ? "hidden" : station.mac],
   ];
@@ -112,7 +118,7 @@ function Row({ station, place, most, equal }: RowProps) {
         <td class="n">{p95(station.latency?.wlan)}</td>
         <td class="n far">{percent(lossOf(lossesOf(station)))}</td>
         <td class="n far" title={`${station.mode ?? ""} ${source(station.rate_mbps)}`.trim()}>
-          {station.rate_mbps.source === "assumed" ? UNKNOWN : number(station.rate_mbps)}
+          {number(station.rate_mbps)}
         </td>
         <td class="n far">{number(station.signal_dbm, 0)}</td>
       </tr>

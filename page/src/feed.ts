@@ -3,7 +3,7 @@ import { computed, signal } from "@preact/signals";
 
 /** A number with its source, or unknown. */
 export type Value =
-  | { value: number; source: "measured" | "charged" | "reported" | "assumed" }
+  | { value: number; source: "measured" | "charged" | "reported" | "inferred" | "assumed" }
   | { source: "unknown" };
 
 /** How long packets of a leg took in the last second. */

@@ -37,8 +37,10 @@ export function source(value: Value | undefined): string {
       return "charged by the box, an estimate";
     case "reported":
       return "reported by the access point";
+    case "inferred":
+      return "not reported: inferred from airtime";
     case "assumed":
-      return "not reported: the default rate is assumed";
+      return "an estimate by default or inferred rates";
     default:
       return UNKNOWN;
   }

@@ -182,6 +182,24 @@ test("bypassed: what is not measured is unknown and not zero", async () => {
   });
 });
 
+test("a PHY rate is reported, inferred or unknown", async () => {
+  await during({}, async () => {
+    await onPage({ viewport: { width: 1400, height: 900 } }, async (page) => {
+      await page.goto(address);
+      const rates = [["laptop-1", "143", "143 Mb/s HE MCS 11, reported by the access point"], ["laptop-2", "unknown", "unknown"],
+        ["laptop-4", "24.0", "24.0 Mb/s, not reported: inferred from airtime"]];
+      for (const [name, cell, details] of rates) {
+        const row = page.locator("tbody tr", { hasText: name });
+        await row.waitFor();
+        assert.equal((await row.locator("td").nth(6).innerText()).trim(), cell, name);
+        await page.getByRole("button", { name }).click();
+        assert.equal(await page.locator(".details div", { hasText: /^Rate/ }).locator("dd").innerText(), details, name);
+        await page.getByRole("button", { name }).click();
+      }
+    });
+  });
+});
+
 test("empty: a box that has seen no station", async () => {
   await during({ stations: [], totals: { stations: 0, active: 0 } }, async () => {
     await look("empty", "Inserted for 1 min", async (page) => {

@@ -16,11 +16,11 @@ mod words;
 
 /// Version of the contract. A field that goes or changes its meaning raises it; one that comes does not. Readers ignore fields
 /// that they do not know.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 pub use hops::{Hop, HopResult};
 pub use kinds::Kinds;
 pub use names::{NameOrigin, NamedStation, StationName};
 pub use request::{Request, Response};
-pub use states::{Carrier, Codec, Direction, GuardState, Mode, ModeCommand, ProbeState};
+pub use states::{Carrier, Codec, Direction, GuardState, Mode, ModeCommand, ProbeState, RateSource};
 pub use status::*;

@@ -1,5 +1,7 @@
 //! States of a box and of what it manages, as words.
 
+use serde::{Deserialize, Deserializer};
+
 use crate::words::string_enum;
 
 string_enum! {
@@ -85,6 +87,38 @@ string_enum! {
         /// ARP) or queues by station or flow.
         Disbelieved = "disbelieved",
     }
+}
+
+string_enum! {
+    /// Where the PHY rate of a station comes from.
+    pub enum RateSource {
+        /// Telemetry, or the operator.
+        Reported = "reported",
+        /// Nobody reports it; it is inferred from the airtime that packets to the station really take, compared with packets to the
+        /// others. It counts for airtime only: the real rate may be another one.
+        Inferred = "inferred",
+        /// Neither: there is no rate, and the station is charged by `default_rate` of the configuration.
+        #[default]
+        Unknown = "unknown",
+    }
+}
+
+/// The source of a rate as a word, or as the former key `rate_reported` had it: whether the rate was reported.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum WrittenRateSource {
+    Word(RateSource),
+    IsReported(bool),
+}
+
+/// Reads the source of a rate, also from boxes and history files of contract version 1. They do not say whether an unreported rate
+/// was inferred or the default, so it is unknown.
+pub(crate) fn read_rate_source<'de, D: Deserializer<'de>>(from: D) -> Result<RateSource, D::Error> {
+    WrittenRateSource::deserialize(from).map(|written| match written {
+        WrittenRateSource::Word(source) => source,
+        WrittenRateSource::IsReported(true) => RateSource::Reported,
+        WrittenRateSource::IsReported(false) => RateSource::Unknown,
+    })
 }
 
 string_enum! {

@@ -126,7 +126,9 @@ pub enum Source {
     Charged,
     /// Telemetry or the operator.
     Reported,
-    /// A default, or inferred.
+    /// Inferred from other values.
+    Inferred,
+    /// It follows from values of which one at least is a default or inferred.
     Assumed,
     /// There is no value; also a source that a later box names.
     #[default]
@@ -379,7 +381,7 @@ pub struct Station {
     pub air_down: Value,
     /// The same for packets from it.
     pub air_up: Value,
-    /// PHY rate.
+    /// PHY rate: reported, inferred or unknown.
     pub rate_mbps: Value,
     /// Reported mode toward it, such as "HE MCS 7".
     #[serde(skip_serializing_if = "Option::is_none")]

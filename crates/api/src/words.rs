@@ -49,7 +49,7 @@ mod tests {
     use serde::de::DeserializeOwned;
 
     use crate::health::{Code, Level, SubjectKind};
-    use crate::{Carrier, Codec, Direction, GuardState, Hop, Mode, ModeCommand, NameOrigin, ProbeState};
+    use crate::{Carrier, Codec, Direction, GuardState, Hop, Mode, ModeCommand, NameOrigin, ProbeState, RateSource};
 
     /// JSON, text and the word itself are the same, and each is read back.
     fn same_everywhere<T>(all: &[T], words: &[&str])
@@ -73,6 +73,7 @@ mod tests {
         same_everywhere(Carrier::ALL, &["bridge", "box", "releasing", "nobody"]);
         same_everywhere(GuardState::ALL, &["watching", "loosened", "trying", "bypassed"]);
         same_everywhere(ProbeState::ALL, &["off", "idle", "used", "disbelieved"]);
+        same_everywhere(RateSource::ALL, &["reported", "inferred", "unknown"]);
         same_everywhere(Direction::ALL, &["up", "down"]);
         same_everywhere(Codec::ALL, &["g711", "g729", "other"]);
         same_everywhere(NameOrigin::ALL, &["operator", "configuration", "telemetry"]);

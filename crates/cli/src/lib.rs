@@ -71,6 +71,11 @@ fn first_with_program(mut folders: impl Iterator<Item = PathBuf>, name: &str) ->
     folders.find_map(|folder| Some(folder.join(name)).filter(|path| is_program(path)))
 }
 
+/// What to say of a program that is not found: the package that has it.
+pub fn missing(name: &str, package: &str) -> String {
+    format!("the program {name} is neither beside this one nor in PATH: install the package {package}")
+}
+
 /// Replaces this process with another program. `shown_as` is the name of that program in its usage lines.
 ///
 /// # Errors
@@ -81,9 +86,7 @@ pub fn become_program(
     shown_as: &str,
     arguments: impl IntoIterator<Item = OsString>,
 ) -> Result<ExitCode> {
-    let program = find_program(name).ok_or_else(|| {
-        anyhow!("the program {name} is neither beside this one nor in PATH: install the package {package}")
-    })?;
+    let program = find_program(name).ok_or_else(|| anyhow!(missing(name, package)))?;
     Err(Command::new(&program).arg0(shown_as).args(arguments).exec())
         .with_context(|| format!("cannot start {}", program.display()))
 }

@@ -11,7 +11,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
-use evenair_cli::{DAEMON, LAB, LAB_COMMANDS, VERSION, WEB, become_program};
+use evenair_cli::{DAEMON, LAB, LAB_COMMANDS, VERSION, become_program};
 
 /// The package that has both this program and the daemon.
 const PACKAGE: &str = "evenair";
@@ -49,7 +49,7 @@ enum Command {
     /// Show a running box live, station by station
     Top(live::TopArgs),
     /// Say where a browser finds the page of the box, also through SSH
-    Web,
+    Web(live::WebArgs),
     /// Name stations, also those of a CSV file, or list the names
     Name(live::NameArgs),
     /// Print the history of a box: statistics of each interval, and events
@@ -93,7 +93,7 @@ fn main() -> ExitCode {
         Command::Bypass(args) => live::bypass(&args),
         Command::Status(args) => live::status(&args),
         Command::Top(args) => live::top(&args),
-        Command::Web => become_program(WEB, WEB, WEB, ["--where".into()]),
+        Command::Web(args) => live::web(&args),
         Command::Name(args) => live::name(&args),
         Command::History(args) => live::history(&args),
         Command::Reload(args) => live::reload(&args),

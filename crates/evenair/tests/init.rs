@@ -73,6 +73,26 @@ fn without_apply_nothing_is_written_or_changed() {
     assert_eq!(network(&machine), before);
 }
 
+#[test]
+fn the_plan_is_printed_as_json_and_nothing_is_written_or_changed() {
+    let Some(machine) = machine() else { return };
+    let folder = tempfile::tempdir().expect("a folder");
+    let before = network(&machine);
+    let out = folder.path().join("sub/box.toml");
+    let run = || init(&out).arg("--json").stdin(Stdio::null()).output().expect("started");
+    let output = machine.run(run).expect("entered");
+    let plan: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!((&plan["wlan"], &plan["wire"], &plan["file_exists"]), (&"eth1".into(), &"eth0".into(), &false.into()));
+    let commands = plan["commands"].as_array().expect("a list");
+    assert!(
+        commands.iter().any(|command| command.as_str().is_some_and(|text| text.contains("link add br0"))),
+        "{plan}"
+    );
+    assert!(plan["configuration"].as_str().is_some_and(|text| text.contains("standard = \"802.11g\"")), "{plan}");
+    assert_eq!(fs::read_dir(folder.path()).expect("readable").count(), 0, "not even a folder");
+    assert_eq!(network(&machine), before);
+}
+
 /// Kills `command`, which changes the network, while it waits for the confirmation: soon all is as it was before.
 fn killed_it_leaves_the_network_as_it_was(machine: &Netns, mut command: Command, out: &Path) {
     let before = network(machine);

@@ -1,9 +1,12 @@
 //! How `evenair` finds the other two programs, and what it hands to them. Small scripts take their places.
 
 use std::fs::{self, Permissions};
+use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::process::{Command, Output};
+use std::thread;
 
 /// Prints each of its arguments in brackets, and exits with status 7.
 const STAND_IN: &str = "#!/bin/sh\necho \"$(basename \"$0\"):\"\nfor a; do echo \"[$a]\"; done\nexit 7\n";
@@ -127,6 +130,62 @@ fn what_is_checked_is_printed_as_json_too() {
     let values: Vec<serde_json::Value> = serde_json::from_str(&said).expect("JSON");
     assert_eq!((&values[0]["right"], &values[1]["right"]), (&true.into(), &false.into()));
     assert!(values[1]["error"].as_str().is_some_and(|error| error.contains("802.11z")), "{said}");
+}
+
+#[test]
+fn where_the_page_is_is_printed_as_json_also_without_its_program() {
+    let folder = alone();
+    let (output, said, complained) = run(folder.path(), "/nowhere", &["web", "--json"]);
+    assert_eq!((output.status.code(), complained.as_str()), (Some(1), ""));
+    let value: serde_json::Value = serde_json::from_str(&said).expect("JSON");
+    for key in ["program", "page", "address", "ssh"] {
+        assert_eq!(value.get(key), Some(&serde_json::Value::Null), "{key}: {said}");
+    }
+    assert!(value["error"].as_str().is_some_and(|error| error.ends_with("package evenair-web")), "{said}");
+    stand_in(folder.path(), "evenair-web");
+    let path = std::env::var("PATH").expect("set");
+    for (arguments, expected) in [(&["web"][..], &["[--where]"][..]), (&["web", "--json"], &["[--where]", "[--json]"])]
+    {
+        let (output, said, complained) = run(folder.path(), &path, arguments);
+        assert_eq!(output.status.code(), Some(7), "its exit status: {complained}");
+        assert_eq!(said.lines().skip(1).collect::<Vec<_>>(), expected);
+    }
+}
+
+/// Answers one request at a control socket with this line, and returns the request.
+fn answer_once(socket: &Path, line: &'static str) -> thread::JoinHandle<String> {
+    let listener = UnixListener::bind(socket).expect("bound");
+    thread::spawn(move || {
+        let (mut stream, _) = listener.accept().expect("asked");
+        let mut request = String::new();
+        BufReader::new(&stream).read_line(&mut request).expect("a line");
+        writeln!(stream, "{line}").expect("written");
+        request
+    })
+}
+
+#[test]
+fn whether_a_box_would_accept_a_file_is_printed_as_json() {
+    let folder = alone();
+    for (number, line, code) in
+        [(0, r#"{"ok":true}"#, Some(0)), (1, r#"{"ok":false,"error":"line 3: no standard"}"#, Some(1))]
+    {
+        let socket = folder.path().join(format!("{number}.sock"));
+        let answered = answer_once(&socket, line);
+        let arguments =
+            ["reload", "--check", "--json", "--config", "/a.toml", "--socket", socket.to_str().expect("text")];
+        let (output, said, complained) = run(folder.path(), "/nowhere", &arguments);
+        assert_eq!((output.status.code(), complained.as_str()), (code, ""), "{said}");
+        assert!(answered.join().expect("asked").contains(r#""check":true"#), "nothing may change");
+        let value: serde_json::Value = serde_json::from_str(&said).expect("JSON");
+        let answer: serde_json::Value = serde_json::from_str(line).expect("JSON");
+        assert_eq!((&value["file"], &value["accepted"]), (&"/a.toml".into(), &answer["ok"]));
+        assert_eq!(value["error"], answer["error"]);
+    }
+    let nowhere = folder.path().join("nowhere.sock");
+    let arguments = ["reload", "--check", "--json", "--socket", nowhere.to_str().expect("text")];
+    let (output, said, complained) = run(folder.path(), "/nowhere", &arguments);
+    assert!(output.status.code() == Some(1) && said.is_empty() && complained.contains("nowhere.sock"), "{complained}");
 }
 
 #[test]

@@ -334,19 +334,18 @@ fn shards(page: &mut Page, status: &Status) {
 
 /// A station without a reported rate has no sample: the default rate that it is charged at is not a measurement.
 fn station_rates(page: &mut Page, status: &Status, interface: &str) {
-    let assumed = |station: &StationStatus| Some(station.rate_mbps).filter(|_| station.rate_reported);
     let help = "PHY rate toward the station: what its access point tells, or else what the operator set.";
     page.family("evenair_station_transmit_rate_bytes_per_second", Kind::Gauge, help);
     for station in &status.stations {
         let reported = station.reported.as_ref().and_then(|reported| reported.transmit_mbps);
-        if let Some(mbps) = reported.or_else(|| assumed(station)) {
+        if let Some(mbps) = reported.or_else(|| station.reported_rate()) {
             page.sample(&[("ifname", interface), ("mac", &station.mac)], mbps * MBPS);
         }
     }
     let help = "PHY rate by which the station is charged, where it is not the default for want of a report.";
     page.family("evenair_station_rate_bytes_per_second", Kind::Gauge, help);
     for station in &status.stations {
-        if let Some(mbps) = assumed(station) {
+        if let Some(mbps) = station.reported_rate() {
             page.sample(&[("ifname", interface), ("mac", &station.mac)], mbps * MBPS);
         }
     }
@@ -470,7 +469,7 @@ mod tests {
     use std::process::{Command, Stdio};
     use std::thread;
 
-    use evenair_api::CallStatus;
+    use evenair_api::{CallStatus, RateSource};
 
     use super::*;
     use crate::control::tests_support::status;
@@ -511,7 +510,7 @@ mod tests {
         let mut status = status();
         let station = &mut status.stations[0];
         (station.charged_airtime_down_s, station.charged_airtime_up_s) = (3.0, 1.5);
-        (station.rate_mbps, station.rate_reported, station.reported) = (54.0, false, None);
+        (station.rate_mbps, station.rate_source, station.reported) = (Some(54.0), RateSource::Inferred, None);
         let page = render(&status, "eth1", Format::OpenMetrics);
         let samples = |name: &str| -> Vec<String> {
             page.lines().filter(|line| line.starts_with(name)).map(str::to_owned).collect()
@@ -523,7 +522,7 @@ mod tests {
         );
         let rates = ["evenair_station_transmit_rate_bytes_per_second{", "evenair_station_rate_bytes_per_second{"];
         assert_eq!(rates.map(samples), [const { Vec::<String>::new() }; 2]);
-        status.stations[0].rate_reported = true;
+        status.stations[0].rate_source = RateSource::Reported;
         assert_eq!(
             render(&status, "eth1", Format::OpenMetrics)
                 .lines()

@@ -491,6 +491,17 @@ pub struct HopReport {
     pub total: DelayReport,
 }
 
+/// Where the PHY rate of a station comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RateSource {
+    /// Reported by telemetry, or configured or set by the operator.
+    Reported,
+    /// Inferred from the airtime that packets to the station really take, compared with packets to the others.
+    Inferred,
+    /// The rate is the configured default.
+    Unknown,
+}
+
 /// One station.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StationReport {
@@ -504,12 +515,11 @@ pub struct StationReport {
     pub access_point: Option<Label>,
     /// Its last reported place, configured or not.
     pub reported_place: Option<Place>,
-    /// The PHY rate assumed of it.
+    /// The PHY rate that it is charged by. If its source is [`RateSource::Unknown`], that is the configured default, which says
+    /// nothing about the station.
     pub rate: PhyRate,
-    /// Its rate is reported or configured by the operator. Otherwise it is inferred or the default, and the real rate is unknown.
-    pub rate_reported: bool,
-    /// The rate is none of these, but inferred from what packets to it really take of the medium, beside the other stations.
-    pub rate_inferred: bool,
+    /// Where the rate comes from.
+    pub rate_source: RateSource,
     /// C_i at that rate.
     pub capacity: BitRate,
     /// The operator's weight.

@@ -133,7 +133,7 @@ mod watched;
 pub use access_points::{AccessPoint, AccessPointError, MacPrefix, Place};
 pub use api::{
     CallReport, ClassReport, Command, Counters, DomainReport, Event, FlowReport, Hop, HopReport, Mode, Observation,
-    Output, PathReport, ProbeState, QueueReport, Reason, ReceiverReport, Report, StationReport,
+    Output, PathReport, ProbeState, QueueReport, RateSource, Reason, ReceiverReport, Report, StationReport,
 };
 pub use classes::{Amount, Application, Class, ClassError, ClassTree, Label, LabelError, Level, Policy, Rule, Takes};
 pub use collection::{Collected, Collection, Part};

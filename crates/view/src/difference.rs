@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use evenair_api::watch::{
     self, AccessPoint, Class, Domain, Line, MOST_STATIONS, Source, Station, Totals, VERSION, Value,
 };
-use evenair_api::{ClassStatus, DomainStatus, FlowStatus, Mode, StationStatus, Status};
+use evenair_api::{ClassStatus, DomainStatus, FlowStatus, Mode, RateSource, StationStatus, Status};
 use evenair_manager::{DelayReport, Hop, Latency, Losses, Report};
 
 use crate::latencies::{Latencies, lost, written};
@@ -200,8 +200,9 @@ impl Interval<'_> {
             .seen_before()
             .filter(|_| all)
             .and_then(|_| here().map(|(_, moved)| *moved).try_fold(Moved::default(), add));
-        let active_reported =
-            here().filter(|(_, moved)| moved.is_some_and(is_active)).all(|(station, _)| station.rate_reported);
+        let active_reported = here()
+            .filter(|(_, moved)| moved.is_some_and(is_active))
+            .all(|(station, _)| station.reported_rate().is_some());
         let cost = domain.path.as_ref().and_then(|path| path.cost).filter(|_| self.now.status.mode == Mode::Inserted);
         let capacity = Some(domain.capacity_mbps).filter(|capacity| *capacity > 0.0);
         Domain {
@@ -284,7 +285,11 @@ impl Interval<'_> {
 
     fn station(&self, station: &StationStatus, moved: Option<Moved>) -> Station {
         let reported = station.reported.as_ref();
-        let rate_source = if station.rate_reported { Source::Reported } else { Source::Assumed };
+        let rate_source = match station.rate_source {
+            RateSource::Reported => Source::Reported,
+            RateSource::Inferred => Source::Inferred,
+            RateSource::Unknown => Source::Unknown,
+        };
         Station {
             mac: station.mac.clone(),
             name: station.name.clone(),
@@ -296,7 +301,7 @@ impl Interval<'_> {
             up_mbps: self.mbps(moved.map(|moved| moved.up)),
             air_down: self.air(moved.map(|moved| moved.air_down_s)),
             air_up: self.air(moved.map(|moved| moved.air_up_s)),
-            rate_mbps: Value::new(station.rate_mbps, rate_source),
+            rate_mbps: Value::new(station.rate(), rate_source),
             mode: reported.and_then(|reported| reported.transmit_mode.clone()),
             signal_dbm: Value::new(reported.and_then(|reported| reported.signal_dbm).map(f64::from), Source::Reported),
             held: 0,
@@ -422,6 +427,23 @@ mod tests {
         assert_eq!((domain.down_mbps, domain.air_down), (station.down_mbps, station.air_down));
         assert_eq!((station.domain.as_str(), domain.name.as_str()), ("default", "default"));
         assert_eq!((domain.wait_p95_ms, domain.air_group), (Value::UNKNOWN, Value::UNKNOWN), "nothing left");
+    }
+
+    #[test]
+    fn a_phy_rate_is_reported_inferred_or_unknown_and_the_default_is_none() {
+        let shown = |source: evenair_manager::RateSource| {
+            let mut report = report();
+            report.stations[0].rate_source = source;
+            let taken = state(1, Mode::Inserted, &report);
+            let station = &taken.status.stations[0];
+            let line = line_of(None, &taken);
+            (station.rate_mbps.is_some(), station.capacity_mbps.is_some(), line.stations.expect("there")[0].rate_mbps)
+        };
+        let mbps = report().stations[0].rate.bit_rate().as_mbps_f64();
+        let known = |source| (true, true, Value::new(mbps, source));
+        assert_eq!(shown(evenair_manager::RateSource::Reported), known(Source::Reported));
+        assert_eq!(shown(evenair_manager::RateSource::Inferred), known(Source::Inferred));
+        assert_eq!(shown(evenair_manager::RateSource::Unknown), (false, false, Value::UNKNOWN));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Traffic in the status: stations, flows, classes.
 
-use evenair_api::{ClassStatus, Direction, FlowStatus, StationStatus};
+use evenair_api::{ClassStatus, Direction, FlowStatus, RateSource, StationStatus};
 use evenair_manager::{ClassReport, FlowReport, StationReport};
 use evenair_packet::FlowKey;
 use evenair_units::Instant;
@@ -26,13 +26,17 @@ pub(crate) fn class(report: &ClassReport, all: &[ClassReport]) -> ClassStatus {
 
 /// A station by the name that it calls itself; `sources`: names of the telemetry sources.
 pub(crate) fn station(report: &StationReport, now: Instant, sources: &[&str]) -> StationStatus {
+    let rate_source = match report.rate_source {
+        evenair_manager::RateSource::Reported => RateSource::Reported,
+        evenair_manager::RateSource::Inferred => RateSource::Inferred,
+        evenair_manager::RateSource::Unknown => RateSource::Unknown,
+    };
     StationStatus {
         mac: report.mac.to_string(),
         access_point: report.access_point.map(label_text).or(report.reported_place.map(place)),
-        rate_mbps: report.rate.bit_rate().as_mbps_f64(),
-        rate_reported: report.rate_reported,
-        rate_inferred: report.rate_inferred,
-        capacity_mbps: report.capacity.as_mbps_f64(),
+        rate_mbps: (rate_source != RateSource::Unknown).then(|| report.rate.bit_rate().as_mbps_f64()),
+        rate_source,
+        capacity_mbps: (rate_source != RateSource::Unknown).then(|| report.capacity.as_mbps_f64()),
         weight: report.weight,
         learned: report.learned,
         charged_airtime_s: report.airtime.as_secs_f64(),

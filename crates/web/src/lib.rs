@@ -8,4 +8,4 @@ mod feed;
 mod server;
 
 pub use config::{CONFIG, WebConfig};
-pub use server::serve;
+pub use server::{has_page, serve};

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 use clap::Parser;
 use evenair_web::{CONFIG, WebConfig};
+use serde_json::{Value, json};
 
 /// Serve the page of a box to browsers. It only reads; the box does not notice whether it runs.
 #[derive(Parser)]
@@ -30,6 +31,9 @@ struct Cli {
     /// Only print where a browser finds the page
     #[arg(long = "where", conflicts_with = "check")]
     only_where: bool,
+    /// Print that as JSON, and whether the program was built with its page
+    #[arg(long, requires = "only_where")]
+    json: bool,
 }
 
 fn main() -> ExitCode {
@@ -61,7 +65,12 @@ fn run(cli: Cli) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     if cli.only_where {
-        print!("{}", directions(config.listen, std::env::var("SSH_CONNECTION").ok().as_deref()));
+        let ssh = std::env::var("SSH_CONNECTION").ok();
+        if cli.json {
+            println!("{:#}", directions_in_json(config.listen, ssh.as_deref()));
+        } else {
+            print!("{}", directions(config.listen, ssh.as_deref()));
+        }
         return Ok(ExitCode::SUCCESS);
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start")?;
@@ -78,14 +87,28 @@ fn run(cli: Cli) -> Result<ExitCode> {
 /// port).
 fn directions(listen: SocketAddr, ssh: Option<&str>) -> String {
     let page = format!("http://{listen}/\n");
-    let ssh: Vec<_> = ssh.map(|ssh| ssh.split(' ').collect()).unwrap_or_default();
-    let [_, _, machine, port] = ssh[..] else { return page };
+    let Some(tunnel) = tunnel(listen, ssh) else { return page };
+    let local = listen.port();
+    format!("{page}On the machine with the browser: {tunnel}, then http://127.0.0.1:{local}/\n")
+}
+
+/// The same for programs; `evenair web --json` prints the same keys if this program is not installed.
+fn directions_in_json(listen: SocketAddr, ssh: Option<&str>) -> Value {
+    json!({
+        "program": std::env::current_exe().ok(),
+        "page": evenair_web::has_page(),
+        "address": format!("http://{listen}/"),
+        "ssh": tunnel(listen, ssh),
+    })
+}
+
+/// The command that makes the page reachable from the machine that the operator has logged in from; `None`: not through SSH.
+fn tunnel(listen: SocketAddr, ssh: Option<&str>) -> Option<String> {
+    let ssh: Vec<_> = ssh?.split(' ').collect();
+    let [_, _, machine, port] = ssh[..] else { return None };
     let option = if port == "22" { String::new() } else { format!("-p {port} ") };
     let user = std::env::var("USER").map_or_else(|_| String::new(), |user| user + "@");
-    let local = listen.port();
-    format!(
-        "{page}On the machine with the browser: ssh {option}-L {local}:{listen} {user}{machine}, then http://127.0.0.1:{local}/\n"
-    )
+    Some(format!("ssh {option}-L {}:{listen} {user}{machine}", listen.port()))
 }
 
 #[cfg(test)]
@@ -101,5 +124,16 @@ mod tests {
         assert!(text.contains("ssh -L 9471:127.0.0.1:9471 ") && text.contains("192.0.2.1, then"), "{text}");
         let text = directions(listen, Some("192.0.2.9 50000 192.0.2.1 2222"));
         assert!(text.contains("ssh -p 2222 -L"), "{text}");
+    }
+
+    #[test]
+    fn directions_in_json_have_the_address_and_the_command_of_the_tunnel() {
+        let listen = SocketAddr::from(([127, 0, 0, 1], 9471));
+        let local = directions_in_json(listen, None);
+        assert_eq!((&local["address"], &local["ssh"]), (&"http://127.0.0.1:9471/".into(), &Value::Null));
+        assert!(local["program"].is_string() && local["page"].is_boolean(), "{local}");
+        let remote = directions_in_json(listen, Some("192.0.2.9 50000 192.0.2.1 22"));
+        let command = remote["ssh"].as_str().expect("through SSH");
+        assert!(command.starts_with("ssh -L 9471:127.0.0.1:9471 ") && command.ends_with("192.0.2.1"), "{command}");
     }
 }

@@ -49,6 +49,11 @@ struct Page;
 const NOT_BUILT: &str =
     "evenair-web was built without its page, which needs Node.js: install Node.js and run `make build`.\n";
 
+/// Whether the program was built with its page.
+pub fn has_page() -> bool {
+    Page::get("index.html").is_some()
+}
+
 #[derive(Clone)]
 struct Shared {
     feed: Feed,

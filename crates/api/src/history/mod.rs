@@ -7,7 +7,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::causes::{self, Counts, Drops, Losses};
-use crate::{Codec, Hop, Mode, SpeechStatus};
+use crate::states::read_rate_source;
+use crate::{Codec, Hop, Mode, RateSource, SpeechStatus};
 
 pub use event::{Author, Event, GuardStep};
 
@@ -100,6 +101,18 @@ fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
+impl Record {
+    /// Without the rates of stations whose source is unknown: older records have the default there.
+    #[must_use]
+    pub fn without_default_rates(mut self) -> Self {
+        if let Self::Sample(sample) = &mut self {
+            let unknown = sample.stations.iter_mut().filter(|station| station.rate_source == RateSource::Unknown);
+            unknown.for_each(|station| station.rate_mbps = None);
+        }
+        self
+    }
+}
+
 /// A station in an interval.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
@@ -110,11 +123,12 @@ pub struct StationSample {
     pub address: Option<String>,
     /// Its name at that time: the operator's, its alias at a controller, or what it calls itself.
     pub name: Option<String>,
-    /// PHY rate assumed of it at the end.
-    pub rate_mbps: f64,
-    /// The rate was reported, or set by the operator; older records without this field count as reported.
-    #[serde(default = "reported")]
-    pub rate_reported: bool,
+    /// Its PHY rate at the end; none: it is unknown.
+    pub rate_mbps: Option<f64>,
+    /// Where the rate comes from. Older records say `rate_reported`, yes or no, and have the default as the rate if it is "unknown" or
+    /// was inferred; records without either count as reported.
+    #[serde(default = "reported", alias = "rate_reported", deserialize_with = "read_rate_source")]
+    pub rate_source: RateSource,
     /// Its signal strength at the access point, if reported.
     pub signal_dbm: Option<i8>,
     /// Charged airtime in both directions, in seconds: an estimate.
@@ -129,8 +143,15 @@ pub struct StationSample {
     pub from_station_bytes: u64,
 }
 
-const fn reported() -> bool {
-    true
+const fn reported() -> RateSource {
+    RateSource::Reported
+}
+
+impl StationSample {
+    /// Its rate if it was reported or set by the operator.
+    pub fn reported_rate(&self) -> Option<f64> {
+        self.rate_mbps.filter(|_| self.rate_source == RateSource::Reported)
+    }
 }
 
 /// A class in an interval.
@@ -211,7 +232,24 @@ mod tests {
     fn records_from_before_airtime_was_called_charged_are_read() {
         let line = r#"{"mac":"02:00:00:00:00:01","rate_mbps":11.0,"airtime_s":4.0,"airtime_up_s":1.0}"#;
         let read: StationSample = serde_json::from_str(line).expect("a sample");
-        assert_eq!((read.charged_airtime_s, read.charged_airtime_up_s, read.rate_reported), (4.0, 1.0, true));
+        assert_eq!((read.charged_airtime_s, read.charged_airtime_up_s, read.reported_rate()), (4.0, 1.0, Some(11.0)));
+    }
+
+    #[test]
+    fn a_default_rate_in_an_older_record_is_unknown() {
+        let station = |source: &str| format!(r#"{{"mac":"02:00:00:00:00:01","rate_mbps":6.0,{source}}}"#);
+        let sources = [r#""rate_reported":true"#, r#""rate_reported":false"#, r#""rate_source":"inferred""#];
+        let stations = sources.map(station).join(",");
+        let read: Record =
+            serde_json::from_str(&format!(r#"{{"kind":"sample","at_s":1e9,"stations":[{stations}]}}"#)).expect("reads");
+        let Record::Sample(read) = read.without_default_rates() else { panic!("a sample") };
+        let rates: Vec<_> = read.stations.iter().map(|station| (station.rate_mbps, station.rate_source)).collect();
+        assert_eq!(
+            rates,
+            [(Some(6.0), RateSource::Reported), (None, RateSource::Unknown), (Some(6.0), RateSource::Inferred)]
+        );
+        let again = serde_json::to_value(&read.stations[1]).expect("serialises");
+        assert_eq!((&again["rate_mbps"], &again["rate_source"]), (&serde_json::Value::Null, &"unknown".into()));
     }
 
     #[test]

@@ -3,7 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::Direction;
+use crate::states::read_rate_source;
+use crate::{Direction, RateSource};
 
 /// A class, with all below it. Totals are of all time since there was a class of this name.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -37,23 +38,19 @@ pub struct StationStatus {
     /// Its access point, by the name in the configuration or else as reported.
     #[serde(default)]
     pub access_point: Option<String>,
-    /// PHY rate assumed of it.
-    pub rate_mbps: f64,
-    /// The rate was reported, or set by the operator. Otherwise it is inferred or the default, and the real rate is unknown.
-    #[serde(default)]
-    pub rate_reported: bool,
-    /// Nobody reports the rate, and it is inferred from what packets to the station really take of the medium, beside those to
-    /// others. It counts for airtime only: the real rate may be another one.
-    #[serde(default)]
-    pub rate_inferred: bool,
-    /// Its C_i: IP-level TCP capacity of the medium at that rate.
-    pub capacity_mbps: f64,
+    /// Its PHY rate; none: it is unknown, as nobody has reported or set it, and it could not be inferred.
+    pub rate_mbps: Option<f64>,
+    /// Where the rate comes from. A rate of a box that keeps version 1 of the contract is the default if this is "unknown".
+    #[serde(default, alias = "rate_reported", deserialize_with = "read_rate_source")]
+    pub rate_source: RateSource,
+    /// Its C_i: IP-level TCP capacity of the medium at that rate; none if the rate is unknown.
+    pub capacity_mbps: Option<f64>,
     /// Weight.
     pub weight: u32,
     /// Learned from traffic, not configured.
     pub learned: bool,
-    /// Charged airtime in both directions: seconds of medium time that packets to it and from it took. An estimate, by the
-    /// rate assumed of it.
+    /// Charged airtime in both directions: seconds of medium time that packets to it and from it took. An estimate, by its rate
+    /// or, if that is unknown, `default_rate` of the configuration.
     #[serde(alias = "airtime_s")]
     pub charged_airtime_s: f64,
     /// Of it, what is charged for packets to it.
@@ -79,6 +76,18 @@ pub struct StationStatus {
     /// Its telemetry, if valid.
     #[serde(default, alias = "told")]
     pub reported: Option<StationReportStatus>,
+}
+
+impl StationStatus {
+    /// Its rate, unless that is unknown.
+    pub fn rate(&self) -> Option<f64> {
+        self.rate_mbps.filter(|_| self.rate_source != RateSource::Unknown)
+    }
+
+    /// Its rate if it is reported or set by the operator.
+    pub fn reported_rate(&self) -> Option<f64> {
+        self.rate_mbps.filter(|_| self.rate_source == RateSource::Reported)
+    }
 }
 
 /// One flow: a TCP connection, or packets of one protocol between two addresses and ports.
@@ -205,6 +214,25 @@ mod tests {
         let inner = table.remove(from).expect("there is such a key");
         table.insert(to.to_owned(), inner);
         value
+    }
+
+    #[test]
+    fn an_unknown_rate_is_null_and_the_default_of_an_older_box_is_none() {
+        let unknown = serde_json::to_value(StationStatus::default()).expect("serialises");
+        assert_eq!((&unknown["rate_mbps"], &unknown["rate_source"]), (&Value::Null, &"unknown".into()));
+        assert_eq!(unknown["capacity_mbps"], Value::Null);
+        for (reported, inferred, rate) in [(true, false, Some(6.0)), (false, true, None), (false, false, None)] {
+            let mut older = unknown.clone();
+            let table = older.as_object_mut().expect("a table");
+            table.remove("rate_source");
+            table.extend([("rate_mbps".into(), 6.0.into()), ("rate_reported".into(), reported.into())]);
+            table.insert("rate_inferred".into(), inferred.into());
+            let read: StationStatus = serde_json::from_value(older).expect("reads");
+            assert_eq!((read.rate(), read.reported_rate()), (rate, rate));
+        }
+        let mut wrong = unknown;
+        wrong["rate_source"] = "guessed".into();
+        assert!(serde_json::from_value::<StationStatus>(wrong).is_err());
     }
 
     #[test]

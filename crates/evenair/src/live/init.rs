@@ -16,6 +16,7 @@ use evenair_live::setup::{self, Applied, Candidate, Choices, Gateway, InternetLi
 use evenair_reader::{FromWritten, Scalar};
 use evenair_units::BitRate;
 use evenair_wifi::Standard;
+use serde_json::{Value, json};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use super::dialogue::Dialogue;
@@ -66,6 +67,9 @@ pub struct InitArgs {
     /// is changed or written
     #[arg(long)]
     apply: bool,
+    /// Print the plan as JSON, and ask nothing
+    #[arg(long, conflicts_with = "apply")]
+    json: bool,
     /// How long to wait for the confirmation, in seconds
     #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u64).range(5..=3600), value_name = "S")]
     confirm_within: u64,
@@ -91,7 +95,7 @@ pub fn init(args: &InitArgs) -> Result<ExitCode> {
     }
     let ports = setup::interfaces().map_err(anyhow::Error::msg)?;
     // Not locked any longer: the confirmation reads from it, too.
-    let site = site(args, &ports, &mut Dialogue::new(io::stdin().lock(), io::stdin().is_terminal()))?;
+    let site = site(args, &ports, &mut Dialogue::new(io::stdin().lock(), !args.json && io::stdin().is_terminal()))?;
     let gateway = Gateway { wlan: &site.wlan, uplink: &site.wire, bridge: &args.bridge, gateway: &args.gateway };
     let (plan, text) = match args.router {
         true => (setup::plan_router(gateway, &args.address), setup::router_configuration(gateway, &site.choices)),
@@ -101,6 +105,10 @@ pub fn init(args: &InitArgs) -> Result<ExitCode> {
         ),
     };
     let plan = plan.map_err(anyhow::Error::msg)?;
+    if args.json {
+        println!("{:#}", in_json(args, &site, &plan, &text));
+        return Ok(ExitCode::SUCCESS);
+    }
     if !args.apply {
         say_what_would_be(&plan, &text, &args.out);
         if is_there {
@@ -136,6 +144,21 @@ fn say_what_would_be(plan: &Plan, text: &str, out: &Path) {
     }
     plan.notice().iter().for_each(|notice| println!("\n{notice}"));
     println!("\nand {} written:\n\n  {}", out.display(), text.trim_end().replace('\n', "\n  "));
+}
+
+/// The same for programs: shell commands in order, and the configuration as the text of its file.
+fn in_json(args: &InitArgs, site: &Site, plan: &Plan, text: &str) -> Value {
+    json!({
+        "wlan": site.wlan,
+        "wire": site.wire,
+        "commands": plan.commands().collect::<Vec<_>>(),
+        "lasts": plan.lasts(),
+        "lasting_commands": plan.lasting_commands().collect::<Vec<_>>(),
+        "notice": plan.notice(),
+        "file": args.out,
+        "file_exists": args.out.exists(),
+        "configuration": text,
+    })
 }
 
 /// Keeps the network as it is, and makes it survive a reboot where that is possible.

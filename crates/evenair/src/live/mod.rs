@@ -10,13 +10,14 @@ mod status;
 mod telemetry;
 mod top;
 mod watch;
+mod web;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::Args;
-use evenair_live::control::Client;
+use evenair_live::control::{Client, ClientError};
 use evenair_live::{CONFIG, Replay};
 use serde_json::json;
 
@@ -28,6 +29,7 @@ pub use name::{NameArgs, name};
 pub use status::{StatusArgs, status};
 pub use telemetry::{TelemetryArgs, telemetry};
 pub use top::{TopArgs, top};
+pub use web::{WebArgs, web};
 
 /// Default path of the box's control socket.
 const SOCKET: &str = "/run/evenair/control.sock";
@@ -92,6 +94,9 @@ pub struct ReloadArgs {
     /// Only say whether the box would accept the file; nothing changes
     #[arg(long)]
     check: bool,
+    /// Print JSON
+    #[arg(long, requires = "check")]
+    json: bool,
 }
 
 /// Reloads a box's configuration. Queued packets stay queued; an invalid file changes nothing.
@@ -100,13 +105,29 @@ pub fn reload(args: &ReloadArgs) -> Result<ExitCode> {
     let file = args.config.as_ref().map(std::path::absolute).transpose()?;
     let mut client = Client::connect(&args.socket)?;
     if args.check {
-        client.check_configuration(file.as_deref())?;
-        println!("the box would take it");
-        return Ok(ExitCode::SUCCESS);
+        let checked = client.check_configuration(file.as_deref());
+        return if args.json { say_checked_in_json(file.as_deref(), checked) } else { say_checked(checked) };
     }
     client.reconfigure(file.as_deref())?;
     println!("reloaded: the new configuration is in force");
     Ok(ExitCode::SUCCESS)
+}
+
+fn say_checked(checked: Result<(), ClientError>) -> Result<ExitCode> {
+    checked?;
+    println!("the box would take it");
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A refusal by the box is printed as JSON, any other failure is an error. `file`: null if it is the one of the box itself.
+fn say_checked_in_json(file: Option<&Path>, checked: Result<(), ClientError>) -> Result<ExitCode> {
+    let refusal = match checked {
+        Ok(()) => None,
+        Err(ClientError::Refused(why)) => Some(why),
+        Err(error) => return Err(error.into()),
+    };
+    println!("{:#}", json!({ "file": file, "accepted": refusal.is_none(), "error": refusal }));
+    Ok(if refusal.is_none() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// Arguments of `evenair replay`.

@@ -237,9 +237,9 @@ impl SeriesReader {
                 self.current = None;
                 continue;
             }
-            if let Ok(record) = serde_json::from_slice(&line) {
+            if let Ok(record) = serde_json::from_slice::<Record>(&line) {
                 self.seen.records += 1;
-                return Ok(Some(record));
+                return Ok(Some(record.without_default_rates()));
             }
             self.seen.skipped += 1;
         }

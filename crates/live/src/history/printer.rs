@@ -208,7 +208,7 @@ fn row(sample: &Sample, station: &StationSample) -> [String; 11] {
         format!("{:.3}", sample.seconds),
         station.mac.clone(),
         station.address.clone().unwrap_or_default(),
-        if station.rate_reported { station.rate_mbps.to_string() } else { "unknown".to_owned() },
+        station.reported_rate().map_or_else(|| "unknown".to_owned(), |mbps| mbps.to_string()),
         station.signal_dbm.map_or_else(String::new, |dbm| dbm.to_string()),
         format!("{:.6}", (station.charged_airtime_s - station.charged_airtime_up_s).max(0.0)),
         format!("{:.6}", station.charged_airtime_up_s),
@@ -315,9 +315,9 @@ fn time(at_s: f64) -> String {
 mod tests {
     use super::super::{Files, Keeper, Reader};
     use super::*;
-    use evenair_api::Codec;
     use evenair_api::causes::{Cause, DropReason, LossReason};
     use evenair_api::history::{CallRecord, Event, HopSample};
+    use evenair_api::{Codec, RateSource};
 
     const MACS: [&str; 2] = ["02:00:00:00:00:01", "02:00:00:00:00:02"];
     /// 2026-03-01, midnight.
@@ -327,8 +327,8 @@ mod tests {
         let station = |number: usize, bytes| StationSample {
             mac: MACS[number].into(),
             address: Some(format!("10.0.0.{number}")),
-            rate_mbps: 54.0,
-            rate_reported: number == 0,
+            rate_mbps: (number == 0).then_some(54.0),
+            rate_source: if number == 0 { RateSource::Reported } else { RateSource::Unknown },
             charged_airtime_s: 6.0,
             to_station_bytes: bytes,
             ..StationSample::default()
@@ -479,7 +479,8 @@ mod tests {
         for value in extremes {
             let station = StationSample {
                 mac: MACS[0].into(),
-                rate_mbps: value,
+                rate_mbps: Some(value),
+                rate_source: RateSource::Reported,
                 charged_airtime_s: value,
                 charged_airtime_up_s: value,
                 to_station_bytes: u64::MAX,

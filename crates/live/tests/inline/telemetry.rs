@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 use std::{fs, thread};
 
-use evenair_api::{StationStatus, Status};
+use evenair_api::{RateSource, StationStatus, Status};
 use evenair_live::control::Client;
 
 use crate::lab::Lab;
@@ -73,7 +73,7 @@ fn what_an_access_point_tells_is_taken_and_forgotten() {
     let station = station(&status).expect("it is reported");
     let reported = station.reported.as_ref().expect("it is reported");
     assert_eq!((reported.signal_dbm, reported.source.as_str()), (Some(-61), good.name.as_str()));
-    assert!((station.rate_mbps - 54.0).abs() < 1e-9, "it is charged by it: {}", station.rate_mbps);
+    assert_eq!((station.rate_mbps, station.rate_source), (Some(54.0), RateSource::Reported), "it is charged by it");
 
     // Absurd reports are counted, and change nothing until the previous report expires.
     rate.store(-1, Ordering::Relaxed);

@@ -7,10 +7,21 @@ use evenair_units::Instant;
 
 use super::{Station, Stations};
 use crate::Label;
-use crate::api::{DomainReport, StationReport};
+use crate::api::{DomainReport, RateSource, StationReport};
 use crate::ids::StationId;
 
 impl Station {
+    /// Where its rate comes from.
+    const fn rate_source(&self) -> RateSource {
+        if self.has_known_rate() {
+            RateSource::Reported
+        } else if self.inferred.is_some() {
+            RateSource::Inferred
+        } else {
+            RateSource::Unknown
+        }
+    }
+
     pub(super) fn report(&self, now: Instant) -> StationReport {
         StationReport {
             mac: self.mac,
@@ -19,8 +30,7 @@ impl Station {
             access_point: self.access_point,
             reported_place: self.reported_place,
             rate: self.rate,
-            rate_reported: self.has_known_rate(),
-            rate_inferred: !self.has_known_rate() && self.inferred.is_some(),
+            rate_source: self.rate_source(),
             capacity: self.capacity,
             weight: u32::try_from(self.weight()).unwrap_or(u32::MAX),
             learned: self.configured.is_none(),

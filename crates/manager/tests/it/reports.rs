@@ -2,7 +2,7 @@
 
 use crate::air::Dcf;
 use crate::world::{World, bits, close, config, jain, mac, rate, sources};
-use evenair_manager::{Command, Config, Observation, RateReport, ReportCounts, RssiClass, RssiConfig};
+use evenair_manager::{Command, Config, Observation, RateReport, RateSource, ReportCounts, RssiClass, RssiConfig};
 use evenair_packet::MacAddr;
 use evenair_units::{Dbm, Instant, Span};
 use evenair_wifi::{PhyRate, TcpShape, adwiser_80211b, tcp_capacity};
@@ -129,6 +129,29 @@ fn without_reports_shares_are_of_medium_time_too() {
         let times = medium_times(&got);
         assert!(got.iter().sum::<f64>() > 1.15 * alike.iter().sum::<f64>(), "{only:?}: {got:?} beside {alike:?}");
         assert!(jain(&times) >= 0.98, "{only:?}: {times:?}");
+    }
+}
+
+#[test]
+fn the_source_of_a_rate_is_reported_inferred_or_unknown() {
+    let rates = rates();
+    for infer_rates in [false, true] {
+        let config = Config { stations: Vec::new(), infer_rates, ..config(&rates) };
+        let air = Dcf::new(config.phy.clone(), config.rts_threshold, rates.len());
+        let mut world = World::over(Box::new(air), config, &rates, sources(&[0, 1, 2], &[3, 4, 5]));
+        world.command(Command::Insert);
+        let sources = |world: &World| -> Vec<RateSource> {
+            world.manager.report(world.now).stations.iter().map(|station| station.rate_source).collect()
+        };
+        world.run(Span::from_millis(200));
+        assert_eq!(sources(&world), [RateSource::Unknown; 6]);
+        world.run(POLL * 12);
+        let expected = if infer_rates { RateSource::Inferred } else { RateSource::Unknown };
+        assert_eq!(sources(&world), [expected; 6]);
+        world.tell(Observation::RateReport(report(0, world.now, 11_000)));
+        assert_eq!(sources(&world)[..2], [RateSource::Reported, expected]);
+        world.run(POLL * 4);
+        assert_eq!(sources(&world)[0], expected, "the report has expired");
     }
 }
 

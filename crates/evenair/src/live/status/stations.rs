@@ -1,6 +1,6 @@
 //! The stations of `evenair status`: names, rates, and charged airtime.
 
-use evenair_api::{StationStatus, Status};
+use evenair_api::{RateSource, StationStatus, Status};
 
 /// Number of printed stations, those with the most charged airtime first.
 const MOST_STATIONS: usize = 20;
@@ -25,10 +25,10 @@ pub fn lines(status: &Status) -> Vec<String> {
 
 fn line(station: &StationStatus, seconds: f64) -> String {
     let percent = |charged: f64| if seconds > 0.0 { 100.0 * charged / seconds } else { 0.0 };
-    let rate = match (station.rate_reported, station.rate_inferred) {
-        (true, _) => format!("{} Mb/s", station.rate_mbps),
-        (false, true) => format!("as {} Mb/s", station.rate_mbps),
-        (false, false) => "rate unknown".to_owned(),
+    let rate = match (station.rate(), station.rate_source) {
+        (None, _) | (_, RateSource::Unknown) => "rate unknown".to_owned(),
+        (Some(mbps), RateSource::Reported) => format!("{mbps} Mb/s"),
+        (Some(mbps), RateSource::Inferred) => format!("as {mbps} Mb/s"),
     };
     format!(
         "  station {} {:<NAME$} {rate:>12}  {:>5.1} % down, {:>5.1} % up{}",
@@ -65,12 +65,13 @@ mod tests {
     fn stations_are_listed_with_rate_and_charged_airtime_the_busiest_first() {
         let known = StationStatus {
             name: Some("a-laptop-with-a-long-name".into()),
-            rate_mbps: 54.0,
-            rate_reported: true,
+            rate_mbps: Some(54.0),
+            rate_source: RateSource::Reported,
             over_share: true,
             ..station(2, 30.0, 20.5)
         };
-        let inferred = StationStatus { rate_mbps: 6.0, rate_inferred: true, ..station(3, 1.0, 0.0) };
+        let inferred =
+            StationStatus { rate_mbps: Some(6.0), rate_source: RateSource::Inferred, ..station(3, 1.0, 0.0) };
         let stations = vec![station(1, 4.0, 0.0), known, inferred];
         let status = Status { uptime_s: 200.0, stations_known: 3, stations, ..Status::default() };
         assert_eq!(

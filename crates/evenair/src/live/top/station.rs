@@ -1,7 +1,7 @@
 //! One station: all legs of its way, what was lost on them, and its flows.
 
 use evenair_api::FlowStatus;
-use evenair_api::watch::{LossCounts, Station, Times};
+use evenair_api::watch::{LossCounts, Station, Times, Value};
 
 use super::samples::Samples;
 use super::table::rate;
@@ -35,7 +35,7 @@ fn about(station: &Station) -> Vec<String> {
     vec![
         format!("{name}{}{made_up}", station.mac),
         format!("at {place}, domain {}, weight {}", station.domain, station.weight),
-        format!("rate {} Mb/s{mode}, signal {signal} dBm", rate(station.rate_mbps)),
+        format!("rate {}{mode}, signal {signal} dBm", rate_with_unit(station.rate_mbps)),
         format!(
             "down {}  up {} Mb/s   air {} %: {} down, {} up   {} packets held",
             number(station.down_mbps.value),
@@ -46,6 +46,10 @@ fn about(station: &Station) -> Vec<String> {
             station.held
         ),
     ]
+}
+
+fn rate_with_unit(value: Value) -> String {
+    if value.value.is_some() { format!("{} Mb/s", rate(value)) } else { "unknown".into() }
 }
 
 fn latencies(station: &Station) -> Vec<String> {

@@ -158,7 +158,7 @@ struct Column {
 /// Characters of a name at 80 columns; wider screens give it up to [`LONGEST_NAME`].
 const NAME: usize = 20;
 const LONGEST_NAME: usize = 32;
-/// Numbers, right-aligned, after the name and the access point. The rate's source is marked: "~" is assumed or inferred.
+/// Numbers, right-aligned, after the name and the access point. "~" marks an inferred rate.
 const COLUMNS: [Column; 12] = [
     Column { heading: "air %", from_width: 0, width: 5, cell: |row| percent(row.air) },
     Column { heading: "down", from_width: 0, width: 6, cell: |row| number(row.down) },
@@ -198,8 +198,8 @@ fn layout(width: usize, [name, access_point]: [&str; 2], cell: impl Fn(&Column) 
     columns().fold(start, |line, column| line + &format!(" {:>1$}", cell(column), column.width))
 }
 
-/// PHY rate; "~" marks one that is not reported.
+/// PHY rate; "~" marks one that is inferred.
 pub fn rate(rate: Value) -> String {
-    let mark = if rate.source == Source::Assumed { "~" } else { "" };
+    let mark = if rate.source == Source::Reported { "" } else { "~" };
     rate.value.map_or_else(|| UNKNOWN.into(), |mbps| format!("{mark}{}", (mbps * 10.0).round() / 10.0))
 }

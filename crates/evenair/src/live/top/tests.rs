@@ -1,7 +1,7 @@
 //! The screen at two sizes, from a line of the feed, and the printed text.
 
 use evenair_api::FlowStatus;
-use evenair_api::watch::Line;
+use evenair_api::watch::{Line, Source};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
@@ -116,6 +116,17 @@ fn keys_change_the_order_and_unknown_values_come_last() {
         let names = names(&view);
         assert!(names[0].starts_with(first) && names[3] == last, "{key}: {names:?}");
     }
+}
+
+#[test]
+fn a_rate_is_a_number_inferred_or_unknown() {
+    let rate = |value, source| table::rate(evenair_api::watch::Value::new(value, source));
+    assert_eq!(rate(54.0, Source::Reported), "54");
+    assert_eq!(rate(54.0, Source::Inferred), "~54");
+    let mut view = view();
+    press(&mut view, "/00:04\n\n");
+    let shown = screen(&view, 80, 24);
+    assert!(shown.contains("rate unknown, signal - dBm"), "{shown}");
 }
 
 #[test]

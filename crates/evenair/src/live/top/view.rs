@@ -22,7 +22,7 @@ const MOST_GROUPS: usize = 8;
 const MOST_SCROLLED: usize = evenair_api::watch::MOST_FLOWS + 20;
 
 /// The marks and columns of the table.
-const NOTE: &str = "- = unknown  ~ = not reported  air: charged  p95: Wi-Fi (TCP)  loss: last 10 s";
+const NOTE: &str = "- = unknown  ~ = inferred  air: charged  p95: Wi-Fi (TCP)  loss: last 10 s";
 /// What keys and columns are.
 const HELP: [&str; 18] = [
     "a d u l         order by air, down, up, latency",
@@ -39,7 +39,7 @@ const HELP: [&str; 18] = [
     "down, up        Mb/s of IP packets, in the last second",
     "p95 ms          access point and air took 95 of 100 packets no longer (TCP)",
     "loss %          in the box, on the Wi-Fi and beyond it, in the last 10 s (TCP)",
-    "rate            PHY rate, Mb/s; ~ is a default or inferred",
+    "rate            PHY rate, Mb/s; ~ is inferred, not reported; - is unknown",
     "dBm, held, MAC  signal, packets in the box: from 90, 96, 116 columns on",
     "!               health is about the station: evenair status says what to do",
     "[name], class   a contention domain, and a class, with all its stations",
