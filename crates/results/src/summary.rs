@@ -7,11 +7,8 @@ use evenair_scenario::{Published, Quantity};
 use evenair_workload::Direction;
 
 use super::rates::rate_rows;
-use super::tables::{airtime_tables, application_rows, call_rows, category_rows, transfer_rows};
+use super::tables::{FLOWS_SHOWN, airtime_tables, application_rows, call_rows, category_rows, transfer_rows};
 use super::{MediumAirtime, NodeResult, PhaseResult, RunResult, scalar};
-
-/// More flows than this are not listed one by one: the table would hide what matters.
-pub(super) const FLOWS_SHOWN: usize = 24;
 
 /// A run in plain words and tables: who got what in each phase, against C* and against what was published.
 pub fn summary(run: &RunResult) -> String {

@@ -2,11 +2,13 @@
 //! table without further rows is left out.
 
 use super::stats::share;
-use super::summary::FLOWS_SHOWN;
 use super::{
     ApplicationResult, CategoryResult, ChargedAirtime, Distribution, FlowResult, MediumAirtime, NodeResult,
     PhaseResult, RunResult, StationAirtime, TransferSizes,
 };
+
+/// More flows than this are not listed one by one: the table would hide what matters.
+pub(super) const FLOWS_SHOWN: usize = 24;
 
 /// How well calls were heard, by phase.
 pub fn call_rows(run: &RunResult) -> Vec<Vec<String>> {
