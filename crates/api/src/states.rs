@@ -94,7 +94,7 @@ string_enum! {
     pub enum RateSource {
         /// Telemetry, or the operator.
         Reported = "reported",
-        /// Nobody reports it; it is inferred from the airtime that packets to the station really take, compared with packets to the
+        /// It is not reported, but inferred from the airtime that packets to the station really take, compared with packets to the
         /// others. It counts for airtime only: the real rate may be another one.
         Inferred = "inferred",
         /// Neither: there is no rate, and the station is charged by `default_rate` of the configuration.

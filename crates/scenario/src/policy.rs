@@ -184,7 +184,7 @@ impl Policy {
     }
 
     /// What is wrong with the scenario `file` under this policy, at the policy's own places: those of the scenario's text are of one
-    /// that nobody has written. What was set on the command line is reported there.
+    /// that is written nowhere. What was set on the command line is reported there.
     #[must_use]
     pub fn at_its_places(&self, error: ConfigError, file: &str) -> ConfigError {
         let place = |problem: &Located| {

@@ -38,7 +38,7 @@ pub struct StationStatus {
     /// Its access point, by the name in the configuration or else as reported.
     #[serde(default)]
     pub access_point: Option<String>,
-    /// Its PHY rate; none: it is unknown, as nobody has reported or set it, and it could not be inferred.
+    /// Its PHY rate; none: it is unknown, as it was not reported, set or inferred.
     pub rate_mbps: Option<f64>,
     /// Where the rate comes from. A rate of a box that keeps version 1 of the contract is the default if this is "unknown".
     #[serde(default, alias = "rate_reported", deserialize_with = "read_rate_source")]

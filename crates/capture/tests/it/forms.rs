@@ -90,7 +90,7 @@ fn sections_and_interfaces_have_their_own_clocks_and_links() {
         files::section(big),
         files::interface(big, 1, 0, &[]),
         files::enhanced(big, 0, 1_500_000, &packet),
-        // A block of statistics, and one of a kind that nobody knows.
+        // A block of statistics, and one of an unknown kind.
         files::block(big, 5, &[0; 12]),
         files::block(big, 0x8000_0001, &[]),
         files::section(little),

@@ -17,7 +17,7 @@ pub struct BacklogArgs {
 }
 
 /// The chain is shown where it is certain at least at such a part of the frames.
-const MOSTLY: f64 = 0.5;
+const MOSTLY: f64 = 0.9;
 
 /// Prints how many nodes are backlogged.
 pub fn backlog(args: &BacklogArgs) -> Result<ExitCode> {

@@ -378,9 +378,9 @@ fn jain_of_backlogged_stations_leaves_out_those_with_little_to_send() {
     }
 }
 
-/// Where nobody is backlogged there is no index.
+/// Where no station is backlogged there is no index.
 #[test]
-fn nobody_is_backlogged_by_a_call() {
+fn a_call_backlogs_no_station() {
     let run = run(&cell(1, "10 s", "[[voip]]\nname = \"call\"\nstations = [\"sta\"]\nserver = \"server\"\n"));
     assert_eq!(measured(&run, "phase.all.backlogged_stations"), 0.0);
     let indices = ["measured_airtime.jain_backlogged", "fairness.backlogged.jain"];

@@ -18,7 +18,7 @@ use super::successes::Success;
 pub(super) enum Made {
     /// The receipt at this event.
     By(usize),
-    /// The receipt of data that nobody saw.
+    /// The receipt of data that is in neither capture.
     Unseen,
 }
 
@@ -72,7 +72,7 @@ impl Receiver {
         self.receipts.extend(self.expected.map(|expected| (expected, event)));
     }
 
-    /// An acknowledgment says what has been received, though nobody saw it.
+    /// An acknowledgment says what has been received, also where the monitor did not hear it.
     fn answer(&mut self, number: u32, frame: usize) {
         if self.expected.is_none_or(|expected| is_after(number, expected)) {
             self.expected = Some(number);

@@ -174,7 +174,7 @@ fn air_frame(at: Duration, bytes: &[u8], original: usize) -> Option<AirFrame> {
         },
         _ => AirKind::Other(sender(frame)?),
     };
-    // Until the end of the exchange; of one that nobody could decode only itself.
+    // Until the end of the exchange; of one that was not decoded only itself.
     let reserved = u16::from_le_bytes(frame.get(2..4)?.try_into().ok()?);
     let reserved = if is_bad || reserved >= NO_DURATION { 0 } else { reserved };
     let airtime = radio.airtime(whole - fcs + 4);

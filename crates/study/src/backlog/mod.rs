@@ -22,9 +22,8 @@
 //! A frame for which nothing says exactly since when it was held is unresolved: the states since the earliest instant that is possible
 //! are uncertain, and left out of the chain.
 //!
-//! In traces of the simulator, where the truth is known, the interval holds the mean to 0.05. With delayed acknowledgments it is
-//! as good while nothing is lost; after losses it is up to 0.25 too high, for which segment a duplicate acknowledges is a
-//! guess.
+//! In traces of the simulator, where the truth is known, the interval holds the mean to 0.05, with delayed acknowledgments and after
+//! losses, too.
 //!
 //! The MPDUs of an A-MPDU are one event, as they are for the medium.
 //!
