@@ -10,6 +10,7 @@ mod applications;
 mod average;
 pub mod backlog;
 mod calls;
+mod curves;
 mod domains;
 pub mod estimate;
 pub mod groups;
@@ -26,6 +27,7 @@ pub mod stats;
 mod store;
 pub mod stretch;
 pub mod summary;
+mod table;
 pub mod tables;
 mod transfers;
 pub mod warm_up;
@@ -38,6 +40,7 @@ pub use airtime::{Charge, ChargedAirtime, CountedAirtime, CountedStation, Medium
 pub use applications::{ApplicationKind, ApplicationResult, Quality};
 pub use backlog::Backlog;
 pub use calls::CallResult;
+pub use curves::{Curve, Curves};
 pub use domains::{AccessPointResult, AccessPointSeries, DomainResult, DomainSeries};
 use evenair_api::causes::{Cause, Drops, Losses};
 use evenair_api::{HopResult, Mode};
@@ -51,6 +54,7 @@ use serde::{Deserialize, Serialize};
 pub use series::{FlowSeries, Series};
 pub use store::{StoreError, write_whole};
 pub use summary::{in_words, summary};
+pub use table::{Column, Table, Values};
 pub use transfers::{TransferCount, TransferEnd, TransferLog, TransferRecord, TransferSizes, Transfers};
 
 /// As many transfers, web pages and notes are listed one by one, of each kind: files of some megabytes.

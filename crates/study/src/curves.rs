@@ -1,7 +1,7 @@
 //! What of a sweep is drawn: a measure over the values of the first key, a line for each setting of the others.
 
 use evenair_reader::closest;
-use evenair_report::{Curve, Curves, Values};
+use evenair_results::{Curve, Curves, Values};
 use evenair_scenario::measures::{Declaration, full_name, measure_named, measures};
 
 use crate::sweep::{SweepResult, key_column, union};
