@@ -11,7 +11,7 @@
 //!
 //! And it makes the table from signal to goodput that a channel-aware scheduler works by: [`calibration`].
 //!
-//! Not here: how a run is made (`evenair-sim`), what is drawn of it (`evenair-report`).
+//! Not here: how a run is made (`evenair-sim`), what is drawn of it and how tables are written (`evenair-report`).
 
 pub mod backlog;
 pub mod calibration;
@@ -23,7 +23,7 @@ mod sweep;
 mod until;
 mod workers;
 
-pub use compare::{Comparison, against_first, compare, comparison_picture, comparison_table};
+pub use compare::{Comparison, against_first, compare, comparison_table};
 pub use curves::{is_measure, near_measure};
 pub use plan::{Job, Plan, PlanError, Point, Source, program};
 pub use store::{Record, Store, StoreError};
