@@ -115,6 +115,11 @@ impl AirPlan {
         Self { medium, access_points, stations, ap_queue, station_queue, beacons, foreign, streams_of, has_hidden }
     }
 
+    /// Whether some nodes do not hear each other, so that its medium has to be one where nodes may be hidden.
+    pub fn has_hidden(&self) -> bool {
+        self.has_hidden
+    }
+
     /// The random streams of its medium: with names, a domain's own, which do not depend on what other domains there are.
     pub fn streams(&self, streams: &Streams) -> Streams {
         self.streams_of.as_ref().map_or(*streams, |name| streams.of(&format!("medium {name}")))

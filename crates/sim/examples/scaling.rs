@@ -9,6 +9,7 @@
 //! does so itself for what a station takes of memory, each time in a process of its own.
 
 use std::error::Error;
+use std::ops::ControlFlow;
 use std::process::{Command, ExitCode};
 
 use evenair_scenario::Scenario;
@@ -82,10 +83,11 @@ fn cost(scenario: &Scenario) -> Result<Cost, Box<dyn Error>> {
     let before = cpu_seconds()?;
     let (mut megabits, mut resident) = (0.0, Ok(0));
     let result = run_with(scenario, &options, |progress| {
-        megabits += progress.total_ip_mbps;
-        if progress.at_s >= scenario.duration.as_secs_f64() {
+        megabits += progress.map_or(0.0, |progress| progress.total_ip_mbps);
+        if progress.is_some_and(|progress| progress.at_s >= scenario.duration.as_secs_f64()) {
             resident = resident_bytes();
         }
+        ControlFlow::Continue(())
     })?;
     let cpu_s = cpu_seconds()? - before;
     let frames = result.medium.ok_or("the simulator counts what the medium is used for")?.attempts;

@@ -5,6 +5,7 @@
 //! `cargo run --release -p evenair-sim --example speed [part of a name]`
 
 use std::error::Error;
+use std::ops::ControlFlow;
 
 use evenair_scenario::Scenario;
 use evenair_sim::{SimOptions, run_with, tcp};
@@ -131,7 +132,10 @@ fn main() -> Result<(), Box<dyn Error>> {
         let scenario = scenario(case)?;
         let before = cpu_seconds()?;
         let mut total = 0.0;
-        run_with(&scenario, &options, |progress| total += progress.total_ip_mbps)?;
+        run_with(&scenario, &options, |progress| {
+            total += progress.map_or(0.0, |progress| progress.total_ip_mbps);
+            ControlFlow::Continue(())
+        })?;
         let cpu_s = cpu_seconds()? - before;
         let rate = f64::from(seconds) / cpu_s;
         println!("{name:28} {rate:7.0} simulated s a CPU s, {:.3} Mb/s", total / f64::from(seconds));

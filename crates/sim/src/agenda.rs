@@ -29,8 +29,8 @@ pub(crate) enum Task {
     Losses,
     /// A report to the box of the stations' signals.
     Signals,
-    /// A station comes to another access point, as the event of this number says.
-    Come(u32),
+    /// A station comes to another access point.
+    Come { host: u32, access_point: u16 },
     /// A report to the box of a host's access point.
     Place(u32),
     /// The next second of the box's watch feed.

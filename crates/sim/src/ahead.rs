@@ -18,7 +18,7 @@ use crate::world::World;
 /// Connections or stations from which on it is worth the look: what is known of fewer stays beside the processor.
 pub(crate) const MANY: usize = 128;
 
-impl World<'_> {
+impl World {
     /// An access point has delivered a frame, and what waits in it will follow: first its place in the queue is asked for, a
     /// frame later the packet, then its connection, and then what is found by that; each when what leads to it is there.
     #[inline(never)]

@@ -445,6 +445,18 @@ impl Air {
         self.medium.queue(node).packets + above
     }
 
+    /// Packets that its access points hold.
+    pub(crate) fn queued(&self) -> usize {
+        (0..self.points as u32).map(|point| self.held_by(NodeId(point))).sum()
+    }
+
+    /// The PHY rate toward a station that is associated.
+    pub(crate) fn rate(&self, station: usize) -> Option<PhyRate> {
+        let link = &self.links[station];
+        let node = link.node?;
+        Some(self.medium.rate_toward(link.access_point, node).unwrap_or(link.rate))
+    }
+
     /// What the station's buffer has room for before one of `left` bytes leaves it. Only where no queue stands above it.
     #[inline]
     pub(crate) fn room(&self, station: usize, left: Option<Bytes>) -> Room {

@@ -167,6 +167,11 @@ impl Airs {
         ends
     }
 
+    /// Packets in the access points' queues.
+    pub(crate) fn queued(&self) -> usize {
+        self.all().map(Air::queued).sum()
+    }
+
     /// Packets in all buffers of the air.
     pub(crate) fn held(&self) -> usize {
         self.all().map(Air::held).sum()

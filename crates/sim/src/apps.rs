@@ -211,7 +211,7 @@ impl Kind {
     }
 }
 
-impl World<'_> {
+impl World {
     pub(crate) fn start_app(&mut self, number: u32) {
         let app = &mut self.apps[number as usize];
         app.runs = true;
@@ -292,7 +292,7 @@ impl World<'_> {
 }
 
 /// Bulk transfers.
-impl World<'_> {
+impl World {
     fn open_bulk(&mut self, number: u32) {
         let app = &mut self.apps[number as usize];
         let opened = self.connections.open(number, app.sender(), &app.tcp);
@@ -359,7 +359,7 @@ impl World<'_> {
 }
 
 /// Datagrams and echoes.
-impl World<'_> {
+impl World {
     fn send_due_datagram(&mut self, number: u32) {
         // Those of one frame are due at once.
         let next = loop {

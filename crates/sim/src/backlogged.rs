@@ -49,6 +49,11 @@ impl Backlogged {
         self.stations.iter_mut().map(|queued| queued.take(now)).collect()
     }
 
+    /// Packets of a station in all queues.
+    pub(crate) fn packets_of(&self, station: usize) -> u64 {
+        self.stations[station].packets.into()
+    }
+
     /// Packets in all queues.
     pub(crate) fn packets(&self) -> u64 {
         self.stations.iter().map(|queued| u64::from(queued.packets)).sum()

@@ -42,7 +42,7 @@ impl App {
     }
 }
 
-impl World<'_> {
+impl World {
     fn call(&mut self, number: u32) -> &mut Call {
         match &mut self.apps[number as usize].kind {
             Kind::Call(call) => call,

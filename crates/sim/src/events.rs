@@ -1,8 +1,10 @@
 //! The scenario's events in a run, the telemetry of the box, and its state each second.
 
+use std::sync::Arc;
+
 use evenair_manager::Command;
 use evenair_medium::RateControl;
-use evenair_scenario::Action;
+use evenair_scenario::{Action, Event};
 use evenair_units::{Instant, Span};
 
 use crate::agenda::Task;
@@ -16,10 +18,10 @@ const TELL_RATES: Span = Span::from_secs(1);
 const TELL_SIGNALS: Span = Span::from_secs(1);
 
 /// The scenario's events.
-impl World<'_> {
+impl World {
     /// Starts the reports to the box.
     pub(crate) fn begin_telling(&mut self) {
-        let scenario = self.scenario;
+        let scenario = &self.scenario;
         if let Some(middlebox) = &mut self.middlebox {
             middlebox.settle(&mut self.agenda);
             if scenario.radio.rate_control != RateControl::Fixed && scenario.telemetry.rates {
@@ -35,15 +37,30 @@ impl World<'_> {
     }
 
     pub(crate) fn do_event(&mut self) {
-        let scenario = self.scenario;
         let number = self.next_event;
-        let event = &scenario.events[number];
         self.next_event += 1;
-        if let Some(next) = scenario.events.get(self.next_event) {
+        if let Some(next) = self.scenario.events.get(self.next_event) {
             self.agenda.enter(Instant::ZERO + next.at, Task::Event);
         }
+        self.act(number);
+    }
+
+    /// Carries out a command, whose events come before those that are still to come.
+    pub(crate) fn obey(&mut self, events: Vec<Event>) {
+        let numbers = self.next_event..self.next_event + events.len();
+        Arc::make_mut(&mut self.scenario).events.splice(self.next_event..self.next_event, events);
+        self.next_event = numbers.end;
+        for number in numbers {
+            self.act(number);
+            self.drain_air();
+        }
+    }
+
+    /// The event of this number happens.
+    fn act(&mut self, number: usize) {
+        let scenario = Arc::clone(&self.scenario);
         let name = |host: usize| scenario.hosts[host].name.clone();
-        match event.action {
+        match scenario.events[number].action {
             Action::Insert => self.command("insert", Command::Insert),
             Action::Bypass => self.command("bypass", Command::Bypass),
             Action::Join(host) => {
@@ -69,14 +86,14 @@ impl World<'_> {
                 self.note("roam", format!("{} to {to}", name(host)));
                 let station = self.airs.first.station_of(host);
                 self.airs.go(self.now, station);
-                self.agenda.enter(self.now + gap, Task::Come(number as u32));
+                let task = Task::Come { host: host as u32, access_point: access_point as u16 };
+                self.agenda.enter(self.now + gap, task);
             }
         }
     }
 
     /// A station has come to where an event has led it.
-    pub(crate) fn come(&mut self, event: usize) {
-        let Action::Roam { station: host, access_point, .. } = self.scenario.events[event].action else { return };
+    pub(crate) fn come(&mut self, host: usize, access_point: usize) {
         let station = self.airs.first.station_of(host);
         self.airs.come(self.now, station, access_point);
         self.note("roamed", self.scenario.hosts[host].name.clone());

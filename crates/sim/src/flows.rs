@@ -73,7 +73,7 @@ impl OnOff {
 }
 
 /// Arrivals of flows.
-impl World<'_> {
+impl World {
     /// The run is over: what is still under way is cut.
     pub(crate) fn cut_transfers(&mut self) {
         for (number, app) in self.apps.iter_mut().enumerate() {
@@ -202,7 +202,7 @@ impl World<'_> {
 }
 
 /// File after file.
-impl World<'_> {
+impl World {
     fn on_off(&mut self, number: u32) -> &mut OnOff {
         match &mut self.apps[number as usize].kind {
             Kind::OnOff(source) => source,

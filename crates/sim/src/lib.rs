@@ -10,7 +10,7 @@
 //! Memory grows with the packets in flight and the number of reported intervals, not with the packets sent, the transfers made
 //! or the pages loaded: these are counted in histograms, and the first of them are listed (`tests/memory`).
 //!
-//! One file per concern: `world` the event loop and the hops of a packet; `agenda` the event queue and `events` the scenario's
+//! One file per concern: `simulation` a run that its caller holds, and `observation` its state; `world` the event loop and the hops of a packet; `agenda` the event queue and `events` the scenario's
 //! events; `packet` the packets; `air`, `airs` (several contention domains), `paths`, `wire` and `middlebox` the path;
 //! `connections`, `apps`, `call`, `flows` and `web` the hosts; `meter`, `tally`, `cells`, `occupancy`, `categories`, `places`,
 //! `notes` and `report` the results, of which `records`, `senders`, `rows` and `flow_rows` keep the counters. `trace` writes
@@ -55,6 +55,7 @@ mod flows;
 mod meter;
 mod middlebox;
 mod notes;
+mod observation;
 mod occupancy;
 mod packet;
 mod paths;
@@ -64,6 +65,7 @@ mod records;
 mod report;
 mod rows;
 mod senders;
+mod simulation;
 mod tally;
 pub mod tcp;
 mod trace;
@@ -72,14 +74,17 @@ mod web;
 mod wire;
 mod world;
 
+use std::ops::ControlFlow;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use evenair_results::{Progress, RunResult};
 use evenair_scenario::Scenario;
 
-pub use error::SimError;
+pub use error::{CommandError, SimError};
+pub use observation::{FlowState, Observation, StationState};
+pub use simulation::Simulation;
 pub use watch::{LossyRing, Second, Watching};
-use world::World;
 
 /// Options of a run beside its scenario.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -92,6 +97,8 @@ pub struct SimOptions {
     /// How many transfers, web pages and notes are listed one by one, of each kind; [`LISTED`](evenair_results::LISTED) where
     /// absent. All are counted.
     pub listed: Option<usize>,
+    /// The run has a box, bypassed at first, though no event of the scenario inserts it: for [`Simulation::command`].
+    pub has_box: bool,
     /// How the box is observed second by second ([`run_watched`]); the run has a box then, inserted or not.
     pub watching: Option<Watching>,
 }
@@ -112,24 +119,29 @@ pub fn refusals(scenario: &Scenario) -> Vec<SimError> {
 ///
 /// # Errors
 /// Where the scenario asks for what is not simulated.
-pub fn run(scenario: &Scenario, progress: impl FnMut(&Progress)) -> Result<RunResult, SimError> {
-    run_with(scenario, &SimOptions::default(), progress)
+pub fn run(scenario: &Scenario, mut progress: impl FnMut(&Progress)) -> Result<RunResult, SimError> {
+    run_with(scenario, &SimOptions::default(), |now| {
+        now.into_iter().for_each(&mut progress);
+        ControlFlow::Continue(())
+    })
 }
 
-/// [`run`], with options.
+/// [`run`], with options. `progress` gets the progress at the end of each interval, and `None` in between, several times in a
+/// tenth of a second of wall-clock time; a break stops the run.
 ///
 /// # Errors
-/// Where the scenario or the options ask for what is not simulated, or a trace cannot be written.
+/// Where the scenario or the options ask for what is not simulated, or a trace cannot be written; [`SimError::Stopped`] after
+/// a break.
 pub fn run_with(
     scenario: &Scenario,
     options: &SimOptions,
-    mut progress: impl FnMut(&Progress),
+    progress: impl FnMut(Option<&Progress>) -> ControlFlow<()>,
 ) -> Result<RunResult, SimError> {
-    let mut world = begin(scenario, options)?;
-    while let Some(so_far) = world.run_interval() {
-        progress(so_far);
+    let mut simulation = Simulation::new(Arc::new(scenario.clone()), options)?;
+    if simulation.step_while(scenario.duration, progress).is_break() {
+        return Err(SimError::Stopped);
     }
-    finish(world)
+    simulation.result()
 }
 
 /// Runs a scenario to its end and observes the box; `second` gets each of its seconds, in order.
@@ -142,33 +154,10 @@ pub fn run_watched(
     mut second: impl FnMut(Second),
 ) -> Result<RunResult, SimError> {
     let options = SimOptions { watching: options.watching.or(Some(Watching::default())), ..options.clone() };
-    let mut world = begin(scenario, &options)?;
-    while world.run_interval().is_some() {
-        take_seconds(&mut world).into_iter().for_each(&mut second);
+    let mut simulation = Simulation::new(Arc::new(scenario.clone()), &options)?;
+    while !simulation.is_over() {
+        simulation.step_until(simulation.now() + scenario.measure.interval);
+        simulation.take_seconds().into_iter().for_each(&mut second);
     }
-    take_seconds(&mut world).into_iter().for_each(&mut second);
-    finish(world)
-}
-
-fn take_seconds(world: &mut World<'_>) -> Vec<Second> {
-    world.watch.as_mut().map(|watch| watch.take_seconds()).unwrap_or_default()
-}
-
-fn begin<'a>(scenario: &'a Scenario, options: &SimOptions) -> Result<World<'a>, SimError> {
-    let tcp = match &options.tcp {
-        Some(config) => config.clone(),
-        None => connections::tcp_config(&scenario.tcp)?,
-    };
-    let mut world = World::new(scenario, &tcp, options)?;
-    if let Some(folder) = &options.trace {
-        world.trace_into(folder)?;
-    }
-    Ok(world)
-}
-
-fn finish(mut world: World<'_>) -> Result<RunResult, SimError> {
-    world.cut_transfers();
-    world.check_conservation();
-    world.finish_trace()?;
-    Ok(report::report(world))
+    simulation.result()
 }

@@ -41,12 +41,34 @@ pub(crate) struct Glance {
     pub(crate) service_rate_mbps: Option<f64>,
 }
 
+/// What an application has moved since the start of the run.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Moved {
+    /// Over the WLAN hop, in both directions.
+    pub(crate) ip_bytes: u64,
+    /// Of these, from the station.
+    pub(crate) up_bytes: u64,
+    /// Of data, to its receiver.
+    pub(crate) received_bytes: u64,
+}
+
+/// What is counted of an application.
+#[derive(Clone, Debug, Default)]
+struct Counting {
+    /// In the interval.
+    count: Count,
+    /// IP-level bytes from the station over the WLAN hop, since the start of the run.
+    up_bytes: u64,
+}
+
 #[derive(Debug)]
 pub(crate) struct Meter {
     interval: Span,
     /// Which way each application's data flow.
     data: Vec<Direction>,
-    counts: Vec<Count>,
+    counts: Vec<Counting>,
+    /// Up to the start of the interval, but for what is from the station.
+    moved: Vec<Moved>,
     rtts: Records<Histogram>,
     delays: Records<DelayRecord>,
     /// By application, of those that have a sender of TCP that is looked at.
@@ -78,7 +100,8 @@ impl Meter {
             flows: FlowRows::default(),
             interval,
             data: apps.iter().map(data_direction).collect(),
-            counts: vec![Count::default(); apps.len()],
+            counts: vec![Counting::default(); apps.len()],
+            moved: vec![Moved::default(); apps.len()],
             rtts: Records::new(apps.iter().map(|_| Histogram::default())),
             delays: Records::new(apps.iter().map(|_| DelayRecord::default())),
             retransmits: vec![0; apps.len()],
@@ -90,7 +113,7 @@ impl Meter {
     /// A packet crossed the WLAN hop.
     pub(crate) fn count(&mut self, packet: &Packet) {
         let app = packet.app as usize;
-        let count = &mut self.counts[app];
+        let Counting { count, up_bytes } = &mut self.counts[app];
         let with_data = packet.way == self.data[app];
         match &packet.body {
             Body::Probe => return,
@@ -101,12 +124,23 @@ impl Meter {
             }
         }
         count.ip_bytes += packet.len.0;
+        *up_bytes += if packet.way == Direction::Up { packet.len.0 } else { 0 };
+    }
+
+    /// What an application has moved so far.
+    pub(crate) fn moved(&self, app: usize) -> Moved {
+        let (Counting { count, up_bytes }, before) = (&self.counts[app], self.moved[app]);
+        Moved {
+            ip_bytes: before.ip_bytes + count.ip_bytes,
+            up_bytes: *up_bytes,
+            received_bytes: before.received_bytes + count.received_bytes,
+        }
     }
 
     /// Has fetched what is counted of an application.
     #[inline]
     pub(crate) fn bring(&self, app: u32) {
-        let count = &self.counts[app as usize];
+        let count = &self.counts[app as usize].count;
         prefetch(&raw const count.ip_bytes);
         prefetch(&raw const count.received_bytes);
     }
@@ -115,28 +149,28 @@ impl Meter {
     pub(crate) fn send(&mut self, packet: &Packet) {
         match packet.body {
             Body::Tcp { .. } | Body::Probe => {}
-            Body::Datagram { .. } | Body::Speech { .. } => self.counts[packet.app as usize].sent_packets += 1,
+            Body::Datagram { .. } | Body::Speech { .. } => self.counts[packet.app as usize].count.sent_packets += 1,
             Body::Echo { .. } => {
-                self.counts[packet.app as usize].sent_packets += u64::from(packet.way == Direction::Up)
+                self.counts[packet.app as usize].count.sent_packets += u64::from(packet.way == Direction::Up)
             }
         }
     }
 
     /// Datagrams were lost before they were made.
     pub(crate) fn lose_unmade(&mut self, app: u32, datagrams: u64) {
-        self.counts[app as usize].sent_packets += datagrams;
+        self.counts[app as usize].count.sent_packets += datagrams;
     }
 
     /// A datagram arrived after this time.
     #[inline(always)]
     pub(crate) fn delay(&mut self, app: u32, delay: Span) {
-        self.counts[app as usize].received_packets += 1;
+        self.counts[app as usize].count.received_packets += 1;
         self.delays.enter(app as usize, delay);
     }
 
     /// An echo came back after this time.
     pub(crate) fn echo(&mut self, app: u32, rtt: Span) {
-        self.counts[app as usize].received_packets += 1;
+        self.counts[app as usize].count.received_packets += 1;
         self.rtts.enter(app as usize, rtt);
     }
 
@@ -164,18 +198,21 @@ impl Meter {
 
     /// An application received data.
     pub(crate) fn receive(&mut self, app: u32, bytes: u64) {
-        self.counts[app as usize].received_bytes += bytes;
+        self.counts[app as usize].count.received_bytes += bytes;
     }
 
     /// An interval has ended; the state of the TCP senders with a connection, by application.
     pub(crate) fn end_interval(&mut self, glance: &Glance, tcp: impl Iterator<Item = (usize, TcpSample)>) {
         let number = self.series.ap_queue_packets.len();
         let mut total = 0.0;
-        for (app, (count, progress)) in self.counts.iter_mut().zip(&mut self.progress.flows).enumerate() {
+        let all = self.counts.iter_mut().map(|counting| &mut counting.count).zip(&mut self.progress.flows);
+        for (app, (count, progress)) in all.enumerate() {
             let mut ip_mbps = 0.0;
             if *count != Count::default() {
                 let count = std::mem::take(count);
                 ip_mbps = mbps(count.ip_bytes, self.interval);
+                self.moved[app].ip_bytes += count.ip_bytes;
+                self.moved[app].received_bytes += count.received_bytes;
                 self.flows.push(app, number, count);
             }
             (progress.ip_mbps, progress.rtt_ms) = (ip_mbps, None);
@@ -206,14 +243,18 @@ impl Meter {
         series
     }
 
-    /// The state of the run after the last interval.
-    pub(crate) fn progress(&mut self, glance: &Glance) -> &Progress {
+    /// The state of the run at the end of the last interval.
+    pub(crate) fn progress(&self) -> &Progress {
+        &self.progress
+    }
+
+    /// Notes that state.
+    pub(crate) fn note_progress(&mut self, glance: &Glance) {
         let progress = &mut self.progress;
         progress.at_s = glance.at.as_secs_f64();
         progress.mode = glance.mode;
         progress.ap_queue_packets = glance.queue_packets as u64;
         progress.service_rate_mbps = glance.service_rate_mbps;
-        progress
     }
 }
 

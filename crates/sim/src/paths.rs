@@ -95,7 +95,7 @@ impl Paths {
     }
 }
 
-impl World<'_> {
+impl World {
     /// An access point has received a packet of a station, which goes to the box.
     #[inline(always)]
     pub(crate) fn leave_access_point(&mut self, station: usize, id: PacketId) {

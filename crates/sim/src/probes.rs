@@ -13,7 +13,7 @@ use crate::middlebox::probe_len;
 use crate::packet::{Body, Packet, PacketId};
 use crate::world::World;
 
-impl World<'_> {
+impl World {
     /// The box asks a station for an address that it uses.
     pub(crate) fn send_probe(&mut self, station: MacAddr, address: IpAddr) {
         let app = self.middlebox.as_ref().and_then(|middlebox| middlebox.app_of(station, address));

@@ -1,6 +1,7 @@
 //! Converts the counters to results.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use evenair_api::HopResult;
 use evenair_medium::{Counters as Counter, MeasuredAirtime, Totals};
@@ -16,8 +17,8 @@ use crate::wire::Leads;
 use crate::world::World;
 
 /// The whole report at the end of a run.
-pub(crate) fn report(mut world: World<'_>) -> RunResult {
-    let scenario = world.scenario;
+pub(crate) fn report(mut world: World) -> RunResult {
+    let scenario = &*Arc::clone(&world.scenario);
     let airtime = counted_airtime(&mut world);
     let phases = &scenario.measure.phases;
     let box_hops = box_hops(&world);
@@ -64,12 +65,12 @@ pub(crate) fn report(mut world: World<'_>) -> RunResult {
     }
 }
 
-fn box_hops(world: &World<'_>) -> Vec<HopResult> {
+fn box_hops(world: &World) -> Vec<HopResult> {
     let report = world.middlebox.as_ref().map(|middlebox| middlebox.report(world.now));
     report.iter().flat_map(|report| &report.hops).map(|hop| evenair_view::hop_result(hop.hop, &hop.total)).collect()
 }
 
-fn box_counters(world: &World<'_>) -> Option<BoxCounters> {
+fn box_counters(world: &World) -> Option<BoxCounters> {
     let counters = world.middlebox.as_ref()?.report(world.now).counters;
     assert_eq!(counters.received, counters.accounted_for(), "the box loses packets");
     Some(BoxCounters {
@@ -91,8 +92,8 @@ pub(crate) fn port(scenario: &Scenario, leads: Leads) -> String {
     }
 }
 
-fn medium_use(world: &World<'_>, counted: &CountedAirtime) -> MediumUse {
-    let (scenario, airs) = (world.scenario, &world.airs);
+fn medium_use(world: &World, counted: &CountedAirtime) -> MediumUse {
+    let (scenario, airs) = (&world.scenario, &world.airs);
     let totals = &counted.media;
     let part = |span: Span| share(span.as_secs_f64(), scenario.duration.as_secs_f64());
     // Of several media, the mean.
@@ -124,7 +125,7 @@ fn medium_use(world: &World<'_>, counted: &CountedAirtime) -> MediumUse {
 
 /// Airtime so far: of each station once, in the order of hosts, whatever media it was on. The airtime of exchanges under way is
 /// split up to now, which changes nothing else.
-pub(crate) fn counted_airtime(world: &mut World<'_>) -> CountedAirtime {
+pub(crate) fn counted_airtime(world: &mut World) -> CountedAirtime {
     let now = world.now;
     world.airs.all_mut().for_each(|air| air.medium.settle_airtime(now));
     let mut of_host: BTreeMap<usize, MeasuredAirtime> = BTreeMap::new();
@@ -142,7 +143,7 @@ pub(crate) fn counted_airtime(world: &mut World<'_>) -> CountedAirtime {
 }
 
 /// What the box estimates of each station that it knows, by host.
-fn charged(world: &World<'_>) -> BTreeMap<usize, Charge> {
+fn charged(world: &World) -> BTreeMap<usize, Charge> {
     let stations = world.middlebox.as_ref().map_or_else(Vec::new, |middlebox| middlebox.report(world.now).stations);
     let charge = |station: &evenair_manager::StationReport| {
         let charge = Charge { down: station.airtime - station.airtime_up, up: station.airtime_up };
@@ -152,7 +153,7 @@ fn charged(world: &World<'_>) -> BTreeMap<usize, Charge> {
 }
 
 /// Medium time by sender: access points first.
-fn airtime(world: &World<'_>, part: impl Fn(Span) -> f64) -> Vec<AirtimeShare> {
+fn airtime(world: &World, part: impl Fn(Span) -> f64) -> Vec<AirtimeShare> {
     let mut all: Vec<_> = world.airs.all().flat_map(|air| air.airtime()).collect();
     all.sort_by_key(|(sender, _)| match *sender {
         Err(access_point) => (0, access_point),
@@ -160,7 +161,7 @@ fn airtime(world: &World<'_>, part: impl Fn(Span) -> f64) -> Vec<AirtimeShare> {
     });
     let mut shares: Vec<AirtimeShare> = Vec::new();
     for (sender, time) in all {
-        let sender = sender_name(world.scenario, sender);
+        let sender = sender_name(&world.scenario, sender);
         match shares.last_mut().filter(|last| last.sender == sender) {
             Some(last) => last.share += part(time.0),
             None => shares.push(AirtimeShare { sender, share: part(time.0) }),
@@ -175,8 +176,8 @@ fn sender_name(scenario: &Scenario, sender: Result<usize, usize>) -> String {
 }
 
 /// Where frames were lost. Places have the testbed's names.
-fn losses(world: &World<'_>) -> Vec<LossCount> {
-    let scenario = world.scenario;
+fn losses(world: &World) -> Vec<LossCount> {
+    let scenario = &world.scenario;
     let air = world.airs.all().flat_map(|air| air.losses()).map(|(sender, reason, frames)| LossCount {
         place: sender_name(scenario, sender),
         reason: reason.to_owned(),

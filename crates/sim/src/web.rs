@@ -85,7 +85,7 @@ impl Fetch {
     }
 }
 
-impl World<'_> {
+impl World {
     pub(crate) fn begin_page(&mut self, number: u32) {
         let now = self.now;
         self.reader(number).turn_page(now);

@@ -13,11 +13,13 @@
 //! consequences of an event (an acknowledgment, a release of the box) are processed before the next event. Nothing here depends
 //! on a clock, on addresses in memory, or on anything but the scenario and its seed.
 
+use std::sync::Arc;
+
 use evenair_ap::{Fate, Received, TxStatus, Unsent};
 use evenair_manager::{Event as BoxEvent, GuardStep, Mode, Output};
 use evenair_medium::{AccessCategory, DropReason, Event as AirEvent};
 use evenair_packet::Port;
-use evenair_results::{CountedAirtime, EventRecord, LISTED, PageLog, Progress, TransferLog};
+use evenair_results::{CountedAirtime, EventRecord, LISTED, PageLog, TransferLog};
 use evenair_scenario::{Action, AppKind, Scenario};
 use evenair_sched::Cause;
 use evenair_units::{Bytes, Instant, Span, Streams};
@@ -41,8 +43,9 @@ use crate::watch::Watch;
 use crate::wire::{Leads, TO_ACCESS_POINT, Wire};
 use crate::{SimError, SimOptions};
 
-pub(crate) struct World<'a> {
-    pub(crate) scenario: &'a Scenario,
+#[derive(Debug)]
+pub(crate) struct World {
+    pub(crate) scenario: Arc<Scenario>,
     pub(crate) now: Instant,
     pub(crate) agenda: Agenda,
     pub(crate) pool: Pool,
@@ -73,9 +76,10 @@ pub(crate) struct World<'a> {
     pub(crate) backlogged_ns: Vec<Vec<u64>>,
 }
 
-impl<'a> World<'a> {
+impl World {
     /// The world at the start of a run. `tcp` are the settings of every host's TCP, in place of those of the options.
-    pub(crate) fn new(scenario: &'a Scenario, tcp: &Config, options: &SimOptions) -> Result<Self, SimError> {
+    pub(crate) fn new(whole: Arc<Scenario>, tcp: &Config, options: &SimOptions) -> Result<Self, SimError> {
+        let scenario = &*whole;
         let (streams, listed) = (Streams::new(scenario.seed), options.listed.unwrap_or(LISTED));
         let mut airs = Airs::new(scenario, &streams);
         for host in (0..scenario.hosts.len()).filter(|&host| scenario.hosts[host].place.is_station()) {
@@ -93,7 +97,7 @@ impl<'a> World<'a> {
             now: Instant::ZERO,
             agenda: Agenda::default(),
             pool: Pool::default(),
-            middlebox: (is_watched || is_commanded).then(|| Middlebox::new(scenario)).transpose()?,
+            middlebox: (options.has_box || is_watched || is_commanded).then(|| Middlebox::new(scenario)).transpose()?,
             connections: Connections::with_room_for(bulk.len()),
             bulk,
             ways: apps.iter().map(App::way).collect(),
@@ -114,7 +118,7 @@ impl<'a> World<'a> {
             airs,
             wire,
             paths: Paths::new(scenario, &streams),
-            scenario,
+            scenario: whole,
         };
         world.begin();
         Ok(world)
@@ -122,7 +126,7 @@ impl<'a> World<'a> {
 
     /// Enters what the scenario says.
     fn begin(&mut self) {
-        let scenario = self.scenario;
+        let scenario = Arc::clone(&self.scenario);
         self.begin_places();
         for (number, app) in scenario.apps.iter().enumerate() {
             self.agenda.enter(Instant::ZERO + app.start, Task::Start(number as u32));
@@ -137,25 +141,17 @@ impl<'a> World<'a> {
         self.begin_watch();
     }
 
-    /// Runs to the end of the next interval; `None` where the run ends before. What happens at the very end of an
-    /// interval belongs to the next one.
-    pub(crate) fn run_interval(&mut self) -> Option<&Progress> {
-        let end = Instant::ZERO + self.scenario.duration;
-        let tick = Instant::ZERO + self.scenario.measure.interval * (self.ticks + 1);
-        let stop = tick.min(end);
-        loop {
+    /// Handles what is due before `stop`, in order, but at most so many events; whether that is all. What happens at `stop`
+    /// itself is not.
+    pub(crate) fn run_before(&mut self, stop: Instant, most: u32) -> bool {
+        for _ in 0..most {
             let (wire, path) = (self.wire.deadline(), self.paths.deadline());
             let next = wire.min(path).min(self.agenda.next());
             let air = self.airs.deadline();
             if air <= next && air < stop {
                 self.run_air(air, next, stop);
             } else if next >= stop {
-                self.visit_sinks(stop - Span::from_nanos(1));
-                self.now = stop;
-                if tick > end {
-                    return None;
-                }
-                return Some(self.tick());
+                return true;
             } else {
                 self.now = next;
                 if wire == next {
@@ -172,6 +168,20 @@ impl<'a> World<'a> {
             }
             self.drain_air();
         }
+        false
+    }
+
+    /// It is `now`, before which nothing is due any more.
+    pub(crate) fn come_to(&mut self, now: Instant) {
+        if now > Instant::ZERO {
+            self.visit_sinks(now - Span::from_nanos(1));
+        }
+        self.now = now;
+    }
+
+    /// The end of the interval under way.
+    pub(crate) fn next_tick(&self) -> Instant {
+        Instant::ZERO + self.scenario.measure.interval * (self.ticks + 1)
     }
 
     /// The medium goes on: from what is due at `air`, until something has become of a frame, or something else is due at `next`
@@ -211,13 +221,14 @@ impl<'a> World<'a> {
             Task::Rates => self.tell_rates(),
             Task::Losses => self.tell_losses(),
             Task::Signals => self.tell_signals(),
-            Task::Come(event) => self.come(event as usize),
+            Task::Come { host, access_point } => self.come(host as usize, access_point.into()),
             Task::Place(host) => self.tell_place(host as usize),
             Task::Watch => self.watch_second(),
         }
     }
 
-    fn tick(&mut self) -> &Progress {
+    /// The interval ends now.
+    pub(crate) fn end_interval(&mut self) {
         self.ticks += 1;
         let at = self.scenario.measure.interval * self.ticks;
         let (queue_packets, queue_area) = self.airs.take_queue(self.now);
@@ -240,7 +251,7 @@ impl<'a> World<'a> {
             let backlogged = self.backlogged.take(self.now);
             self.backlogged_ns.push(backlogged);
         }
-        self.meter.progress(&glance)
+        self.meter.note_progress(&glance);
     }
 
     /// Every packet that was made has arrived, was lost, or is somewhere.
@@ -263,7 +274,7 @@ impl<'a> World<'a> {
 }
 
 /// The way of a packet.
-impl World<'_> {
+impl World {
     /// One end of an application sends a packet.
     pub(crate) fn send(&mut self, packet: Packet) {
         let id = self.pool.add(packet);
@@ -481,7 +492,7 @@ impl World<'_> {
     }
 
     /// What became of frames on the air.
-    fn drain_air(&mut self) {
+    pub(crate) fn drain_air(&mut self) {
         self.drain_domain(0);
         if self.airs.are_several() {
             self.drain_others();

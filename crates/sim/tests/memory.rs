@@ -2,6 +2,8 @@
 //! the box, queues in front of the MACs, and traces, for a while and for eight times as long, with as many intervals
 //! reported. The heap's peak is counted by the allocator, which is why this is a program of its own.
 
+use std::ops::ControlFlow;
+
 use evenair_scenario::Scenario;
 use evenair_sim::{SimOptions, run_with};
 use peak_alloc::PeakAlloc;
@@ -129,7 +131,7 @@ do = "insert"
 fn peak_bytes(scenario: &Scenario, options: &SimOptions) -> usize {
     HEAP.reset_peak_usage();
     let before = HEAP.current_usage();
-    let result = run_with(scenario, options, |_| ()).expect("it can be simulated");
+    let result = run_with(scenario, options, |_| ControlFlow::Continue(())).expect("it can be simulated");
     assert_eq!(result.series.ap_queue_packets.len(), INTERVALS as usize);
     HEAP.peak_usage() - before
 }

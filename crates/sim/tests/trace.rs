@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::fs::File;
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
@@ -87,7 +88,7 @@ fn read_wire(path: &Path) -> Vec<Captured> {
 fn traced(folder: &Path, text: &str, sets: &[(&str, &str)]) -> RunResult {
     let scenario = Scenario::parse_with(text, "traced.toml", sets).unwrap();
     let options = SimOptions { trace: Some(folder.to_owned()), ..SimOptions::default() };
-    let with = run_with(&scenario, &options, |_| {}).unwrap();
+    let with = run_with(&scenario, &options, |_| ControlFlow::Continue(())).unwrap();
     assert_eq!(with, run(&scenario, |_| {}).unwrap(), "tracing changes the run");
     with
 }
@@ -327,7 +328,7 @@ fn a_trace_that_cannot_be_written_is_an_error() {
     std::fs::write(&taken, "").unwrap();
     let scenario = Scenario::parse(SCENARIO, "traced.toml").unwrap();
     let options = SimOptions { trace: Some(taken), ..SimOptions::default() };
-    let error = run_with(&scenario, &options, |_| {}).unwrap_err().to_string();
+    let error = run_with(&scenario, &options, |_| ControlFlow::Continue(())).unwrap_err().to_string();
     assert!(error.contains("cannot write the trace") && error.contains("taken"), "{error}");
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -65,7 +66,7 @@ fn compare_run(text: &str, within: f64) -> Vec<(u64, f64)> {
     let scenario = Scenario::parse(text, "backlog.toml").unwrap_or_else(|error| panic!("{error}"));
     let folder = tempfile::tempdir().unwrap();
     let options = SimOptions { trace: Some(folder.path().to_owned()), ..SimOptions::default() };
-    let result = run_with(&scenario, &options, |_| ()).expect("it can be simulated");
+    let result = run_with(&scenario, &options, |_| ControlFlow::Continue(())).expect("it can be simulated");
     let inferred = infer(&folder.path().join("air.pcap"), &folder.path().join("ap-wire.pcap")).unwrap();
     let (mean, mean_plus_2_sigma) = inferred.mean_and_2_sigma();
     assert!(inferred.frames > 1_000);
@@ -102,7 +103,7 @@ fn captures_of_a_mpdus_are_read() {
     let scenario = Scenario::parse(&text, "backlog.toml").unwrap_or_else(|error| panic!("{error}"));
     let folder = tempfile::tempdir().unwrap();
     let options = SimOptions { trace: Some(folder.path().to_owned()), ..SimOptions::default() };
-    let result = run_with(&scenario, &options, |_| ()).expect("it can be simulated");
+    let result = run_with(&scenario, &options, |_| ControlFlow::Continue(())).expect("it can be simulated");
     let inferred = infer(&folder.path().join("air.pcap"), &folder.path().join("ap-wire.pcap")).unwrap();
     let access = &result.phases[0].medium.as_ref().unwrap().access;
     let delivered: u64 = access.frames_by_attempts.iter().sum();
@@ -139,7 +140,7 @@ fn lose(text: &str, of_thousand: u64, exactly: bool) -> usize {
     let scenario = Scenario::parse(text, "backlog.toml").unwrap_or_else(|error| panic!("{error}"));
     let folder = tempfile::tempdir().unwrap();
     let options = SimOptions { trace: Some(folder.path().to_owned()), ..SimOptions::default() };
-    run_with(&scenario, &options, |_| ()).expect("it can be simulated");
+    run_with(&scenario, &options, |_| ControlFlow::Continue(())).expect("it can be simulated");
     let [air, rest, wire] = ["air.pcap", "rest.pcap", "ap-wire.pcap"].map(|name| folder.path().join(name));
     let whole = infer(&air, &wire).unwrap();
     let mean = whole.mean().expect("a narrow interval");
@@ -208,7 +209,7 @@ fn frames_that_were_given_up_are_not_taken_for_lost_ones() {
     let scenario = Scenario::parse(&text, "backlog.toml").unwrap();
     let folder = tempfile::tempdir().unwrap();
     let options = SimOptions { trace: Some(folder.path().to_owned()), ..SimOptions::default() };
-    run_with(&scenario, &options, |_| ()).expect("it can be simulated");
+    run_with(&scenario, &options, |_| ControlFlow::Continue(())).expect("it can be simulated");
     let [air, good, rest, wire, wire_rest] =
         ["air.pcap", "good.pcap", "rest.pcap", "ap-wire.pcap", "wire-rest.pcap"].map(|name| folder.path().join(name));
     let whole = infer(&air, &wire).unwrap();
@@ -253,7 +254,7 @@ fn captures_with_wrong_bytes_are_read_or_refused() {
     let scenario = Scenario { duration: Span::from_millis(300), ..scenario };
     let folder = tempfile::tempdir().unwrap();
     let options = SimOptions { trace: Some(folder.path().to_owned()), ..SimOptions::default() };
-    run_with(&scenario, &options, |_| ()).expect("it can be simulated");
+    run_with(&scenario, &options, |_| ControlFlow::Continue(())).expect("it can be simulated");
     let (air, wire) = (folder.path().join("air.pcap"), folder.path().join("ap-wire.pcap"));
     let pcap = [&air, &wire].map(|path| std::fs::read(path).unwrap());
     let pcapng = [&air, &wire].map(|path| std::fs::read(as_pcapng(path, Some(9))).unwrap());
@@ -311,7 +312,7 @@ fn pcapng_says_what_pcap_says() {
     let scenario = Scenario { duration: Span::from_secs(3), ..scenario };
     let folder = tempfile::tempdir().unwrap();
     let options = SimOptions { trace: Some(folder.path().to_owned()), ..SimOptions::default() };
-    run_with(&scenario, &options, |_| ()).expect("it can be simulated");
+    run_with(&scenario, &options, |_| ControlFlow::Continue(())).expect("it can be simulated");
     let (air, wire) = (folder.path().join("air.pcap"), folder.path().join("ap-wire.pcap"));
     let pcap = infer(&air, &wire).unwrap();
     assert!(pcap.frames > 500 && pcap.cuts.is_empty(), "{pcap:?}");
@@ -333,7 +334,7 @@ fn a_capture_that_was_cut_short_counts_up_to_the_cut() {
     let scenario = Scenario { duration: Span::from_secs(2), ..scenario };
     let folder = tempfile::tempdir().unwrap();
     let options = SimOptions { trace: Some(folder.path().to_owned()), ..SimOptions::default() };
-    run_with(&scenario, &options, |_| ()).expect("it can be simulated");
+    run_with(&scenario, &options, |_| ControlFlow::Continue(())).expect("it can be simulated");
     let (air, wire) = (folder.path().join("air.pcap"), folder.path().join("ap-wire.pcap"));
     let mut reader = PcapReader::new(File::open(&air).unwrap()).unwrap();
     let mut packets = 0;

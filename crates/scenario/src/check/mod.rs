@@ -8,6 +8,7 @@ mod access_points;
 mod aggregation;
 mod apps;
 mod beacons;
+mod command;
 mod distribution;
 mod edca;
 mod hidden;

@@ -13,7 +13,7 @@ use super::rates::Rates;
 use super::shortened::Length;
 use crate::raw::{EventRaw, PhaseRaw, ScenarioRaw};
 use crate::words::Do;
-use crate::{AccessPoint, Action, App, Event, Host, Measure, Place, WarmUp};
+use crate::{AccessPoint, Action, App, Event, Host, Measure, Place, Scenario, WarmUp};
 
 /// Default time of a roam to another access point: as with fast transition or a cached key; a full authentication takes some
 /// hundred milliseconds.
@@ -34,22 +34,41 @@ pub(super) struct EventChecker<'a> {
 impl EventChecker<'_> {
     /// The events in the order of their times.
     pub fn check(&self, raw: &[EventRaw], problems: &mut Problems) -> Vec<Event> {
-        let Self { hosts, access_points, rates, duration } = *self;
-        let mut events = Vec::new();
-        for raw in raw {
-            let allowed = format!("before the run's end at {}", seconds(duration));
-            let at = raw.at.get_if(problems, |&at| at < duration, allowed);
-            let roam = roam(raw, access_points, problems);
-            let actions = actions(raw, hosts, rates, roam, problems);
-            if let Some(at) = at {
-                events.extend(actions.into_iter().map(|action| (Event { at, action }, raw.action.span())));
-            }
-        }
+        let mut events: Vec<_> = raw.iter().flat_map(|raw| self.check_one(raw, problems)).collect();
         events.sort_by_key(|(event, _)| event.at);
-        check_order(&events, hosts, access_points, problems);
+        self.check_order(&events, BTreeMap::new(), problems);
         events.into_iter().map(|(event, _)| event).collect()
     }
+
+    /// The events of a command to a run of `scenario` of which so many events have happened.
+    pub fn check_command(
+        &self,
+        raw: &EventRaw,
+        scenario: &Scenario,
+        happened: usize,
+        problems: &mut Problems,
+    ) -> Vec<Event> {
+        let commanded = self.check_one(raw, problems);
+        let mut events: Vec<_> = scenario.events.iter().map(|event| (event.clone(), raw.action.span())).collect();
+        events.splice(happened..happened, commanded.iter().cloned());
+        self.check_order(&events, scenario.present_at_start(), problems);
+        commanded.into_iter().map(|(event, _)| event).collect()
+    }
+
+    /// What an event of the file does, station by station.
+    fn check_one(&self, raw: &EventRaw, problems: &mut Problems) -> Vec<PlacedEvent> {
+        let Self { hosts, access_points, rates, duration } = *self;
+        let allowed = format!("before the run's end at {}", seconds(duration));
+        let at = raw.at.get_if(problems, |&at| at < duration, allowed);
+        let roam = roam(raw, access_points, problems);
+        let actions = actions(raw, hosts, rates, roam, problems);
+        let Some(at) = at else { return Vec::new() };
+        actions.into_iter().map(|action| (Event { at, action }, raw.action.span())).collect()
+    }
 }
+
+/// An event, and where the text says what it does.
+type PlacedEvent = (Event, std::ops::Range<usize>);
 
 /// Where an event leads to that is a roam, and how long that takes.
 fn roam(raw: &EventRaw, access_points: &[AccessPoint], problems: &mut Problems) -> Option<(usize, Span)> {
@@ -91,47 +110,47 @@ fn actions(
     }
 }
 
-/// Nothing is inserted twice, no station joins that is there or leaves that is not, or roams to where it is.
-fn check_order(
-    events: &[(Event, std::ops::Range<usize>)],
-    hosts: &Hosts,
-    access_points: &[AccessPoint],
-    problems: &mut Problems,
-) {
-    let mut inserted = false;
-    let mut present: BTreeMap<usize, bool> = BTreeMap::new();
-    let mut roaming = Roaming::default();
-    for (event, span) in events {
-        let name = |host: usize| &hosts.list[host].name;
-        let wrong = match event.action {
-            Action::Insert => std::mem::replace(&mut inserted, true).then(|| "the box is inserted already".to_owned()),
-            Action::Bypass => {
-                (!std::mem::replace(&mut inserted, false)).then(|| "the box is bypassed already".to_owned())
+impl EventChecker<'_> {
+    /// Nothing is inserted twice, no station joins that is there or leaves that is not, or roams to where it is.
+    /// `present` is which stations are there at the start, where that does not follow from the events.
+    fn check_order(&self, events: &[PlacedEvent], mut present: BTreeMap<usize, bool>, problems: &mut Problems) {
+        let Self { hosts, access_points, .. } = *self;
+        let mut inserted = false;
+        let mut roaming = Roaming::default();
+        for (event, span) in events {
+            let name = |host: usize| &hosts.list[host].name;
+            let wrong = match event.action {
+                Action::Insert => {
+                    std::mem::replace(&mut inserted, true).then(|| "the box is inserted already".to_owned())
+                }
+                Action::Bypass => {
+                    (!std::mem::replace(&mut inserted, false)).then(|| "the box is bypassed already".to_owned())
+                }
+                Action::Join(host) => (present.insert(host, true) == Some(true))
+                    .then(|| format!("station \"{}\" is there already", name(host)))
+                    .or_else(|| roaming.busy(host, event.at, hosts)),
+                Action::Leave(host) => (present.insert(host, false) == Some(false))
+                    .then(|| format!("station \"{}\" has left already", name(host)))
+                    .or_else(|| roaming.busy(host, event.at, hosts)),
+                Action::Rate(..) => None,
+                Action::Roam { station, access_point, gap } => {
+                    let first_join = || matches!(first_move(events, station), Some(at) if at > event.at);
+                    let absent = present.get(&station).map_or_else(first_join, |&present| !present);
+                    absent
+                        .then(|| format!("station \"{}\" is not there", name(station)))
+                        .or_else(|| roaming.busy(station, event.at, hosts))
+                        .or_else(|| roaming.go(station, (access_point, event.at + gap), hosts, access_points))
+                }
+            };
+            if let Some(what) = wrong {
+                problems.add(span.clone(), format!("at {} {what}", seconds(event.at)), "");
             }
-            Action::Join(host) => (present.insert(host, true) == Some(true))
-                .then(|| format!("station \"{}\" is there already", name(host)))
-                .or_else(|| roaming.busy(host, event.at, hosts)),
-            Action::Leave(host) => (present.insert(host, false) == Some(false))
-                .then(|| format!("station \"{}\" has left already", name(host)))
-                .or_else(|| roaming.busy(host, event.at, hosts)),
-            Action::Rate(..) => None,
-            Action::Roam { station, access_point, gap } => {
-                let first_join = || matches!(first_move(events, station), Some(at) if at > event.at);
-                let absent = present.get(&station).map_or_else(first_join, |&present| !present);
-                absent
-                    .then(|| format!("station \"{}\" is not there", name(station)))
-                    .or_else(|| roaming.busy(station, event.at, hosts))
-                    .or_else(|| roaming.go(station, (access_point, event.at + gap), hosts, access_points))
-            }
-        };
-        if let Some(what) = wrong {
-            problems.add(span.clone(), format!("at {} {what}", seconds(event.at)), "");
         }
     }
 }
 
 /// When a station joins whose first coming or going is that.
-fn first_move(events: &[(Event, std::ops::Range<usize>)], station: usize) -> Option<Span> {
+fn first_move(events: &[PlacedEvent], station: usize) -> Option<Span> {
     let mut moves = events.iter().filter_map(|(event, _)| match event.action {
         Action::Join(host) if host == station => Some(Some(event.at)),
         Action::Leave(host) if host == station => Some(None),

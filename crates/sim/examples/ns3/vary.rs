@@ -4,6 +4,8 @@
 //! retransmitted and how many segments an ACK of its receivers covers: means over seeds, of goodput with their 95 % intervals.
 //! ns-3's own row stands first where `scripts/ns3` has got it. docs/simulator.md says what came of it.
 
+use std::ops::ControlFlow;
+
 use evenair_results::estimate::{CONFIDENCE, half_width};
 use evenair_results::stats::mean;
 use evenair_scenario::Scenario;
@@ -115,7 +117,7 @@ impl Change {
         let scenario = Scenario::parse_with(&case.scenario(seed), &case.name, self.sets);
         let scenario = scenario.map_err(|error| error.to_string())?;
         let options = SimOptions { tcp: self.tcp.clone(), ..SimOptions::default() };
-        let result = run_with(&scenario, &options, |_| ()).map_err(|error| error.to_string())?;
+        let result = run_with(&scenario, &options, |_| ControlFlow::Continue(())).map_err(|error| error.to_string())?;
         let phase = result.phases.first().ok_or("the scenario has a phase")?;
         let seconds = f64::from(case.seconds - case.warmup);
         let row = case.groups.iter().map(|group| {

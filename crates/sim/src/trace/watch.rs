@@ -10,10 +10,10 @@ use crate::SimError;
 use crate::packet::PacketId;
 use crate::world::World;
 
-impl World<'_> {
+impl World {
     /// From now on traces are written into a folder.
     pub(crate) fn trace_into(&mut self, folder: &Path) -> Result<(), SimError> {
-        let tracer = Tracer::new(folder, self.scenario, self.middlebox.is_some())
+        let tracer = Tracer::new(folder, &self.scenario, self.middlebox.is_some())
             .map_err(|(path, error)| failed(&path, &error))?;
         self.airs.all_mut().for_each(|air| air.medium.watch());
         self.tracer = Some(Box::new(tracer));

@@ -1,5 +1,7 @@
 //! What must hold in every run. That no packet goes missing is checked at the end of each run by the simulator itself.
 
+use std::ops::ControlFlow;
+
 use evenair_results::{FlowResult, RunResult};
 use evenair_scenario::Scenario;
 use evenair_sim::{SimError, SimOptions, run, run_with, tcp};
@@ -371,5 +373,5 @@ fn what_is_not_simulated_is_refused() {
     assert_eq!(error, SimError::CongestionControl("bbr".to_owned()));
     assert_eq!(error.to_string(), "congestion control \"bbr\" is not simulated; \"cubic\" and \"reno\" are");
     let options = SimOptions { tcp: Some(tcp::Config::rfc().with_window(Bytes(100))), ..SimOptions::default() };
-    assert!(matches!(run_with(&scenario(""), &options, |_| ()), Err(SimError::Tcp(_))));
+    assert!(matches!(run_with(&scenario(""), &options, |_| ControlFlow::Continue(())), Err(SimError::Tcp(_))));
 }

@@ -4,6 +4,8 @@
 //! data frames are not given up, TCP is `Config::ns3`. Its runs began at random instants of the first second and were
 //! measured after a warm-up; so are these. Bounds: 2 % for datagrams, 5 % for TCP.
 
+use std::ops::ControlFlow;
+
 use evenair_results::PhaseResult;
 use evenair_scenario::Scenario;
 use evenair_sim::tcp::Config;
@@ -14,7 +16,7 @@ use evenair_units::Bytes;
 fn phase(text: &str, seed: u32, tcp: &Config) -> PhaseResult {
     let scenario = Scenario::parse_with(text, "ns3.toml", &[("seed", &seed.to_string())]).expect("a sound scenario");
     let options = SimOptions { tcp: Some(tcp.clone()), ..SimOptions::default() };
-    let result = run_with(&scenario, &options, |_| ()).expect("it can be simulated");
+    let result = run_with(&scenario, &options, |_| ControlFlow::Continue(())).expect("it can be simulated");
     result.phases.into_iter().next().expect("there is a phase")
 }
 

@@ -5,6 +5,8 @@
 //! 802.11b at 11 Mb/s, 1500-byte packets, windows of 43 packets, Reno without delayed acknowledgments, N uploads and N
 //! downloads. Curves were published, not tables, so that bounds here are those of their text.
 
+use std::ops::ControlFlow;
+
 use evenair_results::{PhaseResult, RunResult};
 use evenair_scenario::Scenario;
 use evenair_sim::tcp::{Config, LossRecovery};
@@ -54,7 +56,8 @@ to = "300 s"
     let scenario = Scenario::parse(&text, "rate-control.toml").expect("a sound scenario");
     let config = Config { recovery: LossRecovery::NewReno, ..Config::ns3() };
     let tcp = config.with_window(Bytes(43 * 1460)).without_delayed_ack();
-    run_with(&scenario, &SimOptions { tcp: Some(tcp), ..SimOptions::default() }, |_| ()).expect("it can be simulated")
+    run_with(&scenario, &SimOptions { tcp: Some(tcp), ..SimOptions::default() }, |_| ControlFlow::Continue(()))
+        .expect("it can be simulated")
 }
 
 fn phase(result: &RunResult) -> &PhaseResult {

@@ -5,6 +5,7 @@ pub(super) mod many;
 mod replications;
 mod sweep;
 
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -52,7 +53,10 @@ pub fn run(command: SimCommand) -> Result<ExitCode> {
             let options = SimOptions { trace: args.trace.clone(), ..SimOptions::default() };
             args.run.run(|scenario, quiet| {
                 let mut view = View::new(scenario, quiet);
-                let result = evenair_sim::run_with(scenario, &options, |progress| view.show(progress));
+                let result = evenair_sim::run_with(scenario, &options, |progress| {
+                    progress.into_iter().for_each(|progress| view.show(progress));
+                    ControlFlow::Continue(())
+                });
                 view.finish();
                 Ok(result?)
             })

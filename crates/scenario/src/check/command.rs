@@ -1,0 +1,146 @@
+//! Commands to a running simulation: an event of the file without its time, checked as the file's own events are.
+
+use std::collections::BTreeMap;
+
+use evenair_reader::{self as reader, ConfigError};
+use evenair_units::Span;
+
+use super::hosts::{self, Hosts};
+use super::timeline::EventChecker;
+use super::{access_points, radio};
+use crate::raw::{EventRaw, ScenarioRaw};
+use crate::{Event, Scenario};
+
+/// What error messages call the text of a command.
+const FILE: &str = "command";
+
+impl Scenario {
+    /// The events, at `at`, that a command to a run of this scenario stands for. `text` has the keys of an `[[event]]` but for
+    /// `at`: `do = "rate"`, `stations = ["near"]`, `rate = "6 Mb/s"`, one a line. So many events of the scenario have happened; the others come
+    /// after these.
+    ///
+    /// # Errors
+    /// What would be wrong with the event in the scenario's file; of a scenario's events, those to come have to stay possible.
+    pub fn command(&self, at: Span, happened: usize, text: &str) -> Result<Vec<Event>, ConfigError> {
+        let time = format!("{} ns", at.as_nanos());
+        let (raw, document, mut problems) = reader::read::<EventRaw>(text, FILE, &[("at", &time)])?;
+        if let Some(place) = reader::Document::of(text, FILE)?.place_of("at") {
+            problems.add(place, "a command is carried out at once", "no such key");
+        }
+        let site = Site::of(self)?;
+        let events = site.checker(self.duration).check_command(&raw, self, happened, &mut problems);
+        document.verdict(problems)?;
+        Ok(events)
+    }
+
+    /// Whether each station is there at the start.
+    pub(super) fn present_at_start(&self) -> BTreeMap<usize, bool> {
+        let stations = (0..self.hosts.len()).filter(|&host| self.hosts[host].place.is_station());
+        stations.map(|host| (host, self.is_present(host, Span::ZERO))).collect()
+    }
+}
+
+/// What the names in an event stand for.
+struct Site {
+    access_points: Vec<crate::AccessPoint>,
+    rates: Option<super::rates::Rates>,
+    hosts: Hosts,
+}
+
+impl Site {
+    /// That of a scenario, which is right, from its text.
+    fn of(scenario: &Scenario) -> Result<Self, ConfigError> {
+        let source = &scenario.source;
+        let settings: Vec<_> = source.settings.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
+        let (raw, _, mut problems) = reader::read::<ScenarioRaw>(&source.text, &source.file, &settings)?;
+        let (radio, rates) = radio::check(&raw, &mut problems).unzip();
+        let standard = radio.as_ref().map(|radio| radio.phy.standard());
+        let access_points = access_points::check(&raw, standard, &mut problems);
+        let hosts = hosts::check(&raw, &access_points, rates.as_ref(), &mut problems);
+        Ok(Self { access_points, rates, hosts })
+    }
+
+    fn checker(&self, duration: Span) -> EventChecker<'_> {
+        let Self { access_points, rates, hosts } = self;
+        EventChecker { hosts, access_points, rates: rates.as_ref(), duration }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Action;
+
+    const TEXT: &str = "version = 1\nname = \"commanded\"\nduration = \"10 s\"\nradio = { standard = \"802.11g\" }\n\
+        station = [{ name = \"near\", rate = \"54 Mb/s\" }, { name = \"far\", rate = \"6 Mb/s\", count = 2 }, \
+        { name = \"late\", rate = \"6 Mb/s\" }]\n\
+        server = [{ name = \"server\" }]\n\
+        ping = [{ name = \"ping\", stations = [\"near\"], server = \"server\", interval = \"1 s\" }]\n\
+        event = [{ at = \"4 s\", do = \"join\", stations = [\"late\"] }, { at = \"6 s\", do = \"insert\" }]\n";
+
+    fn scenario() -> Scenario {
+        Scenario::parse(TEXT, "commanded.toml").unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    fn command(at: Span, text: &str) -> Result<Vec<Event>, ConfigError> {
+        let scenario = scenario();
+        scenario.command(at, scenario.events.partition_point(|event| event.at < at), text)
+    }
+
+    fn refusal(at: Span, text: &str) -> String {
+        command(at, text).expect_err("it is wrong").to_string()
+    }
+
+    #[test]
+    fn a_command_is_what_the_same_event_is_in_a_file() {
+        for event in [
+            "do = \"rate\"\nstations = [\"near\", \"far\"]\nrate = \"12 Mb/s\"",
+            "do = \"leave\"\nstations = [\"far\"]",
+            "do = \"bypass\"",
+        ] {
+            let at = Span::from_secs(7);
+            let inline = format!("{{ at = \"7 s\", {} }}", event.replace('\n', ", "));
+            let text = TEXT.replace("do = \"insert\" }]", &format!("do = \"insert\" }}, {inline}]"));
+            let file = Scenario::parse(&text, "commanded.toml").unwrap_or_else(|error| panic!("{error}"));
+            let expected: Vec<_> = file.events.into_iter().filter(|event| event.at == at).collect();
+            assert_eq!(command(at, event).unwrap_or_else(|error| panic!("{error}")), expected);
+        }
+    }
+
+    #[test]
+    fn a_command_comes_before_the_events_that_have_not_happened() {
+        let (scenario, at) = (scenario(), Span::from_secs(4));
+        let leave = "do = \"leave\"\nstations = [\"late\"]";
+        let early = scenario.command(at, 0, leave).expect_err("it has not come").to_string();
+        assert!(early.contains("has left already"), "{early}");
+        let events = scenario.command(at, 1, leave).expect("it is there");
+        assert!(matches!(events[..], [Event { action: Action::Leave(_), .. }]), "{events:?}");
+    }
+
+    #[test]
+    fn a_wrong_command_is_refused_with_the_error_of_a_file() {
+        let second = Span::from_secs(1);
+        let unknown = refusal(second, "do = \"leave\"\nstations = [\"neer\"]");
+        assert!(unknown.contains("command:2:") && unknown.contains("near"), "{unknown}");
+        assert!(refusal(second, "do = \"rate\"\nstations = [\"near\"]").contains("rate"));
+        assert!(refusal(second, "do = \"rate\"\nstations = [\"near\"]\nrate = \"7 Mb/s\"").contains("7 Mb/s"));
+        assert!(refusal(second, "do = \"dance\"").contains("insert"));
+        assert!(refusal(second, "do = \"insert\"\nstations = [\"near\"]").contains("stations"));
+        assert!(refusal(second, "at = \"2 s\"\ndo = \"insert\"").contains("a command is carried out at once"));
+        assert!(refusal(second, "do = ").contains("not TOML"));
+    }
+
+    #[test]
+    fn a_command_fits_what_was_before_and_what_is_to_come() {
+        let second = Span::from_secs(1);
+        let there = refusal(second, "do = \"join\"\nstations = [\"near\"]");
+        assert!(there.contains("station \"near\" is there already"), "{there}");
+        let absent = refusal(second, "do = \"leave\"\nstations = [\"late\"]");
+        assert!(absent.contains("station \"late\" has left already"), "{absent}");
+        // It is inserted at 6 s.
+        assert!(refusal(second, "do = \"insert\"").contains("at 6 s the box is inserted already"));
+        assert!(refusal(Span::from_secs(8), "do = \"insert\"").contains("inserted already"));
+        assert!(refusal(second, "do = \"bypass\"").contains("bypassed already"));
+        assert!(refusal(Span::from_secs(10), "do = \"bypass\"").contains("before the run's end"));
+    }
+}
