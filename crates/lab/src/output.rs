@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 pub use evenair_cli::VERSION;
-use evenair_report::{Picture, Table, measures_table, run_page, run_pictures, series_table};
-use evenair_results::{RunResult, write_whole};
+use evenair_report::{Picture, measures_table, run_page, run_pictures, series_table, to_parquet};
+use evenair_results::{RunResult, Table, write_whole};
 use evenair_scenario::{Scenario, Source};
 use serde_json::{Value, json};
 
@@ -33,8 +33,8 @@ pub fn write(directory: &Path, scenario: &Scenario, result: &RunResult) -> Resul
     write_file(directory, "run.json", format!("{:#}\n", about(scenario, result)).as_bytes())?;
     let json = directory.join("result.json");
     result.write(&json).with_context(|| format!("cannot write {}", json.display()))?;
-    write_file(directory, "series.parquet", &series_table(result).to_parquet())?;
-    write_file(directory, "measures.parquet", &measures_table(result).to_parquet())?;
+    write_file(directory, "series.parquet", &to_parquet(&series_table(result)))?;
+    write_file(directory, "measures.parquet", &to_parquet(&measures_table(result)))?;
     let pictures = run_pictures(result);
     write_pictures(directory, &pictures)?;
     write_file(directory, "report.html", run_page(result, &pictures).as_bytes())
@@ -66,7 +66,7 @@ pub fn write_pictures(directory: &Path, pictures: &[Picture]) -> Result<()> {
 /// Writes a table as CSV and as Parquet.
 pub fn write_table(directory: &Path, name: &str, table: &Table) -> Result<()> {
     write_file(directory, &format!("{name}.csv"), table.to_csv().as_bytes())?;
-    write_file(directory, &format!("{name}.parquet"), &table.to_parquet())
+    write_file(directory, &format!("{name}.parquet"), &to_parquet(table))
 }
 
 /// Writes a file whole.

@@ -128,8 +128,10 @@ enum Kind {
     Halve {
         last: bool,
     },
-    /// Less than was in use, where the box had nothing to release.
-    Unused,
+    /// Less than was in use, where the box had nothing to release; `peak`: the most that was in flight.
+    Unused {
+        peak: Span,
+    },
     Larger,
     Smaller,
 }
@@ -372,7 +374,8 @@ impl Knee {
     }
 
     /// The box had nothing to release at some time, so that it was not the limit. Where that lasts, less than the allowance is in
-    /// use; all of it would only be filled by a burst.
+    /// use, and all of it would only be filled by a burst; or the windows of the senders just fill it, and all that they may send
+    /// stands in the access point. A smaller one then carries as much, and the rest waits in the box.
     fn judge_starved(&mut self, now: Instant, rate: u64) {
         if now.saturating_since(self.judged) < UNJUDGED {
             return;
@@ -405,10 +408,9 @@ impl Knee {
                 self.unused.fail(now);
                 self.end(now, trial.before, false);
             }
-            _ if now >= self.unused.next && peak < self.allowance + self.step() => {
+            _ if now >= self.unused.next && self.allowance > Span::ZERO => {
                 self.usual = Mean { rate, windows: 1 };
-                self.stage = Stage::Trial(Trial { kind: Kind::Unused, before: self.allowance, carried: Mean::NONE });
-                self.change((peak * 3 / 4).max(self.allowance / 2));
+                self.begin(Kind::Unused { peak });
             }
             _ => {}
         }
@@ -517,12 +519,12 @@ impl Knee {
                     self.begin(Kind::Halve { last: false });
                 }
             }
-            Kind::Unused if self.usual.is_reached(rate, COARSE.1 - self.noise) => {
+            Kind::Unused { .. } if self.usual.is_reached(rate, COARSE.1 - self.noise) => {
                 self.unused = Schedule::at(now);
                 (self.stage, self.usual) = (Stage::Unknown, Mean::NONE);
             }
-            Kind::Unused if windows < 2 => {}
-            Kind::Unused => {
+            Kind::Unused { .. } if windows < 2 => {}
+            Kind::Unused { .. } => {
                 self.unused.fail(now);
                 self.end(now, trial.before, false);
             }
@@ -603,7 +605,7 @@ impl Knee {
             Kind::Larger => before + (before / 4).max(self.step()) * (1 << self.fine.reach),
             Kind::Halve { last: false } => before / 2,
             Kind::Halve { last: true } => before * 7 / 10,
-            Kind::Smaller | Kind::Unused => before * 4 / 5,
+            Kind::Smaller | Kind::Unused { .. } => before * 4 / 5,
         };
         self.stage = Stage::Trial(Trial { kind, before, carried: Mean::NONE });
         self.change(if to < self.believed(LEAST) { Span::ZERO } else { to.min(MOST) });
@@ -653,13 +655,26 @@ mod tests {
         each: Span,
         delay: D,
         random: u64,
+        /// Nothing is held.
+        is_observing: bool,
     }
 
     impl<D: FnMut(u64, Instant) -> Instant> Path<D> {
         /// `delay`: a random number, and when the packet has left: when its completion comes.
         fn new(delay: D) -> Self {
             let (now, in_flight) = (Instant::ZERO, VecDeque::new());
-            Self { knee: Knee::new(now), now, released: 0, server_free: now, in_flight, each: PACKET, delay, random: 1 }
+            let knee = Knee::new(now);
+            Self {
+                knee,
+                now,
+                released: 0,
+                server_free: now,
+                in_flight,
+                each: PACKET,
+                delay,
+                random: 1,
+                is_observing: false,
+            }
         }
 
         fn random(&mut self) -> u64 {
@@ -668,7 +683,11 @@ mod tests {
         }
 
         fn release(&mut self) {
-            self.knee.note_release(self.now, self.released, PACKET * (self.in_flight.len() as u64 + 1));
+            if self.is_observing {
+                self.knee.note_unmanaged(self.now, self.released);
+            } else {
+                self.knee.note_release(self.now, self.released, PACKET * (self.in_flight.len() as u64 + 1));
+            }
             let back_off = Span::from_nanos(self.random() % self.each.as_nanos());
             self.server_free = self.server_free.max(self.now) + self.each / 2 + back_off;
             let random = self.random();
@@ -680,9 +699,18 @@ mod tests {
 
         /// The part of so many seconds, in thousandths, in which the medium was busy, with packets always waiting in the box.
         fn saturate(&mut self, seconds: u64) -> u64 {
+            self.send(seconds, usize::MAX)
+        }
+
+        /// The same of senders whose windows are together so many packets, in flight and in the box.
+        fn send(&mut self, seconds: u64, window: usize) -> u64 {
             let (from, until) = (self.released, self.now + ms(1_000) * seconds);
             while self.now < until {
-                while PACKET * (self.in_flight.len() as u64) < TARGET + self.knee.get() {
+                while self.is_observing || PACKET * (self.in_flight.len() as u64) < TARGET + self.knee.get() {
+                    if self.in_flight.len() == window {
+                        self.knee.starve();
+                        break;
+                    }
                     self.release();
                 }
                 let (done, number) = self.in_flight.pop_front().expect("some are in flight");
@@ -741,6 +769,21 @@ mod tests {
         path.saturate(2);
         let carried = path.saturate(5);
         assert!(carried > 950, "{carried}");
+    }
+
+    #[test]
+    fn windows_of_senders_that_just_fill_the_allowance_move_into_the_box() {
+        for (lag, window) in (30..120).step_by(5).map(|window| (0, window)).chain([(10, 70), (10, 100)]) {
+            let mut path = Path::new(move |_, left| left + ms(lag));
+            path.is_observing = true;
+            path.send(3, window);
+            path.knee.insert(path.now);
+            path.is_observing = false;
+            path.send(8, window);
+            let carried = path.send(10, window);
+            assert!(carried > 965, "{lag} ms, {window} packets: {carried}");
+            assert!(path.backlog() < ms(12), "{lag} ms, {window} packets: {:?}", path.backlog());
+        }
     }
 
     #[test]

@@ -1,67 +1,39 @@
 //! The plots of many runs: a measure over what was varied, and differences between two variants.
 
+use evenair_results::Curves;
+
 use crate::chart::{Axis, Chart, Data, Ink, Interval, Line, Picture};
 
 /// Most lines that a picture can hold and still be read.
 const LINES: usize = 21;
 
-/// A measure over the first key of a sweep.
-#[derive(Clone, Debug)]
-pub struct Curves {
-    /// Name of the picture's file, without ending.
-    pub name: String,
-    /// What the picture shows.
-    pub title: String,
-    /// How the values were found.
-    pub subtitle: String,
-    /// The key at the x axis, with its unit.
-    pub x_label: String,
-    /// The measure, with its unit.
-    pub y_label: String,
-    /// Names of the values at the x axis where they are not numbers: x is the number of one then, from 1.
-    pub categories: Option<Vec<String>>,
-    /// A line for each setting of the other keys.
-    pub curves: Vec<Curve>,
-}
-
-/// One line.
-#[derive(Clone, Debug)]
-pub struct Curve {
-    /// The setting of the other keys; absent where there are none.
-    pub name: Option<String>,
-    /// x, mean, half-width of the confidence interval.
-    pub points: Vec<(f64, f64, Option<f64>)>,
-}
-
-impl Curves {
-    /// Draws them; `None` where there is nothing to draw. Of too many lines the first are drawn, and it is said so.
-    pub fn draw(&self) -> Option<Picture> {
-        let drawn = self.curves.iter().filter(|curve| !curve.points.is_empty()).take(LINES);
-        let lines: Vec<_> = drawn
-            .enumerate()
-            .map(|(index, curve)| {
-                let (ink, dash) = Ink::cycle(index);
-                let points = curve.points.iter().map(|point| (point.0, point.1));
-                let errors = curve.points.iter().map(|point| point.2.unwrap_or(0.0)).collect::<Vec<_>>();
-                let line = Line::new(curve.name.as_deref(), ink, points);
-                // Points that are no numbers were left out; intervals must be those of the others.
-                let errors = (errors.len() == line.points.len()).then_some(errors);
-                Line { dash, marked: true, errors, ..line }
-            })
-            .collect();
-        if lines.iter().all(|line| line.points.is_empty()) {
-            return None;
-        }
-        let left_out = self.curves.len().saturating_sub(LINES);
-        let more = if left_out > 0 { format!(", {left_out} further lines left out") } else { String::new() };
-        let data = match &self.categories {
-            Some(names) => Data::Categories(names.clone(), lines),
-            None => Data::Lines(lines),
-        };
-        let subtitle = format!("{}{more}", self.subtitle);
-        let chart = Chart::new(&self.title, &subtitle, Axis::new(&self.x_label), Axis::new(&self.y_label), data);
-        Some(chart.with_room().draw(&self.name))
+/// Draws curves; `None` where there is nothing to draw. Of too many lines the first are drawn, and it is said so.
+pub fn draw_curves(curves: &Curves) -> Option<Picture> {
+    let drawn = curves.curves.iter().filter(|curve| !curve.points.is_empty()).take(LINES);
+    let lines: Vec<_> = drawn
+        .enumerate()
+        .map(|(index, curve)| {
+            let (ink, dash) = Ink::cycle(index);
+            let points = curve.points.iter().map(|point| (point.0, point.1));
+            let errors = curve.points.iter().map(|point| point.2.unwrap_or(0.0)).collect::<Vec<_>>();
+            let line = Line::new(curve.name.as_deref(), ink, points);
+            // Points that are no numbers were left out; intervals must be those of the others.
+            let errors = (errors.len() == line.points.len()).then_some(errors);
+            Line { dash, marked: true, errors, ..line }
+        })
+        .collect();
+    if lines.iter().all(|line| line.points.is_empty()) {
+        return None;
     }
+    let left_out = curves.curves.len().saturating_sub(LINES);
+    let more = if left_out > 0 { format!(", {left_out} further lines left out") } else { String::new() };
+    let data = match &curves.categories {
+        Some(names) => Data::Categories(names.clone(), lines),
+        None => Data::Lines(lines),
+    };
+    let subtitle = format!("{}{more}", curves.subtitle);
+    let chart = Chart::new(&curves.title, &subtitle, Axis::new(&curves.x_label), Axis::new(&curves.y_label), data);
+    Some(chart.with_room().draw(&curves.name))
 }
 
 /// A difference with its interval.

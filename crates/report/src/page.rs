@@ -17,7 +17,9 @@ use evenair_results::tables::{
 use evenair_results::{BoxCounters, DropCount, RunResult};
 use evenair_scenario::{Published, Quantity};
 
-use crate::{Picture, Table};
+use evenair_results::{Column, Table};
+
+use crate::Picture;
 
 /// With more senders than this, the rates that each used are not listed.
 const SENDERS_SHOWN: usize = 24;
@@ -118,7 +120,7 @@ impl Page {
     /// A table of results.
     pub fn table(&mut self, heading: &str, table: &Table) {
         let first = vec![table.columns.iter().map(|column| column.name.clone()).collect()];
-        let cell = |column: &crate::Column, row| match column.values.number(row) {
+        let cell = |column: &Column, row| match column.values.number(row) {
             Some(x) if x.fract() != 0.0 => significant(x),
             _ => column.values.text(row),
         };

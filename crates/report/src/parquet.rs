@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use evenair_results::{Table, Values};
 use parquet::basic::{LogicalType, Repetition, Type as Physical};
 use parquet::data_type::{ByteArrayType, DataType, DoubleType, Int64Type};
 use parquet::errors::Result;
@@ -11,41 +12,36 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::{Type, TypePtr};
 
-use crate::{Table, Values};
+/// A table as a Parquet document. Absent values are null.
+///
+/// # Panics
+/// Never: writing to memory does not fail, and the schema is made from the columns.
+pub fn to_parquet(table: &Table) -> Vec<u8> {
+    try_parquet(table).expect("memory takes it")
+}
 
-impl Table {
-    /// The Parquet document. Absent values are null.
-    ///
-    /// # Panics
-    /// Never: writing to memory does not fail, and the schema is made from the columns.
-    pub fn to_parquet(&self) -> Vec<u8> {
-        self.try_parquet().expect("memory takes it")
-    }
-
-    fn try_parquet(&self) -> Result<Vec<u8>> {
-        let columns: Result<Vec<TypePtr>> =
-            self.columns.iter().map(|column| field(&column.name, &column.values)).collect();
-        let schema = Type::group_type_builder("results").with_fields(columns?).build()?;
-        let properties = WriterProperties::builder()
-            .set_created_by(format!("evenair version {}", env!("CARGO_PKG_VERSION")))
-            .build();
-        let mut writer = SerializedFileWriter::new(Vec::new(), Arc::new(schema), Arc::new(properties))?;
-        let mut group = writer.next_row_group()?;
-        for column in &self.columns {
-            match &column.values {
-                Values::Text(values) => {
-                    write::<ByteArrayType>(&mut group, values.iter().map(|text| Some(text.as_deref()?.into())))?;
-                }
-                // Counts are written as unsigned numbers of 64 bits, whose form on disk is that of signed ones.
-                Values::Count(values) => {
-                    write::<Int64Type>(&mut group, values.iter().map(|n| n.map(u64::cast_signed)))?;
-                }
-                Values::Number(values) => write::<DoubleType>(&mut group, values.iter().copied())?,
+fn try_parquet(table: &Table) -> Result<Vec<u8>> {
+    let columns: Result<Vec<TypePtr>> =
+        table.columns.iter().map(|column| field(&column.name, &column.values)).collect();
+    let schema = Type::group_type_builder("results").with_fields(columns?).build()?;
+    let properties =
+        WriterProperties::builder().set_created_by(format!("evenair version {}", env!("CARGO_PKG_VERSION"))).build();
+    let mut writer = SerializedFileWriter::new(Vec::new(), Arc::new(schema), Arc::new(properties))?;
+    let mut group = writer.next_row_group()?;
+    for column in &table.columns {
+        match &column.values {
+            Values::Text(values) => {
+                write::<ByteArrayType>(&mut group, values.iter().map(|text| Some(text.as_deref()?.into())))?;
             }
+            // Counts are written as unsigned numbers of 64 bits, whose form on disk is that of signed ones.
+            Values::Count(values) => {
+                write::<Int64Type>(&mut group, values.iter().map(|n| n.map(u64::cast_signed)))?;
+            }
+            Values::Number(values) => write::<DoubleType>(&mut group, values.iter().copied())?,
         }
-        group.close()?;
-        writer.into_inner()
     }
+    group.close()?;
+    writer.into_inner()
 }
 
 /// The schema of a column.
@@ -79,11 +75,18 @@ mod tests {
     use parquet::record::Field;
 
     use super::*;
-    use crate::table::tests::sample;
+
+    fn sample() -> Table {
+        let mut table = Table::default();
+        table.push("radio_ap_buffer", Values::Text(vec![Some("50 packets".into()), Some("a, \"b\"".into()), None]));
+        table.push("replications", Values::Count(vec![Some(3), None, Some(u64::MAX)]));
+        table.push("total_ip_mbps", Values::Number(vec![Some(0.1), Some(-2.5e-9), None]));
+        table
+    }
 
     #[test]
     fn what_is_written_is_read_back() {
-        let bytes = sample().to_parquet();
+        let bytes = to_parquet(&sample());
         let reader = SerializedFileReader::new(bytes::Bytes::from(bytes)).unwrap();
         let rows: Vec<Vec<(String, Field)>> =
             reader.get_row_iter(None).unwrap().map(|row| row.unwrap().into_columns()).collect();
@@ -101,7 +104,7 @@ mod tests {
     fn names_with_dots_are_one_column() {
         let mut table = Table::default();
         table.push("phase.all.total_ip_mbps", Values::Number(vec![Some(1.5)]));
-        let reader = SerializedFileReader::new(bytes::Bytes::from(table.to_parquet())).unwrap();
+        let reader = SerializedFileReader::new(bytes::Bytes::from(to_parquet(&table))).unwrap();
         let schema = reader.metadata().file_metadata().schema_descr_ptr();
         assert_eq!((schema.num_columns(), schema.column(0).name()), (1, "phase.all.total_ip_mbps"));
         let row = reader.get_row_iter(None).unwrap().next().unwrap().unwrap();

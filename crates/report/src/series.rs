@@ -1,9 +1,6 @@
 //! The tables of one run.
 
-use evenair_results::{RunResult, scalars};
-use evenair_scenario::measures::measure_named;
-
-use crate::{Table, Values};
+use evenair_results::{RunResult, Table, Values, measures};
 
 /// The time series, one row for each flow and interval ("long" form): `time_s` is the end of the interval.
 pub fn series_table(run: &RunResult) -> Table {
@@ -40,11 +37,11 @@ pub fn series_table(run: &RunResult) -> Table {
 
 /// Every measure of the run: its name, its value and its unit.
 pub fn measures_table(run: &RunResult) -> Table {
-    let scalars = scalars(run);
-    let unit = |name: &str| measure_named(name).map(|measure| measure.unit).filter(|unit| !unit.is_empty());
+    let measures = measures(run);
+    let unit = |unit: &str| (!unit.is_empty()).then(|| unit.to_owned());
     let mut table = Table::default();
-    table.push("measure", Values::Text(scalars.iter().map(|(name, _)| Some(name.clone())).collect()));
-    table.push("value", Values::Number(scalars.iter().map(|(_, value)| Some(*value)).collect()));
-    table.push("unit", Values::Text(scalars.iter().map(|(name, _)| unit(name).map(str::to_owned)).collect()));
+    table.push("measure", Values::Text(measures.iter().map(|measure| Some(measure.full_name())).collect()));
+    table.push("value", Values::Number(measures.iter().map(|measure| Some(measure.value)).collect()));
+    table.push("unit", Values::Text(measures.iter().map(|measure| unit(measure.unit)).collect()));
     table
 }

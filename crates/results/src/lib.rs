@@ -10,22 +10,24 @@ mod applications;
 mod average;
 pub mod backlog;
 mod calls;
+mod curves;
 mod domains;
 pub mod estimate;
 pub mod groups;
 pub mod histogram;
+mod measures;
 mod pages;
 pub mod quantiles;
 pub mod rates;
 pub mod replicate;
 #[cfg(test)]
 pub(crate) mod sample;
-mod scalars;
 mod series;
 pub mod stats;
 mod store;
 pub mod stretch;
 pub mod summary;
+mod table;
 pub mod tables;
 mod transfers;
 pub mod warm_up;
@@ -38,6 +40,7 @@ pub use airtime::{Charge, ChargedAirtime, CountedAirtime, CountedStation, Medium
 pub use applications::{ApplicationKind, ApplicationResult, Quality};
 pub use backlog::Backlog;
 pub use calls::CallResult;
+pub use curves::{Curve, Curves};
 pub use domains::{AccessPointResult, AccessPointSeries, DomainResult, DomainSeries};
 use evenair_api::causes::{Cause, Drops, Losses};
 use evenair_api::{HopResult, Mode};
@@ -45,12 +48,13 @@ use evenair_scenario::Published;
 use evenair_workload::Direction;
 pub use groups::{Evenness, GroupResult};
 pub use histogram::Distribution;
+pub use measures::{Measure, measures, scalar, scalars};
 pub use pages::{PageLoad, PageLog, PageSummary, PageTimes};
-pub use scalars::{scalar, scalars};
 use serde::{Deserialize, Serialize};
 pub use series::{FlowSeries, Series};
 pub use store::{StoreError, write_whole};
 pub use summary::{in_words, summary};
+pub use table::{Column, Table, Values};
 pub use transfers::{TransferCount, TransferEnd, TransferLog, TransferRecord, TransferSizes, Transfers};
 
 /// As many transfers, web pages and notes are listed one by one, of each kind: files of some megabytes.

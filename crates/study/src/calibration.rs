@@ -15,8 +15,8 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use evenair_report::{Curve, Curves, Table, Values};
 use evenair_results::estimate::{CONFIDENCE, Estimate};
+use evenair_results::{Curve, Curves, Table, Values};
 use evenair_results::{FlowSeries, RunResult};
 use evenair_scenario::{AppKind, Scenario};
 use evenair_workload::Direction;

@@ -6,15 +6,12 @@
 
 use std::collections::HashMap;
 
-use evenair_report::{Difference, Picture, Table, Values, differences};
 use evenair_results::estimate::{CONFIDENCE, Estimate};
+use evenair_results::{Table, Values};
 use evenair_scenario::measures::measure_named;
 
 use crate::sweep::union;
 use crate::{Plan, PlannedRun, Store};
-
-/// Most measures that a picture can hold and still be read.
-const DRAWN: usize = 40;
 
 /// How a measure of the second variant differs from that of the first.
 #[derive(Clone, Debug, PartialEq)]
@@ -40,7 +37,7 @@ impl Comparison {
     }
 
     /// A value in percent of the first variant's mean; `None` where that is zero.
-    fn percent(&self, value: f64) -> Option<f64> {
+    pub fn percent(&self, value: f64) -> Option<f64> {
         (self.a != 0.0).then(|| 100.0 * value / self.a.abs())
     }
 }
@@ -108,19 +105,4 @@ pub fn comparison_table(comparisons: &[Comparison]) -> Table {
     table.push("difference_percent_ci95", number(&|c| c.percent(c.half_width?)));
     table.push("significant", text(&|c| Some(if c.is_significant() { "yes" } else { "no" }.to_owned())));
     table
-}
-
-/// The differences in percent, as a picture. With too many measures, those of single flows and stations are left out.
-pub fn comparison_picture(title: &str, subtitle: &str, comparisons: &[Comparison]) -> Option<Picture> {
-    let is_single = |name: &str| [".flow.", ".station.", ".airtime.", ".loss."].iter().any(|part| name.contains(part));
-    let few = comparisons.len() <= DRAWN;
-    let shown = comparisons.iter().filter(|c| few || !is_single(&c.name)).filter_map(|comparison| {
-        Some(Difference {
-            label: comparison.name.clone(),
-            percent: comparison.percent(comparison.difference)?,
-            half_width: comparison.percent(comparison.half_width?)?,
-            significant: comparison.is_significant(),
-        })
-    });
-    differences("differences", title, subtitle, &shown.take(DRAWN).collect::<Vec<_>>())
 }

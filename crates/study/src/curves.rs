@@ -1,8 +1,8 @@
 //! What of a sweep is drawn: a measure over the values of the first key, a line for each setting of the others.
 
 use evenair_reader::closest;
-use evenair_report::{Curve, Curves, Values};
-use evenair_scenario::measures::{Measure, full_name, measure_named, measures};
+use evenair_results::{Curve, Curves, Values};
+use evenair_scenario::measures::{Declaration, full_name, measure_named, measures};
 
 use crate::sweep::{SweepResult, key_column, union};
 
@@ -101,7 +101,7 @@ pub fn is_measure(name: &str) -> bool {
 
 /// The short name of a measure that is nearest to a wrong one, if one is near.
 pub fn near_measure(name: &str) -> Option<&'static str> {
-    let short = |measure: &'static Measure| {
+    let short = |measure: &'static Declaration| {
         let pattern = measure.pattern;
         pattern.strip_prefix("phase.*.").or_else(|| pattern.strip_prefix("run.")).unwrap_or(pattern)
     };

@@ -11,7 +11,7 @@
 //!
 //! And it makes the table from signal to goodput that a channel-aware scheduler works by: [`calibration`].
 //!
-//! Not here: how a run is made (`evenair-sim`), what is drawn of it (`evenair-report`).
+//! Not here: how a run is made (`evenair-sim`), what is drawn of it and how tables are written (`evenair-report`).
 
 pub mod backlog;
 pub mod calibration;
@@ -24,7 +24,7 @@ mod sweep;
 mod until;
 mod workers;
 
-pub use compare::{Comparison, against_first, compare, comparison_picture, comparison_table};
+pub use compare::{Comparison, against_first, compare, comparison_table};
 pub use curves::{is_measure, near_measure};
 pub use job::{Job, run_job};
 pub use plan::{Plan, PlanError, PlannedRun, Point, Source, program};

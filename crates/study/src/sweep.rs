@@ -3,8 +3,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-use evenair_report::{Table, Values};
 use evenair_results::estimate::{CONFIDENCE, Estimate};
+use evenair_results::{Table, Values};
 use evenair_scenario::Axis;
 
 use crate::{Plan, PlannedRun, Store};

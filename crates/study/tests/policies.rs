@@ -62,7 +62,12 @@ fn each_policy_does_what_it_is_known_for() {
     assert_eq!(differences.len(), 3);
     let down = |list: &[Comparison]| list.iter().find(|c| c.name == "phase.all.down_ip_mbps").cloned().unwrap();
     assert!(differences.iter().all(|list| down(list).is_significant() && down(list).difference > 1.0));
-    assert!(result.curves("phase.all.down_ip_mbps").unwrap().draw().unwrap().svg().contains("las-ack"));
+    assert!(
+        evenair_report::draw_curves(&result.curves("phase.all.down_ip_mbps").unwrap())
+            .unwrap()
+            .svg()
+            .contains("las-ack")
+    );
 }
 
 #[test]

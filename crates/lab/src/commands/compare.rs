@@ -6,7 +6,8 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use evenair_report::{Page, Picture, Table, Values};
+use evenair_report::{Page, Picture, draw_curves};
+use evenair_results::{Table, Values};
 use evenair_scenario::Policy;
 use evenair_study::{Comparison, Plan, Point, PointResult, Store, SweepResult, against_first};
 use serde_json::json;
@@ -229,7 +230,8 @@ impl PolicyComparison {
         output::write_file(directory, "policies.json", text.as_bytes())?;
         output::write_table(directory, "policies", &result.table())?;
         let measures = shown(args, result);
-        let pictures: Vec<Picture> = measures.iter().filter_map(|row| result.curves(&row.name)?.draw()).collect();
+        let pictures: Vec<Picture> =
+            measures.iter().filter_map(|row| draw_curves(&result.curves(&row.name)?)).collect();
         output::write_pictures(directory, &pictures)?;
         let facts = format!(
             "{} under {} policies, {} runs of each with the same seeds; means with 95 % confidence intervals; version {}",

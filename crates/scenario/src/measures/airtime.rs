@@ -1,8 +1,8 @@
 //! Measures of airtime.
 
-use super::{Measure, measure};
+use super::{Declaration, measure};
 
-pub(super) const LIST: &[Measure] = &[
+pub(super) const LIST: &[Declaration] = &[
     measure(
         "phase.*.measured_airtime.jain",
         "",

@@ -1,8 +1,8 @@
 //! Measures of access points and contention domains, for scenarios with named access points.
 
-use super::{Measure, measure};
+use super::{Declaration, measure};
 
-pub(super) const LIST: &[Measure] = &[
+pub(super) const LIST: &[Declaration] = &[
     measure("phase.*.access_point.*.queue_mean_packets", "packets", "time average of one access point's queue"),
     measure("phase.*.access_point.*.queue_max_packets", "packets", "the most that it held"),
     measure("phase.*.access_point.*.attempts", "", "accesses to the medium, of one access point"),

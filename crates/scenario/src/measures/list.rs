@@ -1,8 +1,8 @@
 //! Measures of throughput, fairness, TCP, the medium and its senders, queues, delays, losses.
 
-use super::{Measure, measure};
+use super::{Declaration, measure};
 
-pub(super) const LIST: &[Measure] = &[
+pub(super) const LIST: &[Declaration] = &[
     measure("phase.*.total_ip_mbps", "Mb/s", "DATA and ACKs of all flows over the WLAN hop, IP level"),
     measure("phase.*.total_goodput_mbps", "Mb/s", "bytes that applications received"),
     measure("phase.*.up_ip_mbps", "Mb/s", "uploads, their ACKs included, IP level"),

@@ -7,32 +7,52 @@
 
 mod airtime;
 mod domains;
+mod key;
 mod list;
 mod traffic;
 
-/// One kind of measure.
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+pub use key::{Key, Kind};
+
+/// What is declared of a measure, once for all runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Measure {
+pub struct Declaration {
     /// Its name, with `*` for each name of a phase, a flow, a station and so on.
     pub pattern: &'static str,
     /// Its unit; empty where it has none.
     pub unit: &'static str,
-    /// Its name.
+    /// What it is, in words.
     pub meaning: &'static str,
 }
 
-const fn measure(pattern: &'static str, unit: &'static str, meaning: &'static str) -> Measure {
-    Measure { pattern, unit, meaning }
+const fn measure(pattern: &'static str, unit: &'static str, meaning: &'static str) -> Declaration {
+    Declaration { pattern, unit, meaning }
 }
 
-/// Every kind of measure of a run.
-pub fn measures() -> impl Iterator<Item = &'static Measure> {
+/// What is declared of every measure of a run.
+pub fn measures() -> impl Iterator<Item = &'static Declaration> {
     [list::LIST, traffic::LIST, domains::LIST, airtime::LIST].into_iter().flatten()
 }
 
-/// The kind of measure that a full name belongs to.
-pub fn measure_named(name: &str) -> Option<&'static Measure> {
-    measures().find(|measure| matches(measure.pattern, name))
+/// Where a name is looked for: the last part of its pattern, and the number of its parts.
+type Shape = (&'static str, usize);
+
+/// The declarations by shape: a sweep looks up tens of thousands of names.
+static SHAPES: LazyLock<HashMap<Shape, Vec<&'static Declaration>>> = LazyLock::new(|| {
+    let mut shapes: HashMap<_, Vec<_>> = HashMap::new();
+    measures().for_each(|declaration| shapes.entry(shape(declaration.pattern)).or_default().push(declaration));
+    shapes
+});
+
+fn shape(name: &str) -> (&str, usize) {
+    (name.rsplit('.').next().unwrap_or(name), name.split('.').count())
+}
+
+/// What is declared of the measure with this full name.
+pub fn measure_named(name: &str) -> Option<&'static Declaration> {
+    SHAPES.get(&shape(name))?.iter().copied().find(|declaration| matches(declaration.pattern, name))
 }
 
 /// Whether `name` is a full name of `pattern`.

@@ -1,8 +1,8 @@
 //! Measures of transfers by size, calls, access categories, rates used.
 
-use super::{Measure, measure};
+use super::{Declaration, measure};
 
-pub(super) const LIST: &[Measure] = &[
+pub(super) const LIST: &[Declaration] = &[
     measure(
         "phase.*.transfer.*.*.count",
         "",

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
-use evenair_report::Page;
+use evenair_report::{Page, draw_curves};
 use evenair_scenario::Scenario;
 use evenair_study::calibration::{Calibration, Calibrator, Point, WINDOW, channel_key, curves, points_table};
 
@@ -92,7 +92,7 @@ fn write(calibration: &Calibration, out: &Path, name: &str, facts: &str, remark:
     output::write_file(&directory, "channel.toml", channel_key(&points).as_bytes())?;
     output::write_table(&directory, "channel", &table)?;
     output::write_table(&directory, "pairs", &calibration.pairs_table())?;
-    let pictures: Vec<_> = curves(&points, facts).draw().into_iter().collect();
+    let pictures: Vec<_> = draw_curves(&curves(&points, facts)).into_iter().collect();
     output::write_pictures(&directory, &pictures)?;
     let mut page = Page::new("Calibration", facts);
     page.paragraph(remark);

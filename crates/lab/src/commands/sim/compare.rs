@@ -5,9 +5,9 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use evenair_report::Page;
+use evenair_report::{Difference, Page, Picture, differences};
 use evenair_scenario::sweep::Settings;
-use evenair_study::{Comparison, Plan, Store, compare, comparison_picture, comparison_table};
+use evenair_study::{Comparison, Plan, Store, compare, comparison_table};
 use serde_json::json;
 
 use super::super::library::scenario_file;
@@ -17,6 +17,8 @@ use crate::output;
 
 /// Number of printed differences, the largest first.
 const SHOWN: usize = 20;
+/// Most measures that a picture can hold and still be read.
+const DRAWN: usize = 40;
 
 /// Arguments of `evenair sim compare`.
 #[derive(Args)]
@@ -65,7 +67,7 @@ pub fn run(args: &CompareArgs) -> Result<ExitCode> {
         variant(second, &args.b),
         plan.replications
     );
-    let picture = comparison_picture("B against A", "mean of pairs and its 95 % confidence interval", &comparisons);
+    let picture = picture("B against A", "mean of pairs and its 95 % confidence interval", &comparisons);
     let mut page = Page::new(&format!("{}: B against A", plan.title), &facts);
     let failure = |job: &evenair_study::Job| Some(format!("seed {}: {}", job.seed, store.failure(&job.key)?));
     let failed: Vec<_> = plan.runs().iter().filter_map(failure).collect();
@@ -115,4 +117,19 @@ fn print_differences(comparisons: &[Comparison]) {
     if significant.len() > SHOWN {
         println!("  and {} more", significant.len() - SHOWN);
     }
+}
+
+/// The differences in percent, as a picture. With too many measures, those of single flows and stations are left out.
+fn picture(title: &str, subtitle: &str, comparisons: &[Comparison]) -> Option<Picture> {
+    let is_single = |name: &str| [".flow.", ".station.", ".airtime.", ".loss."].iter().any(|part| name.contains(part));
+    let few = comparisons.len() <= DRAWN;
+    let shown = comparisons.iter().filter(|c| few || !is_single(&c.name)).filter_map(|comparison| {
+        Some(Difference {
+            label: comparison.name.clone(),
+            percent: comparison.percent(comparison.difference)?,
+            half_width: comparison.percent(comparison.half_width?)?,
+            significant: comparison.is_significant(),
+        })
+    });
+    differences("differences", title, subtitle, &shown.take(DRAWN).collect::<Vec<_>>())
 }

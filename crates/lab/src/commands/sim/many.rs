@@ -10,8 +10,7 @@ use std::{fs, thread};
 
 use anyhow::{Context, Result};
 use clap::Args;
-use evenair_report::Table;
-use evenair_results::write_whole;
+use evenair_results::{Table, write_whole};
 use evenair_scenario::sweep::Settings;
 use evenair_study::{Plan, Status, Store};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};

@@ -6,8 +6,8 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use clap::Args;
-use evenair_report::{Table, Values};
 use evenair_results::replicate::{Advance, MOST, Plan, Replications, Until, replicate};
+use evenair_results::{Table, Values};
 use evenair_scenario::Scenario;
 use evenair_scenario::measures::{full_name, measure_named};
 

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
-use evenair_report::{Page, Picture};
+use evenair_report::{Page, Picture, draw_curves};
 use evenair_results::replicate::{LEAST, MOST};
 use evenair_scenario::Axis;
 use evenair_study::{Plan, PointResult, Status, Store, SweepResult, Until, is_measure, near_measure};
@@ -130,7 +130,7 @@ fn write(directory: &Path, plan: &Plan, status: &Status, result: &SweepResult, p
         means.into_iter().all(|estimate| estimate.mean == 0.0)
     };
     let names = plot.iter().flat_map(|name| result.named(name)).filter(|name| !is_zero(name));
-    let pictures: Vec<Picture> = names.filter_map(|name| result.curves(&name)?.draw()).collect();
+    let pictures: Vec<Picture> = names.filter_map(|name| draw_curves(&result.curves(&name)?)).collect();
     output::write_pictures(directory, &pictures)?;
 
     let varied: Vec<_> = plan.axes.iter().map(|axis| axis.key.as_str()).collect();

@@ -131,10 +131,10 @@ impl Serialize for Row<'_> {
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
+mod tests {
     use super::*;
 
-    pub(crate) fn sample() -> Table {
+    fn sample() -> Table {
         let mut table = Table::default();
         table.push("radio_ap_buffer", Values::Text(vec![Some("50 packets".into()), Some("a, \"b\"".into()), None]));
         table.push("replications", Values::Count(vec![Some(3), None, Some(u64::MAX)]));
