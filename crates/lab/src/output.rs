@@ -5,9 +5,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 pub use evenair_cli::VERSION;
-use evenair_report::{Picture, measures_table, run_page, run_pictures, series_table, to_parquet};
+use evenair_report::{
+    Picture, measures_table, run_page, run_pictures, series_table, to_compressed_parquet, to_parquet,
+};
 use evenair_results::{RunResult, Table, write_whole};
 use evenair_scenario::{Scenario, Source};
+use evenair_study::{Plan, Store, SweepResult, point_rows, run_rows};
 use serde_json::{Value, json};
 
 /// Makes a new directory for a run's results: `parent/name-N` with the first N that is free.
@@ -67,6 +70,16 @@ pub fn write_pictures(directory: &Path, pictures: &[Picture]) -> Result<()> {
 pub fn write_table(directory: &Path, name: &str, table: &Table) -> Result<()> {
     write_file(directory, &format!("{name}.csv"), table.to_csv().as_bytes())?;
     write_file(directory, &format!("{name}.parquet"), &to_parquet(table))
+}
+
+/// Writes the tables with a row for each number: of each run, `runs.parquet`, and of each point, `points_long.parquet`.
+pub fn write_rows(directory: &Path, plan: &Plan, store: &Store, result: &SweepResult) -> Result<()> {
+    let tables: [(&str, Option<Vec<u8>>); 2] = [
+        ("runs.parquet", to_compressed_parquet(run_rows(plan, store))),
+        ("points_long.parquet", to_compressed_parquet([point_rows(result)])),
+    ];
+    let written = tables.iter().filter_map(|(name, bytes)| Some((name, bytes.as_ref()?)));
+    written.into_iter().try_for_each(|(name, bytes)| write_file(directory, name, bytes))
 }
 
 /// Writes a file whole.
