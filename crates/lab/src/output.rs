@@ -32,15 +32,23 @@ pub fn new_directory(parent: &Path, name: &str) -> Result<PathBuf> {
 /// Writes everything about a run into `directory`: what it takes to make the run again, the results as JSON, tables and plots, and
 /// one page that shows them all.
 pub fn write(directory: &Path, scenario: &Scenario, result: &RunResult) -> Result<()> {
+    write_with(directory, scenario, result, &run_pictures(result))
+}
+
+/// The same without plots, for programs that make many runs.
+pub fn write_without_pictures(directory: &Path, scenario: &Scenario, result: &RunResult) -> Result<()> {
+    write_with(directory, scenario, result, &[])
+}
+
+fn write_with(directory: &Path, scenario: &Scenario, result: &RunResult, pictures: &[Picture]) -> Result<()> {
     write_file(directory, "scenario.toml", scenario.source.text.as_bytes())?;
     write_file(directory, "run.json", format!("{:#}\n", about(scenario, result)).as_bytes())?;
     let json = directory.join("result.json");
     result.write(&json).with_context(|| format!("cannot write {}", json.display()))?;
     write_file(directory, "series.parquet", &to_parquet(&series_table(result)))?;
     write_file(directory, "measures.parquet", &to_parquet(&measures_table(result)))?;
-    let pictures = run_pictures(result);
-    write_pictures(directory, &pictures)?;
-    write_file(directory, "report.html", run_page(result, &pictures).as_bytes())
+    write_pictures(directory, pictures)?;
+    write_file(directory, "report.html", run_page(result, pictures).as_bytes())
 }
 
 /// What a run was, beside the scenario file that is kept with it.

@@ -25,6 +25,19 @@ fn a_scenario_is_checked_and_simulated() {
 }
 
 #[test]
+fn a_quiet_run_for_a_program_draws_no_plots() {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    for (arguments, plots) in [(&["--json", "--quiet"][..], false), (&["--json"], true)] {
+        let (output, text) = run(&[&["sim", "run", "SMOKE"], arguments].concat(), folder.path());
+        assert!(output.status.success(), "{text}");
+        assert!(text.starts_with('{'), "{text}");
+        let results = folder.path().join(format!("results/smoke-{}", 1 + u32::from(plots)));
+        assert!(results.join("measures.parquet").exists() && results.join("report.html").exists());
+        assert_eq!(results.join("throughput.svg").exists(), plots, "{arguments:?}");
+    }
+}
+
+#[test]
 fn a_sweep_and_comparisons_write_a_row_for_each_number() {
     let folder = tempfile::tempdir().expect("a temporary directory");
     let short = ["--set", "duration=2 s", "--replications", "2", "--quiet"];
