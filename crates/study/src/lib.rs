@@ -20,6 +20,7 @@ mod curves;
 mod plan;
 mod store;
 mod sweep;
+mod tidy;
 mod until;
 mod workers;
 
@@ -28,5 +29,6 @@ pub use curves::{is_measure, near_measure};
 pub use plan::{Job, Plan, PlanError, Point, Source, program};
 pub use store::{Record, Store, StoreError};
 pub use sweep::{PointResult, SweepResult};
+pub use tidy::{point_rows, run_rows};
 pub use until::Until;
 pub use workers::{Status, run};
