@@ -11,7 +11,7 @@ use evenair_results::{Table, Values};
 use evenair_scenario::measures::measure_named;
 
 use crate::sweep::union;
-use crate::{Job, Plan, Store};
+use crate::{Plan, PlannedRun, Store};
 
 /// How a measure of the second variant differs from that of the first.
 #[derive(Clone, Debug, PartialEq)]
@@ -58,8 +58,8 @@ pub fn against_first(plan: &Plan, store: &Store) -> Vec<Vec<Comparison>> {
 
 /// The comparison of a point with the first.
 fn pair(plan: &Plan, store: &Store, other: usize) -> Vec<Comparison> {
-    let jobs = plan.jobs();
-    let of = |point: usize| -> Vec<&Job> { jobs.iter().filter(|job| job.point == point).collect() };
+    let runs = plan.runs();
+    let of = |point: usize| -> Vec<&PlannedRun> { runs.iter().filter(|run| run.point == point).collect() };
     let pairs: Vec<_> = of(0)
         .into_iter()
         .zip(of(other))

@@ -17,6 +17,7 @@ pub mod backlog;
 pub mod calibration;
 mod compare;
 mod curves;
+mod job;
 mod plan;
 mod store;
 mod sweep;
@@ -26,7 +27,8 @@ mod workers;
 
 pub use compare::{Comparison, against_first, compare, comparison_table};
 pub use curves::{is_measure, near_measure};
-pub use plan::{Job, Plan, PlanError, Point, Source, program};
+pub use job::{Job, run_job};
+pub use plan::{Plan, PlanError, PlannedRun, Point, Source, program};
 pub use store::{Record, Store, StoreError};
 pub use sweep::{PointResult, SweepResult};
 pub use tidy::{point_rows, run_rows};

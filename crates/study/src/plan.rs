@@ -9,6 +9,8 @@ use evenair_scenario::{Axis, Policy, PolicyError, Scenario};
 use sha2::{Digest, Sha256};
 use thiserror::Error;
 
+use crate::Job;
+
 /// No experiment has more runs than this.
 const MOST_RUNS: usize = 10_000_000;
 
@@ -84,9 +86,9 @@ pub struct Point {
     pub wrong: Option<String>,
 }
 
-/// One run.
+/// One run of a plan.
 #[derive(Clone, Debug)]
-pub struct Job {
+pub struct PlannedRun {
     /// The point, by its place in the plan.
     pub point: usize,
     /// Seed of the run.
@@ -240,7 +242,7 @@ impl Plan {
 
     /// All runs of points that are right. The first runs of all points come first, so that an experiment that is cut
     /// short has something of each.
-    pub fn jobs(&self) -> Vec<Job> {
+    pub fn runs(&self) -> Vec<PlannedRun> {
         let points = || self.points.iter().enumerate().filter(|(_, point)| point.wrong.is_none());
         let most = self.points.iter().map(|point| point.runs).max().unwrap_or(0);
         (0..u64::from(most))
@@ -248,7 +250,7 @@ impl Plan {
                 let wanted = points().filter(move |(_, point)| replication < u64::from(point.runs));
                 wanted.map(move |(index, point)| {
                     let seed = point.seed.wrapping_add(replication);
-                    Job { point: index, seed, key: self.key(point, seed) }
+                    PlannedRun { point: index, seed, key: self.job_of(point, seed).key() }
                 })
             })
             .collect()
@@ -265,45 +267,29 @@ impl Plan {
         hex(&hash.finalize()[..16])
     }
 
-    /// What a run is known by: a hash of all that its result depends on.
-    fn key(&self, point: &Point, seed: u64) -> String {
-        let mut hash = Sha256::new();
-        let mut field = |text: &str| {
-            // The length keeps the fields apart.
-            hash.update((text.len() as u64).to_le_bytes());
-            hash.update(text.as_bytes());
-        };
-        field(&self.program);
-        field(&self.sources[point.source].text);
-        field(&seed.to_string());
-        // The last of several values of a key counts; what was set before it makes no difference.
-        for (at, (key, value)) in point.settings.iter().enumerate() {
-            let again = point.settings[at + 1..].iter().any(|(later, _)| later == key);
-            if key != "seed" && !again {
-                field(key);
-                field(value);
-            }
+    /// A run as a job for itself.
+    pub fn job(&self, run: &PlannedRun) -> Job {
+        self.job_of(&self.points[run.point], run.seed)
+    }
+
+    fn job_of(&self, point: &Point, seed: u64) -> Job {
+        let Source { file, text } = self.sources[point.source].clone();
+        Job {
+            program: self.program.clone(),
+            file,
+            text,
+            settings: point.settings.clone(),
+            varied: point.varied.clone(),
+            seed,
+            measures: None,
         }
-        hex(&hash.finalize()[..16])
     }
 }
 
-/// What stands for the running program in the names of runs: its version and a hash of its file, so that a program
-/// built anew does not take over the results of another.
-///
-/// # Errors
-/// The program's file cannot be read.
-pub fn program() -> io::Result<String> {
-    let mut file = fs::File::open(std::env::current_exe()?)?;
-    let mut hash = Sha256::new();
-    let mut buffer = vec![0; 1 << 16];
-    loop {
-        match io::Read::read(&mut file, &mut buffer)? {
-            0 => break,
-            length => hash.update(&buffer[..length]),
-        }
-    }
-    Ok(format!("{} {}", env!("CARGO_PKG_VERSION"), hex(&hash.finalize()[..16])))
+/// What stands for the simulator in the keys of runs: its version, and a hash of the sources that decide results, with the versions of
+/// what they depend on. Programs built of the same sources share results, whatever flags they were built with.
+pub const fn program() -> &'static str {
+    concat!(env!("CARGO_PKG_VERSION"), " ", env!("EVENAIR_SIMULATOR_SOURCES"))
 }
 
 /// A scenario, checked, and its text.
@@ -314,7 +300,7 @@ fn load(file: &Path, sets: &Settings) -> Result<(Scenario, Source), PlanError> {
     Ok((scenario, Source { file: file.to_string_lossy().into_owned(), text }))
 }
 
-fn hex(bytes: &[u8]) -> String {
+pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 

@@ -7,7 +7,7 @@ use evenair_results::estimate::{CONFIDENCE, Estimate};
 use evenair_results::{Table, Values};
 use evenair_scenario::Axis;
 
-use crate::{Job, Plan, Store};
+use crate::{Plan, PlannedRun, Store};
 
 /// One point of a sweep.
 #[derive(Clone, Debug, PartialEq)]
@@ -34,8 +34,8 @@ pub struct SweepResult {
 impl SweepResult {
     /// What is known so far of a plan.
     pub fn collect(plan: &Plan, store: &Store) -> Self {
-        let mut jobs: Vec<Vec<Job>> = vec![Vec::new(); plan.points.len()];
-        for job in plan.jobs() {
+        let mut jobs: Vec<Vec<PlannedRun>> = vec![Vec::new(); plan.points.len()];
+        for job in plan.runs() {
             jobs[job.point].push(job);
         }
         let points = plan.points.iter().zip(&jobs).map(|(point, jobs)| {

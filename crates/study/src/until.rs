@@ -84,7 +84,7 @@ mod tests {
         let mut until = Until { relative_half_width: 0.02, measures: vec!["total_ip_mbps".into()], most: 100 };
         assert_eq!(until.raise(&mut plan, &result), Ok(1));
         assert_eq!(plan.points.iter().map(|point| point.runs).collect::<Vec<_>>(), [4, 5]);
-        assert_eq!(plan.jobs().len(), 9);
+        assert_eq!(plan.runs().len(), 9);
         until.most = 5;
         assert_eq!(until.raise(&mut plan, &result), Ok(0), "it has as many as it may have");
         until.measures = vec!["nonsense".into()];

@@ -2,20 +2,18 @@
 //!
 //! Each thread takes the next run when it has ended one; nothing is shared but the plan. The thread that called keeps
 //! what comes back and reports progress. It does not wait for runs that are under way when it is stopped: they
-//! are lost with the process, and made again the next time.
+//! stop too, and are made again the next time.
 
 use std::collections::BTreeMap;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use evenair_results::scalars;
-
 use crate::store::{Record, Store, StoreError};
-use crate::{Job, Plan};
+use crate::{Plan, PlannedRun, run_job};
 
 /// Between two looks at whether to stop.
 const LOOK: Duration = Duration::from_millis(100);
@@ -53,7 +51,7 @@ impl Status {
 
 struct Shared {
     plan: Plan,
-    jobs: Vec<Job>,
+    runs: Vec<PlannedRun>,
     next: AtomicUsize,
     stop: AtomicBool,
     /// Part that is done of each run that is under way.
@@ -71,17 +69,17 @@ pub fn run(
     threads: usize,
     mut tell: impl FnMut(&Status) -> bool,
 ) -> Result<Status, StoreError> {
-    let all = plan.jobs();
+    let all = plan.runs();
     let runs = all.len();
-    let jobs: Vec<_> = all.into_iter().filter(|job| store.get(&job.key).is_none()).collect();
+    let unknown: Vec<_> = all.into_iter().filter(|run| store.get(&run.key).is_none()).collect();
     let start = Instant::now();
-    let known = runs - jobs.len();
+    let known = runs - unknown.len();
     let mut status = Status { runs, known, ended: 0, failed: 0, progress: 0.0, elapsed: Duration::ZERO };
     let (sender, receiver) = mpsc::channel();
-    let threads = threads.clamp(1, jobs.len().max(1));
+    let threads = threads.clamp(1, unknown.len().max(1));
     let shared = Arc::new(Shared {
         plan: plan.clone(),
-        jobs,
+        runs: unknown,
         next: AtomicUsize::new(0),
         stop: AtomicBool::new(false),
         parts: Mutex::default(),
@@ -129,45 +127,19 @@ impl Shared {
 fn work(shared: &Shared, sender: &Sender<Record>) {
     while !shared.stop.load(Ordering::Relaxed) {
         let index = shared.next.fetch_add(1, Ordering::Relaxed);
-        let Some(job) = shared.jobs.get(index) else { return };
-        let start = Instant::now();
-        let mut reported = start;
-        let outcome = catch_unwind(AssertUnwindSafe(|| {
-            one(&shared.plan, job, |part| {
-                if reported.elapsed() >= LOOK {
-                    reported = Instant::now();
-                    shared.parts().insert(index, part);
-                }
-            })
-        }));
-        let outcome = outcome.unwrap_or_else(|panic| {
-            let text = panic.downcast_ref::<String>().map(String::as_str);
-            let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no reason given");
-            Err(format!("the simulator failed (an error of the program): {text}"))
+        let Some(run) = shared.runs.get(index) else { return };
+        let mut reported = Instant::now();
+        let record = run_job(&shared.plan.job(run), |part| {
+            if reported.elapsed() >= LOOK {
+                reported = Instant::now();
+                shared.parts().insert(index, part);
+            }
+            if shared.stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
         shared.parts().remove(&index);
-        let varied = shared.plan.points[job.point].varied.clone();
-        let (scalars, failed) = match outcome {
-            Ok(scalars) => (scalars, None),
-            Err(why) => (Vec::new(), Some(why)),
-        };
-        let took_s = start.elapsed().as_secs_f64();
-        let record = Record { key: job.key.clone(), varied, seed: job.seed, failed, scalars, took_s };
+        let Some(record) = record else { return };
         if sender.send(record).is_err() {
             return;
         }
     }
-}
-
-/// The measures of one run.
-fn one(plan: &Plan, job: &Job, mut progress: impl FnMut(f64)) -> Result<Vec<(String, f64)>, String> {
-    let scenario = plan.scenario(&plan.points[job.point], Some(job.seed)).map_err(|error| error.to_string())?;
-    let whole = scenario.duration.as_secs_f64();
-    let result = evenair_sim::run(&scenario, |now| progress(now.at_s / whole)).map_err(|error| error.to_string())?;
-    if !result.valid {
-        let why: Vec<_> = result.invalid_because.iter().chain(&result.box_faults).map(String::as_str).collect();
-        return Err(format!("the run is not valid: {}", why.join("; ")));
-    }
-    // JSON has no other numbers, and a mean of them would be none.
-    Ok(scalars(&result).into_iter().filter(|(_, value)| value.is_finite()).collect())
 }

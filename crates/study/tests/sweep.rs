@@ -77,7 +77,7 @@ fn a_point_is_the_mean_of_its_runs_with_common_seeds() {
     let file = scenario_file(folder.path(), "[[sweep]]\nkey = \"station.sta.count\"\nvalues = \"1..2\"\n");
     let sets = vec![("seed".to_owned(), "40".to_owned())];
     let plan = Plan::new(&file, &sets, vec![], 2, "test").unwrap();
-    assert_eq!(plan.jobs().iter().map(|job| job.seed).collect::<Vec<_>>(), [40, 40, 41, 41]);
+    assert_eq!(plan.runs().iter().map(|job| job.seed).collect::<Vec<_>>(), [40, 40, 41, 41]);
     let table = whole(&plan, 2).table();
     assert_eq!(table.column("station_sta_count").unwrap().values, Values::Count(vec![Some(1), Some(2)]));
     let total = |count: &str, seed: &str| {
@@ -121,7 +121,7 @@ fn a_run_is_known_by_all_that_decides_it() {
     let file = scenario_file(folder.path(), "");
     let keys = |sets: &[(&str, &str)], vary: &[&str], program: &str| -> Vec<String> {
         let sets = sets.iter().map(|&(key, value)| (key.to_owned(), value.to_owned())).collect();
-        Plan::new(&file, &sets, axes(vary), 1, program).unwrap().jobs().into_iter().map(|job| job.key).collect()
+        Plan::new(&file, &sets, axes(vary), 1, program).unwrap().runs().into_iter().map(|job| job.key).collect()
     };
     let base = keys(&[], &["station.sta.count=1,2"], "a");
     assert_ne!(base[0], base[1]);
@@ -167,7 +167,7 @@ fn a_comparison_pairs_runs_of_one_seed() {
     let slower = vec![("station.sta.rate".to_owned(), "2 Mb/s".to_owned())];
     let none = vec![];
     let plan = Plan::pair([(&file, &none), (&file, &slower)], 4, "test").unwrap();
-    let jobs = plan.jobs();
+    let jobs = plan.runs();
     assert_eq!(jobs.iter().map(|job| (job.point, job.seed)).collect::<Vec<_>>()[..4], [(0, 1), (1, 1), (0, 2), (1, 2)]);
     let mut store = Store::open(&folder.path().join("runs.jsonl")).unwrap();
     run(&plan, &mut store, 2, |_| true).unwrap();

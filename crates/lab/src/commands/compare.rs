@@ -102,8 +102,8 @@ pub fn run(args: &CompareArgs) -> Result<ExitCode> {
             bail!("--policies names {} twice", policy.name);
         }
     }
-    let program = evenair_study::program().context("cannot read this program's own file")?;
-    let plan = Plan::policies(&file, &args.many.settings(), &policies, args.replications, &program)?;
+    let program = evenair_study::program();
+    let plan = Plan::policies(&file, &args.many.settings(), &policies, args.replications, program)?;
     warn_of_broken_aggregates(&plan);
     let about: Vec<_> = policies.iter().map(|policy| json!({ "name": policy.name, "is": policy.meaning })).collect();
     let directory = args.many.directory(&plan, "policies", &json!(about))?;

@@ -50,8 +50,8 @@ pub fn run(args: &CompareArgs) -> Result<ExitCode> {
     if second == first && a == b {
         bail!("the two variants are the same: name two files, or say --a KEY=VALUE or --b KEY=VALUE");
     }
-    let program = evenair_study::program().context("cannot read this program's own file")?;
-    let plan = Plan::pair([(first, &a), (second, &b)], args.replications, &program)?;
+    let program = evenair_study::program();
+    let plan = Plan::pair([(first, &a), (second, &b)], args.replications, program)?;
     let directory = args.many.directory(&plan, "compare", &json!({ "a": args.a, "b": args.b }))?;
     let mut store = Store::open(&directory.join("runs.jsonl"))?;
     let status = args.many.run(&plan, &mut store)?;
@@ -71,7 +71,7 @@ pub fn run(args: &CompareArgs) -> Result<ExitCode> {
     let picture = picture("B against A", "mean of pairs and its 95 % confidence interval", &comparisons);
     let mut page = Page::new(&format!("{}: B against A", plan.title), &facts);
     let failure = |job: &evenair_study::Job| Some(format!("seed {}: {}", job.seed, store.failure(&job.key)?));
-    let failed: Vec<_> = plan.jobs().iter().filter_map(failure).collect();
+    let failed: Vec<_> = plan.runs().iter().filter_map(failure).collect();
     page.verdict("All runs ended well.", "Some runs failed; they and their pairs are left out:", &failed);
     picture.iter().for_each(|picture| page.picture(picture));
     page.table("Measures", &table);

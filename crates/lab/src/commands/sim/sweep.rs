@@ -65,11 +65,11 @@ pub fn sweep(args: &SweepArgs) -> Result<ExitCode> {
     for axis in axes.iter_mut().skip(1) {
         axis.together = args.zip;
     }
-    let program = evenair_study::program().context("cannot read this program's own file")?;
+    let program = evenair_study::program();
     let until = args.until()?;
     let replications = args.replications.unwrap_or(if until.is_some() { LEAST } else { 1 });
     let file = scenario_file(&args.file)?;
-    let mut plan = Plan::new(&file, &args.many.settings(), axes, replications, &program)?;
+    let mut plan = Plan::new(&file, &args.many.settings(), axes, replications, program)?;
     if plan.axes.is_empty() {
         bail!("nothing varies: say --vary KEY=VALUES, or put a [[sweep]] into {}", file.display());
     }

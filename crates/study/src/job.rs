@@ -1,0 +1,110 @@
+//! One run as bytes in and bytes out, wherever it is made.
+
+use std::ops::ControlFlow;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Instant;
+
+use evenair_results::{RunResult, scalars};
+use evenair_scenario::Scenario;
+use evenair_scenario::sweep::Settings;
+use evenair_sim::{SimError, SimOptions};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::Record;
+use crate::plan::hex;
+
+/// All that decides a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Job {
+    /// What makes the run, see [`program`](crate::program). It decides the key alone: who runs the job compares it.
+    pub program: String,
+    /// The scenario's file: what messages call it, and its folder is where files are that it names.
+    pub file: String,
+    /// The scenario's text.
+    pub text: String,
+    /// What is set in it, as with [`Scenario::parse_with`].
+    pub settings: Settings,
+    /// Which of these the record names as varied.
+    pub varied: Settings,
+    /// Seed of the run.
+    pub seed: u64,
+    /// Full names of the measures that the record is to have; all where absent. They are no part of the key: a store has records
+    /// with all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub measures: Option<Vec<String>>,
+}
+
+impl Job {
+    /// What the run is known by: a hash of program, text, settings and seed, in hexadecimal digits.
+    pub fn key(&self) -> String {
+        let mut hash = Sha256::new();
+        let mut field = |text: &str| {
+            // The length keeps the fields apart.
+            hash.update((text.len() as u64).to_le_bytes());
+            hash.update(text.as_bytes());
+        };
+        field(&self.program);
+        field(&self.text);
+        field(&self.seed.to_string());
+        // The last of several values of a key counts; what was set before it makes no difference.
+        for (at, (key, value)) in self.settings.iter().enumerate() {
+            let again = self.settings[at + 1..].iter().any(|(later, _)| later == key);
+            if key != "seed" && !again {
+                field(key);
+                field(value);
+            }
+        }
+        hex(&hash.finalize()[..16])
+    }
+}
+
+/// Makes a run. `progress` gets the part that is done, several times in a tenth of a second; after a break there is no record.
+///
+/// The record depends on the job alone, but for the time that it took. What is wrong with the scenario, a run that is not valid, and
+/// a panic of the simulator are reasons in it.
+pub fn run_job(job: &Job, progress: impl FnMut(f64) -> ControlFlow<()>) -> Option<Record> {
+    let start = Instant::now();
+    let outcome = catch_unwind(AssertUnwindSafe(|| simulate(job, progress)));
+    let outcome = outcome.unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no reason given");
+        Some(Err(format!("the simulator failed (an error of the program): {text}")))
+    });
+    let (scalars, failed) = match outcome? {
+        Ok(scalars) => (scalars, None),
+        Err(why) => (Vec::new(), Some(why)),
+    };
+    let took_s = start.elapsed().as_secs_f64();
+    Some(Record { key: job.key(), varied: job.varied.clone(), seed: job.seed, failed, scalars, took_s })
+}
+
+/// The measures of a run, or why there are none; `None` where it was stopped.
+fn simulate(job: &Job, mut progress: impl FnMut(f64) -> ControlFlow<()>) -> Option<Result<Vec<(String, f64)>, String>> {
+    let settings: Vec<_> = job.settings.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
+    let scenario = match Scenario::parse_with(&job.text, &job.file, &settings) {
+        Ok(scenario) => Scenario { seed: job.seed, ..scenario },
+        Err(error) => return Some(Err(error.to_string())),
+    };
+    let (whole, mut part) = (scenario.duration.as_secs_f64(), 0.0);
+    let ran = evenair_sim::run_with(&scenario, &SimOptions::default(), |now| {
+        part = now.map_or(part, |now| now.at_s / whole);
+        progress(part)
+    });
+    match ran {
+        Ok(result) => Some(measures(&result, job.measures.as_deref())),
+        Err(SimError::Stopped) => None,
+        Err(error) => Some(Err(error.to_string())),
+    }
+}
+
+/// The wanted measures of a result that is valid.
+fn measures(result: &RunResult, wanted: Option<&[String]>) -> Result<Vec<(String, f64)>, String> {
+    if !result.valid {
+        let why: Vec<_> = result.invalid_because.iter().chain(&result.box_faults).map(String::as_str).collect();
+        return Err(format!("the run is not valid: {}", why.join("; ")));
+    }
+    // JSON has no other numbers, and a mean of them would be none.
+    let finite = scalars(result).into_iter().filter(|(_, value)| value.is_finite());
+    Ok(finite.filter(|(name, _)| wanted.is_none_or(|wanted| wanted.contains(name))).collect())
+}
