@@ -5,9 +5,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 pub use evenair_cli::VERSION;
-use evenair_report::{Picture, measures_table, run_page, run_pictures, series_table, to_parquet};
+use evenair_report::{
+    Picture, measures_table, run_page, run_pictures, series_table, to_compressed_parquet, to_parquet,
+};
 use evenair_results::{RunResult, Table, write_whole};
 use evenair_scenario::{Scenario, Source};
+use evenair_study::{Plan, Store, SweepResult, point_rows, run_rows};
 use serde_json::{Value, json};
 
 /// Makes a new directory for a run's results: `parent/name-N` with the first N that is free.
@@ -29,15 +32,23 @@ pub fn new_directory(parent: &Path, name: &str) -> Result<PathBuf> {
 /// Writes everything about a run into `directory`: what it takes to make the run again, the results as JSON, tables and plots, and
 /// one page that shows them all.
 pub fn write(directory: &Path, scenario: &Scenario, result: &RunResult) -> Result<()> {
+    write_with(directory, scenario, result, &run_pictures(result))
+}
+
+/// The same without plots, for programs that make many runs.
+pub fn write_without_pictures(directory: &Path, scenario: &Scenario, result: &RunResult) -> Result<()> {
+    write_with(directory, scenario, result, &[])
+}
+
+fn write_with(directory: &Path, scenario: &Scenario, result: &RunResult, pictures: &[Picture]) -> Result<()> {
     write_file(directory, "scenario.toml", scenario.source.text.as_bytes())?;
     write_file(directory, "run.json", format!("{:#}\n", about(scenario, result)).as_bytes())?;
     let json = directory.join("result.json");
     result.write(&json).with_context(|| format!("cannot write {}", json.display()))?;
     write_file(directory, "series.parquet", &to_parquet(&series_table(result)))?;
     write_file(directory, "measures.parquet", &to_parquet(&measures_table(result)))?;
-    let pictures = run_pictures(result);
-    write_pictures(directory, &pictures)?;
-    write_file(directory, "report.html", run_page(result, &pictures).as_bytes())
+    write_pictures(directory, pictures)?;
+    write_file(directory, "report.html", run_page(result, pictures).as_bytes())
 }
 
 /// What a run was, beside the scenario file that is kept with it.
@@ -67,6 +78,16 @@ pub fn write_pictures(directory: &Path, pictures: &[Picture]) -> Result<()> {
 pub fn write_table(directory: &Path, name: &str, table: &Table) -> Result<()> {
     write_file(directory, &format!("{name}.csv"), table.to_csv().as_bytes())?;
     write_file(directory, &format!("{name}.parquet"), &to_parquet(table))
+}
+
+/// Writes the tables with a row for each number: of each run, `runs.parquet`, and of each point, `points_long.parquet`.
+pub fn write_rows(directory: &Path, plan: &Plan, store: &Store, result: &SweepResult) -> Result<()> {
+    let tables: [(&str, Option<Vec<u8>>); 2] = [
+        ("runs.parquet", to_compressed_parquet(run_rows(plan, store))),
+        ("points_long.parquet", to_compressed_parquet([point_rows(result)])),
+    ];
+    let written = tables.iter().filter_map(|(name, bytes)| Some((name, bytes.as_ref()?)));
+    written.into_iter().try_for_each(|(name, bytes)| write_file(directory, name, bytes))
 }
 
 /// Writes a file whole.

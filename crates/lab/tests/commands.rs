@@ -25,6 +25,38 @@ fn a_scenario_is_checked_and_simulated() {
 }
 
 #[test]
+fn a_quiet_run_for_a_program_draws_no_plots() {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    for (arguments, plots) in [(&["--json", "--quiet"][..], false), (&["--json"], true)] {
+        let (output, text) = run(&[&["sim", "run", "SMOKE"], arguments].concat(), folder.path());
+        assert!(output.status.success(), "{text}");
+        assert!(text.starts_with('{'), "{text}");
+        let results = folder.path().join(format!("results/smoke-{}", 1 + u32::from(plots)));
+        assert!(results.join("measures.parquet").exists() && results.join("report.html").exists());
+        assert_eq!(results.join("throughput.svg").exists(), plots, "{arguments:?}");
+    }
+}
+
+#[test]
+fn a_sweep_and_comparisons_write_a_row_for_each_number() {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let short = ["--set", "duration=2 s", "--replications", "2", "--quiet"];
+    let commands: [(&[&str], &str); 3] = [
+        (&["sim", "sweep", "SMOKE", "--vary", "lan.delay=1 ms,2 ms"], "smoke-sweep-1"),
+        (&["sim", "compare", "SMOKE", "--b", "lan.delay=2 ms"], "smoke-compare-1"),
+        (&["compare", "SMOKE", "--policies", "fifo,fq-codel"], "smoke-policies-1"),
+    ];
+    for (command, results) in commands {
+        let (output, text) = run(&[command, &short[..]].concat(), folder.path());
+        assert!(output.status.success(), "{text}");
+        for name in ["runs.parquet", "points_long.parquet"] {
+            let bytes = std::fs::read(folder.path().join("results").join(results).join(name)).expect(&text);
+            assert!(bytes.starts_with(b"PAR1") && bytes.ends_with(b"PAR1"), "{name}");
+        }
+    }
+}
+
+#[test]
 fn a_comparison_warns_of_policies_that_break_aggregates() {
     let folder = tempfile::tempdir().expect("a temporary directory");
     for (standard, station, warnings) in [("802.11ax", "mcs = 7", 1), ("802.11g", "rate = \"54 Mb/s\"", 0)] {

@@ -57,6 +57,9 @@ const ENOUGH: u64 = 970;
 const MEMORY: Span = Span::from_secs(20);
 /// Windows differ by so much at first, in thousandths: the standard deviation.
 const NOISE: u64 = 25;
+/// After so many judgements in a row without a packet to release at times, two seconds at least, an allowance that is in use is taken to be
+/// filled by the windows of senders.
+const FILLED: u32 = 5;
 /// With less than this part of what is usual, in thousandths, the lag may have grown.
 const FALLEN: u64 = 850;
 /// Windows of a fine trial.
@@ -94,6 +97,8 @@ pub(crate) struct Knee {
     packet: Span,
     /// The most that was in flight in this window and the last one that was judged.
     peak: Span,
+    /// Judgements in a row of windows in which the box had nothing to release.
+    starved_in_row: u32,
     /// No smaller allowance for the reason that less is in use.
     unused: Schedule,
 }
@@ -222,6 +227,7 @@ impl Knee {
             least_since: now,
             packet: Span::ZERO,
             peak: Span::ZERO,
+            starved_in_row: 0,
             unused: Schedule::at(now),
         }
     }
@@ -292,6 +298,7 @@ impl Knee {
 
     /// Beside a flood nothing can be judged. What is not known to be needed is not allowed.
     pub(crate) fn give_up(&mut self) {
+        self.starved_in_row = 0;
         match self.stage {
             Stage::Steady => {}
             Stage::Trial(Trial { kind: Kind::Larger | Kind::Smaller, before, .. }) => {
@@ -360,7 +367,7 @@ impl Knee {
         if starved {
             return self.judge_starved(now, rate);
         }
-        (self.judged, self.peak) = (now, Span::ZERO);
+        (self.judged, self.peak, self.starved_in_row) = (now, Span::ZERO, 0);
         self.learn_noise(rate);
         self.judge(now, rate);
     }
@@ -381,6 +388,7 @@ impl Knee {
             return;
         }
         self.judged = now;
+        self.starved_in_row = self.starved_in_row.saturating_add(1);
         let peak = core::mem::take(&mut self.peak);
         if rate > self.best.0 {
             self.best = (rate, now);
@@ -401,14 +409,14 @@ impl Knee {
                 self.end(now, trial.before, true);
                 self.fine.is_unjudged = true;
             }
-            Stage::Trial(_) if self.usual.is_reached(rate, COARSE.1 - self.noise) => {
+            Stage::Trial(trial) if self.usual.is_reached(rate, self.as_much(trial)) => {
                 self.end(now, self.allowance, false)
             }
             Stage::Trial(trial) => {
                 self.unused.fail(now);
                 self.end(now, trial.before, false);
             }
-            _ if now >= self.unused.next && self.allowance > Span::ZERO => {
+            _ if now >= self.unused.next && (peak < self.allowance + self.step() || self.is_filled()) => {
                 self.usual = Mean { rate, windows: 1 };
                 self.begin(Kind::Unused { peak });
             }
@@ -480,6 +488,19 @@ impl Knee {
         COARSE.0.max(1_000 + self.noise * 4)
     }
 
+    /// The windows of senders have filled the allowance for long, no more and no less: it is in use, and shows nothing.
+    fn is_filled(&self) -> bool {
+        self.starved_in_row >= FILLED && self.allowance > Span::ZERO
+    }
+
+    /// From these thousandths on a smaller allowance carries as much. One that was in use, most of it, may be needed.
+    fn as_much(&self, trial: Trial) -> u64 {
+        match trial.kind {
+            Kind::Unused { peak } if peak >= trial.before + self.step() => FINE.1 - self.noise / 4,
+            _ => COARSE.1 - self.noise,
+        }
+    }
+
     /// What is usually carried; just after a change, the best of the last seconds.
     const fn reference(&self) -> Mean {
         if self.usual.windows >= 2 { self.usual } else { Mean { rate: self.best.0, windows: 1 } }
@@ -519,7 +540,7 @@ impl Knee {
                     self.begin(Kind::Halve { last: false });
                 }
             }
-            Kind::Unused { .. } if self.usual.is_reached(rate, COARSE.1 - self.noise) => {
+            Kind::Unused { .. } if self.usual.is_reached(rate, self.as_much(trial)) => {
                 self.unused = Schedule::at(now);
                 (self.stage, self.usual) = (Stage::Unknown, Mean::NONE);
             }

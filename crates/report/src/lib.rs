@@ -17,6 +17,6 @@ mod series;
 pub use chart::Picture;
 pub use many::{Difference, differences, draw_curves};
 pub use page::{Page, run_page};
-pub use parquet::to_parquet;
+pub use parquet::{to_compressed_parquet, to_parquet};
 pub use run::run_pictures;
 pub use series::{measures_table, series_table};

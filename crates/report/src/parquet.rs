@@ -1,14 +1,17 @@
 //! Tables as Apache Parquet: columns with their types, for pandas, polars and DuckDB.
 //!
-//! One row group, without compression: tables of results are small, and every reader takes that.
+//! A table of results is one row group without compression: it is small, and every reader takes that. Tables with a row for each
+//! number are long: they come in parts, a row group each, compressed by zstd; their words are in dictionaries.
 
+use std::borrow::Cow;
+use std::iter;
 use std::sync::Arc;
 
 use evenair_results::{Table, Values};
-use parquet::basic::{LogicalType, Repetition, Type as Physical};
+use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical, ZstdLevel};
 use parquet::data_type::{ByteArrayType, DataType, DoubleType, Int64Type};
 use parquet::errors::Result;
-use parquet::file::properties::WriterProperties;
+use parquet::file::properties::{WriterProperties, WriterPropertiesBuilder};
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::{Type, TypePtr};
 
@@ -17,31 +20,52 @@ use parquet::schema::types::{Type, TypePtr};
 /// # Panics
 /// Never: writing to memory does not fail, and the schema is made from the columns.
 pub fn to_parquet(table: &Table) -> Vec<u8> {
-    try_parquet(table).expect("memory takes it")
+    let plain = WriterProperties::builder();
+    write_groups(table, iter::once(Cow::Borrowed(table)), plain).expect("memory takes it")
 }
 
-fn try_parquet(table: &Table) -> Result<Vec<u8>> {
+/// The parts of a long table as one compressed Parquet document; of no parts, none. Absent values are null.
+///
+/// # Panics
+/// If the parts have different columns.
+pub fn to_compressed_parquet(parts: impl IntoIterator<Item = Table>) -> Option<Vec<u8>> {
+    let mut parts = parts.into_iter();
+    let first = parts.next()?;
+    let compressed = WriterProperties::builder().set_compression(Compression::ZSTD(ZstdLevel::default()));
+    let groups = iter::once(Cow::Borrowed(&first)).chain(parts.map(Cow::Owned));
+    Some(
+        write_groups(&first, groups, compressed).expect("memory takes it, and all parts have the columns of the first"),
+    )
+}
+
+/// Writes tables with the columns of `model`, a row group each.
+fn write_groups<'a>(
+    model: &Table,
+    groups: impl Iterator<Item = Cow<'a, Table>>,
+    properties: WriterPropertiesBuilder,
+) -> Result<Vec<u8>> {
     let columns: Result<Vec<TypePtr>> =
-        table.columns.iter().map(|column| field(&column.name, &column.values)).collect();
+        model.columns.iter().map(|column| field(&column.name, &column.values)).collect();
     let schema = Type::group_type_builder("results").with_fields(columns?).build()?;
-    let properties =
-        WriterProperties::builder().set_created_by(format!("evenair version {}", env!("CARGO_PKG_VERSION"))).build();
+    let properties = properties.set_created_by(format!("evenair version {}", env!("CARGO_PKG_VERSION"))).build();
     let mut writer = SerializedFileWriter::new(Vec::new(), Arc::new(schema), Arc::new(properties))?;
-    let mut group = writer.next_row_group()?;
-    for column in &table.columns {
-        match &column.values {
-            Values::Text(values) => {
-                write::<ByteArrayType>(&mut group, values.iter().map(|text| Some(text.as_deref()?.into())))?;
-            }
-            // Counts are written as unsigned numbers of 64 bits, whose form on disk is that of signed ones.
-            Values::Count(values) => {
-                write::<Int64Type>(&mut group, values.iter().map(|n| n.map(u64::cast_signed)))?;
-            }
-            Values::Number(values) => write::<DoubleType>(&mut group, values.iter().copied())?,
-        }
+    for table in groups {
+        let names = |table: &Table| table.columns.iter().map(|column| column.name.clone()).collect::<Vec<_>>();
+        assert_eq!(names(&table), names(model), "parts of one table have the same columns");
+        let mut group = writer.next_row_group()?;
+        table.columns.iter().try_for_each(|column| write_column(&mut group, &column.values))?;
+        group.close()?;
     }
-    group.close()?;
     writer.into_inner()
+}
+
+fn write_column(group: &mut SerializedRowGroupWriter<'_, Vec<u8>>, values: &Values) -> Result<()> {
+    match values {
+        Values::Text(values) => write::<ByteArrayType>(group, values.iter().map(|text| Some(text.as_deref()?.into()))),
+        // Counts are written as unsigned numbers of 64 bits, whose form on disk is that of signed ones.
+        Values::Count(values) => write::<Int64Type>(group, values.iter().map(|n| n.map(u64::cast_signed))),
+        Values::Number(values) => write::<DoubleType>(group, values.iter().copied()),
+    }
 }
 
 /// The schema of a column.
@@ -109,5 +133,29 @@ mod tests {
         assert_eq!((schema.num_columns(), schema.column(0).name()), (1, "phase.all.total_ip_mbps"));
         let row = reader.get_row_iter(None).unwrap().next().unwrap().unwrap();
         assert_eq!(row.into_columns()[0].1, Field::Double(1.5));
+    }
+
+    #[test]
+    fn parts_are_one_table_in_little_room() {
+        let part = |number: u64| {
+            let mut table = Table::default();
+            let words = (0..10_000).map(|row| (row % 3 > 0).then(|| format!("a-measure-with-a-long-name-{}", row % 3)));
+            table.push("seed", Values::Count(vec![Some(number); 10_000]));
+            table.push("measure", Values::Text(words.collect()));
+            table
+        };
+        let bytes = to_compressed_parquet([part(1), part(2)]).unwrap();
+        assert!(bytes.len() < 10_000, "{} bytes: words are not in a dictionary", bytes.len());
+        let reader = SerializedFileReader::new(bytes::Bytes::from(bytes)).unwrap();
+        assert_eq!(reader.metadata().num_row_groups(), 2);
+        let column = reader.metadata().row_group(0).column(1);
+        assert!(column.dictionary_page_offset().is_some());
+        assert!(matches!(column.compression(), Compression::ZSTD(_)));
+        let rows: Vec<_> = reader.get_row_iter(None).unwrap().map(|row| row.unwrap().into_columns()).collect();
+        assert_eq!(rows.len(), 20_000);
+        assert_eq!((&rows[10_000][0].1, &rows[10_000][1].1), (&Field::ULong(2), &Field::Null));
+        assert_eq!(rows[19_999][1].1, Field::Null);
+        assert_eq!(rows[19_998][1].1, Field::Str("a-measure-with-a-long-name-2".into()));
+        assert_eq!(to_compressed_parquet([]), None);
     }
 }

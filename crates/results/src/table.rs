@@ -45,6 +45,15 @@ impl Values {
         self.len() == 0
     }
 
+    /// The values of these rows, in this order.
+    pub fn take(&self, rows: &[usize]) -> Self {
+        match self {
+            Self::Text(values) => Self::Text(rows.iter().map(|&row| values[row].clone()).collect()),
+            Self::Count(values) => Self::Count(rows.iter().map(|&row| values[row]).collect()),
+            Self::Number(values) => Self::Number(rows.iter().map(|&row| values[row]).collect()),
+        }
+    }
+
     /// The value of a row as it is written in a text; empty where there is none.
     pub fn text(&self, row: usize) -> String {
         match self {

@@ -21,6 +21,7 @@ mod job;
 mod plan;
 mod store;
 mod sweep;
+mod tidy;
 mod until;
 mod workers;
 
@@ -30,5 +31,6 @@ pub use job::{Job, run_job};
 pub use plan::{Plan, PlanError, PlannedRun, Point, Source, program};
 pub use store::{Record, Store, StoreError};
 pub use sweep::{PointResult, SweepResult};
+pub use tidy::{point_rows, run_rows};
 pub use until::Until;
 pub use workers::{Status, run};

@@ -4,10 +4,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use evenair_report::draw_curves;
-use evenair_results::Values;
 use evenair_results::estimate::half_width;
+use evenair_results::{Measure, Table, Values};
 use evenair_scenario::{Axis, Scenario};
-use evenair_study::{Plan, PlanError, Store, SweepResult, compare, comparison_table, run};
+use evenair_study::{Plan, PlanError, Store, SweepResult, compare, comparison_table, point_rows, run, run_rows};
 
 const SCENARIO: &str = r#"version = 1
 name = "small"
@@ -194,4 +194,74 @@ fn a_comparison_pairs_runs_of_one_seed() {
     let plan = Plan::pair([(&file, &none), (&file, &none)], 3, "test").unwrap();
     run(&plan, &mut store, 2, |_| true).unwrap();
     assert!(compare(&plan, &store).iter().all(|comparison| !comparison.is_significant()));
+}
+
+/// The texts of a row, column by column.
+fn row(table: &Table, row: usize) -> Vec<String> {
+    table.columns.iter().map(|column| column.values.text(row)).collect()
+}
+
+fn names(table: &Table) -> Vec<&str> {
+    table.columns.iter().map(|column| column.name.as_str()).collect()
+}
+
+#[test]
+fn every_number_of_every_run_has_a_row_with_its_keys() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = scenario_file(folder.path(), "");
+    let vary = axes(&["station.sta.count=1,2", "lan.delay=1 ms,2 ms", "seed=7"]);
+    let plan = Plan::new(&file, &vec![], vary, 2, "test").unwrap();
+    let mut store = Store::open(&folder.path().join("runs.jsonl")).unwrap();
+    run(&plan, &mut store, 2, |_| true).unwrap();
+    let parts: Vec<_> = run_rows(&plan, &store).collect();
+    let [table] = &parts[..] else { panic!("{} parts of a small table", parts.len()) };
+    let varied = ["station_sta_count", "lan_delay_ms", "set_seed"];
+    let keys = ["seed", "phase", "kind", "name", "measure", "unit", "value"];
+    assert_eq!(names(table), [&varied[..], &keys[..]].concat());
+    let mut jobs = plan.jobs();
+    jobs.sort_by_key(|job| job.point);
+    let mut expected = Vec::new();
+    for job in &jobs {
+        expected.extend(store.get(&job.key).unwrap().scalars.iter().map(|(name, value)| (job.seed, name, *value)));
+    }
+    assert_eq!(table.rows(), expected.len());
+    for (at, (seed, name, value)) in expected.into_iter().enumerate() {
+        let measure = Measure::named(name, value);
+        assert_eq!(measure.full_name(), *name);
+        let of = |text: Option<String>| text.unwrap_or_default();
+        let keys = [seed.to_string(), of(measure.phase), measure.kind.word().to_owned(), of(measure.name)];
+        let rest = [measure.measure, measure.unit.to_owned(), value.to_string()];
+        assert_eq!(row(table, at)[3..], [&keys[..], &rest[..]].concat());
+    }
+    let flow = (0..table.rows()).map(|at| row(table, at)).find(|texts| texts[5] == "flow" && texts[7] == "ip_mbps");
+    let flow = flow.unwrap();
+    assert_eq!((&flow[..5], flow[8].as_str()), (&["1", "1", "7", "7", "all"].map(str::to_owned)[..], "Mb/s"));
+
+    let points = point_rows(&SweepResult::collect(&plan, &store));
+    let described = ["phase", "kind", "name", "measure", "unit", "mean", "low", "high", "n", "sd"];
+    assert_eq!(names(&points), [&varied[..], &described[..]].concat());
+    let at =
+        (0..points.rows()).find(|&at| points.column("measure").unwrap().values.text(at) == "total_ip_mbps").unwrap();
+    let of = |name: &str| points.column(name).unwrap().values.number(at).unwrap();
+    let values: Vec<f64> = (0..table.rows())
+        .filter(|&at| table.column("measure").unwrap().values.text(at) == "total_ip_mbps")
+        .filter_map(|at| table.column("value").unwrap().values.number(at))
+        .take(2)
+        .collect();
+    let half_width = half_width(&values, 0.95).unwrap();
+    assert!((of("mean") - (values[0] + values[1]) / 2.0).abs() < 1e-12 && of("n") == 2.0);
+    assert!((of("high") - of("mean") - half_width).abs() < 1e-9 && (of("mean") - of("low") - half_width).abs() < 1e-9);
+}
+
+#[test]
+fn a_table_without_runs_has_its_columns() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = scenario_file(folder.path(), "");
+    let plan = Plan::new(&file, &vec![], axes(&["station.sta.count=1,2"]), 1, "test").unwrap();
+    let store = Store::open(&folder.path().join("runs.jsonl")).unwrap();
+    let parts: Vec<_> = run_rows(&plan, &store).collect();
+    assert_eq!((parts.len(), parts[0].rows(), parts[0].columns.len()), (1, 0, 8));
+    let none = vec![];
+    let pair = Plan::pair([(&file, &none), (&file, &none)], 2, "test").unwrap();
+    assert_eq!(names(&run_rows(&pair, &store).next().unwrap())[0], "variant");
 }

@@ -118,12 +118,16 @@ pub fn run(args: &CompareArgs) -> Result<ExitCode> {
 
     let text = document(&plan, &status, "policies", &result.table())?;
     comparison.write(args, &plan, &directory, &text)?;
+    output::write_rows(&directory, &plan, &store, result)?;
     if args.many.json {
         print!("{text}");
     } else {
         print_status(&status);
         comparison.print(args);
-        println!("results: {} (policies.csv, policies.parquet, policies.json, report.html)", directory.display());
+        println!(
+            "results: {} (policies.csv, policies.parquet, runs.parquet, points_long.parquet, policies.json, report.html)",
+            directory.display()
+        );
     }
     if !status.is_complete() {
         return Ok(interrupted(&directory));

@@ -28,7 +28,7 @@ pub struct ScenarioRun {
     /// Print the results as JSON
     #[arg(long)]
     pub(super) json: bool,
-    /// Show no live view
+    /// Show no live view; with --json, draw no plots either
     #[arg(long)]
     pub(super) quiet: bool,
 }
@@ -44,7 +44,11 @@ impl ScenarioRun {
     /// Runs the scenario on `engine`, quietly or not, writes its results and prints them.
     pub fn run(&self, engine: impl FnOnce(&Scenario, bool) -> Result<RunResult>) -> Result<ExitCode> {
         let scenario = self.scenario()?;
-        let shown = if self.json { Shown::Json } else { Shown::Summary };
+        let shown = match (self.json, self.quiet) {
+            (true, true) => Shown::JsonWithoutPictures,
+            (true, false) => Shown::Json,
+            (false, _) => Shown::Summary,
+        };
         let result = run_into(&self.out, &scenario.name, &scenario, shown, |scenario| engine(scenario, self.quiet))?;
         if result.valid { Ok(ExitCode::SUCCESS) } else { bail!("this run is not valid: see above") }
     }
@@ -57,6 +61,8 @@ pub enum Shown {
     Summary,
     /// The whole document, and nothing else.
     Json,
+    /// The same, and no plots are drawn.
+    JsonWithoutPictures,
 }
 
 /// Makes a new directory `out/name-N`, runs `scenario` on `engine`, writes the results there and prints them.
@@ -76,9 +82,10 @@ pub fn run_into(
     }
     let mut result = outcome?;
     output::VERSION.clone_into(&mut result.version);
-    output::write(&directory, scenario, &result)?;
+    let write = if shown == Shown::JsonWithoutPictures { output::write_without_pictures } else { output::write };
+    write(&directory, scenario, &result)?;
     match shown {
-        Shown::Json => println!("{}", serde_json::to_string_pretty(&result)?),
+        Shown::Json | Shown::JsonWithoutPictures => println!("{}", serde_json::to_string_pretty(&result)?),
         Shown::Summary => {
             println!("\n{}", summary(&result));
             println!("results: {} (plots and tables: report.html)", directory.display());

@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 use clap::Args;
 use evenair_report::{Difference, Page, Picture, differences};
 use evenair_scenario::sweep::Settings;
-use evenair_study::{Comparison, Plan, Store, compare, comparison_table};
+use evenair_study::{Comparison, Plan, Store, SweepResult, compare, comparison_table};
 use serde_json::json;
 
 use super::super::library::scenario_file;
@@ -61,6 +61,7 @@ pub fn run(args: &CompareArgs) -> Result<ExitCode> {
     let text = document(&plan, &status, "measures", &table)?;
     output::write_file(&directory, "compare.json", text.as_bytes())?;
     output::write_table(&directory, "compare", &table)?;
+    output::write_rows(&directory, &plan, &store, &SweepResult::collect(&plan, &store))?;
     let facts = format!(
         "A: {}; B: {}; {} pairs of runs with the same seeds; mean difference and its 95 % confidence interval",
         variant(first, &args.a),
@@ -83,7 +84,10 @@ pub fn run(args: &CompareArgs) -> Result<ExitCode> {
         print_status(&status);
         println!("{facts}\n");
         print_differences(&comparisons);
-        println!("results: {} (compare.csv, compare.parquet, compare.json, report.html)", directory.display());
+        println!(
+            "results: {} (compare.csv, compare.parquet, runs.parquet, points_long.parquet, compare.json, report.html)",
+            directory.display()
+        );
     }
     if !status.is_complete() {
         return Ok(interrupted(&directory));

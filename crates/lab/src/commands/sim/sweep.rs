@@ -86,11 +86,15 @@ pub fn sweep(args: &SweepArgs) -> Result<ExitCode> {
         }
     };
     let text = write(&directory, &plan, &status, &result, &args.plot)?;
+    output::write_rows(&directory, &plan, &store, &result)?;
     if args.many.json {
         print!("{text}");
     } else {
         print_status(&status);
-        println!("results: {} (points.csv, points.parquet, sweep.json, report.html)", directory.display());
+        println!(
+            "results: {} (points.csv, points.parquet, points_long.parquet, runs.parquet, sweep.json, report.html)",
+            directory.display()
+        );
     }
     let failed = failures(&result);
     failed.iter().take(FAILURES_SHOWN).for_each(|failure| eprintln!("failed at {failure}"));

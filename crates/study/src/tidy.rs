@@ -1,0 +1,157 @@
+//! Results of many runs as tables with a row for each number and its keys in columns: what varied, then phase, kind, name, measure
+//! and unit, as docs/measures.md explains them.
+
+use std::collections::HashMap;
+use std::iter;
+use std::rc::Rc;
+
+use evenair_results::estimate::Estimate;
+use evenair_results::{Measure, Table, Values};
+use evenair_scenario::Axis;
+
+use crate::sweep::key_column;
+use crate::{Job, Plan, Store, SweepResult};
+
+/// Rows of a part of the table of runs, so that memory does not grow with the number of runs.
+const ROWS: usize = 1 << 17;
+/// Columns that every table of runs has. A varied key of one of these names gets a column `set_NAME`.
+const COLUMNS: [&str; 7] = ["seed", "phase", "kind", "name", "measure", "unit", "value"];
+
+/// A row for each number of each run that ended well: what varied, `seed`, `phase`, `kind`, `name`, `measure`, `unit`, `value`. Runs
+/// are in the order of the plan's points, then of seeds. The table comes in parts, at least one, all with the same columns.
+pub fn run_rows(plan: &Plan, store: &Store) -> impl Iterator<Item = Table> {
+    let varied: Vec<_> = plan.points.iter().map(|point| point.varied.as_slice()).collect();
+    let keys = keys(&plan.axes, &varied);
+    let mut jobs = plan.jobs();
+    jobs.sort_by_key(|job| job.point);
+    let mut jobs = jobs.into_iter();
+    let mut names = HashMap::new();
+    let mut is_first = true;
+    iter::from_fn(move || {
+        let mut runs = Runs::default();
+        while runs.values.len() < ROWS
+            && let Some(job) = jobs.next()
+        {
+            runs.add(&job, store, &mut names);
+        }
+        let any = is_first || !runs.values.is_empty();
+        is_first = false;
+        any.then(|| runs.table(&keys))
+    })
+}
+
+/// A row for each measure of each point: what varied, `phase`, `kind`, `name`, `measure`, `unit`, then `mean`, `low` and `high` (its
+/// 95 % confidence interval), `n` (runs that have the measure) and `sd`.
+pub fn point_rows(result: &SweepResult) -> Table {
+    let varied: Vec<_> = result.points.iter().map(|point| point.varied.as_slice()).collect();
+    let mut rows = Rows::default();
+    let mut estimates: Vec<&Estimate> = Vec::new();
+    let mut names = HashMap::new();
+    for (at, point) in result.points.iter().enumerate() {
+        for estimate in &point.estimates {
+            rows.add(at, named(&mut names, &estimate.name));
+            estimates.push(estimate);
+        }
+    }
+    let number = |of: &dyn Fn(&Estimate) -> Option<f64>| Values::Number(estimates.iter().map(|one| of(one)).collect());
+    let mut table = rows.keyed(&keys(&result.axes, &varied));
+    rows.describe(&mut table);
+    table.push("mean", number(&|estimate| Some(estimate.mean)));
+    table.push("low", number(&|estimate| Some(estimate.mean - estimate.half_width?)));
+    table.push("high", number(&|estimate| Some(estimate.mean + estimate.half_width?)));
+    table.push("n", Values::Count(estimates.iter().map(|estimate| Some(estimate.count)).collect()));
+    table.push("sd", number(&|estimate| estimate.deviation));
+    table
+}
+
+/// Measures by their full names: a sweep has each name once in every run.
+type Names = HashMap<String, Rc<Measure>>;
+
+fn named(names: &mut Names, full_name: &str) -> Rc<Measure> {
+    if let Some(known) = names.get(full_name) {
+        return Rc::clone(known);
+    }
+    let measure = Rc::new(Measure::named(full_name, f64::NAN));
+    names.insert(full_name.to_owned(), Rc::clone(&measure));
+    measure
+}
+
+/// The columns of what varied, with a row for each point; the policy is last. Two variants, which have no axis, are `a` and `b`.
+fn keys(axes: &[Axis], varied: &[&[(String, String)]]) -> Vec<(String, Values)> {
+    if axes.is_empty() && varied.len() == 2 {
+        return vec![("variant".to_owned(), Values::Text(vec![Some("a".to_owned()), Some("b".to_owned())]))];
+    }
+    let mut columns: Vec<_> = axes
+        .iter()
+        .enumerate()
+        .map(|(axis, Axis { key, .. })| {
+            let (name, values) =
+                key_column(key, &varied.iter().map(|point| point[axis].1.as_str()).collect::<Vec<_>>());
+            let is_taken = COLUMNS.contains(&name.as_str());
+            (if is_taken { format!("set_{name}") } else { name }, values)
+        })
+        .collect();
+    columns.sort_by_key(|(name, _)| name == "policy");
+    columns
+}
+
+/// Runs, as they are gathered.
+#[derive(Default)]
+struct Runs {
+    rows: Rows,
+    seeds: Vec<Option<u64>>,
+    values: Vec<Option<f64>>,
+}
+
+impl Runs {
+    /// Adds the numbers of a run, if it has ended well.
+    fn add(&mut self, job: &Job, store: &Store, names: &mut Names) {
+        let Some(record) = store.get(&job.key) else { return };
+        for (name, value) in &record.scalars {
+            self.rows.add(job.point, named(names, name));
+            self.seeds.push(Some(job.seed));
+            self.values.push(Some(*value));
+        }
+    }
+
+    fn table(self, keys: &[(String, Values)]) -> Table {
+        let mut table = self.rows.keyed(keys);
+        table.push("seed", Values::Count(self.seeds));
+        self.rows.describe(&mut table);
+        table.push("value", Values::Number(self.values));
+        table
+    }
+}
+
+/// The keys of rows.
+#[derive(Default)]
+struct Rows {
+    points: Vec<usize>,
+    measures: Vec<Rc<Measure>>,
+}
+
+impl Rows {
+    fn add(&mut self, point: usize, measure: Rc<Measure>) {
+        self.points.push(point);
+        self.measures.push(measure);
+    }
+
+    /// A table with what varied.
+    fn keyed(&self, keys: &[(String, Values)]) -> Table {
+        let mut table = Table::default();
+        keys.iter().for_each(|(name, values)| table.push(name, values.take(&self.points)));
+        table
+    }
+
+    /// Puts what the measures are of, their names and their units at the right of a table.
+    fn describe(&self, table: &mut Table) {
+        let text = |of: &dyn Fn(&Measure) -> Option<&str>| {
+            Values::Text(self.measures.iter().map(|measure| of(measure).map(str::to_owned)).collect())
+        };
+        table.push("phase", text(&|measure| measure.phase.as_deref()));
+        table.push("kind", text(&|measure| Some(measure.kind.word())));
+        table.push("name", text(&|measure| measure.name.as_deref()));
+        table.push("measure", text(&|measure| Some(&measure.measure)));
+        table.push("unit", text(&|measure| Some(measure.unit).filter(|unit| !unit.is_empty())));
+    }
+}
