@@ -1,5 +1,6 @@
 //! Mixes of traffic whose chain of backlogged nodes is inferred from their captures.
 
+use std::ops::ControlFlow;
 use std::path::Path;
 
 use evenair_scenario::Scenario;
@@ -102,7 +103,7 @@ impl Mix {
         let text = self.text.replace("version = 1", &format!("version = 1\nseed = {seed}"));
         let scenario = Scenario::parse(&text, self.name).unwrap_or_else(|error| panic!("{error}"));
         let options = SimOptions { trace: Some(folder.to_owned()), ..SimOptions::default() };
-        let result = run_with(&scenario, &options, |_| ()).expect("it can be simulated");
+        let result = run_with(&scenario, &options, |_| ControlFlow::Continue(())).expect("it can be simulated");
         let counted = result.phases[0].backlog.as_ref().expect("frames were received").mean;
         (counted, infer(&folder.join("air.pcap"), &folder.join("ap-wire.pcap")).expect("captures"))
     }

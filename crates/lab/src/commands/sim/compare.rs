@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use clap::Args;
 use evenair_report::{Difference, Page, Picture, differences};
 use evenair_scenario::sweep::Settings;
@@ -70,7 +70,7 @@ pub fn run(args: &CompareArgs) -> Result<ExitCode> {
     );
     let picture = picture("B against A", "mean of pairs and its 95 % confidence interval", &comparisons);
     let mut page = Page::new(&format!("{}: B against A", plan.title), &facts);
-    let failure = |job: &evenair_study::Job| Some(format!("seed {}: {}", job.seed, store.failure(&job.key)?));
+    let failure = |run: &evenair_study::PlannedRun| Some(format!("seed {}: {}", run.seed, store.failure(&run.key)?));
     let failed: Vec<_> = plan.runs().iter().filter_map(failure).collect();
     page.verdict("All runs ended well.", "Some runs failed; they and their pairs are left out:", &failed);
     picture.iter().for_each(|picture| page.picture(picture));
