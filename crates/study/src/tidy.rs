@@ -10,7 +10,7 @@ use evenair_results::{Measure, Table, Values};
 use evenair_scenario::Axis;
 
 use crate::sweep::key_column;
-use crate::{Job, Plan, Store, SweepResult};
+use crate::{Plan, PlannedRun, Store, SweepResult};
 
 /// Rows of a part of the table of runs, so that memory does not grow with the number of runs.
 const ROWS: usize = 1 << 17;
@@ -22,21 +22,21 @@ const COLUMNS: [&str; 7] = ["seed", "phase", "kind", "name", "measure", "unit", 
 pub fn run_rows(plan: &Plan, store: &Store) -> impl Iterator<Item = Table> {
     let varied: Vec<_> = plan.points.iter().map(|point| point.varied.as_slice()).collect();
     let keys = keys(&plan.axes, &varied);
-    let mut jobs = plan.jobs();
-    jobs.sort_by_key(|job| job.point);
-    let mut jobs = jobs.into_iter();
+    let mut runs = plan.runs();
+    runs.sort_by_key(|run| run.point);
+    let mut planned = runs.into_iter();
     let mut names = HashMap::new();
     let mut is_first = true;
     iter::from_fn(move || {
-        let mut runs = Runs::default();
-        while runs.values.len() < ROWS
-            && let Some(job) = jobs.next()
+        let mut part = Runs::default();
+        while part.values.len() < ROWS
+            && let Some(run) = planned.next()
         {
-            runs.add(&job, store, &mut names);
+            part.add(&run, store, &mut names);
         }
-        let any = is_first || !runs.values.is_empty();
+        let any = is_first || !part.values.is_empty();
         is_first = false;
-        any.then(|| runs.table(&keys))
+        any.then(|| part.table(&keys))
     })
 }
 
@@ -105,11 +105,11 @@ struct Runs {
 
 impl Runs {
     /// Adds the numbers of a run, if it has ended well.
-    fn add(&mut self, job: &Job, store: &Store, names: &mut Names) {
-        let Some(record) = store.get(&job.key) else { return };
+    fn add(&mut self, run: &PlannedRun, store: &Store, names: &mut Names) {
+        let Some(record) = store.get(&run.key) else { return };
         for (name, value) in &record.scalars {
-            self.rows.add(job.point, named(names, name));
-            self.seeds.push(Some(job.seed));
+            self.rows.add(run.point, named(names, name));
+            self.seeds.push(Some(run.seed));
             self.values.push(Some(*value));
         }
     }
