@@ -218,7 +218,7 @@ fn every_number_of_every_run_has_a_row_with_its_keys() {
     let varied = ["station_sta_count", "lan_delay_ms", "set_seed"];
     let keys = ["seed", "phase", "kind", "name", "measure", "unit", "value"];
     assert_eq!(names(table), [&varied[..], &keys[..]].concat());
-    let mut jobs = plan.jobs();
+    let mut jobs = plan.runs();
     jobs.sort_by_key(|job| job.point);
     let mut expected = Vec::new();
     for job in &jobs {
