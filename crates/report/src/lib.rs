@@ -4,10 +4,11 @@
 //! self-contained HTML. The same results give the same bytes.
 //!
 //! One file per concern: `chart` the drawing; `run`, `airtime` and `many` the plots of one run and of many; `page` pages;
-//! `parquet` tables as files; `series` the tables of a run.
+//! `parquet` tables as files; `series` the tables of a run; `folder` the folder of its results.
 
 mod airtime;
 mod chart;
+mod folder;
 mod many;
 mod page;
 mod parquet;
@@ -15,6 +16,7 @@ mod run;
 mod series;
 
 pub use chart::Picture;
+pub use folder::{new_directory, write_file, write_pictures, write_run, write_table};
 pub use many::{Difference, differences, draw_curves};
 pub use page::{Page, run_page};
 pub use parquet::{to_compressed_parquet, to_parquet};
