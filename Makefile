@@ -4,7 +4,7 @@ CARGO := scripts/cargo
 EVENAIR := target/release/evenair
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test page build demo accept accept-short reproduce reproduction validate-ns3 reference test test-long check flaky lint deny fmt bench bench-page bench-watched field-day soak flent grid health venues whtb backlog fail-open attacks offload wifi service deb doc clean
+.PHONY: help setup setup-test page build demo accept accept-short reproduce reproduction validate-ns3 reference test test-long check flaky lint deny fmt bench bench-page bench-watched field-day soak flent grid health venues whtb backlog wheel fail-open attacks offload wifi service deb doc clean
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -64,6 +64,9 @@ reference: setup ## Write the generated references and schemas anew, after a cha
 
 test: setup-test ## Every check: format, lints, tests, core proof, documentation (PARTS="lint virtual wallclock figures": some of them, or all that continuous integration runs)
 	@scripts/test $(PARTS)
+
+wheel: setup ## Build the wheel of the Python package: target/wheels (ARGS=--check installs it with each Python that is here)
+	@scripts/python wheel $(ARGS)
 
 test-long: setup-test ## The tests that take minutes to hours, one after another, which `make test` leaves out
 	@scripts/test-long

@@ -21,6 +21,7 @@ mod traffic_words;
 mod types;
 mod words;
 
+pub use check::text_of;
 pub use air::{AccessPointPlan, AirPlan, StationPlan};
 pub use layout::Layout;
 pub use policy::{Policy, PolicyError};

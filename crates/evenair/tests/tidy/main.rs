@@ -134,8 +134,9 @@ fn arrows_go_down_the_map_only() {
     let place = |name: &str| order.iter().position(|other| other == name).expect("a mapped crate");
     let metadata = metadata(&["--no-deps"]);
     let mut arrows = BTreeSet::new();
-    // The fuzz targets use any crate, and no crate uses them.
-    for package in items(&metadata["packages"]).iter().filter(|package| package["name"] != "evenair-fuzz") {
+    // The fuzz targets and the Python module use any crate, and no crate uses them.
+    let is_mapped = |package: &&Value| package["name"] != "evenair-fuzz" && package["name"] != "evenair-python";
+    for package in items(&metadata["packages"]).iter().filter(is_mapped) {
         let from = short(text(&package["name"]));
         for dependency in items(&package["dependencies"]) {
             let ours = dependency["path"].is_string();

@@ -42,8 +42,11 @@ const VERSION: u32 = 1;
 /// A scenario's file is a few kilobytes; what is much larger is something else.
 const MAX_FILE_BYTES: u64 = 1_000_000;
 
-/// What a scenario file says.
-pub(crate) fn text_of(path: &Path) -> Result<String, ConfigError> {
+/// The text of a scenario's file, unchecked.
+///
+/// # Errors
+/// It cannot be read, or is too large for a scenario.
+pub fn text_of(path: &Path) -> Result<String, ConfigError> {
     let read_error = |source| ConfigError::Read { path: path.to_owned(), source };
     let size = fs::metadata(path).map_err(read_error)?.len();
     if size > MAX_FILE_BYTES {

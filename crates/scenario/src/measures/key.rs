@@ -47,6 +47,27 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// All of them, in the order of their declaration.
+    pub const ALL: [Self; 17] = [
+        Self::Run,
+        Self::Medium,
+        Self::Station,
+        Self::Flow,
+        Self::Sender,
+        Self::AccessPoint,
+        Self::Domain,
+        Self::Class,
+        Self::Rate,
+        Self::Direction,
+        Self::Loss,
+        Self::Place,
+        Self::Call,
+        Self::Page,
+        Self::Transfer,
+        Self::Echo,
+        Self::Application,
+    ];
+
     /// The kind as a word, such as `access_point`.
     pub const fn word(self) -> &'static str {
         match self {

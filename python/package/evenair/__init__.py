@@ -1,0 +1,90 @@
+"""Wi-Fi networks with TCP in virtual time: scenarios, runs and data frames.
+
+>>> import evenair as ev
+>>> run = ev.run(ev.Scenario.example("smoke"))
+>>> run.valid
+True
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from . import _evenair
+from ._evenair import (
+    Frame,
+    InvalidRun,
+    Policy,
+    Problem,
+    Progress,
+    Run,
+    RunError,
+    Scenario,
+    ScenarioError,
+    Simulation,
+    load,
+)
+
+__all__ = [
+    "Frame",
+    "InvalidRun",
+    "Policy",
+    "Problem",
+    "Progress",
+    "Run",
+    "RunError",
+    "Scenario",
+    "ScenarioError",
+    "Simulation",
+    "load",
+    "run",
+]
+
+__version__: str = _evenair.__version__
+
+#: What a scenario is made of: a checked one, the keys of its TOML, the TOML (with a newline), or a file.
+Source = Scenario | Mapping[str, Any] | str | os.PathLike[str]
+
+
+def _bar(now: Progress) -> None:
+    """One line on the terminal, written anew each time."""
+    part = min(now.part, 1.0)
+    end = "\n" if part >= 1.0 else ""
+    print(f"\r{now.at_s:8.1f} of {now.duration_s:g} s [{'#' * round(30 * part):30}]", end=end, file=sys.stderr, flush=True)
+
+
+def run(
+    scenario: Source,
+    *,
+    policy: str | Policy | None = None,
+    seed: int | None = None,
+    set: Mapping[str, Any] | None = None,
+    trace: str | os.PathLike[str] | None = None,
+    progress: bool | Callable[[Progress], None] | None = None,
+    keep: str | os.PathLike[str] | None = None,
+) -> Run:
+    """Run a scenario to its end.
+
+    The result is a function of scenario, settings, seed and version, and that of ``evenair sim run``. Other Python threads go on
+    meanwhile; Ctrl-C stops the run within 0.2 s.
+
+    :param policy: replaces the scenario's mechanisms, as ``evenair compare --policies`` does: a name of ``Policy.known()`` or one
+        of your own.
+    :param set: values by key, as ``--set``: ``{"radio.ap_buffer": "50 packets"}``. They count after the policy.
+    :param trace: a folder for pcap files of the air and the wire.
+    :param progress: called several times a second with a ``Progress``; ``None`` shows a bar where standard error is a terminal.
+    :param keep: a folder for what ``evenair sim run`` keeps of a run, which ``load`` reads.
+    :raises ScenarioError: the scenario, the policy or a setting is wrong.
+    :raises RunError: the scenario asks for what the simulator does not do.
+    """
+    show = sys.stderr.isatty() if progress is None else progress
+    report = _bar if show is True else show or None
+    done = _evenair.run(scenario, policy=policy, seed=seed, set=set, trace=trace, progress=report)
+    if report is _bar:
+        print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+    if keep is not None:
+        done.save(keep)
+    return done

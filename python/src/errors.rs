@@ -1,0 +1,126 @@
+//! Exceptions, with what is wrong in parts.
+
+use evenair_reader::{ConfigError, Located};
+use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+
+pyo3::create_exception!(
+    evenair,
+    ScenarioError,
+    PyValueError,
+    "A scenario or a policy is wrong; `problems` has each place."
+);
+pyo3::create_exception!(
+    evenair,
+    InvalidRun,
+    PyRuntimeError,
+    "The numbers of a run that says of itself that it is not valid."
+);
+pyo3::create_exception!(
+    evenair,
+    RunError,
+    PyRuntimeError,
+    "A scenario or a command asks for what the simulator does not do."
+);
+
+/// One place of a scenario that is wrong.
+#[pyclass(frozen, get_all, eq, hash, from_py_object, module = "evenair")]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Problem {
+    /// The key's path, such as `station[2].rate`; empty where no key is concerned.
+    path: String,
+    /// What is wrong.
+    message: String,
+    /// What would be right; empty where any value of the kind is.
+    allowed: String,
+    /// A likely spelling.
+    guess: Option<String>,
+    /// The file, or the setting (`--set KEY`); absent where the source was a mapping.
+    file: Option<String>,
+    /// From 1.
+    line: Option<usize>,
+    /// From 1.
+    column: Option<usize>,
+}
+
+#[pymethods]
+impl Problem {
+    fn __repr__(&self) -> String {
+        format!("Problem(path={:?}, message={:?}, allowed={:?})", self.path, self.message, self.allowed)
+    }
+}
+
+impl Problem {
+    /// `has_places`: the text is one that a person wrote, so that its lines mean something.
+    fn new(located: &Located, has_places: bool) -> Self {
+        let mut parts = located.place.rsplitn(3, ':');
+        let (column, line) = (parts.next().and_then(number), parts.next().and_then(number));
+        let (file, line, column) = match (line, column, parts.next()) {
+            (Some(line), Some(column), Some(file)) => (file.to_owned(), Some(line), Some(column)),
+            _ => (located.place.clone(), None, None),
+        };
+        let is_kept = has_places || line.is_none();
+        Self {
+            path: located.key.clone(),
+            message: located.what.clone(),
+            allowed: located.allowed.clone(),
+            guess: guess(&located.what).or_else(|| guess(&located.allowed)),
+            file: is_kept.then_some(file),
+            line: line.filter(|_| is_kept),
+            column: column.filter(|_| is_kept),
+        }
+    }
+}
+
+fn number(text: &str) -> Option<usize> {
+    text.parse().ok()
+}
+
+/// The spelling that a message offers: `did you mean "rate"?`.
+fn guess(text: &str) -> Option<String> {
+    let (_, rest) = text.split_once("did you mean ")?;
+    let (guess, _) = rest.split_once('?')?;
+    Some(guess.trim_matches(['"', '`']).to_owned())
+}
+
+/// A scenario that is wrong, or cannot be read.
+pub fn of_config(python: Python<'_>, error: &ConfigError, has_places: bool) -> PyErr {
+    let problems = match error {
+        ConfigError::Read { path, source } => {
+            return match source.raw_os_error() {
+                // Python makes FileNotFoundError, PermissionError ... of the number.
+                Some(number) => PyOSError::new_err((number, source.to_string(), path.display().to_string())),
+                None => PyOSError::new_err(error.to_string()),
+            };
+        }
+        ConfigError::Invalid(problems) => problems,
+    };
+    let problems: Vec<_> = problems.iter().map(|located| (Problem::new(located, has_places), located)).collect();
+    let count = problems.len();
+    let mut text = format!("{count} problem{}", if count == 1 { "" } else { "s" });
+    for (problem, located) in &problems {
+        let place = if problem.file.is_some() { format!("{}: ", located.place) } else { String::new() };
+        let path = if problem.path.is_empty() { String::new() } else { format!("{}: ", problem.path) };
+        let allowed =
+            if problem.allowed.is_empty() { String::new() } else { format!("; allowed: {}", problem.allowed) };
+        text.push_str(&format!("\n  {place}{path}{}{allowed}", problem.message));
+    }
+    with_problems(python, text, problems.into_iter().map(|(problem, _)| problem).collect())
+}
+
+/// What is wrong as a whole, without a place.
+pub fn of_text(python: Python<'_>, text: String) -> PyErr {
+    let (path, allowed) = (String::new(), String::new());
+    let (message, guess) = (text.clone(), guess(&text));
+    with_problems(python, text, vec![Problem { path, message, allowed, guess, file: None, line: None, column: None }])
+}
+
+fn with_problems(python: Python<'_>, text: String, problems: Vec<Problem>) -> PyErr {
+    let error = ScenarioError::new_err(text);
+    let set = PyTuple::new(python, problems).and_then(|problems| error.value(python).setattr("problems", problems));
+    match set {
+        Ok(()) => error,
+        Err(other) => other,
+    }
+}

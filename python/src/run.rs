@@ -1,0 +1,322 @@
+//! A run, its numbers and its tables.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use evenair_results::{RunResult, StoreError, measures, summary};
+use evenair_scenario::measures::Kind;
+use evenair_scenario::sweep::Settings;
+use evenair_sim::{SimError, SimOptions};
+use pyo3::exceptions::{PyKeyError, PyOSError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyMapping};
+
+use crate::errors;
+use crate::frame::{Frame, escaped};
+use crate::policy::Chosen;
+use crate::progress::Watch;
+use crate::scenario::{self, Scenario, Written};
+use crate::tables;
+
+/// The results of one run.
+#[pyclass(frozen, module = "evenair")]
+pub struct Run {
+    pub result: RunResult,
+    pub scenario: Arc<evenair_scenario::Scenario>,
+}
+
+/// A scenario, or what one is made of.
+#[derive(FromPyObject)]
+pub enum Source<'py> {
+    Scenario(Bound<'py, Scenario>),
+    Written(Written<'py>),
+}
+
+impl Source<'_> {
+    pub fn scenario(self, python: Python<'_>) -> PyResult<Arc<evenair_scenario::Scenario>> {
+        match self {
+            Self::Scenario(scenario) => Ok(Arc::clone(&scenario.get().inner)),
+            Self::Written(written) => Ok(Scenario::of(python, &written)?.inner),
+        }
+    }
+}
+
+/// Runs a scenario to its end, without holding the interpreter.
+#[pyfunction]
+#[pyo3(signature = (scenario, *, policy=None, seed=None, set=None, trace=None, progress=None))]
+pub fn run(
+    python: Python<'_>,
+    scenario: Source<'_>,
+    policy: Option<Chosen<'_>>,
+    seed: Option<u64>,
+    set: Option<Bound<'_, PyMapping>>,
+    trace: Option<PathBuf>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Run> {
+    let scenario = prepared(python, scenario, policy, seed, set)?;
+    let options = SimOptions { trace, ..SimOptions::default() };
+    let mut watch = Watch::new(progress, scenario.duration.as_secs_f64());
+    let ran = python.detach(|| evenair_sim::run_with(&scenario, &options, |now| watch.look(now)));
+    match (ran, watch.stopped_by) {
+        (_, Some(error)) => Err(error),
+        (Ok(result), None) => Ok(Run::new(result, scenario)),
+        (Err(error), None) => Err(of_sim(&error)),
+    }
+}
+
+/// The scenario under a policy, then with settings and a seed.
+pub fn prepared(
+    python: Python<'_>,
+    source: Source<'_>,
+    policy: Option<Chosen<'_>>,
+    seed: Option<u64>,
+    set: Option<Bound<'_, PyMapping>>,
+) -> PyResult<Arc<evenair_scenario::Scenario>> {
+    let mut scenario = Scenario { inner: source.scenario(python)? };
+    let mut settings: Settings = scenario::settings(set.as_ref())?;
+    settings.extend(seed.map(|seed| ("seed".to_owned(), seed.to_string())));
+    if let Some(policy) = policy {
+        scenario = scenario.under(python, &policy.policy(python)?)?;
+    }
+    if !settings.is_empty() {
+        scenario = scenario.and_set(python, settings)?;
+    }
+    Ok(scenario.inner)
+}
+
+pub fn of_sim(error: &SimError) -> PyErr {
+    errors::RunError::new_err(error.to_string())
+}
+
+fn of_store(error: &StoreError) -> PyErr {
+    match error {
+        StoreError::Io { path, source, .. } if source.raw_os_error().is_some() => {
+            PyOSError::new_err((source.raw_os_error(), source.to_string(), path.display().to_string()))
+        }
+        StoreError::Format { .. } => PyValueError::new_err(error.to_string()),
+        _ => PyOSError::new_err(error.to_string()),
+    }
+}
+
+/// Reads the folder of a run, of the simulator or of the testbed, which this package or the program has written.
+#[pyfunction]
+pub fn load(python: Python<'_>, folder: PathBuf) -> PyResult<Run> {
+    let result = RunResult::read(&folder.join("result.json")).map_err(|error| of_store(&error))?;
+    let about = std::fs::read_to_string(folder.join("run.json"))?;
+    let about: serde_json::Value =
+        serde_json::from_str(&about).map_err(|error| PyValueError::new_err(format!("run.json: {error}")))?;
+    let settings = about["settings"].as_array().into_iter().flatten();
+    let settings = settings.filter_map(|setting| setting.as_str()?.split_once('='));
+    let settings: Settings = settings.map(|(key, value)| (key.to_owned(), value.to_owned())).collect();
+    let file = folder.join("scenario.toml");
+    let text = evenair_scenario::text_of(&file).map_err(|error| errors::of_config(python, &error, true))?;
+    let scenario = Scenario::parse(python, &text, &file.to_string_lossy(), &settings)?;
+    Ok(Run { result, scenario: scenario.inner })
+}
+
+impl Run {
+    pub fn new(mut result: RunResult, scenario: Arc<evenair_scenario::Scenario>) -> Self {
+        evenair_cli::VERSION.clone_into(&mut result.version);
+        Self { result, scenario }
+    }
+
+    /// The tables of a run that is not valid are made only where that is asked for.
+    fn frame(&self, allow_invalid: bool, table: evenair_results::Table) -> PyResult<Frame> {
+        if self.result.valid || allow_invalid {
+            return Ok(Frame::new(table));
+        }
+        let why = self.why_invalid().join("; ");
+        Err(errors::InvalidRun::new_err(format!("the run is not valid: {why}; allow_invalid=True gives its numbers")))
+    }
+}
+
+#[pymethods]
+impl Run {
+    /// Whether the numbers may be used at all.
+    #[getter]
+    fn valid(&self) -> bool {
+        self.result.valid
+    }
+
+    /// Why not; empty of a valid run.
+    #[getter]
+    fn why_invalid(&self) -> Vec<&str> {
+        self.result.invalid_because.iter().chain(&self.result.box_faults).map(String::as_str).collect()
+    }
+
+    /// The scenario, with what was set.
+    #[getter]
+    fn scenario(&self) -> Scenario {
+        Scenario { inner: Arc::clone(&self.scenario) }
+    }
+
+    #[getter]
+    fn seed(&self) -> u64 {
+        self.result.seed
+    }
+
+    #[getter]
+    fn engine(&self) -> &str {
+        &self.result.engine
+    }
+
+    #[getter]
+    fn version(&self) -> &str {
+        &self.result.version
+    }
+
+    /// One number by its full name: `run["phase.all.total_goodput_mbps"]`.
+    fn __getitem__(&self, name: &str) -> PyResult<f64> {
+        if !self.result.valid {
+            self.frame(false, evenair_results::Table::default())?;
+        }
+        evenair_results::scalar(&self.result, name).ok_or_else(|| {
+            let names: Vec<_> = measures(&self.result).iter().map(evenair_results::Measure::full_name).collect();
+            let near = evenair_reader::nearest(name, names.iter().map(String::as_str), 3).join(", ");
+            PyKeyError::new_err(format!("no measure {name:?} in this run; the nearest are {near}"))
+        })
+    }
+
+    /// A row for each number: phase, kind, name, measure, unit, value.
+    #[pyo3(signature = (kind=None, *, allow_invalid=false))]
+    fn measures(&self, kind: Option<&str>, allow_invalid: bool) -> PyResult<Frame> {
+        if let Some(wrong) = kind.filter(|kind| Kind::ALL.iter().all(|known| known.word() != *kind)) {
+            let known: Vec<_> = Kind::ALL.iter().map(|kind| kind.word()).collect();
+            return Err(PyValueError::new_err(format!("no kind {wrong:?}; allowed: {}", known.join(", "))));
+        }
+        self.frame(allow_invalid, tables::of_measures(&self.result, kind))
+    }
+
+    /// Where the time of the medium went in each phase, as parts of it.
+    #[pyo3(signature = (*, allow_invalid=false))]
+    fn airtime(&self, allow_invalid: bool) -> PyResult<Frame> {
+        self.frame(allow_invalid, tables::of_airtime(&self.result))
+    }
+
+    /// Values of each flow in each interval.
+    #[pyo3(signature = (*, allow_invalid=false))]
+    fn series(&self, allow_invalid: bool) -> PyResult<Frame> {
+        self.frame(allow_invalid, evenair_report::series_table(&self.result))
+    }
+
+    /// Transfers of known size, in the order of their ends.
+    #[pyo3(signature = (*, allow_invalid=false))]
+    fn transfers(&self, allow_invalid: bool) -> PyResult<Frame> {
+        self.frame(allow_invalid, tables::of_transfers(&self.result))
+    }
+
+    /// Web pages, in the order of their ends.
+    #[pyo3(signature = (*, allow_invalid=false))]
+    fn pages(&self, allow_invalid: bool) -> PyResult<Frame> {
+        self.frame(allow_invalid, tables::of_pages(&self.result))
+    }
+
+    /// Calls by direction and phase: what their listeners heard.
+    #[pyo3(signature = (*, allow_invalid=false))]
+    fn calls(&self, allow_invalid: bool) -> PyResult<Frame> {
+        self.frame(allow_invalid, tables::of_calls(&self.result))
+    }
+
+    /// What happened when.
+    fn events(&self) -> Frame {
+        Frame::new(tables::of_events(&self.result))
+    }
+
+    /// The tables and sentences that `evenair sim run` prints.
+    fn summary(&self) -> String {
+        summary(&self.result)
+    }
+
+    /// All results: the document that `evenair sim run` writes as `result.json`.
+    fn to_json(&self) -> PyResult<String> {
+        let text = serde_json::to_string_pretty(&self.result);
+        text.map(|text| text + "\n").map_err(|error| PyValueError::new_err(error.to_string()))
+    }
+
+    /// Writes the page of the run, one file of HTML.
+    fn report(&self, path: PathBuf) -> PyResult<()> {
+        let page = evenair_report::run_page(&self.result, &evenair_report::run_pictures(&self.result));
+        evenair_results::write_whole(&path, page.as_bytes()).map_err(|error| of_store(&error))
+    }
+
+    /// Writes the folder that `evenair sim run` writes, into `folder`, which is made; with `pictures`, plots too.
+    #[pyo3(signature = (folder, *, pictures=false))]
+    fn save(&self, folder: PathBuf, pictures: bool) -> PyResult<()> {
+        std::fs::create_dir_all(&folder)?;
+        let pictures = if pictures { evenair_report::run_pictures(&self.result) } else { Vec::new() };
+        evenair_report::write_run(&folder, &self.scenario, &self.result, &pictures).map_err(|error| of_store(&error))
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, pyo3::types::PyTuple>)> {
+        let python = slf.py();
+        let scenario = slf.get().scenario().into_pyobject(python)?;
+        let arguments = (slf.get().to_json()?, scenario).into_pyobject(python)?;
+        Ok((slf.get_type().getattr("_of")?, arguments))
+    }
+
+    #[staticmethod]
+    fn _of(json: &str, scenario: &Bound<'_, Scenario>) -> PyResult<Self> {
+        let result = serde_json::from_str(json).map_err(|error| PyValueError::new_err(error.to_string()))?;
+        Ok(Self { result, scenario: Arc::clone(&scenario.get().inner) })
+    }
+
+    /// What stands for the run in a citation or a folder: scenario, settings, seed, version, engine.
+    #[getter]
+    fn provenance<'py>(&self, python: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let dict = PyDict::new(python);
+        dict.set_item("scenario", &self.result.scenario)?;
+        dict.set_item("text", &self.scenario.source.text)?;
+        dict.set_item("settings", self.scenario.source.settings.clone())?;
+        dict.set_item("seed", self.result.seed)?;
+        dict.set_item("engine", &self.result.engine)?;
+        dict.set_item("version", &self.result.version)?;
+        Ok(dict)
+    }
+
+    fn __repr__(&self) -> String {
+        let valid = if self.result.valid { "" } else { ", not valid" };
+        format!("Run({:?}, seed {}, {} s{valid})", self.result.scenario, self.result.seed, self.result.duration_s)
+    }
+
+    /// A card of the run: title, validity and the plots of rates, in a frame of its own so that no style leaks.
+    fn _repr_html_(&self) -> String {
+        let pictures = evenair_report::run_pictures(&self.result);
+        let is_shown = |name: &str| name == "throughput" || name.contains("airtime");
+        let plots: String = pictures
+            .iter()
+            .filter(|picture| is_shown(&picture.name))
+            .take(2)
+            .map(evenair_report::Picture::svg)
+            .filter(|svg| svg.len() < MOST_SVG)
+            .collect();
+        let validity = if self.result.valid { "valid".to_owned() } else { self.why_invalid().join("; ") };
+        let rows: String = self
+            .result
+            .phases
+            .iter()
+            .take(MOST_PHASES)
+            .map(|phase| {
+                let jain = phase.jain_flows.map_or_else(|| "–".to_owned(), |jain| format!("{jain:.2}"));
+                let name = escaped(&phase.name);
+                format!("<tr><td>{name}</td><td>{:.2}</td><td>{jain}</td></tr>", phase.total_goodput_mbps)
+            })
+            .collect();
+        let document = format!(
+            "<style>body{{font:14px sans-serif}}td,th{{padding:2px 8px;text-align:right}}svg{{max-width:100%;height:auto}}</style>\
+             <b>{}</b><p>{}, seed {}, {} s, {validity}</p>\
+             <table><tr><th>phase</th><th>goodput, Mb/s</th><th>Jain of flows</th></tr>{rows}</table>{plots}",
+            escaped(&self.result.title),
+            escaped(&self.result.scenario),
+            self.result.seed,
+            self.result.duration_s,
+            validity = escaped(&validity),
+        );
+        let source = escaped(&document);
+        format!("<iframe style=\"width:100%;height:480px;border:0\" sandbox srcdoc=\"{source}\"></iframe>")
+    }
+}
+
+/// Plots with many points are left out of a card, which is to have 60 kB at most.
+const MOST_SVG: usize = 20_000;
+/// Phases that a card lists.
+const MOST_PHASES: usize = 8;
