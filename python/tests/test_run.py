@@ -37,7 +37,7 @@ def test_a_run_is_a_function_of_scenario_and_seed(smoke: ev.Run) -> None:
 def test_the_program_gives_the_same_bytes(name: str, tmp_path: Path) -> None:
     file = SCENARIOS / f"{name}.toml"
     lab = os.environ["EVENAIR_LAB"]
-    command = [lab, "sim", "run", file, "--set", "duration=4 s", "--out", tmp_path, "--json", "--quiet"]
+    command = [lab, "sim", "run", str(file), "--set", "duration=4 s", "--out", str(tmp_path), "--json", "--quiet"]
     subprocess.run(command, check=True, capture_output=True)
     written = next(tmp_path.glob("*/result.json"))
     run = ev.run(file, set={"duration": "4 s"})

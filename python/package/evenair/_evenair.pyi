@@ -4,10 +4,17 @@ import os
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, final
 
+from typing_extensions import Self
+
+__all__ = [
+    "Frame", "InvalidRun", "Policy", "Problem", "Progress", "Run", "RunError", "Scenario", "ScenarioError", "Simulation", "__version__",
+    "load", "run",
+]
+
 __version__: str
 
-Source = Scenario | Mapping[str, Any] | str | os.PathLike[str]
-Kind = Literal[
+_Source = Scenario | Mapping[str, Any] | str | os.PathLike[str]
+_Kind = Literal[
     "run", "medium", "station", "flow", "sender", "access_point", "domain", "class", "rate", "direction", "loss", "place", "call",
     "page", "transfer", "echo", "application",
 ]
@@ -47,7 +54,7 @@ class Frame:
     @property
     def columns(self) -> list[str]: ...
     def __len__(self) -> int: ...
-    def __getitem__(self, column: str) -> list[Any]: ...
+    def __getitem__(self, column: str, /) -> list[Any]: ...
     def to_dicts(self) -> list[dict[str, Any]]: ...
     def to_csv(self) -> str: ...
     def to_polars(self) -> Any: ...
@@ -60,7 +67,7 @@ class Frame:
 class Policy:
     """A way to manage a WLAN: the tables ``manager``, ``radio`` and ``telemetry`` of a scenario, or some of them, under a name."""
 
-    def __init__(self, name: str, tables: Mapping[str, Any] | str | os.PathLike[str]) -> None: ...
+    def __new__(cls, name: str, tables: Mapping[str, Any] | str | os.PathLike[str]) -> Self: ...
     @staticmethod
     def known() -> Frame: ...
     @property
@@ -83,7 +90,7 @@ class Progress:
 class Scenario:
     """What a run is made of: radio, stations, applications, phases. Checked, immutable, hashable, picklable."""
 
-    def __init__(self, source: Mapping[str, Any] | str | os.PathLike[str]) -> None: ...
+    def __new__(cls, source: Mapping[str, Any] | str | os.PathLike[str]) -> Self: ...
     @staticmethod
     def example(name: str) -> Scenario: ...
     @staticmethod
@@ -136,8 +143,8 @@ class Run:
     def version(self) -> str: ...
     @property
     def provenance(self) -> dict[str, Any]: ...
-    def __getitem__(self, name: str) -> float: ...
-    def measures(self, kind: Kind | None = None, *, allow_invalid: bool = False) -> Frame: ...
+    def __getitem__(self, name: str, /) -> float: ...
+    def measures(self, kind: _Kind | None = None, *, allow_invalid: bool = False) -> Frame: ...
     def airtime(self, *, allow_invalid: bool = False) -> Frame: ...
     def series(self, *, allow_invalid: bool = False) -> Frame: ...
     def transfers(self, *, allow_invalid: bool = False) -> Frame: ...
@@ -154,15 +161,15 @@ class Run:
 class Simulation:
     """A run in virtual time that is stepped, commanded and observed. Its result is that of ``run``, however it is stepped."""
 
-    def __init__(
-        self,
-        scenario: Source,
+    def __new__(
+        cls,
+        scenario: _Source,
         seed: int | None = None,
         *,
         policy: str | Policy | None = None,
         set: Mapping[str, Any] | None = None,
         has_box: bool = False,
-    ) -> None:
+    ) -> Self:
         """``has_box``: there is a box to insert, bypassed at first, though no event of the scenario inserts it."""
     def step(self, until: float) -> None:
         """Run until ``until``, in seconds since the start: all that is due before it has happened then."""
@@ -177,7 +184,7 @@ class Simulation:
     def result(self) -> Run: ...
 
 def run(
-    scenario: Source,
+    scenario: _Source,
     *,
     policy: str | Policy | None = None,
     seed: int | None = None,
