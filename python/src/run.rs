@@ -44,6 +44,7 @@ impl Source<'_> {
 /// Runs a scenario to its end, without holding the interpreter.
 #[pyfunction]
 #[pyo3(signature = (scenario, *, policy=None, seed=None, set=None, trace=None, progress=None))]
+#[expect(clippy::too_many_arguments, reason = "they are keywords in Python")]
 pub fn run(
     python: Python<'_>,
     scenario: Source<'_>,

@@ -42,6 +42,7 @@ impl Simulation {
 impl Simulation {
     #[new]
     #[pyo3(signature = (scenario, seed=None, *, policy=None, set=None, has_box=false))]
+    #[expect(clippy::too_many_arguments, reason = "they are keywords in Python")]
     fn new(
         python: Python<'_>,
         scenario: Source<'_>,
@@ -58,7 +59,7 @@ impl Simulation {
 
     /// Runs until `until`, in seconds since the start; all that is due before it has happened then.
     fn step(&self, python: Python<'_>, until: f64) -> PyResult<()> {
-        if !(until >= 0.0 && until <= 1e9) {
+        if !(0.0..=1e9).contains(&until) {
             return Err(PyValueError::new_err(format!("until: {until} is no time of a run; allowed: 0 to 1e9 s")));
         }
         self.advance(python, Span::from_nanos((until * 1e9).round() as u64))

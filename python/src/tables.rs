@@ -16,6 +16,9 @@ fn count<T>(rows: &[T], of: impl Fn(&T) -> u64) -> Values {
     Values::Count(rows.iter().map(|row| Some(of(row))).collect())
 }
 
+/// A number of a row.
+type NumberOf<T> = fn(&T) -> f64;
+
 const fn word(direction: Direction) -> &'static str {
     match direction {
         Direction::Up => "up",
@@ -128,7 +131,7 @@ pub fn of_calls(run: &RunResult) -> Table {
     table.push("sent", count(rows, |row| row.heard.sent));
     table.push("lost", count(rows, |row| row.heard.lost));
     table.push("late", count(rows, |row| row.heard.late));
-    let numbers: [(&str, fn(&CallResult) -> f64); 10] = [
+    let numbers: [(&str, NumberOf<CallResult>); 10] = [
         ("delay_mean_ms", |call| call.heard.delay_mean_ms),
         ("delay_p50_ms", |call| call.heard.delay_p50_ms),
         ("delay_p95_ms", |call| call.heard.delay_p95_ms),

@@ -21,8 +21,8 @@ mod traffic_words;
 mod types;
 mod words;
 
-pub use check::text_of;
 pub use air::{AccessPointPlan, AirPlan, StationPlan};
+pub use check::text_of;
 pub use layout::Layout;
 pub use policy::{Policy, PolicyError};
 pub use schema::{reference, schema};
