@@ -203,3 +203,70 @@ fn first_difference(a: &[(String, f64)], b: &[(String, f64)]) -> (String, [Optio
 fn value_text(value: Option<f64>) -> String {
     value.map_or_else(|| "absent".to_owned(), |value| format!("{value:?}"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Store;
+
+    fn record(key: &str, scalars: &[(&str, f64)]) -> Record {
+        let scalars = scalars.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect();
+        Record { key: key.into(), varied: vec![("a".into(), "1".into())], seed: 3, failed: None, scalars, took_s: 0.1 }
+    }
+
+    fn failure(key: &str, why: &str) -> Record {
+        Record { failed: Some(why.into()), ..record(key, &[]) }
+    }
+
+    fn files(folder: &Path, all: &[&[Record]]) -> Vec<PathBuf> {
+        let write = |(at, records): (usize, &&[Record])| {
+            let path = folder.join(format!("{at}.jsonl"));
+            let mut store = Store::open(&path).unwrap();
+            records.iter().for_each(|record| store.add(record.clone()).unwrap());
+            path
+        };
+        all.iter().enumerate().map(write).collect()
+    }
+
+    #[test]
+    fn a_run_that_ended_well_counts_before_one_that_failed() {
+        let folder = tempfile::tempdir().unwrap();
+        let good = record("a", &[("x", 0.1)]);
+        let all = files(
+            folder.path(),
+            &[
+                &[failure("a", "no file"), failure("b", "first"), good.clone()],
+                &[failure("a", "no file"), failure("b", "last")],
+            ],
+        );
+        let into = folder.path().join("runs.jsonl");
+        let merged = merge(&all, &into).unwrap();
+        assert_eq!((merged.runs, merged.failed, merged.repeated), (2, 1, 0));
+        let store = Store::open(&into).unwrap();
+        assert_eq!((store.get("a"), store.failure("b")), (Some(&good), Some("last")));
+        // The joined file may be one of those that are joined.
+        let again = merge(&[vec![into.clone()], all].concat(), &into).unwrap();
+        assert_eq!((again.runs, again.failed, again.repeated), (2, 1, 1));
+    }
+
+    #[test]
+    fn the_first_measure_that_differs_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let base = record("a", &[("x", 1.0), ("y", 0.1), ("z", 0.0)]);
+        let differing: [(&[(&str, f64)], &str); 4] = [
+            (&[("x", 1.0), ("y", 0.1), ("z", -0.0)], "z is 0.0 in "),
+            (&[("x", 1.0), ("z", 1.0)], "y is 0.1 in "),
+            (&[("x", 1.0), ("y", 0.1), ("z", 0.0), ("w", 2.0)], "w is absent in "),
+            (&[("y", 0.1), ("x", 1.0), ("z", 0.0)], "the order of measures is absent in "),
+        ];
+        for (scalars, expected) in differing {
+            let inside = tempfile::tempdir_in(folder.path()).unwrap();
+            let all = files(inside.path(), &[&[record("b", &[]), base.clone()], &[record("a", scalars)]]);
+            let into = inside.path().join("runs.jsonl");
+            let said = merge(&all, &into).unwrap_err().to_string();
+            assert!(said.contains(&format!("(a=1, seed 3) differ: {expected}")), "{said}");
+            assert!(said.contains("0.jsonl, line 2, and ") && said.ends_with("1.jsonl, line 1"), "{said}");
+            assert!(!into.exists());
+        }
+    }
+}

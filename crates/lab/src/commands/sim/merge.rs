@@ -43,13 +43,11 @@ pub fn run(args: &MergeArgs) -> Result<ExitCode> {
         eprintln!("note: {}: line {line} {why}, and left out", file.display());
     }
     let failed = if merged.failed > 0 { format!(", {} FAILED", merged.failed) } else { String::new() };
-    println!(
-        "{} runs of {} files are in {}{failed}; {} more records are equal to theirs",
-        merged.runs,
-        files.len(),
-        runs.display(),
-        merged.repeated
-    );
+    let repeated = match merged.repeated {
+        0 => String::new(),
+        count => format!("; {count} more records are equal to theirs"),
+    };
+    println!("{} runs of {} files are in {}{failed}{repeated}", merged.runs, files.len(), runs.display());
     println!("next: the same evenair sim sweep with --store {}, without --part", args.store.display());
     Ok(ExitCode::SUCCESS)
 }
