@@ -7,6 +7,8 @@
 //! of the settings and not of the draws. What becomes of a point (a wrong setting, a run that fails) does not touch the
 //! others.
 //!
+//! Several machines share an experiment by [`Part`]s, each of which a process keeps in a file of its own; [`merge`] joins them.
+//!
 //! Beside runs it judges captures: [`backlog`] infers from them how many stations had something to send.
 //!
 //! And it makes the table from signal to goodput that a channel-aware scheduler works by: [`calibration`].
@@ -18,6 +20,9 @@ pub mod calibration;
 mod compare;
 mod curves;
 mod job;
+mod lock;
+mod merge;
+mod part;
 mod plan;
 mod store;
 mod sweep;
@@ -28,9 +33,12 @@ mod workers;
 pub use compare::{Comparison, against_first, compare, comparison_table};
 pub use curves::{is_measure, near_measure};
 pub use job::{Job, run_job};
+pub use lock::{Lock, LockError};
+pub use merge::{Conflict, LinePlace, MergeError, Merged, merge};
+pub use part::{Part, RUNS, ended_keys, record_files};
 pub use plan::{Plan, PlanError, PlannedRun, Point, Source, program};
 pub use store::{Record, Store, StoreError};
 pub use sweep::{PointResult, SweepResult};
 pub use tidy::{point_rows, run_rows};
 pub use until::Until;
-pub use workers::{Status, run};
+pub use workers::{Status, run, run_some};

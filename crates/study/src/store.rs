@@ -37,6 +37,48 @@ pub struct StoreError {
     source: io::Error,
 }
 
+impl StoreError {
+    /// Names the file or folder of an error.
+    pub(crate) fn at(path: &Path) -> impl Fn(io::Error) -> Self {
+        move |source| Self { path: path.to_owned(), source }
+    }
+}
+
+/// A line of a file of finished runs.
+pub(crate) struct Line<'a> {
+    /// Its number, from one.
+    pub number: usize,
+    /// Where it begins, in bytes.
+    pub offset: u64,
+    /// What it consists of, with the end of the line if it has one.
+    pub bytes: &'a [u8],
+}
+
+impl Line<'_> {
+    /// Whether it has an end: the last line of a killed process may have none.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.bytes.ends_with(b"\n")
+    }
+
+    /// The record, if it is one.
+    pub(crate) fn record(&self) -> Option<Record> {
+        serde_json::from_slice(self.bytes).ok()
+    }
+}
+
+/// Reads a file of finished runs line by line.
+pub(crate) fn for_each_line(path: &Path, mut each: impl FnMut(&Line)) -> Result<(), StoreError> {
+    let mut reader = BufReader::new(File::open(path).map_err(StoreError::at(path))?);
+    let (mut bytes, mut number, mut offset) = (Vec::new(), 0, 0);
+    while reader.read_until(b'\n', &mut bytes).map_err(StoreError::at(path))? > 0 {
+        number += 1;
+        each(&Line { number, offset, bytes: &bytes });
+        offset += bytes.len() as u64;
+        bytes.clear();
+    }
+    Ok(())
+}
+
 /// A file of finished runs.
 #[derive(Debug)]
 pub struct Store {
@@ -51,28 +93,20 @@ impl Store {
     /// # Errors
     /// The file cannot be read or written.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
-        Self::try_open(path).map_err(|source| StoreError { path: path.to_owned(), source })
-    }
-
-    fn try_open(path: &Path) -> io::Result<Self> {
         let mut known = HashMap::new();
         let mut torn = false;
         if path.exists() {
-            let mut reader = BufReader::new(File::open(path)?);
-            let mut line = Vec::new();
-            while reader.read_until(b'\n', &mut line)? > 0 {
-                torn = !line.ends_with(b"\n");
-                if let Ok(record) = serde_json::from_slice::<Record>(&line) {
-                    known.insert(record.key.clone(), record);
-                }
-                line.clear();
-            }
+            for_each_line(path, |line| {
+                torn = !line.is_whole();
+                known.extend(line.record().map(|record| (record.key.clone(), record)));
+            })?;
         } else if let Some(folder) = path.parent() {
-            fs::create_dir_all(folder)?;
+            fs::create_dir_all(folder).map_err(StoreError::at(path))?;
         }
-        let mut file = OpenOptions::new().create(true).append(true).open(path)?;
+        let file = OpenOptions::new().create(true).append(true).open(path);
+        let mut file = file.map_err(StoreError::at(path))?;
         if torn {
-            file.write_all(b"\n")?;
+            file.write_all(b"\n").map_err(StoreError::at(path))?;
         }
         Ok(Self { path: path.to_owned(), file, known })
     }
@@ -94,7 +128,7 @@ impl Store {
     pub fn add(&mut self, record: Record) -> Result<(), StoreError> {
         let mut line = serde_json::to_string(&record).expect("a record is plain data");
         line.push('\n');
-        self.file.write_all(line.as_bytes()).map_err(|source| StoreError { path: self.path.clone(), source })?;
+        self.file.write_all(line.as_bytes()).map_err(StoreError::at(&self.path))?;
         self.known.insert(record.key.clone(), record);
         Ok(())
     }

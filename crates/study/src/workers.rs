@@ -67,9 +67,22 @@ pub fn run(
     plan: &Plan,
     store: &mut Store,
     threads: usize,
+    tell: impl FnMut(&Status) -> bool,
+) -> Result<Status, StoreError> {
+    run_some(plan, plan.runs(), store, threads, tell)
+}
+
+/// As [`run`], of these runs of the plan alone.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_some(
+    plan: &Plan,
+    all: Vec<PlannedRun>,
+    store: &mut Store,
+    threads: usize,
     mut tell: impl FnMut(&Status) -> bool,
 ) -> Result<Status, StoreError> {
-    let all = plan.runs();
     let runs = all.len();
     let unknown: Vec<_> = all.into_iter().filter(|run| store.get(&run.key).is_none()).collect();
     let start = Instant::now();

@@ -12,7 +12,7 @@ use anyhow::{Context, Result};
 use clap::Args;
 use evenair_results::{Table, write_whole};
 use evenair_scenario::sweep::Settings;
-use evenair_study::{Plan, Status, Store};
+use evenair_study::{Plan, PlannedRun, Status, Store};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::{Value, json};
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -54,6 +54,20 @@ impl Many {
     /// # Errors
     /// Results cannot be stored.
     pub fn run(&self, plan: &Plan, store: &mut Store) -> Result<Status> {
+        self.run_while(plan, plan.runs(), store, || true)
+    }
+
+    /// As [`Many::run`], of these runs of the plan alone, as long as `goes_on`.
+    ///
+    /// # Errors
+    /// Results cannot be stored.
+    pub fn run_while(
+        &self,
+        plan: &Plan,
+        runs: Vec<PlannedRun>,
+        store: &mut Store,
+        goes_on: impl Fn() -> bool,
+    ) -> Result<Status> {
         let threads = self.threads.or_else(|| thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get);
         let interrupted: Arc<AtomicBool> = Arc::default();
         for signal in [SIGINT, SIGTERM] {
@@ -62,9 +76,9 @@ impl Many {
             signal_hook::flag::register(signal, Arc::clone(&interrupted))?;
         }
         let bar = bar(self.quiet);
-        let status = evenair_study::run(plan, store, threads, |status| {
+        let status = evenair_study::run_some(plan, runs, store, threads, |status| {
             show(&bar, status);
-            !interrupted.load(Ordering::Relaxed)
+            !interrupted.load(Ordering::Relaxed) && goes_on()
         });
         bar.finish_and_clear();
         Ok(status?)
@@ -85,20 +99,25 @@ impl Many {
                 }
             } else if !directory.exists() {
                 fs::create_dir_all(&directory).with_context(|| format!("cannot make {}", directory.display()))?;
-                let document = json!({
-                    "identity": identity,
-                    "scenario": plan.name,
-                    "title": plan.title,
-                    "files": plan.sources.iter().map(|source| &source.file).collect::<Vec<_>>(),
-                    "settings": self.settings(),
-                    "version": crate::output::VERSION,
-                    kind: about,
-                });
+                let document = self.experiment(plan, kind, about);
                 write_whole(&file, format!("{document:#}\n").as_bytes())?;
                 return Ok(directory);
             }
         }
         unreachable!("there are more numbers than directories")
+    }
+
+    /// What `experiment.json` says of an experiment.
+    pub fn experiment(&self, plan: &Plan, kind: &str, about: &Value) -> Value {
+        json!({
+            "identity": plan.identity(),
+            "scenario": plan.name,
+            "title": plan.title,
+            "files": plan.sources.iter().map(|source| &source.file).collect::<Vec<_>>(),
+            "settings": self.settings(),
+            "version": crate::output::VERSION,
+            kind: about,
+        })
     }
 }
 

@@ -1,8 +1,11 @@
 //! `evenair sim`: runs of scenarios in virtual time.
 
 mod compare;
+mod experiment;
 pub(super) mod many;
+mod merge;
 mod replications;
+mod store;
 mod sweep;
 
 use std::ops::ControlFlow;
@@ -24,6 +27,8 @@ pub enum SimCommand {
     Run(RunArgs),
     /// Run a scenario at many points, with varied keys, on all cores; resumes after an interruption
     Sweep(sweep::SweepArgs),
+    /// Join the parts of a sweep that ran in several processes or on several machines
+    Merge(merge::MergeArgs),
     /// Run two variants with the same seeds, and report their differences
     Compare(compare::CompareArgs),
 }
@@ -62,6 +67,7 @@ pub fn run(command: SimCommand) -> Result<ExitCode> {
             })
         }
         SimCommand::Sweep(args) => sweep::sweep(&args),
+        SimCommand::Merge(args) => merge::run(&args),
         SimCommand::Compare(args) => compare::run(&args),
     }
 }

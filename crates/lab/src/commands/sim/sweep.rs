@@ -8,12 +8,14 @@ use clap::Args;
 use evenair_report::{Page, Picture, draw_curves};
 use evenair_results::replicate::{LEAST, MOST};
 use evenair_scenario::Axis;
-use evenair_study::{Plan, PointResult, Status, Store, SweepResult, Until, is_measure, near_measure};
+use evenair_study::{Lock, Part, Plan, PointResult, RUNS, Status, Store, SweepResult, Until, is_measure, near_measure};
 use serde_json::{Value, json};
 
 use super::super::library::scenario_file;
+use super::super::scenario_run::note_left_out;
 use super::many::{Many, document, interrupted, print_status};
 use super::replications::{one_width, until_width};
+use super::store;
 use crate::output;
 
 /// Largest number of failed points that are listed individually.
@@ -45,6 +47,13 @@ pub struct SweepArgs {
     #[arg(long, value_name = "MEASURES", value_delimiter = ',', value_parser = measure,
         default_value = "total_ip_mbps,up_ip_mbps,down_ip_mbps,jain_flows")]
     plot: Vec<String>,
+    /// Keep runs and results in this folder, in place of a new one in --out
+    #[arg(long, value_name = "DIR", conflicts_with = "out")]
+    store: Option<PathBuf>,
+    /// Make part K of N of the runs alone, in a file of its own in --store: parts may run at the same time, on several machines.
+    /// `evenair sim merge` joins them
+    #[arg(long, value_name = "K/N", requires = "store", conflicts_with_all = ["until_width", "json"])]
+    part: Option<Part>,
     #[command(flatten)]
     many: Many,
 }
@@ -56,6 +65,25 @@ impl SweepArgs {
         let name = |(_, name): &(f64, Option<String>)| name.clone().unwrap_or_else(|| "total_ip_mbps".into());
         let measures = self.until_width.iter().map(name).collect();
         Ok(Some(Until { relative_half_width, measures, most: self.max_replications }))
+    }
+
+    /// The folder of runs and results, the runs that it has, and its lock if `--store` names it.
+    fn open(&self, plan: &Plan) -> Result<(PathBuf, Store, Option<Lock>)> {
+        if let Some(folder) = &self.store {
+            let (store, lock) = store::open(folder, None, &self.experiment(plan))?;
+            return Ok((folder.clone(), store, Some(lock)));
+        }
+        let directory = self.many.directory(plan, "sweep", &describe(plan))?;
+        let store = Store::open(&directory.join(RUNS))?;
+        Ok((directory, store, None))
+    }
+
+    /// What the folder of `--store` says of the experiment: all that decides its runs, so that a difference can be named.
+    fn experiment(&self, plan: &Plan) -> Value {
+        let mut experiment = self.many.experiment(plan, "sweep", &describe(plan));
+        experiment["program"] = json!(plan.program);
+        experiment["text"] = json!(plan.sources[0].text);
+        experiment
     }
 }
 
@@ -73,10 +101,16 @@ pub fn sweep(args: &SweepArgs) -> Result<ExitCode> {
     if plan.axes.is_empty() {
         bail!("nothing varies: say --vary KEY=VALUES, or put a [[sweep]] into {}", file.display());
     }
-    let directory = args.many.directory(&plan, "sweep", &describe(&plan))?;
-    let mut store = Store::open(&directory.join("runs.jsonl"))?;
+    if args.store.is_some() {
+        note_left_out(&plan.name, &plan.left_out);
+    }
+    if let (Some(part), Some(folder)) = (args.part, &args.store) {
+        return store::run_part(&args.many, &plan, part, folder, &args.experiment(&plan));
+    }
+    let (directory, mut store, lock) = args.open(&plan)?;
+    let is_held = || lock.as_ref().is_none_or(Lock::is_held);
     let (status, result) = loop {
-        let status = args.many.run(&plan, &mut store)?;
+        let status = args.many.run_while(&plan, plan.runs(), &mut store, is_held)?;
         let result = SweepResult::collect(&plan, &store);
         let Some(until) = until.as_ref().filter(|_| status.is_complete()) else { break (status, result) };
         let raised = until.raise(&mut plan, &result);
@@ -85,6 +119,7 @@ pub fn sweep(args: &SweepArgs) -> Result<ExitCode> {
             break (status, result);
         }
     };
+    lock.iter().try_for_each(|lock| store::check_held(lock, &directory))?;
     let text = write(&directory, &plan, &status, &result, &args.plot)?;
     output::write_rows(&directory, &plan, &store, &result)?;
     if args.many.json {
