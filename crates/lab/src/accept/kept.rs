@@ -59,7 +59,8 @@ mod tests {
     fn a_whole_run_is_kept_and_no_other_is_taken_for_it() {
         let text = include_str!("../../../../scenarios/smoke.toml");
         let scenario = Scenario::parse(text, "smoke.toml").expect("sound");
-        let ran = evenair_sim::run(&scenario, |_| ()).expect("it can be simulated");
+        let mut ran = evenair_sim::run(&scenario, |_| ()).expect("it can be simulated");
+        output::VERSION.clone_into(&mut ran.version);
         let directory = tempfile::tempdir().expect("temporary directory");
         let directory = directory.path();
         assert!(result(directory, &scenario).expect("nothing is wrong").is_none());
