@@ -60,7 +60,8 @@ impl Problem {
             (Some(line), Some(column), Some(file)) => (file.to_owned(), Some(line), Some(column)),
             _ => (located.place.clone(), None, None),
         };
-        let is_kept = has_places || line.is_none();
+        // A setting has a place where the text has none.
+        let is_kept = has_places || file.starts_with("--set ");
         Self {
             path: located.key.clone(),
             message: located.what.clone(),
@@ -90,7 +91,11 @@ pub fn of_config(python: Python<'_>, error: &ConfigError, has_places: bool) -> P
         ConfigError::Read { path, source } => {
             return match source.raw_os_error() {
                 // Python makes FileNotFoundError, PermissionError ... of the number.
-                Some(number) => PyOSError::new_err((number, source.to_string(), path.display().to_string())),
+                Some(number) => {
+                    let text = source.to_string();
+                    let text = text.trim_end_matches(&format!(" (os error {number})")).to_owned();
+                    PyOSError::new_err((number, text, path.display().to_string()))
+                }
                 None => PyOSError::new_err(error.to_string()),
             };
         }

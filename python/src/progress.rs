@@ -39,23 +39,35 @@ impl Progress {
 pub struct Watch {
     report: Option<Py<PyAny>>,
     duration_s: f64,
+    /// When signals were looked at, and when it was reported last.
     looked: Instant,
+    reported: Instant,
     /// Why the run was stopped.
     pub stopped_by: Option<PyErr>,
 }
 
 impl Watch {
     pub fn new(report: Option<Py<PyAny>>, duration_s: f64) -> Self {
-        Self { report, duration_s, looked: Instant::now(), stopped_by: None }
+        let now = Instant::now();
+        Self { report, duration_s, looked: now, reported: now, stopped_by: None }
     }
 
-    /// To be called by the run again and again: whether to go on.
+    /// To be called by the run again and again, with its progress where an interval has ended: whether to go on.
     pub fn look(&mut self, now: Option<&results::Progress>) -> ControlFlow<()> {
-        if self.looked.elapsed() < LOOK {
+        let report = self.report.as_ref().filter(|_| self.reported.elapsed() >= LOOK).zip(now);
+        if report.is_none() && self.looked.elapsed() < LOOK {
             return ControlFlow::Continue(());
         }
+        let asked = Python::attach(|python| {
+            python.check_signals()?;
+            report.map_or(Ok(()), |(report, now)| self.call(python, report, now))
+        });
+        let is_reported = report.is_some();
         self.looked = Instant::now();
-        match Python::attach(|python| self.ask(python, now)) {
+        if is_reported {
+            self.reported = self.looked;
+        }
+        match asked {
             Ok(()) => ControlFlow::Continue(()),
             Err(error) => {
                 self.stopped_by = Some(error);
@@ -64,9 +76,7 @@ impl Watch {
         }
     }
 
-    fn ask(&self, python: Python<'_>, now: Option<&results::Progress>) -> PyResult<()> {
-        python.check_signals()?;
-        let (Some(report), Some(now)) = (&self.report, now) else { return Ok(()) };
+    fn call(&self, python: Python<'_>, report: &Py<PyAny>, now: &results::Progress) -> PyResult<()> {
         let progress = Progress {
             at_s: now.at_s,
             duration_s: self.duration_s,

@@ -26,10 +26,20 @@ pub struct Run {
 }
 
 /// A scenario, or what one is made of.
-#[derive(FromPyObject)]
 pub enum Source<'py> {
     Scenario(Bound<'py, Scenario>),
     Written(Written<'py>),
+}
+
+impl<'py> FromPyObject<'_, 'py> for Source<'py> {
+    type Error = PyErr;
+
+    fn extract(given: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        match given.cast::<Scenario>() {
+            Ok(scenario) => Ok(Self::Scenario(scenario.to_owned())),
+            Err(_) => Written::extract(given).map(Self::Written),
+        }
+    }
 }
 
 impl Source<'_> {

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use evenair_reader::ConfigError;
 use evenair_results::{Table, Values};
 use evenair_scenario::sweep::Settings;
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyFileNotFoundError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyMapping};
 use sha2::{Digest, Sha256};
@@ -23,11 +24,27 @@ const MAPPING: &str = "<mapping>";
 const TEXT: &str = "<text>";
 
 /// TOML as a mapping, a text (with a newline) or a file.
-#[derive(FromPyObject)]
 pub enum Written<'py> {
     Mapping(Bound<'py, PyMapping>),
     Text(String),
     Path(PathBuf),
+}
+
+impl<'py> FromPyObject<'_, 'py> for Written<'py> {
+    type Error = PyErr;
+
+    fn extract(given: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        if let Ok(mapping) = given.cast::<PyMapping>() {
+            return Ok(Self::Mapping(mapping.to_owned()));
+        }
+        if let Ok(text) = given.extract::<String>() {
+            return Ok(Self::Text(text));
+        }
+        // What has no path says `bytes` too, which are none here.
+        let path = given.hasattr("__fspath__")?.then(|| given.extract::<PathBuf>()).transpose()?;
+        let wrong = || format!("{} is none of: a mapping, TOML with a newline, a path", given.get_type());
+        path.map(Self::Path).ok_or_else(|| PyTypeError::new_err(wrong()))
+    }
 }
 
 impl Written<'_> {
@@ -52,10 +69,20 @@ impl Written<'_> {
             (_, file) => {
                 let path = PathBuf::from(file.unwrap_or_default());
                 let text = evenair_scenario::text_of(&path);
-                text.map_err(|error| errors::of_config(python, &error, true))
+                text.map_err(|error| unread(python, &path, &error))
             }
         }
     }
+}
+
+/// A file that cannot be read. A name of a scenario that comes with the package is easily taken for one.
+fn unread(python: Python<'_>, path: &Path, error: &ConfigError) -> PyErr {
+    let name = path.to_string_lossy();
+    if path.exists() || library::text_of(&name).is_err() {
+        return errors::of_config(python, error, true);
+    }
+    let text = format!("there is no file {name:?}; Scenario.example({name:?}) is the scenario of that name");
+    PyFileNotFoundError::new_err(text)
 }
 
 /// What a run is made of: radio, stations, applications, phases. Immutable.

@@ -114,7 +114,7 @@ def test_progress_is_reported_and_its_exception_stops_the_run() -> None:
             raise Enough
 
     with pytest.raises(Enough):
-        ev.run(ev.Scenario.example("room"), set={"duration": "500 s"}, progress=report)
+        ev.run(ev.Scenario.example("room"), set={"duration": "2000 s"}, progress=report)
     assert 0.0 < seen[0] < seen[1] < 1.0
 
 

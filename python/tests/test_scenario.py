@@ -58,6 +58,24 @@ def test_a_missing_file_is_what_python_calls_it(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError) as caught:
         ev.Scenario(tmp_path / "missing.toml")
     assert caught.value.filename == str(tmp_path / "missing.toml")
+    assert caught.value.strerror == "No such file or directory"
+    with pytest.raises(FileNotFoundError, match=r"Scenario.example\("):
+        ev.Scenario("room")
+
+
+@pytest.mark.parametrize("nonsense", [5, None, b"abc", [1], 1.5])
+def test_what_is_no_scenario_at_all_is_a_type_error(nonsense: Any) -> None:
+    for use in (ev.Scenario, ev.run, ev.Simulation):
+        with pytest.raises(TypeError, match="is none of: a mapping, TOML with a newline, a path"):
+            use(nonsense)
+
+
+def test_a_mapping_without_its_keys_has_problems_without_places() -> None:
+    with pytest.raises(ev.ScenarioError) as caught:
+        ev.Scenario({})
+    assert len(caught.value.problems) == 4
+    assert all(problem.file is None for problem in caught.value.problems)
+    assert "<mapping>" not in str(caught.value)
 
 
 def test_settings_are_those_of_the_command_line() -> None:
