@@ -271,7 +271,7 @@ impl Run {
         Ok(Self { result, scenario: Arc::clone(&scenario.get().inner) })
     }
 
-    /// What stands for the run in a citation or a folder: scenario, settings, seed, version, engine.
+    /// Scenario, its text and settings, seed, engine and version: enough to cite the run and to make it again.
     #[getter]
     fn provenance<'py>(&self, python: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let dict = PyDict::new(python);

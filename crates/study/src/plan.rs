@@ -54,7 +54,7 @@ pub struct Plan {
     pub points: Vec<Point>,
     /// Runs of each point at first.
     pub replications: u32,
-    /// What made the results: stands for the program in the names of runs.
+    /// The program that made the results, as [`program`] names it: a part of the keys of runs.
     pub program: String,
     /// What of the files lies beyond a duration that is set, at one point or more, see [`Scenario::left_out`].
     pub left_out: Vec<String>,
@@ -99,7 +99,7 @@ pub struct PlannedRun {
 
 impl Plan {
     /// An experiment with the scenario in `file`: `sets` everywhere, and `axes`, or where there are none, what the
-    /// file's own `[[sweep]]` varies. `program` stands for the program that runs it.
+    /// file's own `[[sweep]]` varies. `program` names the program that runs it, see [`program`].
     ///
     /// # Errors
     /// See [`PlanError`]. A point that is wrong by itself is none, while others are right.
@@ -286,7 +286,7 @@ impl Plan {
     }
 }
 
-/// What stands for the simulator in the keys of runs: its version, and a hash of the sources that decide results, with the versions of
+/// The simulator in the keys of runs: its version, and a hash of the sources that decide results, with the versions of
 /// what they depend on. Programs built of the same sources share results, whatever flags they were built with.
 pub const fn program() -> &'static str {
     concat!(env!("CARGO_PKG_VERSION"), " ", env!("EVENAIR_SIMULATOR_SOURCES"))
