@@ -1,6 +1,7 @@
 //! Whatever scenario is taken can be started: it is refused by name, or a few milliseconds of it run without a panic and
 //! without end in sight only because they are simulated.
 
+mod common;
 #[path = "../../scenario/tests/it/mutate.rs"]
 mod mutate;
 
@@ -10,7 +11,6 @@ use std::time::Duration;
 use evenair_results::{MediumAirtime, RunResult};
 use evenair_scenario::Scenario;
 use evenair_units::Span;
-use evenair_workload::Phase;
 
 use mutate::Mutator;
 
@@ -19,21 +19,9 @@ const LENGTH: Span = Span::from_millis(30);
 /// Far more than that takes, on a busy machine, too.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// The whole of a scenario in [`LENGTH`]: what happens when happens sooner.
-fn hurried(mut scenario: Scenario) -> Scenario {
-    let whole = scenario.duration.as_nanos();
-    let scaled = |at: Span| {
-        Span::from_nanos((u128::from(at.as_nanos()) * u128::from(LENGTH.as_nanos()) / u128::from(whole)) as u64)
-    };
-    scenario.duration = LENGTH;
-    scenario.measure.interval = Span::from_millis(10);
-    scenario.measure.phases = vec![Phase { name: "all".into(), from: Span::ZERO, to: LENGTH }];
-    scenario.events.iter_mut().for_each(|event| event.at = scaled(event.at));
-    for app in &mut scenario.apps {
-        app.start = scaled(app.start);
-        app.stop = app.stop.map(scaled);
-    }
-    scenario
+/// A scenario in [`LENGTH`].
+fn hurried(scenario: Scenario) -> Scenario {
+    common::hurried(scenario, LENGTH, Span::from_millis(10))
 }
 
 /// Measured airtime of stations and all lines beside it are the whole time, of the run and of each phase.

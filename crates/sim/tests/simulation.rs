@@ -1,6 +1,8 @@
 //! A run that is held: how it is stepped, observed, interrupted or commanded changes no byte of its result beyond what the commands
 //! do.
 
+mod common;
+
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
@@ -11,7 +13,6 @@ use evenair_results::RunResult;
 use evenair_scenario::{Action, Scenario};
 use evenair_sim::{CommandError, Observation, SimError, SimOptions, Simulation, run, run_with};
 use evenair_units::Span;
-use evenair_workload::Phase;
 
 /// What is simulated of each committed scenario.
 const LENGTH: Span = Span::from_millis(1_500);
@@ -59,23 +60,11 @@ const EVENTS: [(&str, &str); 6] = [
     ("3.1000007 s", "do = \"bypass\""),
 ];
 
-/// The whole of a scenario in [`LENGTH`]: what happens when happens sooner.
+/// A scenario of the repository in [`LENGTH`].
 fn hurried(name: &str) -> Scenario {
     let path = Path::new("../../scenarios").join(name).with_extension("toml");
-    let mut scenario = Scenario::load(path).unwrap_or_else(|error| panic!("{error}"));
-    let whole = scenario.duration.as_nanos();
-    let scaled = |at: Span| {
-        Span::from_nanos((u128::from(at.as_nanos()) * u128::from(LENGTH.as_nanos()) / u128::from(whole)) as u64)
-    };
-    scenario.duration = LENGTH;
-    scenario.measure.interval = Span::from_millis(100);
-    scenario.measure.phases = vec![Phase { name: "all".into(), from: Span::ZERO, to: LENGTH }];
-    scenario.events.iter_mut().for_each(|event| event.at = scaled(event.at));
-    for app in &mut scenario.apps {
-        app.start = scaled(app.start);
-        app.stop = app.stop.map(scaled);
-    }
-    scenario
+    let scenario = Scenario::load(path).unwrap_or_else(|error| panic!("{error}"));
+    common::hurried(scenario, LENGTH, Span::from_millis(100))
 }
 
 fn parse(text: &str) -> Scenario {
