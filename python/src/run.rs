@@ -131,13 +131,18 @@ impl Run {
         Self { result, scenario }
     }
 
-    /// The tables of a run that is not valid are made only where that is asked for.
-    fn frame(&self, allow_invalid: bool, table: evenair_results::Table) -> PyResult<Frame> {
+    /// Numbers of a run that is not valid are given only where that is asked for.
+    fn judge(&self, allow_invalid: bool) -> PyResult<()> {
         if self.result.valid || allow_invalid {
-            return Ok(Frame::new(table));
+            return Ok(());
         }
         let why = self.why_invalid().join("; ");
-        Err(errors::InvalidRun::new_err(format!("the run is not valid: {why}; allow_invalid=True gives its numbers")))
+        Err(errors::InvalidRun::new_err(format!("the run is not valid: {why}; allow_invalid=True gives its tables")))
+    }
+
+    fn frame(&self, allow_invalid: bool, table: evenair_results::Table) -> PyResult<Frame> {
+        self.judge(allow_invalid)?;
+        Ok(Frame::new(table))
     }
 }
 
@@ -178,9 +183,7 @@ impl Run {
 
     /// One number by its full name: `run["phase.all.total_goodput_mbps"]`.
     fn __getitem__(&self, name: &str) -> PyResult<f64> {
-        if !self.result.valid {
-            self.frame(false, evenair_results::Table::default())?;
-        }
+        self.judge(false)?;
         evenair_results::scalar(&self.result, name).ok_or_else(|| {
             let names: Vec<_> = measures(&self.result).iter().map(evenair_results::Measure::full_name).collect();
             let near = evenair_reader::nearest(name, names.iter().map(String::as_str), 3).join(", ");

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pickle
 import signal
@@ -92,6 +93,23 @@ def test_a_folder_is_read_back(smoke: ev.Run, tmp_path: Path) -> None:
     (tmp_path / "kept" / "result.json").write_text("{}")
     with pytest.raises(ValueError, match="not a result file"):
         ev.load(tmp_path / "kept")
+
+
+def test_numbers_of_an_invalid_run_are_given_only_where_asked_for(smoke: ev.Run, tmp_path: Path) -> None:
+    smoke.save(tmp_path)
+    result = tmp_path / "result.json"
+    changed = json.loads(result.read_text())
+    changed["valid"], changed["invalid_because"] = False, ["the radio was late"]
+    result.write_text(json.dumps(changed))
+    run = ev.load(tmp_path)
+    assert not run.valid and run.why_invalid == ["the radio was late"]
+    for numbers in (run.measures, run.series, run.airtime, run.calls, run.pages, run.transfers):
+        with pytest.raises(ev.InvalidRun, match="the radio was late"):
+            numbers()
+    with pytest.raises(ev.InvalidRun):
+        run[f"phase.{run.scenario.phases[0]}.total_goodput_mbps"]
+    assert run.measures(allow_invalid=True)["value"] == smoke.measures()["value"]
+    assert len(run.events()) == len(smoke.events())
 
 
 def test_runs_and_scenarios_are_pickled(smoke: ev.Run) -> None:

@@ -1,4 +1,4 @@
-//! What stands for the simulator in the keys of runs.
+//! The name of the simulator in the keys of runs.
 
 use std::fs;
 use std::path::Path;
