@@ -2,7 +2,7 @@
 //! number of its measures and a checksum of their names and values, to the bit. Runs are cut to [`DURATION`].
 //!
 //! Where names, values or scenarios are to change, the test has written the new table and says where; copy it to
-//! `crates/sim/tests/measures.tsv`.
+//! `crates/sim/tests/runs/measures.tsv`.
 
 use std::fmt::Write as _;
 use std::fs;

@@ -1,10 +1,6 @@
 //! Whatever scenario is taken can be started: it is refused by name, or a few milliseconds of it run without a panic and
 //! without end in sight only because they are simulated.
 
-mod common;
-#[path = "../../scenario/tests/it/mutate.rs"]
-mod mutate;
-
 use std::sync::mpsc;
 use std::time::Duration;
 
@@ -12,7 +8,8 @@ use evenair_results::{MediumAirtime, RunResult};
 use evenair_scenario::Scenario;
 use evenair_units::Span;
 
-use mutate::Mutator;
+use crate::mutate::Mutator;
+use crate::shortened;
 
 /// What is simulated of each.
 const LENGTH: Span = Span::from_millis(30);
@@ -21,7 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A scenario in [`LENGTH`].
 fn hurried(scenario: Scenario) -> Scenario {
-    common::hurried(scenario, LENGTH, Span::from_millis(10))
+    shortened::hurried(scenario, LENGTH, Span::from_millis(10))
 }
 
 /// Measured airtime of stations and all lines beside it are the whole time, of the run and of each phase.

@@ -1,8 +1,6 @@
 //! A run that is held: how it is stepped, observed, interrupted or commanded changes no byte of its result beyond what the commands
 //! do.
 
-mod common;
-
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
@@ -13,6 +11,8 @@ use evenair_results::RunResult;
 use evenair_scenario::{Action, Scenario};
 use evenair_sim::{CommandError, Observation, SimError, SimOptions, Simulation, run, run_with};
 use evenair_units::Span;
+
+use crate::shortened;
 
 /// What is simulated of each committed scenario.
 const LENGTH: Span = Span::from_millis(1_500);
@@ -64,7 +64,7 @@ const EVENTS: [(&str, &str); 6] = [
 fn hurried(name: &str) -> Scenario {
     let path = Path::new("../../scenarios").join(name).with_extension("toml");
     let scenario = Scenario::load(path).unwrap_or_else(|error| panic!("{error}"));
-    common::hurried(scenario, LENGTH, Span::from_millis(100))
+    shortened::hurried(scenario, LENGTH, Span::from_millis(100))
 }
 
 fn parse(text: &str) -> Scenario {
