@@ -36,7 +36,7 @@ pub use job::{Job, run_job};
 pub use lock::{Lock, LockError};
 pub use merge::{Conflict, LinePlace, MergeError, Merged, merge};
 pub use part::{Part, RUNS, ended_keys, record_files};
-pub use plan::{Plan, PlanError, PlannedRun, Point, Source, program};
+pub use plan::{Experiment, Plan, PlanError, PlannedRun, Point, Source, program};
 pub use store::{Record, Store, StoreError};
 pub use sweep::{PointResult, SweepResult};
 pub use tidy::{point_rows, run_rows};

@@ -1,7 +1,6 @@
 //! Which runs an experiment has.
 
-use std::path::{Path, PathBuf};
-use std::{fs, io};
+use std::path::Path;
 
 use evenair_reader::ConfigError;
 use evenair_scenario::sweep::Settings;
@@ -20,14 +19,6 @@ pub enum PlanError {
     /// The scenario is wrong, whatever is varied; or every point is, and this is what is wrong with the first.
     #[error(transparent)]
     Scenario(#[from] ConfigError),
-    /// A file could not be read.
-    #[error("{}: {source}", path.display())]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// What the operating system said.
-        source: io::Error,
-    },
     /// A policy cannot be had in this scenario.
     #[error(transparent)]
     Policy(#[from] PolicyError),
@@ -69,6 +60,83 @@ pub struct Source {
     pub text: String,
 }
 
+impl Source {
+    /// The scenario in a file.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn read(path: &Path) -> Result<Self, PlanError> {
+        // Loading it refuses what is no scenario file at all, and says what is wrong with the file alone.
+        let text = evenair_scenario::text_of(path)?;
+        Ok(Self { file: path.to_string_lossy().into_owned(), text })
+    }
+
+    fn scenario(&self, sets: &Settings) -> Result<Scenario, ConfigError> {
+        Scenario::parse_with(&self.text, &self.file, &borrowed(sets))
+    }
+}
+
+/// What an experiment is made of.
+#[derive(Clone, Debug)]
+pub struct Experiment {
+    /// The scenario.
+    pub source: Source,
+    /// What is set everywhere.
+    pub sets: Settings,
+    /// What varies; `None`: what the scenario's own `[[sweep]]` varies.
+    pub axes: Option<Vec<Axis>>,
+    /// Policies under which each point is run, with the same seeds: the last axis, `policy`. Without any, the scenario is run as it
+    /// is.
+    pub policies: Vec<Policy>,
+}
+
+impl Experiment {
+    /// Adds the axis of the policies to a plan. What is wrong under a policy with nothing varied is wrong with the policy.
+    fn check_policies(&self, plan: &mut Plan) -> Result<(), PlanError> {
+        if self.policies.is_empty() {
+            return Ok(());
+        }
+        if plan.axes.iter().any(|axis| axis.key == POLICY) {
+            return Err(PlanError::Axes("policies are an axis already, so the key policy cannot be varied".into()));
+        }
+        let names: Vec<String> = self.policies.iter().map(|policy| policy.name.clone()).collect();
+        if let Some(again) = names.iter().enumerate().find(|(at, name)| names[..*at].contains(name)) {
+            return Err(PlanError::Axes(format!("the policy {} is named twice", again.1)));
+        }
+        for policy in &self.policies {
+            let (text, settings) = policy.apply_with(&self.source.file, &self.source.text, &self.sets)?;
+            let under = Source { file: self.source.file.clone(), text };
+            under
+                .scenario(&settings)
+                .map_err(|error| PlanError::Axes(policy.at_its_places(error, &under.file).to_string()))?;
+        }
+        plan.axes.push(Axis { key: POLICY.to_owned(), values: names, together: false });
+        Ok(())
+    }
+
+    /// The points with these values of the other axes: one for each policy.
+    fn points_at(&self, plan: &mut Plan, varied: &Settings) -> Result<Vec<Point>, PlanError> {
+        let all: Settings = self.sets.iter().chain(varied).cloned().collect();
+        let mut point = |text: String, settings, varied| {
+            let source = plan.source(Source { file: self.source.file.clone(), text });
+            Point { source, varied, settings, seed: 0, runs: 0, wrong: None }
+        };
+        if self.policies.is_empty() {
+            return Ok(vec![point(self.source.text.clone(), all, varied.clone())]);
+        }
+        let under = |policy: &Policy| {
+            let (text, settings) = policy.apply_with(&self.source.file, &self.source.text, &all)?;
+            let mut varied = varied.clone();
+            varied.push((POLICY.to_owned(), policy.name.clone()));
+            Ok(point(text, settings, varied))
+        };
+        self.policies.iter().map(under).collect()
+    }
+}
+
+/// The axis of policies.
+const POLICY: &str = "policy";
+
 /// One point of an experiment.
 #[derive(Clone, Debug)]
 pub struct Point {
@@ -102,7 +170,7 @@ impl Plan {
     /// file's own `[[sweep]]` varies. `program` names the program that runs it, see [`program`].
     ///
     /// # Errors
-    /// See [`PlanError`]. A point that is wrong by itself is none, while others are right.
+    /// See [`Plan::of`].
     pub fn new(
         file: &Path,
         sets: &Settings,
@@ -110,11 +178,21 @@ impl Plan {
         replications: u32,
         program: &str,
     ) -> Result<Self, PlanError> {
-        let (base, source) = load(file, sets)?;
-        let axes = if axes.is_empty() { base.sweep.clone() } else { axes };
+        let axes = (!axes.is_empty()).then_some(axes);
+        let experiment = Experiment { source: Source::read(file)?, sets: sets.clone(), axes, policies: Vec::new() };
+        Self::of(&experiment, replications, program)
+    }
+
+    /// An experiment, with `replications` runs of each point. `program` names the program that runs it, see [`program`].
+    ///
+    /// # Errors
+    /// See [`PlanError`]. A point that is wrong by itself is none, while others are right.
+    pub fn of(experiment: &Experiment, replications: u32, program: &str) -> Result<Self, PlanError> {
+        let base = experiment.source.scenario(&experiment.sets)?;
+        let axes = experiment.axes.clone().unwrap_or_else(|| base.sweep.clone());
         let points = Scenario::points(&axes).map_err(PlanError::Axes)?;
         let mut plan = Self {
-            sources: vec![source],
+            sources: Vec::new(),
             name: base.name,
             title: base.title,
             axes,
@@ -123,25 +201,27 @@ impl Plan {
             program: program.to_owned(),
             left_out: Vec::new(),
         };
-        let runs = points.len().saturating_mul(replications as usize);
+        let runs = points.len().saturating_mul(replications as usize).saturating_mul(experiment.policies.len().max(1));
         if runs > MOST_RUNS {
             return Err(PlanError::TooMany(runs));
         }
+        experiment.check_policies(&mut plan)?;
         let mut first_error = None;
         for varied in points {
-            let settings: Settings = sets.iter().chain(&varied).cloned().collect();
-            let mut point = Point { source: 0, varied, settings, seed: base.seed, runs: replications, wrong: None };
-            match plan.scenario(&point, None) {
-                Ok(scenario) => {
-                    point.seed = scenario.seed;
-                    plan.note(scenario.left_out);
+            for point in experiment.points_at(&mut plan, &varied)? {
+                let mut point = Point { seed: base.seed, runs: replications, ..point };
+                match plan.scenario(&point, None) {
+                    Ok(scenario) => {
+                        point.seed = scenario.seed;
+                        plan.note(scenario.left_out);
+                    }
+                    Err(error) => {
+                        point.wrong = Some(error.to_string());
+                        first_error.get_or_insert(error);
+                    }
                 }
-                Err(error) => {
-                    point.wrong = Some(error.to_string());
-                    first_error.get_or_insert(error);
-                }
+                plan.points.push(point);
             }
-            plan.points.push(point);
         }
         match first_error {
             Some(error) if plan.points.iter().all(|point| point.wrong.is_some()) => Err(error.into()),
@@ -177,54 +257,19 @@ impl Plan {
         Ok(plan)
     }
 
+    /// The place of a scenario among those of the plan, to which it is added where it is new.
+    fn source(&mut self, source: Source) -> usize {
+        let known = self.sources.iter().position(|known| known.text == source.text);
+        known.unwrap_or_else(|| {
+            self.sources.push(source);
+            self.sources.len() - 1
+        })
+    }
+
     /// Notes what is left out at a point, once.
     fn note(&mut self, left_out: Vec<String>) {
         let new = left_out.into_iter().filter(|one| !self.left_out.contains(one)).collect::<Vec<_>>();
         self.left_out.extend(new);
-    }
-
-    /// A scenario under several policies, which are run with the same seeds: one axis, `policy`.
-    ///
-    /// # Errors
-    /// See [`PlanError`].
-    pub fn policies(
-        file: &Path,
-        sets: &Settings,
-        policies: &[Policy],
-        replications: u32,
-        program: &str,
-    ) -> Result<Self, PlanError> {
-        let (base, source) = load(file, sets)?;
-        let names: Vec<String> = policies.iter().map(|policy| policy.name.clone()).collect();
-        let mut plan = Self {
-            sources: Vec::new(),
-            name: base.name,
-            title: base.title,
-            axes: vec![Axis { key: "policy".to_owned(), values: names, together: false }],
-            points: Vec::new(),
-            replications,
-            program: program.to_owned(),
-            left_out: Vec::new(),
-        };
-        for policy in policies {
-            let (text, settings) = policy.apply_with(&source.file, &source.text, sets)?;
-            plan.sources.push(Source { file: source.file.clone(), text });
-            let point = Point {
-                source: plan.points.len(),
-                varied: vec![("policy".to_owned(), policy.name.clone())],
-                settings,
-                seed: base.seed,
-                runs: replications,
-                wrong: None,
-            };
-            // What is wrong now is wrong with the policy.
-            let scenario = plan
-                .scenario(&point, None)
-                .map_err(|error| PlanError::Axes(policy.at_its_places(error, &source.file).to_string()))?;
-            plan.note(scenario.left_out);
-            plan.points.push(point);
-        }
-        Ok(plan)
     }
 
     /// The scenario of a point, with this seed.
@@ -232,8 +277,7 @@ impl Plan {
     /// # Errors
     /// What is wrong with it.
     pub fn scenario(&self, point: &Point, seed: Option<u64>) -> Result<Scenario, ConfigError> {
-        let Source { file, text } = &self.sources[point.source];
-        let mut scenario = Scenario::parse_with(text, file, &borrowed(&point.settings))?;
+        let mut scenario = self.sources[point.source].scenario(&point.settings)?;
         if let Some(seed) = seed {
             scenario.seed = seed;
         }
@@ -294,10 +338,8 @@ pub const fn program() -> &'static str {
 
 /// A scenario, checked, and its text.
 fn load(file: &Path, sets: &Settings) -> Result<(Scenario, Source), PlanError> {
-    // Loading it first tells what is wrong with the file alone, and refuses what is no scenario.
-    let scenario = Scenario::load_with(file, &borrowed(sets))?;
-    let text = fs::read_to_string(file).map_err(|source| PlanError::Read { path: file.to_owned(), source })?;
-    Ok((scenario, Source { file: file.to_string_lossy().into_owned(), text }))
+    let source = Source::read(file)?;
+    Ok((source.scenario(sets)?, source))
 }
 
 pub(crate) fn hex(bytes: &[u8]) -> String {

@@ -9,7 +9,7 @@ use clap::Args;
 use evenair_report::{Page, Picture, draw_curves};
 use evenair_results::{Table, Values};
 use evenair_scenario::Policy;
-use evenair_study::{Comparison, Plan, Point, PointResult, Store, SweepResult, against_first};
+use evenair_study::{Comparison, Experiment, Plan, Point, PointResult, Source, Store, SweepResult, against_first};
 use serde_json::json;
 
 use super::library::scenario_file;
@@ -97,13 +97,14 @@ pub fn run(args: &CompareArgs) -> Result<ExitCode> {
     }
     let file = scenario_file(args.file.as_deref().context("a scenario is needed")?)?;
     let policies = args.policies.iter().map(|name| policy(name)).collect::<Result<Vec<_>>>()?;
-    for (at, policy) in policies.iter().enumerate() {
-        if policies[..at].iter().any(|earlier| earlier.name == policy.name) {
-            bail!("--policies names {} twice", policy.name);
-        }
-    }
     let program = evenair_study::program();
-    let plan = Plan::policies(&file, &args.many.settings(), &policies, args.replications, program)?;
+    let experiment = Experiment {
+        source: Source::read(&file)?,
+        sets: args.many.settings(),
+        axes: Some(Vec::new()),
+        policies: policies.clone(),
+    };
+    let plan = Plan::of(&experiment, args.replications, program)?;
     warn_of_broken_aggregates(&plan);
     let about: Vec<_> = policies.iter().map(|policy| json!({ "name": policy.name, "is": policy.meaning })).collect();
     let directory = args.many.directory(&plan, "policies", &json!(about))?;
@@ -151,7 +152,7 @@ fn warn_of_broken_aggregates(plan: &Plan) {
 }
 
 /// A policy by its name, or of a file.
-fn policy(name: &str) -> Result<Policy> {
+pub fn policy(name: &str) -> Result<Policy> {
     let path = Path::new(name);
     if path.extension().is_none_or(|extension| extension != "toml") {
         return Ok(Policy::named(name)?);

@@ -104,7 +104,7 @@ fn key_difference(option: &str, there: &[(String, String)], here: &[(String, Str
         let values = [value(there, key), value(here, key)];
         (values[0] != values[1]).then_some((key, values))
     })?;
-    let mut text = format!("{option} {key} is");
+    let mut text = if key == "policy" { "--policies is".to_owned() } else { format!("{option} {key} is") };
     for (value, place) in values.iter().zip(["there and", "here"]) {
         let value = value.as_ref().map_or("absent", String::as_str);
         write!(text, " {value} {place}").expect("a string takes all");
@@ -141,6 +141,13 @@ mod tests {
         assert_eq!(change("settings", json!([])), "--set seed is 7 there and absent here");
         let fewer = json!([{ "key": "lan.delay", "values": ["1 ms"], "together": false }]);
         assert_eq!(change("sweep", fewer), "--vary lan.delay is 1 ms, 2 ms there and 1 ms here");
+        let policies = |names: [&str; 2]| json!([{ "key": "policy", "values": names, "together": false }]);
+        let [there, here] = [["fifo", "evenair"], ["fifo", "codel"]].map(policies);
+        assert_eq!(
+            difference(&json!({ "sweep": there, "identity": "a" }), &json!({ "sweep": here, "identity": "b" }))
+                .as_deref(),
+            Some("--policies is fifo, evenair there and fifo, codel here")
+        );
         assert!(change("program", json!("2 b")).contains("version of the simulator is 1 a there and 2 b here"));
         assert!(change("title", json!("t")).contains("order of settings"));
         // A folder of results without the text: what it is known by decides.

@@ -8,9 +8,13 @@ use clap::Args;
 use evenair_report::{Page, Picture, draw_curves};
 use evenair_results::replicate::{LEAST, MOST};
 use evenair_scenario::Axis;
-use evenair_study::{Lock, Part, Plan, PointResult, RUNS, Status, Store, SweepResult, Until, is_measure, near_measure};
+use evenair_study::{
+    Experiment, Lock, Part, Plan, PointResult, RUNS, Source, Status, Store, SweepResult, Until, is_measure,
+    near_measure,
+};
 use serde_json::{Value, json};
 
+use super::super::compare::policy;
 use super::super::library::scenario_file;
 use super::super::scenario_run::note_left_out;
 use super::many::{Many, document, interrupted, print_status};
@@ -33,6 +37,9 @@ pub struct SweepArgs {
     /// Let the varied keys advance together instead of making a grid
     #[arg(long, requires = "vary")]
     zip: bool,
+    /// Run each point under these policies, by name as `evenair compare --list` has them, or as .toml files
+    #[arg(long, value_name = "POLICIES", value_delimiter = ',')]
+    policies: Vec<String>,
     /// Runs of each point, with successive seeds, the same for all points [default: 1, or at first 10 with --until-width]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     replications: Option<u32>,
@@ -68,9 +75,9 @@ impl SweepArgs {
     }
 
     /// The folder of runs and results, the runs that it has, and its lock if `--store` names it.
-    fn open(&self, plan: &Plan) -> Result<(PathBuf, Store, Option<Lock>)> {
+    fn open(&self, plan: &Plan, text: &str) -> Result<(PathBuf, Store, Option<Lock>)> {
         if let Some(folder) = &self.store {
-            let (store, lock) = store::open(folder, None, &self.experiment(plan))?;
+            let (store, lock) = store::open(folder, None, &self.experiment(plan, text))?;
             return Ok((folder.clone(), store, Some(lock)));
         }
         let directory = self.many.directory(plan, "sweep", &describe(plan))?;
@@ -79,10 +86,10 @@ impl SweepArgs {
     }
 
     /// What the folder of `--store` says of the experiment: all that decides its runs, so that a difference can be named.
-    fn experiment(&self, plan: &Plan) -> Value {
+    fn experiment(&self, plan: &Plan, text: &str) -> Value {
         let mut experiment = self.many.experiment(plan, "sweep", &describe(plan));
         experiment["program"] = json!(plan.program);
-        experiment["text"] = json!(plan.sources[0].text);
+        experiment["text"] = json!(text);
         experiment
     }
 }
@@ -97,17 +104,23 @@ pub fn sweep(args: &SweepArgs) -> Result<ExitCode> {
     let until = args.until()?;
     let replications = args.replications.unwrap_or(if until.is_some() { LEAST } else { 1 });
     let file = scenario_file(&args.file)?;
-    let mut plan = Plan::new(&file, &args.many.settings(), axes, replications, program)?;
+    let experiment = Experiment {
+        source: Source::read(&file)?,
+        sets: args.many.settings(),
+        axes: (!axes.is_empty()).then_some(axes),
+        policies: args.policies.iter().map(|name| policy(name)).collect::<Result<_>>()?,
+    };
+    let mut plan = Plan::of(&experiment, replications, program)?;
     if plan.axes.is_empty() {
-        bail!("nothing varies: say --vary KEY=VALUES, or put a [[sweep]] into {}", file.display());
+        bail!("nothing varies: say --vary KEY=VALUES or --policies, or put a [[sweep]] into {}", file.display());
     }
     if args.store.is_some() {
         note_left_out(&plan.name, &plan.left_out);
     }
     if let (Some(part), Some(folder)) = (args.part, &args.store) {
-        return store::run_part(&args.many, &plan, part, folder, &args.experiment(&plan));
+        return store::run_part(&args.many, &plan, part, folder, &args.experiment(&plan, &experiment.source.text));
     }
-    let (directory, mut store, lock) = args.open(&plan)?;
+    let (directory, mut store, lock) = args.open(&plan, &experiment.source.text)?;
     let is_held = || lock.as_ref().is_none_or(Lock::is_held);
     let (status, result) = loop {
         let status = args.many.run_while(&plan, plan.runs(), &mut store, is_held)?;
