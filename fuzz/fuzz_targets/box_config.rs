@@ -1,7 +1,7 @@
 //! The box's configuration file.
 #![no_main]
 
-use evenair_live::BoxConfig;
+use evenair_boxfile::BoxConfig;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {

@@ -9,7 +9,8 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use evenair_live::{BoxConfig, CONFIG, crash};
+use evenair_boxfile::{BoxConfig, CONFIG};
+use evenair_live::crash;
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;

@@ -91,8 +91,8 @@ fn the_service_has_bounds_that_its_defaults_fit_into() {
     let memory = value("MemoryMax=");
     let gigabytes: u64 = memory.strip_suffix('G').and_then(|number| number.parse().ok()).expect("in gigabytes");
     let jumbo_frame = 9_216;
-    let pool = u64::from(evenair_live::BoxConfig::POOL_FRAMES) * jumbo_frame;
-    let rings = 2 * u64::from(evenair_live::BoxConfig::RING_FRAMES) * 2_048;
+    let pool = u64::from(evenair_boxfile::BoxConfig::POOL_FRAMES) * jumbo_frame;
+    let rings = 2 * u64::from(evenair_boxfile::BoxConfig::RING_FRAMES) * 2_048;
     assert!((pool + rings) * 2 < gigabytes << 30, "room for as much again: flows, stations, history, telemetry");
     assert!(gigabytes <= 2, "{memory}");
     let tasks: u32 = value("TasksMax=").parse().expect("a number");

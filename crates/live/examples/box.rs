@@ -1,6 +1,7 @@
 //! A box on the command line, for trying it by hand: `box FILE` runs one, `box --replay RECORDING` replays.
 use anyhow::{Result, bail};
-use evenair_live::{BoxConfig, replay, run};
+use evenair_boxfile::BoxConfig;
+use evenair_live::{replay, run};
 
 fn main() -> Result<()> {
     tracing_subscriber::fmt().with_writer(std::io::stderr).init();

@@ -13,11 +13,11 @@ use std::time::Duration;
 
 use anyhow::Result;
 use evenair_api::{Mode, Status};
+use evenair_boxfile::BoxConfig;
 use evenair_sys::links::LinkEvents;
 use evenair_sys::rt::Epoll;
 use tracing::{error, info, warn};
 
-use crate::config::BoxConfig;
 use crate::last_word::LastWord;
 use crate::port;
 use crate::run::{self, Signals};

@@ -15,8 +15,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use evenair_sys::fatal;
 
-use crate::config::BoxConfig;
-use crate::small_file::read_bytes;
+use evenair_boxfile::BoxConfig;
+use evenair_boxfile::small_file::read_bytes;
 
 /// Lines of the log that a report has at its end.
 const LAST_LINES: usize = 100;

@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use evenair_api::{HoldStatus, PoolStatus, PortStatus};
+use evenair_boxfile::{BoxConfig, Plan};
 use evenair_manager::{Collection, Command, Event, Manager, Mode, Observation, Output, Part, Report};
 use evenair_packet::{MacAddr, PacketMeta, Port as Side};
 use evenair_sys::hold::{Hold, PortId};
@@ -20,7 +21,6 @@ use evenair_units::{Instant, Span};
 use evenair_view::{codec as codec_of, refusal_word, speech as speech_status};
 use tracing::{info, warn};
 
-use crate::config::BoxConfig;
 use crate::control::Snapshot;
 use crate::fail_open::{self, FailOpen};
 use crate::history::{Tap, event_of};
@@ -32,7 +32,7 @@ use crate::pool::{FrameId, Pool, Put};
 use crate::port::{self, Port};
 use crate::probes;
 use crate::recording::Recording;
-use crate::shards::{Leases, Plan};
+use crate::shards::Leases;
 use crate::slices::Source;
 use crate::switch::{Carrier, Switch};
 use crate::{clock, foreign, packet_io};

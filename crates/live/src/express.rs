@@ -4,9 +4,8 @@
 //! which the bridge receives too, and all frames while the box observes. So the box also runs if the AF_XDP path cannot be
 //! opened: the ring then takes all frames, and the status shows the reason.
 
-use std::fmt;
-
 use anyhow::{Context, Result, anyhow, bail};
+use evenair_boxfile::Io;
 use evenair_sys::bpf::XdpMode;
 use evenair_sys::hold::{self, Hold, MOST_QUEUES};
 use evenair_sys::iface::{self, Interface};
@@ -16,52 +15,13 @@ use tracing::{info, warn};
 use crate::offloads::{Offload, SwitchedOff};
 use crate::pool::Pool;
 
-/// How the box receives and sends packets.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Io {
-    /// Through AF_XDP sockets where that is known to do as well, else through packet rings.
-    #[default]
-    Auto,
-    /// Through packet rings.
-    AfPacket,
-    /// Through AF_XDP sockets, in the interface's driver where it can.
-    AfXdp,
-    /// Through AF_XDP sockets, in the kernel's general receive path.
-    AfXdpGeneric,
-}
-
-impl Io {
-    /// All of them.
-    pub const ALL: [Self; 4] = [Self::Auto, Self::AfPacket, Self::AfXdp, Self::AfXdpGeneric];
-
-    /// The word for it.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Auto => "auto",
-            Self::AfPacket => "af-packet",
-            Self::AfXdp => "af-xdp",
-            Self::AfXdpGeneric => "af-xdp-generic",
-        }
-    }
-
-    /// Whether AF_XDP sockets are asked for explicitly.
-    pub const fn asks_for_xdp(self) -> bool {
-        matches!(self, Self::AfXdp | Self::AfXdpGeneric)
-    }
-
-    const fn modes(self) -> &'static [XdpMode] {
-        match self {
-            Self::Auto => &[XdpMode::Native],
-            Self::AfPacket => &[],
-            Self::AfXdp => &[XdpMode::Native, XdpMode::Generic],
-            Self::AfXdpGeneric => &[XdpMode::Generic],
-        }
-    }
-}
-
-impl fmt::Display for Io {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.word())
+/// The modes of AF_XDP that are tried, in this order.
+const fn modes(io: Io) -> &'static [XdpMode] {
+    match io {
+        Io::Auto => &[XdpMode::Native],
+        Io::AfPacket => &[],
+        Io::AfXdp => &[XdpMode::Native, XdpMode::Generic],
+        Io::AfXdpGeneric => &[XdpMode::Generic],
     }
 }
 
@@ -211,7 +171,7 @@ pub(crate) fn open(io: Io, hold: &Hold, ports: [&Interface; 2], sizes: Sizes) ->
     let needs = Needs::of(ports, most_bytes, ring_frames)?;
     let mut pool = Pool::new(pool_frames, needs.all_places(), needs.place_len as usize)?;
     let vlans = [vlan_in_place(&ports[0].name)?, vlan_in_place(&ports[1].name)?];
-    let gate = |port| hold.express(port, most_bytes as u32, io.modes());
+    let gate = |port| hold.express(port, most_bytes as u32, modes(io));
     let gates = [gate(ports[0])?, gate(ports[1])?];
     let of = [0, 1].map(|n| LaneOf { interface: ports[n], queues: needs.queues[n], places: needs.places[n] });
     let copied = gates.iter().any(|gate| gate.mode() == XdpMode::Generic);

@@ -8,11 +8,11 @@
 
 use std::path::{Path, PathBuf};
 
+use evenair_boxfile::BoxConfig;
+use evenair_boxfile::small_file::{read_text, replace};
 use tracing::{info, warn};
 
-use crate::config::BoxConfig;
 use crate::control::Wish;
-use crate::small_file::{read_text, replace};
 
 /// Where it is kept.
 #[derive(Clone, Debug)]

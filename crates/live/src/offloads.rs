@@ -11,7 +11,7 @@ use evenair_sys::error::OsError;
 use evenair_sys::iface;
 use tracing::{info, warn};
 
-use crate::small_file::read_text;
+use evenair_boxfile::small_file::read_text;
 
 /// Far above what is kept, in bytes.
 const LONGEST_FILE: u64 = 4096;

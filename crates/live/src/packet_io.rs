@@ -9,14 +9,14 @@
 use std::fs;
 
 use anyhow::Result;
+use evenair_boxfile::{BoxConfig, Io};
 use evenair_sys::hold::Hold;
 use evenair_sys::iface::{self, Interface};
 use evenair_sys::xsk;
 use tracing::{info, warn};
 
 use crate::capability::{CAP_IPC_LOCK, is_effective};
-use crate::config::BoxConfig;
-use crate::express::{self, Io, Needs, Sizes, comes_incomplete};
+use crate::express::{self, Needs, Sizes, comes_incomplete};
 use crate::pool::Pool;
 use crate::port::{self, Port};
 

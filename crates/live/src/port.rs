@@ -7,6 +7,7 @@ use std::os::fd::BorrowedFd;
 use anyhow::{Context, Result, bail};
 use evenair_api::Kinds;
 use evenair_api::causes::{LossReason, Losses};
+use evenair_boxfile::{BoxConfig, Io};
 use evenair_packet::PacketMeta;
 use evenair_sys::checksum;
 use evenair_sys::hold::{Hold, PortId};
@@ -15,8 +16,7 @@ use evenair_sys::ring::{Ring, RingCounters, SEND_BATCH, Sender};
 use evenair_sys::xsk::Sent;
 use tracing::{info, warn};
 
-use crate::config::BoxConfig;
-use crate::express::{Express, Io};
+use crate::express::Express;
 use crate::kinds::count_kind;
 use crate::offload::{Cut, Cutter, Joiner};
 use crate::pool::{FrameId, Pool, Put};

@@ -11,6 +11,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, anyhow};
 use evenair_api::history::Author;
 use evenair_api::{ModeCommand, Status};
+use evenair_boxfile::BoxConfig;
 use evenair_config::RateSpec;
 use evenair_manager::{Command, Config, Mode, Observation};
 use evenair_packet::MacAddr;
@@ -21,7 +22,6 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use tracing::{info, warn};
 
 use crate::awaited::PortLost;
-use crate::config::BoxConfig;
 use crate::control::{Answer, Asked, Desk, Hangup, HostSettings, Parts, Server, Snapshot, Wish, log_balance};
 use crate::engine::Engine;
 use crate::fail_open::FailOpen;

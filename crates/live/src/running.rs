@@ -15,12 +15,12 @@ use std::time::{Instant, SystemTime};
 
 use evenair_api::history::Event;
 use evenair_api::{Mode, ModeCommand, RunStatus, StartedOtherwise};
+use evenair_boxfile::BoxConfig;
+use evenair_boxfile::small_file::{read_text, replace};
 use serde::{Deserialize, Serialize};
 use tracing::{info, warn};
 
-use crate::config::BoxConfig;
 use crate::history::seconds;
-use crate::small_file::{read_text, replace};
 
 /// Name of the file in its directory.
 const NAME: &str = "run.json";

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use evenair_api::history::Author;
 
-use crate::small_file::read_text;
+use evenair_boxfile::small_file::read_text;
 
 const PASSWD: &str = "/etc/passwd";
 /// Thousands of users, in bytes. Of a longer file no name is known.

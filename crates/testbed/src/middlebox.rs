@@ -4,7 +4,6 @@
 //! The box replies to "bypass" only when its queues have drained, so commands and queries each have their own connection
 //! and thread. The protocol is one JSON object per line, as in its documentation.
 
-use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
@@ -16,13 +15,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use evenair_api::{Mode, Request, Response, Status};
-use evenair_config::{ManagerSpec, PhySpec};
+use evenair_boxfile::{BoxFile, ControlSpec, PortsSpec, RecordSpec, StationSpec};
 use evenair_packet::MacAddr;
-use evenair_reader::Problems;
+use evenair_reader::{Problems, Written};
 use evenair_scenario::{Place, Scenario};
 use evenair_sys::process::{signal, tie};
 use evenair_wifi::PhyRate;
-use serde::Serialize;
 
 use crate::error::TestbedError;
 use crate::fleet::{LastWords, child_died};
@@ -75,29 +73,6 @@ pub fn managing_rate_mbps(status: &Status) -> Option<f64> {
     (status.mode != Mode::Bypassed).then_some(status.service_rate_mbps)
 }
 
-#[derive(Serialize)]
-struct ConfigFile<'a> {
-    ports: BTreeMap<&'static str, &'static str>,
-    control: BTreeMap<&'static str, &'a Path>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    record: Option<BTreeMap<&'static str, &'a Path>>,
-    radio: &'a PhySpec,
-    manager: &'a ManagerSpec,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    station: Vec<StationEntry>,
-}
-
-#[derive(Serialize)]
-struct StationEntry {
-    mac: String,
-    name: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    rate: Option<String>,
-    weight: u32,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    class: Option<String>,
-}
-
 /// A rate as the box's configuration has it: a mode with all its parts, as several have the same bit rate.
 fn rate_text(rate: PhyRate) -> String {
     rate.mode().map_or_else(|| format!("{} Mb/s", rate.bit_rate().as_mbps_f64()), |mode| mode.to_string())
@@ -105,31 +80,33 @@ fn rate_text(rate: PhyRate) -> String {
 
 /// The configuration file of the box for a scenario.
 pub fn config_file(scenario: &Scenario, socket: &Path, options: &TestbedOptions) -> String {
-    let stations = scenario.hosts.iter().enumerate().filter_map(|(index, host)| match host.place {
-        Place::Station { rate, weight, class, .. } => Some(StationEntry {
-            mac: plan::host(scenario, index).mac.to_string(),
-            name: host.name.clone(),
-            rate: scenario.telemetry.rates.then(|| rate_text(rate)),
-            weight,
-            class: class.map(|class| scenario.manager.class[usize::from(class.0)].name.to_string()),
+    let path = |path: &Path| Written::new(path.display().to_string());
+    let ports = PortsSpec {
+        bridge: Some(Written::new(BOX_BRIDGE)),
+        mode: options.watch.is_some().then(|| Written::new("observing")),
+        ..PortsSpec::new(BOX_WLAN_PORT, BOX_WIRE_PORT)
+    };
+    let file = BoxFile {
+        control: Some(ControlSpec { socket: path(socket), watch: options.watch.as_deref().map(path) }),
+        record: options.record.as_deref().map(|file| RecordSpec { file: path(file) }),
+        station: if scenario.telemetry.stations { stations(scenario).collect() } else { Vec::new() },
+        ..BoxFile::new(ports, scenario.radio.phy_spec.clone(), scenario.manager.clone())
+    };
+    file.to_toml()
+}
+
+/// The stations of a scenario as the box's configuration has them.
+fn stations(scenario: &Scenario) -> impl Iterator<Item = StationSpec> {
+    scenario.hosts.iter().enumerate().filter_map(|(index, host)| match host.place {
+        Place::Station { rate, weight, class, .. } => Some(StationSpec {
+            mac: Written::new(plan::host(scenario, index).mac.to_string()),
+            name: Some(Written::new(host.name.as_str())),
+            rate: scenario.telemetry.rates.then(|| Written::new(rate_text(rate))),
+            weight: Some(Written::new(weight)),
+            class: class.map(|class| Written::new(scenario.manager.class[usize::from(class.0)].name.to_string())),
         }),
         Place::Lan | Place::Wan => None,
-    });
-    let file = ConfigFile {
-        ports: [("wlan", BOX_WLAN_PORT), ("wire", BOX_WIRE_PORT), ("bridge", BOX_BRIDGE)]
-            .into_iter()
-            .chain(options.watch.is_some().then_some(("mode", "observing")))
-            .collect(),
-        control: [("socket", Some(socket)), ("watch", options.watch.as_deref())]
-            .into_iter()
-            .filter_map(|(key, path)| Some((key, path?)))
-            .collect(),
-        record: options.record.as_deref().map(|path| BTreeMap::from([("file", path)])),
-        radio: &scenario.radio.phy_spec,
-        manager: &scenario.manager,
-        station: if scenario.telemetry.stations { stations.collect() } else { Vec::new() },
-    };
-    toml::to_string(&file).expect("the forms are made to be written back")
+    })
 }
 
 impl Middlebox {

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::Subcommand;
-use evenair_live::{BoxConfig, Migration};
+use evenair_boxfile::{BoxConfig, Migration};
 use evenair_reader::ConfigError;
 use serde_json::{Value, json};
 
@@ -56,11 +56,11 @@ pub fn config(command: &ConfigCommand) -> ExitCode {
             code
         }
         ConfigCommand::Reference => {
-            print!("{}", evenair_live::reference());
+            print!("{}", evenair_boxfile::reference());
             ExitCode::SUCCESS
         }
         ConfigCommand::Schema => {
-            println!("{:#}", evenair_live::schema());
+            println!("{:#}", evenair_boxfile::schema());
             ExitCode::SUCCESS
         }
     }

@@ -11,8 +11,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
+use evenair_boxfile::HistoryConfig;
 use evenair_live::control::Client;
-use evenair_live::history::{Format as Notation, HistoryConfig, Printer, Reader, Selection};
+use evenair_live::history::{Format as Notation, Printer, Reader, Selection};
 use evenair_live::names::Directory;
 
 /// Arguments of `evenair history`.

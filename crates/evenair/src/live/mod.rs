@@ -17,8 +17,9 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::Args;
+use evenair_boxfile::CONFIG;
+use evenair_live::Replay;
 use evenair_live::control::{Client, ClientError};
-use evenair_live::{CONFIG, Replay};
 use serde_json::json;
 
 pub use config::{ConfigCommand, config};

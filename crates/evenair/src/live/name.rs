@@ -6,8 +6,9 @@ use std::process::ExitCode;
 use anyhow::{Result, bail};
 use clap::Args;
 use evenair_api::NamedStation;
+use evenair_boxfile::names::{NameError, check_name};
 use evenair_live::control::Client;
-use evenair_live::names::{Directory, NameError, check_name, read_table};
+use evenair_live::names::{Directory, read_table};
 
 use super::ControlArgs;
 

@@ -6,10 +6,9 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
-use evenair_live::BoxConfig;
-use evenair_live::telemetry::{
-    Listener, Reading, ReportedMode, SourceConfig, StationReading, TelemetrySpec, ask, entry, password_in,
-};
+use evenair_boxfile::telemetry::password_in;
+use evenair_boxfile::{BoxConfig, SourceConfig, TelemetrySpec};
+use evenair_live::telemetry::{Listener, Reading, ReportedMode, StationReading, ask, entry};
 use evenair_reader::{Problems, Written};
 
 /// Arguments of `evenair telemetry`.
@@ -193,7 +192,7 @@ fn modes(station: &StationReading) -> String {
 
 #[cfg(test)]
 mod tests {
-    use evenair_live::telemetry::SourceKind;
+    use evenair_boxfile::SourceKind;
     use evenair_wifi::{ModeTextError, PhyMode};
 
     use super::*;

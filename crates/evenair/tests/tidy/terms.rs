@@ -8,7 +8,7 @@ const MAY_HAVE_THEM: [&str; 6] = [
     "checks/terms.txt",
     "checks/renamed-results.txt",
     "crates/reader/src/renames.rs",
-    "crates/live/src/migrate.rs",
+    "crates/boxfile/src/migrate.rs",
     "crates/evenair/tests/tidy/terms.rs",
 ];
 

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 use evenair_api::Status;
-use evenair_live::Io;
+use evenair_boxfile::Io;
 use evenair_live::control::Client;
 use evenair_sys::bpf::{Assembler, Helper, Link, Program, ProgramKind, Reg};
 use evenair_sys::netns::{self, Netns};

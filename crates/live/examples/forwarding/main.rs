@@ -32,7 +32,8 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use evenair_live::{BoxConfig, run};
+use evenair_boxfile::BoxConfig;
+use evenair_live::run;
 
 use lab::{Lab, Middle};
 use measure::{Latency, MOST_LOST, Reading};

@@ -9,11 +9,11 @@ use std::thread::{self, JoinHandle};
 use anyhow::{Context, Result};
 use evenair_api::Request;
 use evenair_api::history::Author;
+use evenair_boxfile::BoxConfig;
 use evenair_sys::rt::{Epoll, Waker};
 use tracing::{info, warn};
 
 use super::server::{Answer, Desk, check};
-use crate::config::BoxConfig;
 use crate::history::{Commanded, Tap};
 
 /// The thread that waits for the signal, until this is dropped. It reads the file, so that the packet loop need not.

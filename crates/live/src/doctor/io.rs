@@ -1,10 +1,10 @@
 //! Check whether AF_XDP is available where it is configured, and what is missing.
 
+use evenair_boxfile::{BoxConfig, Io};
 use evenair_sys::iface;
 
 use super::{Finding, Verdict};
-use crate::config::BoxConfig;
-use crate::express::{Io, Needs, comes_incomplete};
+use crate::express::{Needs, comes_incomplete};
 use crate::packet_io::{self, Lockable, lockable, read};
 use crate::{iproute, port};
 

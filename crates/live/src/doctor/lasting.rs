@@ -1,7 +1,8 @@
 //! Check whether the network of the box survives a reboot.
 
+use evenair_boxfile::BoxConfig;
+
 use super::Finding;
-use crate::config::BoxConfig;
 use crate::setup;
 
 pub(super) fn examine(config: &BoxConfig) -> Option<Finding> {

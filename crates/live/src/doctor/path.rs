@@ -1,11 +1,11 @@
 //! Checks of the path: other programs on it, and the orientation of the box.
 
 use evenair_api::Status;
+use evenair_boxfile::BoxConfig;
 use evenair_sys::{attached, iface};
 use serde_json::Value;
 
 use super::Finding;
-use crate::config::BoxConfig;
 use crate::{foreign, iproute};
 
 /// Queueing disciplines that only queue. Any other at a port shapes or schedules a second time.

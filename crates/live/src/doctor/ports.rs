@@ -1,9 +1,9 @@
 //! Checks of the interfaces: whether they exist, whether packets can cross, and whether segments are merged.
 
+use evenair_boxfile::BoxConfig;
 use evenair_sys::iface::{self, Interface};
 
 use super::{Finding, Verdict};
-use crate::config::BoxConfig;
 use crate::port;
 
 pub(super) fn examine(config: &BoxConfig) -> Vec<Finding> {

@@ -2,10 +2,10 @@
 
 use std::fs;
 
+use evenair_boxfile::{BoxConfig, RouterConfig};
 use serde_json::Value;
 
 use super::Finding;
-use crate::config::{BoxConfig, RouterConfig};
 use crate::iproute;
 
 const SUBJECT: &str = "gateway";
@@ -149,7 +149,7 @@ fn judge_rules(router: &RouterConfig, rules: &Value) -> Finding {
 mod tests {
     use super::*;
     use crate::doctor::Verdict;
-    use crate::express::Io;
+    use evenair_boxfile::Io;
     use evenair_manager::Config;
     use evenair_wifi::{Phy, Standard};
     use serde_json::json;

@@ -15,7 +15,6 @@ mod files;
 mod happened;
 mod printer;
 mod recorder;
-mod spec;
 mod tap;
 
 use std::io;
@@ -28,7 +27,6 @@ pub use files::{Files, Reader, Seen};
 pub(crate) use happened::{Happened, seconds};
 pub use printer::{Format, Printer, Selection};
 pub(crate) use recorder::History;
-pub use spec::{HistoryConfig, HistorySpec};
 pub(crate) use tap::Tap;
 
 /// Where history is kept.

@@ -8,13 +8,13 @@ use std::time::{Duration, Instant, SystemTime};
 use anyhow::{Context, Result};
 use evenair_api::history::{Carried, EventRecord, Record, Sample};
 use evenair_api::{Mode, Status};
+use evenair_boxfile::BoxConfig;
 use evenair_sys::traffic::{self, Directions};
 use tracing::{info, warn};
 
 use super::happened::{Happened, seconds};
 use super::tap::{Queue, Queued};
 use super::{Files, Keeper};
-use crate::config::BoxConfig;
 use crate::control::{Answer, Desk, Wish};
 use crate::crossed::Counted;
 use crate::vitals::Vitals;

@@ -10,7 +10,6 @@
 mod lookup;
 mod requests;
 mod table;
-mod text;
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -19,6 +18,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use evenair_api::{NameOrigin, NamedStation};
+use evenair_boxfile::names::check_name;
 use evenair_packet::MacAddr;
 use evenair_telemetry::StationReading;
 use tracing::warn;
@@ -27,7 +27,6 @@ pub use lookup::{Directory, LookupError};
 pub(crate) use requests::NameRequests;
 pub(crate) use table::MOST_NAMES;
 pub use table::{BadLine, TableError, parse_table, read_table};
-pub use text::{NameError, check_name};
 
 /// Names by the station's MAC address.
 pub(crate) type ByMac = BTreeMap<MacAddr, String>;

@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 
 use evenair_packet::MacAddr;
 
-use super::text::{NameError, check_name};
-use crate::small_file::read_text;
+use evenair_boxfile::names::{self, NameError, check_name};
+use evenair_boxfile::small_file::read_text;
 
 /// Names in a table, and in a box, at most.
 pub const MOST_NAMES: usize = 65_536;
@@ -200,7 +200,7 @@ pub(super) fn station_mac(text: &str) -> Option<MacAddr> {
 fn quoted(text: &str) -> String {
     let mut quoted = String::from("\"");
     // Writing to a string does not fail.
-    text.chars().take(super::text::LONGEST).for_each(|c| _ = write!(quoted, "{}", c.escape_debug()));
+    text.chars().take(names::LONGEST).for_each(|c| _ = write!(quoted, "{}", c.escape_debug()));
     quoted.push('"');
     quoted
 }

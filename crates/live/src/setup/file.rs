@@ -94,8 +94,9 @@ fn internet_link(link: Option<&InternetLink>) -> String {
 
 #[cfg(test)]
 mod tests {
+    use evenair_boxfile::BoxConfig;
+
     use super::*;
-    use crate::BoxConfig;
 
     fn choices(standard: Standard, link: Option<InternetLink>) -> Choices {
         Choices { standard, link, mode: Mode::Bypassed, measure_at_start: true }

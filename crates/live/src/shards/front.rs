@@ -10,12 +10,11 @@ use std::time::{Duration, Instant as Clock};
 
 use anyhow::{Context, Result, anyhow};
 use evenair_api::Mode;
+use evenair_boxfile::{BoxConfig, Plan};
 use evenair_manager::Config;
 use evenair_sys::rt::{Epoll, Waker};
 use tracing::warn;
 
-use super::Plan;
-use crate::config::BoxConfig;
 use crate::control::{Answer, Asked, Desk, HostSettings, Snapshot, Wish, merge};
 use crate::engine::Engine;
 use crate::run::{Host, Live, now};

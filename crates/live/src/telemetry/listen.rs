@@ -11,6 +11,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use evenair_boxfile::SourceConfig;
 use evenair_telemetry::remote::{authorization, entry};
 use evenair_telemetry::{Source, poll_once};
 use hyper::header::AUTHORIZATION;
@@ -18,7 +19,6 @@ use hyper::http::request::Parts;
 use hyper::{Method, StatusCode};
 use serde_json::Value;
 
-use super::SourceConfig;
 use crate::http::{Reply, Server, Site};
 
 /// What a reply takes beside the time that its sources take.
@@ -107,8 +107,9 @@ mod tests {
     use std::os::unix::net::UnixDatagram;
     use std::thread;
 
+    use evenair_boxfile::BoxConfig;
+
     use super::*;
-    use crate::BoxConfig;
     use crate::http::tests_support::{get, survives};
 
     const HEAD: &str = "[ports]\nwlan = \"a\"\nwire = \"b\"\n[radio]\nstandard = \"802.11g\"\n[[telemetry]]\n";

@@ -7,7 +7,6 @@
 mod listen;
 mod losses;
 mod places;
-mod spec;
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant as Clock};
@@ -21,13 +20,13 @@ use tracing::warn;
 
 use crate::control::{Desk, Wish};
 use crate::names::Names;
+use evenair_boxfile::SourceConfig;
 use losses::LossTotals;
 use places::Places;
 
 pub use evenair_telemetry::remote::entry;
 pub use evenair_telemetry::{AccessPointReading, Reading, ReportedMode, StationReading, TelemetryError};
 pub use listen::Listener;
-pub use spec::{SourceConfig, SourceKind, TelemetrySpec, password_in};
 
 /// So many stations are handed to the loop at once: it takes them in some tens of microseconds.
 const PORTION: usize = 32;

@@ -22,9 +22,9 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
 use anyhow::{Context, Result};
+use evenair_boxfile::BoxConfig;
 use tracing::warn;
 
-use crate::config::BoxConfig;
 use crate::control::{Desk, Door, End, Purpose};
 use crate::vitals::Vitals;
 

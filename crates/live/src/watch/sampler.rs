@@ -6,12 +6,12 @@ use std::time::{Duration, Instant, SystemTime};
 
 use evenair_api::Status;
 use evenair_api::health::{Health, HealthStatus};
+use evenair_boxfile::BoxConfig;
 use evenair_sys::traffic::{self, Directions};
 use evenair_view::{Beside, Taken};
 
 use super::facts::facts;
 use super::feed::Feed;
-use crate::config::BoxConfig;
 use crate::control::{Answer, Desk, Snapshot, Wish};
 use crate::crossed::Counted;
 use crate::history::{Happened, seconds};

@@ -21,7 +21,7 @@ const SAMPLE: &str = concat!(
 );
 const REQUESTS: &str = "{\"command\":\"insert\"}\n{\"command\":\"set-rate\",\"mac\":\"02:00:00:00:00:01\",\"rate_mbps\":5.5}\n\
                         {\"command\":\"losses\",\"access_point\":\"02:00:00:00:00:09\",\"total\":12}\n";
-const OLD: &str = include_str!("../data/old/site.toml");
+const OLD: &str = include_str!("../../../boxfile/tests/data/old/site.toml");
 const SECRETS: &str = "# Of the controller\npassword = \"secret word\"\ncommunity = \"readers\"\n";
 const LINKS: &str = r#"[{"ifname":"eth0","link_type":"ether","address":"02:00:00:00:00:01","flags":["UP","LOWER_UP"],"master":"br0",
 "addr_info":[{"family":"inet","local":"10.0.0.7","prefixlen":24,"scope":"global","dynamic":true}]}]"#;

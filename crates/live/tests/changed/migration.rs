@@ -2,7 +2,7 @@
 //!
 //! `fuzz/fuzz_targets/migration.rs` does the same with inputs that libFuzzer makes.
 
-use evenair_live::BoxConfig;
+use evenair_boxfile::BoxConfig;
 use evenair_reader::{Migrated, migrate};
 use toml::Value;
 

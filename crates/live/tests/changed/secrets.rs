@@ -5,7 +5,7 @@
 use std::fs;
 use std::path::Path;
 
-use evenair_live::telemetry::password_in;
+use evenair_boxfile::telemetry::password_in;
 
 /// The password in a file of secrets of these bytes. A refusal shows nothing of the file.
 pub fn secrets(folder: &Path, bytes: &[u8]) -> Option<String> {

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use evenair_api::causes::LossReason;
 use evenair_api::history::Record;
 use evenair_api::{Carrier, Mode, Status};
-use evenair_live::BoxConfig;
+use evenair_boxfile::BoxConfig;
 use evenair_live::control::Client;
 use evenair_live::history::Reader;
 use evenair_manager::Config;

@@ -7,7 +7,7 @@ use std::os::unix::net::{UnixDatagram, UnixStream};
 use std::time::Duration;
 
 use evenair_api::Mode;
-use evenair_live::BoxConfig;
+use evenair_boxfile::BoxConfig;
 use evenair_live::control::ClientError;
 use evenair_manager::Config;
 use evenair_packet::MacAddr;

@@ -10,8 +10,8 @@ use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use evenair_boxfile::{BoxConfig, Io};
 use evenair_live::control::{Client, ClientError};
-use evenair_live::{BoxConfig, Io};
 use evenair_manager::{Config, Controller};
 use evenair_sys::iface;
 use evenair_sys::netns::{self, Netns};

@@ -68,7 +68,7 @@ pub fn status(args: &StatusArgs) -> Result<ExitCode> {
 
 /// A line of the watch feed, or why there is none.
 fn line(control: &Path) -> Result<Line, String> {
-    let socket = evenair_live::watch_socket_beside(control);
+    let socket = evenair_boxfile::watch_socket_beside(control);
     let line = Feed::open(&socket, &PARTS, 1).and_then(|mut feed| feed.next());
     line.map(|(_, line)| line).map_err(|error| error.to_string())
 }

@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
+use evenair_boxfile::{BoxConfig, CONFIG, SourceConfig};
 use evenair_live::calibrate::{Glance, LEAST_PAYLOAD, Link, PORT, Pairs, measure};
-use evenair_live::telemetry::{SourceConfig, ask};
-use evenair_live::{BoxConfig, CONFIG};
+use evenair_live::telemetry::ask;
 use evenair_packet::MacAddr;
 use evenair_reader::{FromWritten, Scalar};
 use evenair_study::calibration::Calibration;

@@ -239,7 +239,7 @@ impl SourceConfig {
     }
 
     /// How long an answer may take: well below the interval, and no longer than a slow controller's.
-    pub(crate) fn timeout(&self) -> Duration {
+    pub fn timeout(&self) -> Duration {
         Duration::from_nanos((self.interval / 2).min(Span::from_secs(3)).as_nanos())
     }
 }

@@ -13,7 +13,7 @@ use std::path::Path;
 ///
 /// # Errors
 /// It cannot be opened, is no regular file, is longer, or is not UTF-8.
-pub(crate) fn read_text(path: &Path, most: u64) -> io::Result<String> {
+pub fn read_text(path: &Path, most: u64) -> io::Result<String> {
     // Without the bytes, which the error of the standard library carries.
     String::from_utf8(read_bytes(path, most)?)
         .map_err(|_| io::Error::new(ErrorKind::InvalidData, "it is not UTF-8 text"))
@@ -23,7 +23,7 @@ pub(crate) fn read_text(path: &Path, most: u64) -> io::Result<String> {
 ///
 /// # Errors
 /// It cannot be opened, is no regular file, or is longer.
-pub(crate) fn read_bytes(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+pub fn read_bytes(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     // To open some devices is to use them, hence the first look; the second one is at what was really opened.
     refuse_others(fs::metadata(path)?.is_file())?;
     let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path)?;
@@ -40,7 +40,7 @@ pub(crate) fn read_bytes(path: &Path, most: u64) -> io::Result<Vec<u8>> {
 ///
 /// # Errors
 /// It cannot be written.
-pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let new = path.with_extension("new");
     let mut file = fs::File::create(&new)?;
     file.write_all(bytes)?;

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use evenair_reader::{Change, ConfigError, Migrated, migrate};
 
-use crate::config::BoxConfig;
+use crate::checked::BoxConfig;
 use crate::small_file::read_text;
 
 /// Old files that are kept beside one another at most.

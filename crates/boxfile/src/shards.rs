@@ -1,11 +1,13 @@
-//! The configuration of shards.
+//! The configuration of shards: `[shards]`, and what each of them owns.
+
+mod plan;
 
 use evenair_manager::Config;
 use evenair_reader::{Problems, Written, ranges};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Plan;
+pub use plan::Plan;
 
 ranges! {
     /// Numbers of shards, up to `MAX_SHARDS` of the hold on the interfaces.
