@@ -301,6 +301,7 @@ fn talk(control: Control) -> (Sender<Request>, Sender<usize>, Receiver<Answer>) 
 #[cfg(test)]
 mod tests {
     use evenair_api::StationStatus;
+    use evenair_boxfile::BoxConfig;
 
     use super::*;
 
@@ -327,6 +328,13 @@ mod tests {
         for line in ["rate = \"HE MCS 7, 40 MHz, 2 streams, GI 0.8 us\"", "rate = \"54 Mb/s\"", "band = \"2.4 GHz\""] {
             assert!(file.contains(line), "{line} is missing in:\n{file}");
         }
+        let config = BoxConfig::parse(&file, "box.toml").unwrap_or_else(|error| panic!("{error}\n{file}"));
+        assert_eq!((config.wlan.as_str(), config.wire.as_str()), (BOX_WLAN_PORT, BOX_WIRE_PORT));
+        assert_eq!(
+            (config.bridge.as_deref(), config.control.as_deref()),
+            (Some(BOX_BRIDGE), Some(Path::new("/run/socket")))
+        );
+        assert_eq!(config.names.into_values().collect::<Vec<_>>(), ["he", "old"]);
     }
 
     #[test]
