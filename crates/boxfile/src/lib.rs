@@ -1,7 +1,7 @@
 //! The box's configuration file: its keys, their checks, and the checked form that the box runs with.
 //!
 //! [`BoxConfig::load`] reads a file; [`BoxFile`] is the file as it is written, for programs that make one. The reference of all keys
-//! and the JSON schema are made from the same types ([`reference`], [`schema`]), and [`Migration`] renames the keys of an older version.
+//! and the JSON schema are made from the same types ([`reference()`], [`schema`]), and [`Migration`] renames the keys of an older version.
 //!
 //! A crate of its own because reading, writing and describing many forms is much generated code that runs once: it need not be optimised
 //! as the packet path is. So all of it is instantiated here, and no function that others call is generic.
