@@ -203,12 +203,11 @@ fn a_box_that_breaks_aggregation_is_bypassed_within_five_seconds() {
             let bypass = at(&events, "guard: bypass");
             assert!(bypass.first().is_some_and(|at| at - f64::from(inserted_s) <= 5.0), "{radio}: {events:?}");
             assert!(after > 0.95 * before, "{radio}: {before:.1} Mb/s before, {after:.1} after");
+            // The canary: the box as it is does no harm.
+            let usual =
+                self::events(&broken(radio, mode, inserted_s, "")).iter().any(|(_, event)| event.starts_with("guard"));
+            assert!(!usual, "{radio}");
         }
-    }
-    // The canary: the box as it is does no harm.
-    for ((radio, mode), inserted_s) in MODES.into_iter().zip([3, 60].into_iter().cycle()) {
-        let usual = broken(radio, mode, inserted_s, "");
-        assert!(!events(&usual).iter().any(|(_, event)| event.starts_with("guard")), "{radio}, {inserted_s} s");
     }
 }
 
