@@ -66,7 +66,6 @@ impl Source {
     /// # Errors
     /// The file cannot be read.
     pub fn read(path: &Path) -> Result<Self, PlanError> {
-        // Loading it refuses what is no scenario file at all, and says what is wrong with the file alone.
         let text = evenair_scenario::text_of(path)?;
         Ok(Self { file: path.to_string_lossy().into_owned(), text })
     }

@@ -172,7 +172,7 @@ mod tests {
     fn what_cannot_be_distinguished_stays_together() {
         let mixed = vec![point("a", "a", &[11]), point("b", "a", &[]), point("c", "c", &[13])];
         let plan = Plan::new(2, &config(mixed)).expect("c");
-        assert_eq!(shards_of(&plan, &[11, 13]), [0, 1], "a domain with an access point that others tell of");
+        assert_eq!(shards_of(&plan, &[11, 13]), [0, 1], "a domain with an access point known from telemetry alone");
         let mut points = vec![point("a", "a", &[]), point("b", "b", &[]), point("c", "c", &[13])];
         points[0].vlans = vec![evenair_packet::Vlan { id: 7, inner: Some(1) }];
         points[1].vlans = vec![evenair_packet::Vlan { id: 7, inner: Some(2) }];
