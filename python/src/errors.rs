@@ -1,6 +1,7 @@
 //! Exceptions, with what is wrong in parts.
 
 use evenair_reader::{ConfigError, Located};
+use evenair_study::{FolderError, LockError, PlanError};
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -22,6 +23,13 @@ pyo3::create_exception!(
     RunError,
     PyRuntimeError,
     "A scenario or a command asks for what the simulator does not do."
+);
+
+pyo3::create_exception!(
+    evenair,
+    StoreError,
+    PyRuntimeError,
+    "A folder belongs to another experiment, or another process writes to it."
 );
 
 /// One place of a scenario that is wrong.
@@ -127,5 +135,21 @@ fn with_problems(python: Python<'_>, text: String, problems: Vec<Problem>) -> Py
     match set {
         Ok(()) => error,
         Err(other) => other,
+    }
+}
+
+/// An experiment that cannot be planned.
+pub fn of_plan(python: Python<'_>, error: &PlanError, has_places: bool) -> PyErr {
+    match error {
+        PlanError::Scenario(wrong) => of_config(python, wrong, has_places),
+        other => of_text(python, other.to_string()),
+    }
+}
+
+/// A folder that cannot be used.
+pub fn of_folder(error: &FolderError) -> PyErr {
+    match error {
+        FolderError::File(_) | FolderError::Lock(LockError::File(_)) => PyOSError::new_err(error.to_string()),
+        _ => StoreError::new_err(error.to_string()),
     }
 }

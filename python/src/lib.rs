@@ -2,20 +2,25 @@
 //!
 //! Scenarios, their checks, runs and measures are those of the Rust crates: what `evenair sim run FILE` writes, `evenair.run(FILE)`
 //! gives to the byte. Here are only the shapes of Python: exceptions with their parts (`errors`), scenarios and policies
-//! (`scenario`, `policy`, `library`), runs (`run`, `progress`), runs that are stepped (`simulation`), and tables as Arrow (`frame`,
-//! `tables`). Names, types and descriptions for editors are in `package/evenair/_evenair.pyi`.
+//! (`scenario`, `policy`, `library`), runs (`run`, `progress`), runs that are stepped (`simulation`), experiments of many runs
+//! (`sweep`, `sweep_frames`, `sweep_run`, `jobs`), and tables as Arrow (`frame`, `imported`, `tables`). Names, types and descriptions for editors are in `package/evenair/_evenair.pyi`.
 
 // The macros of PyO3 make items without a comment and unsafe code.
 #![allow(missing_docs, unsafe_code, clippy::undocumented_unsafe_blocks)]
 
 mod errors;
 mod frame;
+mod imported;
+mod jobs;
 mod library;
 mod policy;
 mod progress;
 mod run;
 mod scenario;
 mod simulation;
+mod sweep;
+mod sweep_frames;
+mod sweep_run;
 mod tables;
 
 use pyo3::prelude::*;
@@ -27,13 +32,19 @@ fn _evenair(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("ScenarioError", python.get_type::<errors::ScenarioError>())?;
     module.add("InvalidRun", python.get_type::<errors::InvalidRun>())?;
     module.add("RunError", python.get_type::<errors::RunError>())?;
+    module.add("StoreError", python.get_type::<errors::StoreError>())?;
     module.add_class::<errors::Problem>()?;
     module.add_class::<frame::Frame>()?;
     module.add_class::<policy::Policy>()?;
     module.add_class::<progress::Progress>()?;
+    module.add_class::<progress::Status>()?;
     module.add_class::<run::Run>()?;
     module.add_class::<scenario::Scenario>()?;
     module.add_class::<simulation::Simulation>()?;
+    module.add_class::<sweep::Experiment>()?;
+    module.add_function(wrap_pyfunction!(sweep::check_measure, module)?)?;
+    module.add_function(wrap_pyfunction!(jobs::run_batch, module)?)?;
+    module.add_function(wrap_pyfunction!(sweep_frames::paired, module)?)?;
     module.add_function(wrap_pyfunction!(run::run, module)?)?;
     module.add_function(wrap_pyfunction!(run::load, module)?)
 }

@@ -86,3 +86,73 @@ impl Watch {
         report.call1(python, (progress,)).map(|_| ())
     }
 }
+
+/// How an experiment stands.
+#[pyclass(frozen, get_all, eq, module = "evenair")]
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Status {
+    /// Runs in all.
+    pub planned: usize,
+    /// Runs that ended well.
+    pub known: usize,
+    /// Runs that failed.
+    pub failed: usize,
+    /// How long the rest takes, in seconds, if runs take as long as they did so far; absent where that is not known.
+    pub left_s: Option<f64>,
+}
+
+#[pymethods]
+impl Status {
+    /// Runs that are not made yet.
+    #[getter]
+    const fn missing(&self) -> usize {
+        self.planned - self.known - self.failed
+    }
+
+    /// Whether all runs ended well.
+    #[getter]
+    const fn is_complete(&self) -> bool {
+        self.known == self.planned
+    }
+
+    fn __repr__(&self) -> String {
+        let part = |count: usize, word: &str| if count > 0 { format!(", {count} {word}") } else { String::new() };
+        let more = part(self.failed, "failed") + &part(self.missing(), "missing");
+        format!("{} runs: {} known{more}", self.planned, self.known)
+    }
+}
+
+/// Looks at Python from an experiment that does not hold the interpreter.
+pub struct Tally {
+    report: Option<Py<PyAny>>,
+    reported: Option<Instant>,
+    /// Why the experiment was stopped.
+    pub stopped_by: Option<PyErr>,
+}
+
+impl Tally {
+    pub const fn new(report: Option<Py<PyAny>>) -> Self {
+        Self { report, reported: None, stopped_by: None }
+    }
+
+    /// To be called by the experiment again and again: whether to go on.
+    pub fn look(&mut self, now: &evenair_study::Status) -> bool {
+        let is_early = self.reported.is_some_and(|reported| reported.elapsed() < LOOK);
+        if is_early && !now.is_complete() {
+            return true;
+        }
+        self.reported = Some(Instant::now());
+        let status = Status {
+            planned: now.runs,
+            known: now.known + now.ended - now.failed,
+            failed: now.failed,
+            left_s: now.left().map(|left| left.as_secs_f64()),
+        };
+        let asked = Python::attach(|python| {
+            python.check_signals()?;
+            self.report.as_ref().map_or(Ok(()), |report| report.call1(python, (status,)).map(|_| ()))
+        });
+        self.stopped_by = asked.err();
+        self.stopped_by.is_none()
+    }
+}

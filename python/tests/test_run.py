@@ -85,6 +85,7 @@ def test_the_time_of_the_medium_is_accounted_for() -> None:
 def test_a_folder_is_read_back(smoke: ev.Run, tmp_path: Path) -> None:
     smoke.save(tmp_path / "kept")
     again = ev.load(tmp_path / "kept")
+    assert isinstance(again, ev.Run)
     assert again.to_json() == smoke.to_json()
     assert again.scenario.text == smoke.scenario.text
     assert (tmp_path / "kept" / "result.json").read_text() == smoke.to_json()
@@ -102,6 +103,7 @@ def test_numbers_of_an_invalid_run_are_given_only_where_asked_for(smoke: ev.Run,
     changed["valid"], changed["invalid_because"] = False, ["the radio was late"]
     result.write_text(json.dumps(changed))
     run = ev.load(tmp_path)
+    assert isinstance(run, ev.Run)
     assert not run.valid and run.why_invalid == ["the radio was late"]
     for numbers in (run.measures, run.series, run.airtime, run.calls, run.pages, run.transfers):
         with pytest.raises(ev.InvalidRun, match="the radio was late"):

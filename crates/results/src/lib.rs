@@ -17,6 +17,7 @@ pub mod groups;
 pub mod histogram;
 mod measures;
 mod pages;
+pub mod paired;
 pub mod quantiles;
 pub mod rates;
 pub mod replicate;

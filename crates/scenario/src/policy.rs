@@ -200,6 +200,14 @@ impl Policy {
         }
     }
 
+    /// The tables of a policy of one's own, as TOML; absent of one that is known by its name.
+    pub fn own_tables(&self) -> Option<String> {
+        let is_known = KNOWN.iter().any(|(name, _, text)| {
+            *name == self.name && text.parse::<Table>().is_ok_and(|tables| tables == self.tables)
+        });
+        (!is_known).then(|| toml::to_string(&self.tables).expect("tables that were read"))
+    }
+
     /// Whether it has a box that manages.
     fn manages(&self) -> bool {
         self.tables.contains_key("manager")

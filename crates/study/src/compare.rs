@@ -6,7 +6,8 @@
 
 use std::collections::HashMap;
 
-use evenair_results::estimate::{CONFIDENCE, Estimate};
+use evenair_results::estimate::CONFIDENCE;
+use evenair_results::paired::Paired;
 use evenair_results::{Table, Values};
 use evenair_scenario::measures::measure_named;
 
@@ -72,18 +73,9 @@ fn pair(plan: &Plan, store: &Store, other: usize) -> Vec<Comparison> {
         .into_iter()
         .filter_map(|name| {
             let both: Vec<_> = values.iter().map(|(a, b)| Some((*a.get(name)?, *b.get(name)?))).collect();
-            let mean = |part: &dyn Fn((f64, f64)) -> f64| {
-                Estimate::of(name, both.iter().map(|pair| pair.map(part)).collect(), CONFIDENCE)
-            };
-            let difference = mean(&|(a, b)| b - a)?;
-            Some(Comparison {
-                name: name.to_owned(),
-                pairs: difference.count,
-                a: mean(&|(a, _)| a)?.mean,
-                b: mean(&|(_, b)| b)?.mean,
-                difference: difference.mean,
-                half_width: difference.half_width,
-            })
+            let Paired { count, first, second, mean, half_width, .. } =
+                Paired::of(&both.into_iter().flatten().collect::<Vec<_>>(), CONFIDENCE)?;
+            Some(Comparison { name: name.to_owned(), pairs: count, a: first, b: second, difference: mean, half_width })
         })
         .collect()
 }

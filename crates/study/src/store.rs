@@ -111,6 +111,16 @@ impl Store {
         Ok(Self { path: path.to_owned(), file, known })
     }
 
+    /// Reads a file of runs, which another process may be writing; nothing can be added.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn read(path: &Path) -> Result<Self, StoreError> {
+        let mut known = HashMap::new();
+        for_each_line(path, |line| known.extend(line.record().map(|record| (record.key.clone(), record))))?;
+        Ok(Self { path: path.to_owned(), file: File::open(path).map_err(StoreError::at(path))?, known })
+    }
+
     /// The run of this key, if it has ended well.
     pub fn get(&self, key: &str) -> Option<&Record> {
         self.known.get(key).filter(|record| record.failed.is_none())

@@ -32,8 +32,16 @@ pub struct SweepResult {
 }
 
 impl SweepResult {
-    /// What is known so far of a plan.
+    /// What is known so far of a plan, with 95 % intervals.
     pub fn collect(plan: &Plan, store: &Store) -> Self {
+        Self::collect_with(plan, store, CONFIDENCE)
+    }
+
+    /// As [`SweepResult::collect`], with intervals of this confidence.
+    ///
+    /// # Panics
+    /// If the confidence is not between 0 and 1.
+    pub fn collect_with(plan: &Plan, store: &Store, confidence: f64) -> Self {
         let mut jobs: Vec<Vec<PlannedRun>> = vec![Vec::new(); plan.points.len()];
         for job in plan.runs() {
             jobs[job.point].push(job);
@@ -45,7 +53,7 @@ impl SweepResult {
             PointResult {
                 varied: point.varied.clone(),
                 runs: records.iter().flatten().count() as u64,
-                estimates: estimates(&lists),
+                estimates: estimates(&lists, confidence),
                 failed: point.wrong.clone().or_else(failed),
             }
         });
@@ -105,14 +113,14 @@ impl PointResult {
 }
 
 /// The estimate of each measure that some run has; a list for each run, empty where it did not end well.
-pub(crate) fn estimates(runs: &[&[(String, f64)]]) -> Vec<Estimate> {
+fn estimates(runs: &[&[(String, f64)]], confidence: f64) -> Vec<Estimate> {
     let known: Vec<HashMap<&str, f64>> =
         runs.iter().map(|run| run.iter().map(|(name, value)| (name.as_str(), *value)).collect()).collect();
     union(runs.iter().copied().flatten().map(|(name, _)| name.as_str()))
         .into_iter()
         .filter_map(|name| {
             let values = known.iter().map(|run| run.get(name).copied()).collect();
-            Estimate::of(name, values, CONFIDENCE)
+            Estimate::of(name, values, confidence)
         })
         .collect()
 }

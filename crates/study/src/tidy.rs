@@ -41,7 +41,7 @@ pub fn run_rows(plan: &Plan, store: &Store) -> impl Iterator<Item = Table> {
 }
 
 /// A row for each measure of each point: what varied, `phase`, `kind`, `name`, `measure`, `unit`, then `mean`, `low` and `high` (its
-/// 95 % confidence interval), `n` (runs that have the measure) and `sd`.
+/// confidence interval), `n` (runs that have the measure) and `sd`.
 pub fn point_rows(result: &SweepResult) -> Table {
     let varied: Vec<_> = result.points.iter().map(|point| point.varied.as_slice()).collect();
     let mut rows = Rows::default();
@@ -64,10 +64,25 @@ pub fn point_rows(result: &SweepResult) -> Table {
     table
 }
 
-/// Measures by their full names: a sweep has each name once in every run.
-type Names = HashMap<String, Rc<Measure>>;
+/// A row for each run that failed, and for each point that is wrong, which has no seed: what varied, `seed`, `reason`.
+pub fn failed_rows(plan: &Plan, store: &Store) -> Table {
+    let wrong = plan.points.iter().enumerate().filter_map(|(at, point)| Some((at, None, point.wrong.clone()?)));
+    let of_run = |run: PlannedRun| Some((run.point, Some(run.seed), store.failure(&run.key)?.to_owned()));
+    let mut failed: Vec<_> = wrong.chain(plan.runs().into_iter().filter_map(of_run)).collect();
+    failed.sort_by_key(|(point, ..)| *point);
+    let varied: Vec<_> = plan.points.iter().map(|point| point.varied.as_slice()).collect();
+    let points: Vec<usize> = failed.iter().map(|(point, ..)| *point).collect();
+    let mut table = Table::default();
+    keys(&plan.axes, &varied).iter().for_each(|(name, values)| table.push(name, values.take(&points)));
+    table.push("seed", Values::Count(failed.iter().map(|(_, seed, _)| *seed).collect()));
+    table.push("reason", Values::Text(failed.into_iter().map(|(.., reason)| Some(reason)).collect()));
+    table
+}
 
-fn named(names: &mut Names, full_name: &str) -> Rc<Measure> {
+/// Measures by their full names: a sweep has each name once in every run.
+pub(crate) type Names = HashMap<String, Rc<Measure>>;
+
+pub(crate) fn named(names: &mut Names, full_name: &str) -> Rc<Measure> {
     if let Some(known) = names.get(full_name) {
         return Rc::clone(known);
     }
@@ -77,7 +92,7 @@ fn named(names: &mut Names, full_name: &str) -> Rc<Measure> {
 }
 
 /// The columns of what varied, with a row for each point; the policy is last. Two variants, which have no axis, are `a` and `b`.
-fn keys(axes: &[Axis], varied: &[&[(String, String)]]) -> Vec<(String, Values)> {
+pub(crate) fn keys(axes: &[Axis], varied: &[&[(String, String)]]) -> Vec<(String, Values)> {
     if axes.is_empty() && varied.len() == 2 {
         return vec![("variant".to_owned(), Values::Text(vec![Some("a".to_owned()), Some("b".to_owned())]))];
     }
@@ -125,26 +140,26 @@ impl Runs {
 
 /// The keys of rows.
 #[derive(Default)]
-struct Rows {
+pub(crate) struct Rows {
     points: Vec<usize>,
     measures: Vec<Rc<Measure>>,
 }
 
 impl Rows {
-    fn add(&mut self, point: usize, measure: Rc<Measure>) {
+    pub(crate) fn add(&mut self, point: usize, measure: Rc<Measure>) {
         self.points.push(point);
         self.measures.push(measure);
     }
 
     /// A table with what varied.
-    fn keyed(&self, keys: &[(String, Values)]) -> Table {
+    pub(crate) fn keyed(&self, keys: &[(String, Values)]) -> Table {
         let mut table = Table::default();
         keys.iter().for_each(|(name, values)| table.push(name, values.take(&self.points)));
         table
     }
 
     /// Puts what the measures are of, their names and their units at the right of a table.
-    fn describe(&self, table: &mut Table) {
+    pub(crate) fn describe(&self, table: &mut Table) {
         let text = |of: &dyn Fn(&Measure) -> Option<&str>| {
             Values::Text(self.measures.iter().map(|measure| of(measure).map(str::to_owned)).collect())
         };

@@ -9,6 +9,7 @@ True
 from __future__ import annotations
 
 import os
+import pathlib
 import sys
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -25,8 +26,11 @@ from ._evenair import (
     Scenario,
     ScenarioError,
     Simulation,
-    load,
+    Status,
+    StoreError,
 )
+from ._provenance import Provenance
+from .sweeps import Sweep, Until, compare, load_sweep, paired, sweep
 
 __all__ = [
     "Frame",
@@ -34,13 +38,21 @@ __all__ = [
     "Policy",
     "Problem",
     "Progress",
+    "Provenance",
     "Run",
     "RunError",
     "Scenario",
     "ScenarioError",
     "Simulation",
+    "Status",
+    "StoreError",
+    "Sweep",
+    "Until",
+    "compare",
     "load",
+    "paired",
     "run",
+    "sweep",
 ]
 
 __version__: str = _evenair.__version__
@@ -88,3 +100,18 @@ def run(
     if keep is not None:
         done.save(keep)
     return done
+
+
+def load(folder: str | os.PathLike[str]) -> Run | Sweep:
+    """Read what this package or the program has written: the folder of a run, of the simulator or of the testbed, or the store of a
+    sweep, with as many runs of each point as it has.
+
+    >>> load("results/room").points()  # doctest: +SKIP
+
+    :raises StoreError: the folder does not say all that its runs were made of, such as that of ``evenair sim sweep`` without
+        ``--store``; the same ``sweep`` reads them.
+    """
+    path = pathlib.Path(folder)
+    if (path / "experiment.json").exists() and not (path / "result.json").exists():
+        return load_sweep(path)
+    return _evenair.load(path)

@@ -7,8 +7,9 @@ from typing import Any, Literal, final
 from typing_extensions import Self
 
 __all__ = [
-    "Frame", "InvalidRun", "Policy", "Problem", "Progress", "Run", "RunError", "Scenario", "ScenarioError", "Simulation", "__version__",
-    "load", "run",
+    "Experiment", "Frame", "InvalidRun", "Policy", "Problem", "Progress", "Run", "RunError", "Scenario", "ScenarioError", "Simulation",
+    "Status", "StoreError", "__version__", "check_measure", "load", "paired", "run",
+    "run_batch",
 ]
 
 __version__: str
@@ -29,6 +30,9 @@ class InvalidRun(RuntimeError):
 
 class RunError(RuntimeError):
     """A scenario or a command asks for what the simulator does not do."""
+
+class StoreError(RuntimeError):
+    """A folder belongs to another experiment, or another process writes to it."""
 
 @final
 class Problem:
@@ -158,6 +162,65 @@ class Run:
     def _repr_html_(self) -> str: ...
 
 @final
+class Status:
+    """How a sweep stands.
+
+    >>> study.status
+    240 runs: 120 known, 2 failed, 118 missing
+    """
+
+    planned: int
+    """Runs in all."""
+    known: int
+    """Runs that ended well."""
+    failed: int
+    left_s: float | None
+    """How long the rest takes, if runs take as long as they did so far; ``None`` where that is not known."""
+    @property
+    def missing(self) -> int: ...
+    @property
+    def is_complete(self) -> bool: ...
+
+@final
+class Experiment:
+    """A plan of runs and the folder where they are kept: what ``Sweep`` is made of."""
+
+    def __new__(
+        cls,
+        scenario: _Source,
+        wanted: Mapping[str, Any],
+        store: str | os.PathLike[str],
+    ) -> Self:
+        """``wanted``: ``axes`` (key, values, whether it advances together with the one before; ``None``: the scenario's own),
+        ``policies`` and ``seeds`` (how many)."""
+    def run(self, threads: int, report: Callable[[Status], None] | None = None) -> None: ...
+    def raise_runs(self, measure: str, half_width: float, most: int) -> int: ...
+    def missing(self) -> list[bytes]:
+        """The jobs of the runs that have not ended well, for ``run_batch``. A run that failed is among them."""
+    def add(self, record: bytes) -> None:
+        """Keep a record that ``run_batch`` made."""
+    def release(self) -> None: ...
+    @staticmethod
+    def of_folder(folder: str | os.PathLike[str]) -> Experiment: ...
+    def scenario_at(self, keys: Mapping[str, Any], seed: int | None = None) -> Scenario: ...
+    def paired(self, asked: Mapping[str, Any]) -> Frame: ...
+    def rank(self, by: str, constraint: str | None = None) -> Frame: ...
+    def runs(self) -> Frame: ...
+    def points(self, confidence: float) -> Frame: ...
+    @property
+    def failed(self) -> Frame: ...
+    @property
+    def status(self) -> Status: ...
+    @property
+    def axes(self) -> list[tuple[str, list[str]]]: ...
+    @property
+    def program(self) -> str: ...
+    @property
+    def seeds(self) -> list[tuple[int, int]]: ...
+    @property
+    def scenario(self) -> Scenario: ...
+
+@final
 class Simulation:
     """A run in virtual time that is stepped, commanded and observed. Its result is that of ``run``, however it is stepped."""
 
@@ -192,4 +255,8 @@ def run(
     trace: str | os.PathLike[str] | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> Run: ...
+def check_measure(name: str) -> None: ...
+def paired(frame: Any, asked: Mapping[str, Any]) -> Frame: ...
 def load(folder: str | os.PathLike[str]) -> Run: ...
+def run_batch(jobs: list[bytes]) -> list[bytes]:
+    """Make the runs of some jobs of ``Experiment.missing``, one after the other: their records."""

@@ -12,7 +12,7 @@ use anyhow::{Context, Result};
 use clap::Args;
 use evenair_results::{Table, write_whole};
 use evenair_scenario::sweep::Settings;
-use evenair_study::{Plan, PlannedRun, Status, Store};
+use evenair_study::{Plan, PlannedRun, Status, Store, description};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::{Value, json};
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -109,15 +109,9 @@ impl Many {
 
     /// What `experiment.json` says of an experiment.
     pub fn experiment(&self, plan: &Plan, kind: &str, about: &Value) -> Value {
-        json!({
-            "identity": plan.identity(),
-            "scenario": plan.name,
-            "title": plan.title,
-            "files": plan.sources.iter().map(|source| &source.file).collect::<Vec<_>>(),
-            "settings": self.settings(),
-            "version": crate::output::VERSION,
-            kind: about,
-        })
+        let mut document = description(plan, &self.settings(), crate::output::VERSION);
+        document[kind] = about.clone();
+        document
     }
 }
 

@@ -5,9 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use clap::Args;
-use evenair_study::{LinePlace, Lock, RUNS, merge, record_files};
-
-use super::experiment;
+use evenair_study::{LinePlace, Lock, RUNS, claim, merge, of_folder, record_files};
 
 /// Arguments of `evenair sim merge`.
 #[derive(Args)]
@@ -59,8 +57,8 @@ fn no_runs(folder: &Path) -> Result<ExitCode> {
 /// Checks that all folders are of one experiment; the first gets its description where it has none.
 fn check(store: &Path, others: &[PathBuf]) -> Result<()> {
     for other in others {
-        let Some(experiment) = experiment::of_folder(other)? else { continue };
-        if let Err(error) = experiment::claim(store, &experiment, "merge") {
+        let Some(experiment) = of_folder(other)? else { continue };
+        if let Err(error) = claim(store, &experiment, "merge") {
             bail!("{}: {error}", other.display());
         }
     }

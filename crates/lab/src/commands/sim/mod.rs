@@ -1,7 +1,6 @@
 //! `evenair sim`: runs of scenarios in virtual time.
 
 mod compare;
-mod experiment;
 pub(super) mod many;
 mod merge;
 mod replications;

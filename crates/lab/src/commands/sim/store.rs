@@ -1,30 +1,13 @@
-//! The folder of `evenair sim sweep --store`, and a part of a sweep in it.
+//! A part of a sweep in the folder of `evenair sim sweep --store`.
 
 use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
-use evenair_study::{Lock, Part, Plan, PlannedRun, RUNS, Store, ended_keys, record_files};
+use evenair_study::{Lock, Part, Plan, PlannedRun, RUNS, ended_keys, open_folder};
 use serde_json::Value;
 
-use super::experiment;
 use super::many::{Many, interrupted, print_status};
-
-/// Opens the file of all runs in a folder, or that of a part, for this process alone.
-///
-/// # Errors
-/// Another process writes the file; the folder is another experiment's; it has parts that are not joined; it cannot be read or written.
-pub fn open(folder: &Path, part: Option<Part>, experiment: &Value) -> Result<(Store, Lock)> {
-    let name = part.map_or_else(|| RUNS.to_owned(), Part::file);
-    let file = folder.join(&name);
-    let lock = Lock::of(&file)?;
-    experiment::claim(folder, experiment, &name)?;
-    if part.is_none() && !file.exists() && !record_files(folder)?.is_empty() {
-        let folder = folder.display();
-        bail!("{folder} has the parts of this sweep: join them with evenair sim merge {folder}");
-    }
-    Ok((Store::open(&file)?, lock))
-}
 
 /// Fails where another process has taken over the file.
 pub fn check_held(lock: &Lock, folder: &Path) -> Result<()> {
@@ -36,7 +19,7 @@ pub fn check_held(lock: &Lock, folder: &Path) -> Result<()> {
 
 /// Makes a part of a sweep.
 pub fn run_part(many: &Many, plan: &Plan, part: Part, folder: &Path, experiment: &Value) -> Result<ExitCode> {
-    let (mut store, lock) = open(folder, Some(part), experiment)?;
+    let (mut store, lock) = open_folder(folder, Some(part), experiment)?;
     let joined = ended_keys(&folder.join(RUNS))?;
     let runs = part.runs(plan);
     let missing: Vec<_> = runs.iter().filter(|run| !joined.contains(&run.key)).cloned().collect();

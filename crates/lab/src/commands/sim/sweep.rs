@@ -10,7 +10,7 @@ use evenair_results::replicate::{LEAST, MOST};
 use evenair_scenario::Axis;
 use evenair_study::{
     Experiment, Lock, Part, Plan, PointResult, RUNS, Source, Status, Store, SweepResult, Until, is_measure,
-    near_measure,
+    near_measure, open_folder, sweep_description,
 };
 use serde_json::{Value, json};
 
@@ -75,22 +75,14 @@ impl SweepArgs {
     }
 
     /// The folder of runs and results, the runs that it has, and its lock if `--store` names it.
-    fn open(&self, plan: &Plan, text: &str) -> Result<(PathBuf, Store, Option<Lock>)> {
+    fn open(&self, plan: &Plan, experiment: &Experiment) -> Result<(PathBuf, Store, Option<Lock>)> {
         if let Some(folder) = &self.store {
-            let (store, lock) = store::open(folder, None, &self.experiment(plan, text))?;
+            let (store, lock) = open_folder(folder, None, &sweep_description(plan, experiment, output::VERSION))?;
             return Ok((folder.clone(), store, Some(lock)));
         }
         let directory = self.many.directory(plan, "sweep", &describe(plan))?;
         let store = Store::open(&directory.join(RUNS))?;
         Ok((directory, store, None))
-    }
-
-    /// What the folder of `--store` says of the experiment: all that decides its runs, so that a difference can be named.
-    fn experiment(&self, plan: &Plan, text: &str) -> Value {
-        let mut experiment = self.many.experiment(plan, "sweep", &describe(plan));
-        experiment["program"] = json!(plan.program);
-        experiment["text"] = json!(text);
-        experiment
     }
 }
 
@@ -118,9 +110,10 @@ pub fn sweep(args: &SweepArgs) -> Result<ExitCode> {
         note_left_out(&plan.name, &plan.left_out);
     }
     if let (Some(part), Some(folder)) = (args.part, &args.store) {
-        return store::run_part(&args.many, &plan, part, folder, &args.experiment(&plan, &experiment.source.text));
+        let about = sweep_description(&plan, &experiment, output::VERSION);
+        return store::run_part(&args.many, &plan, part, folder, &about);
     }
-    let (directory, mut store, lock) = args.open(&plan, &experiment.source.text)?;
+    let (directory, mut store, lock) = args.open(&plan, &experiment)?;
     let is_held = || lock.as_ref().is_none_or(Lock::is_held);
     let (status, result) = loop {
         let status = args.many.run_while(&plan, plan.runs(), &mut store, is_held)?;

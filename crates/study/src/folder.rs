@@ -1,22 +1,119 @@
-//! Which experiment the folder of `--store` is of: `experiment.json` in it, and what differs from another one's.
+//! The folder of a sweep's store: `experiment.json` says which experiment it is of, [`RUNS`] and files of parts have the runs.
+//!
+//! Programs and languages share it: what one of them has run is found by the others, and a folder of another experiment is refused with
+//! what differs.
 
 use std::fmt::Write;
 use std::fs;
-use std::path::Path;
+use std::io;
+use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
-use serde_json::Value;
+use evenair_scenario::Axis;
+use evenair_scenario::sweep::Settings;
+use serde_json::{Value, json};
+use thiserror::Error;
+
+use crate::{Experiment, Lock, LockError, Part, Plan, RUNS, Store, StoreError, record_files};
 
 /// The file in a folder that says what it has results of.
 const FILE: &str = "experiment.json";
 
+/// Why a folder cannot be used.
+#[derive(Debug, Error)]
+pub enum FolderError {
+    /// It is another experiment's.
+    #[error("{} is the store of another experiment: {what}; name another folder", folder.display())]
+    Another {
+        /// The folder.
+        folder: PathBuf,
+        /// What differs.
+        what: String,
+    },
+    /// It has parts that are not joined.
+    #[error("{} has the parts of this sweep: join them with evenair sim merge {}", .0.display(), .0.display())]
+    Parts(PathBuf),
+    /// `experiment.json` is no JSON.
+    #[error("cannot read {}: {source}", file.display())]
+    Format {
+        /// The file.
+        file: PathBuf,
+        /// What is wrong with it.
+        source: serde_json::Error,
+    },
+    /// It does not say all that its runs were made of, or says what is not so.
+    #[error("{} cannot be read as a sweep: {what}", folder.display())]
+    NoPlan {
+        /// The folder.
+        folder: PathBuf,
+        /// What is missing.
+        what: String,
+    },
+    /// Another process writes there.
+    #[error(transparent)]
+    Lock(#[from] LockError),
+    /// It cannot be read or written.
+    #[error(transparent)]
+    File(#[from] StoreError),
+}
+
+/// What `experiment.json` says of any experiment; `settings` are set in all runs, `version` is the program's.
+pub fn description(plan: &Plan, settings: &Settings, version: &str) -> Value {
+    json!({
+        "identity": plan.identity(),
+        "scenario": plan.name,
+        "title": plan.title,
+        "files": plan.sources.iter().map(|source| &source.file).collect::<Vec<_>>(),
+        "settings": settings,
+        "version": version,
+    })
+}
+
+/// What `experiment.json` says of a sweep: all that decides its runs, so that a difference can be named and the plan made again.
+pub fn sweep_description(plan: &Plan, experiment: &Experiment, version: &str) -> Value {
+    let axis = |axis: &Axis| json!({ "key": axis.key, "values": axis.values, "together": axis.together });
+    let mut about = description(plan, &experiment.sets, version);
+    about["sweep"] = plan.axes.iter().map(axis).collect();
+    about["program"] = json!(plan.program);
+    about["text"] = json!(experiment.source.text);
+    let own: serde_json::Map<_, _> = experiment
+        .policies
+        .iter()
+        .filter_map(|policy| Some((policy.name.clone(), json!(policy.own_tables()?))))
+        .collect();
+    if !own.is_empty() {
+        about["policies"] = Value::Object(own);
+    }
+    about
+}
+
+/// Opens the file of all runs in a folder, or that of a part, for this process alone.
+///
+/// # Errors
+/// See [`FolderError`].
+pub fn open_folder(folder: &Path, part: Option<Part>, experiment: &Value) -> Result<(Store, Lock), FolderError> {
+    let name = part.map_or_else(|| RUNS.to_owned(), Part::file);
+    let file = folder.join(&name);
+    let lock = Lock::of(&file)?;
+    claim(folder, experiment, &name)?;
+    if part.is_none() && !file.exists() && !record_files(folder)?.is_empty() {
+        return Err(FolderError::Parts(folder.to_owned()));
+    }
+    Ok((Store::open(&file)?, lock))
+}
+
 /// The experiment of a folder, if it is one's.
-pub fn of_folder(folder: &Path) -> Result<Option<Value>> {
+///
+/// # Errors
+/// See [`FolderError`].
+pub fn of_folder(folder: &Path) -> Result<Option<Value>, FolderError> {
     let file = folder.join(FILE);
     match fs::read_to_string(&file) {
-        Ok(text) => Ok(Some(serde_json::from_str(&text).with_context(|| format!("cannot read {}", file.display()))?)),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error).with_context(|| format!("cannot read {}", file.display())),
+        Ok(text) => {
+            let read = serde_json::from_str(&text);
+            read.map(Some).map_err(|source| FolderError::Format { file, source })
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(StoreError::at(&file)(error).into()),
     }
 }
 
@@ -24,8 +121,8 @@ pub fn of_folder(folder: &Path) -> Result<Option<Value>> {
 /// folder at this time.
 ///
 /// # Errors
-/// It is another experiment's, or cannot be read or written.
-pub fn claim(folder: &Path, experiment: &Value, writer: &str) -> Result<()> {
+/// See [`FolderError`].
+pub fn claim(folder: &Path, experiment: &Value, writer: &str) -> Result<(), FolderError> {
     let known = match of_folder(folder)? {
         Some(known) => known,
         None => {
@@ -33,18 +130,18 @@ pub fn claim(folder: &Path, experiment: &Value, writer: &str) -> Result<()> {
             let (part, file) = (folder.join(format!("{FILE}.{writer}.part")), folder.join(FILE));
             fs::write(&part, format!("{experiment:#}\n"))
                 .and_then(|()| fs::rename(&part, &file))
-                .with_context(|| format!("cannot write {}", file.display()))?;
+                .map_err(StoreError::at(&file))?;
             of_folder(folder)?.unwrap_or_else(|| experiment.clone())
         }
     };
     match difference(&known, experiment) {
-        Some(what) => bail!("{} is the store of another experiment: {what}; name another folder", folder.display()),
+        Some(what) => Err(FolderError::Another { folder: folder.to_owned(), what }),
         None => Ok(()),
     }
 }
 
 /// What distinguishes two experiments, the first as "there" and the second as "here", if anything does.
-pub fn difference(there: &Value, here: &Value) -> Option<String> {
+fn difference(there: &Value, here: &Value) -> Option<String> {
     let both = |field: &str| Some((there.get(field)?.as_str()?, here.get(field)?.as_str()?));
     if let Some((there, here)) = both("program").filter(|(there, here)| there != here) {
         return Some(format!("the version of the simulator is {there} there and {here} here"));

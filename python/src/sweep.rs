@@ -1,0 +1,238 @@
+//! Experiments of many runs, which crate `study` plans, makes and keeps. `package/evenair/sweeps.py` shows them.
+
+use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use evenair_cli::VERSION;
+use evenair_scenario::Axis;
+use evenair_study as study;
+use evenair_study::{
+    Lock, Plan, Store, Until, is_measure, kept_experiment, near_measure, open_folder, sweep_description,
+};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyMapping};
+
+use crate::errors;
+use crate::frame::Frame;
+use crate::jobs;
+use crate::policy::Chosen;
+use crate::progress::{Status, Tally};
+use crate::run::Source;
+use crate::scenario::{MAPPING, Scenario, setting, settings};
+use crate::sweep_frames::{self, Asked};
+use crate::sweep_run;
+
+/// A plan of runs and the folder where they are kept.
+#[pyclass(frozen, module = "evenair._evenair")]
+pub struct Experiment {
+    source: study::Experiment,
+    held: Mutex<Held>,
+}
+
+/// What is known of an experiment.
+pub struct Held {
+    pub plan: Plan,
+    pub store: Store,
+    /// That of the folder, while runs are made.
+    lock: Option<Lock>,
+}
+
+/// A key, its values, and whether it advances together with the one before.
+#[derive(FromPyObject)]
+struct Varied<'py>(String, Vec<Bound<'py, PyAny>>, bool);
+
+/// The runs of a scenario that are wanted.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+struct Wanted<'py> {
+    /// What varies; what the scenario's own `[[sweep]]` varies where absent.
+    axes: Option<Vec<Varied<'py>>>,
+    policies: Vec<Chosen<'py>>,
+    /// How many of each point.
+    seeds: u32,
+}
+
+impl Varied<'_> {
+    fn axis(&self) -> PyResult<Axis> {
+        let values = self.1.iter().map(|value| Ok(setting(&self.0, value)?.1)).collect::<PyResult<_>>()?;
+        Ok(Axis { key: self.0.replace("__", "."), values, together: self.2 })
+    }
+}
+
+impl Experiment {
+    pub fn held(&self) -> MutexGuard<'_, Held> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether places in the scenario's text are those of a text that a person wrote.
+    fn has_places(source: &study::Experiment) -> bool {
+        source.policies.is_empty() && source.source.file != MAPPING
+    }
+}
+
+#[pymethods]
+impl Experiment {
+    /// Plans the runs and takes the folder for this process.
+    #[new]
+    fn new(python: Python<'_>, scenario: Source<'_>, wanted: Wanted<'_>, store: PathBuf) -> PyResult<Self> {
+        let Wanted { axes, policies, seeds } = wanted;
+        let evenair_scenario::Source { file, text, settings } = scenario.scenario(python)?.source.clone();
+        let axes = axes.map(|axes| axes.iter().map(Varied::axis).collect::<PyResult<Vec<_>>>()).transpose()?;
+        let policies = policies.iter().map(|policy| policy.policy(python)).collect::<PyResult<_>>()?;
+        let source = study::Experiment { source: study::Source { file, text }, sets: settings, axes, policies };
+        let planned = python.detach(|| Plan::of(&source, seeds, study::program()));
+        let plan = planned.map_err(|error| errors::of_plan(python, &error, Self::has_places(&source)))?;
+        let about = sweep_description(&plan, &source, VERSION);
+        let opened = python.detach(|| open_folder(&store, None, &about));
+        let (store, lock) = opened.map_err(|error| errors::of_folder(&error))?;
+        Ok(Self { source, held: Mutex::new(Held { plan, store, lock: Some(lock) }) })
+    }
+
+    /// What a folder has the runs of, as far as they are there.
+    #[staticmethod]
+    fn of_folder(python: Python<'_>, folder: PathBuf) -> PyResult<Self> {
+        let of_folder = |error| errors::of_folder(&error);
+        let experiment = python.detach(|| kept_experiment(&folder)).map_err(of_folder)?;
+        let (source, plan, store) = experiment;
+        Ok(Self { source, held: Mutex::new(Held { plan, store, lock: None }) })
+    }
+
+    /// The simulator that made the runs, as their keys have it.
+    #[getter]
+    fn program(&self) -> String {
+        self.held().plan.program.clone()
+    }
+
+    /// Makes the runs that are missing, on so many threads. `report` is called several times a second with a `Status`.
+    #[pyo3(signature = (threads, report=None))]
+    fn run(&self, python: Python<'_>, threads: usize, report: Option<Py<PyAny>>) -> PyResult<()> {
+        let mut tally = Tally::new(report);
+        let mut is_lost = false;
+        let ran = python.detach(|| {
+            let mut held = self.held();
+            let Held { plan, store, lock } = &mut *held;
+            study::run(plan, store, threads, |status| {
+                is_lost = !lock.as_ref().is_some_and(Lock::is_held);
+                !is_lost && tally.look(status)
+            })
+        });
+        match (tally.stopped_by, ran) {
+            (Some(error), _) => Err(error),
+            (None, Err(error)) => Err(errors::of_folder(&error.into())),
+            (None, Ok(_)) if is_lost => Err(lost()),
+            (None, Ok(_)) => Ok(()),
+        }
+    }
+
+    /// The scenario of one of the runs, with its seed: that of the point where keys have these values.
+    #[pyo3(signature = (keys, seed=None))]
+    fn scenario_at(&self, python: Python<'_>, keys: &Bound<'_, PyMapping>, seed: Option<u64>) -> PyResult<Scenario> {
+        let wanted = settings(Some(keys))?;
+        let held = self.held();
+        let at = sweep_run::point_of(&held.plan, &wanted)?;
+        let seed = sweep_run::seed_of(&held.plan, at, seed)?;
+        let point = &held.plan.points[at];
+        let study::Source { file, text } = &held.plan.sources[point.source];
+        let mut settings = point.settings.clone();
+        settings.push(("seed".to_owned(), seed.to_string()));
+        Scenario::parse(python, text, file, &settings)
+    }
+
+    /// Gives more runs to the points whose interval of a measure is wider than `half_width`, a part of the mean: to how many.
+    fn raise_runs(&self, measure: String, half_width: f64, most: u32) -> PyResult<usize> {
+        let until = Until { relative_half_width: half_width, measures: vec![measure], most };
+        let mut held = self.held();
+        let result = study::SweepResult::collect(&held.plan, &held.store);
+        let raised = until.raise(&mut held.plan, &result);
+        raised.map_err(|name| PyValueError::new_err(format!("until: no run has a measure {name:?}")))
+    }
+
+    /// The jobs of the runs that have not ended well, as bytes for `run_batch`.
+    fn missing<'py>(&self, python: Python<'py>) -> PyResult<Vec<Bound<'py, PyBytes>>> {
+        jobs::missing(python, &self.held())
+    }
+
+    /// Keeps a record that `run_batch` made.
+    fn add(&self, record: &[u8]) -> PyResult<()> {
+        let record = jobs::record(record)?;
+        let mut held = self.held();
+        if !held.lock.as_ref().is_some_and(Lock::is_held) {
+            return Err(lost());
+        }
+        held.store.add(record).map_err(|error| errors::of_folder(&error.into()))
+    }
+
+    /// Lets other processes write to the folder.
+    fn release(&self) {
+        let lock = self.held().lock.take();
+        drop(lock);
+    }
+
+    fn runs(&self, python: Python<'_>) -> Frame {
+        python.detach(|| sweep_frames::of_runs(&self.held()))
+    }
+
+    fn points(&self, python: Python<'_>, confidence: f64) -> PyResult<Frame> {
+        let confidence = sweep_frames::confidence(confidence)?;
+        Ok(python.detach(|| sweep_frames::of_points(&self.held(), confidence)))
+    }
+
+    fn paired(&self, python: Python<'_>, asked: Asked) -> PyResult<Frame> {
+        python.detach(|| sweep_frames::of_pairs(&self.held(), asked))
+    }
+
+    #[pyo3(signature = (by, constraint=None))]
+    fn rank(&self, by: &str, constraint: Option<&str>) -> PyResult<Frame> {
+        sweep_frames::of_ranks(&self.held(), by, constraint)
+    }
+
+    #[getter]
+    fn failed(&self, python: Python<'_>) -> Frame {
+        python.detach(|| sweep_frames::of_failures(&self.held()))
+    }
+
+    /// How many runs there are, and how they stand.
+    #[getter]
+    fn status(&self) -> Status {
+        let held = self.held();
+        let runs = held.plan.runs();
+        let wrong: u32 = held.plan.points.iter().filter(|point| point.wrong.is_some()).map(|point| point.runs).sum();
+        let known = runs.iter().filter(|run| held.store.get(&run.key).is_some()).count();
+        let failed = runs.iter().filter(|run| held.store.failure(&run.key).is_some()).count();
+        Status { planned: runs.len() + wrong as usize, known, failed: failed + wrong as usize, left_s: None }
+    }
+
+    /// The keys that vary, each with its values as the scenario format has them.
+    #[getter]
+    fn axes(&self) -> Vec<(String, Vec<String>)> {
+        self.held().plan.axes.iter().map(|axis| (axis.key.clone(), axis.values.clone())).collect()
+    }
+
+    /// The seeds of each point, in the plan's order: the first one, and how many.
+    #[getter]
+    fn seeds(&self) -> Vec<(u64, u32)> {
+        self.held().plan.points.iter().map(|point| (point.seed, point.runs)).collect()
+    }
+
+    /// The scenario that is varied, with what is set everywhere.
+    #[getter]
+    fn scenario(&self, python: Python<'_>) -> PyResult<Scenario> {
+        let study::Source { file, text } = &self.source.source;
+        Scenario::parse(python, text, file, &self.source.sets)
+    }
+}
+
+fn lost() -> PyErr {
+    errors::StoreError::new_err("this process has not the lock of the store: another one may write to it now")
+}
+
+/// What is wrong with the name of a measure, full or without its phase.
+#[pyfunction]
+pub fn check_measure(name: &str) -> PyResult<()> {
+    if is_measure(name) {
+        return Ok(());
+    }
+    let hint = near_measure(name).map_or_else(String::new, |near| format!("; did you mean {near:?}?"));
+    Err(PyValueError::new_err(format!("there is no measure {name:?}{hint}")))
+}
