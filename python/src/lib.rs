@@ -2,15 +2,18 @@
 //!
 //! Scenarios, their checks, runs and measures are those of the Rust crates: what `evenair sim run FILE` writes, `evenair.run(FILE)`
 //! gives to the byte. Here are only the shapes of Python: exceptions with their parts (`errors`), scenarios and policies
-//! (`scenario`, `policy`, `library`), runs (`run`, `progress`), runs that are stepped (`simulation`), and tables as Arrow (`frame`,
-//! `tables`). Names, types and descriptions for editors are in `package/evenair/_evenair.pyi`.
+//! (`scenario`, `policy`, `library`), runs (`run`, `progress`), runs that are stepped (`simulation`), tables as Arrow (`frame`,
+//! `tables`), closed forms (`models`), and what figures say in words (`catalogue`). Names, types and descriptions for editors are in
+//! `package/evenair/_evenair.pyi`.
 
 // The macros of PyO3 make items without a comment and unsafe code.
 #![allow(missing_docs, unsafe_code, clippy::undocumented_unsafe_blocks)]
 
+mod catalogue;
 mod errors;
 mod frame;
 mod library;
+mod models;
 mod policy;
 mod progress;
 mod run;
@@ -34,6 +37,10 @@ fn _evenair(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<run::Run>()?;
     module.add_class::<scenario::Scenario>()?;
     module.add_class::<simulation::Simulation>()?;
+    module.add_function(wrap_pyfunction!(catalogue::catalogue, module)?)?;
+    module.add_function(wrap_pyfunction!(catalogue::interval, module)?)?;
+    module.add_function(wrap_pyfunction!(catalogue::key_of_column, module)?)?;
+    module.add_function(wrap_pyfunction!(models::anomaly, module)?)?;
     module.add_function(wrap_pyfunction!(run::run, module)?)?;
     module.add_function(wrap_pyfunction!(run::load, module)?)
 }

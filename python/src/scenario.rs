@@ -136,7 +136,7 @@ impl Scenario {
 }
 
 /// A value as `--set` takes it: a text as it is.
-fn setting(key: &str, value: &Bound<'_, PyAny>) -> PyResult<(String, String)> {
+pub fn setting(key: &str, value: &Bound<'_, PyAny>) -> PyResult<(String, String)> {
     let value: toml::Value = pythonize::depythonize(value)
         .map_err(|error| PyTypeError::new_err(format!("{key}: what TOML does not have: {error}")))?;
     let text = match &value {

@@ -38,7 +38,7 @@ pub use merge::{Conflict, LinePlace, MergeError, Merged, merge};
 pub use part::{Part, RUNS, ended_keys, record_files};
 pub use plan::{Experiment, Plan, PlanError, PlannedRun, Point, Source, program};
 pub use store::{Record, Store, StoreError};
-pub use sweep::{PointResult, SweepResult};
+pub use sweep::{PointResult, SweepResult, key_column};
 pub use tidy::{point_rows, run_rows};
 pub use until::Until;
 pub use workers::{Status, run, run_some};

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from . import _evenair
+from . import _evenair, models
 from ._evenair import (
     Frame,
     InvalidRun,
@@ -40,6 +40,7 @@ __all__ = [
     "ScenarioError",
     "Simulation",
     "load",
+    "models",
     "run",
 ]
 

@@ -8,7 +8,7 @@ from typing_extensions import Self
 
 __all__ = [
     "Frame", "InvalidRun", "Policy", "Problem", "Progress", "Run", "RunError", "Scenario", "ScenarioError", "Simulation", "__version__",
-    "load", "run",
+    "anomaly", "catalogue", "interval", "key_of_column", "load", "run",
 ]
 
 __version__: str
@@ -183,6 +183,12 @@ class Simulation:
     def is_over(self) -> bool: ...
     def result(self) -> Run: ...
 
+def anomaly(
+    scenario: _Source, *, vary: str | None = None, values: list[Any] | None = None, phase: str | None = None
+) -> Frame: ...
+def catalogue() -> Frame: ...
+def interval(values: list[float]) -> tuple[float, float | None, float | None] | None: ...
+def key_of_column(column: str) -> tuple[str, str, str, str] | None: ...
 def run(
     scenario: _Source,
     *,
