@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from . import _evenair, models
+from . import _evenair, models, plot
 from ._evenair import (
     Frame,
     InvalidRun,
@@ -41,6 +41,7 @@ __all__ = [
     "Simulation",
     "load",
     "models",
+    "plot",
     "run",
 ]
 
