@@ -103,21 +103,25 @@ impl Aggregation {
     }
 
     /// The block-ack window between nodes that send at this rate; one where it has no aggregation.
-    pub(crate) fn window_at(&self, rate: PhyRate) -> u16 {
+    pub fn window_at(&self, rate: PhyRate) -> u16 {
         rate.mode().map_or(1, |mode| AggregateLimits::of(mode.format()).frames.min(self.window))
+    }
+
+    /// [`Aggregation::limits_of`] at this rate, worked out once for many aggregates.
+    pub(crate) fn limits_at(&self, phy: &Phy, rate: PhyRate, left: Option<Span>) -> Option<RateLimits> {
+        self.limits_of(rate, left).map(|limits| limits.at(phy, rate))
     }
 
     /// What an A-MPDU may have at this rate that lasts no longer than what is `left` of a TXOP; `None`: the rate has no
     /// aggregation.
-    pub(crate) fn limits_at(&self, phy: &Phy, rate: PhyRate, left: Option<Span>) -> Option<RateLimits> {
+    pub fn limits_of(&self, rate: PhyRate, left: Option<Span>) -> Option<AggregateLimits> {
         let of_format = AggregateLimits::of(rate.mode()?.format());
-        let limits = AggregateLimits {
+        Some(AggregateLimits {
             bytes: of_format.bytes.min(u32::try_from(self.bytes.0).unwrap_or(u32::MAX)),
             frames: of_format.frames.min(self.window),
             max_ppdu: left.map_or(self.max_ppdu, |left| left.min(self.max_ppdu)),
             min_spacing: self.min_spacing,
-        };
-        Some(limits.at(phy, rate))
+        })
     }
 }
 

@@ -7,6 +7,7 @@
 //! the rules of the medium, is here (`air`).
 
 mod air;
+mod anomaly;
 mod capacity;
 mod check;
 mod layout;
@@ -22,6 +23,7 @@ mod types;
 mod words;
 
 pub use air::{AccessPointPlan, AirPlan, StationPlan};
+pub use anomaly::{Anomaly, Expected, Sharing};
 pub use check::text_of;
 pub use layout::Layout;
 pub use policy::{Policy, PolicyError};

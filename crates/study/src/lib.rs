@@ -49,7 +49,7 @@ pub use plan::{Experiment, Plan, PlanError, PlannedRun, Point, Source, program};
 pub use question::Question;
 pub use rank::{Constraint, Criterion};
 pub use store::{Record, Store, StoreError};
-pub use sweep::{PointResult, SweepResult};
+pub use sweep::{PointResult, SweepResult, key_column};
 pub use tidy::{failed_rows, point_rows, run_rows};
 pub use until::Until;
 pub use workers::{Status, run, run_some};

@@ -132,7 +132,7 @@ pub(crate) fn union<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
 }
 
 /// The column of a key: its name, with the unit where all values have the same, and its values.
-pub(crate) fn key_column(key: &str, values: &[&str]) -> (String, Values) {
+pub fn key_column(key: &str, values: &[&str]) -> (String, Values) {
     let plain = key.replace('.', "_");
     let read: Option<Vec<(f64, &str)>> = values.iter().map(|value| number_and_unit(value)).collect();
     match read {

@@ -14,7 +14,7 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from . import _evenair
+from . import _evenair, models, plot
 from ._evenair import (
     Frame,
     InvalidRun,
@@ -50,7 +50,9 @@ __all__ = [
     "Until",
     "compare",
     "load",
+    "models",
     "paired",
+    "plot",
     "run",
     "sweep",
 ]

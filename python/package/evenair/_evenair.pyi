@@ -7,9 +7,9 @@ from typing import Any, Literal, final
 from typing_extensions import Self
 
 __all__ = [
-    "Experiment", "Frame", "InvalidRun", "Policy", "Problem", "Progress", "Run", "RunError", "Scenario", "ScenarioError", "Simulation",
-    "Status", "StoreError", "__version__", "check_measure", "load", "paired", "run",
-    "run_batch",
+    "Experiment", "Frame", "InvalidRun", "Policy", "Problem", "Progress", "Run", "RunError", "Scenario", "ScenarioError",
+    "Simulation", "Status", "StoreError", "__version__", "anomaly", "catalogue", "check_measure", "interval", "key_of_column",
+    "load", "paired", "run", "run_batch",
 ]
 
 __version__: str
@@ -246,6 +246,12 @@ class Simulation:
     def is_over(self) -> bool: ...
     def result(self) -> Run: ...
 
+def anomaly(
+    scenario: _Source, *, vary: str | None = None, values: list[Any] | None = None, phase: str | None = None
+) -> Frame: ...
+def catalogue() -> Frame: ...
+def interval(values: list[float]) -> tuple[float, float | None, float | None] | None: ...
+def key_of_column(column: str) -> tuple[str, str, str, str] | None: ...
 def run(
     scenario: _Source,
     *,

@@ -2,6 +2,7 @@
 
 mod access_points;
 mod aggregation;
+mod anomaly;
 mod defaults;
 mod files;
 mod hidden;
