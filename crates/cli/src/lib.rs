@@ -23,10 +23,11 @@ pub const WEB: &str = "evenair-web";
 pub const LAB: &str = "evenair-lab";
 
 /// The commands of [`LAB`] with their descriptions, which `evenair` lists and passes on. A test of [`LAB`] compares them with its own.
-pub const LAB_COMMANDS: [(&str, &str); 9] = [
+pub const LAB_COMMANDS: [(&str, &str); 10] = [
     ("demo", "Demonstrate the box in a minute: a room without and with it, in a browser and here"),
     ("testbed", "Run scenarios with real hosts over a simulated radio, in real time"),
     ("sim", "Run scenarios in the simulator, in virtual time"),
+    ("results", "Show a folder of results, or make it again and compare"),
     (
         "compare",
         "Compare policies for a WLAN in the same simulated experiment: FIFO, FQ-CoDel, LAS-ACK, ADWISER, Evenair, your own",

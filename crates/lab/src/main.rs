@@ -6,6 +6,7 @@
 mod accept;
 mod commands;
 mod demo;
+mod made;
 mod output;
 mod reproduce;
 mod view;
@@ -32,6 +33,9 @@ enum Command {
     /// Run scenarios in the simulator, in virtual time
     #[command(subcommand)]
     Sim(commands::sim::SimCommand),
+    /// Show a folder of results, or make it again and compare
+    #[command(subcommand)]
+    Results(commands::results::ResultsCommand),
     /// Compare policies for a WLAN in the same simulated experiment: FIFO, FQ-CoDel, LAS-ACK, ADWISER, Evenair, your own
     Compare(commands::compare::CompareArgs),
     /// Check scenario files, print their schema and the reference of their keys
@@ -54,7 +58,15 @@ impl Command {
     /// Commands that only print may exit when their reader has closed the pipe. The others have sockets and children, and
     /// handle a closed one as an error.
     const fn ends_with_its_reader(&self) -> bool {
-        matches!(self, Self::Sim(_) | Self::Compare(_) | Self::Scenario(_) | Self::Backlog(_) | Self::Calibrate(_))
+        matches!(
+            self,
+            Self::Sim(_)
+                | Self::Results(_)
+                | Self::Compare(_)
+                | Self::Scenario(_)
+                | Self::Backlog(_)
+                | Self::Calibrate(_)
+        )
     }
 }
 
@@ -67,6 +79,7 @@ fn main() -> ExitCode {
         Command::Demo(args) => demo::demo(&args),
         Command::Testbed(command) => commands::testbed::run(command),
         Command::Sim(command) => commands::sim::run(command),
+        Command::Results(command) => commands::results::run(&command),
         Command::Compare(args) => commands::compare::run(&args),
         Command::Scenario(command) => commands::scenario::run(command),
         Command::Accept(args) => accept::accept(&args),

@@ -10,14 +10,18 @@ use evenair_results::RunResult;
 use evenair_scenario::Scenario;
 use evenair_study::{Plan, Store, SweepResult, point_rows, run_rows};
 
+use crate::made::Made;
+
 /// Writes everything about a run into `directory`.
 pub fn write(directory: &Path, scenario: &Scenario, result: &RunResult) -> Result<()> {
-    Ok(write_run(directory, scenario, result, &run_pictures(result))?)
+    write_run(directory, scenario, result, &run_pictures(result))?;
+    Made::now().write(directory)
 }
 
 /// The same without plots, for programs that make many runs.
 pub fn write_without_pictures(directory: &Path, scenario: &Scenario, result: &RunResult) -> Result<()> {
-    Ok(write_run(directory, scenario, result, &[])?)
+    write_run(directory, scenario, result, &[])?;
+    Made::now().write(directory)
 }
 
 /// Writes the tables with a row for each number: of each run, `runs.parquet`, and of each point, `points_long.parquet`.

@@ -1,4 +1,5 @@
-//! A sweep as its folder has it, without what made it: `experiment.json` has the scenario, what is set and varied, and the policies.
+//! A sweep or a comparison as its folder has it, without what made it: `experiment.json` has the scenario, what is set and varied, and the
+//! policies or variants.
 
 use std::path::Path;
 
@@ -6,7 +7,8 @@ use evenair_scenario::{Axis, Policy};
 use serde_json::Value;
 
 use crate::folder::of_folder;
-use crate::{Experiment, FolderError, Plan, PlannedRun, RUNS, Source, Store, record_files};
+use crate::variants::variants_of;
+use crate::{Experiment, FolderError, Plan, PlanError, PlannedRun, RUNS, Source, Store, record_files};
 
 /// Runs of a point that are under way at once, at most: as many as a large machine has cores.
 const AT_ONCE: u32 = 256;
@@ -17,13 +19,43 @@ const AT_ONCE: u32 = 256;
 /// # Errors
 /// See [`FolderError`].
 pub fn kept_experiment(folder: &Path) -> Result<(Experiment, Plan, Store), FolderError> {
-    let no_plan = |what: &str| FolderError::NoPlan { folder: folder.to_owned(), what: what.to_owned() };
-    let about = of_folder(folder)?.ok_or_else(|| no_plan("there is no experiment.json"))?;
-    let experiment = experiment_of(&about).ok_or_else(|| no_plan("experiment.json has not all of the experiment"))?;
-    let program = about["program"].as_str().unwrap_or_default();
-    let mut plan = Plan::of(&experiment, 0, program).map_err(|error| no_plan(&error.to_string()))?;
+    let about = about(folder)?;
+    let experiment = experiment_of(&about)
+        .ok_or_else(|| no_plan(folder, "experiment.json has not all of the experiment".to_owned()))?;
+    let plan = Plan::of(&experiment, 0, program_of(&about));
+    let (plan, store) = with_runs(folder, &about, plan)?;
+    Ok((experiment, plan, store))
+}
+
+/// As [`kept_experiment`], the plan and the runs alone, also of a comparison of two variants.
+///
+/// # Errors
+/// See [`FolderError`].
+pub fn kept_plan(folder: &Path) -> Result<(Plan, Store), FolderError> {
+    let about = about(folder)?;
+    match variants_of(&about["variants"]) {
+        Some(variants) => with_runs(folder, &about, Plan::of_variants(variants, 0, program_of(&about))),
+        None => kept_experiment(folder).map(|(_, plan, store)| (plan, store)),
+    }
+}
+
+fn about(folder: &Path) -> Result<Value, FolderError> {
+    of_folder(folder)?.ok_or_else(|| no_plan(folder, "there is no experiment.json".to_owned()))
+}
+
+fn no_plan(folder: &Path, what: String) -> FolderError {
+    FolderError::NoPlan { folder: folder.to_owned(), what }
+}
+
+fn program_of(about: &Value) -> &str {
+    about["program"].as_str().unwrap_or_default()
+}
+
+/// A plan that is that of the folder, with its runs.
+fn with_runs(folder: &Path, about: &Value, plan: Result<Plan, PlanError>) -> Result<(Plan, Store), FolderError> {
+    let mut plan = plan.map_err(|error| no_plan(folder, error.to_string()))?;
     if about["identity"] != plan.identity() {
-        return Err(no_plan("this version makes other runs of experiment.json"));
+        return Err(no_plan(folder, "this version makes other runs of experiment.json".to_owned()));
     }
     let runs = folder.join(RUNS);
     if !runs.exists() && !record_files(folder)?.is_empty() {
@@ -31,7 +63,7 @@ pub fn kept_experiment(folder: &Path) -> Result<(Experiment, Plan, Store), Folde
     }
     let store = Store::read(&runs)?;
     count_runs(&mut plan, &store);
-    Ok((experiment, plan, store))
+    Ok((plan, store))
 }
 
 /// The experiment that [`sweep_description`] describes; `None` where something is missing.

@@ -15,6 +15,7 @@
 //!
 //! Not here: how a run is made (`evenair-sim`), what is drawn of it and how tables are written (`evenair-report`).
 
+mod again;
 pub mod backlog;
 pub mod calibration;
 mod cell;
@@ -34,13 +35,15 @@ mod store;
 mod sweep;
 mod tidy;
 mod until;
+mod variants;
 mod workers;
 
+pub use again::{RunDifference, first_difference};
 pub use compare::{Comparison, against_first, compare, comparison_table};
 pub use curves::{is_measure, near_measure};
 pub use folder::{FolderError, claim, description, of_folder, open_folder, sweep_description};
 pub use job::{Job, run_job};
-pub use kept::kept_experiment;
+pub use kept::{kept_experiment, kept_plan};
 pub use lock::{Lock, LockError};
 pub use merge::{Conflict, LinePlace, MergeError, Merged, merge};
 pub use pairs::{Pairs, PairsError};
@@ -52,4 +55,5 @@ pub use store::{Record, Store, StoreError};
 pub use sweep::{PointResult, SweepResult, key_column};
 pub use tidy::{failed_rows, point_rows, run_rows};
 pub use until::Until;
+pub use variants::{Variant, variants_description};
 pub use workers::{Status, run, run_some};

@@ -179,7 +179,7 @@ fn conflict(files: &[PathBuf], found: [Found; 2]) -> Result<Conflict, StoreError
         serde_json::from_slice(&bytes).map_err(|error| StoreError::at(path)(error.into()))
     };
     let (a, b) = (record(&found[0])?, record(&found[1])?);
-    let (measure, values) = first_difference(&a.scalars, &b.scalars);
+    let (measure, values) = first_measure(&a.scalars, &b.scalars);
     let varied = a.varied.iter().map(|(key, value)| format!("{key}={value}, "));
     Ok(Conflict {
         run: format!("{}seed {}", varied.collect::<String>(), a.seed),
@@ -190,7 +190,7 @@ fn conflict(files: &[PathBuf], found: [Found; 2]) -> Result<Conflict, StoreError
 }
 
 /// The first measure that differs, and its values.
-fn first_difference(a: &[(String, f64)], b: &[(String, f64)]) -> (String, [Option<f64>; 2]) {
+pub(crate) fn first_measure(a: &[(String, f64)], b: &[(String, f64)]) -> (String, [Option<f64>; 2]) {
     let bits = |value: Option<f64>| value.map(f64::to_bits);
     let value = |of: &[(String, f64)], name: &str| of.iter().find(|(known, _)| known == name).map(|(_, value)| *value);
     let differing = a.iter().chain(b).find_map(|(name, _)| {
@@ -200,7 +200,7 @@ fn first_difference(a: &[(String, f64)], b: &[(String, f64)]) -> (String, [Optio
     differing.unwrap_or_else(|| ("the order of measures".to_owned(), [None, None]))
 }
 
-fn value_text(value: Option<f64>) -> String {
+pub(crate) fn value_text(value: Option<f64>) -> String {
     value.map_or_else(|| "absent".to_owned(), |value| format!("{value:?}"))
 }
 

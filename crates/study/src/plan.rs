@@ -70,7 +70,18 @@ impl Source {
         Ok(Self { file: path.to_string_lossy().into_owned(), text })
     }
 
-    fn scenario(&self, sets: &Settings) -> Result<Scenario, ConfigError> {
+    /// A hash of the text and what is set: equal for scenarios that give the same runs. 32 hexadecimal digits.
+    pub fn digest(&self, sets: &Settings) -> String {
+        let mut hash = Sha256::new();
+        for part in sets.iter().flat_map(|(key, value)| [key, value]).chain([&self.text]) {
+            // The length keeps the parts apart.
+            hash.update((part.len() as u64).to_le_bytes());
+            hash.update(part);
+        }
+        hex(&hash.finalize()[..16])
+    }
+
+    pub(crate) fn scenario(&self, sets: &Settings) -> Result<Scenario, ConfigError> {
         Scenario::parse_with(&self.text, &self.file, &borrowed(sets))
     }
 }
@@ -228,34 +239,6 @@ impl Plan {
         }
     }
 
-    /// Two variants, each a file with its settings, which are run with the same seeds: those of the first.
-    ///
-    /// # Errors
-    /// See [`PlanError`].
-    pub fn pair([a, b]: [(&Path, &Settings); 2], replications: u32, program: &str) -> Result<Self, PlanError> {
-        let ((first, source_a), (second, source_b)) = (load(a.0, a.1)?, load(b.0, b.1)?);
-        let point = |source, settings: &Settings| Point {
-            source,
-            varied: settings.clone(),
-            settings: settings.clone(),
-            seed: first.seed,
-            runs: replications,
-            wrong: None,
-        };
-        let mut plan = Self {
-            sources: vec![source_a, source_b],
-            name: first.name,
-            title: first.title,
-            axes: Vec::new(),
-            points: vec![point(0, a.1), point(1, b.1)],
-            replications,
-            program: program.to_owned(),
-            left_out: first.left_out,
-        };
-        plan.note(second.left_out);
-        Ok(plan)
-    }
-
     /// The place of a scenario among those of the plan, to which it is added where it is new.
     fn source(&mut self, source: Source) -> usize {
         let known = self.sources.iter().position(|known| known.text == source.text);
@@ -266,7 +249,7 @@ impl Plan {
     }
 
     /// Notes what is left out at a point, once.
-    fn note(&mut self, left_out: Vec<String>) {
+    pub(crate) fn note(&mut self, left_out: Vec<String>) {
         let new = left_out.into_iter().filter(|one| !self.left_out.contains(one)).collect::<Vec<_>>();
         self.left_out.extend(new);
     }
@@ -333,12 +316,6 @@ impl Plan {
 /// what they depend on. Programs built of the same sources share results, whatever flags they were built with.
 pub const fn program() -> &'static str {
     concat!(env!("CARGO_PKG_VERSION"), " ", env!("EVENAIR_SIMULATOR_SOURCES"))
-}
-
-/// A scenario, checked, and its text.
-fn load(file: &Path, sets: &Settings) -> Result<(Scenario, Source), PlanError> {
-    let source = Source::read(file)?;
-    Ok((source.scenario(sets)?, source))
 }
 
 pub(crate) fn hex(bytes: &[u8]) -> String {

@@ -9,8 +9,9 @@ use clap::Args;
 use evenair_report::{Page, Picture, draw_curves};
 use evenair_results::{Table, Values};
 use evenair_scenario::Policy;
-use evenair_study::{Comparison, Experiment, Plan, Point, PointResult, Source, Store, SweepResult, against_first};
-use serde_json::json;
+use evenair_study::{
+    Comparison, Experiment, Plan, Point, PointResult, Source, Store, SweepResult, against_first, sweep_description,
+};
 
 use super::library::scenario_file;
 use super::sim::many::{Many, document, interrupted, print_status};
@@ -106,8 +107,8 @@ pub fn run(args: &CompareArgs) -> Result<ExitCode> {
     };
     let plan = Plan::of(&experiment, args.replications, program)?;
     warn_of_broken_aggregates(&plan);
-    let about: Vec<_> = policies.iter().map(|policy| json!({ "name": policy.name, "is": policy.meaning })).collect();
-    let directory = args.many.directory(&plan, "policies", &json!(about))?;
+    let about = sweep_description(&plan, &experiment, output::VERSION);
+    let directory = args.many.directory(&plan, "policies", &about)?;
     let mut store = Store::open(&directory.join("runs.jsonl"))?;
     let status = args.many.run(&plan, &mut store)?;
     let comparison = PolicyComparison {

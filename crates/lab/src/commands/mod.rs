@@ -4,6 +4,7 @@ pub mod backlog;
 pub mod calibrate;
 pub mod compare;
 pub mod library;
+pub mod results;
 pub mod scenario;
 pub mod scenario_run;
 pub mod sim;

@@ -7,7 +7,9 @@ use anyhow::{Result, bail};
 use clap::Args;
 use evenair_report::{Difference, Page, Picture, differences};
 use evenair_scenario::sweep::Settings;
-use evenair_study::{Comparison, Plan, Store, SweepResult, compare, comparison_table};
+use evenair_study::{
+    Comparison, Plan, Store, SweepResult, compare, comparison_table, description, variants_description,
+};
 use serde_json::json;
 
 use super::super::library::scenario_file;
@@ -52,7 +54,11 @@ pub fn run(args: &CompareArgs) -> Result<ExitCode> {
     }
     let program = evenair_study::program();
     let plan = Plan::pair([(first, &a), (second, &b)], args.replications, program)?;
-    let directory = args.many.directory(&plan, "compare", &json!({ "a": args.a, "b": args.b }))?;
+    let mut about = description(&plan, &args.many.settings(), output::VERSION);
+    about["compare"] = json!({ "a": args.a, "b": args.b });
+    about["program"] = json!(plan.program);
+    about["variants"] = variants_description(&plan);
+    let directory = args.many.directory(&plan, "compare", &about)?;
     let mut store = Store::open(&directory.join("runs.jsonl"))?;
     let status = args.many.run(&plan, &mut store)?;
     let comparisons = compare(&plan, &store);

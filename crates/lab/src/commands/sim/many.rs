@@ -12,12 +12,13 @@ use anyhow::{Context, Result};
 use clap::Args;
 use evenair_results::{Table, write_whole};
 use evenair_scenario::sweep::Settings;
-use evenair_study::{Plan, PlannedRun, Status, Store, description};
+use evenair_study::{Plan, PlannedRun, Status, Store};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::{Value, json};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use super::super::scenario_run::{key_and_value, note_left_out};
+use crate::made::Made;
 
 /// Common arguments of commands with many runs.
 #[derive(Args)]
@@ -84,34 +85,32 @@ impl Many {
         Ok(status?)
     }
 
-    /// The directory `out/name-kind-N` of the same experiment, or a new one with the first free N. `about` describes the
-    /// experiment as text. Notes what of the files is left out.
+    /// The directory `out/name-kind-N` of the same experiment, or a new one with the first free N. `about` is the description of the
+    /// experiment, with all that decides its runs. Notes what of the files is left out.
     pub fn directory(&self, plan: &Plan, kind: &str, about: &Value) -> Result<PathBuf> {
         note_left_out(&plan.name, &plan.left_out);
-        let identity = plan.identity();
         for number in 1.. {
             let directory = self.out.join(format!("{}-{kind}-{number}", plan.name));
             let file = directory.join("experiment.json");
             if let Ok(text) = fs::read_to_string(&file) {
                 let known: Value = serde_json::from_str(&text).unwrap_or_default();
-                if known["identity"] == identity {
+                if known["identity"] != about["identity"] {
+                    continue;
+                }
+                // Another program makes all runs anew, and takes the place of the one before.
+                if known["program"] == about["program"] {
+                    Made::now().write_once(&directory)?;
                     return Ok(directory);
                 }
-            } else if !directory.exists() {
-                fs::create_dir_all(&directory).with_context(|| format!("cannot make {}", directory.display()))?;
-                let document = self.experiment(plan, kind, about);
-                write_whole(&file, format!("{document:#}\n").as_bytes())?;
-                return Ok(directory);
+            } else if directory.exists() {
+                continue;
             }
+            fs::create_dir_all(&directory).with_context(|| format!("cannot make {}", directory.display()))?;
+            write_whole(&file, format!("{about:#}\n").as_bytes())?;
+            Made::now().write_once(&directory)?;
+            return Ok(directory);
         }
         unreachable!("there are more numbers than directories")
-    }
-
-    /// What `experiment.json` says of an experiment.
-    pub fn experiment(&self, plan: &Plan, kind: &str, about: &Value) -> Value {
-        let mut document = description(plan, &self.settings(), crate::output::VERSION);
-        document[kind] = about.clone();
-        document
     }
 }
 

@@ -8,6 +8,7 @@ use evenair_study::{Lock, Part, Plan, PlannedRun, RUNS, ended_keys, open_folder}
 use serde_json::Value;
 
 use super::many::{Many, interrupted, print_status};
+use crate::made::Made;
 
 /// Fails where another process has taken over the file.
 pub fn check_held(lock: &Lock, folder: &Path) -> Result<()> {
@@ -20,6 +21,7 @@ pub fn check_held(lock: &Lock, folder: &Path) -> Result<()> {
 /// Makes a part of a sweep.
 pub fn run_part(many: &Many, plan: &Plan, part: Part, folder: &Path, experiment: &Value) -> Result<ExitCode> {
     let (mut store, lock) = open_folder(folder, Some(part), experiment)?;
+    Made::now().write_once(folder)?;
     let joined = ended_keys(&folder.join(RUNS))?;
     let runs = part.runs(plan);
     let missing: Vec<_> = runs.iter().filter(|run| !joined.contains(&run.key)).cloned().collect();

@@ -12,7 +12,6 @@ use evenair_study::{
     Experiment, Lock, Part, Plan, PointResult, RUNS, Source, Status, Store, SweepResult, Until, is_measure,
     near_measure, open_folder, sweep_description,
 };
-use serde_json::{Value, json};
 
 use super::super::compare::policy;
 use super::super::library::scenario_file;
@@ -20,6 +19,7 @@ use super::super::scenario_run::note_left_out;
 use super::many::{Many, document, interrupted, print_status};
 use super::replications::{one_width, until_width};
 use super::store;
+use crate::made::Made;
 use crate::output;
 
 /// Largest number of failed points that are listed individually.
@@ -76,11 +76,13 @@ impl SweepArgs {
 
     /// The folder of runs and results, the runs that it has, and its lock if `--store` names it.
     fn open(&self, plan: &Plan, experiment: &Experiment) -> Result<(PathBuf, Store, Option<Lock>)> {
+        let about = sweep_description(plan, experiment, output::VERSION);
         if let Some(folder) = &self.store {
-            let (store, lock) = open_folder(folder, None, &sweep_description(plan, experiment, output::VERSION))?;
+            let (store, lock) = open_folder(folder, None, &about)?;
+            Made::now().write_once(folder)?;
             return Ok((folder.clone(), store, Some(lock)));
         }
-        let directory = self.many.directory(plan, "sweep", &describe(plan))?;
+        let directory = self.many.directory(plan, "sweep", &about)?;
         let store = Store::open(&directory.join(RUNS))?;
         Ok((directory, store, None))
     }
@@ -146,12 +148,6 @@ pub fn sweep(args: &SweepArgs) -> Result<ExitCode> {
         bail!("{} of {} points failed", failed.len(), result.points.len());
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// What varies.
-fn describe(plan: &Plan) -> Value {
-    let axis = |axis: &Axis| json!({ "key": axis.key, "values": axis.values, "together": axis.together });
-    plan.axes.iter().map(axis).collect()
 }
 
 /// The failed points and their errors.

@@ -1,0 +1,140 @@
+//! `made.json` in a folder of results: which command, program, machine and day made them. Nothing that is compared depends on it.
+
+use std::fs;
+use std::path::Path;
+use std::time::SystemTime;
+
+use anyhow::{Context, Result};
+use evenair_results::write_whole;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::output::VERSION;
+
+/// The file.
+const FILE: &str = "made.json";
+
+/// What made a folder of results. Folders of earlier versions, and those that Python wrote, have less of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Made {
+    /// The command line, a word each.
+    pub command: Vec<String>,
+    /// The folder in which it was given: where relative names of files begin.
+    pub folder: Option<String>,
+    /// Version of the program, with the commit.
+    pub version: Option<String>,
+    /// The simulator: its version and a hash of its sources.
+    pub program: Option<String>,
+    /// Name of the machine.
+    pub host: Option<String>,
+    /// The day in UTC, as 2026-01-31.
+    pub date: Option<String>,
+}
+
+impl Made {
+    /// What this process makes now.
+    pub fn now() -> Self {
+        let host = fs::read_to_string("/proc/sys/kernel/hostname").ok().map(|name| name.trim().to_owned());
+        let date = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
+        Self {
+            command: std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect(),
+            folder: std::env::current_dir().ok().map(|folder| folder.to_string_lossy().into_owned()),
+            version: Some(VERSION.to_owned()),
+            program: Some(evenair_study::program().to_owned()),
+            host,
+            date: date.split('T').next().map(str::to_owned),
+        }
+    }
+
+    /// Writes it into a folder of results.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn write(&self, folder: &Path) -> Result<()> {
+        let text = serde_json::to_string_pretty(self)?;
+        Ok(write_whole(&folder.join(FILE), format!("{text}\n").as_bytes())?)
+    }
+
+    /// Writes it unless the folder names the same program already, as that of an experiment that is continued does.
+    ///
+    /// # Errors
+    /// The file cannot be read or written.
+    pub fn write_once(&self, folder: &Path) -> Result<()> {
+        let known = Self::read(folder).unwrap_or_default();
+        if known.version == self.version && known.program == self.program { Ok(()) } else { self.write(folder) }
+    }
+
+    /// Reads that of a folder; nothing is known where there is no file.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn read(folder: &Path) -> Result<Self> {
+        let file = folder.join(FILE);
+        if !file.exists() {
+            return Ok(Self::default());
+        }
+        let text = fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
+        serde_json::from_str(&text).with_context(|| format!("{} is not what a run writes", file.display()))
+    }
+
+    /// Takes what is missing from the description of a run or an experiment.
+    pub fn or_of(mut self, about: &Value) -> Self {
+        let text = |key: &str| about[key].as_str().map(str::to_owned);
+        self.version = self.version.or_else(|| text("version"));
+        self.program = self.program.or_else(|| text("program"));
+        self
+    }
+
+    /// Whether this program is the one that made it: the same simulator, or where that is not known, the same version.
+    pub fn is_this_program(&self) -> bool {
+        match (&self.program, &self.version) {
+            (Some(program), _) => program == evenair_study::program(),
+            (None, version) => version.as_deref() == Some(VERSION),
+        }
+    }
+
+    /// Version and simulator as text.
+    pub fn program_text(&self) -> String {
+        let version = self.version.as_deref().unwrap_or("of an unknown version");
+        let program = self.program.as_ref().map_or_else(String::new, |program| format!(" (simulator {program})"));
+        format!("Evenair {version}{program}")
+    }
+
+    /// The command line as a shell takes it; `None` where it is not known.
+    pub fn command_text(&self) -> Option<String> {
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./=,:+@%".contains(c);
+        let word = |word: &String| match !word.is_empty() && word.chars().all(is_plain) {
+            true => word.clone(),
+            false => format!("'{}'", word.replace('\'', "'\\''")),
+        };
+        (!self.command.is_empty()).then(|| self.command.iter().map(word).collect::<Vec<_>>().join(" "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_line_is_printed_as_a_shell_takes_it() {
+        let command = ["evenair", "sim", "--set", "duration=2 s", "it's", ""].map(str::to_owned).to_vec();
+        let made = Made { command, ..Made::default() };
+        assert_eq!(made.command_text().as_deref(), Some(r"evenair sim --set 'duration=2 s' 'it'\''s' ''"));
+        assert_eq!(Made::default().command_text(), None);
+    }
+
+    #[test]
+    fn a_continued_experiment_keeps_what_made_it_and_another_program_replaces_it() {
+        let folder = tempfile::tempdir().expect("a temporary directory");
+        let now = Made::now();
+        let first = Made { host: Some("first".into()), ..now.clone() };
+        first.write_once(folder.path()).expect("written");
+        now.write_once(folder.path()).expect("written");
+        assert_eq!(Made::read(folder.path()).expect("read"), first);
+        let other = Made { program: Some("0 x".into()), ..now };
+        other.write_once(folder.path()).expect("written");
+        assert_eq!(Made::read(folder.path()).expect("read"), other);
+        assert!(first.is_this_program() && !other.is_this_program());
+    }
+}
