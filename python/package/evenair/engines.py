@@ -91,6 +91,23 @@ class _Ray(Engine):
                 self._ray.cancel(reference)
 
 
+def _start_ray_here(module: Any, options: dict[str, Any]) -> None:
+    """Starts a cluster that listens on 127.0.0.1 alone. Where Ray takes machines for parts of clusters, it replaces this address by
+    that of the machine, and listens on all; its switch for systems where it does not is one of the environment, which it reads when it
+    is imported."""
+    constants = importlib.import_module("ray._private.ray_constants")
+    before = constants.ENABLE_RAY_CLUSTER, os.environ.get(constants.ENABLE_RAY_CLUSTERS_ENV_VAR)
+    constants.ENABLE_RAY_CLUSTER, os.environ[constants.ENABLE_RAY_CLUSTERS_ENV_VAR] = False, "0"
+    try:
+        module.init(**{"address": "local", "_node_ip_address": "127.0.0.1", "include_dashboard": False, **options})
+    finally:
+        constants.ENABLE_RAY_CLUSTER = before[0]
+        if before[1] is None:
+            del os.environ[constants.ENABLE_RAY_CLUSTERS_ENV_VAR]
+        else:
+            os.environ[constants.ENABLE_RAY_CLUSTERS_ENV_VAR] = before[1]
+
+
 def _optional(module: str, extra: str) -> Any:
     """A module that an extra of the package brings."""
     try:
@@ -134,9 +151,11 @@ def ray(address: str | None = None, *, workers: int | None = None, **options: An
     """
     module = _optional("ray", "ray")
     if not module.is_initialized():
-        here = {"_node_ip_address": "127.0.0.1", "include_dashboard": False, "num_cpus": workers or cores()}
-        given = {"address": "local", **here} if address in (None, "local") else {"address": address}
-        module.init(**{"log_to_driver": False, "logging_level": "ERROR", **given, **options})
+        quiet = {"log_to_driver": False, "logging_level": "ERROR"}
+        if address in (None, "local"):
+            _start_ray_here(module, {**quiet, "num_cpus": workers or cores(), **options})
+        else:
+            module.init(address, **{**quiet, **options})
     return _Ray(module, workers)
 
 

@@ -22,14 +22,15 @@ from .engines import Engine, engine
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
+    # What makes the runs; a number is so many threads.
+    _On: TypeAlias = Engine | Executor | int | None
+
 __all__ = ["Sweep", "Until", "compare", "paired", "sweep"]
 
 #: What a scenario is made of: a checked one, the keys of its TOML, the TOML (with a newline), or a file.
 Source = Scenario | Mapping[str, Any] | str | os.PathLike[str]
 #: Shows how a sweep stands.
 Show = bool | Callable[[Status], None] | None
-#: What makes the runs; a number is so many threads.
-On: TypeAlias = "Engine | Executor | int | None"
 
 
 @dataclass(frozen=True)
@@ -247,7 +248,7 @@ def sweep(
     seeds: int | Iterable[int] = 10,
     until: Until | None = None,
     store: str | os.PathLike[str] | None = None,
-    on: On = None,
+    on: _On = None,
     progress: Show = None,
 ) -> Sweep:
     """Run a scenario at many points, each with the same seeds.
@@ -295,7 +296,7 @@ def compare(
     seeds: int | Iterable[int] = 10,
     until: Until | None = None,
     store: str | os.PathLike[str] | None = None,
-    on: On = None,
+    on: _On = None,
     progress: Show = None,
 ) -> Sweep:
     """Run a scenario under several policies, with the same seeds: ``sweep`` with policies.

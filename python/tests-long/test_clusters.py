@@ -46,10 +46,10 @@ def engine(request: pytest.FixtureRequest) -> Iterator[tuple[Any, Workers]]:
         yield on, lambda: list(client.run(os.getpid).values())
 
 
-def test_engines_give_what_threads_give(room: ev.Scenario, by_threads: ev.Sweep, engine: tuple[Any, Workers]) -> None:
+def test_engines_give_what_threads_give(room: ev.Scenario, by_threads: ev.Sweep, engine: tuple[Any, Workers], tmp_path: Path) -> None:
     on, workers = engine
-    assert len({2, *([on.workers] if hasattr(on, "workers") else [])}) == 1
-    study = ev.sweep(room, OVER, policies=["fifo", "evenair"], seeds=10, on=on)
+    assert getattr(on, "workers", 2) == 2
+    study = ev.sweep(room, OVER, policies=["fifo", "evenair"], seeds=10, store=tmp_path / "s", on=on)
     assert repr(study.status) == "40 runs: 40 known"
     killed: list[int] = []
 
@@ -58,7 +58,7 @@ def test_engines_give_what_threads_give(room: ev.Scenario, by_threads: ev.Sweep,
             killed.append(pids[0])
             os.kill(pids[0], signal.SIGKILL)
 
-    study = ev.sweep(room, OVER, policies=["fifo", "evenair"], seeds=20, store=study.store, on=on, progress=kill)
+    study = ev.sweep(room, OVER, policies=["fifo", "evenair"], seeds=20, store=tmp_path / "s", on=on, progress=kill)
     assert killed and repr(study.status) == "80 runs: 80 known"
     assert (study.store / "runs.jsonl").read_text().count("\n") == 80
     assert study.runs().to_polars().equals(by_threads.runs().to_polars())
@@ -86,7 +86,7 @@ def test_a_local_cluster_of_ray_listens_on_this_machine_alone() -> None:
     ev.ray(workers=1)
     processes = [child for child in psutil.Process().children(recursive=True) if child.is_running()]
     places = {
-        connection.laddr.ip
+        connection.laddr.ip.removeprefix("::ffff:")
         for process in processes
         for connection in process.net_connections(kind="inet")
         if connection.status == psutil.CONN_LISTEN
