@@ -95,7 +95,7 @@ def _start_ray_here(module: Any, options: dict[str, Any]) -> None:
     """Starts a cluster that listens on 127.0.0.1 alone. Where Ray takes machines for parts of clusters, it replaces this address by
     that of the machine, and listens on all; its switch for systems where it does not is one of the environment, which it reads when it
     is imported."""
-    constants = importlib.import_module("ray._private.ray_constants")
+    constants: Any = importlib.import_module("ray._private.ray_constants")
     before = constants.ENABLE_RAY_CLUSTER, os.environ.get(constants.ENABLE_RAY_CLUSTERS_ENV_VAR)
     constants.ENABLE_RAY_CLUSTER, os.environ[constants.ENABLE_RAY_CLUSTERS_ENV_VAR] = False, "0"
     try:
