@@ -32,6 +32,13 @@ pyo3::create_exception!(
     "A folder belongs to another experiment, or another process writes to it."
 );
 
+pyo3::create_exception!(
+    evenair,
+    WorkerMismatch,
+    PyRuntimeError,
+    "A worker of an engine has another build of the simulator, or none: it makes no run."
+);
+
 /// One place of a scenario that is wrong.
 #[pyclass(frozen, get_all, eq, hash, from_py_object, module = "evenair")]
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -32,22 +32,27 @@ pub fn record(bytes: &[u8]) -> PyResult<Record> {
     serde_json::from_slice(bytes).map_err(|error| PyValueError::new_err(format!("no record of a run: {error}")))
 }
 
+/// A job of [`missing`].
+pub fn job(bytes: &[u8]) -> PyResult<Job> {
+    serde_json::from_slice(bytes).map_err(|error| PyValueError::new_err(format!("no job: {error}")))
+}
+
 /// Makes the runs of some jobs, one after the other, without holding the interpreter: their records, in this order. A run that fails
-/// has a record with the reason.
+/// has a record with the reason. No run is made where a job is for another build.
 #[pyfunction]
 pub fn run_batch<'py>(python: Python<'py>, jobs: Vec<Vec<u8>>) -> PyResult<Vec<Bound<'py, PyBytes>>> {
+    let jobs = jobs.iter().map(|bytes| job(bytes)).collect::<PyResult<Vec<_>>>()?;
+    if let Some(other) = jobs.iter().find(|job| job.program != program()) {
+        let text = format!("this worker has the simulator {}, and the job is for {}", program(), other.program);
+        return Err(errors::WorkerMismatch::new_err(text));
+    }
     jobs.iter().map(|job| bytes(python, &made(python, job)?)).collect()
 }
 
-fn made(python: Python<'_>, job: &[u8]) -> PyResult<Record> {
-    let job: Job = serde_json::from_slice(job).map_err(|error| PyValueError::new_err(format!("no job: {error}")))?;
-    if job.program != program() {
-        let text = format!("this is the simulator {}, and the job is for {}", program(), job.program);
-        return Err(errors::RunError::new_err(text));
-    }
+fn made(python: Python<'_>, job: &Job) -> PyResult<Record> {
     let (mut looked, mut stopped) = (Instant::now(), Ok(()));
     let record = python.detach(|| {
-        run_job(&job, |_| {
+        run_job(job, |_| {
             if looked.elapsed() >= LOOK {
                 looked = Instant::now();
                 stopped = Python::attach(|python| python.check_signals());

@@ -36,6 +36,7 @@ fn _evenair(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("InvalidRun", python.get_type::<errors::InvalidRun>())?;
     module.add("RunError", python.get_type::<errors::RunError>())?;
     module.add("StoreError", python.get_type::<errors::StoreError>())?;
+    module.add("WorkerMismatch", python.get_type::<errors::WorkerMismatch>())?;
     module.add_class::<errors::Problem>()?;
     module.add_class::<frame::Frame>()?;
     module.add_class::<policy::Policy>()?;

@@ -103,6 +103,12 @@ pub struct Status {
 
 #[pymethods]
 impl Status {
+    #[new]
+    #[pyo3(signature = (planned, known, failed=0, left_s=None))]
+    const fn new(planned: usize, known: usize, failed: usize, left_s: Option<f64>) -> Self {
+        Self { planned, known, failed, left_s }
+    }
+
     /// Runs that are not made yet.
     #[getter]
     const fn missing(&self) -> usize {

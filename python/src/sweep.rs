@@ -7,7 +7,7 @@ use evenair_cli::VERSION;
 use evenair_scenario::Axis;
 use evenair_study as study;
 use evenair_study::{
-    Lock, Plan, Store, Until, is_measure, kept_experiment, near_measure, open_folder, sweep_description,
+    Lock, Plan, Record, Store, Until, is_measure, kept_experiment, near_measure, open_folder, sweep_description,
 };
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -63,6 +63,16 @@ impl Varied<'_> {
 impl Experiment {
     pub fn held(&self) -> MutexGuard<'_, Held> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn keep(&self, record: Record) -> PyResult<bool> {
+        let mut held = self.held();
+        if !held.lock.as_ref().is_some_and(Lock::is_held) {
+            return Err(lost());
+        }
+        let is_well = record.failed.is_none();
+        held.store.add(record).map_err(|error| errors::of_folder(&error.into()))?;
+        Ok(is_well)
     }
 
     /// Whether places in the scenario's text are those of a text that a person wrote.
@@ -153,14 +163,14 @@ impl Experiment {
         jobs::missing(python, &self.held())
     }
 
-    /// Keeps a record that `run_batch` made.
-    fn add(&self, record: &[u8]) -> PyResult<()> {
-        let record = jobs::record(record)?;
-        let mut held = self.held();
-        if !held.lock.as_ref().is_some_and(Lock::is_held) {
-            return Err(lost());
-        }
-        held.store.add(record).map_err(|error| errors::of_folder(&error.into()))
+    /// Keeps a record that `run_batch` made: whether its run ended well.
+    fn add(&self, record: &[u8]) -> PyResult<bool> {
+        self.keep(jobs::record(record)?)
+    }
+
+    /// Keeps the reason why there is no record of a job.
+    fn give_up(&self, job: &[u8], reason: String) -> PyResult<()> {
+        self.keep(jobs::job(job)?.failed(reason)).map(|_| ())
     }
 
     /// Lets other processes write to the folder.

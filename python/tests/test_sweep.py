@@ -128,7 +128,7 @@ def test_what_is_wrong_is_said(room: ev.Scenario, tmp_path: Path) -> None:
         ev.sweep(room, policies=["evenar"])
     with pytest.raises(TypeError, match=r"over: radio.ap_buffer: '20 packets' is no list of values; write \['20 packets'\]"):
         ev.sweep(room, {"radio.ap_buffer": "20 packets"})
-    with pytest.raises(TypeError, match=r"allowed: None \(a thread for each core\), or a number of threads"):
+    with pytest.raises(TypeError, match=r"allowed: None \(a thread for each core\), a number of threads, a concurrent"):
         ev.sweep(room, BUFFERS, on="ray")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="do not follow each other"):
         ev.sweep(room, BUFFERS, seeds=[1, 3])
@@ -196,7 +196,7 @@ def test_runs_as_bytes_give_the_same(room: ev.Scenario, study: ev.Sweep, tmp_pat
     assert experiment.missing() == [] and experiment.runs().to_polars().equals(study.runs().to_polars())
     with pytest.raises(ev.StoreError, match="lock"):
         experiment.add(record)
-    with pytest.raises(ev.RunError, match="the job is for other"):
+    with pytest.raises(ev.WorkerMismatch, match="the job is for other"):
         _evenair.run_batch([jobs[0].replace(study.provenance.program.encode(), b"other")])
     with pytest.raises(ValueError, match="no job"):
         _evenair.run_batch([b"{}"])

@@ -57,6 +57,18 @@ impl Job {
         }
         hex(&hash.finalize()[..16])
     }
+
+    /// The record of a run that could not be made, with the reason.
+    pub fn failed(&self, reason: String) -> Record {
+        Record {
+            key: self.key(),
+            varied: self.varied.clone(),
+            seed: self.seed,
+            failed: Some(reason),
+            scalars: Vec::new(),
+            took_s: 0.0,
+        }
+    }
 }
 
 /// Makes a run. `progress` gets the part that is done, several times in a tenth of a second; after a break there is no record.

@@ -8,13 +8,14 @@ True
 
 from __future__ import annotations
 
+import importlib
 import os
 import pathlib
 import sys
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from . import _evenair, models, plot
+from . import _evenair, models
 from ._evenair import (
     Frame,
     InvalidRun,
@@ -28,9 +29,14 @@ from ._evenair import (
     Simulation,
     Status,
     StoreError,
+    WorkerMismatch,
 )
 from ._provenance import Provenance
+from .engines import dask, processes, ray
 from .sweeps import Sweep, Until, compare, load_sweep, paired, sweep
+
+if TYPE_CHECKING:
+    from . import plot
 
 __all__ = [
     "Frame",
@@ -48,11 +54,15 @@ __all__ = [
     "StoreError",
     "Sweep",
     "Until",
+    "WorkerMismatch",
     "compare",
+    "dask",
     "load",
     "models",
     "paired",
     "plot",
+    "processes",
+    "ray",
     "run",
     "sweep",
 ]
@@ -61,6 +71,13 @@ __version__: str = _evenair.__version__
 
 #: What a scenario is made of: a checked one, the keys of its TOML, the TOML (with a newline), or a file.
 Source = Scenario | Mapping[str, Any] | str | os.PathLike[str]
+
+
+def __getattr__(name: str) -> Any:
+    """Figures are loaded where they are drawn."""
+    if name == "plot":
+        return importlib.import_module(".plot", __name__)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def _bar(now: Progress) -> None:

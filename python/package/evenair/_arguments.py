@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -55,15 +54,6 @@ def replications(seeds: int | Iterable[int]) -> tuple[int | None, int]:
     if not 1 <= count <= 1_000_000:
         raise ValueError(f"seeds: {count} is no number of runs; allowed: 1 to 1000000")
     return first, count
-
-
-def threads(on: Any) -> int:
-    """How many threads make runs."""
-    if on is None:
-        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    if isinstance(on, int) and not isinstance(on, bool) and on >= 1:
-        return on
-    raise TypeError(f"on: {on!r} makes no runs; allowed: None (a thread for each core), or a number of threads")
 
 
 def bar(now: Status) -> None:

@@ -8,8 +8,8 @@ from typing_extensions import Self
 
 __all__ = [
     "Experiment", "Frame", "InvalidRun", "Policy", "Problem", "Progress", "Run", "RunError", "Scenario", "ScenarioError",
-    "Simulation", "Status", "StoreError", "__version__", "anomaly", "catalogue", "check_measure", "interval", "key_of_column",
-    "load", "paired", "run", "run_batch",
+    "Simulation", "Status", "StoreError", "WorkerMismatch", "__version__", "anomaly", "catalogue", "check_measure",
+    "interval", "key_of_column", "load", "paired", "run", "run_batch",
 ]
 
 __version__: str
@@ -33,6 +33,9 @@ class RunError(RuntimeError):
 
 class StoreError(RuntimeError):
     """A folder belongs to another experiment, or another process writes to it."""
+
+class WorkerMismatch(RuntimeError):
+    """A worker of an engine has another build of the simulator, or none: it makes no run."""
 
 @final
 class Problem:
@@ -169,6 +172,7 @@ class Status:
     240 runs: 120 known, 2 failed, 118 missing
     """
 
+    def __new__(cls, planned: int, known: int, failed: int = 0, left_s: float | None = None) -> Self: ...
     planned: int
     """Runs in all."""
     known: int
@@ -197,8 +201,10 @@ class Experiment:
     def raise_runs(self, measure: str, half_width: float, most: int) -> int: ...
     def missing(self) -> list[bytes]:
         """The jobs of the runs that have not ended well, for ``run_batch``. A run that failed is among them."""
-    def add(self, record: bytes) -> None:
-        """Keep a record that ``run_batch`` made."""
+    def add(self, record: bytes) -> bool:
+        """Keep a record that ``run_batch`` made: whether its run ended well."""
+    def give_up(self, job: bytes, reason: str) -> None:
+        """Keep the reason why there is no record of a job."""
     def release(self) -> None: ...
     @staticmethod
     def of_folder(folder: str | os.PathLike[str]) -> Experiment: ...
@@ -265,4 +271,7 @@ def check_measure(name: str) -> None: ...
 def paired(frame: Any, asked: Mapping[str, Any]) -> Frame: ...
 def load(folder: str | os.PathLike[str]) -> Run: ...
 def run_batch(jobs: list[bytes]) -> list[bytes]:
-    """Make the runs of some jobs of ``Experiment.missing``, one after the other: their records."""
+    """Make the runs of some jobs of ``Experiment.missing``, one after the other: their records.
+
+    :raises WorkerMismatch: a job is for another build; no run is made.
+    """

@@ -10,12 +10,20 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from . import _evenair
-from ._arguments import Over, asked, axes, bar, replications, threads
+from ._arguments import Over, asked, axes, bar, replications
+from ._batches import Batches
 from ._evenair import Frame, Policy, Run, Scenario, Status
 from ._provenance import Provenance
+from .engines import Engine, engine
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
+    # What makes the runs; a number is so many threads.
+    _On: TypeAlias = Engine | Executor | int | None
 
 __all__ = ["Sweep", "Until", "compare", "paired", "sweep"]
 
@@ -49,17 +57,22 @@ class Until:
             raise ValueError(f"most: {self.most} is no number of runs with an interval; allowed: 2 to 100000")
 
 
-def _make(experiment: _evenair.Experiment, on: int, until: Until | None, progress: Show) -> None:
+def _make(experiment: _evenair.Experiment, on: Engine | int, until: Until | None, progress: Show) -> None:
     """Makes what is missing, then more where ``until`` asks for it."""
     show = sys.stderr.isatty() if progress is None else progress
     report = bar if show is True else show or None
     try:
         while True:
-            experiment.run(on, report)
+            if isinstance(on, int):
+                experiment.run(on, report)
+            else:
+                Batches(experiment, on, report).make()
             if until is None or experiment.raise_runs(until.measure, until.half_width, until.most) == 0:
                 return
     finally:
         experiment.release()
+        if isinstance(on, Engine):
+            on.close()
         if report is bar:
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)
 
@@ -235,7 +248,7 @@ def sweep(
     seeds: int | Iterable[int] = 10,
     until: Until | None = None,
     store: str | os.PathLike[str] | None = None,
-    on: int | None = None,
+    on: _On = None,
     progress: Show = None,
 ) -> Sweep:
     """Run a scenario at many points, each with the same seeds.
@@ -251,12 +264,14 @@ def sweep(
     :param seeds: how many seeds, from that of the scenario on; or seeds that follow each other, such as ``range(100, 110)``.
     :param until: repeats each point until a measure is known well enough; ``seeds`` is how often at first.
     :param store: a folder that keeps the runs. A run that is there is not made again.
-    :param on: how many threads make runs; ``None``: one for each core.
+    :param on: what makes the runs: a number of threads; ``None``, one for each core; a ``concurrent.futures.Executor`` of processes,
+        MPI, submitit, ipyparallel or Dask; ``ev.processes(n)``, ``ev.ray()``, ``ev.dask(client)``. The results are the same.
     :param progress: called several times a second with a ``Status``; ``None`` shows a bar where standard error is a terminal.
     :raises ScenarioError: scenario, policy or key is wrong, or each point is. Where some points are wrong, ``failed`` has them.
     :raises StoreError: the folder belongs to another experiment, or another process writes to it.
+    :raises WorkerMismatch: a worker has another build of this package, or none.
     """
-    count_of_threads = threads(on)
+    made_on = engine(on)
     if isinstance(policies, str):
         raise TypeError(f"policies: {policies!r} is no list; write [{policies!r}]")
     if until is not None and not isinstance(until, Until):
@@ -269,7 +284,7 @@ def sweep(
     temporary = tempfile.TemporaryDirectory(prefix="evenair-") if store is None else None
     folder = pathlib.Path(temporary.name if temporary is not None else os.fspath(store or ""))
     experiment = _evenair.Experiment(base, {"axes": varied, "policies": list(policies), "seeds": count}, folder)
-    _make(experiment, count_of_threads, until, progress)
+    _make(experiment, made_on, until, progress)
     return Sweep(experiment, folder, temporary, platform.node())
 
 
@@ -281,7 +296,7 @@ def compare(
     seeds: int | Iterable[int] = 10,
     until: Until | None = None,
     store: str | os.PathLike[str] | None = None,
-    on: int | None = None,
+    on: _On = None,
     progress: Show = None,
 ) -> Sweep:
     """Run a scenario under several policies, with the same seeds: ``sweep`` with policies.
