@@ -22,8 +22,8 @@ use evenair_packet::{TcpFlags, TcpMeta};
 use crate::marks::Mark;
 use crate::tcp::after;
 
-/// Answers of one kind that one connection may owe; 24 bytes each, where so many are under way. Where more is released, one in two is
-/// waited for, or in four, ..., and the last: each shows that those before it have left, too.
+/// Answers of one kind that one connection may owe; 24 bytes each, where so many are under way. Of what is released
+/// beyond, only the last is waited for.
 const MOST: usize = 128;
 
 /// So many ACKs of what the station cannot have received are forgery. Fewer may be a retransmission that crosses the ACK of
@@ -34,9 +34,9 @@ const FORGED: u8 = 16;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Answers {
     /// By the sequence number behind DATA.
-    acks: Owed,
+    acks: VecDeque<(u32, Mark)>,
     /// By the timestamp of an ACK.
-    echoes: Owed,
+    echoes: VecDeque<(u32, Mark)>,
     /// The furthest DATA asked for, the furthest timestamp, and the furthest acknowledgments of the wired side.
     furthest: Option<u32>,
     stamped: Option<u32>,
@@ -46,51 +46,9 @@ pub(crate) struct Answers {
     offered: Option<u32>,
     acked: Option<u32>,
     forged: u8,
-    /// Of both kinds.
-    sparsity: [Sparsity; 2],
     /// The newest release, and the newest that was acknowledged.
     released: Option<Mark>,
     acknowledged: Option<Mark>,
-}
-
-/// Answers of one kind that are owed, the oldest first: by what they are known, and to which release.
-type Owed = VecDeque<(u32, Mark)>;
-
-/// How many answers of one kind are kept.
-#[derive(Clone, Copy, Debug, Default)]
-struct Sparsity {
-    /// Of releases one in two to this power is kept.
-    power: u8,
-    /// Releases after the last one that is kept for good.
-    skipped: u8,
-}
-
-impl Sparsity {
-    /// So few are kept at last.
-    const MOST: u8 = 7;
-
-    fn push(&mut self, owed: &mut Owed, key: u32, mark: Mark) {
-        if owed.len() == MOST {
-            // Every second one, the last among them.
-            let mut keeps = true;
-            owed.retain(|_| {
-                keeps = !keeps;
-                keeps
-            });
-            self.power = (self.power + 1).min(Self::MOST);
-        } else if owed.len() < MOST / 4 {
-            self.power = self.power.saturating_sub(1);
-        }
-        let skips = self.skipped + 1 < 1 << self.power && owed.pop_back().is_some();
-        self.skipped = if skips { self.skipped + 1 } else { 0 };
-        owed.push_back((key, mark));
-    }
-}
-
-/// Takes out all acknowledged entries, oldest first; the newest of them.
-fn pop(owed: &mut Owed, answered: impl Fn(u32) -> bool) -> Option<Mark> {
-    let count = owed.iter().take_while(|(key, _)| answered(*key)).count();
-    owed.drain(..count).next_back().map(|(_, mark)| mark)
 }
 
 impl Answers {
@@ -127,9 +85,9 @@ impl Answers {
 
     /// The oldest release that an acknowledgment is due to, with none to a later one.
     pub(crate) fn oldest_due(&self) -> Option<Mark> {
-        let of = |owed: &Owed| {
-            let from = owed.partition_point(|&(_, mark)| Some(mark) <= self.acknowledged);
-            owed.range(from..).map(|&(_, mark)| mark).find(|mark| mark.is_due())
+        let of = |queue: &VecDeque<(u32, Mark)>| {
+            let from = queue.partition_point(|&(_, mark)| Some(mark) <= self.acknowledged);
+            queue.range(from..).map(|&(_, mark)| mark).find(|mark| mark.is_due())
         };
         of(&self.acks).into_iter().chain(of(&self.echoes)).min()
     }
@@ -140,14 +98,14 @@ impl Answers {
         self.released = Some(mark);
         if self.is_new_data(tcp) {
             self.furthest = Some(tcp.seq_end());
-            self.sparsity[0].push(&mut self.acks, tcp.seq_end().wrapping_sub(1), mark);
+            push(&mut self.acks, tcp.seq_end().wrapping_sub(1), mark);
         }
         let echoed = tcp.timestamps.filter(|_| tcp.is_pure_ack());
         if let Some(stamps) = echoed
             && self.stamped.is_none_or(|stamped| after(stamps.value, stamped))
         {
             self.stamped = Some(stamps.value);
-            self.sparsity[1].push(&mut self.echoes, stamps.value.wrapping_sub(1), mark);
+            push(&mut self.echoes, stamps.value.wrapping_sub(1), mark);
         }
         if tcp.flags.contains(TcpFlags::ACK) && self.acked_by_wire.is_none_or(|acked| after(tcp.ack, acked)) {
             self.acked_by_wire = Some(tcp.ack);
@@ -177,6 +135,12 @@ impl Answers {
         }
         self.acknowledged = self.acknowledged.max(newest);
         newest
+    }
+
+    /// A packet from the station was sent before it had any release whose timestamp it is to echo.
+    pub(crate) fn is_older(&self, tcp: &TcpMeta) -> bool {
+        let echo = tcp.timestamps.filter(|_| tcp.flags.contains(TcpFlags::ACK)).map(|stamps| stamps.echo);
+        echo.zip(self.echoes.front()).is_some_and(|(echo, &(value, _))| !after(echo, value))
     }
 
     /// DATA up to there cannot have been received if they are held: they have come, and are not released.
@@ -219,6 +183,19 @@ impl Answers {
         let is_new = |value| self.stamped.is_none_or(|stamped| after(value, stamped));
         held && tcp.timestamps.is_some_and(|stamps| is_new(stamps.value))
     }
+}
+
+fn push(queue: &mut VecDeque<(u32, Mark)>, key: u32, mark: Mark) {
+    if queue.len() == MOST {
+        queue.pop_back();
+    }
+    queue.push_back((key, mark));
+}
+
+/// Takes out all acknowledged entries, oldest first; the newest of them.
+fn pop(queue: &mut VecDeque<(u32, Mark)>, answered: impl Fn(u32) -> bool) -> Option<Mark> {
+    let count = queue.iter().take_while(|(key, _)| answered(*key)).count();
+    queue.drain(..count).next_back().map(|(_, mark)| mark)
 }
 
 #[cfg(test)]

@@ -80,6 +80,9 @@ const UNANSWERED: Span = Span::from_secs(1);
 const PROMPT: Span = Span::from_millis(50);
 /// The time to the next trial then.
 const TRY_AGAIN: Span = Span::from_secs(60);
+/// Where completions took so long before the box began to hold packets, the old queue is left to drain. A shorter one drains while the
+/// box goes on, and senders need not fall back.
+const LONG_QUEUE: Span = Span::from_secs(10);
 /// After a completion of what the bridge carried, more of it stands in the access point for at least so long.
 const OLD_QUEUE: Span = Span::from_millis(250);
 /// The fastest that is tried out, in parts of `UNIT`: 1 Mb/s where it is 512.
@@ -159,6 +162,13 @@ impl CarriedBefore {
             *self = Self::NOTHING;
         }
         stood
+    }
+
+    /// Notes something that is older than what was released since.
+    fn note_older(&mut self, now: Instant) {
+        if self.until.is_some() {
+            self.completed_at = Some(now);
+        }
     }
 
     /// Until when they are taken to stand before all that was released since.
@@ -304,8 +314,9 @@ impl Standing {
     pub(crate) fn begin(&mut self, now: Instant) {
         self.released -= self.in_flight.medium();
         self.looked_at = self.looked_at.min(self.released);
+        let until = Some(self.in_flight.next()).filter(|_| self.in_flight.stood() >= LONG_QUEUE);
+        self.carried_before = CarriedBefore { until, completed_at: None };
         self.in_flight = InFlight::new(self.in_flight.next());
-        self.carried_before = CarriedBefore { until: Some(self.in_flight.next()), completed_at: None };
         (self.by_time, self.due_since, self.window.void) = (Span::ZERO, None, true);
         self.allowance.insert(now);
     }
@@ -319,6 +330,11 @@ impl Standing {
         if self.flooded_permille == 0 && self.old_until().is_none() {
             self.allowance.note_release(now, self.in_flight.next() - 1, self.outstanding());
         }
+    }
+
+    /// What came was sent before its station had a release: before that, too, something stands that is older.
+    pub(crate) fn note_older_packet(&mut self, now: Instant) {
+        self.carried_before.note_older(now);
     }
 
     /// A release was acknowledged.
