@@ -42,6 +42,8 @@ account! {
     fn note_unanswerable(&mut self, airtime: Span);
     /// A release of a station was acknowledged; `of`: what is known of the station.
     fn answer(&mut self, now: Instant, mark: Mark, station: StationId, of: &mut Paced);
+    /// A station sent a packet before it had the oldest release of the packet's flow.
+    fn note_older_packet(&mut self, now: Instant);
     /// A station has answered a probe: all that was released before it has left, too.
     fn answer_probe(&mut self, now: Instant, mark: Mark, waited: Waited);
     /// The completion of this release is not waited for any more.

@@ -137,6 +137,12 @@ impl Answers {
         newest
     }
 
+    /// A packet from the station was sent before it had any release whose timestamp it is to echo.
+    pub(crate) fn is_older(&self, tcp: &TcpMeta) -> bool {
+        let echo = tcp.timestamps.filter(|_| tcp.flags.contains(TcpFlags::ACK)).map(|stamps| stamps.echo);
+        echo.zip(self.echoes.front()).is_some_and(|(echo, &(value, _))| !after(echo, value))
+    }
+
     /// DATA up to there cannot have been received if they are held: they have come, and are not released.
     fn note_acked(&mut self, ack: u32) {
         if let (Some(furthest), Some(offered)) = (self.furthest, self.offered) {

@@ -410,10 +410,15 @@ impl InFlight {
         Some(overtaken.saturating_add(self.patience().max(least)))
     }
 
+    /// How long completions took lately.
+    pub(crate) const fn stood(&self) -> Span {
+        self.delay.mean()
+    }
+
     /// The box begins to choose what is released. What is in flight no more: of a flood of datagrams the bridge has carried more than
     /// any access point holds, and has let it drop the rest.
     pub(crate) fn begin(&mut self) -> Load {
-        let stood = self.delay.mean();
+        let stood = self.stood();
         self.carried = (self.next(), stood);
         let mut cleared = Load::default();
         for at in 0..self.releases.len() {

@@ -317,6 +317,11 @@ impl Knee {
         *self = Self::new(now);
     }
 
+    /// Time has passed in which nothing could be judged.
+    pub(crate) const fn wait(&mut self, now: Instant) {
+        self.judged = now;
+    }
+
     /// Time has passed: a trial may have lasted for too long.
     pub(crate) fn expire(&mut self, now: Instant) {
         if let Stage::Trial(trial) = self.stage

@@ -213,6 +213,11 @@ impl Pacer {
         self.law.on_completion(now, mark.number());
     }
 
+    /// A station sent a packet before it had the oldest release of the packet's flow.
+    pub(crate) fn on_older_packet(&mut self, now: Instant) {
+        self.backlog.note_older_packet(now);
+    }
+
     /// A station has answered the probe that was this release: all that was released before it has left.
     pub(crate) fn on_probe_completion(&mut self, now: Instant, mark: Mark, waited: Waited) {
         self.backlog.answer_probe(now, mark, waited);

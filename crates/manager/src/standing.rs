@@ -80,6 +80,11 @@ const UNANSWERED: Span = Span::from_secs(1);
 const PROMPT: Span = Span::from_millis(50);
 /// The time to the next trial then.
 const TRY_AGAIN: Span = Span::from_secs(60);
+/// Where completions took so long before the box began to hold packets, the old queue is left to drain. A shorter one drains while the
+/// box goes on, and senders need not fall back.
+const LONG_QUEUE: Span = Span::from_secs(10);
+/// After a completion of what the bridge carried, more of it stands in the access point for at least so long.
+const OLD_QUEUE: Span = Span::from_millis(250);
 /// The fastest that is tried out, in parts of `UNIT`: 1 Mb/s where it is 512.
 const FASTEST_TRIED: u64 = UNIT / 512;
 /// Answers add little if at most one part in so many of the completions was not already assumed by time.
@@ -132,6 +137,44 @@ pub(crate) struct Standing {
     looked_at: Span,
     /// The part of the medium, in thousandths, of unresponsive senders that take more than their share.
     flooded_permille: u64,
+    carried_before: CarriedBefore,
+}
+
+/// What the bridge carried before the box began to hold packets, and what of it still stands in the access point.
+#[derive(Clone, Copy, Debug)]
+struct CarriedBefore {
+    /// All releases before this one. `None`: a later one has been completed, so that none of these stands before it any more.
+    until: Option<u64>,
+    /// When one of them was completed last since then.
+    completed_at: Option<Instant>,
+}
+
+impl CarriedBefore {
+    const NOTHING: Self = Self { until: None, completed_at: None };
+
+    /// Notes a completion; whether it shows that some of them stood in the access point, or did until now.
+    fn note_completion(&mut self, now: Instant, number: u64) -> bool {
+        let Some(until) = self.until else { return false };
+        let stood = self.completed_at.is_some();
+        if number < until {
+            self.completed_at = Some(now);
+        } else {
+            *self = Self::NOTHING;
+        }
+        stood
+    }
+
+    /// Notes something that is older than what was released since.
+    fn note_older(&mut self, now: Instant) {
+        if self.until.is_some() {
+            self.completed_at = Some(now);
+        }
+    }
+
+    /// Until when they are taken to stand before all that was released since.
+    fn stands_until(&self) -> Option<Instant> {
+        Some(self.completed_at? + OLD_QUEUE)
+    }
 }
 
 /// A speed in parts of another.
@@ -211,6 +254,7 @@ impl Standing {
             heard_airtime: Span::ZERO,
             looked_at: Span::ZERO,
             flooded_permille: 0,
+            carried_before: CarriedBefore::NOTHING,
         }
     }
 
@@ -270,6 +314,8 @@ impl Standing {
     pub(crate) fn begin(&mut self, now: Instant) {
         self.released -= self.in_flight.medium();
         self.looked_at = self.looked_at.min(self.released);
+        let until = Some(self.in_flight.next()).filter(|_| self.in_flight.stood() >= LONG_QUEUE);
+        self.carried_before = CarriedBefore { until, completed_at: None };
         self.in_flight = InFlight::new(self.in_flight.next());
         (self.by_time, self.due_since, self.window.void) = (Span::ZERO, None, true);
         self.allowance.insert(now);
@@ -280,15 +326,21 @@ impl Standing {
         if !managed {
             return self.allowance.note_unmanaged(now, self.in_flight.next() - 1);
         }
-        // Beside a flood even a lone packet waits for the medium.
-        if self.flooded_permille == 0 {
+        // Beside a flood even a lone packet waits for the medium, and so it does behind an old queue.
+        if self.flooded_permille == 0 && self.old_until().is_none() {
             self.allowance.note_release(now, self.in_flight.next() - 1, self.outstanding());
         }
+    }
+
+    /// What came was sent before its station had a release: before that, too, something stands that is older.
+    pub(crate) fn note_older_packet(&mut self, now: Instant) {
+        self.carried_before.note_older(now);
     }
 
     /// A release was acknowledged.
     pub(crate) fn answer(&mut self, now: Instant, mark: Mark, _station: StationId, _of: &mut Paced) {
         self.reckon(now);
+        self.window.void |= self.carried_before.note_completion(now, mark.number());
         let Completed { own, others, .. } = self.in_flight.complete(now, mark.number(), None);
         let cleared = own.believed + others.believed;
         if cleared == Span::ZERO {
@@ -390,10 +442,11 @@ impl Standing {
         if under_way < LEAST_UNDER_WAY || outstanding < most {
             return self.reckoned;
         }
+        let from = self.old_until().unwrap_or(self.reckoned);
         let given_up = self.in_flight.expires_at().map_or(Instant::MAX, |at| at.saturating_add(ROUNDING));
         self.stages()
-            .moved_by(self.reckoned, (outstanding.saturating_sub(most) + ROUNDING).mul_div(self.slowness, UNIT))
-            .min(given_up.max(self.reckoned.saturating_add(ROUNDING)))
+            .moved_by(from, (outstanding.saturating_sub(most) + ROUNDING).mul_div(self.slowness, UNIT))
+            .min(given_up.max(from.saturating_add(ROUNDING)))
     }
 
     /// To be called from time to time: where no answer has been due for long, what was learned of the medium's speed
@@ -538,6 +591,12 @@ impl Standing {
         }
     }
 
+    /// Until when what the bridge carried is taken to stand in the access point, before all that was released since, so that nothing
+    /// of that leaves by time; `None`: it does not now.
+    fn old_until(&self) -> Option<Instant> {
+        self.carried_before.stands_until().filter(|&until| self.reckoned < until)
+    }
+
     fn outstanding(&self) -> Span {
         self.in_flight.medium().saturating_sub(self.by_time)
     }
@@ -559,17 +618,23 @@ impl Standing {
 
     /// Advances the estimate to now.
     pub(crate) fn reckon(&mut self, now: Instant) {
-        self.allowance.expire(now);
+        let until = self.carried_before.stands_until().unwrap_or(self.reckoned);
+        let from = until.clamp(self.reckoned, now.max(self.reckoned));
+        if now < until {
+            self.allowance.wait(now);
+        } else {
+            self.allowance.expire(now);
+        }
         if self.in_flight.due() > 0 {
             self.due_last = self.due_last.max(now);
         }
         self.judge_trial(now);
-        if now > self.reckoned && self.in_flight.count() > 0 {
+        if now > from && self.in_flight.count() > 0 {
             // Without a signal it is the box that the medium waits for.
             let stages = self.stages();
             self.window.void |= stages.is_lost(now);
-            self.by_time = (self.by_time + stages.progress(self.reckoned, now).mul_div(UNIT, self.slowness))
-                .min(self.in_flight.medium());
+            self.by_time =
+                (self.by_time + stages.progress(from, now).mul_div(UNIT, self.slowness)).min(self.in_flight.medium());
             // Between probes it stays in the account, since the next answer may show that less has left.
             let mut left = Load::default();
             if !self.probed.is_in_use() {

@@ -227,6 +227,9 @@ impl Aggregating {
         self.left(dropped);
     }
 
+    /// What the bridge carried is part of the account here.
+    pub(crate) const fn note_older_packet(&mut self, _now: Instant) {}
+
     /// A release of a station was acknowledged.
     pub(crate) fn answer(&mut self, now: Instant, mark: Mark, station: StationId, of: &mut Paced) {
         self.reckon(now);

@@ -172,6 +172,8 @@ impl<P: Send + 'static> Manager<P> {
             if news {
                 self.infer_rates(now, answered.domain());
             }
+        } else if flow.answers.is_older(tcp) {
+            self.domains.touch(domain).pacer.on_older_packet(now);
         }
         self.time_answer(now, &arrived, tcp);
         let flow = self.flows.get(arrived.flow);

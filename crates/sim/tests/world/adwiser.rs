@@ -67,7 +67,7 @@ fn a11_the_box_makes_all_flows_equal() {
     assert!(result.series.service_rate_mbps[..20].iter().all(Option::is_none), "the box managed before its insertion");
 }
 
-/// With windows as large as they get, it takes the box about 90 s to get the queue back from the access point.
+/// With windows as large as they get, seconds of DATA stand in the stations, too.
 #[test]
 fn a11_with_large_windows_the_flows_become_equal_in_the_end() {
     let later = [("duration", "310 s"), ("phase.2.from", "200 s"), ("phase.2.to", "300 s")];
@@ -75,6 +75,33 @@ fn a11_with_large_windows_the_flows_become_equal_in_the_end() {
     let inserted = phase(&result, "inserted");
     serves_all(inserted);
     assert!(inserted.jain_flows.is_some_and(|index| index > 0.99), "{:?}", inserted.jain_flows);
+}
+
+/// As published: 300 s without the box, to a server beyond the Internet, until thousands of ACKs stand in the access point, and DATA for
+/// longer still in the stations. Then nothing is added to that queue until it has drained.
+#[test]
+fn an_access_points_queue_of_seconds_drains_at_the_speed_of_the_medium() {
+    const AS_PUBLISHED: [(&str, &str); 10] = [
+        ("duration", "345 s"),
+        ("event.1.at", "300 s"),
+        ("phase.bypassed.to", "300 s"),
+        ("phase.inserted.from", "340 s"),
+        ("phase.inserted.to", "345 s"),
+        ("server.server.at", "wan"),
+        ("wan.down.rate", "8 Mb/s"),
+        ("wan.down.delay", "300 ms"),
+        ("wan.up.rate", "8 Mb/s"),
+        ("wan.up.delay", "300 ms"),
+    ];
+    for (file, seed) in [("a10-mixed-rates", "4"), ("a11-equal-up-and-down", "3")] {
+        let series = simulate(file, &[&AS_PUBLISHED[..], &[("seed", seed)]].concat()).series;
+        let waiting = series.ap_queue_packets[299];
+        let sent: u64 = series.flows.iter().flat_map(|flow| &flow.ack_packets[290..300]).sum();
+        let drained = series.ap_queue_packets[300..].iter().position(|&queue| queue < 60.0);
+        let allowed = 1.3 * waiting * 10.0 / sent as f64;
+        assert!(waiting > 1_500.0, "{file}: {waiting} packets");
+        assert!(drained.is_some_and(|took| took as f64 <= allowed), "{file}: {drained:?} s of {allowed}");
+    }
 }
 
 #[test]
