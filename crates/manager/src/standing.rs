@@ -49,6 +49,10 @@
 //! also a reason to try higher speeds: up to the reported one if other traffic is received from the WLAN, and beyond
 //! it if not.
 //!
+//! Inserted where completions took many seconds, the box adds nothing to the access point's queue while packets come that their stations
+//! sent before they had what was released since, until a release has been completed. For as long as completions took at most: a
+//! station may say anything.
+//!
 //! What is not here: which packet is released next, which packet acknowledges which release (see `answers`).
 //!
 //! Principle: Byte Queue Limits keep a device's hidden queue short by its completions (Linux,
@@ -147,10 +151,20 @@ struct CarriedBefore {
     until: Option<u64>,
     /// When one of them was completed last since then.
     completed_at: Option<Instant>,
+    /// By then all of them have left, whatever stations say.
+    gone_at: Instant,
 }
 
 impl CarriedBefore {
-    const NOTHING: Self = Self { until: None, completed_at: None };
+    const NOTHING: Self = Self { until: None, completed_at: None, gone_at: Instant::ZERO };
+
+    /// Releases before this one; completions took so long.
+    fn new(now: Instant, until: u64, stood: Span) -> Self {
+        if stood < LONG_QUEUE {
+            return Self::NOTHING;
+        }
+        Self { until: Some(until), completed_at: None, gone_at: now.saturating_add(stood) }
+    }
 
     /// Notes a completion; whether it shows that some of them stood in the access point, or did until now.
     fn note_completion(&mut self, now: Instant, number: u64) -> bool {
@@ -173,7 +187,7 @@ impl CarriedBefore {
 
     /// Until when they are taken to stand before all that was released since.
     fn stands_until(&self) -> Option<Instant> {
-        Some(self.completed_at? + OLD_QUEUE)
+        Some(self.completed_at?.saturating_add(OLD_QUEUE).min(self.gone_at))
     }
 }
 
@@ -314,8 +328,7 @@ impl Standing {
     pub(crate) fn begin(&mut self, now: Instant) {
         self.released -= self.in_flight.medium();
         self.looked_at = self.looked_at.min(self.released);
-        let until = Some(self.in_flight.next()).filter(|_| self.in_flight.stood() >= LONG_QUEUE);
-        self.carried_before = CarriedBefore { until, completed_at: None };
+        self.carried_before = CarriedBefore::new(now, self.in_flight.next(), self.in_flight.stood());
         self.in_flight = InFlight::new(self.in_flight.next());
         (self.by_time, self.due_since, self.window.void) = (Span::ZERO, None, true);
         self.allowance.insert(now);
