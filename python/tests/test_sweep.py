@@ -150,10 +150,10 @@ INTERRUPTED = """
 import sys, time
 import evenair as ev
 def report(now):
-    if now.known >= 1 and not told:
-        told.append(now)
+    if now.known >= 1 and not reports:
+        reports.append(now)
         print("begun", flush=True)
-told = []
+reports = []
 try:
     ev.sweep(ev.Scenario.example("room"), {"station.slow.mcs": [0, 11]}, seeds=50, store=sys.argv[1], progress=report)
 except KeyboardInterrupt:

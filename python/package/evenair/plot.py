@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["airtime", "bars", "cdf", "lines", "paired", "save", "series"]
 
-#: Flows that are told apart in one panel; the smallest others are drawn as their sum.
+#: Curves in one panel; the smallest other flows are drawn as their sum.
 _MOST = 8
 #: Lines of the balance of airtime, in words.
 _AIRTIME = {
@@ -168,7 +168,7 @@ def airtime(run: Any, size: Size = "column", phase: str | None = None) -> Figure
 
 
 def series(run: Any, y: str = "goodput_mbps", size: Size = "column") -> Figure:
-    """A measure of each flow over the time of a run. Of more than eight flows the seven largest are told apart; of rates, the sum of the
+    """A measure of each flow over the time of a run. Of more than eight flows the seven largest have curves of their own; of rates, the sum of the
     others is drawn with them.
 
     :param run: a run, or its frame ``run.series()``.
@@ -187,11 +187,11 @@ def series(run: Any, y: str = "goodput_mbps", size: Size = "column") -> Figure:
             if row[y] is not None:
                 flows.setdefault(row["app"], {})[row["time_s"]] = row[y]
         ranked = sorted(flows, key=lambda name: -sum(flows[name].values()))
-        told = [name for name in flows if name in (ranked if len(ranked) <= _MOST else ranked[: _MOST - 1])]
+        own = [name for name in flows if name in (ranked if len(ranked) <= _MOST else ranked[: _MOST - 1])]
         made, (axes,) = _style.figure(size)
-        for at, name in enumerate(told):
+        for at, name in enumerate(own):
             axes.plot(list(flows[name]), list(flows[name].values()), color=_style.COLOURS[at], linestyle=_style.DASHES[at], label=name)
-        rest = [name for name in flows if name not in told]
+        rest = [name for name in flows if name not in own]
         if rest and y.endswith("mbps"):
             times = sorted({time for name in rest for time in flows[name]})
             total = [sum(flows[name].get(time, 0.0) for name in rest) for time in times]

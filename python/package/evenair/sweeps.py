@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import datetime
 import os
 import pathlib
-import platform
 import sys
-import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -20,6 +17,7 @@ from ._provenance import Provenance
 from .engines import Engine, engine
 
 if TYPE_CHECKING:
+    import tempfile
     from concurrent.futures import Executor
 
     # What makes the runs; a number is so many threads.
@@ -186,6 +184,8 @@ class Sweep:
 
         >>> print(study.provenance.cite())  # doctest: +SKIP
         """
+        import datetime
+
         scenario, seeds = self._experiment.scenario, self._experiment.seeds
         runs = self._store / "runs.jsonl"
         return Provenance(
@@ -281,6 +281,10 @@ def sweep(
     if first is not None:
         base = base.with_(seed=first)
     varied = axes(over)
+    # They take longer to load than all of this package.
+    import platform
+    import tempfile
+
     temporary = tempfile.TemporaryDirectory(prefix="evenair-") if store is None else None
     folder = pathlib.Path(temporary.name if temporary is not None else os.fspath(store or ""))
     experiment = _evenair.Experiment(base, {"axes": varied, "policies": list(policies), "seeds": count}, folder)
