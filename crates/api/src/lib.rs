@@ -5,6 +5,7 @@ pub mod causes;
 pub mod health;
 pub mod history;
 mod hops;
+mod json;
 mod kinds;
 mod names;
 pub mod reference;
@@ -19,6 +20,7 @@ mod words;
 pub const VERSION: u32 = 2;
 
 pub use hops::{Hop, HopResult};
+pub use json::Json;
 pub use kinds::Kinds;
 pub use names::{NameOrigin, NamedStation, StationName};
 pub use request::{Request, Response};

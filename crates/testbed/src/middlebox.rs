@@ -14,7 +14,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use evenair_api::{Mode, Request, Response, Status};
+use evenair_api::{Json, Mode, Request, Response, Status};
 use evenair_boxfile::{BoxFile, ControlSpec, PortsSpec, RecordSpec, StationSpec};
 use evenair_packet::MacAddr;
 use evenair_reader::{Problems, Written};
@@ -240,7 +240,7 @@ struct Control {
 impl Control {
     fn ask(&self, request: &Request) -> Result<Response, String> {
         let line = self.exchange(request).map_err(|e| e.to_string())?;
-        let response: Response = serde_json::from_str(&line).map_err(|e| format!("answered {line:?}: {e}"))?;
+        let response: Response = Response::from_json(line.as_bytes()).map_err(|e| format!("answered {line:?}: {e}"))?;
         if response.ok {
             Ok(response)
         } else {
@@ -251,7 +251,7 @@ impl Control {
     fn exchange(&self, request: &Request) -> std::io::Result<String> {
         let mut stream = UnixStream::connect(&self.socket)?;
         stream.set_read_timeout(Some(self.answer_timeout))?;
-        stream.write_all(format!("{}\n", serde_json::to_string(request)?).as_bytes())?;
+        stream.write_all(format!("{}\n", request.to_json()).as_bytes())?;
         let mut line = String::new();
         BufReader::new(stream).read_line(&mut line)?;
         Ok(line)
@@ -260,7 +260,7 @@ impl Control {
 
 /// What a request is called on the control socket.
 fn name_of(request: &Request) -> String {
-    let written = serde_json::to_value(request).unwrap_or_default();
+    let written: serde_json::Value = serde_json::from_str(&request.to_json()).unwrap_or_default();
     written["command"].as_str().unwrap_or_default().to_owned()
 }
 

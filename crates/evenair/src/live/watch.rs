@@ -6,8 +6,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
-use evenair_api::FlowStatus;
 use evenair_api::watch::{Answer, Content, Line, Part, Request};
+use evenair_api::{FlowStatus, Json};
 
 /// Default path of the watch socket.
 pub const SOCKET: &str = "/run/evenair/watch.sock";
@@ -39,7 +39,7 @@ impl Feed {
     /// The box has ended the connection or refuses the request, or it is not the watch socket.
     pub fn next(&mut self) -> Result<(String, Line)> {
         let text = line_of(&mut self.stream)?;
-        let line = serde_json::from_str::<Line>(&text).ok().filter(|line| line.v > 0 && line.totals.is_some());
+        let line = Line::from_json(text.as_bytes()).ok().filter(|line| line.v > 0 && line.totals.is_some());
         match line {
             Some(line) => Ok((text, line)),
             None => Err(refusal(&text)),
@@ -53,7 +53,7 @@ impl Feed {
 /// As [`Feed::open`] and [`Feed::next`].
 pub fn flows_of(socket: &Path, mac: &str) -> Result<Vec<FlowStatus>> {
     let text = line_of(&mut ask(socket, &Request::FlowsOf { flows_of: mac.into() }, FLOWS_PATIENCE)?)?;
-    match serde_json::from_str(&text) {
+    match Answer::from_json(text.as_bytes()) {
         Ok(Answer { content: Content::Flows(flows), .. }) => Ok(flows),
         _ => Err(refusal(&text)),
     }
@@ -64,7 +64,7 @@ fn ask(socket: &Path, request: &Request, patience: Duration) -> Result<BufReader
     let mut stream =
         stream.map_err(|error| anyhow!("watch socket {}: {error} ({})", socket.display(), remedy(&error)))?;
     stream.set_read_timeout(Some(patience)).context("watch socket")?;
-    let request = serde_json::to_string(request)? + "\n";
+    let request = request.to_json() + "\n";
     stream.write_all(request.as_bytes()).with_context(|| format!("watch socket {}", socket.display()))?;
     Ok(BufReader::new(stream))
 }
@@ -97,7 +97,7 @@ fn line_of(stream: &mut BufReader<UnixStream>) -> Result<String> {
 
 /// Why something else than the wanted line came.
 fn refusal(text: &str) -> anyhow::Error {
-    match serde_json::from_str(text) {
+    match Answer::from_json(text.as_bytes()) {
         Ok(Answer { content: Content::Error(why), .. }) => anyhow!("the box refuses: {why}"),
         _ => anyhow!("not a line of the watch feed; --socket must name the watch socket, such as {SOCKET}"),
     }

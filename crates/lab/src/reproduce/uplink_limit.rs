@@ -13,7 +13,7 @@ pub fn all() -> Vec<Experiment> {
     vec![
         experiment!(r05, "uplink-rate-control/r05-static-limit.toml", false),
         experiment!(r06, "uplink-rate-control/r06-unequal-numbers.toml", false),
-        experiment!(r07, "uplink-rate-control/r07-changing-numbers.toml", true),
+        experiment!(r07, "uplink-rate-control/r07-changing-numbers.toml", false),
         experiment!(r08, "uplink-rate-control/r08-far-host.toml", false),
         experiment!(r19, "uplink-rate-control/r19-datagrams.toml", false),
     ]

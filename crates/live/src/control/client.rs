@@ -5,7 +5,7 @@ use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
-use evenair_api::{NamedStation, Request, Response, StationName, Status};
+use evenair_api::{Json, NamedStation, Request, Response, StationName, Status};
 use evenair_packet::MacAddr;
 use evenair_units::BitRate;
 
@@ -208,7 +208,7 @@ impl Client {
 
     /// The box hangs up on clients that are idle for long: then the request is sent once more, over a new connection.
     fn exchange(&mut self, request: &Request) -> io::Result<Response> {
-        let mut line = serde_json::to_vec(request)?;
+        let mut line = request.to_json().into_bytes();
         line.push(b'\n');
         let answer = match self.send(&line) {
             Err(error) if self.answered && HUNG_UP.contains(&error.kind()) => {
@@ -227,7 +227,7 @@ impl Client {
         if self.stream.read_line(&mut answer)? == 0 {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
-        Ok(serde_json::from_str(&answer)?)
+        Ok(Response::from_json(answer.as_bytes())?)
     }
 
     fn io(&self, source: io::Error) -> ClientError {

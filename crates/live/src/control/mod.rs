@@ -39,11 +39,11 @@ pub(crate) use status::{Snapshot, log_balance};
 
 #[cfg(test)]
 mod tests {
-    use evenair_api::Request;
+    use evenair_api::{Json, Request};
 
     #[test]
     fn requests_are_what_the_documentation_shows() {
-        let parse = |text: &str| serde_json::from_str::<Request>(text);
+        let parse = |text: &str| Request::from_json(text.as_bytes());
         assert_eq!(parse(r#"{"command":"insert"}"#).expect("right"), Request::Insert);
         assert_eq!(parse(r#"{"command":"observe"}"#).expect("right"), Request::Observe { force: false });
         assert!(
@@ -61,9 +61,6 @@ mod tests {
         assert_eq!(at, Request::At { mac: "02:00:00:00:00:01".into(), access_point: Some("hall".into()) });
         assert_eq!(parse(r#"{"command":"bypass","force":true}"#).expect("right"), Request::Bypass { force: true });
         assert!(parse(r#"{"command":"explode"}"#).is_err());
-        assert_eq!(
-            serde_json::to_string(&Request::Bypass { force: false }).expect("serialises"),
-            r#"{"command":"bypass"}"#
-        );
+        assert_eq!(Request::Bypass { force: false }.to_json(), r#"{"command":"bypass"}"#);
     }
 }

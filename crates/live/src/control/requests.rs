@@ -2,7 +2,7 @@
 
 use std::io::{self, BufRead, BufReader, Read};
 
-use evenair_api::Request;
+use evenair_api::{Json, Request};
 
 /// Longest line a client may send, its end included, in bytes.
 pub const MAX_LINE: usize = 64 * 1024;
@@ -49,7 +49,7 @@ impl<R: Read> Requests<R> {
     pub fn read(&mut self) -> io::Result<Option<Line>> {
         Ok(self.read_raw()?.map(|line| match line {
             RawLine::Whole(line) => {
-                Line::Whole(serde_json::from_slice(line).map_err(|error| format!("not a request: {error}")))
+                Line::Whole(Request::from_json(line).map_err(|error| format!("not a request: {error}")))
             }
             RawLine::TooLong => Line::TooLong,
         }))

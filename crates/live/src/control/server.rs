@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use evenair_api::health::Limits;
-use evenair_api::{Mode, ModeCommand, Request, Response, Status};
+use evenair_api::{Json, Mode, ModeCommand, Request, Response, Status};
 use evenair_boxfile::{BoxConfig, SourceConfig};
 use evenair_config::RateSpec;
 use evenair_manager::{Config, Label, Observation, Place};
@@ -226,7 +226,7 @@ fn serve(slot: &Slot, context: &Client) -> io::Result<()> {
             }
             Line::TooLong => (refused(format!("not a request: a line is longer than {MAX_LINE} bytes")), true),
         };
-        let mut answer = serde_json::to_vec(&answer).map_err(io::Error::other)?;
+        let mut answer = answer.to_json().into_bytes();
         answer.push(b'\n');
         Timed { stream, deadline: Instant::now() + ANSWER_TIME }.write_all(&answer)?;
         if is_last {

@@ -10,6 +10,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
+use evenair_api::Json;
 use evenair_api::history::Record;
 
 use super::Keeper;
@@ -131,7 +132,7 @@ impl Series {
     }
 
     fn keep(&mut self, record: &Record) -> io::Result<()> {
-        let mut line = serde_json::to_vec(record)?;
+        let mut line = record.to_json().into_bytes();
         line.push(b'\n');
         let added = line.len() as u64;
         if added > self.most.min(LONGEST_LINE) {
@@ -237,7 +238,7 @@ impl SeriesReader {
                 self.current = None;
                 continue;
             }
-            if let Ok(record) = serde_json::from_slice::<Record>(&line) {
+            if let Ok(record) = Record::from_json(&line) {
                 self.seen.records += 1;
                 return Ok(Some(record.without_default_rates()));
             }

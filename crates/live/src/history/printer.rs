@@ -8,7 +8,7 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use evenair_api::causes::in_lines;
 use evenair_api::history::{Carried, EventRecord, Record, Sample, StationSample};
-use evenair_api::{Hop, Mode};
+use evenair_api::{Hop, Json, Mode};
 
 /// Which records are printed, and how.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -71,7 +71,7 @@ impl<'a, W: Write> Printer<'a, W> {
         match self.selection.format {
             Format::Text => self.text(&record)?,
             Format::Csv => return self.csv(&record),
-            Format::Json => writeln!(self.out, "{}", serde_json::to_string(&record)?)?,
+            Format::Json => writeln!(self.out, "{}", record.to_json())?,
         }
         self.printed += 1;
         Ok(())
@@ -446,7 +446,8 @@ mod tests {
         let csv_text = printed(|selection| (selection.format, selection.events) = (Format::Csv, true));
         assert!(csv_text.contains("\"with 192.0.2.9, g711: one, too many\""), "{csv_text}");
         let json = printed(|selection| selection.format = Format::Json);
-        let records: Vec<Record> = json.lines().map(|line| serde_json::from_str(line).expect("a record")).collect();
+        let records: Vec<Record> =
+            json.lines().map(|line| Record::from_json(line.as_bytes()).expect("a record")).collect();
         assert_eq!(records, kept());
     }
 

@@ -4,7 +4,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use evenair_api::watch::{Content, History, Line, MOST_FLOWS, Part};
-use evenair_api::{FlowStatus, Mode};
+use evenair_api::{FlowStatus, Json, Mode};
 
 use super::events::Log;
 use super::request::Parts;
@@ -147,8 +147,8 @@ fn selected(line: &Line, parts: Parts) -> Line {
 }
 
 /// As JSON with the end of the line.
-pub(super) fn as_line(value: &impl serde::Serialize) -> Vec<u8> {
-    let mut bytes = serde_json::to_vec(value).expect("numbers, texts and lists");
+pub(super) fn as_line(value: &impl Json) -> Vec<u8> {
+    let mut bytes = value.to_json().into_bytes();
     bytes.push(b'\n');
     bytes
 }
@@ -182,7 +182,7 @@ mod tests {
 
     fn read(feed: &Feed, parts: Parts, events: Option<u64>) -> (Line, Written) {
         let written = feed.line(parts, events).expect("published");
-        (serde_json::from_slice(&written.bytes).expect("a line"), written)
+        (Line::from_json(&written.bytes).expect("a line"), written)
     }
 
     #[test]

@@ -118,8 +118,8 @@ fn has_hung_up(mut stream: &UnixStream) -> io::Result<bool> {
 mod tests {
     use std::io::{BufRead, BufReader};
 
-    use evenair_api::Mode;
     use evenair_api::watch::{Answer, Line, Station, Totals};
+    use evenair_api::{Json, Mode};
 
     use super::*;
 
@@ -147,7 +147,7 @@ mod tests {
     }
 
     fn error(line: &str) -> String {
-        match serde_json::from_str::<Answer>(line).expect("an answer").content {
+        match Answer::from_json(line.as_bytes()).expect("an answer").content {
             Content::Error(why) => why,
             other => panic!("{other:?}"),
         }
@@ -159,7 +159,7 @@ mod tests {
         let clients = Clients::new(Arc::clone(&feed));
         publish(&feed);
         let mut client = connect(&clients);
-        let seq = |line: String| serde_json::from_str::<Line>(&line).expect("a line").seq;
+        let seq = |line: String| Line::from_json(line.as_bytes()).expect("a line").seq;
         assert_eq!(seq(ask(&mut client, r#"{"watch":["totals"],"every":"2 s"}"#)), 0);
         for next in [2, 4] {
             for _ in 0..2 {

@@ -186,7 +186,8 @@ const fn minutes(minutes: u64) -> Span {
     Span::from_secs(60 * minutes)
 }
 
-/// A bypassed box that the guard has had for so many trials, each of which has failed.
+/// A bypassed box that the guard has had for so many trials, each of which has failed. Until a minute before a trial the bridge
+/// carries one packet of 25.
 fn after_failed_trials(between: Span, trials: usize) -> Stream {
     let mut stream = Stream::new();
     stream.bridge_at(between, 8);
@@ -194,7 +195,9 @@ fn after_failed_trials(between: Span, trials: usize) -> Stream {
     stream.cross_at(between, Span::from_secs(30));
     for _ in 0..trials {
         let (_, next) = stream.last();
-        stream.bridge_at(between, 2 * next.expect("a trial is to come").as_nanos() / 1_000_000_000 + 4);
+        let halves = 2 * next.expect("a trial is to come").as_nanos() / 1_000_000_000 + 4;
+        stream.bridge_at(between * 25, halves.saturating_sub(120));
+        stream.bridge_at(between, halves.min(120));
         assert_eq!((stream.last(), stream.state()), ((Some(GuardStep::Trying), None), GuardState::Trying));
         let start = stream.now;
         stream.cross_at(between, Span::from_secs(30));
@@ -241,7 +244,7 @@ fn a_trial_that_succeeds_leaves_the_box_inserted() {
 fn an_operator_ends_the_trials() {
     let mut stream = after_failed_trials(PACKET, 0);
     stream.command(Command::Bypass);
-    stream.bridge(2 * 4_000);
+    stream.bridge_at(PACKET * 25, 2 * 4_000);
     assert_eq!((stream.manager.mode(), stream.last()), (Mode::Bypassed, (Some(GuardStep::Bypassed), None)));
     // Inserted by an operator, it is bypassed for a minute again.
     let mut stream = after_failed_trials(PACKET, 2);

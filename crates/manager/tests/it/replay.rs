@@ -89,7 +89,7 @@ fn a_damaged_recording_is_an_error_or_another_recording_but_no_panic() {
             }
         });
         for at in 0..bytes.len() {
-            for mask in [0x01, 0x02, 0x10, 0x40, 0x80, 0xff] {
+            for mask in [0x01, 0x80, 0xff] {
                 bytes[at] ^= mask;
                 let outcome = std::panic::catch_unwind(|| replay(&bytes).is_ok());
                 assert!(outcome.is_ok(), "seed {seed}, byte {at} of {}, mask {mask:#x}", bytes.len());

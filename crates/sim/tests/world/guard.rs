@@ -191,24 +191,30 @@ fn goodput(result: &RunResult, phase: usize) -> f64 {
     result.phases[phase].flows.iter().map(|flow| flow.goodput_mbps).sum()
 }
 
-/// A box that hands packets over one by one leaves the access point nothing to aggregate.
+/// A box that hands packets over one by one leaves the access point nothing to aggregate: it is bypassed within five seconds of an
+/// insertion after so many seconds, and the box as it is does no harm.
+fn is_bypassed((radio, mode): (&str, &str), inserted_s: u32) {
+    let result = broken(radio, mode, inserted_s, "run_frames = 1");
+    let events = events(&result);
+    let (before, after) = (goodput(&result, 0), goodput(&result, 1));
+    println!("{radio} {mode}, {inserted_s} s: {before:.1} Mb/s before, {after:.1} after: {events:?}");
+    let bypass = at(&events, "guard: bypass");
+    assert!(bypass.first().is_some_and(|at| at - f64::from(inserted_s) <= 5.0), "{radio}: {events:?}");
+    assert!(after > 0.95 * before, "{radio}: {before:.1} Mb/s before, {after:.1} after");
+    let usual = self::events(&broken(radio, mode, inserted_s, "")).iter().any(|(_, event)| event.starts_with("guard"));
+    assert!(!usual, "{radio}");
+}
+
 #[test]
 fn a_box_that_breaks_aggregation_is_bypassed_within_five_seconds() {
-    for (radio, mode) in MODES {
-        for inserted_s in [3, 60] {
-            let result = broken(radio, mode, inserted_s, "run_frames = 1");
-            let events = events(&result);
-            let (before, after) = (goodput(&result, 0), goodput(&result, 1));
-            println!("{radio} {mode}, {inserted_s} s: {before:.1} Mb/s before, {after:.1} after: {events:?}");
-            let bypass = at(&events, "guard: bypass");
-            assert!(bypass.first().is_some_and(|at| at - f64::from(inserted_s) <= 5.0), "{radio}: {events:?}");
-            assert!(after > 0.95 * before, "{radio}: {before:.1} Mb/s before, {after:.1} after");
-            // The canary: the box as it is does no harm.
-            let usual =
-                self::events(&broken(radio, mode, inserted_s, "")).iter().any(|(_, event)| event.starts_with("guard"));
-            assert!(!usual, "{radio}");
-        }
-    }
+    MODES.iter().for_each(|mode| is_bypassed(*mode, 3));
+    is_bypassed(MODES[0], 60);
+}
+
+#[test]
+#[ignore = "takes half a minute"]
+fn a_box_that_breaks_aggregation_is_bypassed_after_a_minute_of_any_mode() {
+    MODES[1..].iter().for_each(|mode| is_bypassed(*mode, 60));
 }
 
 /// Nothing is known of the throughput without the box, so that it is measured first.

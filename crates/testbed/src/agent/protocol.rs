@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 /// From the testbed to an agent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "request", rename_all = "snake_case")]
+#[serde(rename_all = "snake_case")]
 pub enum Request {
     /// One part of an application. Servers listen before they answer [`Report::Prepared`]; nothing moves yet.
     Prepare(Box<Part>),
@@ -41,7 +41,7 @@ pub struct Part {
 
 /// What one host does for an application.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "task", rename_all = "snake_case")]
+#[serde(rename_all = "snake_case")]
 pub enum Task {
     /// Accepts TCP connections and sends or discards.
     BulkServer {
@@ -247,7 +247,7 @@ pub struct Telephone {
 
 /// Which way a bulk connection is used by the one who has this.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "transfer", rename_all = "snake_case")]
+#[serde(rename_all = "snake_case")]
 pub enum Transfer {
     /// It sends.
     Send {
@@ -265,7 +265,7 @@ pub enum Transfer {
 
 /// From an agent to the testbed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "report", rename_all = "snake_case")]
+#[serde(rename_all = "snake_case")]
 pub enum Report {
     /// The part is ready.
     Prepared {

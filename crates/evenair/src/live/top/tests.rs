@@ -1,7 +1,7 @@
 //! The screen at two sizes, from a line of the feed, and the printed text.
 
-use evenair_api::FlowStatus;
 use evenair_api::watch::{Line, Source};
+use evenair_api::{FlowStatus, Json};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
@@ -15,7 +15,7 @@ const LINE: &str = include_str!("tests/line.json");
 
 fn view() -> View {
     let mut view = View::default();
-    view.take(Ok(serde_json::from_str::<Line>(LINE).expect("a line of the feed")));
+    view.take(Ok(Line::from_json(LINE.as_bytes()).expect("a line of the feed")));
     view
 }
 
@@ -131,7 +131,7 @@ fn a_rate_is_a_number_inferred_or_unknown() {
 
 #[test]
 fn the_chosen_station_is_on_the_screen_however_many_there_are() {
-    let mut line: Line = serde_json::from_str(LINE).expect("a line of the feed");
+    let mut line: Line = Line::from_json(LINE.as_bytes()).expect("a line of the feed");
     let stations = line.stations.as_mut().expect("there are some");
     let more = (0..100).map(|number| format!("02:00:00:00:01:{number:02x}"));
     stations.extend(more.map(|mac| evenair_api::watch::Station { mac, ..Default::default() }));
@@ -148,7 +148,7 @@ fn a_box_that_is_away_is_said_in_the_first_line() {
     let mut view = view();
     view.take(Err("the box has ended the connection".into()));
     assert!(screen(&view, 80, 24).starts_with("NO DATA: the box has ended the connection"));
-    view.take(Ok(serde_json::from_str(LINE).expect("a line of the feed")));
+    view.take(Ok(Line::from_json(LINE.as_bytes()).expect("a line of the feed")));
     assert!(screen(&view, 80, 24).starts_with("health: bad"));
 }
 
