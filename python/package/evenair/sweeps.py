@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from . import _evenair
-from ._arguments import Over, asked, axes, bar, replications
+from ._arguments import Over, Source, asked, axes, bar, replications
 from ._batches import Batches
 from ._evenair import Frame, Policy, Run, Scenario, Status
 from ._provenance import Provenance
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Sweep", "Until", "compare", "paired", "sweep"]
 
-#: What a scenario is made of: a checked one, the keys of its TOML, the TOML (with a newline), or a file.
-Source = Scenario | Mapping[str, Any] | str | os.PathLike[str]
 #: Shows how a sweep stands.
 Show = bool | Callable[[Status], None] | None
 
@@ -312,6 +310,6 @@ def compare(
     )
 
 
-def load_sweep(folder: pathlib.Path) -> Sweep:
+def load_sweep(folder: str | os.PathLike[str]) -> Sweep:
     """The sweep of a store."""
-    return Sweep(_evenair.Experiment.of_folder(folder), folder)
+    return Sweep(_evenair.Experiment.of_folder(folder), pathlib.Path(folder))
