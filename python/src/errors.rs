@@ -1,6 +1,7 @@
 //! Exceptions, with what is wrong in parts.
 
 use evenair_reader::{ConfigError, Located};
+use evenair_results::StoreError as ResultsError;
 use evenair_study::{FolderError, LockError, PlanError};
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -153,9 +154,21 @@ pub fn of_plan(python: Python<'_>, error: &PlanError, has_places: bool) -> PyErr
     }
 }
 
+/// A file of results that cannot be read or written.
+pub fn of_results(error: &ResultsError) -> PyErr {
+    match error {
+        ResultsError::Io { path, source, .. } if source.raw_os_error().is_some() => {
+            PyOSError::new_err((source.raw_os_error(), source.to_string(), path.display().to_string()))
+        }
+        ResultsError::Format { .. } => PyValueError::new_err(error.to_string()),
+        _ => PyOSError::new_err(error.to_string()),
+    }
+}
+
 /// A folder that cannot be used.
 pub fn of_folder(error: &FolderError) -> PyErr {
     match error {
+        FolderError::Results(error) => of_results(error),
         FolderError::File(_) | FolderError::Lock(LockError::File(_)) => PyOSError::new_err(error.to_string()),
         _ => StoreError::new_err(error.to_string()),
     }

@@ -2,15 +2,17 @@
 //!
 //! Scenarios, their checks, runs and measures are those of the Rust crates: what `evenair sim run FILE` writes, `evenair.run(FILE)`
 //! gives to the byte. Here are only the shapes of Python: exceptions with their parts (`errors`), scenarios and policies
-//! (`scenario`, `policy`, `library`), runs (`run`, `progress`), runs that are stepped (`simulation`), experiments of many runs
+//! (`scenario`, `policy`, `library`), runs (`run`, `folder`, `progress`), runs that are stepped (`simulation`), experiments of many runs
 //! (`sweep`, `sweep_frames`, `sweep_run`, `jobs`), tables as Arrow (`frame`, `imported`, `tables`), closed forms (`models`), and what
-//! figures say in words (`catalogue`). Names, types and descriptions for editors are in `package/evenair/_evenair.pyi`.
+//! figures and citations say in words (`catalogue`, `cite`). Names, types and descriptions for editors are in `package/evenair/_evenair.pyi`.
 
 // The macros of PyO3 make items without a comment and unsafe code.
 #![allow(missing_docs, unsafe_code, clippy::undocumented_unsafe_blocks)]
 
 mod catalogue;
+mod cite;
 mod errors;
+mod folder;
 mod frame;
 mod imported;
 mod jobs;
@@ -47,6 +49,7 @@ fn _evenair(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<simulation::Simulation>()?;
     module.add_class::<sweep::Experiment>()?;
     module.add_function(wrap_pyfunction!(sweep::check_measure, module)?)?;
+    module.add_function(wrap_pyfunction!(cite::cite, module)?)?;
     module.add_function(wrap_pyfunction!(jobs::run_batch, module)?)?;
     module.add_function(wrap_pyfunction!(sweep_frames::paired, module)?)?;
     module.add_function(wrap_pyfunction!(catalogue::catalogue, module)?)?;
@@ -54,5 +57,5 @@ fn _evenair(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(catalogue::key_of_column, module)?)?;
     module.add_function(wrap_pyfunction!(models::anomaly, module)?)?;
     module.add_function(wrap_pyfunction!(run::run, module)?)?;
-    module.add_function(wrap_pyfunction!(run::load, module)?)
+    module.add_function(wrap_pyfunction!(folder::load, module)?)
 }

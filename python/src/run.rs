@@ -3,15 +3,19 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use evenair_results::{RunResult, StoreError, measures, summary};
+use evenair_cli::VERSION;
+use evenair_results::{RunResult, measures, summary};
 use evenair_scenario::measures::Kind;
 use evenair_scenario::sweep::Settings;
 use evenair_sim::{SimError, SimOptions};
-use pyo3::exceptions::{PyKeyError, PyOSError, PyValueError};
+use evenair_study::Made;
+use pyo3::exceptions::{PyKeyError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyMapping};
+use serde::Serialize;
 
 use crate::errors;
+use crate::folder;
 use crate::frame::{Frame, escaped};
 use crate::policy::Chosen;
 use crate::progress::Watch;
@@ -23,6 +27,8 @@ use crate::tables;
 pub struct Run {
     pub result: RunResult,
     pub scenario: Arc<evenair_scenario::Scenario>,
+    /// What made it.
+    pub made: Made,
 }
 
 /// A scenario, or what one is made of.
@@ -99,36 +105,10 @@ pub fn of_sim(error: &SimError) -> PyErr {
     errors::RunError::new_err(error.to_string())
 }
 
-fn of_store(error: &StoreError) -> PyErr {
-    match error {
-        StoreError::Io { path, source, .. } if source.raw_os_error().is_some() => {
-            PyOSError::new_err((source.raw_os_error(), source.to_string(), path.display().to_string()))
-        }
-        StoreError::Format { .. } => PyValueError::new_err(error.to_string()),
-        _ => PyOSError::new_err(error.to_string()),
-    }
-}
-
-/// Reads the folder of a run, of the simulator or of the testbed, which this package or the program has written.
-#[pyfunction]
-pub fn load(python: Python<'_>, folder: PathBuf) -> PyResult<Run> {
-    let result = RunResult::read(&folder.join("result.json")).map_err(|error| of_store(&error))?;
-    let about = std::fs::read_to_string(folder.join("run.json"))?;
-    let about: serde_json::Value =
-        serde_json::from_str(&about).map_err(|error| PyValueError::new_err(format!("run.json: {error}")))?;
-    let settings = about["settings"].as_array().into_iter().flatten();
-    let settings = settings.filter_map(|setting| setting.as_str()?.split_once('='));
-    let settings: Settings = settings.map(|(key, value)| (key.to_owned(), value.to_owned())).collect();
-    let file = folder.join("scenario.toml");
-    let text = evenair_scenario::text_of(&file).map_err(|error| errors::of_config(python, &error, true))?;
-    let scenario = Scenario::parse(python, &text, &file.to_string_lossy(), &settings)?;
-    Ok(Run { result, scenario: scenario.inner })
-}
-
 impl Run {
     pub fn new(mut result: RunResult, scenario: Arc<evenair_scenario::Scenario>) -> Self {
-        evenair_cli::VERSION.clone_into(&mut result.version);
-        Self { result, scenario }
+        VERSION.clone_into(&mut result.version);
+        Self { result, scenario, made: Made::now(VERSION) }
     }
 
     /// Numbers of a run that is not valid are given only where that is asked for.
@@ -243,38 +223,38 @@ impl Run {
 
     /// All results: the document that `evenair sim run` writes as `result.json`.
     fn to_json(&self) -> PyResult<String> {
-        let text = serde_json::to_string_pretty(&self.result);
-        text.map(|text| text + "\n").map_err(|error| PyValueError::new_err(error.to_string()))
+        json(&self.result)
     }
 
     /// Writes the page of the run, one file of HTML.
     fn report(&self, path: PathBuf) -> PyResult<()> {
         let page = evenair_report::run_page(&self.result, &evenair_report::run_pictures(&self.result));
-        evenair_results::write_whole(&path, page.as_bytes()).map_err(|error| of_store(&error))
+        evenair_results::write_whole(&path, page.as_bytes()).map_err(|error| errors::of_results(&error))
     }
 
     /// Writes the folder that `evenair sim run` writes, into `folder`, which is made; with `pictures`, plots too.
     #[pyo3(signature = (folder, *, pictures=false))]
     fn save(&self, folder: PathBuf, pictures: bool) -> PyResult<()> {
-        std::fs::create_dir_all(&folder)?;
-        let pictures = if pictures { evenair_report::run_pictures(&self.result) } else { Vec::new() };
-        evenair_report::write_run(&folder, &self.scenario, &self.result, &pictures).map_err(|error| of_store(&error))
+        folder::write(self, &folder, pictures)
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, pyo3::types::PyTuple>)> {
         let python = slf.py();
         let scenario = slf.get().scenario().into_pyobject(python)?;
-        let arguments = (slf.get().to_json()?, scenario).into_pyobject(python)?;
+        let arguments = (slf.get().to_json()?, scenario, json(&slf.get().made)?).into_pyobject(python)?;
         Ok((slf.get_type().getattr("_of")?, arguments))
     }
 
     #[staticmethod]
-    fn _of(json: &str, scenario: &Bound<'_, Scenario>) -> PyResult<Self> {
-        let result = serde_json::from_str(json).map_err(|error| PyValueError::new_err(error.to_string()))?;
-        Ok(Self { result, scenario: Arc::clone(&scenario.get().inner) })
+    fn _of(result: &str, scenario: &Bound<'_, Scenario>, made: &str) -> PyResult<Self> {
+        let wrong = |error: serde_json::Error| PyValueError::new_err(error.to_string());
+        let result = serde_json::from_str(result).map_err(wrong)?;
+        let made = serde_json::from_str(made).map_err(wrong)?;
+        Ok(Self { result, scenario: Arc::clone(&scenario.get().inner), made })
     }
 
-    /// Scenario, its text and settings, seed, engine and version: enough to cite the run and to make it again.
+    /// Scenario, its text and settings, seed, engine and version, and where and when the run was made (`None` where a folder does not
+    /// say it): enough to cite the run and to make it again.
     #[getter]
     fn provenance<'py>(&self, python: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let dict = PyDict::new(python);
@@ -284,6 +264,9 @@ impl Run {
         dict.set_item("seed", self.result.seed)?;
         dict.set_item("engine", &self.result.engine)?;
         dict.set_item("version", &self.result.version)?;
+        dict.set_item("program", &self.made.program)?;
+        dict.set_item("host", &self.made.host)?;
+        dict.set_item("date", &self.made.date)?;
         Ok(dict)
     }
 
@@ -328,6 +311,12 @@ impl Run {
         let source = escaped(&document);
         format!("<iframe style=\"width:100%;height:480px;border:0\" sandbox srcdoc=\"{source}\"></iframe>")
     }
+}
+
+/// A document as it is kept.
+fn json(thing: &impl Serialize) -> PyResult<String> {
+    let text = serde_json::to_string_pretty(thing);
+    text.map(|text| text + "\n").map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
 /// Plots with many points are left out of a card, which is to have 60 kB at most.

@@ -1,6 +1,7 @@
 //! A run that Python steps, commands and observes.
 
 use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use evenair_sim::{CommandError, SimOptions};
@@ -19,6 +20,8 @@ use crate::run::{Run, Source, of_sim, prepared};
 pub struct Simulation {
     /// Absent once the result was taken.
     held: Mutex<Option<evenair_sim::Simulation>>,
+    /// Whether the result may depend on more than the scenario.
+    is_commanded: AtomicBool,
     scenario: Arc<evenair_scenario::Scenario>,
 }
 
@@ -54,7 +57,7 @@ impl Simulation {
         let scenario = prepared(python, scenario, policy, seed, set)?;
         let options = SimOptions { has_box, ..SimOptions::default() };
         let held = evenair_sim::Simulation::new(Arc::clone(&scenario), &options).map_err(|error| of_sim(&error))?;
-        Ok(Self { held: Mutex::new(Some(held)), scenario })
+        Ok(Self { held: Mutex::new(Some(held)), is_commanded: has_box.into(), scenario })
     }
 
     /// Runs until `until`, in seconds since the start; all that is due before it has happened then.
@@ -78,7 +81,9 @@ impl Simulation {
                 CommandError::Wrong(wrong) => errors::of_config(python, wrong, false),
                 other => errors::RunError::new_err(other.to_string()),
             })
-        })
+        })?;
+        self.is_commanded.store(true, Ordering::Relaxed);
+        Ok(())
     }
 
     /// The state now, as a `dict`: `at_s`, `mode`, `held_packets`, `ap_queue_packets`, `stations`, `flows` ...
@@ -104,6 +109,8 @@ impl Simulation {
         let held = self.held.lock().unwrap_or_else(PoisonError::into_inner).take();
         let simulation = held.ok_or_else(|| errors::RunError::new_err("the simulation has given its result"))?;
         let result = python.detach(|| simulation.result()).map_err(|error| of_sim(&error))?;
-        Ok(Run::new(result, Arc::clone(&self.scenario)))
+        let mut run = Run::new(result, Arc::clone(&self.scenario));
+        run.made.is_commanded = self.is_commanded.load(Ordering::Relaxed);
+        Ok(run)
     }
 }

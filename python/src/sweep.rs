@@ -1,13 +1,15 @@
 //! Experiments of many runs, which crate `study` plans, makes and keeps. `package/evenair/sweeps.py` shows them.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use evenair_cli::VERSION;
+use evenair_results::write_whole;
 use evenair_scenario::Axis;
 use evenair_study as study;
 use evenair_study::{
-    Lock, Plan, Record, Store, Until, is_measure, kept_experiment, near_measure, open_folder, sweep_description,
+    FolderError, Lock, Made, Plan, Record, Store, Until, is_measure, kept_experiment, near_measure, open_folder,
+    sweep_description,
 };
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -27,6 +29,7 @@ use crate::sweep_run;
 #[pyclass(frozen, module = "evenair._evenair")]
 pub struct Experiment {
     source: study::Experiment,
+    folder: PathBuf,
     held: Mutex<Held>,
 }
 
@@ -36,6 +39,24 @@ pub struct Held {
     pub store: Store,
     /// That of the folder, while runs are made.
     lock: Option<Lock>,
+}
+
+impl Held {
+    /// Whether each run of the plan has ended.
+    fn is_complete(&self) -> bool {
+        let has_ended =
+            |run: &study::PlannedRun| self.store.get(&run.key).is_some() || self.store.failure(&run.key).is_some();
+        self.plan.runs().iter().all(has_ended)
+    }
+
+    /// Writes the document of `evenair sim sweep`.
+    fn write_results(&self, folder: &Path) -> Result<(), FolderError> {
+        let table = study::SweepResult::collect(&self.plan, &self.store).table();
+        let file = folder.join("sweep.json");
+        let text = study::document(&self.plan, VERSION, self.is_complete(), "points", &table);
+        let text = text.map_err(|source| FolderError::Format { file: file.clone(), source })?;
+        Ok(write_whole(&file, text.as_bytes())?)
+    }
 }
 
 /// A key, its values, and whether it advances together with the one before.
@@ -95,8 +116,11 @@ impl Experiment {
         let plan = planned.map_err(|error| errors::of_plan(python, &error, Self::has_places(&source)))?;
         let about = sweep_description(&plan, &source, VERSION);
         let opened = python.detach(|| open_folder(&store, None, &about));
-        let (store, lock) = opened.map_err(|error| errors::of_folder(&error))?;
-        Ok(Self { source, held: Mutex::new(Held { plan, store, lock: Some(lock) }) })
+        let of_folder = |error| errors::of_folder(&error);
+        let (runs, lock) = opened.map_err(of_folder)?;
+        Made::now(VERSION).write_once(&store).map_err(of_folder)?;
+        let held = Held { plan, store: runs, lock: Some(lock) };
+        Ok(Self { source, folder: store, held: Mutex::new(held) })
     }
 
     /// What a folder has the runs of, as far as they are there.
@@ -105,7 +129,7 @@ impl Experiment {
         let of_folder = |error| errors::of_folder(&error);
         let experiment = python.detach(|| kept_experiment(&folder)).map_err(of_folder)?;
         let (source, plan, store) = experiment;
-        Ok(Self { source, held: Mutex::new(Held { plan, store, lock: None }) })
+        Ok(Self { source, folder, held: Mutex::new(Held { plan, store, lock: None }) })
     }
 
     /// The simulator that made the runs, as their keys have it.
@@ -173,10 +197,23 @@ impl Experiment {
         self.keep(jobs::job(job)?.failed(reason)).map(|_| ())
     }
 
-    /// Lets other processes write to the folder.
-    fn release(&self) {
-        let lock = self.held().lock.take();
-        drop(lock);
+    /// Writes what was found, `sweep.json`, and lets other processes write to the folder.
+    fn release(&self, python: Python<'_>) -> PyResult<()> {
+        let written = python.detach(|| {
+            let mut held = self.held();
+            let Some(lock) = held.lock.take().filter(Lock::is_held) else { return Ok(()) };
+            let written = held.write_results(&self.folder);
+            drop(lock);
+            written
+        });
+        written.map_err(|error| errors::of_folder(&error))
+    }
+
+    /// What made the folder: `command`, `version`, `program`, `host`, `date`. What the folder does not say is `None`.
+    #[getter]
+    fn made<'py>(&self, python: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let made = Made::read(&self.folder).map_err(|error| errors::of_folder(&error))?;
+        Ok(pythonize::pythonize(python, &made)?)
     }
 
     fn runs(&self, python: Python<'_>) -> Frame {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import doctest
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -113,6 +114,35 @@ def test_program_and_package_share_a_store(tmp_path: Path) -> None:
     assert "0 of 8 runs made" in program(tmp_path / "b")
     assert study.runs().to_polars().equals(pl.read_parquet(tmp_path / "b" / "runs.parquet"))
     assert study.points().to_polars().equals(pl.read_parquet(tmp_path / "b" / "points_long.parquet"))
+
+
+@pytest.mark.skipif("EVENAIR_LAB" not in os.environ, reason="EVENAIR_LAB does not name the program evenair-lab")
+def test_the_program_shows_a_folder_and_makes_it_again(room: ev.Scenario, tmp_path: Path) -> None:
+    def program(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([os.environ["EVENAIR_LAB"], "results", command, str(folder)], capture_output=True, text=True, check=False)
+
+    own = ev.Policy("mine", {"radio": {"ap_queue": {"discipline": "drr"}}})
+    study = ev.sweep(room, BUFFERS, policies=["fifo", own], seeds=2, store=tmp_path / "sweep")
+    shown = program("show", study.store)
+    assert shown.returncode == 0 and study.provenance.cite() in shown.stdout
+    assert "complete  yes" in shown.stdout and f"command   {' '.join(sys.orig_argv[:1])}" in shown.stdout
+    assert program("rerun", study.store).stdout == "the same: 8 runs of runs.jsonl\n"
+
+    ev.run(room, policy=own, seed=7, set={"radio.ap_buffer": "50 packets"}, keep=tmp_path / "run")
+    shown = program("show", tmp_path / "run")
+    assert shown.returncode == 0 and f"Simulated with Evenair {ev.__version__}" in shown.stdout and "not known" not in shown.stdout
+    assert program("rerun", tmp_path / "run").stdout.startswith("the same: result.json")
+    # What made a run goes with it.
+    made = (tmp_path / "run" / "made.json").read_text()
+    loaded = ev.load(tmp_path / "run")
+    assert isinstance(loaded, ev.Run)
+    pickle.loads(pickle.dumps(loaded)).save(tmp_path / "copy")
+    assert (tmp_path / "copy" / "made.json").read_text() == made
+
+    simulation = ev.Simulation(room, has_box=True)
+    simulation.result().save(tmp_path / "commanded")
+    again = program("rerun", tmp_path / "commanded")
+    assert again.returncode == 1 and "the folder does not keep its commands; run it again: " in again.stderr
 
 
 def test_a_store_of_another_experiment_is_refused(room: ev.Scenario, study: ev.Sweep) -> None:

@@ -6,7 +6,6 @@
 mod accept;
 mod commands;
 mod demo;
-mod made;
 mod output;
 mod reproduce;
 mod view;

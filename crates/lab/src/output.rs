@@ -8,20 +8,18 @@ pub use evenair_report::{new_directory, write_file, write_pictures, write_table}
 use evenair_report::{run_pictures, to_compressed_parquet, write_run};
 use evenair_results::RunResult;
 use evenair_scenario::Scenario;
-use evenair_study::{Plan, Store, SweepResult, point_rows, run_rows};
-
-use crate::made::Made;
+use evenair_study::{Made, Plan, Store, SweepResult, point_rows, run_rows};
 
 /// Writes everything about a run into `directory`.
 pub fn write(directory: &Path, scenario: &Scenario, result: &RunResult) -> Result<()> {
     write_run(directory, scenario, result, &run_pictures(result))?;
-    Made::now().write(directory)
+    Ok(Made::now(VERSION).write(directory)?)
 }
 
 /// The same without plots, for programs that make many runs.
 pub fn write_without_pictures(directory: &Path, scenario: &Scenario, result: &RunResult) -> Result<()> {
     write_run(directory, scenario, result, &[])?;
-    Made::now().write(directory)
+    Ok(Made::now(VERSION).write(directory)?)
 }
 
 /// Writes the tables with a row for each number: of each run, `runs.parquet`, and of each point, `points_long.parquet`.

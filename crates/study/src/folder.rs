@@ -54,6 +54,9 @@ pub enum FolderError {
     /// It cannot be read or written.
     #[error(transparent)]
     File(#[from] StoreError),
+    /// A file of results cannot be written.
+    #[error(transparent)]
+    Results(#[from] evenair_results::StoreError),
 }
 
 /// What `experiment.json` says of any experiment; `settings` are set in all runs, `version` is the program's.

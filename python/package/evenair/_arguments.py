@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ._evenair import Status
+from ._evenair import Scenario, Status
 
+#: What a scenario is made of: a checked one, the keys of its TOML, the TOML (with a newline), or a file.
+Source = Scenario | Mapping[str, Any] | str | os.PathLike[str]
 #: What varies: the values of each key, which make a grid; or the points as they are.
 Over = Mapping[str, Iterable[Any]] | Iterable[Mapping[str, Any]]
 #: A key, its values, and whether it advances together with the one before.

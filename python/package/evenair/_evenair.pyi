@@ -9,7 +9,7 @@ from typing_extensions import Self
 __all__ = [
     "Experiment", "Frame", "InvalidRun", "Policy", "Problem", "Progress", "Run", "RunError", "Scenario", "ScenarioError",
     "Simulation", "Status", "StoreError", "WorkerMismatch", "__version__", "anomaly", "catalogue", "check_measure",
-    "interval", "key_of_column", "load", "paired", "run", "run_batch",
+    "cite", "interval", "key_of_column", "load", "paired", "run", "run_batch",
 ]
 
 __version__: str
@@ -205,7 +205,8 @@ class Experiment:
         """Keep a record that ``run_batch`` made: whether its run ended well."""
     def give_up(self, job: bytes, reason: str) -> None:
         """Keep the reason why there is no record of a job."""
-    def release(self) -> None: ...
+    def release(self) -> None:
+        """Write what was found, ``sweep.json``, and let other processes write to the folder."""
     @staticmethod
     def of_folder(folder: str | os.PathLike[str]) -> Experiment: ...
     def scenario_at(self, keys: Mapping[str, Any], seed: int | None = None) -> Scenario: ...
@@ -219,6 +220,9 @@ class Experiment:
     def status(self) -> Status: ...
     @property
     def axes(self) -> list[tuple[str, list[str]]]: ...
+    @property
+    def made(self) -> dict[str, Any]:
+        """What made the folder: ``command``, ``version``, ``program``, ``host``, ``date``, as far as it says it."""
     @property
     def program(self) -> str: ...
     @property
@@ -256,6 +260,8 @@ def anomaly(
     scenario: _Source, *, vary: str | None = None, values: list[Any] | None = None, phase: str | None = None
 ) -> Frame: ...
 def catalogue() -> Frame: ...
+def cite(of: Mapping[str, Any], /) -> str:
+    """The text of a citation of what ``Provenance`` has."""
 def interval(values: list[float]) -> tuple[float, float | None, float | None] | None: ...
 def key_of_column(column: str) -> tuple[str, str, str, str] | None: ...
 def run(

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from . import _evenair
+
 if TYPE_CHECKING:
     import datetime
 
@@ -33,13 +35,13 @@ class Provenance:
     runs: int
     """Runs that ended well."""
     version: str
-    """Of this package, with the commit."""
+    """Of the program or package that made the runs, with the commit."""
     program: str
     """The simulator that made the runs, as their keys have it: version and hash of its sources."""
     host: str | None
-    """The machine that made the last runs; ``None`` where this was loaded."""
+    """The machine where the sweep began; ``None`` where an earlier version made it."""
     date: datetime.date
-    """Of the last run."""
+    """When it began, in UTC."""
 
     @property
     def policies(self) -> list[str]:
@@ -51,17 +53,5 @@ class Provenance:
 
         >>> print(study.provenance.cite())  # doctest: +SKIP
         """
-        facts = [f"{self.title or self.scenario}.", f"Simulated with Evenair {self.version} (simulator {self.program})."]
-        facts.append(f"Scenario: {self.scenario}, digest {self.digest}.")
-        if self.settings:
-            facts.append("Set: " + ", ".join(f"{key} = {value}" for key, value in self.settings.items()) + ".")
-        for key, values in self.varied.items():
-            if key != "policy":
-                facts.append(f"Varied: {key} = {', '.join(values)}.")
-        if self.policies:
-            facts.append(f"Policies: {', '.join(self.policies)}.")
-        first, last = self.seeds
-        facts.append(f"Seeds: {first} to {last}, the same at each point; {self.runs} runs.")
-        on = f" on {self.host}" if self.host else ""
-        facts.append(f"Made{on}, {self.date.isoformat()}.")
-        return "\n".join(facts)
+        facts = {**vars(self), "settings": list(self.settings.items()), "varied": list(self.varied.items())}
+        return _evenair.cite({**facts, "date": self.date.isoformat()})

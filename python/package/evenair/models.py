@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 from . import _evenair
 
 if TYPE_CHECKING:
-    from . import Frame, Source
+    from ._arguments import Source
+    from ._evenair import Frame
 
 __all__ = ["anomaly"]
 

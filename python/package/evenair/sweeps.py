@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from . import _evenair
-from ._arguments import Over, asked, axes, bar, replications
+from ._arguments import Over, Source, asked, axes, bar, replications
 from ._batches import Batches
 from ._evenair import Frame, Policy, Run, Scenario, Status
 from ._provenance import Provenance
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Sweep", "Until", "compare", "paired", "sweep"]
 
-#: What a scenario is made of: a checked one, the keys of its TOML, the TOML (with a newline), or a file.
-Source = Scenario | Mapping[str, Any] | str | os.PathLike[str]
 #: Shows how a sweep stands.
 Show = bool | Callable[[Status], None] | None
 
@@ -118,13 +116,11 @@ class Sweep:
         experiment: _evenair.Experiment,
         store: pathlib.Path,
         temporary: tempfile.TemporaryDirectory[str] | None = None,
-        host: str | None = None,
     ) -> None:
         """Not for users: ``sweep``, ``compare`` and ``load`` make sweeps."""
         self._experiment = experiment
         self._store = store
         self._temporary = temporary
-        self._host = host
 
     def runs(self) -> Frame:
         """A row for each number of each run that ended well: what varied, ``policy``, ``seed``, ``phase``, ``kind``, ``name``,
@@ -186,8 +182,9 @@ class Sweep:
         """
         import datetime
 
-        scenario, seeds = self._experiment.scenario, self._experiment.seeds
-        runs = self._store / "runs.jsonl"
+        scenario, seeds, made = self._experiment.scenario, self._experiment.seeds, self._experiment.made
+        kept = self._store / "experiment.json"
+        date = made["date"] or datetime.date.fromtimestamp(kept.stat().st_mtime).isoformat()
         return Provenance(
             title=scenario.title,
             scenario=scenario.name,
@@ -197,10 +194,10 @@ class Sweep:
             varied=dict(self._experiment.axes),
             seeds=(min(first for first, _ in seeds), max(first + count - 1 for first, count in seeds)),
             runs=self.status.known,
-            version=_evenair.__version__,
+            version=made["version"] or _evenair.__version__,
             program=self._experiment.program,
-            host=self._host,
-            date=datetime.date.fromtimestamp(runs.stat().st_mtime),
+            host=made["host"],
+            date=datetime.date.fromisoformat(date),
         )
 
     @property
@@ -281,15 +278,14 @@ def sweep(
     if first is not None:
         base = base.with_(seed=first)
     varied = axes(over)
-    # They take longer to load than all of this package.
-    import platform
+    # It takes longer to load than all of this package.
     import tempfile
 
     temporary = tempfile.TemporaryDirectory(prefix="evenair-") if store is None else None
     folder = pathlib.Path(temporary.name if temporary is not None else os.fspath(store or ""))
     experiment = _evenair.Experiment(base, {"axes": varied, "policies": list(policies), "seeds": count}, folder)
     _make(experiment, made_on, until, progress)
-    return Sweep(experiment, folder, temporary, platform.node())
+    return Sweep(experiment, folder, temporary)
 
 
 def compare(
@@ -312,6 +308,6 @@ def compare(
     )
 
 
-def load_sweep(folder: pathlib.Path) -> Sweep:
+def load_sweep(folder: str | os.PathLike[str]) -> Sweep:
     """The sweep of a store."""
-    return Sweep(_evenair.Experiment.of_folder(folder), folder)
+    return Sweep(_evenair.Experiment.of_folder(folder), pathlib.Path(folder))

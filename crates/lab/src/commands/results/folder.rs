@@ -6,10 +6,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use evenair_results::RunResult;
 use evenair_scenario::sweep::Settings;
-use evenair_study::{FolderError, Plan, Source, Store, kept_plan, of_folder};
+use evenair_study::{FolderError, Made, Plan, Source, Store, kept_plan, of_folder};
 use serde_json::Value;
-
-use crate::made::Made;
 
 /// Folders that are offered in place of one that has no results itself.
 const OFFERED: usize = 3;

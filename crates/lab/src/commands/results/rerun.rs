@@ -8,11 +8,11 @@ use std::thread;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use evenair_scenario::Scenario;
-use evenair_study::{RUNS, Store, first_difference};
+use evenair_study::{Made, RUNS, Store, first_difference};
 
 use super::difference::difference;
 use super::folder::{Kept, KeptMany, KeptRun};
-use crate::made::Made;
+use crate::output::VERSION;
 
 /// The simulator in `run.json`; runs of the testbed are made in real time and differ.
 const SIMULATOR: &str = "sim";
@@ -36,8 +36,8 @@ pub struct RerunArgs {
 pub fn run(args: &RerunArgs) -> Result<ExitCode> {
     let kept = Kept::of(&args.folder)?;
     let made = kept.made();
-    if !made.is_this_program() {
-        let (theirs, ours) = (made.program_text(), Made::now().program_text());
+    if !made.is_of(VERSION) {
+        let (theirs, ours) = (made.program_text(), Made::now(VERSION).program_text());
         let text = format!("{} was made by {theirs}; this is {ours}", args.folder.display());
         if !args.anyway {
             eprintln!("evenair-lab: {text}. --anyway runs it all the same");
@@ -72,6 +72,12 @@ fn again(kept: &KeptRun) -> Result<Outcome> {
     let engine = kept.about["engine"].as_str().unwrap_or(SIMULATOR);
     if engine != SIMULATOR {
         bail!("this run is of the {engine}, in real time: only those of evenair sim can be made again to the bit");
+    }
+    if kept.made.is_commanded {
+        let command = kept.made.command_text().map_or_else(String::new, |command| format!(": {command}"));
+        bail!(
+            "a Python program stepped and commanded this run, and the folder does not keep its commands; run it again{command}"
+        );
     }
     let settings: Vec<_> = kept.settings.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
     let file = named_then(&kept.made, &kept.source.file);

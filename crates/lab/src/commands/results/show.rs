@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 
 use super::cite;
 use super::folder::{Kept, KeptMany, KeptRun};
+use crate::output::VERSION;
 
 /// Points that are printed; the folder's tables have all.
 const POINTS_SHOWN: usize = 40;
@@ -45,7 +46,7 @@ pub fn run(args: &ShowArgs) -> Result<ExitCode> {
     };
     let made = kept.made();
     facts["made"] = json!(made);
-    facts["this_version"] = json!(made.is_this_program());
+    facts["this_version"] = json!(made.is_of(VERSION));
     if args.json {
         println!("{facts:#}");
         return Ok(ExitCode::SUCCESS);
@@ -53,10 +54,7 @@ pub fn run(args: &ShowArgs) -> Result<ExitCode> {
     let text = |key: &str| facts[key].as_str().unwrap_or_default();
     println!("{}\n{}", text("title"), text("what"));
     let line = |name: &str, value: &str| println!("  {name:<10}{value}");
-    line(
-        "command",
-        made.command_text().as_deref().unwrap_or("not known: an earlier version, or Python, wrote this folder"),
-    );
+    line("command", made.command_text().as_deref().unwrap_or("not known: an earlier version wrote this folder"));
     line("program", &made.program_text());
     let place = [&made.host, &made.date].into_iter().flatten().cloned().collect::<Vec<_>>().join(", ");
     line("made", if place.is_empty() { "not known" } else { &place });

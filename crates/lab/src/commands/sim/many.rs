@@ -12,13 +12,13 @@ use anyhow::{Context, Result};
 use clap::Args;
 use evenair_results::{Table, write_whole};
 use evenair_scenario::sweep::Settings;
-use evenair_study::{Plan, PlannedRun, Status, Store};
+use evenair_study::{Made, Plan, PlannedRun, Status, Store};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use serde_json::{Value, json};
+use serde_json::Value;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use super::super::scenario_run::{key_and_value, note_left_out};
-use crate::made::Made;
+use crate::output::VERSION;
 
 /// Common arguments of commands with many runs.
 #[derive(Args)]
@@ -99,7 +99,7 @@ impl Many {
                 }
                 // Another program makes all runs anew, and takes the place of the one before.
                 if known["program"] == about["program"] {
-                    Made::now().write_once(&directory)?;
+                    Made::now(VERSION).write_once(&directory)?;
                     return Ok(directory);
                 }
             } else if directory.exists() {
@@ -107,7 +107,7 @@ impl Many {
             }
             fs::create_dir_all(&directory).with_context(|| format!("cannot make {}", directory.display()))?;
             write_whole(&file, format!("{about:#}\n").as_bytes())?;
-            Made::now().write_once(&directory)?;
+            Made::now(VERSION).write_once(&directory)?;
             return Ok(directory);
         }
         unreachable!("there are more numbers than directories")
@@ -116,20 +116,7 @@ impl Many {
 
 /// A document with the results: the description of the experiment, then the table as `rows`.
 pub fn document(plan: &Plan, status: &Status, rows: &str, table: &Table) -> Result<String> {
-    let mut about = json!({
-        "scenario": plan.name,
-        "title": plan.title,
-        "version": crate::output::VERSION,
-        "replications": plan.replications,
-        "complete": status.is_complete(),
-    });
-    if !plan.left_out.is_empty() {
-        about["left_out"] = json!(plan.left_out);
-    }
-    let about = serde_json::to_string_pretty(&about)?;
-    // The table goes in as text: as a value it would lose the order of its columns.
-    let open = about.trim_end().trim_end_matches('}').trim_end();
-    Ok(format!("{open},\n  \"{rows}\": {}\n}}\n", serde_json::to_string_pretty(table)?))
+    Ok(evenair_study::document(plan, VERSION, status.is_complete(), rows, table)?)
 }
 
 /// Prints the number of runs.

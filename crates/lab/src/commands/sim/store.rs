@@ -4,11 +4,11 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
-use evenair_study::{Lock, Part, Plan, PlannedRun, RUNS, ended_keys, open_folder};
+use evenair_study::{Lock, Made, Part, Plan, PlannedRun, RUNS, ended_keys, open_folder};
 use serde_json::Value;
 
 use super::many::{Many, interrupted, print_status};
-use crate::made::Made;
+use crate::output::VERSION;
 
 /// Fails where another process has taken over the file.
 pub fn check_held(lock: &Lock, folder: &Path) -> Result<()> {
@@ -21,7 +21,7 @@ pub fn check_held(lock: &Lock, folder: &Path) -> Result<()> {
 /// Makes a part of a sweep.
 pub fn run_part(many: &Many, plan: &Plan, part: Part, folder: &Path, experiment: &Value) -> Result<ExitCode> {
     let (mut store, lock) = open_folder(folder, Some(part), experiment)?;
-    Made::now().write_once(folder)?;
+    Made::now(VERSION).write_once(folder)?;
     let joined = ended_keys(&folder.join(RUNS))?;
     let runs = part.runs(plan);
     let missing: Vec<_> = runs.iter().filter(|run| !joined.contains(&run.key)).cloned().collect();

@@ -9,7 +9,7 @@ use evenair_report::{Page, Picture, draw_curves};
 use evenair_results::replicate::{LEAST, MOST};
 use evenair_scenario::Axis;
 use evenair_study::{
-    Experiment, Lock, Part, Plan, PointResult, RUNS, Source, Status, Store, SweepResult, Until, is_measure,
+    Experiment, Lock, Made, Part, Plan, PointResult, RUNS, Source, Status, Store, SweepResult, Until, is_measure,
     near_measure, open_folder, sweep_description,
 };
 
@@ -19,7 +19,6 @@ use super::super::scenario_run::note_left_out;
 use super::many::{Many, document, interrupted, print_status};
 use super::replications::{one_width, until_width};
 use super::store;
-use crate::made::Made;
 use crate::output;
 
 /// Largest number of failed points that are listed individually.
@@ -79,7 +78,7 @@ impl SweepArgs {
         let about = sweep_description(plan, experiment, output::VERSION);
         if let Some(folder) = &self.store {
             let (store, lock) = open_folder(folder, None, &about)?;
-            Made::now().write_once(folder)?;
+            Made::now(output::VERSION).write_once(folder)?;
             return Ok((folder.clone(), store, Some(lock)));
         }
         let directory = self.many.directory(plan, "sweep", &about)?;

@@ -4,17 +4,16 @@ use std::fs;
 use std::path::Path;
 use std::time::SystemTime;
 
-use anyhow::{Context, Result};
 use evenair_results::write_whole;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::output::VERSION;
+use crate::{FolderError, StoreError, program};
 
 /// The file.
 const FILE: &str = "made.json";
 
-/// What made a folder of results. Folders of earlier versions, and those that Python wrote, have less of it.
+/// What made a folder of results. Folders of earlier versions have less of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Made {
@@ -30,20 +29,24 @@ pub struct Made {
     pub host: Option<String>,
     /// The day in UTC, as 2026-01-31.
     pub date: Option<String>,
+    /// Whether a program gave commands to the run, or a box that the scenario does not have: the folder does not keep them.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_commanded: bool,
 }
 
 impl Made {
-    /// What this process makes now.
-    pub fn now() -> Self {
+    /// What this process makes now; `version` is its own, with the commit.
+    pub fn now(version: &str) -> Self {
         let host = fs::read_to_string("/proc/sys/kernel/hostname").ok().map(|name| name.trim().to_owned());
         let date = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
         Self {
             command: std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect(),
             folder: std::env::current_dir().ok().map(|folder| folder.to_string_lossy().into_owned()),
-            version: Some(VERSION.to_owned()),
-            program: Some(evenair_study::program().to_owned()),
+            version: Some(version.to_owned()),
+            program: Some(program().to_owned()),
             host,
             date: date.split('T').next().map(str::to_owned),
+            is_commanded: false,
         }
     }
 
@@ -51,16 +54,18 @@ impl Made {
     ///
     /// # Errors
     /// The file cannot be written.
-    pub fn write(&self, folder: &Path) -> Result<()> {
-        let text = serde_json::to_string_pretty(self)?;
-        Ok(write_whole(&folder.join(FILE), format!("{text}\n").as_bytes())?)
+    pub fn write(&self, folder: &Path) -> Result<(), FolderError> {
+        let file = folder.join(FILE);
+        let text = serde_json::to_string_pretty(self);
+        let text = text.map_err(|source| FolderError::Format { file: file.clone(), source })?;
+        Ok(write_whole(&file, format!("{text}\n").as_bytes())?)
     }
 
     /// Writes it unless the folder names the same program already, as that of an experiment that is continued does.
     ///
     /// # Errors
     /// The file cannot be read or written.
-    pub fn write_once(&self, folder: &Path) -> Result<()> {
+    pub fn write_once(&self, folder: &Path) -> Result<(), FolderError> {
         let known = Self::read(folder).unwrap_or_default();
         if known.version == self.version && known.program == self.program { Ok(()) } else { self.write(folder) }
     }
@@ -69,16 +74,17 @@ impl Made {
     ///
     /// # Errors
     /// The file cannot be read.
-    pub fn read(folder: &Path) -> Result<Self> {
+    pub fn read(folder: &Path) -> Result<Self, FolderError> {
         let file = folder.join(FILE);
         if !file.exists() {
             return Ok(Self::default());
         }
-        let text = fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
-        serde_json::from_str(&text).with_context(|| format!("{} is not what a run writes", file.display()))
+        let text = fs::read_to_string(&file).map_err(StoreError::at(&file))?;
+        serde_json::from_str(&text).map_err(|source| FolderError::Format { file, source })
     }
 
     /// Takes what is missing from the description of a run or an experiment.
+    #[must_use]
     pub fn or_of(mut self, about: &Value) -> Self {
         let text = |key: &str| about[key].as_str().map(str::to_owned);
         self.version = self.version.or_else(|| text("version"));
@@ -86,11 +92,11 @@ impl Made {
         self
     }
 
-    /// Whether this program is the one that made it: the same simulator, or where that is not known, the same version.
-    pub fn is_this_program(&self) -> bool {
-        match (&self.program, &self.version) {
-            (Some(program), _) => program == evenair_study::program(),
-            (None, version) => version.as_deref() == Some(VERSION),
+    /// Whether this process has what made it: the same simulator, or where that is not known, the same `version`.
+    pub fn is_of(&self, version: &str) -> bool {
+        match &self.program {
+            Some(made) => made == program(),
+            None => self.version.as_deref() == Some(version),
         }
     }
 
@@ -127,7 +133,7 @@ mod tests {
     #[test]
     fn a_continued_experiment_keeps_what_made_it_and_another_program_replaces_it() {
         let folder = tempfile::tempdir().expect("a temporary directory");
-        let now = Made::now();
+        let now = Made::now("1");
         let first = Made { host: Some("first".into()), ..now.clone() };
         first.write_once(folder.path()).expect("written");
         now.write_once(folder.path()).expect("written");
@@ -135,6 +141,6 @@ mod tests {
         let other = Made { program: Some("0 x".into()), ..now };
         other.write_once(folder.path()).expect("written");
         assert_eq!(Made::read(folder.path()).expect("read"), other);
-        assert!(first.is_this_program() && !other.is_this_program());
+        assert!(first.is_of("1") && !other.is_of("1"));
     }
 }
