@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use evenair_results::{RunResult, StoreError, measures, summary};
+use evenair_results::{RunResult, SeriesKind, StoreError, measures, summary};
 use evenair_scenario::measures::Kind;
 use evenair_scenario::sweep::Settings;
 use evenair_sim::{SimError, SimOptions};
@@ -210,7 +210,7 @@ impl Run {
     /// Values of each flow in each interval.
     #[pyo3(signature = (*, allow_invalid=false))]
     fn series(&self, allow_invalid: bool) -> PyResult<Frame> {
-        self.frame(allow_invalid, evenair_report::series_table(&self.result))
+        self.frame(allow_invalid, SeriesKind::Flow.table(&self.result.series))
     }
 
     /// Transfers of known size, in the order of their ends.
