@@ -20,11 +20,9 @@ fn bytes<'py>(python: Python<'py>, thing: &impl Serialize) -> PyResult<Bound<'py
     Ok(PyBytes::new(python, &text))
 }
 
-/// The jobs of the runs that have not ended well, in the plan's order.
+/// The jobs of the runs that have not ended well, or not with the wanted series, in the plan's order.
 pub fn missing<'py>(python: Python<'py>, held: &Held) -> PyResult<Vec<Bound<'py, PyBytes>>> {
-    let runs = held.plan.runs();
-    let missing = runs.iter().filter(|run| held.store.get(&run.key).is_none());
-    missing.map(|run| bytes(python, &held.plan.job(run))).collect()
+    held.plan.missing(&held.store).iter().map(|run| bytes(python, &held.plan.job(run))).collect()
 }
 
 /// A record that [`run_batch`] made.

@@ -187,10 +187,23 @@ impl Run {
         self.frame(allow_invalid, tables::of_airtime(&self.result))
     }
 
-    /// Values of each flow in each interval.
-    #[pyo3(signature = (*, allow_invalid=false))]
-    fn series(&self, allow_invalid: bool) -> PyResult<Frame> {
-        self.frame(allow_invalid, evenair_report::series_table(&self.result))
+    /// Values of each flow, station or what else `kind` is in each interval.
+    #[pyo3(signature = (kind="flow", *, allow_invalid=false))]
+    fn series(&self, kind: &str, allow_invalid: bool) -> PyResult<Frame> {
+        self.frame(allow_invalid, tables::series_kind(kind)?.table(&self.result.series))
+    }
+
+    /// The histogram of round-trip times of an application, by phase.
+    #[pyo3(signature = (application, *, allow_invalid=false))]
+    fn rtt(&self, application: &str, allow_invalid: bool) -> PyResult<Frame> {
+        if self.scenario.apps.iter().all(|app| app.name != application) {
+            let names = self.scenario.apps.iter().map(|app| app.name.as_str());
+            let near = evenair_reader::nearest(application, names, 3).join(", ");
+            return Err(PyKeyError::new_err(format!(
+                "no application {application:?} in this run; the nearest are {near}"
+            )));
+        }
+        self.frame(allow_invalid, tables::of_rtt(&self.result, application))
     }
 
     /// Transfers of known size, in the order of their ends.

@@ -24,6 +24,7 @@ use crate::run::Source;
 use crate::scenario::{MAPPING, Scenario, setting, settings};
 use crate::sweep_frames::{self, Asked};
 use crate::sweep_run;
+use crate::tables::series_kind;
 
 /// A plan of runs and the folder where they are kept.
 #[pyclass(frozen, module = "evenair._evenair")]
@@ -72,6 +73,8 @@ struct Wanted<'py> {
     policies: Vec<Chosen<'py>>,
     /// How many of each point.
     seeds: u32,
+    /// Kinds of series that are kept.
+    series: Vec<String>,
 }
 
 impl Varied<'_> {
@@ -107,13 +110,15 @@ impl Experiment {
     /// Plans the runs and takes the folder for this process.
     #[new]
     fn new(python: Python<'_>, scenario: Source<'_>, wanted: Wanted<'_>, store: PathBuf) -> PyResult<Self> {
-        let Wanted { axes, policies, seeds } = wanted;
+        let Wanted { axes, policies, seeds, series } = wanted;
+        let series = series.iter().map(|kind| series_kind(kind)).collect::<PyResult<_>>()?;
         let evenair_scenario::Source { file, text, settings } = scenario.scenario(python)?.source.clone();
         let axes = axes.map(|axes| axes.iter().map(Varied::axis).collect::<PyResult<Vec<_>>>()).transpose()?;
         let policies = policies.iter().map(|policy| policy.policy(python)).collect::<PyResult<_>>()?;
         let source = study::Experiment { source: study::Source { file, text }, sets: settings, axes, policies };
         let planned = python.detach(|| Plan::of(&source, seeds, study::program()));
-        let plan = planned.map_err(|error| errors::of_plan(python, &error, Self::has_places(&source)))?;
+        let mut plan = planned.map_err(|error| errors::of_plan(python, &error, Self::has_places(&source)))?;
+        plan.series = series;
         let about = sweep_description(&plan, &source, VERSION);
         let opened = python.detach(|| open_folder(&store, None, &about));
         let of_folder = |error| errors::of_folder(&error);
@@ -218,6 +223,11 @@ impl Experiment {
 
     fn runs(&self, python: Python<'_>) -> Frame {
         python.detach(|| sweep_frames::of_runs(&self.held()))
+    }
+
+    fn series(&self, python: Python<'_>, kind: &str) -> PyResult<Frame> {
+        let kind = series_kind(kind)?;
+        python.detach(|| sweep_frames::of_series(&self.held(), kind))
     }
 
     fn points(&self, python: Python<'_>, confidence: f64) -> PyResult<Frame> {

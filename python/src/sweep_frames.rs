@@ -1,9 +1,13 @@
 //! Frames of an experiment.
 
-use evenair_study::{Criterion, Pairs, PairsError, Question, SweepResult, failed_rows, point_rows, run_rows};
+use evenair_results::SeriesKind;
+use evenair_study::{
+    Criterion, Pairs, PairsError, Question, SweepResult, failed_rows, point_rows, run_rows, series_rows,
+};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
+use crate::errors;
 use crate::frame::Frame;
 use crate::imported;
 use crate::sweep::Held;
@@ -19,6 +23,17 @@ pub fn confidence(given: f64) -> PyResult<f64> {
 /// A row for each number of each run.
 pub fn of_runs(held: &Held) -> Frame {
     Frame::of_parts(run_rows(&held.plan, &held.store))
+}
+
+/// The series of all runs that have them.
+pub fn of_series(held: &Held, kind: SeriesKind) -> PyResult<Frame> {
+    let runs = held.plan.runs();
+    if !runs.iter().any(|run| held.store.has(&run.key, &[kind])) {
+        let text = format!("no run of this sweep has series of {kind}; make them with sweep(..., series=[\"{kind}\"])");
+        return Err(PyValueError::new_err(text));
+    }
+    let parts = series_rows(&held.plan, &held.store, kind).collect::<Result<Vec<_>, _>>();
+    Ok(Frame::of_parts(parts.map_err(|error| errors::of_folder(&error.into()))?))
 }
 
 /// A row for each measure of each point.

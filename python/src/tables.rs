@@ -1,7 +1,9 @@
 //! The tables of one run.
 
-use evenair_results::{CallResult, Measure, MediumAirtime, RunResult, Table, Values, measures};
+use evenair_results::{CallResult, Measure, MediumAirtime, RunResult, SeriesKind, Table, Values, measures};
 use evenair_workload::Direction;
+use pyo3::PyResult;
+use pyo3::exceptions::PyValueError;
 
 /// A column of text, and of numbers, of some rows.
 fn text<T>(rows: &[T], of: impl Fn(&T) -> Option<String>) -> Values {
@@ -146,6 +148,33 @@ pub fn of_calls(run: &RunResult) -> Table {
     for (name, of) in numbers {
         table.push(name, number(rows, |row| Some(of(row))));
     }
+    table
+}
+
+/// The kind of series of this name.
+pub fn series_kind(word: &str) -> PyResult<SeriesKind> {
+    word.parse().map_err(PyValueError::new_err)
+}
+
+/// Round-trip times of a flow by phase: the upper end of each bucket that has any, how many are in it, and the part of all that are not
+/// above it.
+pub fn of_rtt(run: &RunResult, app: &str) -> Table {
+    let mut rows = Vec::new();
+    for phase in &run.phases {
+        let of_app = phase.flows.iter().filter(|flow| flow.app == app);
+        for times in of_app.filter_map(|flow| flow.rtt.as_ref()) {
+            let mut below = 0;
+            for &(ms, values) in &times.buckets_ms {
+                below += values;
+                rows.push((&phase.name, ms, values, below as f64 / times.count as f64));
+            }
+        }
+    }
+    let mut table = Table::default();
+    table.push("phase", text(&rows, |(phase, ..)| Some((*phase).clone())));
+    table.push("rtt_ms", number(&rows, |(_, ms, ..)| Some(*ms)));
+    table.push("count", count(&rows, |(.., values, _)| *values));
+    table.push("cumulative_share", number(&rows, |(.., share)| Some(*share)));
     table
 }
 

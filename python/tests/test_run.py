@@ -12,6 +12,7 @@ import threading
 import time
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 import evenair as ev
@@ -73,6 +74,35 @@ def test_series_have_a_row_for_each_flow_and_interval(smoke: ev.Run) -> None:
     assert set(series["app"]) == set(smoke.scenario.applications)
     assert len(series) % len(smoke.scenario.applications) == 0
     assert max(series["time_s"]) == pytest.approx(smoke.scenario.duration_s)
+
+
+def test_series_of_stations_are_sums_of_those_of_their_flows(smoke: ev.Run) -> None:
+    flows, stations = smoke.series("flow").to_polars(), smoke.series("station").to_polars()
+    keys = ["station", "time_s"]
+    sums = flows.group_by(keys).agg(pl.col("ip_mbps", "data_packets").sum())
+    both = stations.join(sums, on=keys, suffix="_of_flows", how="full")
+    assert len(both) == len(stations) == len(sums)
+    assert both["ip_mbps"].to_list() == pytest.approx(both["ip_mbps_of_flows"].to_list(), rel=1e-12)
+    assert both["data_packets"].to_list() == both["data_packets_of_flows"].to_list()
+    assert set(smoke.series("sender")["sender"]) >= {"ap"}
+    assert max(smoke.series("medium")["busy_share"]) <= 1.0
+    with pytest.raises(ValueError, match='allowed: flow, station, .*did you mean "station"'):
+        smoke.series("stations")  # type: ignore[arg-type]
+
+
+def test_round_trip_times_are_a_distribution() -> None:
+    run = ev.run(ev.Scenario.example("smoke"))
+    application = run.scenario.applications[0]
+    rtt = run.rtt(application).to_polars()
+    phases = json.loads(run.to_json())["phases"]
+    flows = {phase["name"]: flow for phase in phases for flow in phase["flows"] if flow["app"] == application}
+    for (phase,), rows in rtt.group_by("phase", maintain_order=True):
+        assert rows["cumulative_share"].is_sorted() and rows["cumulative_share"][-1] == pytest.approx(1.0, abs=1e-12)
+        assert rows["rtt_ms"].is_sorted() and rows["count"].min() > 0
+        assert rows["count"].sum() == flows[phase]["rtt"]["count"]
+    assert rtt["phase"].n_unique() == len(phases)
+    with pytest.raises(KeyError, match=f"the nearest are .*{application}"):
+        run.rtt(application + "x")
 
 
 def test_the_time_of_the_medium_is_accounted_for() -> None:

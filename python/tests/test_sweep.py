@@ -46,6 +46,29 @@ def test_runs_are_rows_with_typed_keys(room: ev.Scenario, study: ev.Sweep) -> No
     assert frame["seed"].unique().sort().to_list() == [room.seed, room.seed + 1, room.seed + 2]
 
 
+def test_series_are_those_of_single_runs(room: ev.Scenario, tmp_path: Path) -> None:
+    plain = ev.sweep(room, BUFFERS, seeds=2, store=tmp_path)
+    with pytest.raises(ValueError, match=r'no run of this sweep has series of flow; make them with sweep\(..., series=\["flow"\]\)'):
+        plain.series()
+    study = ev.sweep(room, BUFFERS, seeds=2, store=tmp_path, series=("flow", "station"), on=ev.processes(1))
+    assert study.runs().to_polars().equals(plain.runs().to_polars())
+    for kind in ("flow", "station"):
+        for kept in (study, ev.load(tmp_path)):
+            assert isinstance(kept, ev.Sweep)
+            frame = kept.series(kind).to_polars()
+            one = frame.filter(pl.col("radio_ap_buffer_packets") == 100, pl.col("seed") == room.seed + 1)
+            alone = ev.run(room.with_({"radio.ap_buffer": "100 packets"}), seed=room.seed + 1).series(kind).to_polars()
+            assert frame.columns == ["radio_ap_buffer_packets", "seed", *alone.columns]
+            assert one.select(alone.columns).rows() == alone.rows()
+    with pytest.raises(ValueError, match="allowed: flow, station, sender"):
+        ev.sweep(room, BUFFERS, store=tmp_path / "new", series=["flows"])
+    assert not (tmp_path / "new").exists()
+    with pytest.raises(TypeError, match=r"write \['flow'\]"):
+        ev.sweep(room, BUFFERS, series="flow")
+    with pytest.raises(ValueError, match="no run of this sweep has series of sender"):
+        study.series("sender")
+
+
 def test_points_are_means_with_intervals(study: ev.Sweep) -> None:
     points = study.points().to_polars()
     keys = ["radio_ap_buffer_packets", "policy", "phase", "kind", "name", "measure", "unit"]
@@ -217,7 +240,7 @@ def test_ctrl_c_leaves_what_has_ended_in_the_store(tmp_path: Path) -> None:
 
 def test_runs_as_bytes_give_the_same(room: ev.Scenario, study: ev.Sweep, tmp_path: Path) -> None:
     axes = [("radio.ap_buffer", BUFFERS["radio.ap_buffer"], False)]
-    experiment = _evenair.Experiment(room, {"axes": axes, "policies": ["fifo", "evenair"], "seeds": 3}, tmp_path / "s")
+    experiment = _evenair.Experiment(room, {"axes": axes, "policies": ["fifo", "evenair"], "seeds": 3, "series": []}, tmp_path / "s")
     jobs = experiment.missing()
     assert len(jobs) == 12
     for record in _evenair.run_batch(jobs[::-1]):

@@ -6,9 +6,9 @@ use anyhow::Result;
 pub use evenair_cli::VERSION;
 pub use evenair_report::{new_directory, write_file, write_pictures, write_table};
 use evenair_report::{run_pictures, to_compressed_parquet, write_run};
-use evenair_results::RunResult;
+use evenair_results::{RunResult, SeriesKind};
 use evenair_scenario::Scenario;
-use evenair_study::{Made, Plan, Store, SweepResult, point_rows, run_rows};
+use evenair_study::{Made, Plan, Store, SweepResult, point_rows, run_rows, series_rows};
 
 /// Writes everything about a run into `directory`.
 pub fn write(directory: &Path, scenario: &Scenario, result: &RunResult) -> Result<()> {
@@ -34,6 +34,22 @@ pub fn write_rows(directory: &Path, plan: &Plan, store: &Store, result: &SweepRe
         }
     }
     Ok(())
+}
+
+/// Writes the series of all runs that have them: `series_flow.parquet` and so on. Names of the files.
+pub fn write_series(directory: &Path, plan: &Plan, store: &Store) -> Result<Vec<String>> {
+    let write = |&kind: &SeriesKind| {
+        let mut failed = None;
+        let parts = series_rows(plan, store, kind).map_while(|part| part.map_err(|error| failed = Some(error)).ok());
+        let bytes = to_compressed_parquet(parts);
+        if let Some(error) = failed {
+            return Err(error.into());
+        }
+        let name = format!("series_{kind}.parquet");
+        write_file(directory, &name, &bytes.unwrap_or_default())?;
+        Ok(name)
+    };
+    plan.series.iter().map(write).collect()
 }
 
 #[cfg(test)]

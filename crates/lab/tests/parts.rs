@@ -7,6 +7,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use evenair_study::{Lock, Record};
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::record::Field;
 
 /// Runs of a fraction of a second.
 const SMALL: &str = "version = 1\nname = \"small\"\nduration = \"2 s\"\nradio = { standard = \"802.11b\" }\n\
@@ -148,6 +150,79 @@ fn two_results_of_one_run_are_an_error_that_says_where() {
     }
     assert_eq!(fs::read(folder.join("store/runs.jsonl")).expect("it is there"), before);
     assert!(folder.join("store/part-1-of-8.jsonl").exists());
+}
+
+/// Rows of a Parquet file: values by the names of columns.
+fn rows(file: &Path) -> Vec<Vec<(String, Field)>> {
+    let reader = SerializedFileReader::new(fs::File::open(file).expect("it is there")).expect("Parquet");
+    reader.get_row_iter(None).expect("rows").map(|row| row.expect("a row").into_columns()).collect()
+}
+
+/// The series that `sim run` writes of one of the runs of [`SWEEP`] are its rows in the table of the sweep, to the bit.
+fn check_against_a_single_run(folder: &Path) {
+    let all = rows(&folder.join("results/small-sweep-1/series_flow.parquet"));
+    let names: Vec<_> = all[0].iter().take(4).map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names, ["station_sta_rate_mbps", "lan_delay_ms", "seed", "time_s"]);
+    let Field::ULong(seed) = all[all.len() - 1][2].1 else { panic!("a typed seed") };
+    let (delay, seed) = ("lan.delay=3 ms", seed - 1);
+    let set = ["sim", "run", "small.toml", "--set", "station.sta.rate=2 Mb/s", "--set", delay, "--quiet", "--seed"];
+    succeeds(folder, &[&set[..], &[&seed.to_string()]].concat());
+    let keys = [Field::Double(2.0), Field::Double(3.0), Field::ULong(seed)];
+    let is_of_run = |row: &&Vec<(String, Field)>| row.iter().zip(&keys).all(|((_, value), key)| value == key);
+    let found: Vec<_> = all.iter().filter(is_of_run).map(|row| row[3..].to_vec()).collect();
+    let single = rows(&folder.join("results/small-1/series.parquet"));
+    assert!(found == single && single.len() == 2, "{found:?} {single:?}");
+}
+
+#[test]
+fn series_of_parts_are_those_of_the_whole_sweep_and_of_single_runs() {
+    let folder = small();
+    let folder = folder.path();
+    let series = ["--series", "station,flow,flow"];
+    succeeds(folder, &[&SWEEP[..], &series].concat());
+    for number in [3, 1, 4, 2] {
+        succeeds(folder, &part(&format!("{number}/4"), &series));
+    }
+    succeeds(folder, &["sim", "merge", "store"]);
+    let whole = succeeds(folder, &[&SWEEP[..], &series, &["--store", "store"]].concat());
+    assert!(whole.contains("0 of 40 runs made"), "{whole}");
+    assert!(whole.contains("runs.parquet, series_flow.parquet, series_station.parquet, sweep.json"), "{whole}");
+    for name in ["runs.parquet", "points.csv", "series_flow.parquet", "series_station.parquet"] {
+        let read = |results: &str| fs::read(folder.join(results).join(name)).expect("it is there");
+        assert!(read("store") == read("results/small-sweep-1"), "{name}");
+    }
+    check_against_a_single_run(folder);
+    assert!(succeeds(folder, &part("1/2", &series)).contains("0 of 20 runs made"));
+    assert!(succeeds(folder, &part("1/40", &["--series", "sender"])).contains("1 of 1 runs made"));
+}
+
+#[test]
+fn series_that_are_asked_for_later_are_made_and_change_nothing_else() {
+    let folder = small();
+    let folder = folder.path();
+    let sweep = ["sim", "sweep", "small.toml", "--vary", "lan.delay=1 ms, 2 ms", "--quiet"];
+    succeeds(folder, &sweep);
+    let read = |name: &str| fs::read(folder.join("results/small-sweep-1").join(name)).expect("it is there");
+    let before =
+        ["runs.parquet", "points.csv", "points_long.parquet", "experiment.json"].map(|name| (name, read(name)));
+    assert!(!String::from_utf8_lossy(&read("runs.jsonl")).contains("series"));
+    assert!(!folder.join("results/small-sweep-1/series_flow.parquet").exists());
+
+    let said = succeeds(folder, &[&sweep[..], &["--series", "flow"]].concat());
+    assert!(
+        said.contains("note: 2 runs were kept without these series") && said.contains("2 of 2 runs made"),
+        "{said}"
+    );
+    let said = succeeds(folder, &[&sweep[..], &["--series", "flow", "--replications=2"]].concat());
+    assert!(!said.contains("note: ") && said.contains("2 of 4 runs made"), "{said}");
+    assert_eq!(rows(&folder.join("results/small-sweep-1/series_flow.parquet")).len(), 8);
+    succeeds(folder, &sweep);
+    before.into_iter().for_each(|(name, bytes)| assert!(read(name) == bytes, "{name}"));
+
+    let said = fails(folder, &[&sweep[..], &["--series", "flow,stations"]].concat());
+    for part in ["allowed: flow, station, sender, access_point, domain, medium, place", "did you mean \"station\"?"] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
 }
 
 #[test]

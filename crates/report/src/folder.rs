@@ -3,11 +3,11 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use evenair_results::{RunResult, StoreError, Table, write_whole};
+use evenair_results::{RunResult, SeriesKind, StoreError, Table, write_whole};
 use evenair_scenario::{Scenario, Source};
 use serde_json::{Value, json};
 
-use crate::{Picture, measures_table, run_page, series_table, to_parquet};
+use crate::{Picture, measures_table, run_page, to_parquet};
 
 /// Makes a new directory for results: `parent/name-N` with the first N that is free.
 ///
@@ -40,7 +40,7 @@ pub fn write_run(
     write_file(directory, "scenario.toml", scenario.source.text.as_bytes())?;
     write_file(directory, "run.json", format!("{:#}\n", about(scenario, result)).as_bytes())?;
     result.write(&directory.join("result.json"))?;
-    write_file(directory, "series.parquet", &to_parquet(&series_table(result)))?;
+    write_file(directory, "series.parquet", &to_parquet(&SeriesKind::Flow.table(&result.series)))?;
     write_file(directory, "measures.parquet", &to_parquet(&measures_table(result)))?;
     write_pictures(directory, pictures)?;
     write_file(directory, "report.html", run_page(result, pictures).as_bytes())

@@ -4,7 +4,7 @@
 //! self-contained HTML. The same results give the same bytes.
 //!
 //! One file per concern: `chart` the drawing; `run`, `airtime` and `many` the plots of one run and of many; `page` pages;
-//! `parquet` tables as files; `series` the tables of a run; `folder` the folder of its results.
+//! `parquet` tables as files; `series` the table of a run; `folder` the folder of its results.
 
 mod airtime;
 mod chart;
@@ -21,4 +21,4 @@ pub use many::{Difference, differences, draw_curves};
 pub use page::{Page, run_page};
 pub use parquet::{to_compressed_parquet, to_parquet};
 pub use run::run_pictures;
-pub use series::{measures_table, series_table};
+pub use series::measures_table;

@@ -1,7 +1,7 @@
 //! The pictures and the page of a simulated run.
 
-use evenair_report::{Picture, measures_table, run_page, run_pictures, series_table};
-use evenair_results::{EchoResult, Lateness, RunResult, StationAirtime, scalars};
+use evenair_report::{Picture, measures_table, run_page, run_pictures};
+use evenair_results::{EchoResult, Lateness, RunResult, SeriesKind, StationAirtime, scalars};
 use evenair_scenario::Scenario;
 
 const SCENARIO: &str = r#"version = 1
@@ -188,7 +188,7 @@ fn an_invalid_run_says_why_first() {
 #[test]
 fn the_tables_of_a_run_have_its_numbers() {
     let run = run();
-    let series = series_table(&run);
+    let series = SeriesKind::Flow.table(&run.series);
     assert_eq!(series.rows(), 3 * 8);
     let mbps: f64 = (0..8).filter_map(|row| series.column("ip_mbps").unwrap().values.number(row)).sum();
     assert!((mbps - run.series.flows[0].ip_mbps.iter().sum::<f64>()).abs() < 1e-9);

@@ -24,6 +24,7 @@ pub mod replicate;
 #[cfg(test)]
 pub(crate) mod sample;
 mod series;
+mod series_tables;
 pub mod stats;
 mod store;
 pub mod stretch;
@@ -53,6 +54,7 @@ pub use measures::{Measure, measures, scalar, scalars};
 pub use pages::{PageLoad, PageLog, PageSummary, PageTimes};
 use serde::{Deserialize, Serialize};
 pub use series::{FlowSeries, Series};
+pub use series_tables::SeriesKind;
 pub use store::{StoreError, write_whole};
 pub use summary::{in_words, summary};
 pub use table::{Column, Table, Values};

@@ -1,7 +1,7 @@
 //! A table of results: named columns of one kind each. Units are in the names of the columns.
 
-use serde::Serialize;
 use serde::ser::{SerializeMap, SerializeSeq, Serializer};
+use serde::{Deserialize, Serialize};
 
 /// Named columns of equal length.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -11,7 +11,7 @@ pub struct Table {
 }
 
 /// One column.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Column {
     /// Its name, with the unit at its end: `total_ip_mbps`.
     pub name: String,
@@ -20,7 +20,8 @@ pub struct Column {
 }
 
 /// The values of a column; absent where a row has none.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Values {
     /// Words.
     Text(Vec<Option<String>>),
@@ -54,6 +55,19 @@ impl Values {
         }
     }
 
+    /// Puts values of the same kind at the end.
+    ///
+    /// # Panics
+    /// If they are of another kind.
+    pub fn append(&mut self, more: Self) {
+        match (self, more) {
+            (Self::Text(values), Self::Text(more)) => values.extend(more),
+            (Self::Count(values), Self::Count(more)) => values.extend(more),
+            (Self::Number(values), Self::Number(more)) => values.extend(more),
+            (of, more) => panic!("values of two kinds: {of:?} and {more:?}"),
+        }
+    }
+
     /// The value of a row as it is written in a text; empty where there is none.
     pub fn text(&self, row: usize) -> String {
         match self {
@@ -83,6 +97,27 @@ impl Table {
         assert!(self.columns.iter().all(|column| column.values.len() == values.len()), "{name} has another length");
         assert!(self.column(&name).is_none(), "two columns are called {name}");
         self.columns.push(Column { name, values });
+    }
+
+    /// Puts the rows of a table with the same columns below.
+    ///
+    /// # Panics
+    /// If its columns are others, see [`Table::is_like`].
+    pub fn append(&mut self, more: Self) {
+        assert!(self.is_like(&more), "a table has other columns");
+        self.columns.iter_mut().zip(more.columns).for_each(|(column, more)| column.values.append(more.values));
+    }
+
+    /// Whether both have columns of the same names and kinds, in the same order, each with all rows.
+    pub fn is_like(&self, other: &Self) -> bool {
+        let is_whole = |table: &Self| table.columns.iter().all(|column| column.values.len() == table.rows());
+        let is_like = |(a, b): (&Column, &Column)| {
+            a.name == b.name && std::mem::discriminant(&a.values) == std::mem::discriminant(&b.values)
+        };
+        self.columns.len() == other.columns.len()
+            && self.columns.iter().zip(&other.columns).all(is_like)
+            && is_whole(self)
+            && is_whole(other)
     }
 
     /// The column of this name.
@@ -168,6 +203,20 @@ mod tests {
         assert!(
             text.ends_with(r#"{"radio_ap_buffer":null,"replications":18446744073709551615,"total_ip_mbps":null}]"#)
         );
+    }
+
+    #[test]
+    fn rows_are_put_below_those_with_the_same_columns() {
+        let mut table = sample();
+        table.append(sample());
+        assert_eq!((table.rows(), table.columns[1].values.number(3)), (6, Some(3.0)));
+        let mut renamed = sample();
+        renamed.columns[0].name.push('x');
+        let mut short = sample();
+        short.columns[2].values = Values::Number(vec![]);
+        let mut other = sample();
+        other.columns[1].values = Values::Number(vec![None; 3]);
+        assert!(table.is_like(&sample()) && [renamed, short, other].iter().all(|other| !table.is_like(other)));
     }
 
     #[test]

@@ -58,6 +58,7 @@ fn outcome(store: &Store, key: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::packed::RunSeries;
     use crate::{Record, Source, Variant};
 
     #[test]
@@ -72,7 +73,17 @@ mod tests {
             let mut store = Store::open(&folder.path().join(name)).unwrap();
             let scalars = scalars.iter().map(|value| ("a_ms".to_owned(), *value)).collect();
             let failed = failed.map(str::to_owned);
-            store.add(Record { key: key.clone(), varied: vec![], seed: 1, failed, scalars, took_s: 0.5 }).unwrap();
+            store
+                .add(Record {
+                    key: key.clone(),
+                    varied: vec![],
+                    seed: 1,
+                    failed,
+                    scalars,
+                    took_s: 0.5,
+                    series: RunSeries::new(),
+                })
+                .unwrap();
             store
         };
         let kept = store("kept", &[0.1], None);

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
 
-use evenair_results::{RunResult, scalars};
+use evenair_results::{RunResult, SeriesKind, scalars};
 use evenair_scenario::Scenario;
 use evenair_scenario::sweep::Settings;
 use evenair_sim::{SimError, SimOptions};
@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::Record;
+use crate::packed::{PackedSeries, RunSeries};
 use crate::plan::hex;
 
 /// All that decides a run.
@@ -33,6 +34,9 @@ pub struct Job {
     /// with all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub measures: Option<Vec<String>>,
+    /// Kinds of series that the record is to have. They are no part of the key either.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub series: Vec<SeriesKind>,
 }
 
 impl Job {
@@ -67,6 +71,7 @@ impl Job {
             failed: Some(reason),
             scalars: Vec::new(),
             took_s: 0.0,
+            series: RunSeries::new(),
         }
     }
 }
@@ -83,16 +88,20 @@ pub fn run_job(job: &Job, progress: impl FnMut(f64) -> ControlFlow<()>) -> Optio
         let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no reason given");
         Some(Err(format!("the simulator failed (an error of the program): {text}")))
     });
-    let (scalars, failed) = match outcome? {
-        Ok(scalars) => (scalars, None),
-        Err(why) => (Vec::new(), Some(why)),
-    };
     let took_s = start.elapsed().as_secs_f64();
-    Some(Record { key: job.key(), varied: job.varied.clone(), seed: job.seed, failed, scalars, took_s })
+    Some(match outcome? {
+        Ok((scalars, series)) => {
+            Record { key: job.key(), varied: job.varied.clone(), seed: job.seed, failed: None, scalars, took_s, series }
+        }
+        Err(why) => Record { took_s, ..job.failed(why) },
+    })
 }
 
-/// The measures of a run, or why there are none; `None` where it was stopped.
-fn simulate(job: &Job, mut progress: impl FnMut(f64) -> ControlFlow<()>) -> Option<Result<Vec<(String, f64)>, String>> {
+/// What a record has of a run that ended well: names and values of its measures, and its series.
+type Found = (Vec<(String, f64)>, RunSeries);
+
+/// What is wanted of a run, or why there is nothing; `None` where it was stopped.
+fn simulate(job: &Job, mut progress: impl FnMut(f64) -> ControlFlow<()>) -> Option<Result<Found, String>> {
     let settings: Vec<_> = job.settings.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
     let scenario = match Scenario::parse_with(&job.text, &job.file, &settings) {
         Ok(scenario) => Scenario { seed: job.seed, ..scenario },
@@ -104,7 +113,11 @@ fn simulate(job: &Job, mut progress: impl FnMut(f64) -> ControlFlow<()>) -> Opti
         progress(part)
     });
     match ran {
-        Ok(result) => Some(measures(&result, job.measures.as_deref())),
+        Ok(result) => {
+            let packed = |&kind: &SeriesKind| (kind, PackedSeries::of(&kind.table(&result.series)));
+            let measures = measures(&result, job.measures.as_deref());
+            Some(measures.map(|scalars| (scalars, job.series.iter().map(packed).collect())))
+        }
         Err(SimError::Stopped) => None,
         Err(error) => Some(Err(error.to_string())),
     }

@@ -4,14 +4,17 @@
 //! it took. Where they are not, a file was altered or a machine or program is at fault, and nothing is joined. A run that failed on
 //! one machine only, such as for want of a file, is no difference. Records are not held in memory.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
+use std::iter;
 use std::path::{Path, PathBuf};
 
+use evenair_results::SeriesKind;
 use sha2::{Digest, Sha256};
 use thiserror::Error;
 
+use crate::packed::first_value;
 use crate::store::for_each_line;
 use crate::{Record, StoreError};
 
@@ -76,7 +79,7 @@ pub fn merge(files: &[PathBuf], into: &Path) -> Result<Merged, MergeError> {
     for (file, path) in files.iter().enumerate() {
         index.read(file, path)?;
     }
-    if let Some(&(first, second)) = index.conflicts.first() {
+    if let Some((first, second)) = index.conflicts.first() {
         return Err(MergeError::Conflict(Box::new(conflict(files, [first, second])?)));
     }
     let part = into.with_extension("jsonl.part");
@@ -87,7 +90,7 @@ pub fn merge(files: &[PathBuf], into: &Path) -> Result<Merged, MergeError> {
 }
 
 /// Where a record is.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Found {
     file: usize,
     line: usize,
@@ -95,6 +98,8 @@ struct Found {
     bytes: usize,
     /// A hash of the measures; none of a run that failed.
     digest: Option<[u8; 16]>,
+    /// Hashes of the series.
+    series: BTreeMap<SeriesKind, [u8; 16]>,
 }
 
 /// The record of each run, without its measures.
@@ -102,6 +107,8 @@ struct Found {
 struct Index {
     by_key: HashMap<String, usize>,
     found: Vec<Found>,
+    /// Further records of runs, by the places of the first ones: they have series that those before have not.
+    more: BTreeMap<usize, Vec<Found>>,
     conflicts: Vec<(Found, Found)>,
     merged: Merged,
 }
@@ -115,7 +122,8 @@ impl Index {
                 return;
             };
             let digest = record.failed.is_none().then(|| digest(&record));
-            let found = Found { file, line: line.number, offset: line.offset, bytes: line.bytes.len(), digest };
+            let series = record.series.iter().map(|(kind, packed)| (*kind, packed.digest())).collect();
+            let found = Found { file, line: line.number, offset: line.offset, bytes: line.bytes.len(), digest, series };
             self.add(record.key, found);
         })
     }
@@ -127,15 +135,28 @@ impl Index {
         match (known.digest, new.digest) {
             (None, _) => *known = new,
             (Some(_), None) => {}
-            (Some(first), Some(second)) if first == second => self.merged.repeated += 1,
-            (Some(_), Some(_)) => self.conflicts.push((*known, new)),
+            (Some(first), Some(second)) if first != second => self.conflicts.push((known.clone(), new)),
+            (Some(_), Some(_)) => self.add_series(at, new),
+        }
+    }
+
+    /// Keeps a record of a run that has one with the same measures, if it has other series.
+    fn add_series(&mut self, at: usize, new: Found) {
+        let more = self.more.get(&at).into_iter().flatten();
+        let known: Vec<_> = iter::once(&self.found[at]).chain(more).collect();
+        if let Some(other) = known.iter().find(|known| !has_equal_series(known, &new)) {
+            self.conflicts.push(((*other).clone(), new));
+        } else if new.series.keys().all(|kind| known.iter().any(|known| known.series.contains_key(kind))) {
+            self.merged.repeated += 1;
+        } else {
+            self.more.entry(at).or_default().push(new);
         }
     }
 
     fn write(&self, files: &[PathBuf], path: &Path) -> Result<(), StoreError> {
         let mut out = BufWriter::new(File::create(path).map_err(StoreError::at(path))?);
         let mut open: Option<(usize, File)> = None;
-        for found in &self.found {
+        for found in self.found.iter().chain(self.more.values().flatten()) {
             let source = &files[found.file];
             if open.as_ref().is_none_or(|(file, _)| *file != found.file) {
                 open = Some((found.file, File::open(source).map_err(StoreError::at(source))?));
@@ -159,6 +180,11 @@ fn line_at(file: &mut File, found: &Found) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
+/// Whether the series that both have are equal.
+fn has_equal_series(a: &Found, b: &Found) -> bool {
+    a.series.iter().all(|(kind, digest)| b.series.get(kind).is_none_or(|other| other == digest))
+}
+
 /// A hash of names and values, to the bit.
 fn digest(record: &Record) -> [u8; 16] {
     let mut hash = Sha256::new();
@@ -172,14 +198,15 @@ fn digest(record: &Record) -> [u8; 16] {
 }
 
 /// What differs between two records of one run.
-fn conflict(files: &[PathBuf], found: [Found; 2]) -> Result<Conflict, StoreError> {
+fn conflict(files: &[PathBuf], found: [&Found; 2]) -> Result<Conflict, StoreError> {
     let record = |found: &Found| -> Result<Record, StoreError> {
         let path = &files[found.file];
         let bytes = File::open(path).and_then(|mut file| line_at(&mut file, found)).map_err(StoreError::at(path))?;
         serde_json::from_slice(&bytes).map_err(|error| StoreError::at(path)(error.into()))
     };
-    let (a, b) = (record(&found[0])?, record(&found[1])?);
-    let (measure, values) = first_measure(&a.scalars, &b.scalars);
+    let (a, b) = (record(found[0])?, record(found[1])?);
+    let of_series = || first_value(&a.series, &b.series).filter(|_| a.scalars == b.scalars);
+    let (measure, values) = of_series().unwrap_or_else(|| first_measure(&a.scalars, &b.scalars));
     let varied = a.varied.iter().map(|(key, value)| format!("{key}={value}, "));
     Ok(Conflict {
         run: format!("{}seed {}", varied.collect::<String>(), a.seed),
@@ -207,11 +234,21 @@ pub(crate) fn value_text(value: Option<f64>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Store;
+    use evenair_results::{PlaceSeries, Series};
+
+    use crate::{PackedSeries, RunSeries, Store};
 
     fn record(key: &str, scalars: &[(&str, f64)]) -> Record {
         let scalars = scalars.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect();
-        Record { key: key.into(), varied: vec![("a".into(), "1".into())], seed: 3, failed: None, scalars, took_s: 0.1 }
+        Record {
+            key: key.into(),
+            varied: vec![("a".into(), "1".into())],
+            seed: 3,
+            failed: None,
+            scalars,
+            took_s: 0.1,
+            series: BTreeMap::new(),
+        }
     }
 
     fn failure(key: &str, why: &str) -> Record {
@@ -247,6 +284,35 @@ mod tests {
         // The joined file may be one of those that are joined.
         let again = merge(&[vec![into.clone()], all].concat(), &into).unwrap();
         assert_eq!((again.runs, again.failed, again.repeated), (2, 1, 1));
+    }
+
+    #[test]
+    fn series_of_several_records_are_joined_and_compared() {
+        let with = |kind: SeriesKind, rows: usize| {
+            let mut series = Series { interval_s: 1.0, ..Series::default() };
+            series.places = vec![PlaceSeries { offered_packets: vec![7; rows], ..PlaceSeries::default() }];
+            let packed = PackedSeries::of(&kind.table(&series));
+            Record { series: RunSeries::from([(kind, packed)]), ..record("a", &[("x", 0.1)]) }
+        };
+        let folder = tempfile::tempdir().unwrap();
+        let (place, flow) = (with(SeriesKind::Place, 1), with(SeriesKind::Flow, 0));
+        let plain = record("a", &[("x", 0.1)]);
+        let into = folder.path().join("runs.jsonl");
+        let all = files(folder.path(), &[&[plain, place.clone()], &[flow, place]]);
+        let merged = merge(&all, &into).unwrap();
+        assert_eq!((merged.runs, merged.repeated), (1, 1));
+        let store = Store::open(&into).unwrap();
+        assert!(store.has("a", &[SeriesKind::Place, SeriesKind::Flow]));
+        assert_eq!(store.series("a", SeriesKind::Place).unwrap().unwrap().rows(), 1);
+
+        let inside = tempfile::tempdir_in(folder.path()).unwrap();
+        let other = files(inside.path(), &[&[with(SeriesKind::Place, 2)]]);
+        let said = merge(&[vec![into.clone()], other].concat(), &into).unwrap_err().to_string();
+        assert!(
+            said.contains("differ: the number of rows of the series of place is 1.0 in ")
+                && said.contains("runs.jsonl, line 2"),
+            "{said}"
+        );
     }
 
     #[test]

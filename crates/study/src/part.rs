@@ -3,13 +3,15 @@
 //! Run i of the plan's order, from zero, belongs to part K of N where i mod N = K - 1: the parts have equally many runs of each
 //! replication, but for one, and a larger number of replications moves no run to another part.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::{fs, io};
 
+use evenair_results::SeriesKind;
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 
 use crate::store::for_each_line;
 use crate::{Plan, PlannedRun, StoreError};
@@ -78,25 +80,29 @@ pub fn record_files(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
     Ok(runs.into_iter().chain(parts.into_iter().map(|(_, path)| path)).collect())
 }
 
-/// The keys of the runs in a file that ended well, without their measures; none where there is no file.
+/// The keys of the runs in a file that ended well and have series of all these kinds, without their measures; none where there is no
+/// file.
 ///
 /// # Errors
 /// The file cannot be read.
-pub fn ended_keys(path: &Path) -> Result<HashSet<String>, StoreError> {
+pub fn ended_keys(path: &Path, kinds: &[SeriesKind]) -> Result<HashSet<String>, StoreError> {
     #[derive(Deserialize)]
     struct Ended {
         key: String,
         failed: Option<String>,
+        #[serde(default)]
+        series: BTreeMap<SeriesKind, IgnoredAny>,
     }
-    let mut keys = HashSet::new();
+    let mut known: HashMap<String, BTreeSet<SeriesKind>> = HashMap::new();
     if path.exists() {
         for_each_line(path, |line| {
-            if let Ok(Ended { key, failed: None }) = serde_json::from_slice(line.bytes) {
-                keys.insert(key);
+            if let Ok(Ended { key, failed: None, series }) = serde_json::from_slice(line.bytes) {
+                known.entry(key).or_default().extend(series.into_keys());
             }
         })?;
     }
-    Ok(keys)
+    known.retain(|_, series| kinds.iter().all(|kind| series.contains(kind)));
+    Ok(known.into_keys().collect())
 }
 
 #[cfg(test)]

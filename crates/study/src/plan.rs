@@ -3,12 +3,13 @@
 use std::path::Path;
 
 use evenair_reader::ConfigError;
+use evenair_results::SeriesKind;
 use evenair_scenario::sweep::Settings;
 use evenair_scenario::{Axis, Policy, PolicyError, Scenario};
 use sha2::{Digest, Sha256};
 use thiserror::Error;
 
-use crate::Job;
+use crate::{Job, Store};
 
 /// No experiment has more runs than this.
 const MOST_RUNS: usize = 10_000_000;
@@ -49,6 +50,8 @@ pub struct Plan {
     pub program: String,
     /// What of the files lies beyond a duration that is set, at one point or more, see [`Scenario::left_out`].
     pub left_out: Vec<String>,
+    /// Kinds of series that the records of runs are to have; none at first. They decide no key.
+    pub series: Vec<SeriesKind>,
 }
 
 /// A scenario file.
@@ -210,6 +213,7 @@ impl Plan {
             replications,
             program: program.to_owned(),
             left_out: Vec::new(),
+            series: Vec::new(),
         };
         let runs = points.len().saturating_mul(replications as usize).saturating_mul(experiment.policies.len().max(1));
         if runs > MOST_RUNS {
@@ -282,6 +286,11 @@ impl Plan {
             .collect()
     }
 
+    /// The runs that a store has not, or not with the wanted series.
+    pub fn missing(&self, store: &Store) -> Vec<PlannedRun> {
+        self.runs().into_iter().filter(|run| !store.has(&run.key, &self.series)).collect()
+    }
+
     /// What the experiment is known by, whatever program runs it and however often: a hash of the scenario and of what
     /// is set at its points.
     pub fn identity(&self) -> String {
@@ -308,6 +317,7 @@ impl Plan {
             varied: point.varied.clone(),
             seed,
             measures: None,
+            series: self.series.clone(),
         }
     }
 }

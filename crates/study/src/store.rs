@@ -3,13 +3,17 @@
 //! A process that is killed leaves at most one torn line at the end, which is passed over. Records of other
 //! experiments may stand in the same file: each is found by its key.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader, Seek, SeekFrom, Write};
+use std::mem;
 use std::path::{Path, PathBuf};
 
+use evenair_results::{SeriesKind, Table};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
+
+use crate::packed::{PackedSeries, RunSeries};
 
 /// The measures of one run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -27,6 +31,9 @@ pub struct Record {
     pub scalars: Vec<(String, f64)>,
     /// How long it took, in seconds of real time.
     pub took_s: f64,
+    /// The series that were asked for. A store leaves them in its file, see [`Store::series`].
+    #[serde(default, skip_serializing_if = "RunSeries::is_empty")]
+    pub series: RunSeries,
 }
 
 /// Why runs cannot be kept.
@@ -79,12 +86,36 @@ pub(crate) fn for_each_line(path: &Path, mut each: impl FnMut(&Line)) -> Result<
     Ok(())
 }
 
-/// A file of finished runs.
+/// A file of finished runs. Several records of a run count as one with the series of all.
 #[derive(Debug)]
 pub struct Store {
     path: PathBuf,
     file: File,
-    known: HashMap<String, Record>,
+    known: HashMap<String, Known>,
+}
+
+/// What is in memory of a run.
+#[derive(Debug)]
+struct Known {
+    /// Its last record, without series.
+    record: Record,
+    /// Where the lines with its series begin, in bytes.
+    places: BTreeMap<SeriesKind, u64>,
+}
+
+/// Adds a record whose line begins there.
+fn note(known: &mut HashMap<String, Known>, mut record: Record, offset: u64) {
+    let places = mem::take(&mut record.series).into_keys().map(|kind| (kind, offset));
+    match known.get_mut(&record.key) {
+        Some(known) => {
+            known.places.extend(places);
+            known.record = record;
+        }
+        None => {
+            let places = places.collect();
+            known.insert(record.key.clone(), Known { record, places });
+        }
+    }
 }
 
 impl Store {
@@ -98,7 +129,7 @@ impl Store {
         if path.exists() {
             for_each_line(path, |line| {
                 torn = !line.is_whole();
-                known.extend(line.record().map(|record| (record.key.clone(), record)));
+                line.record().into_iter().for_each(|record| note(&mut known, record, line.offset));
             })?;
         } else if let Some(folder) = path.parent() {
             fs::create_dir_all(folder).map_err(StoreError::at(path))?;
@@ -117,18 +148,47 @@ impl Store {
     /// The file cannot be read.
     pub fn read(path: &Path) -> Result<Self, StoreError> {
         let mut known = HashMap::new();
-        for_each_line(path, |line| known.extend(line.record().map(|record| (record.key.clone(), record))))?;
+        for_each_line(path, |line| {
+            line.record().into_iter().for_each(|record| note(&mut known, record, line.offset));
+        })?;
         Ok(Self { path: path.to_owned(), file: File::open(path).map_err(StoreError::at(path))?, known })
     }
 
     /// The run of this key, if it has ended well.
     pub fn get(&self, key: &str) -> Option<&Record> {
-        self.known.get(key).filter(|record| record.failed.is_none())
+        self.known.get(key).map(|known| &known.record).filter(|record| record.failed.is_none())
+    }
+
+    /// Whether there is a run of this key that ended well, with series of all these kinds.
+    pub fn has(&self, key: &str, kinds: &[SeriesKind]) -> bool {
+        let has_all = |known: &Known| kinds.iter().all(|kind| known.places.contains_key(kind));
+        self.get(key).is_some() && self.known.get(key).is_some_and(has_all)
+    }
+
+    /// Reads the series of a run that ended well, if it has such.
+    ///
+    /// # Errors
+    /// The file cannot be read, or it was replaced since it was opened.
+    pub fn series(&self, key: &str, kind: SeriesKind) -> Result<Option<Table>, StoreError> {
+        let known = self.known.get(key).filter(|known| known.record.failed.is_none());
+        let Some(&offset) = known.and_then(|known| known.places.get(&kind)) else { return Ok(None) };
+        let packed = self.packed(key, kind, offset);
+        packed.and_then(|packed| packed.table(kind)).map(Some).map_err(StoreError::at(&self.path))
+    }
+
+    fn packed(&self, key: &str, kind: SeriesKind, offset: u64) -> io::Result<PackedSeries> {
+        let mut reader = BufReader::new(File::open(&self.path)?);
+        reader.seek(SeekFrom::Start(offset))?;
+        let mut bytes = Vec::new();
+        reader.read_until(b'\n', &mut bytes)?;
+        let record: Option<Record> = serde_json::from_slice(&bytes).ok();
+        let packed = record.filter(|record| record.key == key).and_then(|mut record| record.series.remove(&kind));
+        packed.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "it was replaced since it was opened"))
     }
 
     /// The run of this key, if it failed the last time.
     pub fn failure(&self, key: &str) -> Option<&str> {
-        self.known.get(key)?.failed.as_deref()
+        self.known.get(key)?.record.failed.as_deref()
     }
 
     /// Keeps a run.
@@ -139,7 +199,9 @@ impl Store {
         let mut line = serde_json::to_string(&record).expect("a record is plain data");
         line.push('\n');
         self.file.write_all(line.as_bytes()).map_err(StoreError::at(&self.path))?;
-        self.known.insert(record.key.clone(), record);
+        // What is appended ends where the next line begins.
+        let end = self.file.stream_position().map_err(StoreError::at(&self.path))?;
+        note(&mut self.known, record, end - line.len() as u64);
         Ok(())
     }
 }
@@ -150,7 +212,15 @@ mod tests {
 
     fn record(key: &str, value: f64) -> Record {
         let scalars = vec![("total_ip_mbps".to_owned(), value), ("nothing".to_owned(), 0.0)];
-        Record { key: key.into(), varied: vec![], seed: 1, failed: None, scalars, took_s: 0.1 }
+        Record {
+            key: key.into(),
+            varied: vec![],
+            seed: 1,
+            failed: None,
+            scalars,
+            took_s: 0.1,
+            series: RunSeries::new(),
+        }
     }
 
     #[test]
@@ -166,6 +236,34 @@ mod tests {
         assert_eq!(again.get("b"), None);
         assert_eq!(again.failure("b"), Some("bad"));
         assert_eq!(again.get("c"), None);
+    }
+
+    #[test]
+    fn series_stay_in_the_file_and_are_found_in_any_record_of_a_run() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("runs.jsonl");
+        let with = |kind: SeriesKind| {
+            let packed = PackedSeries::of(&kind.table(&evenair_results::Series::default()));
+            Record { series: RunSeries::from([(kind, packed)]), ..record("a", 1.0) }
+        };
+        let (flow, station) = (SeriesKind::Flow, SeriesKind::Station);
+        let mut store = Store::open(&path).unwrap();
+        store.add(record("b", 2.0)).unwrap();
+        for kind in [flow, station] {
+            assert!(!store.has("a", &[kind]));
+            store.add(with(kind)).unwrap();
+            assert!(store.has("a", &[kind]) && !store.has("b", &[kind]) && store.has("b", &[]));
+        }
+        for store in [store, Store::open(&path).unwrap(), Store::read(&path).unwrap()] {
+            assert!(store.has("a", &[flow, station]) && !store.has("a", &[SeriesKind::Sender]));
+            assert_eq!(store.get("a"), Some(&record("a", 1.0)), "series take no memory");
+            assert_eq!(store.series("a", flow).unwrap().unwrap().columns[1].name, "app");
+            assert_eq!(store.series("a", station).unwrap().unwrap().columns[1].name, "station");
+            assert_eq!(store.series("b", flow).unwrap(), None);
+        }
+        let store = Store::read(&path).unwrap();
+        fs::write(&path, "{}\n").unwrap();
+        assert!(store.series("a", station).unwrap_err().to_string().contains("replaced"));
     }
 
     #[test]

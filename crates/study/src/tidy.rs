@@ -13,15 +13,14 @@ use crate::sweep::key_column;
 use crate::{Plan, PlannedRun, Store, SweepResult};
 
 /// Rows of a part of the table of runs, so that memory does not grow with the number of runs.
-const ROWS: usize = 1 << 17;
+pub(crate) const ROWS: usize = 1 << 17;
 /// Columns that every table of runs has. A varied key of one of these names gets a column `set_NAME`.
 const COLUMNS: [&str; 7] = ["seed", "phase", "kind", "name", "measure", "unit", "value"];
 
 /// A row for each number of each run that ended well: what varied, `seed`, `phase`, `kind`, `name`, `measure`, `unit`, `value`. Runs
 /// are in the order of the plan's points, then of seeds. The table comes in parts, at least one, all with the same columns.
 pub fn run_rows(plan: &Plan, store: &Store) -> impl Iterator<Item = Table> {
-    let varied: Vec<_> = plan.points.iter().map(|point| point.varied.as_slice()).collect();
-    let keys = keys(&plan.axes, &varied);
+    let keys = keys_of(plan);
     let mut runs = plan.runs();
     runs.sort_by_key(|run| run.point);
     let mut planned = runs.into_iter();
@@ -70,10 +69,9 @@ pub fn failed_rows(plan: &Plan, store: &Store) -> Table {
     let of_run = |run: PlannedRun| Some((run.point, Some(run.seed), store.failure(&run.key)?.to_owned()));
     let mut failed: Vec<_> = wrong.chain(plan.runs().into_iter().filter_map(of_run)).collect();
     failed.sort_by_key(|(point, ..)| *point);
-    let varied: Vec<_> = plan.points.iter().map(|point| point.varied.as_slice()).collect();
     let points: Vec<usize> = failed.iter().map(|(point, ..)| *point).collect();
     let mut table = Table::default();
-    keys(&plan.axes, &varied).iter().for_each(|(name, values)| table.push(name, values.take(&points)));
+    keys_of(plan).iter().for_each(|(name, values)| table.push(name, values.take(&points)));
     table.push("seed", Values::Count(failed.iter().map(|(_, seed, _)| *seed).collect()));
     table.push("reason", Values::Text(failed.into_iter().map(|(.., reason)| Some(reason)).collect()));
     table
@@ -89,6 +87,12 @@ pub(crate) fn named(names: &mut Names, full_name: &str) -> Rc<Measure> {
     let measure = Rc::new(Measure::named(full_name, f64::NAN));
     names.insert(full_name.to_owned(), Rc::clone(&measure));
     measure
+}
+
+/// The columns of what varies in a plan, with a row for each point.
+pub(crate) fn keys_of(plan: &Plan) -> Vec<(String, Values)> {
+    let varied: Vec<_> = plan.points.iter().map(|point| point.varied.as_slice()).collect();
+    keys(&plan.axes, &varied)
 }
 
 /// The columns of what varied, with a row for each point; the policy is last. Two variants, which have no axis, are `a` and `b`.

@@ -79,6 +79,7 @@ mod tests {
             replications: 4,
             program: String::new(),
             left_out: Vec::new(),
+            series: Vec::new(),
         };
         let result = SweepResult { axes: Vec::new(), points: found };
         let mut until = Until { relative_half_width: 0.02, measures: vec!["total_ip_mbps".into()], most: 100 };

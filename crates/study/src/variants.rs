@@ -51,6 +51,7 @@ impl Plan {
             replications,
             program: program.to_owned(),
             left_out: first.left_out,
+            series: Vec::new(),
         };
         plan.note(second.left_out);
         Ok(plan)

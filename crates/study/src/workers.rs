@@ -72,7 +72,7 @@ pub fn run(
     run_some(plan, plan.runs(), store, threads, tell)
 }
 
-/// As [`run`], of these runs of the plan alone.
+/// As [`run`], of these runs of the plan alone. A run that the store has without a wanted series is made again.
 ///
 /// # Errors
 /// As [`run`].
@@ -84,7 +84,7 @@ pub fn run_some(
     mut tell: impl FnMut(&Status) -> bool,
 ) -> Result<Status, StoreError> {
     let runs = all.len();
-    let unknown: Vec<_> = all.into_iter().filter(|run| store.get(&run.key).is_none()).collect();
+    let unknown: Vec<_> = all.into_iter().filter(|run| !store.has(&run.key, &plan.series)).collect();
     let start = Instant::now();
     let known = runs - unknown.len();
     let mut status = Status { runs, known, ended: 0, failed: 0, progress: 0.0, elapsed: Duration::ZERO };

@@ -18,6 +18,7 @@ fn job(seed: u64) -> Job {
         varied: vec![("station.sta.count".into(), "3".into())],
         seed,
         measures: None,
+        series: vec![],
     }
 }
 

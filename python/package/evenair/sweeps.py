@@ -130,6 +130,17 @@ class Sweep:
         """
         return self._experiment.runs()
 
+    def series(self, kind: str = "flow") -> Frame:
+        """A row for each interval of each flow of each run that has series: what varied, ``policy``, ``seed``, then the columns of
+        ``Run.series``. Runs have them where ``sweep(..., series=...)`` asked for the kind.
+
+        >>> study.series("station").to_polars()  # doctest: +SKIP
+
+        :param kind: ``"flow"``, ``"station"``, ``"sender"``, ``"access_point"``, ``"domain"``, ``"medium"`` or ``"place"``.
+        :raises ValueError: another kind, or no run has these series.
+        """
+        return self._experiment.series(kind)
+
     def points(self, confidence: float = 0.95) -> Frame:
         """A row for each measure of each point: what varied, ``policy``, ``phase`` to ``unit`` as in ``runs``, then ``mean``, ``low``
         and ``high`` (its interval, by Student; ``None`` with fewer than two runs), ``n`` and ``sd``.
@@ -244,6 +255,7 @@ def sweep(
     policies: Sequence[str | Policy] = (),
     seeds: int | Iterable[int] = 10,
     until: Until | None = None,
+    series: Sequence[str] = (),
     store: str | os.PathLike[str] | None = None,
     on: _On = None,
     progress: Show = None,
@@ -260,6 +272,8 @@ def sweep(
     :param policies: each point is run under each of these, by names of ``Policy.known()`` or of your own: an axis ``policy``.
     :param seeds: how many seeds, from that of the scenario on; or seeds that follow each other, such as ``range(100, 110)``.
     :param until: repeats each point until a measure is known well enough; ``seeds`` is how often at first.
+    :param series: kinds of time series that are kept of each run, such as ``("flow", "station")``, for ``Sweep.series``. Runs that were
+        kept without them are made again.
     :param store: a folder that keeps the runs. A run that is there is not made again.
     :param on: what makes the runs: a number of threads; ``None``, one for each core; a ``concurrent.futures.Executor`` of processes,
         MPI, submitit, ipyparallel or Dask; ``ev.processes(n)``, ``ev.ray()``, ``ev.dask(client)``. The results are the same.
@@ -271,6 +285,8 @@ def sweep(
     made_on = engine(on)
     if isinstance(policies, str):
         raise TypeError(f"policies: {policies!r} is no list; write [{policies!r}]")
+    if isinstance(series, str):
+        raise TypeError(f"series: {series!r} is no list; write [{series!r}]")
     if until is not None and not isinstance(until, Until):
         raise TypeError(f"until: {until!r}; allowed: Until(measure, half_width)")
     first, count = replications(seeds)
@@ -283,7 +299,8 @@ def sweep(
 
     temporary = tempfile.TemporaryDirectory(prefix="evenair-") if store is None else None
     folder = pathlib.Path(temporary.name if temporary is not None else os.fspath(store or ""))
-    experiment = _evenair.Experiment(base, {"axes": varied, "policies": list(policies), "seeds": count}, folder)
+    wanted = {"axes": varied, "policies": list(policies), "seeds": count, "series": list(series)}
+    experiment = _evenair.Experiment(base, wanted, folder)
     _make(experiment, made_on, until, progress)
     return Sweep(experiment, folder, temporary)
 
@@ -295,6 +312,7 @@ def compare(
     *,
     seeds: int | Iterable[int] = 10,
     until: Until | None = None,
+    series: Sequence[str] = (),
     store: str | os.PathLike[str] | None = None,
     on: _On = None,
     progress: Show = None,
@@ -304,7 +322,7 @@ def compare(
     >>> compare(Scenario.example("room"), ["fifo", "evenair"], seeds=3).paired()  # doctest: +SKIP
     """
     return sweep(
-        scenario, over, policies=policies, seeds=seeds, until=until, store=store, on=on, progress=progress
+        scenario, over, policies=policies, seeds=seeds, until=until, series=series, store=store, on=on, progress=progress
     )
 
 

@@ -193,7 +193,7 @@ fn goodput(result: &RunResult, phase: usize) -> f64 {
 
 /// A box that hands packets over one by one leaves the access point nothing to aggregate: it is bypassed within five seconds of an
 /// insertion after so many seconds, and the box as it is does no harm.
-fn is_bypassed((radio, mode): (&str, &str), inserted_s: u32) {
+fn is_bypassed(radio: &str, mode: &str, inserted_s: u32) {
     let result = broken(radio, mode, inserted_s, "run_frames = 1");
     let events = events(&result);
     let (before, after) = (goodput(&result, 0), goodput(&result, 1));
@@ -207,14 +207,15 @@ fn is_bypassed((radio, mode): (&str, &str), inserted_s: u32) {
 
 #[test]
 fn a_box_that_breaks_aggregation_is_bypassed_within_five_seconds() {
-    MODES.iter().for_each(|mode| is_bypassed(*mode, 3));
-    is_bypassed(MODES[0], 60);
+    MODES.iter().for_each(|(radio, mode)| is_bypassed(radio, mode, 3));
+    let (radio, mode) = MODES[0];
+    is_bypassed(radio, mode, 60);
 }
 
 #[test]
 #[ignore = "takes half a minute"]
 fn a_box_that_breaks_aggregation_is_bypassed_after_a_minute_of_any_mode() {
-    MODES[1..].iter().for_each(|mode| is_bypassed(*mode, 60));
+    MODES[1..].iter().for_each(|(radio, mode)| is_bypassed(radio, mode, 60));
 }
 
 /// Nothing is known of the throughput without the box, so that it is measured first.

@@ -22,7 +22,7 @@ pub fn check_held(lock: &Lock, folder: &Path) -> Result<()> {
 pub fn run_part(many: &Many, plan: &Plan, part: Part, folder: &Path, experiment: &Value) -> Result<ExitCode> {
     let (mut store, lock) = open_folder(folder, Some(part), experiment)?;
     Made::now(VERSION).write_once(folder)?;
-    let joined = ended_keys(&folder.join(RUNS))?;
+    let joined = ended_keys(&folder.join(RUNS), &plan.series)?;
     let runs = part.runs(plan);
     let missing: Vec<_> = runs.iter().filter(|run| !joined.contains(&run.key)).cloned().collect();
     let elsewhere = runs.len() - missing.len();
