@@ -127,7 +127,8 @@ impl Session {
             Takes::Named,
             Takes::Rest,
         ];
-        let amounts = [None, Some(Amount::Part(100)), Some(Amount::Rate(BitRate::from_kbps(400)))];
+        // Those of five classes fit below the least ceiling.
+        let amounts = [None, Some(Amount::Part(60)), Some(Amount::Rate(BitRate::from_kbps(400)))];
         let mut classes: Vec<Class> = Vec::new();
         for at in 0..1 + self.rng.below(6) {
             let parent = if at > 0 && self.rng.below(2) == 0 { Some(ClassId(self.rng.below(at) as u8)) } else { None };
