@@ -131,7 +131,7 @@ fn a_rate_is_a_number_inferred_or_unknown() {
 
 #[test]
 fn the_chosen_station_is_on_the_screen_however_many_there_are() {
-    let mut line: Line = Line::from_json(LINE.as_bytes()).expect("a line of the feed");
+    let mut line = Line::from_json(LINE.as_bytes()).expect("a line of the feed");
     let stations = line.stations.as_mut().expect("there are some");
     let more = (0..100).map(|number| format!("02:00:00:00:01:{number:02x}"));
     stations.extend(more.map(|mac| evenair_api::watch::Station { mac, ..Default::default() }));
