@@ -665,7 +665,12 @@ impl Source for Engine {
         let copied = self.copied().iter().sum();
         let fail_open = self.fail_open.status();
         Ok(Snapshot {
-            report: Report { mode: self.manager.mode(), counters: self.manager.counters(), ..report },
+            report: Report {
+                mode: self.manager.mode(),
+                counters: self.manager.counters(),
+                guard: self.manager.report_guard(),
+                ..report
+            },
             observing: self.is_observing(),
             kinds: self.wlan.kinds() + self.wire.kinds(),
             copied: (copied, self.watch.done),

@@ -39,7 +39,8 @@ pub(crate) trait Source {
     /// As [`evenair_manager::Manager::report_totals`].
     fn report(&self, now: Instant) -> Report;
 
-    /// The state now, with this report, whose counters become those of now: they balance with those of the ports.
+    /// The state now, with this report, whose counters become those of now: they balance with those of the ports. Mode and guard are of
+    /// now, too, so that they agree.
     ///
     /// # Errors
     /// A refused system call.

@@ -105,7 +105,8 @@ impl<P: Send + 'static> Manager<P> {
         }
     }
 
-    pub(super) fn report_guard(&self) -> GuardReport {
+    /// The state of the guard against harm, what was carried before and is now, and when it tries again.
+    pub fn report_guard(&self) -> GuardReport {
         let (state, name) = self.guard_state();
         let domain = self.domains.iter().find(|domain| domain.name == name);
         let (before, now) = domain.map_or((BitRate::ZERO, BitRate::ZERO), |domain| {
