@@ -1,6 +1,6 @@
 //! Exceptions, with what is wrong in parts.
 
-use evenair_reader::{ConfigError, Located};
+use evenair_reader::{ConfigError, Located, Place, offered};
 use evenair_results::StoreError as ResultsError;
 use evenair_study::{FolderError, LockError, PlanError};
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
@@ -70,35 +70,20 @@ impl Problem {
 impl Problem {
     /// `has_places`: the text is one that a person wrote, so that its lines mean something.
     fn new(located: &Located, has_places: bool) -> Self {
-        let mut parts = located.place.rsplitn(3, ':');
-        let (column, line) = (parts.next().and_then(number), parts.next().and_then(number));
-        let (file, line, column) = match (line, column, parts.next()) {
-            (Some(line), Some(column), Some(file)) => (file.to_owned(), Some(line), Some(column)),
-            _ => (located.place.clone(), None, None),
-        };
+        let Place { file, position } = &located.place;
         // A setting has a place where the text has none.
         let is_kept = has_places || file.starts_with("--set ");
+        let position = position.filter(|_| is_kept);
         Self {
             path: located.key.clone(),
             message: located.what.clone(),
             allowed: located.allowed.clone(),
-            guess: guess(&located.what).or_else(|| guess(&located.allowed)),
-            file: is_kept.then_some(file),
-            line: line.filter(|_| is_kept),
-            column: column.filter(|_| is_kept),
+            guess: offered(&located.what).map(str::to_owned),
+            file: is_kept.then(|| file.clone()),
+            line: position.map(|(line, _)| line),
+            column: position.map(|(_, column)| column),
         }
     }
-}
-
-fn number(text: &str) -> Option<usize> {
-    text.parse().ok()
-}
-
-/// The spelling that a message offers: `did you mean "rate"?`.
-fn guess(text: &str) -> Option<String> {
-    let (_, rest) = text.split_once("did you mean ")?;
-    let (guess, _) = rest.split_once('?')?;
-    Some(guess.trim_matches(['"', '`']).to_owned())
 }
 
 /// A scenario that is wrong, or cannot be read.
@@ -133,7 +118,7 @@ pub fn of_config(python: Python<'_>, error: &ConfigError, has_places: bool) -> P
 /// What is wrong as a whole, without a place.
 pub fn of_text(python: Python<'_>, text: String) -> PyErr {
     let (path, allowed) = (String::new(), String::new());
-    let (message, guess) = (text.clone(), guess(&text));
+    let (message, guess) = (text.clone(), offered(&text).map(str::to_owned));
     with_problems(python, text, vec![Problem { path, message, allowed, guess, file: None, line: None, column: None }])
 }
 

@@ -8,7 +8,7 @@ use serde::de::{Deserialize, DeserializeOwned};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use crate::error::{ConfigError, Located, Problem, Problems};
+use crate::error::{ConfigError, Located, Place, Problem, Problems};
 use crate::keys;
 use crate::renames::Kind;
 use crate::settings::{self, File, Set, element_name};
@@ -135,7 +135,7 @@ impl Document {
         let Located { key, what, allowed, .. } = problem.clone();
         match self.place_of(&key) {
             Some(span) => self.locate(Problem { span, what, allowed }),
-            None => Located { place: self.file.clone(), key, what, allowed, source_line: None },
+            None => Located { place: Place::whole(&self.file), key, what, allowed, source_line: None },
         }
     }
 
@@ -154,12 +154,12 @@ impl Document {
     fn locate(&self, problem: Problem) -> Located {
         let Problem { span, what, allowed } = problem;
         if let Some(set) = self.sets.iter().rfind(|set| set.start <= span.start) {
-            let place = format!("--set {}={}", set.key, set.value);
+            let place = Place::whole(format!("--set {}={}", set.key, set.value));
             return Located { place, key: String::new(), what, allowed, source_line: None };
         }
         if span.end == 0 {
             let key = String::new();
-            return Located { place: self.file.clone(), key, what, allowed, source_line: None };
+            return Located { place: Place::whole(&self.file), key, what, allowed, source_line: None };
         }
         let start = floor_char(&self.text, span.start);
         let line_start = self.text[..start].rfind('\n').map_or(0, |at| at + 1);
@@ -169,7 +169,7 @@ impl Document {
         let end = floor_char(&self.text, span.end.clamp(start, line_end));
         let width = self.text[start..end].chars().count();
         Located {
-            place: format!("{}:{line_number}:{}", self.file, column + 1),
+            place: Place { file: self.file.clone(), position: Some((line_number, column + 1)) },
             key: self.key_at(&span),
             what,
             allowed,

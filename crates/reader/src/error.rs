@@ -38,8 +38,8 @@ pub enum ConfigError {
 /// A problem as it is shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Located {
-    /// `file:line:column`, or the command-line option that set the value.
-    pub place: String,
+    /// Where it is.
+    pub place: Place,
     /// The key's path, such as `station[2].rate`; empty where no key is concerned.
     pub key: String,
     /// What is wrong.
@@ -48,6 +48,29 @@ pub struct Located {
     pub allowed: String,
     /// The line of the file, and the columns (from 0) to underline; absent for command-line options.
     pub source_line: Option<(String, Range<usize>)>,
+}
+
+/// Where a problem is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The file, or the command-line option that set the value.
+    pub file: String,
+    /// Line and column, from 1; absent where the whole is meant, and for options.
+    pub position: Option<(usize, usize)>,
+}
+
+impl Place {
+    /// The whole of a file, or an option.
+    pub fn whole(file: impl Into<String>) -> Self {
+        Self { file: file.into(), position: None }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.file)?;
+        self.position.map_or(Ok(()), |(line, column)| write!(f, ":{line}:{column}"))
+    }
 }
 
 /// More than this many problems are not listed one by one: they usually have one cause.

@@ -14,7 +14,7 @@ use toml::de::{DeTable, DeValue};
 
 use crate::error::Problems;
 use crate::renames::{Kind, now_called};
-use crate::spelling::closest;
+use crate::spelling::{closest, did_you_mean};
 
 /// One walk over a file.
 struct Walk<'s, 'p> {
@@ -105,7 +105,7 @@ impl<'s> Walk<'s, '_> {
             }
             let known = properties.keys().map(String::as_str);
             let hint = match (closest(&key, known), self.home_of(&key)) {
-                (Some(near), _) => format!("; did you mean \"{near}\"?"),
+                (near @ Some(_), _) => did_you_mean(near),
                 (None, Some(home)) => format!("; it belongs into {home}"),
                 (None, None) => String::new(),
             };

@@ -28,7 +28,7 @@ mod tables;
 mod written;
 
 pub use document::{Document, read, with_settings};
-pub use error::{ConfigError, Located, Problem, Problems};
+pub use error::{ConfigError, Located, Place, Problem, Problems};
 pub use frequency::Frequency;
 pub use migration::{Change, Migrated, migrate};
 pub use names::name;
@@ -39,7 +39,7 @@ pub use reference::reference;
 pub use renames::value_now_called;
 pub use scalar::Scalar;
 pub use schema::schema_of;
-pub use spelling::{closest, nearest};
+pub use spelling::{closest, did_you_mean, nearest, offered};
 pub use tables::Tables;
 pub use written::{List, OrDefault, Written};
 

@@ -7,7 +7,7 @@ use evenair_units::{BitRate, Bytes, Db, Dbm, Limit, Span};
 use evenair_wifi::{Band, GuardInterval, Preamble, Standard, Width};
 use schemars::{Schema, json_schema};
 
-use crate::Scalar;
+use crate::{Scalar, did_you_mean};
 
 /// Something that a leaf of a file can be read as.
 pub trait FromWritten: Sized {
@@ -104,8 +104,8 @@ pub(crate) fn quantity(text: &str, units: Units) -> Result<u64, String> {
         return Err(format!("\"{text}\" has no unit"));
     }
     let Some(&(_, scale)) = units.iter().find(|(name, _)| *name == unit) else {
-        let hint = meant(unit, units).map(|meant| format!("; did you mean \"{number} {meant}\"?"));
-        return Err(format!("\"{unit}\" is not a unit known here{}", hint.unwrap_or_default()));
+        let meant = meant(unit, units).map(|meant| format!("{number} {meant}"));
+        return Err(format!("\"{unit}\" is not a unit known here{}", did_you_mean(meant.as_deref())));
     };
     decimal(number, scale).map_err(|why| format!("\"{text}\" {why}"))
 }
@@ -424,8 +424,7 @@ macro_rules! words {
                 $(if text == $word { return Ok($value); })+
                 $(if let Some(why) = $explain(text) { return Err(why); })?
                 let hint = $crate::closest(text, WORDS.iter().copied());
-                let hint = hint.map_or_else(String::new, |word| format!("; did you mean \"{word}\"?"));
-                Err(format!("\"{text}\" is not known{hint}"))
+                Err(format!("\"{text}\" is not known{}", $crate::did_you_mean(hint)))
             }
 
             fn allowed() -> String {
@@ -469,7 +468,7 @@ fn other_standard(text: &str) -> Option<String> {
         let is = if text == standard { String::new() } else { format!(", {standard},") };
         return Some(format!("\"{text}\"{is} is not modelled; the newest standard that is modelled is \"802.11ax\""));
     }
-    of(OTHER_NAMES).map(|standard| format!("\"{text}\" is not known; did you mean \"{standard}\"?"))
+    of(OTHER_NAMES).map(|standard| format!("\"{text}\" is not known{}", did_you_mean(Some(standard))))
 }
 
 words!(Band { "2.4 GHz" => Self::Ghz2_4, "5 GHz" => Self::Ghz5 });

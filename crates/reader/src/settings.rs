@@ -8,7 +8,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::keys;
-use crate::spelling::closest;
+use crate::spelling::{closest, did_you_mean};
 
 /// The most entries of a list that a message names.
 const ENTRIES_SHOWN: usize = 12;
@@ -118,7 +118,7 @@ impl Way<'_> {
     /// The list `segment` has entries of these names, but not the wanted one.
     fn no_entry(&self, segment: &str, wanted: &str, names: &[String]) -> Wrong {
         let hint = closest(wanted, names.iter().map(String::as_str).filter(|name| name.len() > 1));
-        let hint = hint.map_or_else(String::new, |near| format!("; did you mean \"{near}\"?"));
+        let hint = did_you_mean(hint);
         let mut allowed: Vec<_> = names.iter().take(ENTRIES_SHOWN).map(|name| format!("{segment}.{name}")).collect();
         allowed.extend((names.len() > ENTRIES_SHOWN).then(|| "...".to_owned()));
         (format!("\"{segment}\" has no entry \"{wanted}\" in {}{hint}", self.file.name), allowed.join(", "))

@@ -27,6 +27,17 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>, mo
     all.into_iter().take(most).map(|(_, candidate)| candidate).collect()
 }
 
+/// The end of a message that offers a spelling, if there is one to offer: `; did you mean "rate"?`.
+pub fn did_you_mean(near: Option<&str>) -> String {
+    near.map_or_else(String::new, |near| format!("; did you mean \"{near}\"?"))
+}
+
+/// The spelling that a message offers, see [`did_you_mean`].
+pub fn offered(message: &str) -> Option<&str> {
+    let (_, rest) = message.split_once("did you mean \"")?;
+    rest.split_once("\"?").map(|(near, _)| near)
+}
+
 /// Edits (insert, delete, replace, swap neighbours) between two words: optimal string alignment.
 fn distance(a: &str, b: &str) -> usize {
     let (a, b): (Vec<_>, Vec<_>) = (a.chars().collect(), b.chars().collect());
@@ -67,6 +78,13 @@ mod tests {
         assert_eq!(nearest("MARIA", names, 3), ["Maria", "Mario", "marta"]);
         assert_eq!(nearest("x", ["abc"], 3), ["abc"]);
         assert!(nearest(&"x".repeat(100_000), [], 3).is_empty());
+    }
+
+    #[test]
+    fn an_offer_is_found_in_its_message() {
+        for near in [Some("rate"), Some("55 Mb/s"), None] {
+            assert_eq!(offered(&format!("\"x\" is not known{}", did_you_mean(near))), near);
+        }
     }
 
     #[test]

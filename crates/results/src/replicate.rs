@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::mpsc;
 
-use evenair_reader::closest;
+use evenair_reader::{closest, did_you_mean};
 use serde::{Deserialize, Serialize};
 
 use super::estimate::{CONFIDENCE, Estimate};
@@ -113,17 +113,13 @@ pub enum ReplicateError<E> {
     #[error("{0}")]
     Run(E),
     /// A measure that the plan names is not among those of the first valid replication.
-    #[error("no measure \"{name}\" in the results{}", hint(.near))]
+    #[error("no measure \"{name}\" in the results{}", did_you_mean(.near.as_deref()))]
     Unknown {
         /// The name.
         name: String,
         /// The nearest that there is.
         near: Option<String>,
     },
-}
-
-fn hint(near: &Option<String>) -> String {
-    near.as_ref().map_or_else(String::new, |near| format!("; did you mean \"{near}\"?"))
 }
 
 /// What is kept of one replication.

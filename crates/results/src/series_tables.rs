@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use evenair_reader::closest;
+use evenair_reader::{closest, did_you_mean};
 use evenair_scenario::measures::Kind;
 use evenair_workload::Direction;
 use serde::{Deserialize, Serialize};
@@ -81,7 +81,7 @@ impl FromStr for SeriesKind {
     fn from_str(text: &str) -> Result<Self, String> {
         let words = Self::ALL.map(Self::word);
         Self::ALL.into_iter().find(|kind| kind.word() == text).ok_or_else(|| {
-            let hint = closest(text, words).map_or_else(String::new, |near| format!("; did you mean {near:?}?"));
+            let hint = did_you_mean(closest(text, words));
             format!("there are no series {text:?}; allowed: {}{hint}", words.join(", "))
         })
     }

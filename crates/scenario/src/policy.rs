@@ -7,7 +7,7 @@
 use std::fmt;
 use std::path::Path;
 
-use evenair_reader::{self as reader, ConfigError, Document, Located, Problems};
+use evenair_reader::{self as reader, ConfigError, Document, Located, Place, Problems};
 use toml::{Table, Value};
 
 use crate::sweep::Settings;
@@ -153,8 +153,7 @@ impl Policy {
     pub fn named(name: &str) -> Result<Self, PolicyError> {
         Self::known().find(|policy| policy.name == name).ok_or_else(|| {
             let names: Vec<_> = KNOWN.iter().map(|(name, ..)| *name).collect();
-            let hint = reader::closest(&name.to_lowercase(), names.iter().copied());
-            let hint = hint.map_or_else(String::new, |near| format!("; did you mean {near:?}?"));
+            let hint = reader::did_you_mean(reader::closest(&name.to_lowercase(), names.iter().copied()));
             let names = names.join(", ");
             PolicyError(format!("there is no policy {name:?}{hint}; there are {names}, and files that end in .toml"))
         })
@@ -188,8 +187,8 @@ impl Policy {
     #[must_use]
     pub fn at_its_places(&self, error: ConfigError, file: &str) -> ConfigError {
         let place = |problem: &Located| {
-            if problem.key.is_empty() && problem.place.starts_with("--set ") {
-                let place = format!("{file} under the policy {}: {}", self.name, problem.place);
+            if problem.key.is_empty() && problem.place.file.starts_with("--set ") {
+                let place = Place::whole(format!("{file} under the policy {}: {}", self.name, problem.place));
                 return Located { place, ..problem.clone() };
             }
             self.document.relocate(problem)

@@ -92,7 +92,7 @@ fn check_points(text: &str, file: &str, sets: &[(&str, &str)]) -> Result<(), Con
         let all: Vec<_> = sets.iter().chain(&settings).copied().collect();
         let Err(ConfigError::Invalid(wrong)) = Scenario::parse_with(text, file, &all) else { continue };
         for located in wrong {
-            let brings = |(key, value): &(&str, &str)| located.place == format!("--set {key}={value}");
+            let brings = |(key, value): &(&str, &str)| located.place.file == format!("--set {key}={value}");
             let at = settings.iter().rposition(brings);
             let what = match at {
                 Some(at) => format!("{} = {}: {}", settings[at].0, settings[at].1, located.what),

@@ -1,7 +1,7 @@
 //! String enums of the scenario format without a checked type.
 
 use evenair_medium::{Adaptation, AfterCollision, Order, Recover};
-use evenair_reader::{FromWritten, Scalar, closest, words};
+use evenair_reader::{FromWritten, Scalar, closest, did_you_mean, words};
 use evenair_units::{BitRate, Db, Span};
 use evenair_wifi::EdcaProfile;
 use schemars::{Schema, json_schema};
@@ -217,8 +217,7 @@ impl FromWritten for What {
         let words = WHAT.iter().map(|&(word, _)| word);
         let measures = measures().map(|measure| measure.pattern.trim_start_matches("phase.*."));
         let hint = closest(&text, words.chain(measures));
-        let hint = hint.map_or_else(String::new, |word| format!("; did you mean \"{word}\"?"));
-        Err(format!("\"{text}\" is not known{hint}"))
+        Err(format!("\"{text}\" is not known{}", did_you_mean(hint)))
     }
 
     fn allowed() -> String {

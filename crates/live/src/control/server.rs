@@ -385,7 +385,7 @@ fn without_lines(error: ConfigError) -> String {
 /// values and what is allowed beside them may all come from the file.
 fn bare(error: ConfigError) -> String {
     let ConfigError::Invalid(problems) = error else { return error.to_string() };
-    let places: Vec<_> = problems.iter().take(MOST_PLACES).map(|problem| problem.place.as_str()).collect();
+    let places: Vec<_> = problems.iter().take(MOST_PLACES).map(|problem| problem.place.to_string()).collect();
     let more = if problems.len() > MOST_PLACES { " and more" } else { "" };
     format!(
         "{}{more}: it is no configuration of a box; `evenair config check FILE` shows the keys and what would be right, to a user \

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use evenair_reader::{Problems, Written, closest, name};
+use evenair_reader::{Problems, Written, closest, did_you_mean, name};
 use evenair_wifi::Standard;
 
 use super::hosts::{Hosts, listing};
@@ -150,8 +150,8 @@ pub(super) fn find(written: &Written<String>, all: &[AccessPoint], problems: &mu
     if found.is_none() {
         let names: Vec<_> =
             all.iter().filter(|point| point.channel.is_some()).map(|point| point.name.as_str()).collect();
-        let hint = closest(&named, names.iter().copied()).map(|near| format!("; did you mean \"{near}\"?"));
-        let what = format!("there is no access point \"{named}\"{}", hint.unwrap_or_default());
+        let hint = did_you_mean(closest(&named, names.iter().copied()));
+        let what = format!("there is no access point \"{named}\"{hint}");
         let allowed = if names.is_empty() { "one of [[access_point]]".to_owned() } else { listing(&names) };
         problems.add(written.span(), what, allowed);
     }

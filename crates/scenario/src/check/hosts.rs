@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use evenair_config::ManagerSpec;
-use evenair_reader::{Count, List, OrDefault, PerBillion, Problems, Written, closest};
+use evenair_reader::{Count, List, OrDefault, PerBillion, Problems, Written, closest, did_you_mean};
 use evenair_units::Span;
 
 use super::rates::Rates;
@@ -173,8 +173,8 @@ impl Hosts {
                 return None;
             }
             let names: Vec<_> = fitting().map(|(name, _)| name.as_str()).collect();
-            let hint = closest(name, names.iter().copied()).map(|near| format!("; did you mean \"{near}\"?"));
-            let what = format!("there is no {kind} \"{name}\"{}", hint.unwrap_or_default());
+            let hint = did_you_mean(closest(name, names.iter().copied()));
+            let what = format!("there is no {kind} \"{name}\"{hint}");
             problems.add(written.span(), what, listing(&names));
             return None;
         };

@@ -129,7 +129,7 @@ fn every_shipped_scenario_can_be_short_or_says_which_key_forbids_it() {
             Err(ConfigError::Invalid(problems)) => {
                 for problem in problems {
                     assert_eq!(problem.key, "measure.interval", "{problem}");
-                    assert!(problem.place.starts_with(&*file.to_string_lossy()), "{problem}");
+                    assert!(problem.place.file.starts_with(&*file.to_string_lossy()), "{problem}");
                 }
             }
             Err(error) => panic!("{error}"),
