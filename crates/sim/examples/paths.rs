@@ -6,13 +6,12 @@
 //! `cargo run --release -p evenair-sim --example paths [part of a name] [seeds] [controller]`
 
 use std::error::Error;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use evenair_results::{PhaseResult, RunResult};
 use evenair_scenario::Scenario;
 use evenair_sim::run;
 use evenair_workload::Direction;
+use rayon::prelude::*;
 
 struct Case {
     name: String,
@@ -278,22 +277,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let seeds: u32 = std::env::args().nth(2).map_or(Ok(1), |s| s.parse())?;
     let cases: Vec<Case> = cases().into_iter().filter(|case| case.name.contains(&part)).collect();
     let jobs: Vec<(usize, u32)> = (0..cases.len()).flat_map(|c| (1..=seeds).map(move |s| (c, s))).collect();
-    let next = AtomicUsize::new(0);
-    let lines = Mutex::new(vec![String::new(); jobs.len()]);
-    std::thread::scope(|scope| {
-        for _ in 0..2 {
-            scope.spawn(|| {
-                loop {
-                    let at = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(&(case, seed)) = jobs.get(at) else { break };
-                    let line = judge(&cases[case], seed);
-                    lines.lock().expect("no panic")[at] = line;
-                }
-            });
-        }
-    });
-    for line in lines.into_inner()? {
-        println!("{line}");
-    }
+    let lines: Vec<String> = jobs.par_iter().map(|&(case, seed)| judge(&cases[case], seed)).collect();
+    lines.iter().for_each(|line| println!("{line}"));
     Ok(())
 }

@@ -8,13 +8,11 @@
 //! Not here: changing populations (the case `population`; in the simulator `b11` of `evenair reproduce`).
 
 use std::collections::BTreeMap;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use evenair_results::{PhaseResult, RunResult};
 use evenair_scenario::Scenario;
+use rayon::prelude::*;
 
 use super::case::{Case, NO_TELEMETRY, Run};
 use super::check::{Bound, Figure};
@@ -228,25 +226,8 @@ fn simulate(population: Population) -> Result<(f64, Best)> {
 
 /// Runs of the simulator, on all cores, in the order of the scenarios.
 fn run_all(scenarios: &[Scenario]) -> Result<Vec<RunResult>> {
-    let next = AtomicUsize::new(0);
-    let done: Mutex<BTreeMap<usize, Result<RunResult>>> = Mutex::default();
-    let work = || {
-        loop {
-            let number = next.fetch_add(1, Ordering::Relaxed);
-            let Some(scenario) = scenarios.get(number) else { return };
-            let result = evenair_sim::run(scenario, |_| ()).context("the simulator refuses the scenario");
-            done.lock().expect("nobody panics with it").insert(number, result);
-        }
-    };
-    thread::scope(|scope| {
-        let threads = thread::available_parallelism().map_or(1, Into::into);
-        (0..threads).for_each(|_| _ = scope.spawn(work));
-    });
-    let done = done.into_inner().expect("nobody panicked with it");
-    if done.len() != scenarios.len() {
-        bail!("a run of the simulator failed");
-    }
-    done.into_values().collect()
+    let run = |scenario| evenair_sim::run(scenario, |_| ()).context("the simulator refuses the scenario");
+    scenarios.par_iter().map(run).collect()
 }
 
 #[cfg(test)]

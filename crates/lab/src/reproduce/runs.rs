@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::{Context, Result};
 use evenair_results::{FlowResult, FlowSeries, PhaseResult, RunResult, Series, scalars};
 use evenair_scenario::Scenario;
 use evenair_workload::Direction;
+use rayon::prelude::*;
 
 use super::judge::Ours;
 
@@ -227,29 +227,17 @@ pub fn run_all(work: &[Work<'_>], done: impl Fn(usize, usize) + Sync) -> Result<
             variants.flat_map(move |(place, variant)| (0..variant.seeds).map(move |seed| (number, place, seed)))
         })
         .collect();
-    let (next, finished) = (AtomicUsize::new(0), AtomicUsize::new(0));
-    let results = Mutex::new(BTreeMap::new());
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    std::thread::scope(|scope| {
-        for _ in 0..threads.min(jobs.len()) {
-            scope.spawn(|| {
-                while let Some(&(number, place, replication)) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let work = &work[number];
-                    let outcome = one(work, &work.variants[place], replication);
-                    if outcome.is_err() {
-                        next.store(jobs.len(), Ordering::Relaxed);
-                    }
-                    let mut results = results.lock().expect("no holder of the lock panics");
-                    results.insert((number, place, replication), outcome);
-                    done(finished.fetch_add(1, Ordering::Relaxed) + 1, jobs.len());
-                }
-            });
-        }
-    });
+    let finished = AtomicUsize::new(0);
+    let run = |&(number, place, replication): &(usize, usize, u64)| {
+        let run = one(&work[number], &work[number].variants[place], replication);
+        done(finished.fetch_add(1, Ordering::Relaxed) + 1, jobs.len());
+        run
+    };
+    let runs = jobs.par_iter().map(run).collect::<Result<Vec<Run>>>()?;
     let mut all: Vec<Runs> = work.iter().map(|_| Runs::default()).collect();
-    for ((number, place, _), outcome) in results.into_inner().expect("no holder of the lock panics") {
+    for (&(number, place, _), run) in jobs.iter().zip(runs) {
         let label = work[number].variants[place].label.clone();
-        all[number].0.entry(label).or_default().push(outcome?);
+        all[number].0.entry(label).or_default().push(run);
     }
     Ok(all)
 }

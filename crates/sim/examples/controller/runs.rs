@@ -1,16 +1,12 @@
-//! Simulations, two at a time, and their figures.
+//! Simulations, on all cores, and their figures.
 
 use std::collections::BTreeMap;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use evenair_results::{FlowResult, PhaseResult, RunResult};
+use rayon::prelude::*;
 
 use crate::site::{DEEP, Phy, SINGLE, Site, Station, Traffic};
 use crate::{Failure, Options};
-
-/// Simulations at a time.
-const THREADS: usize = 2;
 
 /// Length of a run of one station alone, s.
 const ALONE_S: u32 = 10;
@@ -123,19 +119,7 @@ fn measure(sites: &[Site], has_box: bool, options: &Options) -> Result<Vec<Serie
         let run = evenair_sim::run(&scenario, |_| ()).map_err(|error| format!("{}: {error}", site.name))?;
         Ok(run.phases.iter().map(|phase| Window::of(phase, &run)).collect())
     };
-    let next = AtomicUsize::new(0);
-    let done: Vec<Mutex<Option<_>>> = jobs.iter().map(|_| Mutex::new(None)).collect();
-    std::thread::scope(|scope| {
-        for _ in 0..THREADS {
-            scope.spawn(|| {
-                while let Some(at) = Some(next.fetch_add(1, Ordering::Relaxed)).filter(|at| *at < jobs.len()) {
-                    *done[at].lock().expect("no panic") = Some(simulate(jobs[at]));
-                }
-            });
-        }
-    });
-    let runs = done.into_iter().map(|run| run.into_inner().expect("no panic").expect("all were done"));
-    let runs = runs.collect::<Result<Vec<_>, _>>()?;
+    let runs = jobs.into_par_iter().map(simulate).collect::<Result<Vec<_>, _>>()?;
     Ok(runs.chunks(seeds as usize).map(|runs| Series(runs.to_vec())).collect())
 }
 

@@ -11,10 +11,9 @@ mod table;
 
 use std::error::Error;
 use std::process::ExitCode;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use cases::Case;
+use rayon::prelude::*;
 use table::Row;
 
 const USAGE: &str = "usage: grid [--md] [--seeds N] [PART]
@@ -60,21 +59,9 @@ impl Args {
     }
 }
 
-/// Does `work` for all cases, two at a time, and returns what came of it in the order of the cases.
+/// Does `work` for all cases, on all cores, and returns what came of it in the order of the cases.
 fn for_each<T: Send>(cases: &[Case], work: impl Fn(&Case) -> Result<T, Failure> + Sync) -> Result<Vec<T>, Failure> {
-    let next = AtomicUsize::new(0);
-    let done: Vec<Mutex<Option<Result<T, Failure>>>> = cases.iter().map(|_| Mutex::new(None)).collect();
-    std::thread::scope(|scope| {
-        for _ in 0..2 {
-            scope.spawn(|| {
-                while let Some(at) = Some(next.fetch_add(1, Ordering::Relaxed)).filter(|at| *at < cases.len()) {
-                    let result = work(&cases[at]).map_err(|error| format!("{}: {error}", cases[at]).into());
-                    *done[at].lock().expect("no panic") = Some(result);
-                }
-            });
-        }
-    });
-    done.into_iter().map(|result| result.into_inner().expect("no panic").expect("all were done")).collect()
+    cases.par_iter().map(|case| work(case).map_err(|error| format!("{case}: {error}").into())).collect()
 }
 
 fn perform(args: &Args) -> Result<(), Failure> {

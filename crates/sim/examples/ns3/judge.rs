@@ -5,12 +5,13 @@
 //! They agree if the difference is not above the larger of band and half width. A half width above twice the band says
 //! nothing: that is no case, and counts as a failure.
 
-use std::collections::VecDeque;
-use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use evenair_results::estimate::{CONFIDENCE, half_width, student};
 use evenair_results::stats::{deviation, mean};
 use evenair_results::write_whole;
+use rayon::ThreadPoolBuilder;
+use rayon::prelude::*;
 use serde::Serialize;
 
 use super::case::{Band, Case, Got};
@@ -79,37 +80,19 @@ pub fn validate(args: &Args) -> Result<bool, String> {
 
 /// ns-3's runs of every case, in the order of seeds, `jobs` at a time.
 fn run_all(ns3: &Ns3, cases: &[Case], seeds: u32, jobs: usize) -> Result<Vec<Vec<Vec<Got>>>, String> {
-    let todo: VecDeque<(usize, u32)> =
-        (0..cases.len()).flat_map(|case| (1..=seeds).map(move |seed| (case, seed))).collect();
-    let all = todo.len();
-    let todo = Mutex::new(todo);
-    let done = Mutex::new(Vec::new());
-    let failed = Mutex::new(None);
-    std::thread::scope(|scope| {
-        for _ in 0..jobs {
-            scope.spawn(|| {
-                while let Some((case, seed)) = todo.lock().expect("no panic").pop_front() {
-                    match ns3.run(&cases[case], seed) {
-                        Ok(run) => done.lock().expect("no panic").push((case, seed, run.got)),
-                        Err(error) => {
-                            todo.lock().expect("no panic").clear();
-                            *failed.lock().expect("no panic") = Some(error);
-                        }
-                    }
-                    let count = done.lock().expect("no panic").len();
-                    eprint!("\rns-3: {count} of {all} runs ({}){:20}\r", cases[case].name, "");
-                }
-            });
-        }
-    });
+    let todo: Vec<(usize, u32)> = (0..cases.len()).flat_map(|case| (1..=seeds).map(move |seed| (case, seed))).collect();
+    let ended = AtomicUsize::new(0);
+    let run = |&(case, seed): &(usize, u32)| {
+        let run = ns3.run(&cases[case], seed)?;
+        let count = ended.fetch_add(1, Ordering::Relaxed) + 1;
+        eprint!("\rns-3: {count} of {} runs ({}){:20}\r", todo.len(), cases[case].name, "");
+        Ok(run.got)
+    };
+    let pool = ThreadPoolBuilder::new().num_threads(jobs).build().map_err(|error| error.to_string())?;
+    let done = pool.install(|| todo.par_iter().map(run).collect::<Result<Vec<_>, String>>());
     eprintln!();
-    if let Some(error) = failed.into_inner().expect("no panic") {
-        return Err(error);
-    }
     let mut runs = vec![Vec::new(); cases.len()];
-    let mut done = done.into_inner().expect("no panic");
-    done.sort_by_key(|&(case, seed, _)| (case, seed));
-    done.into_iter().for_each(|(case, _, got)| runs[case].push(got));
+    todo.iter().zip(done?).for_each(|(&(case, _), got)| runs[case].push(got));
     Ok(runs)
 }
 
