@@ -36,6 +36,11 @@ pub fn write_rows(directory: &Path, plan: &Plan, store: &Store, result: &SweepRe
     Ok(())
 }
 
+/// The file of a table of series.
+pub fn series_file(kind: SeriesKind) -> String {
+    format!("series_{kind}.parquet")
+}
+
 /// Writes the series of all runs that have them: `series_flow.parquet` and so on. Names of the files.
 pub fn write_series(directory: &Path, plan: &Plan, store: &Store) -> Result<Vec<String>> {
     let write = |&kind: &SeriesKind| {
@@ -45,7 +50,7 @@ pub fn write_series(directory: &Path, plan: &Plan, store: &Store) -> Result<Vec<
         if let Some(error) = failed {
             return Err(error.into());
         }
-        let name = format!("series_{kind}.parquet");
+        let name = series_file(kind);
         write_file(directory, &name, &bytes.unwrap_or_default())?;
         Ok(name)
     };

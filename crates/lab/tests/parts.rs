@@ -213,16 +213,31 @@ fn series_that_are_asked_for_later_are_made_and_change_nothing_else() {
         said.contains("note: 2 runs were kept without these series") && said.contains("2 of 2 runs made"),
         "{said}"
     );
-    let said = succeeds(folder, &[&sweep[..], &["--series", "flow", "--replications=2"]].concat());
+    // What goes on in the folder keeps its tables true, though nobody asks for them again.
+    let said = succeeds(folder, &[&sweep[..], &["--replications=2"]].concat());
     assert!(!said.contains("note: ") && said.contains("2 of 4 runs made"), "{said}");
-    assert_eq!(rows(&folder.join("results/small-sweep-1/series_flow.parquet")).len(), 8);
+    assert!(said.contains("series_flow.parquet"), "{said}");
+    let series = || rows(&folder.join("results/small-sweep-1/series_flow.parquet")).len();
+    assert_eq!(series(), 8);
     succeeds(folder, &sweep);
+    assert_eq!(series(), 4);
     before.into_iter().for_each(|(name, bytes)| assert!(read(name) == bytes, "{name}"));
 
     let said = fails(folder, &[&sweep[..], &["--series", "flow,stations"]].concat());
     for part in ["allowed: flow, station, sender, access_point, domain, medium, place", "did you mean \"station\"?"] {
         assert!(said.contains(part), "{part}: {said}");
     }
+}
+
+#[test]
+fn a_comparison_of_policies_keeps_series_too() {
+    let folder = small();
+    let folder = folder.path();
+    let compare = ["compare", "small.toml", "--policies", "fifo,fq-codel", "--replications", "2", "--quiet"];
+    let said = succeeds(folder, &[&compare[..], &["--series", "station"]].concat());
+    assert!(said.contains("points_long.parquet, series_station.parquet, policies.json"), "{said}");
+    let rows = rows(&folder.join("results/small-policies-1/series_station.parquet"));
+    assert!(!rows.is_empty() && rows.len().is_multiple_of(4), "as many of each run: {}", rows.len());
 }
 
 #[test]

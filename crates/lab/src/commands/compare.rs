@@ -15,6 +15,7 @@ use evenair_study::{
 
 use super::library::scenario_file;
 use super::sim::many::{Many, document, interrupted, print_status};
+use super::sim::series::{KeptSeries, note_without_series, write_series};
 use crate::output;
 
 /// A measure of the comparison.
@@ -87,6 +88,8 @@ pub struct CompareArgs {
     #[arg(long, value_name = "MEASURES", value_delimiter = ',')]
     also: Vec<String>,
     #[command(flatten)]
+    series: KeptSeries,
+    #[command(flatten)]
     many: Many,
 }
 
@@ -105,11 +108,13 @@ pub fn run(args: &CompareArgs) -> Result<ExitCode> {
         axes: Some(Vec::new()),
         policies: policies.clone(),
     };
-    let plan = Plan::of(&experiment, args.replications, program)?;
+    let mut plan = Plan::of(&experiment, args.replications, program)?;
     warn_of_broken_aggregates(&plan);
     let about = sweep_description(&plan, &experiment, output::VERSION);
     let directory = args.many.directory(&plan, "policies", &about)?;
     let mut store = Store::open(&directory.join("runs.jsonl"))?;
+    plan.series = args.series.kinds_in(&directory);
+    note_without_series(&plan, &store);
     let status = args.many.run(&plan, &mut store)?;
     let comparison = PolicyComparison {
         policies,
@@ -121,13 +126,14 @@ pub fn run(args: &CompareArgs) -> Result<ExitCode> {
     let text = document(&plan, &status, "policies", &result.table())?;
     comparison.write(args, &plan, &directory, &text)?;
     output::write_rows(&directory, &plan, &store, result)?;
+    let series = write_series(&directory, &plan, &store)?;
     if args.many.json {
         print!("{text}");
     } else {
         print_status(&status);
         comparison.print(args);
         println!(
-            "results: {} (policies.csv, policies.parquet, runs.parquet, points_long.parquet, policies.json, report.html)",
+            "results: {} (policies.csv, policies.parquet, runs.parquet, points_long.parquet{series}, policies.json, report.html)",
             directory.display()
         );
     }

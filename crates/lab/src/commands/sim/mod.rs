@@ -4,6 +4,7 @@ mod compare;
 pub(super) mod many;
 mod merge;
 mod replications;
+pub(super) mod series;
 mod store;
 mod sweep;
 

@@ -5,8 +5,8 @@ use std::process::ExitCode;
 
 use anyhow::{Result, anyhow, bail};
 use clap::Args;
+use evenair_reader::did_you_mean;
 use evenair_report::{Page, Picture, draw_curves};
-use evenair_results::SeriesKind;
 use evenair_results::replicate::{LEAST, MOST};
 use evenair_scenario::Axis;
 use evenair_study::{
@@ -19,6 +19,7 @@ use super::super::library::scenario_file;
 use super::super::scenario_run::note_left_out;
 use super::many::{Many, document, interrupted, print_status};
 use super::replications::{one_width, until_width};
+use super::series::{KeptSeries, note_without_series, write_series};
 use super::store;
 use crate::output;
 
@@ -54,10 +55,8 @@ pub struct SweepArgs {
     #[arg(long, value_name = "MEASURES", value_delimiter = ',', value_parser = measure,
         default_value = "total_ip_mbps,up_ip_mbps,down_ip_mbps,jain_flows")]
     plot: Vec<String>,
-    /// Keep the time series of each run too, of these kinds (flow, station, sender, access_point, domain, medium, place), and write
-    /// them all as series_KIND.parquet. Runs that are kept without them are made again
-    #[arg(long, value_name = "KINDS", value_delimiter = ',')]
-    series: Vec<SeriesKind>,
+    #[command(flatten)]
+    series: KeptSeries,
     /// Keep runs and results in this folder, in place of a new one in --out
     #[arg(long, value_name = "DIR", conflicts_with = "out")]
     store: Option<PathBuf>,
@@ -70,11 +69,6 @@ pub struct SweepArgs {
 }
 
 impl SweepArgs {
-    /// The kinds of series that are kept, each once.
-    fn series(&self) -> Vec<SeriesKind> {
-        SeriesKind::ALL.into_iter().filter(|kind| self.series.contains(kind)).collect()
-    }
-
     /// The stopping rule of a point, unless the number of runs is fixed.
     fn until(&self) -> Result<Option<Until>> {
         let Some(relative_half_width) = one_width(&self.until_width)? else { return Ok(None) };
@@ -114,7 +108,7 @@ pub fn sweep(args: &SweepArgs) -> Result<ExitCode> {
         policies: args.policies.iter().map(|name| policy(name)).collect::<Result<_>>()?,
     };
     let mut plan = Plan::of(&experiment, replications, program)?;
-    plan.series = args.series();
+    plan.series = args.series.kinds();
     if plan.axes.is_empty() {
         bail!("nothing varies: say --vary KEY=VALUES or --policies, or put a [[sweep]] into {}", file.display());
     }
@@ -126,6 +120,7 @@ pub fn sweep(args: &SweepArgs) -> Result<ExitCode> {
         return store::run_part(&args.many, &plan, part, folder, &about);
     }
     let (directory, mut store, lock) = args.open(&plan, &experiment)?;
+    plan.series = args.series.kinds_in(&directory);
     note_without_series(&plan, &store);
     let is_held = || lock.as_ref().is_none_or(Lock::is_held);
     let (status, result) = loop {
@@ -141,8 +136,7 @@ pub fn sweep(args: &SweepArgs) -> Result<ExitCode> {
     lock.iter().try_for_each(|lock| store::check_held(lock, &directory))?;
     let text = write(&directory, &plan, &status, &result, &args.plot)?;
     output::write_rows(&directory, &plan, &store, &result)?;
-    let series: String =
-        output::write_series(&directory, &plan, &store)?.iter().map(|name| format!(", {name}")).collect();
+    let series = write_series(&directory, &plan, &store)?;
     if args.many.json {
         print!("{text}");
     } else {
@@ -161,14 +155,6 @@ pub fn sweep(args: &SweepArgs) -> Result<ExitCode> {
         bail!("{} of {} points failed", failed.len(), result.points.len());
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// Says how many runs are made again because they were kept without series that are asked for now.
-fn note_without_series(plan: &Plan, store: &Store) {
-    let known = plan.missing(store).iter().filter(|run| store.get(&run.key).is_some()).count();
-    if known > 0 {
-        eprintln!("note: {known} runs were kept without these series, and are made again");
-    }
 }
 
 /// The failed points and their errors.
@@ -222,6 +208,6 @@ fn measure(name: &str) -> Result<String, String> {
     if is_measure(name) {
         return Ok(name.to_owned());
     }
-    let hint = near_measure(name).map_or_else(String::new, |near| format!("; did you mean {near:?}?"));
+    let hint = did_you_mean(near_measure(name));
     Err(format!("no such measure{hint}; docs/measures.md lists them"))
 }
