@@ -189,6 +189,28 @@ fn whether_a_box_would_accept_a_file_is_printed_as_json() {
 }
 
 #[test]
+fn commands_that_change_the_box_answer_in_json() {
+    let folder = alone();
+    let cases: [(&[&str], &str, serde_json::Value); 5] = [
+        (&["insert"], r#""insert""#, serde_json::json!({ "mode": "inserted" })),
+        (&["observe"], r#""observe""#, serde_json::json!({ "mode": "observing" })),
+        (&["bypass"], r#""bypass""#, serde_json::json!({ "mode": "bypassed" })),
+        (&["bypass", "--force"], r#""force""#, serde_json::json!({ "mode": "bypassed" })),
+        (&["reload"], r#""reconfigure""#, serde_json::json!({ "file": null, "accepted": true, "error": null })),
+    ];
+    for (number, (command, asked, expected)) in cases.into_iter().enumerate() {
+        let socket = folder.path().join(format!("{number}.sock"));
+        let answered = answer_once(&socket, r#"{"ok":true}"#);
+        let arguments = [command, &["--json", "--socket", socket.to_str().expect("text")]].concat();
+        let (output, said, complained) = run(folder.path(), "/nowhere", &arguments);
+        assert!(output.status.success() && complained.is_empty(), "{command:?}: {complained}");
+        let request = answered.join().expect("asked");
+        assert!(request.contains(asked), "{command:?} asks {request}");
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&said).expect("JSON"), expected, "{command:?}");
+    }
+}
+
+#[test]
 fn help_lists_all_commands() {
     let folder = alone();
     let (output, said, _) = run(folder.path(), "/nowhere", &["--help"]);

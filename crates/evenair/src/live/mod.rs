@@ -17,6 +17,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::Args;
+use evenair_api::Mode;
 use evenair_boxfile::CONFIG;
 use evenair_live::Replay;
 use evenair_live::control::{Client, ClientError};
@@ -46,18 +47,28 @@ pub struct ControlArgs {
     json: bool,
 }
 
+impl ControlArgs {
+    /// Says in which mode the box is now: as a sentence, or as `{"mode": "inserted"}`.
+    fn say(&self, mode: Mode, sentence: &str) -> ExitCode {
+        if self.json {
+            println!("{:#}", json!({ "mode": mode }));
+        } else {
+            println!("{mode}: {sentence}");
+        }
+        ExitCode::SUCCESS
+    }
+}
+
 /// Inserts a box.
 pub fn insert(args: &ControlArgs) -> Result<ExitCode> {
     Client::connect(&args.socket)?.insert()?;
-    println!("inserted: the box manages the traffic");
-    Ok(ExitCode::SUCCESS)
+    Ok(args.say(Mode::Inserted, "the box manages the traffic"))
 }
 
 /// Makes a box observe.
 pub fn observe(args: &ControlArgs) -> Result<ExitCode> {
     Client::connect(&args.socket)?.observe()?;
-    println!("observing: the bridge carries the traffic, and the box looks on");
-    Ok(ExitCode::SUCCESS)
+    Ok(args.say(Mode::Observing, "the bridge carries the traffic, and the box looks on"))
 }
 
 /// Arguments of `evenair bypass`.
@@ -75,12 +86,10 @@ pub fn bypass(args: &BypassArgs) -> Result<ExitCode> {
     let mut client = Client::connect(&args.control.socket)?;
     if args.force {
         client.force_bypass()?;
-        println!("bypassed: the queues have drained, and the box has let go of the traffic");
-        return Ok(ExitCode::SUCCESS);
+        return Ok(args.control.say(Mode::Bypassed, "the queues have drained, and the box has let go of the traffic"));
     }
     client.bypass()?;
-    println!("bypassed: the queues have drained and the bridge carries the traffic");
-    Ok(ExitCode::SUCCESS)
+    Ok(args.control.say(Mode::Bypassed, "the queues have drained and the bridge carries the traffic"))
 }
 
 /// Arguments of `evenair reload`.
@@ -96,7 +105,7 @@ pub struct ReloadArgs {
     #[arg(long)]
     check: bool,
     /// Print JSON
-    #[arg(long, requires = "check")]
+    #[arg(long)]
     json: bool,
 }
 
@@ -105,24 +114,22 @@ pub fn reload(args: &ReloadArgs) -> Result<ExitCode> {
     // The box may run in another directory.
     let file = args.config.as_ref().map(std::path::absolute).transpose()?;
     let mut client = Client::connect(&args.socket)?;
-    if args.check {
-        let checked = client.check_configuration(file.as_deref());
-        return if args.json { say_checked_in_json(file.as_deref(), checked) } else { say_checked(checked) };
+    let (answer, sentence) = if args.check {
+        (client.check_configuration(file.as_deref()), "the box would take it")
+    } else {
+        (client.reconfigure(file.as_deref()), "reloaded: the new configuration is in force")
+    };
+    if args.json {
+        return say_answer_in_json(file.as_deref(), answer);
     }
-    client.reconfigure(file.as_deref())?;
-    println!("reloaded: the new configuration is in force");
-    Ok(ExitCode::SUCCESS)
-}
-
-fn say_checked(checked: Result<(), ClientError>) -> Result<ExitCode> {
-    checked?;
-    println!("the box would take it");
+    answer?;
+    println!("{sentence}");
     Ok(ExitCode::SUCCESS)
 }
 
 /// A refusal by the box is printed as JSON, any other failure is an error. `file`: null if it is the one of the box itself.
-fn say_checked_in_json(file: Option<&Path>, checked: Result<(), ClientError>) -> Result<ExitCode> {
-    let refusal = match checked {
+fn say_answer_in_json(file: Option<&Path>, answer: Result<(), ClientError>) -> Result<ExitCode> {
+    let refusal = match answer {
         Ok(()) => None,
         Err(ClientError::Refused(why)) => Some(why),
         Err(error) => return Err(error.into()),
