@@ -1,14 +1,15 @@
-//! What figures say in words: the measures with their units and meanings, and what the column of a varied key is of.
+//! What figures say in words: the measures with their units and meanings, and the labels of axes.
 
 use evenair_results::estimate::{CONFIDENCE, Estimate};
 use evenair_results::{Table, Values};
+use evenair_scenario::measure_label;
 use evenair_scenario::measures::{Key, measures};
 use pyo3::prelude::*;
-use serde_json::Value;
 
 use crate::frame::Frame;
 
-/// Every measure: kind, measure, its full name without phase and name of the one that it is of, unit, meaning.
+/// Every measure: kind, measure, its full name without phase and name of the one that it is of, unit, meaning, and what an axis
+/// says.
 #[pyfunction]
 pub fn catalogue() -> Frame {
     let all: Vec<_> = measures().filter_map(|declared| Some((Key::parse(declared.pattern)?.0, declared))).collect();
@@ -25,39 +26,15 @@ pub fn catalogue() -> Frame {
     table.push("path", text(&|(_, declared)| short(declared.pattern)));
     table.push("unit", text(&|(_, declared)| declared.unit.to_owned()));
     table.push("meaning", text(&|(_, declared)| declared.meaning.to_owned()));
+    table.push("label", text(&|(_, declared)| measure_label(declared).words));
     Frame::new(table)
 }
 
-/// The table, the name in it and the key that a column of a sweep is of: `station_slow_mcs` is `("station", "slow", "mcs", "")`, the
-/// last is what follows the key, a unit. `None` where no key is meant.
+/// What an axis with a column of a table of points shows, in words, and its unit.
 #[pyfunction]
-pub fn key_of_column(column: &str) -> Option<(String, String, String, String)> {
-    let schema = evenair_scenario::schema();
-    let mut found = Vec::new();
-    for (table, written) in schema["properties"].as_object()? {
-        let Some(rest) = column.strip_prefix(table.as_str()).and_then(|rest| rest.strip_prefix('_')) else { continue };
-        let parts = resolved(&schema, written);
-        for key in parts["properties"].as_object().into_iter().flat_map(|keys| keys.keys()) {
-            for (at, _) in rest.match_indices(key.as_str()) {
-                let (before, after) = (&rest[..at], &rest[at + key.len()..]);
-                let is_whole = |text: &str, joint: bool| text.is_empty() || joint;
-                if is_whole(before, before.ends_with('_')) && is_whole(after, after.starts_with('_')) {
-                    let name = before.trim_end_matches('_').to_owned();
-                    found.push((table.clone(), name, key.clone(), after.trim_start_matches('_').to_owned()));
-                }
-            }
-        }
-    }
-    // The longest key, and of equal ones that with the least behind it.
-    found.into_iter().max_by_key(|(_, _, key, unit)| (key.len(), std::cmp::Reverse(unit.len())))
-}
-
-/// What a part of the schema refers to; of a list, what its entries are.
-fn resolved<'a>(schema: &'a Value, part: &'a Value) -> &'a Value {
-    if let Some(name) = part["$ref"].as_str().and_then(|path| path.rsplit('/').next()) {
-        return resolved(schema, &schema["$defs"][name]);
-    }
-    if part["items"].is_object() { resolved(schema, &part["items"]) } else { part }
+pub fn column_label(column: &str) -> (String, String) {
+    let label = evenair_scenario::column_label(column);
+    (label.words, label.unit)
 }
 
 /// Mean of the values of several runs, and the ends of its 95 % confidence interval where there are two runs at least.

@@ -54,7 +54,7 @@ fn _evenair(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(sweep_frames::paired, module)?)?;
     module.add_function(wrap_pyfunction!(catalogue::catalogue, module)?)?;
     module.add_function(wrap_pyfunction!(catalogue::interval, module)?)?;
-    module.add_function(wrap_pyfunction!(catalogue::key_of_column, module)?)?;
+    module.add_function(wrap_pyfunction!(catalogue::column_label, module)?)?;
     module.add_function(wrap_pyfunction!(models::anomaly, module)?)?;
     module.add_function(wrap_pyfunction!(run::run, module)?)?;
     module.add_function(wrap_pyfunction!(folder::load, module)?)

@@ -2,8 +2,9 @@
 //!
 //! `kuva` draws them; only this file uses it. Colours are those of Okabe and Ito ("Color Universal Design", 2008), which people
 //! with any colour vision can tell apart; lines differ in their dashes too where there are more of them than colours. The
-//! legend is beside the plot, where nothing overlaps.
+//! legend is beside the plot, where nothing overlaps, and below it on a narrow screen.
 
+use std::fmt::Write;
 use std::sync::Arc;
 
 use kuva::backend::svg::SvgBackend;
@@ -17,8 +18,16 @@ use kuva::{RasterBackend, Theme};
 
 /// Pixels of a PNG for each unit of the picture: sharp on screens of high density and in print.
 const PNG_SCALE: f32 = 2.0;
-const WIDTH: f64 = 920.0;
-const HEIGHT: f64 = 420.0;
+/// Height of a plot of lines with its axes, and of title and subtitle above it, in pixels.
+const HEIGHT: f64 = 370.0;
+const TITLES: f64 = 50.0;
+/// Pixels of a bar, and of the gap between two groups of bars.
+const BAR: f64 = 13.0;
+const BAR_GAP: f64 = 10.0;
+/// Intervals between numbers at an axis, where there is little room.
+const NARROW_TICKS: usize = 4;
+/// Pixels of a line of the legend below a plot.
+const LEGEND: f64 = 20.0;
 /// Pixels from one stack to the next.
 const STACK: f64 = 64.0;
 /// Pixels of a label's character, and from the middle of a stack down to a label's anchor.
@@ -29,29 +38,100 @@ const LABEL_DOWN: f64 = 10.0;
 pub struct Picture {
     /// Name of its file, without ending.
     pub name: String,
-    /// What it shows, in a line, for those who cannot see it.
-    pub title: String,
-    light: Scene,
-    dark: Scene,
+    chart: Chart,
 }
 
 impl Picture {
-    /// The SVG document, for light backgrounds.
+    /// What it shows, in a line.
+    pub fn title(&self) -> &str {
+        &self.chart.title
+    }
+
+    /// What it was made of.
+    pub fn subtitle(&self) -> &str {
+        &self.chart.subtitle
+    }
+
+    /// The SVG document, for light backgrounds and wide screens.
     pub fn svg(&self) -> String {
-        SvgBackend::new().render_scene(&self.light)
+        self.svg_for(Shade::Light, Screen::Wide)
     }
 
-    /// The SVG document, for dark backgrounds.
-    pub fn dark_svg(&self) -> String {
-        SvgBackend::new().render_scene(&self.dark)
+    /// The SVG document.
+    pub fn svg_for(&self, shade: Shade, screen: Screen) -> String {
+        named_clips(&SvgBackend::new().render_scene(&self.chart.scene(shade, screen)), &self.name)
     }
 
-    /// The PNG document, for light backgrounds.
+    /// The PNG document, for light backgrounds and wide screens.
     ///
     /// # Panics
     /// Never for a picture that was made here: its size is known to fit.
     pub fn png(&self) -> Vec<u8> {
-        RasterBackend::new().with_scale(PNG_SCALE).render_scene(&self.light).expect("a picture of this size")
+        let scene = self.chart.scene(Shade::Light, Screen::Wide);
+        RasterBackend::new().with_scale(PNG_SCALE).render_scene(&scene).expect("a picture of this size")
+    }
+}
+
+/// An SVG document whose clips are named after the picture, so that several fit into one page. The library counts them over all that a
+/// program draws.
+fn named_clips(svg: &str, picture: &str) -> String {
+    let prefix = picture.replace(|c: char| !c.is_ascii_alphanumeric(), "-");
+    const NAME: &str = "kuva-clip-";
+    let mut pieces = svg.split(NAME);
+    let mut out = pieces.next().unwrap_or_default().to_owned();
+    let mut seen: Vec<&str> = Vec::new();
+    for piece in pieces {
+        let (number, rest) = piece.split_at(piece.find(|c: char| !c.is_ascii_digit()).unwrap_or(piece.len()));
+        let place = seen.iter().position(|one| *one == number).unwrap_or_else(|| {
+            seen.push(number);
+            seen.len() - 1
+        });
+        let _ = write!(out, "{prefix}-{place}{rest}");
+    }
+    out
+}
+
+/// The background that is drawn for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shade {
+    /// White.
+    Light,
+    /// Nearly black.
+    Dark,
+}
+
+/// The screen that is drawn for: a picture is as wide as it, so that text keeps its size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Screen {
+    /// A page of a document, a browser's window.
+    Wide,
+    /// A phone held upright. Title and subtitle are not in the picture: they are to be a text above it.
+    Narrow,
+}
+
+impl Screen {
+    /// Width of a picture, in pixels.
+    const fn width(self) -> f64 {
+        match self {
+            Self::Wide => 920.0,
+            Self::Narrow => 360.0,
+        }
+    }
+
+    /// Characters of the label of an axis in one line.
+    const fn line(self) -> usize {
+        match self {
+            Self::Wide => 100,
+            Self::Narrow => 32,
+        }
+    }
+
+    /// Characters of a name at an axis or in a legend: it leaves room for the data.
+    const fn name(self) -> usize {
+        match self {
+            Self::Wide => 28,
+            Self::Narrow => 22,
+        }
     }
 }
 
@@ -141,13 +221,6 @@ pub(crate) enum Dash {
     Dotted,
 }
 
-/// The background that is drawn for.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Shade {
-    Light,
-    Dark,
-}
-
 /// A line, or points.
 #[derive(Clone, Debug)]
 pub(crate) struct Line {
@@ -184,7 +257,7 @@ impl Line {
         }
     }
 
-    fn plots(&self, shade: Shade) -> Vec<Plot> {
+    fn plots(&self, shade: Shade, screen: Screen) -> Vec<Plot> {
         let colour = self.ink.on(shade);
         let mut line = LinePlot::new()
             .with_data(self.points.iter().copied())
@@ -205,7 +278,7 @@ impl Line {
             line = line.with_step();
         }
         if let Some(name) = &self.name {
-            line = line.with_legend(plain(&shortened(name)));
+            line = line.with_legend(plain(&shortened(name, screen)));
         }
         let mut plots = vec![Plot::from(line)];
         if self.marked {
@@ -245,6 +318,8 @@ pub(crate) struct Bars {
     pub label: String,
     /// Values, one per series.
     pub values: Vec<f64>,
+    /// How far the whiskers go below and above a value, one pair per series.
+    pub whiskers: Vec<(f64, f64)>,
 }
 
 /// A horizontal stack of parts.
@@ -286,9 +361,7 @@ pub(crate) struct Mark {
 #[derive(Clone, Debug)]
 pub(crate) enum Data {
     Lines(Vec<Line>),
-    /// Lines whose x is the number of a category, from 1.
-    Categories(Vec<String>, Vec<Line>),
-    /// Horizontal bars: names and colours of the series, and the bars.
+    /// Horizontal bars: names, which may be empty, and colours of the series, and the bars.
     Bars(Vec<(String, Ink)>, Vec<Bars>),
     /// Horizontal stacks: names and colours in the legend, and the stacks.
     Stacks(Vec<(String, Ink)>, Vec<Stack>),
@@ -317,7 +390,7 @@ impl Chart {
 
     /// Gives the y axis room for all points with their intervals, from zero where that is near.
     pub fn with_room(mut self) -> Self {
-        let (Data::Lines(lines) | Data::Categories(_, lines)) = &self.data else { return self };
+        let Data::Lines(lines) = &self.data else { return self };
         let ends = lines.iter().flat_map(|line| {
             let errors = line.errors.iter().flatten().copied().chain(std::iter::repeat(0.0));
             line.points.iter().zip(errors).flat_map(|((_, y), error)| [y - error, y + error])
@@ -330,37 +403,37 @@ impl Chart {
         let near_zero = low >= 0.0 && low < 0.6 * high;
         self.y.from = Some(if near_zero || (low >= 0.0 && low < margin) { 0.0 } else { low - margin });
         self.y.to = Some(high + margin);
-        if let Data::Categories(names, _) = &self.data {
-            (self.x.from, self.x.to) = (Some(0.5), Some(names.len() as f64 + 0.5));
-        }
         self
     }
 
-    /// Draws it.
-    pub fn draw(&self, name: &str) -> Picture {
-        let (light, dark) = (self.scene(Shade::Light), self.scene(Shade::Dark));
-        Picture { name: name.to_owned(), title: self.title.clone(), light, dark }
+    /// The picture of it, with the name of its file.
+    pub fn picture(self, name: &str) -> Picture {
+        Picture { name: name.to_owned(), chart: self }
     }
 
-    fn scene(&self, shade: Shade) -> Scene {
-        let plots = self.plots(shade);
+    fn scene(&self, shade: Shade, screen: Screen) -> Scene {
+        let plots = self.plots(shade, screen);
         let mut layout = Layout::auto_from_plots(&plots)
-            .with_title(plain(&self.title))
-            .with_subtitle(plain(&self.subtitle))
             .with_title_size(17)
             .with_subtitle_size(12)
             .with_label_size(13)
             .with_tick_size(12)
             .with_body_size(12)
             .with_x_label(plain(&self.x.label))
+            .with_x_label_wrap(screen.line())
             .with_y_label(plain(&self.y.label))
-            .with_width(WIDTH)
-            .with_height(self.height())
+            .with_y_label_wrap(44)
+            .with_width(screen.width())
+            .with_height(self.height(screen))
             .with_legend_box(false)
             .with_theme(theme(shade))
             .with_font_family("system-ui, 'Segoe UI', Helvetica, Arial, 'DejaVu Sans', sans-serif");
-        if let Data::Categories(names, _) = &self.data {
-            layout = layout.with_x_categories(names.iter().map(|name| plain(&shortened(name))).collect());
+        layout = match screen {
+            Screen::Wide => layout.with_title(plain(&self.title)).with_subtitle(plain(&self.subtitle)),
+            Screen::Narrow => layout.with_ticks(NARROW_TICKS),
+        };
+        if screen == Screen::Narrow || matches!(self.data, Data::Stacks(..)) {
+            layout = layout.with_legend_position(LegendPosition::OutsideBottomColumns);
         }
         if let Data::Bars(series, _) | Data::Stacks(series, _) = &self.data {
             let entry = |(name, ink): &(String, Ink)| LegendEntry {
@@ -369,11 +442,11 @@ impl Chart {
                 shape: LegendShape::Rect,
                 dasharray: None,
             };
-            layout = layout.with_legend_entries(series.iter().map(entry).collect());
+            layout =
+                layout.with_legend_entries(series.iter().filter(|(name, _)| !name.is_empty()).map(entry).collect());
         }
         if let Data::Stacks(_, stacks) = &self.data {
-            layout = layout.with_legend_position(LegendPosition::OutsideBottomColumns);
-            layout = self.names(stacks).into_iter().fold(layout, Layout::with_annotation);
+            layout = self.names(stacks, screen).into_iter().fold(layout, Layout::with_annotation);
         }
         layout = ends(layout, &self.x, &self.y);
         for &(from, to) in &self.bands {
@@ -390,10 +463,11 @@ impl Chart {
     }
 
     /// Names in stacks, those that fit.
-    fn names(&self, stacks: &[Stack]) -> Vec<TextAnnotation> {
+    fn names(&self, stacks: &[Stack], screen: Screen) -> Vec<TextAnnotation> {
         let whole = self.x.to.unwrap_or(100.0);
         let fits = |name: &&Name| {
-            name.text.chars().count() as f64 * CHARACTER < (name.to - name.from) / whole * (WIDTH - 190.0) - CHARACTER
+            name.text.chars().count() as f64 * CHARACTER
+                < (name.to - name.from) / whole * (screen.width() - 190.0) - CHARACTER
         };
         let rows = stacks.iter().rev().zip(1_u32..);
         let named = rows.flat_map(|(stack, row)| stack.names.iter().filter(fits).map(move |name| (row, name)));
@@ -404,17 +478,19 @@ impl Chart {
         named.map(text).collect()
     }
 
-    fn plots(&self, shade: Shade) -> Vec<Plot> {
+    fn plots(&self, shade: Shade, screen: Screen) -> Vec<Plot> {
         match &self.data {
-            Data::Lines(lines) | Data::Categories(_, lines) => {
-                lines.iter().flat_map(|line| line.plots(shade)).collect()
-            }
+            Data::Lines(lines) => lines.iter().flat_map(|line| line.plots(shade, screen)).collect(),
             Data::Bars(series, bars) => {
                 let mut plot = BarPlot::new().with_horizontal(true).with_width(0.75);
                 // The library counts upward; people read downward.
                 for bar in bars.iter().rev() {
                     let values = bar.values.iter().zip(series).map(|(value, (_, ink))| (*value, ink.on(shade)));
-                    plot = plot.with_group(plain(&shortened(&bar.label)), values.rev().collect::<Vec<_>>());
+                    plot = plot.with_group(plain(&shortened(&bar.label, screen)), values.rev().collect::<Vec<_>>());
+                }
+                let whiskers: Vec<_> = bars.iter().rev().flat_map(|bar| bar.whiskers.iter().rev().copied()).collect();
+                if whiskers.iter().any(|ends| *ends != (0.0, 0.0)) {
+                    plot = plot.with_asymmetric_error(whiskers).with_error_color(Ink::total().on(shade));
                 }
                 vec![plot.into()]
             }
@@ -422,7 +498,7 @@ impl Chart {
                 let mut plot = BarPlot::new().with_horizontal(true).with_stacked().with_width(0.72);
                 for stack in stacks.iter().rev() {
                     let parts = stack.parts.iter().map(|(length, ink)| (*length, ink.on(shade)));
-                    plot = plot.with_group(plain(&shortened(&stack.label)), parts.collect::<Vec<_>>());
+                    plot = plot.with_group(plain(&shortened(&stack.label, screen)), parts.collect::<Vec<_>>());
                 }
                 vec![plot.into()]
             }
@@ -431,19 +507,40 @@ impl Chart {
                 for interval in intervals {
                     let Interval { label, value, half_width, ink } = interval;
                     let (low, high) = (value - half_width, value + half_width);
-                    plot = plot.with_colored_row(plain(label), *value, low, high, ink.on(shade));
+                    let label = match screen {
+                        Screen::Wide => label.clone(),
+                        Screen::Narrow => ending(label, screen),
+                    };
+                    plot = plot.with_colored_row(plain(&label), *value, low, high, ink.on(shade));
                 }
                 vec![plot.into()]
             }
         }
     }
 
-    fn height(&self) -> f64 {
+    fn height(&self, screen: Screen) -> f64 {
+        let (titles, legend) = match screen {
+            Screen::Wide => (TITLES, 0.0),
+            Screen::Narrow => (0.0, LEGEND * self.legend_entries().div_ceil(2) as f64),
+        };
+        titles + legend + self.height_of_data()
+    }
+
+    fn legend_entries(&self) -> usize {
         match &self.data {
-            Data::Bars(series, bars) => 170.0 + (10.0 + 13.0 * series.len() as f64) * bars.len() as f64,
-            Data::Stacks(_, stacks) => 130.0 + STACK * stacks.len() as f64,
-            Data::Intervals(intervals) => 170.0 + 24.0 * intervals.len() as f64,
-            Data::Lines(_) | Data::Categories(..) => HEIGHT,
+            Data::Lines(lines) => lines.iter().filter(|line| line.name.is_some()).count(),
+            Data::Bars(series, _) | Data::Stacks(series, _) => series.len(),
+            Data::Intervals(_) => 0,
+        }
+    }
+
+    /// Height of the plot with its axes, in pixels.
+    fn height_of_data(&self) -> f64 {
+        match &self.data {
+            Data::Bars(series, bars) => 120.0 + (BAR_GAP + BAR * series.len() as f64) * bars.len() as f64,
+            Data::Stacks(_, stacks) => 80.0 + STACK * stacks.len() as f64,
+            Data::Intervals(intervals) => 120.0 + 24.0 * intervals.len() as f64,
+            Data::Lines(_) => HEIGHT,
         }
     }
 }
@@ -492,10 +589,17 @@ fn plain(text: &str) -> String {
 }
 
 /// A name that leaves room for the data.
-fn shortened(text: &str) -> String {
-    const MOST: usize = 28;
-    if text.chars().count() <= MOST {
+fn shortened(text: &str, screen: Screen) -> String {
+    let most = screen.name();
+    if text.chars().count() <= most {
         return text.to_owned();
     }
-    text.chars().take(MOST - 1).chain(['…']).collect()
+    text.chars().take(most - 1).chain(['…']).collect()
+}
+
+/// The end of a path, which tells it apart from others: `phase.steady.ap.loss_rate` ends in `ap.loss_rate`.
+fn ending(path: &str, screen: Screen) -> String {
+    let most = screen.name();
+    let whole = path.match_indices('.').map(|(at, _)| &path[at + 1..]).find(|rest| rest.chars().count() <= most);
+    if path.chars().count() <= most { path.to_owned() } else { shortened(whole.unwrap_or(path), screen) }
 }

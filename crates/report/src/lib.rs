@@ -15,7 +15,7 @@ mod parquet;
 mod run;
 mod series;
 
-pub use chart::Picture;
+pub use chart::{Picture, Screen, Shade};
 pub use folder::{new_directory, write_file, write_pictures, write_run, write_table};
 pub use many::{Difference, differences, draw_curves};
 pub use page::{Page, run_page};

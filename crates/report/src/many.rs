@@ -1,39 +1,61 @@
 //! The plots of many runs: a measure over what was varied, and differences between two variants.
 
-use evenair_results::Curves;
+use evenair_results::{Curve, Curves};
 
-use crate::chart::{Axis, Chart, Data, Ink, Interval, Line, Picture};
+use crate::chart::{Axis, Bars, Chart, Data, Ink, Interval, Line, Picture};
 
 /// Most lines that a picture can hold and still be read.
 const LINES: usize = 21;
 
-/// Draws curves; `None` where there is nothing to draw. Of too many lines the first are drawn, and it is said so.
+/// Draws curves, or bars of categories; `None` where there is nothing to draw. Of too many the first are drawn, and it is said so.
 pub fn draw_curves(curves: &Curves) -> Option<Picture> {
-    let drawn = curves.curves.iter().filter(|curve| !curve.points.is_empty()).take(LINES);
-    let lines: Vec<_> = drawn
-        .enumerate()
-        .map(|(index, curve)| {
-            let (ink, dash) = Ink::cycle(index);
-            let points = curve.points.iter().map(|point| (point.0, point.1));
-            let errors = curve.points.iter().map(|point| point.2.unwrap_or(0.0)).collect::<Vec<_>>();
-            let line = Line::new(curve.name.as_deref(), ink, points);
-            // Points that are no numbers were left out; intervals must be those of the others.
-            let errors = (errors.len() == line.points.len()).then_some(errors);
-            Line { dash, marked: true, errors, ..line }
-        })
-        .collect();
-    if lines.iter().all(|line| line.points.is_empty()) {
-        return None;
-    }
+    let drawn: Vec<_> = curves.curves.iter().filter(|curve| !curve.points.is_empty()).take(LINES).collect();
+    let finite = |curve: &&&Curve| curve.points.iter().any(|(x, y, _)| x.is_finite() && y.is_finite());
+    drawn.iter().find(finite)?;
     let left_out = curves.curves.len().saturating_sub(LINES);
     let more = if left_out > 0 { format!(", {left_out} further lines left out") } else { String::new() };
-    let data = match &curves.categories {
-        Some(names) => Data::Categories(names.clone(), lines),
-        None => Data::Lines(lines),
-    };
     let subtitle = format!("{}{more}", curves.subtitle);
-    let chart = Chart::new(&curves.title, &subtitle, Axis::new(&curves.x_label), Axis::new(&curves.y_label), data);
-    Some(chart.with_room().draw(&curves.name))
+    let chart = |x: &str, y: &str, data| Chart::new(&curves.title, &subtitle, Axis::new(x), Axis::new(y), data);
+    let chart = match &curves.categories {
+        // Bars lie, so that the names of categories have room, and the measure's axis is that below.
+        Some(names) => {
+            let mut chart = chart(&curves.y_label, &curves.x_label, bars(names, &drawn));
+            let is_negative = drawn.iter().flat_map(|curve| &curve.points).any(|point| point.1 < 0.0);
+            // An interval may reach below zero where no value does.
+            chart.x.from = (!is_negative).then_some(0.0);
+            chart
+        }
+        None => chart(&curves.x_label, &curves.y_label, lines(&drawn)).with_room(),
+    };
+    Some(chart.picture(&curves.name))
+}
+
+fn lines(curves: &[&Curve]) -> Data {
+    let line = |(index, curve): (usize, &&Curve)| {
+        let (ink, dash) = Ink::cycle(index);
+        let points = curve.points.iter().map(|point| (point.0, point.1));
+        let errors = curve.points.iter().map(|point| point.2.unwrap_or(0.0)).collect::<Vec<_>>();
+        let line = Line::new(curve.name.as_deref(), ink, points);
+        // Points that are no numbers were left out; intervals must be those of the others.
+        let errors = (errors.len() == line.points.len()).then_some(errors);
+        Line { dash, marked: true, errors, ..line }
+    };
+    Data::Lines(curves.iter().enumerate().map(line).collect())
+}
+
+/// A group of bars for each category, in it one for each curve, with its interval.
+fn bars(names: &[String], curves: &[&Curve]) -> Data {
+    let name = |curve: &Curve| curve.name.clone().unwrap_or_default();
+    let series = curves.iter().enumerate().map(|(index, curve)| (name(curve), Ink::cycle(index).0));
+    let group = |(at, name): (usize, &String)| {
+        let of = |curve: &&Curve| {
+            let point = curve.points.iter().find(|(x, y, _)| *x == (at + 1) as f64 && y.is_finite());
+            point.map_or((0.0, 0.0), |(_, y, half)| (*y, half.filter(|half| half.is_finite()).unwrap_or(0.0)))
+        };
+        let (values, halves): (Vec<_>, Vec<_>) = curves.iter().map(of).unzip();
+        Bars { label: name.clone(), values, whiskers: halves.into_iter().map(|half| (half, half)).collect() }
+    };
+    Data::Bars(series.collect(), names.iter().enumerate().map(group).collect())
 }
 
 /// A difference with its interval.
@@ -64,5 +86,5 @@ pub fn differences(name: &str, title: &str, subtitle: &str, differences: &[Diffe
     let empty = intervals.is_empty();
     let data = Data::Intervals(intervals);
     let chart = Chart::new(title, subtitle, Axis::new("difference, %"), Axis::new(""), data);
-    (!empty).then(|| chart.draw(name))
+    (!empty).then(|| chart.picture(name))
 }

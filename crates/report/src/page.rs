@@ -19,7 +19,7 @@ use evenair_scenario::{Published, Quantity};
 
 use evenair_results::{Column, Table};
 
-use crate::Picture;
+use crate::{Picture, Screen, Shade};
 
 /// With more senders than this, the rates that each used are not listed.
 const SENDERS_SHOWN: usize = 24;
@@ -39,6 +39,8 @@ h2 { font-size: 18px; margin: 36px 0 8px }
 .verdict.bad { border-color: var(--bad); background: var(--alarm) }
 .verdict ul { margin: 4px 0 0; padding-left: 20px }
 figure { margin: 16px 0; padding: 12px; background: var(--card); border: 1px solid var(--line); border-radius: 6px }
+figcaption { display: none; font-size: 13px; margin: 0 0 8px }
+@media (max-width: 600px) { figcaption { display: block } figure { padding: 8px } }
 figure img { display: block; width: 100%; height: auto }
 .wide { overflow-x: auto; background: var(--card); border: 1px solid var(--line); border-radius: 6px }
 table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; font-size: 14px }
@@ -86,15 +88,20 @@ impl Page {
 
     /// A picture, as it fits the reader's screen.
     pub fn picture(&mut self, picture: &Picture) {
-        let url = |svg: &str| format!("data:image/svg+xml;base64,{}", STANDARD.encode(svg));
-        let _ = writeln!(
-            self.out,
-            "<figure><picture><source media=\"(prefers-color-scheme: dark)\" srcset=\"{}\"><img alt=\"{}\" \
-             src=\"{}\"></picture></figure>",
-            url(&picture.dark_svg()),
-            escape(&picture.title),
-            url(&picture.svg())
-        );
+        let url =
+            |shade, screen| format!("data:image/svg+xml;base64,{}", STANDARD.encode(picture.svg_for(shade, screen)));
+        let caption = format!("<strong>{}</strong><br>{}", escape(picture.title()), escape(picture.subtitle()));
+        let _ = write!(self.out, "<figure><figcaption>{caption}</figcaption><picture>");
+        let forms = [
+            ("(max-width: 600px) and (prefers-color-scheme: dark)", Shade::Dark, Screen::Narrow),
+            ("(max-width: 600px)", Shade::Light, Screen::Narrow),
+            ("(prefers-color-scheme: dark)", Shade::Dark, Screen::Wide),
+        ];
+        for (media, shade, screen) in forms {
+            let _ = write!(self.out, "<source media=\"{media}\" srcset=\"{}\">", url(shade, screen));
+        }
+        let (title, url) = (escape(picture.title()), url(Shade::Light, Screen::Wide));
+        let _ = writeln!(self.out, "<img alt=\"{title}\" src=\"{url}\"></picture></figure>");
     }
 
     /// A table below a heading; its first row is its own heading. Nothing where there are no further rows.

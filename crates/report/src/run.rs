@@ -1,15 +1,15 @@
 //! The plots of one run.
 
 use evenair_results::stats::percentile;
-use evenair_results::{FlowSeries, Lateness, RunResult};
+use evenair_results::{FlowResult, FlowSeries, Lateness, PhaseResult, RunResult};
 use evenair_workload::Direction;
 
 use crate::airtime::airtime;
 use crate::chart::{Axis, Bars, Chart, Dash, Data, Ink, Line, Mark, Picture};
 
-/// With more flows than this their lines are named by direction only.
+/// With more flows than this their lines are named by direction only, and those that are alike share a bar.
 const NAMED_FLOWS: usize = 10;
-/// More flows than this are not drawn as bars one by one.
+/// Bars of shares, at most.
 const BARS: usize = 40;
 
 /// Every picture that the run has data for.
@@ -24,7 +24,7 @@ pub fn run_pictures(run: &RunResult) -> Vec<Picture> {
         ("pages", pages(run)),
         ("lateness", lateness(run)),
     ];
-    charts.into_iter().filter_map(|(name, chart)| Some(marked_if_invalid(chart?, run).draw(name))).collect()
+    charts.into_iter().filter_map(|(name, chart)| Some(marked_if_invalid(chart?, run).picture(name))).collect()
 }
 
 /// Numbers must not be taken from a plot of an invalid run.
@@ -122,33 +122,73 @@ fn service_rate(run: &RunResult) -> Vec<Line> {
 fn capacity(run: &RunResult) -> Vec<Line> {
     let known = run.phases.iter().filter_map(|phase| Some((phase, phase.capacity_cstar_mbps?)));
     let line = |(index, (phase, capacity)): (usize, _)| {
-        let phase: &evenair_results::PhaseResult = phase;
+        let phase: &PhaseResult = phase;
         let name = (index == 0).then_some("capacity C*");
         Line { dash: Dash::Dotted, ..Line::new(name, Ink::faint(), [(phase.from_s, capacity), (phase.to_s, capacity)]) }
     };
     known.enumerate().map(line).collect()
 }
 
-/// Every flow's share of the total in each phase.
+/// Every flow's share of the total in each phase; of flows that are alike the mean, with the least and the greatest.
 fn shares(run: &RunResult) -> Option<Chart> {
     let flows = run.phases.first().map(|phase| phase.flows.as_slice()).filter(|flows| !flows.is_empty())?;
     let series = run.phases.iter().enumerate().map(|(index, phase)| {
         let name = format!("{} ({:.0} to {:.0} s)", phase.name, phase.from_s, phase.to_s);
         (name, Ink::cycle(index).0)
     });
-    let series = series.collect();
-    let bars = flows.iter().enumerate().take(BARS).map(|(row, flow)| {
-        let share = |flows: &[evenair_results::FlowResult]| flows.get(row).map_or(0.0, |flow| flow.share);
-        let values = run.phases.iter().map(|phase| 100.0 * share(&phase.flows)).map(finite).collect();
-        Bars { label: format!("{} · {} Mb/s", flow.app, flow.rate_mbps), values }
+    let groups = alike(flows);
+    let bars = groups.iter().take(BARS).map(|group| {
+        let of_phase = |phase: &PhaseResult| {
+            let share = |row: &usize| phase.flows.get(*row).map_or(0.0, |flow| 100.0 * finite(flow.share));
+            let shares: Vec<f64> = group.rows.iter().map(share).collect();
+            let mean = shares.iter().sum::<f64>() / shares.len() as f64;
+            let (least, most) = shares.iter().fold((mean, mean), |(low, high), &x| (low.min(x), high.max(x)));
+            (mean, (mean - least, most - mean))
+        };
+        let (values, whiskers) = run.phases.iter().map(of_phase).unzip();
+        Bars { label: group.label.clone(), values, whiskers }
     });
-    let more = if flows.len() > BARS { format!(", the first {BARS} of {} flows", flows.len()) } else { String::new() };
+    let more = match (groups.len() > BARS, groups.len() < flows.len()) {
+        (true, _) => format!(", the first {BARS} of {} bars", groups.len()),
+        (_, true) => ", of flows that are alike the mean, from the least to the greatest".into(),
+        _ => String::new(),
+    };
     let subtitle = format!("part of all IP-level bits over the WLAN hop{more}");
-    let data = Data::Bars(series, bars.collect());
+    let data = Data::Bars(series.collect(), bars.collect());
     let mut chart = Chart::new("Shares of the total", &subtitle, Axis::from_zero("share, %"), Axis::new(""), data);
     let equal = 100.0 / flows.len() as f64;
     chart.marks.push(Mark { at: equal, upright: true, label: "equal".into() });
     Some(chart)
+}
+
+/// Flows that one bar stands for.
+struct Alike {
+    label: String,
+    /// Their places in the phase.
+    rows: Vec<usize>,
+}
+
+/// Each flow for itself; of many, those together that have direction, PHY rate and, but for its numbers, name in common.
+fn alike(flows: &[FlowResult]) -> Vec<Alike> {
+    let plain = |flow: &FlowResult| flow.app.replace(|c: char| c.is_ascii_digit(), "");
+    let same = |a: &FlowResult, b: &FlowResult| {
+        (a.direction, a.rate_mbps, plain(a)) == (b.direction, b.rate_mbps, plain(b)) && flows.len() > NAMED_FLOWS
+    };
+    let mut groups: Vec<Alike> = Vec::new();
+    for (row, flow) in flows.iter().enumerate() {
+        match groups.iter_mut().find(|group| same(&flows[group.rows[0]], flow)) {
+            Some(group) => group.rows.push(row),
+            None => groups.push(Alike { label: String::new(), rows: vec![row] }),
+        }
+    }
+    for group in &mut groups {
+        let first = &flows[group.rows[0]];
+        group.label = match group.rows.len() {
+            1 => format!("{} · {} Mb/s", first.app, first.rate_mbps),
+            count => format!("{count} {} · {} Mb/s", words(first.direction), first.rate_mbps),
+        };
+    }
+    groups
 }
 
 /// The access point's queue over time.

@@ -1,7 +1,7 @@
 //! The pictures and the page of a simulated run.
 
-use evenair_report::{Picture, measures_table, run_page, run_pictures};
-use evenair_results::{EchoResult, Lateness, RunResult, SeriesKind, StationAirtime, scalars};
+use evenair_report::{Picture, Screen, Shade, measures_table, run_page, run_pictures};
+use evenair_results::{EchoResult, FlowResult, Lateness, RunResult, SeriesKind, StationAirtime, scalars};
 use evenair_scenario::Scenario;
 
 const SCENARIO: &str = r#"version = 1
@@ -66,11 +66,16 @@ fn every_picture_is_a_document_in_every_form() {
     let pictures = run_pictures(&full());
     assert_eq!(names(&pictures), ["throughput", "directions", "shares", "airtime", "ap-queue", "pages", "lateness"]);
     for picture in pictures {
-        for svg in [picture.svg(), picture.dark_svg()] {
+        let forms: Vec<_> = [Shade::Light, Shade::Dark]
+            .into_iter()
+            .flat_map(|shade| [Screen::Wide, Screen::Narrow].map(|screen| picture.svg_for(shade, screen)))
+            .collect();
+        for (at, svg) in forms.iter().enumerate() {
+            assert!(!forms[..at].contains(svg), "{} is drawn alike for two forms", picture.name);
             assert!(svg.trim_start().starts_with("<svg") && svg.trim_end().ends_with("</svg>"), "{}", picture.name);
             assert!(!svg.contains("NaN") && !svg.contains("inf\""), "{}", picture.name);
         }
-        assert_ne!(picture.svg(), picture.dark_svg());
+        assert_eq!(picture.svg(), forms[0]);
         let png = picture.png();
         assert!(png.starts_with(b"\x89PNG\r\n\x1a\n") && png.len() > 5000, "{}", picture.name);
     }
@@ -166,7 +171,9 @@ fn the_page_stands_alone_on_light_and_dark_screens() {
     let page = run_page(&run, &pictures);
     assert!(page.contains("The run is valid."));
     assert_eq!(page.matches("<img ").count(), 7);
-    assert_eq!(page.matches("prefers-color-scheme: dark").count(), 8);
+    // The style, and of each picture the wide and the narrow form.
+    assert_eq!(page.matches("prefers-color-scheme: dark").count(), 1 + 2 * 7);
+    assert_eq!(page.matches("(max-width: 600px)").count(), 1 + 2 * 7);
     for outside in ["src=\"http", "href=", "url(", "@import", "<script", "http:", "https:"] {
         assert!(!page.contains(outside), "{outside}");
     }
@@ -199,6 +206,25 @@ fn the_tables_of_a_run_have_its_numbers() {
         .unwrap();
     assert_eq!(measures.columns[1].values.number(row), Some(run.phases[1].total_ip_mbps));
     assert_eq!(measures.columns[2].values.text(row), "Mb/s");
+}
+
+#[test]
+fn flows_that_are_alike_share_a_bar() {
+    let mut run = full();
+    let flow = |app: String, share: f64| FlowResult { app, share, ..run.phases[0].flows[0].clone() };
+    let many: Vec<_> = (1..=30).map(|n| flow(format!("bulk{n}"), if n == 1 { 0.2 } else { 0.02 })).collect();
+    let other = flow("alone".into(), 0.22);
+    run.phases.iter_mut().for_each(|phase| phase.flows = many.iter().cloned().chain([other.clone()]).collect());
+    let svg = |run: &RunResult| run_pictures(run).iter().find(|picture| picture.name == "shares").unwrap().svg();
+    let together = svg(&run);
+    for part in ["30 uploads · ", "alone · ", "of flows that are alike the mean"] {
+        assert!(together.contains(part), "no {part}");
+    }
+    assert!(!together.contains("bulk2"));
+    // With few flows each has its own.
+    run.phases.iter_mut().for_each(|phase| phase.flows.truncate(3));
+    let each = svg(&run);
+    assert!(each.contains("bulk2 · ") && !each.contains("alike"));
 }
 
 #[test]

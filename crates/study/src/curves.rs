@@ -3,6 +3,7 @@
 use evenair_reader::closest;
 use evenair_results::{Curve, Curves, Values};
 use evenair_scenario::measures::{Declaration, full_name, measure_named, measures};
+use evenair_scenario::{Label, column_label, measure_label};
 
 use crate::sweep::{SweepResult, key_column, union};
 
@@ -58,38 +59,35 @@ impl SweepResult {
                 Curve { name: (!name.is_empty()).then(|| name.to_owned()), points: points.collect() }
             })
             .collect();
-        let kind = measure_named(measure);
-        let unit = kind.map(|kind| kind.unit).filter(|unit| !unit.is_empty());
-        let x_unit = name.strip_prefix(&first.key.replace('.', "_")).and_then(|rest| rest.strip_prefix('_'));
         let runs = self.points.iter().map(|point| point.runs).max().unwrap_or(0);
         let over = if runs > 1 {
             format!("mean of {runs} runs and its 95 % confidence interval")
         } else {
             "one run for each point".to_owned()
         };
-        let shown = |unit: Option<&str>| unit.map_or_else(String::new, |unit| format!(", {unit}"));
+        let declared = measure_named(measure);
+        let shown = declared.map_or_else(|| Label { words: measure.to_owned(), unit: String::new() }, measure_label);
+        let by = column_label(&name);
         Some(Curves {
             name: measure.replace('.', "-"),
-            title: kind.map_or(measure, |kind| kind.meaning).to_owned(),
-            subtitle: over,
-            x_label: format!("{}{}", first.key, shown(x_unit.map(in_the_field))),
-            y_label: format!("{measure}{}", shown(unit)),
+            title: format!(
+                "{}, by {}",
+                declared.map_or(measure.to_owned(), |declared| capital(declared.meaning)),
+                by.words
+            ),
+            subtitle: format!("{measure}: {over}"),
+            x_label: by.to_string(),
+            y_label: shown.to_string(),
             categories,
             curves,
         })
     }
 }
 
-/// A unit in names of columns as it is written for people.
-fn in_the_field(unit: &str) -> &str {
-    match unit {
-        "bps" => "b/s",
-        "kbps" => "kb/s",
-        "mbps" => "Mb/s",
-        "gbps" => "Gb/s",
-        "percent" => "%",
-        other => other,
-    }
+/// A meaning as a title begins.
+fn capital(meaning: &str) -> String {
+    let mut characters = meaning.chars();
+    characters.next().into_iter().flat_map(char::to_uppercase).chain(characters).collect()
 }
 
 /// Whether a name may be that of a measure, full or short.

@@ -143,8 +143,9 @@ fn a_picture_has_a_line_for_each_setting_of_the_other_keys() {
     assert_eq!(result.named("collisions"), ["run.medium.collisions"]);
     assert!(result.named("nothing").is_empty());
     let curves = result.curves("phase.all.total_ip_mbps").unwrap();
-    assert_eq!(curves.x_label, "station.sta.rate, Mb/s");
-    assert_eq!(curves.y_label, "phase.all.total_ip_mbps, Mb/s");
+    assert_eq!(curves.x_label, "rate of station sta, Mb/s");
+    assert_eq!(curves.y_label, "DATA and ACKs of all flows over the WLAN hop, IP level, Mb/s");
+    assert!(curves.subtitle.starts_with("phase.all.total_ip_mbps: mean of 2 runs"), "{}", curves.subtitle);
     let names: Vec<_> = curves.curves.iter().map(|curve| curve.name.clone().unwrap()).collect();
     assert_eq!(names, ["count 1", "count 2"]);
     let at: Vec<_> = curves.curves[0].points.iter().map(|point| point.0).collect();
@@ -157,7 +158,9 @@ fn a_picture_has_a_line_for_each_setting_of_the_other_keys() {
     let result = whole(&Plan::new(&file, &sets, words, 1, "test").unwrap(), 1);
     let curves = result.curves("phase.all.total_ip_mbps").unwrap();
     assert_eq!(curves.categories, Some(vec!["802.11b".to_owned(), "802.11g".to_owned()]));
-    assert!(draw_curves(&curves).unwrap().svg().contains("802.11g"));
+    let drawn = draw_curves(&curves).unwrap().svg();
+    assert!(drawn.contains(">802.11g<") && drawn.contains(">standard<"), "{drawn}");
+    assert!(!drawn.contains("<polyline") && !drawn.contains("stroke-linejoin"), "categories are not joined: {drawn}");
 }
 
 #[test]

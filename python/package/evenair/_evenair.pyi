@@ -9,7 +9,7 @@ from typing_extensions import Self
 __all__ = [
     "Experiment", "Frame", "InvalidRun", "Policy", "Problem", "Progress", "Run", "RunError", "Scenario", "ScenarioError",
     "Simulation", "Status", "StoreError", "WorkerMismatch", "__version__", "anomaly", "catalogue", "check_measure",
-    "cite", "interval", "key_of_column", "load", "paired", "run", "run_batch",
+    "cite", "column_label", "interval", "load", "paired", "run", "run_batch",
 ]
 
 __version__: str
@@ -270,7 +270,7 @@ def catalogue() -> Frame: ...
 def cite(of: Mapping[str, Any], /) -> str:
     """The text of a citation of what ``Provenance`` has."""
 def interval(values: list[float]) -> tuple[float, float | None, float | None] | None: ...
-def key_of_column(column: str) -> tuple[str, str, str, str] | None: ...
+def column_label(column: str) -> tuple[str, str]: ...
 def run(
     scenario: _Source,
     *,

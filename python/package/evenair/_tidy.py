@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -14,34 +13,6 @@ Row = Mapping[str, Any]
 #: Columns that are no axis of a sweep.
 _FIXED = ("seed", "phase", "kind", "name", "measure", "unit", "value", "mean", "low", "high", "n", "sd")
 
-#: Columns that vary besides the keys of a scenario.
-_WORDS = {
-    "policy": "policy",
-    "model": "closed form",
-    "variant": "variant",
-    "seed": "seed",
-    "name": "name",
-    "phase": "phase",
-    "took_s": "time that it took (s)",
-    "bytes": "size (bytes)",
-    "at_s": "end (s)",
-    "delay_mean_ms": "mean delay of a call's packets (ms)",
-    "mos": "mean opinion score of a call",
-}
-
-#: Parts of keys that are written otherwise in a text.
-_PARTS = {
-    "ap": "access point", "mcs": "MCS", "lan": "LAN", "wan": "Internet link", "tcp": "TCP", "udp": "UDP", "rtt": "RTT",
-    "snr": "SNR", "rts": "RTS", "mss": "largest segment", "edca": "EDCA", "rmem": "receive buffer", "wmem": "send buffer",
-}  # fmt: skip
-
-#: Characters of a meaning that are shown at an axis, if it can be cut.
-_LONG = 60
-
-#: Units at the end of a column.
-_UNITS = {"mbps": "Mb/s", "kbps": "kb/s", "gbps": "Gb/s", "bps": "b/s", "percent": "%"}
-
-
 class Measure(NamedTuple):
     """A declared measure."""
 
@@ -50,13 +21,12 @@ class Measure(NamedTuple):
     path: str
     unit: str
     meaning: str
+    label: str
 
     @property
-    def label(self) -> str:
-        """Meaning and unit. A long meaning is cut where its first part ends."""
-        meaning = re.split("[,;] ", self.meaning)[0] if len(self.meaning) > _LONG else self.meaning
-        meaning = meaning[:1].upper() + meaning[1:]
-        return f"{meaning} ({self.unit})" if self.unit else meaning
+    def axis(self) -> str:
+        """The text of an axis, with the unit."""
+        return _axis(self.label, self.unit)
 
 
 class Point(NamedTuple):
@@ -151,19 +121,13 @@ def column(found: Sequence[Row], key: str) -> str:
 def label(name: str, kind: str | None = None) -> str:
     """A column in words, with its unit: ``station_slow_mcs`` is MCS of station slow. Names are those of a kind."""
     if name == "name" and kind is not None:
-        return kind.replace("_", " ").capitalize()
-    if name in _WORDS:
-        words = _WORDS[name]
-        return words[:1].upper() + words[1:]
-    parts = _evenair.key_of_column(name)
-    if parts is None:
-        return " ".join(_PARTS.get(part, part) for part in name.split("_"))
-    table, of, key, unit = parts
-    words = " ".join(_PARTS.get(part, part) for part in key.split("_"))
+        return _axis(kind.replace("_", " "), "")
+    return _axis(*_evenair.column_label(name))
+
+
+def _axis(words: str, unit: str) -> str:
     words = words[:1].upper() + words[1:]
-    # The radio is that of all, and its keys say what they are of.
-    place = "" if table == "radio" else " of " + " ".join(filter(None, (_PARTS.get(table, table), of)))
-    return f"{words}{place}" + (f" ({_UNITS.get(unit, unit)})" if unit else "")
+    return f"{words} ({unit})" if unit else words
 
 
 def point(found: Sequence[Row]) -> Point:

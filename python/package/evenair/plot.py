@@ -77,7 +77,7 @@ def lines(
             _name_ticks(axes, positions)
         elif all(isinstance(value, int) for value in positions):
             axes.locator_params(axis="x", integer=True)
-        _style.label_axes(axes, _tidy.label(column, measure.kind), measure.label, size)
+        _style.label_axes(axes, _tidy.label(column, measure.kind), measure.axis, size)
         axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))
         _style.legend(made, axes, size)
         made.set_label(f"{measure.path} over {x} by {by}{_of(phase)}")
@@ -125,7 +125,7 @@ def bars(
             axes.errorbar(at_x, [one.mean for one in points], _errors(points), fmt="none", ecolor="black", elinewidth=0.8)
         _name_ticks(axes, places)
         axes.grid(visible=False, axis="x")
-        _style.label_axes(axes, _tidy.label(column, measure.kind), measure.label, size)
+        _style.label_axes(axes, _tidy.label(column, measure.kind), measure.axis, size)
         _style.legend(made, axes, size)
         made.set_label(f"{measure.path} by {' and '.join(keys)}{_of(phase)}")
         return made
@@ -197,8 +197,8 @@ def series(run: Any, y: str = "goodput_mbps", size: Size = "column") -> Figure:
             total = [sum(flows[name].get(time, 0.0) for name in rest) for time in times]
             axes.plot(times, total, color="#777777", label=f"sum of {len(rest)} others")
         axes.set_ylim(bottom=0.0)
-        meaning = declared[y]._replace(meaning=declared[y].meaning.removesuffix(" at the intervals' ends"))
-        _style.label_axes(axes, "Time (s)", meaning.label, size)
+        measure = declared[y]._replace(label=declared[y].label.removesuffix(" at the intervals' ends"))
+        _style.label_axes(axes, "Time (s)", measure.axis, size)
         _style.legend(made, axes, size)
         made.set_label(f"{y} of flows over time")
         return made
@@ -220,7 +220,7 @@ def cdf(data: Any, y: str, by: str = "policy", size: Size = "column", phase: str
             value, words, path = y, _tidy.label(y), y
         else:
             found, measure = _chosen(found, y, phase)
-            value, words, path = "value", measure.label, measure.path
+            value, words, path = "value", measure.axis, measure.path
         group = _group(found, by)
         values: dict[Any, list[float]] = {}
         for row in found:
@@ -267,7 +267,7 @@ def paired(frame: Any, size: Size = "column", phase: str | None = None) -> Figur
             axes.grid(visible=False, axis="y")
             words = ", ".join(_tidy.label(one, kind) for one in compared).replace(", Policy", ", policy")
             left = 0.7 + max(_style.inches(name, size) for name in names)
-            _style.label_axes(axes, f"Difference: {declared.label}", words, size, left)
+            _style.label_axes(axes, f"Difference: {declared.axis}", words, size, left)
         made.set_label(f"paired differences of {', '.join(name for _, name in measures)}{_of(phase)}")
         return made
 

@@ -11,7 +11,7 @@ pub(super) const LIST: &[Declaration] = &[
     measure("phase.*.service_rate_mbps", "Mb/s", "the box's mean service rate C while it managed"),
     measure("phase.*.jain_flows", "", "Jain's index over the greedy flows' IP-level rates"),
     measure("phase.*.ap.queue_mean_packets", "packets", "time average of the access point's queue"),
-    measure("phase.*.ap.queue_max_packets", "packets", "the most that it held"),
+    measure("phase.*.ap.queue_max_packets", "packets", "most packets that the access point held"),
     measure("phase.*.flow.*.ip_mbps", "Mb/s", "DATA and ACKs of the flow over the WLAN hop, IP level"),
     measure("phase.*.flow.*.goodput_mbps", "Mb/s", "bytes that the flow's receiver got"),
     measure("phase.*.flow.*.share", "", "part of all flows' IP-level rate"),
@@ -222,7 +222,7 @@ pub(super) const LIST: &[Declaration] = &[
         "packets",
         "time average of the queue of the station, the frame in service included",
     ),
-    measure("phase.*.station.*.queue_max_packets", "packets", "the most that it held"),
+    measure("phase.*.station.*.queue_max_packets", "packets", "most packets that the access point held"),
     measure(
         "phase.*.station.*.sojourn_mean_ms",
         "ms",
