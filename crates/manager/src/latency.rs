@@ -9,7 +9,8 @@
 //!   without pauses to the first segment that echoes its timestamp. With it come the wait in the station and the receiver's delay of the ACK.
 //! - Internet: from DATA, a SYN or a first datagram that leaves by the wire to the acknowledgment or answer.
 //!
-//! A segment that is sent again is not timed (Karn and Partridge, 1987).
+//! A segment that is sent again is not timed (Karn and Partridge, 1987). A SACK block (RFC 2018) ends the times of all segments up to its
+//! end: they have arrived, or were lost, and would have been acknowledged no earlier.
 
 use alloc::collections::VecDeque;
 
@@ -25,9 +26,16 @@ const FIRST: usize = 35;
 const BUCKETS: usize = 58;
 /// A packet that is not answered for so long is not waited for.
 pub(crate) const FORGOTTEN: Span = Span::from_secs(10);
-/// Packets of a flow that are timed at once, and the least time between two: enough for tens in a second whatever the latency.
+/// Packets of a flow that are timed at once: enough for tens in a second whatever the latency.
 const MOST: usize = 16;
-const APART: Span = Span::from_millis(2);
+/// Fewer packets of a flow are timed if so many took less time than this: 250 to 500 a second remain, and more say nothing further.
+const ROUND: u32 = 16;
+const BUSY_ROUND: Span = Span::from_millis(32);
+/// More are timed if fewer than those were in this time, and few are under way.
+const SPARSE_ROUND: Span = Span::from_millis(128);
+const FEW: usize = MOST / 4;
+/// One packet in 2^16 is timed at least.
+const MOST_THINNING: u32 = 16;
 /// A station that has sent so many segments of full size in a row is taken to send on as soon as it may, so that the echo of an ACK
 /// does not wait for its application.
 const BACKLOGGED: u32 = 64;
@@ -140,11 +148,19 @@ impl Latency {
 }
 
 /// Packets of one kind that are timed, by ascending keys.
+///
+/// Those that are timed are one in a power of two of all, chosen by a hash of the key, so that a packet's place in a burst does not
+/// matter: the first of an aggregate waits for less, and the first of two for the other one's ACK.
 #[derive(Clone, Debug, Default)]
 struct Laps {
     /// The furthest key of all packets.
     furthest: Option<u32>,
     under_way: VecDeque<(u32, Instant)>,
+    /// One packet in 2^this is timed.
+    thinning: u32,
+    /// Packets that were timed in this round, and when it began.
+    timed: u32,
+    round: Instant,
 }
 
 impl Laps {
@@ -158,8 +174,17 @@ impl Laps {
         if age(self.under_way.front()).is_some_and(|age| age >= FORGOTTEN) {
             self.under_way.clear();
         }
-        if self.under_way.len() < MOST && age(self.under_way.back()).is_none_or(|age| age >= APART) {
-            self.under_way.push_back((key, now));
+        if self.thinning > 0 && now.saturating_since(self.round) >= SPARSE_ROUND {
+            self.thinning -= u32::from(self.under_way.len() <= FEW);
+            (self.timed, self.round) = (0, now);
+        }
+        if is_chosen(key, self.thinning) {
+            if self.under_way.len() == MOST {
+                self.thin(now);
+            }
+            if self.under_way.len() < MOST && is_chosen(key, self.thinning) {
+                self.under_way.push_back((key, now));
+            }
         }
         true
     }
@@ -168,8 +193,36 @@ impl Laps {
     fn end(&mut self, now: Instant, key: u32) -> Option<Span> {
         self.under_way.front().filter(|(begun, _)| !after(*begun, key))?;
         let (_, since) = self.under_way.pop_front()?;
+        self.timed += 1;
+        if self.timed == ROUND {
+            if now.saturating_since(self.round) < BUSY_ROUND {
+                self.thin(now);
+            }
+            (self.timed, self.round) = (0, now);
+        }
         Some(now.saturating_since(since)).filter(|&took| took < FORGOTTEN)
     }
+
+    /// Times half as many packets from now on, of those under way too.
+    fn thin(&mut self, now: Instant) {
+        self.thinning = (self.thinning + 1).min(MOST_THINNING);
+        let thinning = self.thinning;
+        self.under_way.retain(|&(key, _)| is_chosen(key, thinning));
+        (self.timed, self.round) = (0, now);
+    }
+
+    /// A packet with this key was sent again: which of them is answered is unknown.
+    fn forget(&mut self, key: u32) {
+        self.under_way.retain(|&(begun, _)| begun != key);
+    }
+}
+
+/// Whether a packet is timed where one in 2^`thinning` is.
+const fn is_chosen(key: u32, thinning: u32) -> bool {
+    // The final mixing of MurmurHash3 (Appleby, 2011): sequence numbers are an arithmetic progression, which it leaves no trace of.
+    let key = (key ^ key >> 16).wrapping_mul(0x85eb_ca6b);
+    let key = (key ^ key >> 13).wrapping_mul(0xc2b2_ae35);
+    (key ^ key >> 16).trailing_zeros() >= thinning
 }
 
 /// The packets of a flow that are timed now.
@@ -183,6 +236,8 @@ pub(crate) struct Stopwatch {
     /// Its segments of full size in a row, and that size.
     full_sized: u32,
     largest: Bytes,
+    /// The station reports what has come behind a gap.
+    sacks: bool,
 }
 
 impl Stopwatch {
@@ -190,10 +245,24 @@ impl Stopwatch {
     pub(crate) fn release(&mut self, now: Instant, tcp: &TcpMeta) {
         if tcp.payload > Bytes::ZERO {
             if !self.data.begin(now, tcp.seq_end()) {
-                self.data.under_way.clear();
+                self.resend(tcp);
             }
         } else if let Some(stamps) = tcp.timestamps.filter(|_| tcp.is_pure_ack() && self.full_sized >= BACKLOGGED) {
             self.acks.begin(now, stamps.value);
+        }
+    }
+
+    /// Whether a segment of these DATA was released toward the station, be it this one or one of those behind it.
+    pub(crate) fn has_released(&self, tcp: &TcpMeta) -> bool {
+        self.data.furthest.is_some_and(|furthest| !after(tcp.seq_end(), furthest))
+    }
+
+    /// A segment toward the station is sent again. Without SACK the next ACK covers it and those behind it that have waited for it.
+    fn resend(&mut self, tcp: &TcpMeta) {
+        if self.sacks {
+            self.data.forget(tcp.seq_end());
+        } else {
+            self.data.under_way.clear();
         }
     }
 
@@ -211,7 +280,9 @@ impl Stopwatch {
     /// A segment comes from the station, and was noted: how long one of those that it answers took, until there is none.
     pub(crate) fn come_from_station(&mut self, now: Instant, tcp: &TcpMeta) -> Option<Span> {
         let echo = tcp.timestamps.map(|stamps| stamps.echo);
-        self.data.end(now, tcp.ack).or_else(|| self.acks.end(now, echo?))
+        self.sacks |= tcp.sacked_to.is_some();
+        let covered = tcp.sacked_to.filter(|&to| after(to, tcp.ack)).unwrap_or(tcp.ack);
+        self.data.end(now, covered).or_else(|| self.acks.end(now, echo?))
     }
 
     /// DATA leave by the wire.
@@ -229,6 +300,8 @@ impl Stopwatch {
 
 #[cfg(test)]
 mod tests {
+    use alloc::vec::Vec;
+
     use evenair_packet::Timestamps;
 
     use super::*;
@@ -290,6 +363,70 @@ mod tests {
         assert_eq!(watch.come_from_station(at(50), &ack), None, "the third is not covered");
         watch.release(at(60), &data(2));
         assert_eq!(watch.come_from_station(at(70), &segment(1, 3_001, 0)), None, "it was sent twice");
+    }
+
+    #[test]
+    fn a_gap_keeps_no_segment_behind_it_from_being_timed_where_sack_reports_them() {
+        let at = |ms| Instant::ZERO + Span::from_millis(ms);
+        let mut watch = Stopwatch::default();
+        let data = |k: u32| segment(1 + k * 1_000, 1, 1_000);
+        (0..4).for_each(|k| watch.release(at(u64::from(k)), &data(k)));
+        assert!(watch.has_released(&data(3)) && !watch.has_released(&data(4)));
+        // The first is lost, and the third overtakes the second.
+        let sack = TcpMeta { sacked_to: Some(3_001), ..segment(1, 1, 0) };
+        let times: Vec<_> = core::iter::from_fn(|| watch.come_from_station(at(10), &sack)).collect();
+        assert_eq!(times, [10, 9, 8].map(Span::from_millis), "it would have been acknowledged by then");
+        watch.release(at(11), &data(4));
+        watch.release(at(12), &data(0));
+        watch.release(at(13), &data(3));
+        let ack = segment(1, 5_001, 0);
+        assert_eq!(
+            watch.come_from_station(at(20), &ack),
+            Some(Span::from_millis(9)),
+            "the one before it was sent twice"
+        );
+        assert_eq!(watch.come_from_station(at(20), &ack), None);
+    }
+
+    /// Bursts of so many segments, each burst answered segment by segment, a millisecond apart: the median, in milliseconds, and how many
+    /// were timed.
+    fn timed_in_bursts(segments: u32, bursts: u32) -> (u64, usize) {
+        let (mut watch, mut times) = (Stopwatch::default(), Vec::new());
+        let data = |k: u32| segment(k.wrapping_mul(1_448), 1, 1_448);
+        for burst in 0..bursts {
+            let begun = Instant::ZERO + Span::from_millis(u64::from(burst * segments));
+            (0..segments).for_each(|k| watch.release(begun, &data(burst * segments + k)));
+            for k in 0..segments {
+                let ack = segment(1, data(burst * segments + k).seq_end(), 0);
+                let now = begun + Span::from_millis(u64::from(k) + 1);
+                times.extend(core::iter::from_fn(|| watch.come_from_station(now, &ack)));
+            }
+        }
+        times.sort_unstable();
+        (times[times.len() / 2].as_micros() / 1_000, times.len())
+    }
+
+    #[test]
+    fn packets_are_timed_whatever_their_place_in_a_burst() {
+        for segments in [4, 30, 200] {
+            let (median, count) = timed_in_bursts(segments, 400);
+            let expected = u64::from(segments) / 2;
+            assert!(median.abs_diff(expected) <= expected / 10 + 1, "{median} of {segments}");
+            assert!(count >= 400, "{count} of {segments}");
+        }
+    }
+
+    #[test]
+    fn packets_in_quick_succession_are_timed_500_times_a_second() {
+        let (mut watch, mut count) = (Stopwatch::default(), 0);
+        for k in 0..100_000u32 {
+            let now = Instant::ZERO + Span::from_micros(u64::from(k) * 20);
+            let data = segment(k * 1_448, 1, 1_448);
+            watch.release(now, &data);
+            let ack = segment(1, data.seq_end(), 0);
+            count += core::iter::from_fn(|| watch.come_from_station(now + Span::from_micros(10), &ack)).count();
+        }
+        assert!((200..=1_500).contains(&count), "{count} in two seconds");
     }
 
     #[test]

@@ -1,12 +1,14 @@
 //! What was lost on the way, by station: here, between the box and the station, or beyond the wire port.
 //!
 //! Losses outside the box are seen in TCP, whose senders send again what was lost:
-//! - DATA that come again although they have passed here and are not acknowledged were lost behind the box.
+//! - DATA that come again although they have passed here and are not acknowledged were lost behind the box, unless they are still held
+//!   here.
 //! - DATA that come later than what follows them, without having passed before, were lost before the box. If they come within 3 ms,
 //!   they were overtaken.
 //!
 //! Not detected: losses of other protocols; of a connection that ends before it has sent again; the second loss of the same DATA
-//! beyond the box. A sender that sends again without need, after a timeout, counts as if that was lost.
+//! beyond the box; the loss before the box of the last DATA that were sent, behind which nothing shows a gap. A sender that sends again
+//! without need, after a timeout, counts as if that was lost.
 
 use alloc::collections::VecDeque;
 
@@ -18,7 +20,8 @@ use crate::tcp::after;
 
 /// DATA that come so soon after those that follow them were overtaken by them.
 const OVERTAKEN: Span = Span::from_millis(3);
-/// Holes of a direction that are kept: the separate losses of one round trip.
+/// Holes of a direction that are kept. A full buffer may lose every second packet of a round trip, which makes more: then those that are
+/// closest to each other become one.
 const MOST_HOLES: usize = 32;
 
 /// Losses on the way toward a station, or from it.
@@ -127,9 +130,7 @@ impl Passed {
         };
         if !after(end, from) {
             if after(from, end) {
-                if self.holes.len() == MOST_HOLES {
-                    self.holes.pop_front();
-                }
+                self.make_room(acked);
                 self.holes.push_back((end, from, now));
             }
             self.end = Some(to);
@@ -147,6 +148,22 @@ impl Passed {
         }
     }
 
+    /// Makes room for a hole: those that the other end has acknowledged are filled, and else the two with the fewest bytes between them
+    /// become one, the oldest of such pairs.
+    fn make_room(&mut self, acked: Option<u32>) {
+        if self.holes.len() < MOST_HOLES {
+            return;
+        }
+        self.holes.retain(|&(_, stop, _)| acked.is_none_or(|acked| after(stop, acked)));
+        let between = |at: &usize| self.holes[at + 1].0.wrapping_sub(self.holes[*at].1);
+        if self.holes.len() == MOST_HOLES
+            && let Some(at) = (0..MOST_HOLES - 1).min_by_key(between)
+            && let Some((_, stop, _)) = self.holes.remove(at + 1)
+        {
+            self.holes[at].1 = stop;
+        }
+    }
+
     /// Fills a hole, or a part of it. Since when it was there; `None`: nothing was missing there.
     fn fill(&mut self, from: u32, to: u32) -> Option<Instant> {
         let within = |&(start, stop, _): &(u32, u32, Instant)| !after(start, from) && !after(to, stop);
@@ -155,11 +172,13 @@ impl Passed {
         match (from == start, to == stop) {
             (true, true) => _ = self.holes.remove(at),
             (true, false) => self.holes[at].0 = to,
-            // The rest of it is in two parts, or behind.
-            (false, _) => self.holes[at].1 = from,
-        }
-        if from != start && to != stop && self.holes.len() < MOST_HOLES {
-            self.holes.insert(at + 1, (to, stop, since));
+            (false, true) => self.holes[at].1 = from,
+            // The rest of it is in two parts. Where there is no room for both it stays one, with what has come now.
+            (false, false) if self.holes.len() == MOST_HOLES => {}
+            (false, false) => {
+                self.holes[at].1 = from;
+                self.holes.insert(at + 1, (to, stop, since));
+            }
         }
         Some(since)
     }
@@ -167,6 +186,8 @@ impl Passed {
 
 #[cfg(test)]
 mod tests {
+    use alloc::vec::Vec;
+
     use super::*;
     use crate::tcp::tests::segment;
 
@@ -204,6 +225,13 @@ mod tests {
         assert_eq!(losses(&[(0, 0), (1, 1), (2, 2), (40, 1)], None, 0), (0, 1), "it was lost behind");
         assert_eq!(losses(&[(0, 0), (1, 1), (2, 2), (40, 1)], Some(2), 0), none, "it was acknowledged");
         assert_eq!(losses(&[(0, 0), (1, 1), (2, 2), (40, 1), (41, 2)], None, 1), (0, 1), "one was dropped here");
+    }
+
+    #[test]
+    fn every_second_segment_is_lost_before_however_many_those_are() {
+        let lost = || (0..400).map(|k| 2 * k + 1);
+        let came: Vec<_> = (0..=400).map(|k| (0, 2 * k)).chain(lost().map(|number| (40, number))).collect();
+        assert_eq!(losses(&came, None, 0), (400, 0));
     }
 
     #[test]

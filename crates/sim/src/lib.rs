@@ -14,7 +14,8 @@
 //! events; `packet` the packets; `air`, `airs` (several contention domains), `paths`, `wire` and `middlebox` the path;
 //! `connections`, `apps`, `call`, `flows` and `web` the hosts; `meter`, `tally`, `cells`, `occupancy`, `categories`, `places`,
 //! `notes` and `report` the results, of which `records`, `senders`, `rows` and `flow_rows` keep the counters. `trace` writes
-//! pcap files, and `watch` observes the box and raises its reasons of health.
+//! pcap files, `watch` observes the box and raises its reasons of health, and `wlan_record` is what its latencies are compared
+//! with.
 //!
 //! Not here: ARP and neighbour discovery, association frames, ECN, auto-tuned receive buffers, traffic between stations.
 //!
@@ -72,6 +73,7 @@ mod trace;
 mod watch;
 mod web;
 mod wire;
+mod wlan_record;
 mod world;
 
 use std::ops::ControlFlow;
@@ -85,6 +87,7 @@ pub use error::{CommandError, SimError};
 pub use observation::{FlowState, Observation, StationState};
 pub use simulation::Simulation;
 pub use watch::{LossyRing, Second, Watching};
+pub use wlan_record::{WlanSegments, WlanTime};
 
 /// Options of a run beside its scenario.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -101,6 +104,8 @@ pub struct SimOptions {
     pub has_box: bool,
     /// How the box is observed second by second ([`run_watched`]); the run has a box then, inserted or not.
     pub watching: Option<Watching>,
+    /// Records each TCP packet between the box and a station ([`Simulation::wlan_times`]), in memory that grows with their number.
+    pub record_wlan: bool,
 }
 
 /// All that is not simulated of a scenario.

@@ -7,12 +7,15 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use evenair_manager::Report;
 use evenair_results::{Progress, RunResult};
 use evenair_scenario::{Action, AirPlan, Event, Scenario};
 use evenair_units::{Instant, Span};
+use evenair_workload::Direction;
 
 use crate::observation::Observation;
 use crate::watch::Second;
+use crate::wlan_record::{WlanSegments, WlanTime};
 use crate::world::World;
 use crate::{CommandError, SimError, SimOptions, connections, report};
 
@@ -170,6 +173,24 @@ impl Simulation {
     /// The seconds of the box since the last call, where it is watched ([`SimOptions::watching`]).
     pub fn take_seconds(&mut self) -> Vec<Second> {
         self.world.watch.as_mut().map(|watch| watch.take_seconds()).unwrap_or_default()
+    }
+
+    /// What the box's manager reports now, where the run has a box.
+    pub fn box_report(&self) -> Option<Report> {
+        self.world.middlebox.as_ref().map(|middlebox| middlebox.report(self.world.now))
+    }
+
+    /// The TCP packets that stations have acknowledged so far, where they are recorded ([`SimOptions::record_wlan`]).
+    pub fn wlan_times(&self) -> &[WlanTime] {
+        self.world.wlan_record.as_ref().map_or(&[], |record| record.times())
+    }
+
+    /// TCP DATA between the box and the station of an application so far, where they are recorded ([`SimOptions::record_wlan`]).
+    ///
+    /// # Panics
+    /// If the scenario has no application of this number.
+    pub fn wlan_segments(&self, app: usize, way: Direction) -> WlanSegments {
+        self.world.wlan_record.as_ref().map_or(WlanSegments::default(), |record| record.segments(app, way))
     }
 
     /// Runs to the end, and gives the result.

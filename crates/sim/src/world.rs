@@ -41,6 +41,7 @@ use crate::tcp::Config;
 use crate::trace::Tracer;
 use crate::watch::Watch;
 use crate::wire::{Leads, TO_ACCESS_POINT, Wire};
+use crate::wlan_record::WlanRecord;
 use crate::{SimError, SimOptions};
 
 #[derive(Debug)]
@@ -62,6 +63,7 @@ pub(crate) struct World {
     pub(crate) meter: Meter,
     pub(crate) tracer: Option<Box<Tracer>>,
     pub(crate) watch: Option<Box<Watch>>,
+    pub(crate) wlan_record: Option<Box<WlanRecord>>,
     pub(crate) arrived: u64,
     pub(crate) lost: u64,
     pub(crate) next_event: usize,
@@ -105,6 +107,7 @@ impl World {
             meter: Meter::new(scenario),
             tracer: None,
             watch: options.watching.map(|watching| Box::new(Watch::new(watching))),
+            wlan_record: options.record_wlan.then(|| Box::new(WlanRecord::new(scenario))),
             arrived: 0,
             lost: 0,
             next_event: 0,
@@ -364,6 +367,10 @@ impl World {
     #[inline(always)]
     pub(crate) fn enter_box(&mut self, id: PacketId) {
         self.trace_wire(id, true);
+        if let Some(record) = &mut self.wlan_record {
+            let (packet, segment) = self.pool.whole(id);
+            record.come(self.now, packet, segment);
+        }
         match &mut self.middlebox {
             Some(middlebox) if middlebox.carries() => {
                 if self.watch.as_mut().is_some_and(|watch| watch.loses_next(self.now)) {
@@ -391,6 +398,10 @@ impl World {
             return self.end(id);
         }
         self.trace_wire(id, false);
+        if let Some(record) = &mut self.wlan_record {
+            let (packet, segment) = self.pool.whole(id);
+            record.leave(self.now, packet, segment);
+        }
         let packet = self.pool.get(id);
         let app = self.ways[packet.app as usize];
         match packet.way {
@@ -659,6 +670,9 @@ impl World {
     pub(crate) fn lose_on_air(&mut self, domain: usize, place: Sender, loss: Loss, id: PacketId) {
         let category = self.category_of(id);
         self.airs.at_mut(domain).lose(place, category, loss);
+        if let Some(record) = &mut self.wlan_record {
+            record.lose(self.pool.get(id));
+        }
         self.lose(id);
     }
 

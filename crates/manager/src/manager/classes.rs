@@ -9,6 +9,7 @@ use super::Manager;
 use crate::classes::totals::Total;
 use crate::ids::{ClassId, DOWN, Direction, FlowId, UP};
 use crate::latency::Leg;
+use crate::loss::Passage;
 use crate::{ClassReport, Event, Observation};
 
 impl<P: Send + 'static> Manager<P> {
@@ -67,6 +68,9 @@ impl<P: Send + 'static> Manager<P> {
         let acked = flow.tcp.acked_from(ingress.opposite());
         let seen = flow.watched.seen();
         let passage = seen.passed[direction].note(now, tcp, acked, &mut seen.dropped[direction]);
+        // The one before it is held here yet, and cannot be lost behind.
+        let is_still_here = ingress == Port::Wire && !seen.stopwatch.has_released(tcp);
+        let passage = if passage == Passage::LostBehind && is_still_here { Passage::First } else { passage };
         self.stations.get_mut(flow.station).losses.note(ingress, passage);
         self.total_of(id).losses.note(ingress, passage);
     }

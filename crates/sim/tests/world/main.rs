@@ -31,3 +31,4 @@ mod standing;
 mod station_queues;
 mod traffic;
 mod uploads;
+mod wlan_latency;
