@@ -65,7 +65,7 @@ reference: setup ## Write the generated references and schemas anew, after a cha
 test: setup-test ## Every check: format, lints, tests, core proof, documentation (PARTS="lint virtual wallclock figures": some of them, or all that continuous integration runs)
 	@scripts/test $(PARTS)
 
-wheel: setup ## Build the wheel of the Python package: target/wheels (ARGS=--check installs it with each Python that is here)
+wheel: setup ## Build the wheel of the Python package: target/wheels (ARGS=--check installs it with each Python that is here, ARGS=--arm64 is for 64-bit ARM)
 	@scripts/python wheel $(ARGS)
 
 test-long: setup-test ## The tests that take minutes to hours, one after another, which `make test` leaves out
@@ -97,6 +97,7 @@ bench: setup page ## How fast the parts are on this machine, beside ns-3 if `mak
 	@scripts/measured bench-manager $(CARGO) run --release --locked -p evenair-manager --example stations -- tcp
 	$(CARGO) build --release --locked -p evenair-live --example forwarding -p evenair-web --bin evenair-web
 	@scripts/measured bench-box scripts/as-root target/release/examples/forwarding $(ARGS)
+	@scripts/python bench
 	@$(MAKE) bench-page ARGS=
 
 bench-page: setup-test page ## What the page of a box with 200 stations costs three browsers and evenair-web (8 minutes; ARGS="--minutes 30 --early 5" for more)
