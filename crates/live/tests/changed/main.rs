@@ -95,6 +95,11 @@ fn a_text_for_a_shell_ends_where_it_should() {
     assert!(init::ifupdown(folder().path(), &text));
 }
 
+#[test]
+fn lines_that_an_earlier_set_up_has_taken_out_may_be_taken_out_twice() {
+    assert!(init::ifupdown(folder().path(), &format!("#evenair# #evenair# auto eth2\n{INTERFACES}")));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
