@@ -68,9 +68,11 @@ impl<P: Send + 'static> Manager<P> {
         let acked = flow.tcp.acked_from(ingress.opposite());
         let seen = flow.watched.seen();
         let passage = seen.passed[direction].note(now, tcp, acked, &mut seen.dropped[direction]);
-        // The one before it is held here yet, and cannot be lost behind.
-        let is_still_here = ingress == Port::Wire && !seen.stopwatch.has_released(tcp);
-        let passage = if passage == Passage::LostBehind && is_still_here { Passage::First } else { passage };
+        let passage = match passage {
+            // The one before it is held here yet, and cannot be lost behind.
+            Passage::LostBehind if ingress == Port::Wire && !seen.stopwatch.has_released(tcp) => Passage::First,
+            other => other,
+        };
         self.stations.get_mut(flow.station).losses.note(ingress, passage);
         self.total_of(id).losses.note(ingress, passage);
     }
