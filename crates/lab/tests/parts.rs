@@ -213,7 +213,7 @@ fn series_that_are_asked_for_later_are_made_and_change_nothing_else() {
         said.contains("note: 2 runs were kept without these series") && said.contains("2 of 2 runs made"),
         "{said}"
     );
-    // What goes on in the folder keeps its tables true, though nobody asks for them again.
+    // More runs in the folder are added to its table of series, without the option.
     let said = succeeds(folder, &[&sweep[..], &["--replications=2"]].concat());
     assert!(!said.contains("note: ") && said.contains("2 of 4 runs made"), "{said}");
     assert!(said.contains("series_flow.parquet"), "{said}");

@@ -288,7 +288,8 @@ fn table(rows: &[Vec<String>]) -> String {
     out
 }
 
-fn capitalised(text: &str) -> String {
+/// A text as a sentence or a title begins.
+pub fn capitalised(text: &str) -> String {
     let mut chars = text.chars();
     chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
 }

@@ -1,6 +1,7 @@
 //! What of a sweep is drawn: a measure over the values of the first key, a line for each setting of the others.
 
 use evenair_reader::closest;
+use evenair_results::summary::capitalised;
 use evenair_results::{Curve, Curves, Values};
 use evenair_scenario::measures::{Declaration, full_name, measure_named, measures};
 use evenair_scenario::{Label, column_label, measure_label};
@@ -72,7 +73,7 @@ impl SweepResult {
             name: measure.replace('.', "-"),
             title: format!(
                 "{}, by {}",
-                declared.map_or(measure.to_owned(), |declared| capital(declared.meaning)),
+                declared.map_or(measure.to_owned(), |declared| capitalised(declared.meaning)),
                 by.words
             ),
             subtitle: format!("{measure}: {over}"),
@@ -82,12 +83,6 @@ impl SweepResult {
             curves,
         })
     }
-}
-
-/// A meaning as a title begins.
-fn capital(meaning: &str) -> String {
-    let mut characters = meaning.chars();
-    characters.next().into_iter().flat_map(char::to_uppercase).chain(characters).collect()
 }
 
 /// Whether a name may be that of a measure, full or short.

@@ -24,7 +24,7 @@ impl KeptSeries {
         SeriesKind::ALL.into_iter().filter(|kind| self.kinds.contains(kind)).collect()
     }
 
-    /// The same with those of which a folder has tables from an earlier call: what goes on there keeps them true.
+    /// The same with those of which a folder has tables from an earlier call, so that runs which are added are in them.
     pub fn kinds_in(&self, directory: &Path) -> Vec<SeriesKind> {
         let has = |kind: &SeriesKind| self.kinds.contains(kind) || directory.join(output::series_file(*kind)).exists();
         SeriesKind::ALL.into_iter().filter(has).collect()
