@@ -1,9 +1,12 @@
 //! Parses text into the raw form, and maps a position to the text that its author sees there.
 
+use std::borrow::Cow;
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use schemars::{JsonSchema, SchemaGenerator};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::{Deserialize, DeserializeOwned};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -46,7 +49,7 @@ pub fn read<T: DeserializeOwned + JsonSchema>(
     for error in errors {
         problems.add(error.span().unwrap_or_default(), format!("not TOML: {}", error.message()), "");
     }
-    let schema = SchemaGenerator::default().into_root_schema_for::<T>();
+    let schema = schema_of::<T>();
     if let Some(what) = Kind::mistaken(root.get_ref(), schema.as_value(), file) {
         problems.add(root_span(text), what, "");
         return Err(document.invalid(problems));
@@ -75,6 +78,14 @@ pub fn read<T: DeserializeOwned + JsonSchema>(
             Err(document.invalid(problems))
         }
     }
+}
+
+/// The schema of a `T`. It is made once in a process: making that of a scenario takes longer than reading one.
+fn schema_of<T: JsonSchema>() -> Arc<Schema> {
+    static MADE: Mutex<BTreeMap<Cow<'static, str>, Arc<Schema>>> = Mutex::new(BTreeMap::new());
+    let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
+    let make = || Arc::new(SchemaGenerator::default().into_root_schema_for::<T>());
+    made.entry(T::schema_id()).or_insert_with(make).clone()
 }
 
 /// The tables of `text`, after setting each `(key, value)` of `sets` in it as [`read`] does. Keys are not checked.
