@@ -165,7 +165,8 @@ def streams(pdf: bytes) -> bytes:
 @pytest.mark.parametrize("kind", ["pdf", "svg", "png", "eps"])
 def test_the_same_data_are_the_same_bytes(sweep: Sweep, tmp_path: Path, kind: str) -> None:
     written = []
-    for at in range(2):
+    # matplotlib reads all glyphs of a font, for seconds, to embed it in EPS.
+    for at in range(1 if kind == "eps" else 2):
         figure = ev.plot.lines(sweep, "station.slow.mcs", "total_goodput_mbps")
         ev.plot.save(figure, tmp_path / f"{at}.{kind}")
         written.append((tmp_path / f"{at}.{kind}").read_bytes())
@@ -178,7 +179,7 @@ def test_the_same_data_are_the_same_bytes(sweep: Sweep, tmp_path: Path, kind: st
     command = [sys.executable, "-c", code, str(tmp_path / "points.parquet"), str(tmp_path / f"other.{kind}")]
     subprocess.run(command, check=True)
     written.append((tmp_path / f"other.{kind}").read_bytes())
-    assert written[0] == written[1] == written[2]
+    assert len(set(written)) == 1
     content = streams(written[0])
     assert f"evenair {ev.__version__}".encode() in content
     assert b"CreationDate" not in content and b"<dc:date>" not in content

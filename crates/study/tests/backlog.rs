@@ -132,7 +132,7 @@ fn rates(chain: &BacklogChain) -> BTreeMap<(u32, u32), f64> {
 }
 
 /// Captures that are thinned with a seed each, of every run.
-const LOSS_SEEDS: u64 = 4;
+const LOSS_SEEDS: u64 = 2;
 
 /// Simulates, takes frames of a thousand away from the capture on the air with several seeds, and compares with what the
 /// whole says: means to 0.1, transition rates to 5 % if `exactly`. Says of how many of the seeds the interval has the mean.

@@ -63,8 +63,8 @@ fn super_packets_are_held_to_the_rate_by_their_segments() {
     let Some(lab) = Lab::new() else { return };
     restore_offloads(&lab);
     let running = lab.start_box("inserted=true controller=100");
-    let up = transfer(&lab.source, &lab.sink, "10.9.0.2:5009", 8 << 20);
-    let down = transfer(&lab.sink, &lab.source, "10.9.0.1:5010", 8 << 20);
+    let up = transfer(&lab.source, &lab.sink, "10.9.0.2:5009", 24 << 20);
+    let down = transfer(&lab.sink, &lab.source, "10.9.0.1:5010", 24 << 20);
     let status = running.client().status().expect("answers");
     println!("up {up:.0}, down {down:.0} Mb/s: {:?}", status.packets);
     assert_whole(&status);

@@ -83,7 +83,7 @@ fn broken_recordings_are_refused_where_they_break() {
 #[test]
 fn a_damaged_recording_is_an_error_or_another_recording_but_no_panic() {
     for seed in [1, 6] {
-        let (mut bytes, ..) = record_steps(60, seed, |i, step| {
+        let (mut bytes, ..) = record_steps(40, seed, |i, step| {
             if i == 0 {
                 *step = Step::Command(Box::new(evenair_manager::Command::Insert));
             }

@@ -48,7 +48,7 @@ fn managed(groups: &[Group], rest: &str) -> PhaseResult {
     let text = format!(
         r#"version = 1
 name = "fair"
-duration = "80 s"
+duration = "60 s"
 [radio]
 standard = "802.11g"
 ap_buffer = "150 kB"
@@ -63,7 +63,7 @@ do = "insert"
 [[phase]]
 name = "managed"
 from = "20 s"
-to = "80 s"
+to = "60 s"
 "#
     );
     let scenario = Scenario::parse(&text, "fair.toml").expect("a sound scenario");

@@ -67,11 +67,11 @@ fn flooded(network: &Network, flood: Flood, transfers: Transfers, manager: &str,
         r#"version = 1
 name = "flood"
 seed = {seed}
-duration = "50 s"
+duration = "34 s"
 radio = {radio}
 server = [{{ name = "server" }}]
 event = [{{ at = "2 s", do = "insert" }}]
-phase = [{{ name = "managed", from = "10 s", to = "50 s" }}]
+phase = [{{ name = "managed", from = "10 s", to = "34 s" }}]
 [telemetry]
 stations = false
 rates = false

@@ -34,7 +34,7 @@ fn phases_of(mbps: &[u32], direction: &str, reported: bool, seed: u64) -> [Figur
     let text = format!(
         r#"version = 1
 name = "inferred"
-duration = "60 s"
+duration = "44 s"
 seed = {seed}
 [radio]
 standard = "802.11g"
@@ -57,7 +57,7 @@ to = "22 s"
 [[phase]]
 name = "late"
 from = "22 s"
-to = "60 s"
+to = "44 s"
 "#
     );
     let scenario = Scenario::parse(&text, "inferred.toml").expect("a sound scenario");

@@ -9,7 +9,7 @@ fn site(direction: &str, path: &str) -> RunResult {
     let text = format!(
         r#"version = 1
 name = "lag"
-duration = "70 s"
+duration = "50 s"
 seed = 7
 [radio]
 standard = "802.11g"
@@ -34,7 +34,7 @@ to = "10 s"
 [[phase]]
 name = "inserted"
 from = "20 s"
-to = "70 s"
+to = "50 s"
 {path}"#
     );
     run(&Scenario::parse(&text, "lag.toml").expect("a sound scenario"), |_| ()).expect("it can be simulated")
