@@ -4,7 +4,7 @@ CARGO := scripts/cargo
 EVENAIR := target/release/evenair
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test page build demo accept accept-short reproduce reproduction validate-ns3 reference test test-long check flaky lint deny fmt bench bench-page bench-watched field-day soak flent grid health venues backlog wheel fail-open attacks offload wifi service deb doc clean
+.PHONY: help setup setup-test page build demo accept accept-short reproduce reproduction validate-ns3 reference test test-long check flaky lint deny fmt bench bench-page bench-watched field-day soak flent grid constants health venues backlog wheel fail-open attacks offload wifi service deb doc clean
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -119,6 +119,9 @@ flent: build ## flent's rrul through the loaded WLAN, without the box and with i
 
 grid: setup ## The default controller beside none and beside constant service rates, in the simulator, on 30 networks; a table goes to docs/measured
 	@scripts/measured grid --markdown $(CARGO) run --release --locked -p evenair-sim --example grid -- --md
+
+constants: setup ## The default controller beside the best constants in flight, in runs and without, in the simulator, before access points that aggregate; the table goes to docs/measured
+	@scripts/measured constants --markdown $(CARGO) run --quiet --profile quick --locked -p evenair-sim --example controller -- constants --quick --duration 16
 
 health: setup ## Reasons of health of simulated sites with a planted fault and without one; the table goes to docs/measured
 	@scripts/measured health --markdown $(CARGO) run --quiet --profile quick --locked -p evenair-sim --example health

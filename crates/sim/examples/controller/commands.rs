@@ -8,7 +8,7 @@ use crate::site::{DEEP, HE_20, HT_20, MODES, PATH_MS, Site, Station, Traffic, ki
 use crate::{Failure, Options};
 
 /// All stations at one mode.
-fn sites(options: &Options, counts: &[usize], ways: &[Traffic]) -> Vec<Site> {
+pub fn sites(options: &Options, counts: &[usize], ways: &[Traffic]) -> Vec<Site> {
     let mut sites = Vec::new();
     for kind in kinds() {
         for mode in options.pick(&MODES, &[MODES[0], MODES[2]]) {

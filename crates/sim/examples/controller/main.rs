@@ -7,6 +7,7 @@
 //! the figures of many uploads: `--insert 0` leaves them out.
 
 mod commands;
+mod constants;
 mod populations;
 mod report;
 mod runs;
@@ -18,8 +19,9 @@ use std::process::ExitCode;
 /// A command: its name, what it measures, and its function.
 type Command = (&'static str, &'static str, fn(&Options) -> Result<(), Failure>);
 
-const COMMANDS: [Command; 9] = [
+const COMMANDS: [Command; 10] = [
     ("uniform", "all stations at one mode: throughput and queue time", commands::uniform),
+    ("constants", "the default beside the best constants in flight, in runs and without", constants::constants),
     ("mixed", "MCS 11 beside MCS 0: fairness and throughput, with unreported and with reported rates", commands::mixed),
     ("quiet", "a station with pings beside ten downloads", commands::quiet),
     ("lag", "a path with delay, jitter or batches between box and access point", commands::lag),

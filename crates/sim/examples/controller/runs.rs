@@ -111,7 +111,7 @@ pub fn rows(mut sites: Vec<Site>, options: &Options) -> Result<Vec<Row>, Failure
 }
 
 /// All sites with each seed, with or without a box.
-fn measure(sites: &[Site], has_box: bool, options: &Options) -> Result<Vec<Series>, Failure> {
+pub fn measure(sites: &[Site], has_box: bool, options: &Options) -> Result<Vec<Series>, Failure> {
     let seeds = options.seeds();
     let jobs: Vec<(&Site, u32)> = sites.iter().flat_map(|site| (1..=seeds).map(move |seed| (site, seed))).collect();
     let simulate = |(site, seed): (&Site, u32)| -> Result<Vec<Window>, Failure> {

@@ -1,0 +1,93 @@
+//! The default controller beside the best constant in flight: what constants carry that meet the bar of the time in the access point,
+//! with runs of packets to one station and without.
+
+use crate::commands::sites;
+use crate::runs::{Series, measure};
+use crate::site::{Site, Traffic};
+use crate::{Failure, Options};
+
+/// Constants that are tried, in ms of medium time in flight.
+const IN_RUNS_MS: [u32; 5] = [1, 2, 4, 8, 16];
+const WITHOUT_RUNS_MS: [u32; 5] = [2, 4, 8, 16, 48];
+/// What the default controller has to carry of what the best constant in runs does.
+const LEAST_PART: f64 = 0.95;
+
+/// All sites with one constant.
+struct Tried {
+    in_flight_ms: u32,
+    series: Vec<Series>,
+}
+
+/// The constant that carries most of those that meet the bar of a site.
+struct Best {
+    in_flight_ms: u32,
+    mbps: f64,
+}
+
+fn mbps(series: &Series) -> f64 {
+    series.mean(|window| window.mbps)
+}
+
+fn p95_ms(series: &Series) -> f64 {
+    series.mean(|window| window.p95_ms)
+}
+
+/// Measures the sites with each constant, in runs of so many packets at most.
+fn tried(
+    sites: &[Site],
+    constants_ms: &[u32],
+    run_frames: Option<u32>,
+    options: &Options,
+) -> Result<Vec<Tried>, Failure> {
+    let with_constant = |&in_flight_ms: &u32| {
+        let mut options = options.clone();
+        options.sets.push(("manager.in_flight".to_owned(), format!("\"{in_flight_ms} ms\"")));
+        options.sets.extend(run_frames.map(|frames| ("manager.run_frames".to_owned(), frames.to_string())));
+        Ok(Tried { in_flight_ms, series: measure(sites, true, &options)? })
+    };
+    constants_ms.iter().map(with_constant).collect()
+}
+
+/// The best constant for the site of this number.
+fn best(tried: &[Tried], number: usize, p95_bar_ms: f64) -> Option<Best> {
+    let short = tried.iter().filter(|tried| p95_ms(&tried.series[number]) <= p95_bar_ms);
+    let bests = short.map(|tried| Best { in_flight_ms: tried.in_flight_ms, mbps: mbps(&tried.series[number]) });
+    bests.max_by(|one, other| one.mbps.total_cmp(&other.mbps))
+}
+
+/// Prints the table, and in how many cells the default controller carries less than it has to.
+pub fn constants(options: &Options) -> Result<(), Failure> {
+    let counts = options.pick(&[1, 10, 30], &[2, 10]);
+    let mut sites = sites(options, &counts, &options.pick(&Traffic::BULK, &[Traffic::Down, Traffic::Both]));
+    sites.retain(|site| site.name.contains(&options.only));
+    let default = measure(&sites, true, options)?;
+    let in_runs = tried(&sites, &IN_RUNS_MS, None, options)?;
+    let without_runs = tried(&sites, &WITHOUT_RUNS_MS, Some(1), options)?;
+    let shown = |best: &Option<Best>| match best {
+        Some(Best { in_flight_ms, mbps }) => format!("{mbps:.1} | {in_flight_ms}"),
+        None => "none | ".to_owned(),
+    };
+    println!("Constants in flight whose p95 in the access point meets the bar: the one that carries most.\n");
+    println!(
+        "| cell | default, Mb/s | AP p95, ms | best in runs, Mb/s | in flight, ms | default / best | best without runs, Mb/s | in \
+         flight, ms |\n|---|---|---|---|---|---|---|---|"
+    );
+    let mut missed = 0;
+    for (number, site) in sites.iter().enumerate() {
+        let best_in_runs = best(&in_runs, number, site.p95_bar_ms());
+        let best_without = best(&without_runs, number, site.p95_bar_ms());
+        let carried = mbps(&default[number]);
+        let part = best_in_runs.as_ref().map_or(f64::INFINITY, |best| carried / best.mbps);
+        missed += usize::from(part < LEAST_PART);
+        let verdict = if part < LEAST_PART { " MISSED" } else { "" };
+        println!(
+            "| {} | {carried:.1} | {:.1} | {} | {part:.3}{verdict} | {} |",
+            site.name,
+            p95_ms(&default[number]),
+            shown(&best_in_runs),
+            shown(&best_without)
+        );
+    }
+    println!("\nmissed {missed} of {}: default / best in runs: >= {LEAST_PART}", sites.len());
+    Ok(())
+}
