@@ -5,16 +5,16 @@ log_of() { printf '%s/%s.txt\n' "$logs" "$(printf '%s' "$1" | tr -c 'A-Za-z0-9_.
 # code_of NAME: the exit code of a step; 125 if it did not end.
 code_of() { cat "$(log_of "$1").code" 2>/dev/null || echo 125; }
 ended_well() { [ "$(code_of "$1")" = 0 ]; }
-# step NAME COMMAND...: runs a command, then prints its log. In a shell of its own, so that the processor time is that of the command
-# alone and not also that of lanes which end meanwhile.
+# step NAME COMMAND...: runs a command, then prints after which second of the whole it began, its times and its log. In a shell of its
+# own, so that the processor time is that of the command alone and not also that of lanes which end meanwhile.
 step() {
-    local name=$1 log code=0 TIMEFORMAT='%0R s, of which the processor worked %0U + %0S s'
+    local name=$1 log code=0 began=$SECONDS TIMEFORMAT='%0R s, of which the processor worked %0U + %0S s'
     log=$(log_of "$name")
     shift
     (time "$@" >"$log" 2>&1 </dev/null) 2>"$log.time" || code=$?
     {
         flock 9
-        printf '\n== %s: %s\n' "$name" "$(cat "$log.time")"
+        printf '\n== %s: after %d s, %s\n' "$name" "$began" "$(cat "$log.time")"
         cat "$log"
         [ $code = 0 ] || printf '== %s FAILED\n' "$name"
     } 9>"$logs/turn"
