@@ -14,3 +14,4 @@ mod queues;
 mod receiver;
 mod roaming;
 mod saturation;
+mod wlan_latency;
