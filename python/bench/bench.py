@@ -95,9 +95,9 @@ def median(measure: Callable[[], float]) -> float:
 
 
 def importing(python: Path) -> Row:
-    with_package = median(lambda: processor_s([str(python), "-c", IMPORT]))
-    bare = median(lambda: processor_s([str(python), "-c", "pass"]))
-    ms = 1e3 * (with_package - bare)
+    # In turns: other work of the machine meets both.
+    above = [processor_s([str(python), "-c", IMPORT]) - processor_s([str(python), "-c", "pass"]) for _ in range(4 * ROUNDS)]
+    ms = 1e3 * statistics.median(above)
     return Row("import, processor time above a bare interpreter", f"{ms:.0f} ms", "20 ms", ms <= 20)
 
 
@@ -145,7 +145,7 @@ def notebook(wheel: Path, example: Path) -> Row:
 
 
 def main() -> int:
-    python, lab, wheel, root = (Path(argument) for argument in sys.argv[1:5])
+    python, lab, wheel, root = (Path(argument).absolute() for argument in sys.argv[1:5])
     size = wheel.stat().st_size / 1e6
     measurements: list[Callable[[], list[Row]]] = [
         lambda: [Row("wheel", f"{size:.2f} MB", "8 MB", size <= 8)],
