@@ -120,7 +120,7 @@ flent: build ## flent's rrul through the loaded WLAN, without the box and with i
 grid: setup ## The default controller beside none and beside constant service rates, in the simulator, on 30 networks; a table goes to docs/measured
 	@scripts/measured grid --markdown $(CARGO) run --release --locked -p evenair-sim --example grid -- --md
 
-constants: setup ## The default controller beside the best constants in flight, in runs and without, in the simulator, before access points that aggregate; the table goes to docs/measured
+constants: setup ## The default controller beside the best constants in flight, in the simulator, before access points that aggregate (half an hour or more); the table goes to docs/measured
 	@scripts/measured constants --markdown $(CARGO) run --quiet --profile quick --locked -p evenair-sim --example controller -- constants --quick --duration 16
 
 health: setup ## Reasons of health of simulated sites with a planted fault and without one; the table goes to docs/measured

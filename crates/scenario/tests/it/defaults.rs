@@ -110,11 +110,11 @@ fn meaning(sets: &[(&str, &str)]) -> Result<Meaning, String> {
     Ok(Meaning(scenario, config))
 }
 
-/// What a file says without a default, and how the default is written beside it.
+/// A file in which a default is tried.
 struct Place<'a> {
-    /// Keys set beside the default.
+    /// Keys that are set beside the default.
     beside: &'a [(&'a str, &'a str)],
-    /// The file's meaning with these alone.
+    /// What the file means with these keys alone, or why it is refused.
     without: Result<Meaning, String>,
 }
 

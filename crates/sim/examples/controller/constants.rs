@@ -33,7 +33,7 @@ fn p95_ms(series: &Series) -> f64 {
 }
 
 /// Measures the sites with each constant, in runs of so many packets at most.
-fn tried(
+fn try_constants(
     sites: &[Site],
     constants_ms: &[u32],
     run_frames: Option<u32>,
@@ -61,11 +61,11 @@ pub fn constants(options: &Options) -> Result<(), Failure> {
     let mut sites = sites(options, &counts, &options.pick(&Traffic::BULK, &[Traffic::Down, Traffic::Both]));
     sites.retain(|site| site.name.contains(&options.only));
     let default = measure(&sites, true, options)?;
-    let in_runs = tried(&sites, &IN_RUNS_MS, None, options)?;
-    let without_runs = tried(&sites, &WITHOUT_RUNS_MS, Some(1), options)?;
+    let in_runs = try_constants(&sites, &IN_RUNS_MS, None, options)?;
+    let without_runs = try_constants(&sites, &WITHOUT_RUNS_MS, Some(1), options)?;
     let shown = |best: &Option<Best>| match best {
         Some(Best { in_flight_ms, mbps }) => format!("{mbps:.1} | {in_flight_ms}"),
-        None => "none | ".to_owned(),
+        None => "none | -".to_owned(),
     };
     println!("Constants in flight whose p95 in the access point meets the bar: the one that carries most.\n");
     println!(
@@ -77,11 +77,12 @@ pub fn constants(options: &Options) -> Result<(), Failure> {
         let best_in_runs = best(&in_runs, number, site.p95_bar_ms());
         let best_without = best(&without_runs, number, site.p95_bar_ms());
         let carried = mbps(&default[number]);
-        let part = best_in_runs.as_ref().map_or(f64::INFINITY, |best| carried / best.mbps);
-        missed += usize::from(part < LEAST_PART);
-        let verdict = if part < LEAST_PART { " MISSED" } else { "" };
+        let part = best_in_runs.as_ref().map(|best| carried / best.mbps);
+        let is_missed = part.is_some_and(|part| part < LEAST_PART);
+        missed += usize::from(is_missed);
+        let part = part.map_or("-".to_owned(), |part| format!("{part:.3}{}", if is_missed { " MISSED" } else { "" }));
         println!(
-            "| {} | {carried:.1} | {:.1} | {} | {part:.3}{verdict} | {} |",
+            "| {} | {carried:.1} | {:.1} | {} | {part} | {} |",
             site.name,
             p95_ms(&default[number]),
             shown(&best_in_runs),
