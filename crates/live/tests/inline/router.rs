@@ -81,7 +81,9 @@ fn network(lab: &Lab) -> String {
     };
     let lines = ["addr show", "route show", "-6 route show"].map(|what| ip_text(lab, what)).concat();
     let lines: Vec<_> = lines.lines().filter(|line| !line.contains("fe80") && !line.contains("valid_lft")).collect();
-    let without_state = lines.join("\n").replace(" tentative", "").replace("state UP", "").replace("state DOWN", "");
+    // Addresses and carriers come a moment later.
+    let states = [" tentative", "state UP", "state DOWN", "NO-CARRIER,", ",LOWER_UP"];
+    let without_state = states.iter().fold(lines.join("\n"), |text, state| text.replace(state, ""));
     let rules = output(lab, "nft", "list ruleset");
     [without_state, rules, setting("ipv4/ip_forward"), setting("ipv6/conf/all/forwarding")].join("\n")
 }

@@ -12,7 +12,7 @@ use std::thread;
 use std::time::{Duration, Instant as Clock};
 
 use evenair_sched::{Config, Discipline, Htb, HtbClass, HtbConfig, Packet};
-use evenair_sys::{netns::Netns, process};
+use evenair_sys::{netns::Netns, process, traffic};
 use evenair_units::{BitRate, Bytes, Instant, Limit, Span};
 use socket2::{Domain, Socket, Type};
 
@@ -134,7 +134,15 @@ impl Lab {
         socket.expect("entered").expect("root may")
     }
 
-    /// The part of each leaf in what arrives while `send` runs until it is told to stop, and the rate of all, in b/s.
+    /// Bytes that have arrived, and when they were read.
+    fn arrived(&self) -> (Clock, u64) {
+        self.receiver
+            .run(|| (Clock::now(), traffic::by_direction("in0").expect("it is there").received.bytes))
+            .expect("entered")
+    }
+
+    /// The part of each leaf in what arrives while `send` runs until it is told to stop, and the rate of all, in b/s, by the counters of
+    /// the interface.
     fn shares(&self, leaves: &[usize], send: impl FnOnce(&AtomicBool) + Send) -> (Vec<f64>, f64) {
         let stop = AtomicBool::new(false);
         let bind = |&leaf: &usize| {
@@ -145,11 +153,15 @@ impl Lab {
         thread::scope(|scope| {
             let counting: Vec<_> = counters.iter().map(|socket| scope.spawn(|| count(socket))).collect();
             let sending = scope.spawn(|| send(&stop));
+            thread::sleep(SETTLING);
+            let start = self.arrived();
+            thread::sleep(MEASURED);
+            let end = self.arrived();
             let counts: Vec<u64> = counting.into_iter().map(|one| one.join().expect("it only counts")).collect();
             stop.store(true, Ordering::Relaxed);
             sending.join().expect("it only sends");
             let all: u64 = counts.iter().sum();
-            let rate = (all * FRAME * 8) as f64 / MEASURED.as_secs_f64();
+            let rate = (end.1 - start.1) as f64 * 8.0 / (end.0 - start.0).as_secs_f64();
             (counts.iter().map(|&count| count as f64 / all as f64).collect(), rate)
         })
     }
@@ -195,7 +207,7 @@ impl Lab {
 struct Turns {
     /// The share of each leaf, the mean of the turns.
     shares: Vec<f64>,
-    /// The greatest rate of all leaves together, in b/s: a pause of the machine lowers that of a turn, and nothing raises it.
+    /// The greatest rate of all leaves together, in b/s: a pause of the machine lowers that of a turn.
     rate: f64,
 }
 
