@@ -18,6 +18,7 @@ use evenair_packet::TcpMeta;
 use evenair_units::{Bytes, Instant, Span};
 
 use crate::delays::{class_of, end_of};
+use crate::right_edges::RightEdges;
 use crate::tcp::after;
 
 /// The class of [`class_of`] that ends with the first bucket, 0.5 ms.
@@ -36,9 +37,11 @@ const SPARSE_ROUND: Span = Span::from_millis(128);
 const FEW: usize = MOST / 4;
 /// One packet in 2^16 is timed at least.
 const MOST_THINNING: u32 = 16;
-/// A station that has sent so many segments of full size in a row is taken to send on as soon as it may, so that the echo of an ACK
-/// does not wait for its application.
+/// A station that has sent so many segments in a row, of full size or up to the end of the receiver's window, is taken to send on as soon
+/// as it may, so that the echo of an ACK does not wait for its application.
 const BACKLOGGED: u32 = 64;
+/// Once it has sent so many in a row, it is remembered what the receiver's window allows.
+const LONG: u32 = 8;
 
 /// A part of the way of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -233,9 +236,10 @@ pub(crate) struct Stopwatch {
     beyond: Laps,
     /// ACKs of an upload, by timestamp. One that several have shows nothing of the later ones.
     acks: Laps,
-    /// Its segments of full size in a row, and that size.
-    full_sized: u32,
+    /// Its segments in a row that are of full size, or that fill the receiver's window; and that size.
+    in_a_row: u32,
     largest: Bytes,
+    edges: RightEdges,
     /// The station reports what has come behind a gap.
     sacks: bool,
 }
@@ -247,8 +251,11 @@ impl Stopwatch {
             if !self.data.begin(now, tcp.seq_end()) {
                 self.resend(tcp);
             }
-        } else if let Some(stamps) = tcp.timestamps.filter(|_| tcp.is_pure_ack() && self.full_sized >= BACKLOGGED) {
-            self.acks.begin(now, stamps.value);
+        } else if tcp.is_pure_ack() && (self.in_a_row >= LONG || self.edges.are_known()) {
+            self.edges.note_ack(tcp);
+            if let Some(stamps) = tcp.timestamps.filter(|_| self.in_a_row >= BACKLOGGED) {
+                self.acks.begin(now, stamps.value);
+            }
         }
     }
 
@@ -266,14 +273,16 @@ impl Stopwatch {
         }
     }
 
-    /// DATA come from the station. A short segment ends what its application has written: it may pause then.
-    pub(crate) fn note_data(&mut self, payload: Bytes) {
-        if payload < self.largest {
-            self.full_sized = 0;
+    /// A segment comes from the station. A short one ends what its application has written, which may pause then, unless the receiver's
+    /// window ends there.
+    pub(crate) fn note_from_station(&mut self, tcp: &TcpMeta) {
+        let is_data = tcp.payload > Bytes::ZERO;
+        if tcp.payload >= self.largest || is_data && self.edges.end_at(tcp.seq_end()) {
+            self.largest = self.largest.max(tcp.payload);
+            self.in_a_row = self.in_a_row.saturating_add(u32::from(is_data));
+        } else {
+            self.in_a_row = 0;
             self.acks.under_way.clear();
-        } else if payload > Bytes::ZERO {
-            self.largest = payload;
-            self.full_sized = self.full_sized.saturating_add(1);
         }
     }
 
@@ -435,7 +444,7 @@ mod tests {
         let mut watch = Stopwatch::default();
         let (ack, data) = (segment(1, 1_001, 0), segment(3_001, 1, 1_000));
         watch.release(at(1), &stamped(ack.clone(), 60, 5));
-        (0..BACKLOGGED).for_each(|_| watch.note_data(data.payload));
+        (0..BACKLOGGED).for_each(|_| watch.note_from_station(&data));
         assert_eq!(watch.come_from_station(at(9), &stamped(data.clone(), 6, 60)), None, "it had sent little by then");
         watch.release(at(10), &stamped(ack.clone(), 70, 5));
         // A second ACK with the same timestamp is not timed.
@@ -445,8 +454,33 @@ mod tests {
         assert_eq!(watch.come_from_station(at(16), &stamped(data.clone(), 6, 70)), None);
         // After a short segment the station may be silent for as long as it likes.
         watch.release(at(20), &stamped(ack, 80, 6));
-        watch.note_data(Bytes(300));
+        watch.note_from_station(&segment(4_001, 1, 300));
         assert_eq!(watch.come_from_station(at(3_000), &stamped(data, 9, 81)), None);
+    }
+
+    /// A window of 65,535 bytes is filled with 45 segments of 1448 bytes and one of 375; 20 ms pass until the station answers an ACK. How
+    /// many ACKs of ten windows were timed, where the receiver says that its window is as large as given.
+    fn timed_behind_a_window(window: u16) -> usize {
+        const ROUND_TRIP: Span = Span::from_millis(20);
+        let (mut watch, mut timed) = (Stopwatch::default(), Vec::new());
+        for (round, k) in (0..10u32).flat_map(|round| (0..46u32).map(move |k| (round, k))) {
+            let (window_at, ms) = (1 + round * 65_535, round * 20 + k / 10);
+            let sent =
+                if k < 45 { segment(window_at + k * 1_448, 1, 1_448) } else { segment(window_at + 65_160, 1, 375) };
+            let (now, sent) = (Instant::ZERO + Span::from_millis(u64::from(ms)), stamped(sent, 500 + ms, ms));
+            watch.note_from_station(&sent);
+            timed.extend(core::iter::from_fn(|| watch.come_from_station(now, &sent)));
+            let ack = TcpMeta { window, ..segment(1, sent.seq_end(), 0) };
+            watch.release(now, &stamped(ack, ms + 20, ms));
+        }
+        assert!(timed.iter().all(|&took| took == ROUND_TRIP), "{timed:?}");
+        timed.len()
+    }
+
+    #[test]
+    fn a_short_segment_that_fills_the_window_is_no_end_of_what_the_station_sends() {
+        assert!(timed_behind_a_window(65_535) >= 25);
+        assert_eq!(timed_behind_a_window(65_534), 0);
     }
 
     #[test]

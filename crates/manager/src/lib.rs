@@ -119,6 +119,7 @@ mod rate_classes;
 mod receiver;
 mod recency;
 mod reports;
+mod right_edges;
 mod server;
 mod sparse;
 mod speed_steps;

@@ -53,7 +53,7 @@ impl<P: Send + 'static> Manager<P> {
         let next =
             |this: &mut Self| this.flows.get_mut(id).watched.seen_so_far()?.stopwatch.come_from_station(now, tcp);
         if let Some(seen) = self.flows.get_mut(id).watched.seen_so_far() {
-            seen.stopwatch.note_data(tcp.payload);
+            seen.stopwatch.note_from_station(tcp);
         }
         while let Some(took) = next(self) {
             self.note_time(id, Leg::Wlan, took);
