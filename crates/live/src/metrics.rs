@@ -112,17 +112,17 @@ fn packets(page: &mut Page, status: &Status) {
     for (what, count) in [
         ("received", packets.received),
         ("released", packets.released),
-        ("marked", packets.marked),
-        ("window lowered", packets.windows_lowered),
-        ("ack delayed", packets.acks_delayed),
-        ("of calls", packets.calls_packets),
-        ("control", packets.control),
-        ("groups", packets.groups),
         ("probe", packets.probes),
         ("probe answer", packets.probe_answers),
         ("sent", packets.sent),
     ] {
         page.sample(&[("what", what)], count);
+    }
+    for (counter, count) in packets.counted.iter().filter(|(counter, _)| counter.is_of_packets()) {
+        page.sample(&[("what", counter.word())], count);
+    }
+    for (counter, count) in packets.counted.iter().filter(|(counter, _)| !counter.is_of_packets()) {
+        page.single(&format!("evenair_{}_total", counter.key()), Kind::Counter, counter.help(), count);
     }
     dropped(page, packets);
     let help = "Bytes at IP level handed to the manager, by whether it can read them.";
@@ -196,13 +196,6 @@ fn calls(page: &mut Page, status: &Status) {
     page.family("evenair_calls", Kind::Gauge, "Calls that go on, by whether they go first.");
     page.sample(&[("state", "admitted")], status.calls.len() - refused);
     page.sample(&[("state", "refused")], refused);
-    page.family("evenair_calls_total", Kind::CounterBesideGauge, "Calls that were found, by whether they went first.");
-    page.sample(&[("state", "admitted")], status.packets.calls_admitted);
-    page.sample(&[("state", "refused")], status.packets.calls_refused);
-    let help = "Calls that roamed to a medium where they are too many, and went on.";
-    page.single("evenair_calls_over_limit_total", Kind::Counter, help, status.packets.calls_over_limit);
-    let help = "Calls that have ended, be they admitted or refused.";
-    page.single("evenair_calls_ended_total", Kind::Counter, help, status.packets.calls_ended);
     let mut of_each = |name: &str, help: &str, value: fn(&SpeechStatus) -> Option<f64>| {
         page.family(name, Kind::Gauge, help);
         for call in &status.calls {
@@ -395,8 +388,6 @@ fn stations(page: &mut Page, status: &Status, interface: &str) {
         ];
         page.sample(&labels, true);
     }
-    let help = "Claims of addresses that others use; of one address, once a minute at most.";
-    page.single("evenair_addresses_contested_total", Kind::Counter, help, status.packets.addresses_contested);
 }
 
 /// Telemetry of stations that have any.

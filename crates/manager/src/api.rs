@@ -4,6 +4,7 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::net::IpAddr;
+use core::ops::{Add, Index, IndexMut};
 
 use evenair_packet::{Edits, FlowKey, MacAddr, Port, Vlan};
 use evenair_units::{BitRate, Bytes, Instant, Span};
@@ -15,8 +16,8 @@ use crate::ids::{ClassId, Direction};
 use crate::latency::Latency;
 use crate::loss::Losses;
 use crate::{
-    Codec, Config, ConfigError, DelayReport, DropReason, Drops, GroupReport, Label, Place, RateReport, Refusal,
-    ReportCounts, ReportedRate, SpeechReport, UplinkReport,
+    Codec, Config, ConfigError, Counted, Counter, DelayReport, DropReason, Drops, GroupReport, Label, Place,
+    RateReport, Refusal, ReportCounts, ReportedRate, SpeechReport, UplinkReport,
 };
 
 /// What the operator asks for.
@@ -614,35 +615,10 @@ pub struct Counters {
     pub released: u64,
     /// Packets dropped, by reason.
     pub drops: Drops,
-    /// Packets, among the released, that were marked: congestion experienced.
-    pub marked: u64,
-    /// Packets, among the released, whose TCP window was lowered.
-    pub windows_lowered: u64,
-    /// ACKs, among the released, that were held for the control at the receiver.
-    pub acks_delayed: u64,
-    /// Claims of addresses that others use; of one address, once a minute at most.
-    pub addresses_contested: u64,
-    /// Calls that were admitted.
-    pub calls_admitted: u64,
-    /// Calls that were refused.
-    pub calls_refused: u64,
-    /// Calls that came to another medium where they are too many, and go on.
-    pub calls_over_limit: u64,
-    /// Calls that have ended, be they admitted or refused.
-    pub calls_ended: u64,
-    /// Packets, among the released, that went past what waits because they are of admitted calls.
-    pub calls_packets: u64,
+    /// What else was counted.
+    pub counted: Counted,
     /// Packets held now.
     pub held: u64,
-    /// Packets, among the released, that were held before.
-    pub queued: u64,
-    /// Packets that were not tracked because the table of flows was full of held ones: dropped, where packets are held.
-    pub untracked: u64,
-    /// Packets, among the released, that keep the network together (ARP, neighbour discovery, DHCP, 802.1X, spanning
-    /// tree, group membership) and passed at once, within their budget.
-    pub control: u64,
-    /// Packets to groups that are not of that kind, or were beyond its budget: charged at the lowest basic rate.
-    pub groups: u64,
     /// Bytes at IP level that were handed in.
     pub received_bytes: u64,
     /// Of them, those of packets that cannot be read: neither IP nor control, or tunnels of an unknown or encrypted kind. They are
@@ -663,5 +639,37 @@ impl Counters {
     /// Packets that were released, dropped or consumed, or are held: all that were received.
     pub fn accounted_for(&self) -> u64 {
         self.released + self.dropped() + self.probe_answers + self.held
+    }
+}
+
+impl Index<Counter> for Counters {
+    type Output = u64;
+
+    fn index(&self, counter: Counter) -> &u64 {
+        &self.counted[counter]
+    }
+}
+
+impl IndexMut<Counter> for Counters {
+    fn index_mut(&mut self, counter: Counter) -> &mut u64 {
+        &mut self.counted[counter]
+    }
+}
+
+impl Add for Counters {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self {
+            received: self.received + other.received,
+            released: self.released + other.released,
+            drops: self.drops + other.drops,
+            counted: self.counted + other.counted,
+            held: self.held + other.held,
+            received_bytes: self.received_bytes + other.received_bytes,
+            unread_bytes: self.unread_bytes + other.unread_bytes,
+            probes: self.probes + other.probes,
+            probe_answers: self.probe_answers + other.probe_answers,
+        }
     }
 }

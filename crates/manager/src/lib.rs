@@ -144,6 +144,7 @@ pub use delays::DelayReport;
 pub use discipline::config::{LeafRule, QueueConfig};
 pub use evenair_sched::{BucketConfig, CodelConfig};
 pub use evenair_units::causes::{Cause, DropReason, Drops};
+pub use evenair_units::counters::{Counted, Counter};
 pub use groups::{GroupReport, GroupShare};
 pub use guard::{GuardConfig, GuardReport, GuardState, GuardStep};
 pub use ids::{ClassId, Direction};

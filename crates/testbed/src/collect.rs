@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use evenair_api::causes::Counter;
 use evenair_api::{GuardState, GuardStatus, PacketStatus, StationStatus, Status};
 use evenair_medium::{MeasuredAirtime, Totals};
 use evenair_results::histogram::Times;
@@ -156,7 +157,8 @@ impl Collected {
 
     /// Calls that the box has found since it answered last, by `at`.
     pub fn note_calls(&mut self, at: Span, packets: &PacketStatus) {
-        let counts = |packets: &PacketStatus| [packets.calls_admitted, packets.calls_refused];
+        let counts =
+            |packets: &PacketStatus| [packets.counted[Counter::CallsAdmitted], packets.counted[Counter::CallsRefused]];
         let before = self.last_status.as_ref().map_or([0; 2], |status| counts(&status.packets));
         for ((what, now), before) in ["call admitted", "call refused"].into_iter().zip(counts(packets)).zip(before) {
             (before..now).for_each(|_| self.add_event(at, what, String::new()));

@@ -1,5 +1,5 @@
 //! Time, size, rate and random-stream types shared by every crate, a hint to the processor ([`hint`]), and counts of
-//! packets by cause ([`mod@causes`]).
+//! packets by cause ([`mod@causes`]) and of the manager's events ([`counters`]).
 //!
 //! Every quantity here is an integer. Time never comes from a clock: an [`Instant`] is handed in by whoever drives a
 //! state machine (a simulator, the real-time testbed, the live packet loop), which is what lets the same code run in
@@ -21,6 +21,7 @@
 #![cfg_attr(not(test), deny(clippy::float_arithmetic))]
 
 pub mod causes;
+pub mod counters;
 pub mod hint;
 mod limit;
 mod rate;

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::causes::Losses;
+use crate::causes::{Counter, Losses};
 use crate::{GuardStatus, SourceStatus, Status};
 
 /// Seconds over which counters are compared.
@@ -67,8 +67,8 @@ fn counters(status: &Status) -> Counters {
         unread_bytes: packets.unread_bytes,
         losses: packets.losses,
         lapses: status.hold.lapses,
-        addresses_contested: packets.addresses_contested,
-        calls_refused: packets.calls_refused,
+        addresses_contested: packets.counted[Counter::AddressesContested],
+        calls_refused: packets.counted[Counter::CallsRefused],
     }
 }
 

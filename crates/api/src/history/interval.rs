@@ -33,7 +33,7 @@ impl Sample {
             dropped: since(|status| status.packets.dropped()),
             dropped_by: now.packets.drops.since(&before.packets.drops),
             lost_by: now.packets.losses.since(&before.packets.losses),
-            marked: since(|status| status.packets.marked),
+            counted: now.packets.counted.since(&before.packets.counted),
             held: now.packets.held,
             stations_known: now.stations_known,
             to_station_bytes,

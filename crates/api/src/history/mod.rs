@@ -6,7 +6,7 @@ mod interval;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::causes::{self, Counts, Drops, Losses};
+use crate::causes::{self, Counted, Counts, Drops, Losses};
 use crate::states::read_rate_source;
 use crate::{Codec, Hop, Mode, RateSource, SpeechStatus};
 
@@ -53,8 +53,10 @@ pub struct Sample {
     #[serde(with = "causes::nonzero", skip_serializing_if = "Counts::is_zero")]
     #[schemars(with = "causes::SomeCounts<causes::LossReason>")]
     pub lost_by: Losses,
-    /// Packets that were marked: congestion experienced.
-    pub marked: u64,
+    /// What else the manager counted, where it is not zero.
+    #[serde(with = "causes::nonzero", skip_serializing_if = "Counts::is_zero")]
+    #[schemars(with = "causes::SomeCounts<causes::Counter>")]
+    pub counted: Counted,
     /// Packets held at its end.
     pub held: u64,
     /// Stations that are known at its end.

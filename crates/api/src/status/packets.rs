@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::causes::{self, Drops, Losses};
+use crate::causes::{self, Counted, Drops, Losses};
 
 /// What became of every packet that was taken from the bridge.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -31,37 +31,10 @@ pub struct PacketStatus {
     #[serde(flatten, with = "causes::flat")]
     #[schemars(with = "causes::AllCounts<causes::DropReason>")]
     pub drops: Drops,
-    /// Among the released: marked "congestion experienced".
-    pub marked: u64,
-    /// Among the released: with a lowered TCP window.
-    #[serde(default)]
-    pub windows_lowered: u64,
-    /// Among the released: ACKs that were held for the control at the receiver.
-    #[serde(default)]
-    pub acks_delayed: u64,
-    /// Among the released: of admitted calls, past what waits.
-    #[serde(default)]
-    pub calls_packets: u64,
-    /// Claims of addresses that others use; no packets.
-    #[serde(default)]
-    pub addresses_contested: u64,
-    /// Calls that were admitted so far; no packets.
-    #[serde(default)]
-    pub calls_admitted: u64,
-    /// Calls that were refused so far; no packets.
-    #[serde(default)]
-    pub calls_refused: u64,
-    /// Calls that roamed to a medium where they are too many, and go on all the same.
-    #[serde(default)]
-    pub calls_over_limit: u64,
-    /// Calls that have ended so far, admitted or not; no packets.
-    #[serde(default)]
-    pub calls_ended: u64,
-    /// Among the released: what keeps the network together (ARP, neighbour discovery, DHCP, 802.1X), ahead of the queues within its
-    /// budget.
-    pub control: u64,
-    /// Among the received: to groups, limited to a share of the medium.
-    pub groups: u64,
+    /// What else the manager counted; each under its own key.
+    #[serde(flatten, with = "causes::flat")]
+    #[schemars(with = "causes::AllCounts<causes::Counter>")]
+    pub counted: Counted,
     /// Bytes at IP level that were handed to the manager.
     #[serde(default)]
     pub received_bytes: u64,

@@ -15,7 +15,7 @@ use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use evenair_api::causes::LossReason;
+use evenair_api::causes::{Counter, LossReason};
 use evenair_api::{StationStatus, Status};
 use serde_json::Value;
 
@@ -65,7 +65,10 @@ fn stations_of_a_real_access_point_behind_the_box() {
         packets.conserved && packets.losses[LossReason::TooLong] == 0 && packets.losses[LossReason::SendRefused] == 0,
         "{packets:?}"
     );
-    assert!(packets.received > 10_000 && packets.groups > 0 && packets.control > 0, "{packets:?}");
+    assert!(
+        packets.received > 10_000 && packets.counted[Counter::Groups] > 0 && packets.counted[Counter::Control] > 0,
+        "{packets:?}"
+    );
     assert_eq!(last.wlan.super_packets + last.wire.super_packets, 0, "{last:?}");
 }
 

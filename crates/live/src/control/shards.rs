@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use evenair_api::{Carrier, HoldStatus, PacingStatus, PoolStatus, PortStatus, RecordingStatus, ShardStatus};
 use evenair_manager::{
-    ClassReport, Counters, DelayReport, FlowReport, GuardReport, HopReport, Latency, Mode, ReceiverReport, Report,
-    ReportCounts, StationReport, UplinkReport,
+    ClassReport, DelayReport, FlowReport, GuardReport, HopReport, Latency, Mode, ReceiverReport, Report, ReportCounts,
+    StationReport, UplinkReport,
 };
 use evenair_packet::MacAddr;
 
@@ -142,7 +142,7 @@ fn reports(a: Report, b: Report) -> Report {
         uplink: both(a.uplink, b.uplink, limits),
         rate_reports: rate_reports(a.rate_reports, b.rate_reports),
         guard: guards(a.guard, b.guard),
-        counters: counters(&a.counters, &b.counters),
+        counters: a.counters + b.counters,
     }
 }
 
@@ -283,32 +283,6 @@ fn rate_reports(a: ReportCounts, b: ReportCounts) -> ReportCounts {
         untimely: a.untimely + b.untimely,
         unknown: a.unknown + b.unknown,
         contradicted: a.contradicted + b.contradicted,
-    }
-}
-
-fn counters(a: &Counters, b: &Counters) -> Counters {
-    Counters {
-        received: a.received + b.received,
-        released: a.released + b.released,
-        drops: a.drops + b.drops,
-        marked: a.marked + b.marked,
-        windows_lowered: a.windows_lowered + b.windows_lowered,
-        acks_delayed: a.acks_delayed + b.acks_delayed,
-        addresses_contested: a.addresses_contested + b.addresses_contested,
-        calls_admitted: a.calls_admitted + b.calls_admitted,
-        calls_refused: a.calls_refused + b.calls_refused,
-        calls_over_limit: a.calls_over_limit + b.calls_over_limit,
-        calls_ended: a.calls_ended + b.calls_ended,
-        calls_packets: a.calls_packets + b.calls_packets,
-        held: a.held + b.held,
-        queued: a.queued + b.queued,
-        untracked: a.untracked + b.untracked,
-        control: a.control + b.control,
-        groups: a.groups + b.groups,
-        received_bytes: a.received_bytes + b.received_bytes,
-        unread_bytes: a.unread_bytes + b.unread_bytes,
-        probes: a.probes + b.probes,
-        probe_answers: a.probe_answers + b.probe_answers,
     }
 }
 

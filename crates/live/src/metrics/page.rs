@@ -59,8 +59,6 @@ pub(super) enum Kind {
     Gauge,
     /// Its name ends with "_total".
     Counter,
-    /// A counter beside a gauge that has its name without "_total": in OpenMetrics the two would be one metric.
-    CounterBesideGauge,
     /// Quantiles of a summary.
     Summary,
     /// The sum or the count of the summary before it.
@@ -73,7 +71,7 @@ impl Kind {
         match self {
             Self::Gauge | Self::Summary => MetricType::Gauge,
             Self::Counter => MetricType::Counter,
-            Self::CounterBesideGauge | Self::SummaryPart => MetricType::Unknown,
+            Self::SummaryPart => MetricType::Unknown,
         }
     }
 
@@ -81,7 +79,7 @@ impl Kind {
     const fn in_prometheus(self) -> Option<&'static str> {
         match self {
             Self::Gauge => Some("gauge"),
-            Self::Counter | Self::CounterBesideGauge => Some("counter"),
+            Self::Counter => Some("counter"),
             Self::Summary => Some("summary"),
             Self::SummaryPart => None,
         }

@@ -6,6 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use evenair_api::Codec;
+use evenair_api::causes::Counter;
 use evenair_api::history::Record;
 use evenair_live::doctor;
 use evenair_live::history::Reader;
@@ -269,5 +270,12 @@ fn a_call_that_telephones_agree_upon_begins_and_ends_with_their_words() {
     say("BYE sip:desk@10.9.0.2 SIP/2.0", "");
     thread::sleep(Duration::from_millis(200));
     let status = client.status().expect("answers");
-    assert_eq!((status.calls.len(), status.packets.calls_admitted, status.packets.calls_ended), (0, 1, 1));
+    assert_eq!(
+        (
+            status.calls.len(),
+            status.packets.counted[Counter::CallsAdmitted],
+            status.packets.counted[Counter::CallsEnded]
+        ),
+        (0, 1, 1)
+    );
 }

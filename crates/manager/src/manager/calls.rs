@@ -11,7 +11,7 @@ use crate::held::Held;
 use crate::ids::{Direction, FlowId, StationId};
 use crate::standing::Ratio;
 use crate::voice::{Beginning, Call, LARGEST, Sample, Speaker, index};
-use crate::{Event, Mode, SpeechReport};
+use crate::{Counter, Event, Mode, SpeechReport};
 
 /// DSCP of voice: EF (RFC 3246) and VA (RFC 5865).
 const SAYS_VOICE: [u8; 2] = [46, 44];
@@ -78,11 +78,11 @@ impl<P: Send + 'static> Manager<P> {
         let (station, peer, codec) = (self.stations.get(call.station).mac, call.peer, call.codec);
         match call.refused {
             None => {
-                self.counters.calls_admitted += 1;
+                self.counters[Counter::CallsAdmitted] += 1;
                 self.tell(Event::CallAdmitted { station, peer, codec });
             }
             Some(why) => {
-                self.counters.calls_refused += 1;
+                self.counters[Counter::CallsRefused] += 1;
                 self.tell(Event::CallRefused { station, peer, codec, why });
             }
         }
@@ -99,10 +99,10 @@ impl<P: Send + 'static> Manager<P> {
         for (call, over) in asked {
             let (station, peer, codec) = (self.stations.get(call.station).mac, call.peer, call.codec);
             if call.refused.is_some() {
-                self.counters.calls_admitted += 1;
+                self.counters[Counter::CallsAdmitted] += 1;
                 self.tell(Event::CallAdmitted { station, peer, codec });
             } else {
-                self.counters.calls_over_limit += u64::from(over.is_some());
+                self.counters[Counter::CallsOverLimit] += u64::from(over.is_some());
                 self.tell(Event::CallRoamed { station, peer, codec, domain, over });
             }
         }
@@ -132,7 +132,7 @@ impl<P: Send + 'static> Manager<P> {
     }
 
     fn tell_end(&mut self, now: Instant, call: &Call) {
-        self.counters.calls_ended += 1;
+        self.counters[Counter::CallsEnded] += 1;
         let speech = both_ways(call).into();
         self.tell(Event::CallEnded {
             station: self.stations.get(call.station).mac,
@@ -181,7 +181,7 @@ impl<P: Send + 'static> Manager<P> {
         let flow = self.flows.get(held.flow);
         let station = self.stations.get(flow.station);
         self.domains.touch(flow.domain).pacer.on_unscheduled(&self.models[station.domain], &load, station.rate);
-        self.counters.calls_packets += 1;
+        self.counters[Counter::CallsPackets] += 1;
         self.send(now, held, Port::Wlan);
     }
 

@@ -14,7 +14,7 @@ use crate::ids::{DOWN, FlowId, UP};
 use crate::latency::Leg;
 use crate::queues::{Judgement, Room};
 use crate::wan::{Wan, direction_of, hop};
-use crate::{Config, DropReason, Lease, LinkNeed, Mode, QueueReport};
+use crate::{Config, Counter, DropReason, Lease, LinkNeed, Mode, QueueReport};
 
 /// In and out.
 impl<P: Send + 'static> Manager<P> {
@@ -91,7 +91,7 @@ impl<P: Send + 'static> Manager<P> {
                     held.since = now;
                     self.toward_wlan(now, held);
                 } else {
-                    self.counters.queued += 1;
+                    self.counters[Counter::Queued] += 1;
                     self.send(now, held, Port::Wire);
                 }
             }
@@ -135,11 +135,11 @@ impl<P: Send + 'static> Manager<P> {
     pub(super) fn release_links(&mut self, now: Instant) {
         while let Some(held) = self.pop_young_from_link(now, DOWN) {
             self.account_release(now, &held);
-            self.counters.queued += 1;
+            self.counters[Counter::Queued] += 1;
             self.send(now, held, Port::Wlan);
         }
         while let Some(held) = self.pop_young_from_link(now, UP) {
-            self.counters.queued += 1;
+            self.counters[Counter::Queued] += 1;
             self.send(now, held, Port::Wire);
         }
         self.wan.iter_mut().flat_map(|wan| &mut wan.links).for_each(|link| link.forget_service(now));
@@ -235,7 +235,7 @@ impl<P: Send + 'static> Manager<P> {
                 self.flows.get_mut(held.flow).links[UP].held += 1;
                 self.push_on_link(now, UP, [held]);
             } else {
-                self.counters.queued += 1;
+                self.counters[Counter::Queued] += 1;
                 self.send(now, held, Port::Wire);
             }
         }

@@ -4,9 +4,9 @@ use evenair_packet::{Content, Lease, PacketMeta, Port};
 use evenair_units::Instant;
 
 use super::Manager;
-use crate::Event;
 use crate::ids::StationId;
 use crate::neighbours::{Address, Claimant, SILENT, Verdict};
+use crate::{Counter, Event};
 
 impl<P: Send + 'static> Manager<P> {
     /// Takes note of what a packet claims.
@@ -84,7 +84,7 @@ impl<P: Send + 'static> Manager<P> {
                 true
             }
             Verdict::Contested(holder) => {
-                self.counters.addresses_contested += 1;
+                self.counters[Counter::AddressesContested] += 1;
                 self.tell(Event::AddressContested { address: address.1, holder, claimant: claimant.mac });
                 false
             }

@@ -15,7 +15,7 @@ use crate::latency::Leg;
 use crate::pacer::{Completion, Outgoing};
 use crate::packet_cost::{PacketCost, Packets};
 use crate::queues::{Judgement, Room};
-use crate::{DropReason, Mode, Output};
+use crate::{Counter, DropReason, Mode, Output};
 
 /// Datagrams that go one way and are smaller are charged for their airtime: preamble, back-off and acknowledgment are most of that. The
 /// virtual length of others is that in bits, as C_i, which is that of TCP with full packets, has their overhead in it.
@@ -63,7 +63,7 @@ impl<P: Send + 'static> Manager<P> {
             (None, None) => None,
         };
         let Some(id) = found else {
-            self.counters.untracked += 1;
+            self.counters[Counter::Untracked] += 1;
             return Arrival::Untracked;
         };
         let flow = self.flows.get_mut(id);
@@ -355,7 +355,7 @@ impl<P: Send + 'static> Manager<P> {
             self.waits.note(waited);
             self.domains.touch(id).waits.note(waited);
             self.note_time(held.flow, Leg::Box, waited);
-            self.counters.queued += 1;
+            self.counters[Counter::Queued] += 1;
             held.marked |= congested;
             self.send(now, held, Port::Wlan);
             let domain = self.domains.touch(id);
@@ -382,14 +382,14 @@ impl<P: Send + 'static> Manager<P> {
     fn release_domain(&mut self, now: Instant, id: DomainId) {
         for held in self.drain_discipline(now, id) {
             self.account_release(now, &held);
-            self.counters.queued += 1;
+            self.counters[Counter::Queued] += 1;
             self.send(now, held, Port::Wlan);
         }
         self.domains.touch(id).queues.lift_ceilings();
         while let Some((held, cost)) = self.pop_young(now, id) {
             let rate = self.rate_of(held.flow);
             self.note_standing(now, &held, &cost, rate);
-            self.counters.queued += 1;
+            self.counters[Counter::Queued] += 1;
             self.send(now, held, Port::Wlan);
         }
     }

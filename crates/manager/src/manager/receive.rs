@@ -12,7 +12,7 @@ use crate::ids::{Direction, FlowId};
 use crate::latency::Leg;
 use crate::receiver::Steered;
 use crate::receiver::steering::Steering;
-use crate::{Mode, Output, ReceiverConfig, ReceiverReport};
+use crate::{Counter, Mode, Output, ReceiverConfig, ReceiverReport};
 
 /// A flow that was not used for so long shares no buffer.
 const UNUSED: Span = Span::from_secs(10);
@@ -136,7 +136,7 @@ impl<P: Send + 'static> Manager<P> {
 
     fn leave_line(&mut self, now: Instant, held: Held<P>) {
         self.flows.get_mut(held.flow).receiver.line.held -= 1;
-        self.counters.acks_delayed += u64::from(held.tcp.as_ref().is_some_and(TcpMeta::is_pure_ack));
+        self.counters[Counter::AcksDelayed] += u64::from(held.tcp.as_ref().is_some_and(TcpMeta::is_pure_ack));
         self.leave_by_wire(now, held);
     }
 
@@ -155,7 +155,7 @@ impl<P: Send + 'static> Manager<P> {
         }
         self.time_release(now, &held, port);
         let window = held.tcp.as_ref().and_then(|tcp| self.lower_window(&held, port, tcp));
-        self.counters.windows_lowered += u64::from(window.is_some());
+        self.counters[Counter::WindowsLowered] += u64::from(window.is_some());
         let dscp = if port == Port::Wlan { self.code_point(held.flow) } else { None };
         self.output(held.packet, port, Edits { congestion: held.marked, window, dscp });
     }
@@ -177,7 +177,7 @@ impl<P: Send + 'static> Manager<P> {
 
     /// A packet goes out.
     pub(super) fn output(&mut self, packet: P, port: Port, edits: Edits) {
-        self.counters.marked += u64::from(edits.congestion);
+        self.counters[Counter::Marked] += u64::from(edits.congestion);
         self.counters.released += 1;
         self.outputs.push_back(Output::Release { packet, port, edits });
     }

@@ -13,7 +13,7 @@ use crate::groups::ToGroup;
 use crate::ids::{DomainId, StationId};
 use crate::pacer::Outgoing;
 use crate::packet_cost::{PacketCost, Packets};
-use crate::{DropReason, Event, Mode, Output};
+use crate::{Counter, DropReason, Event, Mode, Output};
 
 impl<P: Send + 'static> Manager<P> {
     /// Packets wait here, and what passes is limited.
@@ -99,10 +99,10 @@ impl<P: Send + 'static> Manager<P> {
             (airtime, charged) = (airtime + to_group, charged + to_group);
             let is_of_domain = self.access_points.of_frame(meta.vlan).is_some();
             self.note_group_sent(now, id, is_of_domain, ip_len);
-            self.counters.groups += u64::from(meta.control.is_none());
+            self.counters[Counter::Groups] += u64::from(meta.control.is_none());
         }
         let is_control = meta.control.is_some();
-        self.counters.control += u64::from(is_control);
+        self.counters[Counter::Control] += u64::from(is_control);
         let is_free = is_control
             && (meta.ingress == Port::Wire || self.domains.touch(id).control.admit_sent(now, meta.src, airtime));
         if let Some(id) = known {
@@ -128,10 +128,10 @@ impl<P: Send + 'static> Manager<P> {
         let domain = self.domains.touch(id);
         let is_control = meta.control.is_some();
         if is_control && (!is_managed || domain.control.admit(now, meta.src, meta.dst, airtime)) {
-            self.counters.control += 1;
+            self.counters[Counter::Control] += 1;
             return self.send_group(now, id, frame);
         }
-        self.counters.groups += 1;
+        self.counters[Counter::Groups] += 1;
         if !is_managed {
             return self.send_group(now, id, frame);
         }
@@ -183,7 +183,7 @@ impl<P: Send + 'static> Manager<P> {
         }
         for id in core::mem::take(&mut self.waiting_groups) {
             while let Some(frame) = self.domains.touch(id).groups.pop(now, self.config.group_share) {
-                self.counters.queued += 1;
+                self.counters[Counter::Queued] += 1;
                 self.send_group(now, id, frame);
             }
             if self.domains[id].groups.len() > 0 {
@@ -196,7 +196,7 @@ impl<P: Send + 'static> Manager<P> {
     pub(super) fn release_groups(&mut self, now: Instant) {
         for id in core::mem::take(&mut self.waiting_groups) {
             while let Some(frame) = self.domains.touch(id).groups.pop_any() {
-                self.counters.queued += 1;
+                self.counters[Counter::Queued] += 1;
                 self.send_group(now, id, frame);
             }
         }

@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 use evenair_manager::{
-    AccessPoint, Codec, Combination, Command, Config, ConfigError, Controller, Event, Manager, Observation, Output,
-    Place, Refusal, VoiceConfig, VoiceError,
+    AccessPoint, Codec, Combination, Command, Config, ConfigError, Controller, Counter, Event, Manager, Observation,
+    Output, Place, Refusal, VoiceConfig, VoiceError,
 };
 use evenair_packet::{
     Content, Encoding, MacAddr, PacketMeta, Port, RtpMeta, SdpStream, SipMeta, SipStep, TcpFlags, Transport,
@@ -306,7 +306,7 @@ fn a_call_that_roams_is_asked_again_and_never_cut_off() {
     heard.drain(&mut manager, now);
     assert_eq!(roamed(&heard), [(mac(0), "b".into(), Some(Refusal::Calls))]);
     assert_eq!(of(&manager), [vec![mac(0), mac(1)], vec![mac(2)]]);
-    assert_eq!(manager.counters().calls_over_limit, 1);
+    assert_eq!(manager.counters()[Counter::CallsOverLimit], 1);
     talk(&mut manager, 2_000..2_500, 4, 46, &mut heard);
     assert_eq!(of(&manager)[1], [mac(2), mac(3)], "whoever calls next is refused");
     // Where it came from there is room now: for one that was refused, and not for a second one.
@@ -358,11 +358,11 @@ fn who_floods_in_the_shape_of_a_call_waits_its_turn() {
     let (mut manager, mut heard) = (inserted(VoiceConfig::default()), Heard::default());
     talk(&mut manager, 0..1_000, 1, 46, &mut heard);
     let now = Instant::ZERO + Span::from_millis(1_000);
-    let passed = manager.counters().calls_packets;
+    let passed = manager.counters()[Counter::CallsPackets];
     for n in 0..500 {
         manager.handle_packet(now, n, &speech(0, Port::Wire, 200, 46));
     }
-    let burst = manager.counters().calls_packets - passed;
+    let burst = manager.counters()[Counter::CallsPackets] - passed;
     assert!((10..=21).contains(&burst), "200 ms at twice the pace pass, {burst} did");
     // Large packets end it.
     manager.handle_packet(now, 9_999, &speech(0, Port::Wire, 1_200, 46));
@@ -450,7 +450,7 @@ fn one_that_was_refused_tells_what_it_lost_here_and_the_end_tells_all() {
     assert!(down.packets > 2_000 && *lasted > Span::from_secs(10), "{down:?} {lasted}");
     assert!(down.dropped > 100 && down.dropped < down.packets, "{down:?}");
     assert!(down.waited_most > Span::from_millis(20), "{down:?}");
-    assert_eq!(manager.counters().calls_ended, 1);
+    assert_eq!(manager.counters()[Counter::CallsEnded], 1);
 }
 
 /// A message of SIP of station 0, in which one end says where it will hear speech.
@@ -552,7 +552,7 @@ fn one_who_speaks_alone_has_no_call_until_the_other_end_speaks_or_signals() {
         }
         let now = Instant::ZERO + Span::from_secs(2);
         assert_eq!((heard.calls(), manager.report(now).calls.len()), ((0, vec![], 0), 0), "{alone:?}");
-        assert_eq!(manager.counters().calls_packets, 0);
+        assert_eq!(manager.counters()[Counter::CallsPackets], 0);
         // What answers without being speech changes nothing.
         for n in 100..200 {
             let now = Instant::ZERO + Span::from_millis(20 * n);
@@ -586,7 +586,7 @@ fn a_fourth_call_of_a_station_is_refused_and_another_station_has_its_own() {
         heard.drain(&mut manager, now);
     }
     assert_eq!(heard.calls(), (3, vec![Refusal::Station, Refusal::Station], 0));
-    assert_eq!((manager.counters().calls_admitted, manager.counters().calls_refused), (3, 2));
+    assert_eq!((manager.counters()[Counter::CallsAdmitted], manager.counters()[Counter::CallsRefused]), (3, 2));
     for ms in (1_000..2_000).step_by(20) {
         let now = Instant::ZERO + Span::from_millis(ms);
         for ingress in [Port::Wire, Port::Wlan] {

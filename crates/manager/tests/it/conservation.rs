@@ -5,9 +5,9 @@ use std::net::IpAddr;
 
 use evenair_manager::{
     AccessPoint, Amount, Application, BucketConfig, Charge, Class, ClassId, ClassTree, CodelConfig, Command, Config,
-    Controller, Counters, DelayLaw, Direction, DropReason, LeafRule, Level, LimitRule, Manager, Mode, Observation,
-    Output, Place, Policy, ProbeConfig, QueueConfig, RateReport, ReceiverConfig, Rule, Steps, Takes, UplinkLimit,
-    VoiceConfig, WanConfig, WindowLaw,
+    Controller, Counter, Counters, DelayLaw, Direction, DropReason, LeafRule, Level, LimitRule, Manager, Mode,
+    Observation, Output, Place, Policy, ProbeConfig, QueueConfig, RateReport, ReceiverConfig, Rule, Steps, Takes,
+    UplinkLimit, VoiceConfig, WanConfig, WindowLaw,
 };
 use evenair_packet::{
     Claim, Content, Control, FlowKey, MacAddr, PacketMeta, Port, TcpFlags, Timestamps, Transport, Vlan,
@@ -431,8 +431,8 @@ impl Ledger {
         prop_assert_eq!((counters.probes, counters.probe_answers), (self.probes, self.consumed));
         prop_assert_eq!(counters.held, self.inside.len() as u64);
         prop_assert_eq!(counters.released, self.released);
-        prop_assert_eq!(counters.marked, self.marked);
-        prop_assert_eq!(counters.windows_lowered, self.lowered);
+        prop_assert_eq!(counters[Counter::Marked], self.marked);
+        prop_assert_eq!(counters[Counter::WindowsLowered], self.lowered);
         for (reason, packets) in counters.drops.iter() {
             prop_assert_eq!(packets, dropped(reason), "{:?}", reason);
         }

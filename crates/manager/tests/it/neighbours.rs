@@ -2,7 +2,7 @@
 
 use core::net::IpAddr;
 
-use evenair_manager::{Event, Manager, Output, StationReport};
+use evenair_manager::{Counter, Event, Manager, Output, StationReport};
 use evenair_packet::{MacAddr, Port, parse};
 use evenair_units::{Instant, Span};
 
@@ -138,7 +138,7 @@ fn a_station_is_known_by_all_its_addresses_and_its_name() {
     net.dhcp(Port::Wire, MacAddr([0, 1, 2, 3, 4, 5]), [10, 0, 0, 9], "printer");
     assert_eq!(net.manager.report(net.now).stations.len(), 2);
     assert_eq!(net.contested(), []);
-    assert_eq!(net.manager.counters().control, 6, "none of it was held");
+    assert_eq!(net.manager.counters()[Counter::Control], 6, "none of it was held");
 }
 
 #[test]
@@ -157,7 +157,7 @@ fn nobody_gets_the_address_of_one_who_is_there() {
     assert_eq!(net.contested(), contested, "each is reported once");
     assert_eq!(net.addresses(PHONE), ["10.0.0.7"]);
     assert_eq!(net.addresses(LAPTOP), Vec::<String>::new());
-    assert_eq!(net.manager.counters().addresses_contested, 2);
+    assert_eq!(net.manager.counters()[Counter::AddressesContested], 2);
     // It goes on a minute later.
     net.wait(61);
     net.arp(Port::Wlan, LAPTOP, [10, 0, 0, 7]);

@@ -1,7 +1,7 @@
 //! Control at the receiver, through the manager: whose windows are lowered, which ACKs wait, and that nothing passes them.
 
 use evenair_manager::{
-    Command, Config, Controller, DelayLaw, Manager, Mode, Output, Reason, ReceiverConfig, WindowLaw,
+    Command, Config, Controller, Counter, DelayLaw, Manager, Mode, Output, Reason, ReceiverConfig, WindowLaw,
 };
 use evenair_packet::{PacketMeta, Port, TcpFlags, Transport};
 use evenair_units::{Bytes, Instant, Limit, Span};
@@ -84,7 +84,7 @@ fn windows_from_the_wlan_are_lowered_and_nothing_waits() {
     assert_eq!(put(&mut manager, 9, 4, &ack(0, 1)), [(4, Some(229))]);
     let report = manager.report(at(9)).receiver.unwrap();
     assert_eq!((report.window, report.delay, report.held), (Some(Bytes(7_300)), None, 0));
-    assert_eq!(manager.counters().windows_lowered, 3);
+    assert_eq!(manager.counters()[Counter::WindowsLowered], 3);
     manager.handle_timeout(at(1_000));
     let report = manager.report(at(1_000)).receiver.unwrap();
     assert_eq!((report.flows, report.clamped_flows), (1, 1));
@@ -129,7 +129,7 @@ fn acks_of_downloads_wait_and_nothing_of_their_flow_passes_them() {
     assert_eq!(released(&mut manager), [(4, None)]);
     manager.handle_timeout(at(120));
     assert_eq!(released(&mut manager), [(5, None), (6, None), (7, None)], "behind the last ACK, not later");
-    assert_eq!((manager.counters().held, manager.counters().acks_delayed), (0, 2));
+    assert_eq!((manager.counters().held, manager.counters()[Counter::AcksDelayed]), (0, 2));
 }
 
 #[test]

@@ -40,6 +40,7 @@ pub fn print(status: &Status) {
         );
     }
     in_lines(&status.packets.drops, &status.packets.losses).iter().for_each(|line| println!("  {line}"));
+    println!("  counted: {}", status.packets.counted);
     for port in [&status.wlan, &status.wire] {
         let why = port.io_why.as_ref().map_or_else(String::new, |why| format!(" ({why})"));
         println!("  {:<16} {}{why}", port.interface, port.io);
