@@ -4,7 +4,7 @@ CARGO := scripts/cargo
 EVENAIR := target/release/evenair
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test page build demo accept accept-short reproduce reproduction validate-ns3 reference test test-long check flaky lint deny fmt bench bench-page bench-watched field-day soak flent grid constants health venues backlog wheel fail-open attacks offload wifi service deb doc clean
+.PHONY: help setup setup-test page build demo accept accept-short reproduce reproduction validate-ns3 reference dashboard test test-long check flaky lint deny fmt bench bench-page bench-watched field-day soak flent grid constants health venues backlog wheel fail-open attacks offload wifi service deb doc clean
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -52,6 +52,9 @@ validate-ns3: setup ## Our simulator beside ns-3 3.44, which is fetched from PyP
 	@scripts/measured validate-ns3 $(CARGO) run --release --locked -p evenair-sim --example ns3 -- validate --json target/ns3/validation.json $(ARGS)
 
 # Each goes to a file beside it first: a program that fails leaves the old one.
+dashboard: ## Make the Grafana dashboard (packaging/grafana/evenair.json) of its script
+	@scripts/dashboard build
+
 reference: setup ## Write the generated references and schemas anew, after a change of keys
 	@write() { $(CARGO) run --quiet --locked -p "$$1" -- "$$2" "$$3" > "$$4.new" && mv "$$4.new" "$$4"; }; \
 	contract() { $(CARGO) run --quiet --locked -p evenair-api --example reference -- "$$1" > "$$2.new" && mv "$$2.new" "$$2"; }; \

@@ -1,7 +1,6 @@
 //! The checked configuration of a box.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use evenair_api::Mode;
@@ -14,6 +13,7 @@ use evenair_reader::{ConfigError, read};
 use crate::config::BoxFile;
 use crate::history::HistoryConfig;
 use crate::io::Io;
+use crate::metrics::MetricsConfig;
 use crate::shards::Plan;
 use crate::small_file::read_text;
 use crate::sockets::watch_socket_beside;
@@ -59,8 +59,8 @@ pub struct BoxConfig {
     pub watch: Option<PathBuf>,
     /// File of the recording of the manager's inputs; `None`: no recording.
     pub record: Option<PathBuf>,
-    /// Where metrics are served; `None`: nowhere.
-    pub metrics: Option<SocketAddr>,
+    /// Where metrics are served, and how they name stations; `None`: nowhere.
+    pub metrics: Option<MetricsConfig>,
     /// Where statistics and events are kept, and how often; `None`: nowhere.
     pub history: Option<HistoryConfig>,
     /// Who is asked for stations and rates.

@@ -40,6 +40,7 @@ use serde::{Deserialize, Serialize};
 use crate::checked::{BoxConfig, RouterConfig, held_limit};
 use crate::history::HistorySpec;
 use crate::io::Io;
+use crate::metrics::{MetricsConfig, StationLabels};
 use crate::shards::ShardsSpec;
 pub use crate::sockets::ControlSpec;
 use crate::telemetry::TelemetrySpec;
@@ -138,6 +139,10 @@ pub struct RouterSpec {
 pub struct MetricsSpec {
     /// A loopback address and port at which `/metrics` is served, as OpenMetrics or as text of Prometheus.
     pub listen: Written<String>,
+    /// What the page says of single stations, at most 256 of them: "names" (MAC address, name and IP address), "mac" (MAC address),
+    /// "hashed" (a keyed hash in place of the MAC address, which only this box can compute) or "none". Default: "names".
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stations: Option<Written<StationLabels>>,
 }
 
 /// Recording of the manager's inputs.
@@ -331,7 +336,13 @@ impl RouterSpec {
 }
 
 impl MetricsSpec {
-    fn check(&self, problems: &mut Problems) -> Option<SocketAddr> {
+    fn check(&self, problems: &mut Problems) -> Option<MetricsConfig> {
+        let stations = self.stations.get_or(StationLabels::default(), problems);
+        let listen = self.address(problems)?;
+        Some(MetricsConfig { listen, stations: stations? })
+    }
+
+    fn address(&self, problems: &mut Problems) -> Option<SocketAddr> {
         let address: Option<SocketAddr> = self.listen.get(problems)?.parse().ok();
         let loopback = address.filter(|address| address.ip().is_loopback());
         if loopback.is_none() {

@@ -81,6 +81,7 @@ mod tests {
         &[("radio.standard", "802.11b")],
         &[("shards", "{}")],
         &[("history", "{}")],
+        &[("metrics", "{ listen = \"127.0.0.1:9469\" }")],
         &[("station", "[{ mac = \"02:00:00:00:00:01\" }]")],
         &[("telemetry", "[{ kind = \"snmp\", address = \"192.0.2.1\" }]")],
         &[("telemetry", "[{ kind = \"unifi\", url = \"https://192.0.2.1\", user = \"a\", secrets = \"SECRETS\" }]")],

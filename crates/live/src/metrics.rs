@@ -8,22 +8,29 @@
 //!
 //! The server listens on loopback addresses only, without passwords; for access from elsewhere use a TLS proxy.
 
+mod health;
+mod labels;
 mod page;
+mod stations;
+mod totals;
 
-use std::net::SocketAddr;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 use evenair_api::causes::{Cause, DropReason, LossReason};
-use evenair_api::{
-    GuardState, Mode, PacketStatus, ShardStatus, SourceStatus, SpeechStatus, StationReportStatus, StationStatus, Status,
-};
+use evenair_api::{GuardState, Hop, Mode, PacketStatus, ShardStatus, SourceStatus, SpeechStatus, Status};
+use evenair_boxfile::MetricsConfig;
 use hyper::http::request::Parts;
 use hyper::{Method, StatusCode};
 
-use crate::control::{Answer, Desk, Wish};
+use crate::control::{Answer, Desk, Snapshot, Wish};
 use crate::http::{Reply, Server, Site};
+use crate::vitals::Vitals;
+use labels::Labels;
 use page::{Format, Kind, Page};
+use stations::Shown;
+use totals::Totals;
 
 /// How long the loop may take to return its state; a monitoring system waits as long.
 const REPLY_TIME: Duration = Duration::from_secs(10);
@@ -33,17 +40,35 @@ const MBPS: f64 = 125_000.0;
 
 /// What `/metrics` is made of.
 struct Metrics {
+    /// The port toward the access points.
     interface: String,
+    labels: Labels,
     desk: Desk,
+    vitals: Vitals,
+    totals: Mutex<Totals>,
 }
 
-/// Serves `/metrics` at `address` until dropped.
+/// Serves `/metrics` until dropped. `interface` is the port toward the access points.
 ///
 /// # Errors
-/// It is in use, or not this machine's.
-pub(crate) fn serve(address: SocketAddr, interface: String, desk: Desk) -> Result<Server> {
-    let server = Server::start(address, "metrics", REPLY_TIME, Metrics { interface, desk });
-    server.with_context(|| format!("[metrics] listen = \"{address}\""))
+/// The address is in use, or not this machine's.
+pub(crate) fn serve(config: MetricsConfig, interface: String, desk: Desk, vitals: Vitals) -> Result<Server> {
+    let MetricsConfig { listen, stations } = config;
+    let labels = Labels::new(stations, &labels::key_file());
+    let metrics = Metrics { interface, labels, desk, vitals, totals: Mutex::default() };
+    let server = Server::start(listen, "metrics", REPLY_TIME, metrics);
+    server.with_context(|| format!("[metrics] listen = \"{listen}\""))
+}
+
+impl Metrics {
+    /// The page of a state, whose counts are added to the totals.
+    fn page(&self, snapshot: Snapshot, format: Format) -> String {
+        let latencies = totals::latencies(&snapshot.report);
+        let status = Status { health: self.vitals.latest(), ..snapshot.into() };
+        let mut totals = self.totals.lock().unwrap_or_else(PoisonError::into_inner);
+        totals.update(&status, latencies);
+        written(&status, &self.interface, &self.labels, &totals, format)
+    }
 }
 
 impl Site for Metrics {
@@ -62,7 +87,7 @@ impl Site for Metrics {
             Ok(Answer::Status(snapshot)) => Reply {
                 status: StatusCode::OK,
                 content_type: format.content_type(),
-                body: render(&(*snapshot).into(), &self.interface, format),
+                body: self.page(*snapshot, format),
             },
             Ok(_) => unavailable("the box did not tell its state"),
             Err(error) => unavailable(error),
@@ -71,7 +96,7 @@ impl Site for Metrics {
 }
 
 /// The page. `interface` is the port toward the access points.
-fn render(status: &Status, interface: &str, format: Format) -> String {
+fn written(status: &Status, interface: &str, labels: &Labels, totals: &Totals, format: Format) -> String {
     let mut page = Page::default();
     page.single("evenair_uptime_seconds", Kind::Gauge, "Time since the box started.", status.uptime_s);
     page.family("evenair_mode", Kind::Gauge, "1 for the mode that the box is in.");
@@ -93,16 +118,18 @@ fn render(status: &Status, interface: &str, format: Format) -> String {
     page.single("evenair_service_rate_bytes_per_second", Kind::Gauge, help, rate);
     let help = "Capacity C* of the active stations, by the formula.";
     page.single("evenair_capacity_bytes_per_second", Kind::Gauge, help, capacity);
+    health::write(&mut page, status, labels);
     packets(&mut page, status);
     hops(&mut page, status);
-    calls(&mut page, status);
+    totals.write(&mut page);
+    calls(&mut page, status, labels);
     receiver(&mut page, status);
     uplink_limit(&mut page, status);
     classes(&mut page, status);
     domains(&mut page, status);
     shards(&mut page, status);
     telemetry(&mut page, status);
-    stations(&mut page, status, interface);
+    stations::write(&mut page, status, &Shown::of(status, interface, labels, totals));
     page.into_text(format)
 }
 
@@ -113,13 +140,13 @@ fn packets(page: &mut Page, status: &Status) {
         ("received", packets.received),
         ("released", packets.released),
         ("probe", packets.probes),
-        ("probe answer", packets.probe_answers),
+        ("probe_answer", packets.probe_answers),
         ("sent", packets.sent),
     ] {
         page.sample(&[("what", what)], count);
     }
     for (counter, count) in packets.counted.iter().filter(|(counter, _)| counter.is_of_packets()) {
-        page.sample(&[("what", counter.word())], count);
+        page.sample(&[("what", &reason(counter))], count);
     }
     for (counter, count) in packets.counted.iter().filter(|(counter, _)| !counter.is_of_packets()) {
         page.single(&format!("evenair_{}_total", counter.key()), Kind::Counter, counter.help(), count);
@@ -146,7 +173,7 @@ fn packets(page: &mut Page, status: &Status) {
 /// Every cause of [`DropReason`] and [`LossReason`], and what each means.
 fn dropped(page: &mut Page, packets: &PacketStatus) {
     fn reasons<C: Cause>() -> String {
-        C::ALL.iter().map(|cause| format!(" {}: {}", cause.word(), cause.help())).collect()
+        C::ALL.iter().map(|&cause| format!(" {}: {}", reason(cause), cause.help())).collect()
     }
     let help = format!(
         "Packets that did not come out of the box, by the reason. Dropped by the manager:{} Lost by the box:{}",
@@ -154,8 +181,14 @@ fn dropped(page: &mut Page, packets: &PacketStatus) {
         reasons::<LossReason>()
     );
     page.family("evenair_dropped_packets_total", Kind::Counter, &help);
-    packets.drops.iter().for_each(|(reason, count)| page.sample(&[("reason", reason.word())], count));
-    packets.losses.iter().for_each(|(reason, count)| page.sample(&[("reason", reason.word())], count));
+    packets.drops.iter().for_each(|(cause, count)| page.sample(&[("reason", reason(cause))], count));
+    packets.losses.iter().for_each(|(cause, count)| page.sample(&[("reason", reason(cause))], count));
+}
+
+/// The label of a cause: its key in JSON, without what all causes of a drop have there.
+fn reason(cause: impl Cause) -> &'static str {
+    let key = cause.key();
+    key.strip_prefix("dropped_").unwrap_or(key)
 }
 
 fn uplink_limit(page: &mut Page, status: &Status) {
@@ -172,26 +205,35 @@ fn uplink_limit(page: &mut Page, status: &Status) {
     page.single("evenair_access_point_losses_total", Kind::Counter, help, limit.lost_in_access_points);
 }
 
+/// A hop's word without the blank.
+const fn hop_label(hop: Hop) -> &'static str {
+    match hop {
+        Hop::Wlan => "wlan",
+        Hop::InternetDown => "internet_down",
+        Hop::InternetUp => "internet_up",
+    }
+}
+
 fn hops(page: &mut Page, status: &Status) {
     let help = "How long packets waited in the box for the WLAN and for each direction of the Internet link.";
     page.family("evenair_wait_seconds", Kind::Summary, help);
     for hop in &status.hops {
         for (quantile, ms) in [("0.5", hop.p50_ms), ("0.95", hop.p95_ms), ("1", hop.max_ms)] {
-            page.sample(&[("hop", hop.hop.word()), ("quantile", quantile)], ms / 1e3);
+            page.sample(&[("hop", hop_label(hop.hop)), ("quantile", quantile)], ms / 1e3);
         }
     }
     page.family("evenair_wait_seconds_sum", Kind::SummaryPart, "The sum of all these waits.");
     for hop in &status.hops {
-        page.sample(&[("hop", hop.hop.word())], hop.mean_ms * hop.packets as f64 / 1e3);
+        page.sample(&[("hop", hop_label(hop.hop))], hop.mean_ms * hop.packets as f64 / 1e3);
     }
     page.family("evenair_wait_seconds_count", Kind::SummaryPart, "The number of all these waits.");
     for hop in &status.hops {
-        page.sample(&[("hop", hop.hop.word())], hop.packets);
+        page.sample(&[("hop", hop_label(hop.hop))], hop.packets);
     }
     page.single("evenair_held_packets", Kind::Gauge, "Packets in the box's queues.", status.packets.held);
 }
 
-fn calls(page: &mut Page, status: &Status) {
+fn calls(page: &mut Page, status: &Status, labels: &Labels) {
     let refused = status.calls.iter().filter(|call| call.refused.is_some()).count();
     page.family("evenair_calls", Kind::Gauge, "Calls that go on, by whether they go first.");
     page.sample(&[("state", "admitted")], status.calls.len() - refused);
@@ -200,9 +242,10 @@ fn calls(page: &mut Page, status: &Status) {
         page.family(name, Kind::Gauge, help);
         for call in &status.calls {
             for (direction, speech) in [("down", &call.down), ("up", &call.up)] {
-                if let Some(value) = value(speech) {
-                    let labels = [("mac", &*call.station), ("peer", &call.peer), ("direction", direction)];
-                    page.sample(&labels, value);
+                if let (Some(value), Some(mac), Some(peer)) =
+                    (value(speech), labels.of(&call.station), labels.of(&call.peer))
+                {
+                    page.sample(&[("mac", &*mac), ("peer", &*peer), ("direction", direction)], value);
                 }
             }
         }
@@ -325,95 +368,6 @@ fn shards(page: &mut Page, status: &Status) {
     of_each("evenair_shard_hold_lapses_total", Kind::Counter, help, |shard| shard.lapses as f64);
 }
 
-/// A station without a reported rate has no sample: the default rate that it is charged at is not a measurement.
-fn station_rates(page: &mut Page, status: &Status, interface: &str) {
-    let help = "PHY rate toward the station: what its access point tells, or else what the operator set.";
-    page.family("evenair_station_transmit_rate_bytes_per_second", Kind::Gauge, help);
-    for station in &status.stations {
-        let reported = station.reported.as_ref().and_then(|reported| reported.transmit_mbps);
-        if let Some(mbps) = reported.or_else(|| station.reported_rate()) {
-            page.sample(&[("ifname", interface), ("mac", &station.mac)], mbps * MBPS);
-        }
-    }
-    let help = "PHY rate by which the station is charged, where it is not the default for want of a report.";
-    page.family("evenair_station_rate_bytes_per_second", Kind::Gauge, help);
-    for station in &status.stations {
-        if let Some(mbps) = station.reported_rate() {
-            page.sample(&[("ifname", interface), ("mac", &station.mac)], mbps * MBPS);
-        }
-    }
-}
-
-fn station_airtime(page: &mut Page, status: &Status, interface: &str) {
-    let help = "Medium time that the station is charged for packets to it (down) and from it (up): an estimate.";
-    page.family("evenair_station_charged_airtime_seconds_total", Kind::Counter, help);
-    for station in &status.stations {
-        let ways = [("down", station.charged_airtime_down_s), ("up", station.charged_airtime_up_s)];
-        for (direction, seconds) in ways {
-            page.sample(&[("ifname", interface), ("mac", &station.mac), ("direction", direction)], seconds);
-        }
-    }
-}
-
-fn stations(page: &mut Page, status: &Status, interface: &str) {
-    page.family("wifi_stations", Kind::Gauge, "Stations that the box knows.");
-    page.sample(&[("ifname", interface)], status.stations_known);
-    station_rates(page, status, interface);
-    station_airtime(page, status, interface);
-    let mut of_each = |name: &str, kind: Kind, help: &str, value: fn(&StationStatus) -> f64| {
-        page.family(name, kind, help);
-        for station in &status.stations {
-            page.sample(&[("ifname", interface), ("mac", &station.mac)], value(station));
-        }
-    };
-    let help = "IP-level bytes released toward the station.";
-    of_each("evenair_station_transmit_bytes_total", Kind::Counter, help, |station| station.to_station_bytes as f64);
-    let help = "IP-level bytes that came from the station.";
-    of_each("evenair_station_receive_bytes_total", Kind::Counter, help, |station| station.from_station_bytes as f64);
-    let help = "1 for a station that takes more than its share of the medium and cannot be held back.";
-    of_each("evenair_station_over_share", Kind::Gauge, help, |station| f64::from(u8::from(station.over_share)));
-    reported_stations(page, status, interface);
-    let help = "What is known of the station's name and address, as labels.";
-    page.family("evenair_station_info", Kind::Gauge, help);
-    for station in &status.stations {
-        let name = station.name.as_deref().unwrap_or_default();
-        let address = station.addresses.first().map_or("", String::as_str);
-        let random = if station.random_mac { "1" } else { "0" };
-        let labels = [
-            ("ifname", interface),
-            ("mac", &station.mac),
-            ("name", name),
-            ("address", address),
-            ("random_mac", random),
-        ];
-        page.sample(&labels, true);
-    }
-}
-
-/// Telemetry of stations that have any.
-fn reported_stations(page: &mut Page, status: &Status, interface: &str) {
-    let mut of_each = |name: &str, help: &str, value: fn(&StationReportStatus) -> Option<f64>| {
-        page.family(name, Kind::Gauge, help);
-        for station in &status.stations {
-            let Some(reported) = &station.reported else { continue };
-            if let Some(value) = value(reported) {
-                let labels = [("ifname", interface), ("mac", &station.mac), ("source", &reported.source)];
-                page.sample(&labels, value);
-            }
-        }
-    };
-    let help = "How strongly its access point receives the station.";
-    of_each("wifi_station_signal_dbm", help, |reported| reported.signal_dbm.map(f64::from));
-    let help = "PHY rate from the station, as its access point reports it.";
-    of_each("evenair_station_receive_rate_bytes_per_second", help, |reported| {
-        reported.receive_mbps.map(|mbps| mbps * MBPS)
-    });
-    let help = "Age of the station's telemetry report.";
-    of_each("evenair_station_report_age_seconds", help, |reported| Some(reported.age_s));
-    let help = "1 for a station whose reported rate contradicts the measured airtime.";
-    of_each("evenair_station_report_set_aside", help, |reported| Some(f64::from(u8::from(reported.set_aside))));
-}
-
 fn telemetry(page: &mut Page, status: &Status) {
     if status.telemetry.is_empty() {
         return;
@@ -460,7 +414,9 @@ mod tests {
     use std::process::{Command, Stdio};
     use std::thread;
 
-    use evenair_api::{CallStatus, RateSource};
+    use evenair_api::health::{Code, HealthStatus, Reason, Subject, SubjectKind};
+    use evenair_api::{CallStatus, HopResult, RateSource, StationReportStatus, StationStatus};
+    use evenair_boxfile::StationLabels;
 
     use super::*;
     use crate::control::tests_support::status;
@@ -469,6 +425,13 @@ mod tests {
     /// What Prometheus 2.42 accepts.
     const PROMETHEUS_ACCEPTS: &str = "\r\nAccept: application/openmetrics-text;version=1.0.0;q=0.75,\
         application/openmetrics-text;version=0.0.1;q=0.6,text/plain;version=0.0.4;q=0.5,*/*;q=0.4";
+
+    /// The page of a status, with MAC addresses and names of stations, when it is read first.
+    fn render(status: &Status, interface: &str, format: Format) -> String {
+        let mut totals = Totals::default();
+        totals.update(status, totals::ByStation::new());
+        written(status, interface, &Labels::Names, &totals, format)
+    }
 
     /// Whether a line is a sample: a name, labels, a number.
     fn is_sample(line: &str) -> bool {
@@ -543,6 +506,14 @@ mod tests {
             ..CallStatus::default()
         };
         let mut status = Status { telemetry: vec![source], classes: vec![staff], calls: vec![call], ..status() };
+        let about = |code, kind, id: &str| {
+            let subject = Subject { kind, id: id.into(), ..Subject::default() };
+            Reason { code, level: Code::level(code), subject, ..Reason::default() }
+        };
+        status.health = Some(HealthStatus::of(vec![
+            about(Code::NoFailOpen, SubjectKind::Box, ""),
+            about(Code::Starving, SubjectKind::Station, "02:00:00:00:00:01"),
+        ]));
         status.stations[0].reported = Some(reported);
         status.stations[0].name = Some("phone".into());
         status.uplink_limit = Some(evenair_api::UplinkStatus::default());
@@ -561,8 +532,11 @@ mod tests {
         for line in page.lines().filter(|line| !line.starts_with('#')) {
             let name = line.split(['{', ' ']).next().expect("a name");
             let is_counter = |name| page.contains(&format!("# TYPE {name} counter\n"));
-            let has_type =
-                page.contains(&format!("# TYPE {name} ")) || name.strip_suffix("_total").is_some_and(is_counter);
+            let is_histogram = |name| page.contains(&format!("# TYPE {name} histogram\n"));
+            let parts = ["_bucket", "_sum", "_count"].iter().filter_map(|part| name.strip_suffix(part));
+            let has_type = page.contains(&format!("# TYPE {name} "))
+                || name.strip_suffix("_total").is_some_and(is_counter)
+                || parts.into_iter().any(is_histogram);
             assert!(has_type, "{name} has no type");
         }
         let mut names: Vec<_> =
@@ -584,10 +558,66 @@ mod tests {
             "evenair_call_r_factor{mac=\"02:00:00:00:00:01\",peer=\"10.9.0.1\",direction=\"down\"} 91.5",
             "evenair_call_jitter_seconds{mac=\"02:00:00:00:00:01\",peer=\"10.9.0.1\",direction=\"down\"} 0.002",
             "evenair_station_info{ifname=\"eth1\",mac=\"02:00:00:00:00:01\",name=\"phone\",address=\"\",random_mac=\"1\"} 1",
+            "evenair_health_level{level=\"bad\"} 1",
+            "evenair_health{code=\"no-fail-open\",level=\"bad\",kind=\"box\",subject=\"box\"} 1",
+            "evenair_health{code=\"starving\",level=\"bad\",kind=\"station\",subject=\"02:00:00:00:00:01\"} 1",
+            "evenair_stations_left_out 0",
+            "evenair_access_point_transmit_bytes_total{access_point=\"unknown\"} 0",
             "evenair_station_over_share{ifname=\"eth1\",mac=\"02:00:00:00:00:01\"} 0",
         ] {
             assert!(page.contains(part), "{part} is missing in:\n{page}");
         }
+    }
+
+    #[test]
+    fn what_is_said_of_a_station_is_what_the_configuration_allows() {
+        let of = |labels: &Labels| written(&rich(), "eth1", labels, &Totals::default(), Format::Prometheus);
+        let told = |page: &str| ["02:00:00:00:00:01", "phone", "10.9.0.1"].map(|part| page.contains(part));
+        assert_eq!(told(&of(&Labels::Names)), [true; 3]);
+        assert_eq!(told(&of(&Labels::Mac)), [true, false, true], "the peer of a call tells two calls apart");
+        let hashed = Labels::Hashed([7; 16]);
+        let page = of(&hashed);
+        assert_eq!(told(&page), [false; 3], "{page}");
+        let hash = hashed.of("02:00:00:00:00:01").expect("a label");
+        for name in ["evenair_station_transmit_bytes_total", "evenair_call_r_factor", "evenair_station_info"] {
+            assert!(page.lines().any(|line| line.starts_with(name) && line.contains(&*hash)), "{name} in {page}");
+        }
+        let none = of(&Labels::None);
+        assert_eq!(told(&none), [false; 3], "{none}");
+        assert!(!none.contains("mac=") && none.contains("evenair_stations_left_out 1\n"), "{none}");
+        assert!(none.contains("code=\"starving\",level=\"bad\",kind=\"station\",subject=\"\"} 1"), "{none}");
+        assert_eq!(lint(&none), [""; 0], "{none}");
+    }
+
+    #[test]
+    fn of_very_many_stations_those_most_worth_showing_are_shown() {
+        let mac = |k: usize| format!("02:00:00:00:{:02x}:{:02x}", k / 256, k % 256);
+        let station = |k| StationStatus { mac: mac(k), charged_airtime_s: k as f64, ..StationStatus::default() };
+        let mut status = Status { stations: (0..400).map(station).collect(), stations_known: 500, ..Status::default() };
+        let mut totals = Totals::default();
+        status.stations[1].to_station_bytes = 1;
+        totals.update(&status, totals::ByStation::new());
+        let subject = Subject { kind: SubjectKind::Station, id: mac(0), ..Subject::default() };
+        status.health = Some(HealthStatus::of(vec![Reason { code: Code::Starving, subject, ..Reason::default() }]));
+        let page = written(&status, "eth1", &Labels::Mac, &totals, Format::Prometheus);
+        let shows = |k| page.contains(&format!("evenair_station_over_share{{ifname=\"eth1\",mac=\"{}\"}}", mac(k)));
+        assert_eq!((0..400).filter(|&k| shows(k)).count(), 256);
+        assert!([0, 1, 399, 146].into_iter().all(shows), "the harmed one, the active one and those with most airtime");
+        assert!(!shows(145) && page.contains("evenair_stations_left_out 244\n"));
+    }
+
+    #[test]
+    fn labels_of_causes_and_hops_have_no_blanks() {
+        let mut status = rich();
+        let hop = |hop| HopResult { hop, ..HopResult::default() };
+        status.hops = Hop::ALL.iter().map(|&of| hop(of)).collect();
+        let page = render(&status, "eth1", Format::Prometheus);
+        for label in ["reason", "what", "hop", "state", "mode", "kind", "outcome", "code", "level"] {
+            for text in page.split(&format!("{label}=\"")).skip(1).filter_map(|rest| rest.split('"').next()) {
+                assert!(!text.contains(' '), "{label}=\"{text}\"");
+            }
+        }
+        assert!(page.contains("hop=\"internet_down\"") && page.contains("reason=\"queue_full\""), "{page}");
     }
 
     /// What is wrong with a page in text format 0.0.4: rules of `promtool check metrics` (Prometheus 2.42, promlint).
@@ -610,8 +640,13 @@ mod tests {
                 }
             } else {
                 let name = line.split(['{', ' ']).next().unwrap_or_default();
-                let of_summary = ["_sum", "_count"].iter().any(|part| name.strip_suffix(part) == Some(begun));
-                if name != begun && !(kind == "summary" && of_summary) {
+                let is_part = |parts: &[&str]| parts.iter().any(|part| name.strip_suffix(part) == Some(begun));
+                let of_family = match kind {
+                    "summary" => is_part(&["_sum", "_count"]),
+                    "histogram" => is_part(&["_bucket", "_sum", "_count"]),
+                    _ => false,
+                };
+                if name != begun && !of_family {
                     problems.push(format!("{name}: no help and no type"));
                 }
             }
@@ -623,9 +658,7 @@ mod tests {
     fn the_text_format_follows_the_rules_of_prometheus() {
         let page = render(&rich(), "eth1", Format::Prometheus);
         assert_eq!(lint(&page), [""; 0], "{page}");
-        for part in
-            ["# TYPE evenair_wait_seconds summary", "# TYPE evenair_calls_total counter", "evenair_calls_total{"]
-        {
+        for part in ["# TYPE evenair_wait_seconds summary", "# TYPE evenair_calls_refused_total counter"] {
             assert!(page.contains(part), "{part} is missing in:\n{page}");
         }
         // The linter is awake: as OpenMetrics the names of counters differ.
@@ -654,11 +687,11 @@ mod tests {
                 let page = render(&status, "eth1", Format::OpenMetrics);
                 let samples: Vec<_> =
                     page.lines().filter(|line| line.starts_with("evenair_dropped_packets_total{")).collect();
-                let own = format!("evenair_dropped_packets_total{{reason=\"{}\"}} 7", cause.word());
+                let own = format!("evenair_dropped_packets_total{{reason=\"{}\"}} 7", reason(cause));
                 assert!(samples.contains(&own.as_str()), "{own} is missing in {samples:?}");
                 assert_eq!(samples.iter().filter(|line| line.ends_with(" 7")).count(), 1, "{samples:?}");
                 let help = page.lines().find(|line| line.starts_with("# HELP evenair_dropped_packets ")).expect("help");
-                assert!(help.contains(&format!("{}: {}", cause.word(), cause.help())), "{help}");
+                assert!(help.contains(&format!("{}: {}", reason(cause), cause.help())), "{help}");
             }
         }
         check(|packets, cause: DropReason| packets.drops[cause] = 7);
@@ -674,7 +707,9 @@ mod tests {
                 let _ = asked.reply.send(Answer::Status(Box::new(snapshot)));
             }
         });
-        let server = serve("127.0.0.1:0".parse().expect("an address"), "eth1".into(), desk).expect("free");
+        let listen = "127.0.0.1:0".parse().expect("an address");
+        let config = MetricsConfig { listen, stations: StationLabels::default() };
+        let server = serve(config, "eth1".into(), desk, Vitals::default()).expect("free");
         let address = server.address();
         let served = || {
             for (header, format) in [
@@ -701,7 +736,8 @@ mod tests {
     fn a_box_that_ends_is_reported_as_such() {
         let (desk, inbox) = Desk::for_tests();
         drop(inbox);
-        let site = Metrics { interface: "eth1".into(), desk };
+        let (labels, vitals) = (Labels::Names, Vitals::default());
+        let site = Metrics { interface: "eth1".into(), labels, desk, vitals, totals: Mutex::default() };
         let (request, ()) = hyper::Request::new(()).into_parts();
         assert_eq!(site.reply(&request).status, StatusCode::SERVICE_UNAVAILABLE);
     }

@@ -114,8 +114,8 @@ pub(crate) fn once(config: BoxConfig, signals: Signals, reopens: bool, running: 
     }
     engines.iter_mut().for_each(|engine| engine.keep_events(kept.clone()));
     let telemetry = Telemetry::start(config.telemetry.clone(), desk.clone(), names.clone());
-    let metrics =
-        config.metrics.map(|address| metrics::serve(address, config.wlan.clone(), desk.clone())).transpose()?;
+    let serve = |metrics| metrics::serve(metrics, config.wlan.clone(), desk.clone(), vitals.clone());
+    let metrics = config.metrics.map(serve).transpose()?;
     let hangup = Hangup::start(signals.reload, config.clone(), desk.clone(), kept.clone())?;
     let ports = Ports::new(engines[0].ports().map(Port::interface), engines[0].locks().cloned());
     let events = kept.clone();

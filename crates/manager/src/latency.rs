@@ -25,6 +25,17 @@ use crate::tcp::after;
 const FIRST: usize = 35;
 /// To 8.4 s; the last bucket has no end.
 const BUCKETS: usize = 58;
+const PER_DOUBLING: usize = 4;
+/// Ends of the first bucket and of each fourth one after it: 0.512 ms, and its doublings to 8.4 s.
+pub const DOUBLINGS: [Span; 15] = {
+    let mut ends = [Span::from_micros(512); 15];
+    let mut at = 1;
+    while at < ends.len() {
+        ends[at] = Span::from_micros(512 << at);
+        at += 1;
+    }
+    ends
+};
 /// A packet that is not answered for so long is not waited for.
 pub(crate) const FORGOTTEN: Span = Span::from_secs(10);
 /// Packets of a flow that are timed at once: enough for tens in a second whatever the latency.
@@ -61,44 +72,64 @@ impl Leg {
     pub const ALL: [Self; 4] = [Self::Box, Self::Wlan, Self::InternetQueue, Self::Internet];
 }
 
-/// Counts of times.
+/// Counts of times, and their sum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Times([u32; BUCKETS]);
+pub struct Times {
+    counts: [u32; BUCKETS],
+    sum: Span,
+}
 
 impl Default for Times {
     fn default() -> Self {
-        Self([0; BUCKETS])
+        Self { counts: [0; BUCKETS], sum: Span::ZERO }
     }
 }
 
 impl Times {
     fn note(&mut self, took: Span) {
         let bucket = class_of(took).saturating_sub(FIRST).min(BUCKETS - 1);
-        self.0[bucket] = self.0[bucket].saturating_add(1);
+        self.counts[bucket] = self.counts[bucket].saturating_add(1);
+        self.sum = together(self.sum, took);
     }
 
     fn add(&mut self, other: &Self) {
-        self.0.iter_mut().zip(other.0).for_each(|(sum, count)| *sum = sum.saturating_add(count));
+        self.counts.iter_mut().zip(other.counts).for_each(|(sum, count)| *sum = sum.saturating_add(count));
+        self.sum = together(self.sum, other.sum);
     }
 
     fn since(&self, before: &Self) -> Self {
-        Self(core::array::from_fn(|bucket| self.0[bucket] - before.0[bucket]))
+        let counts = core::array::from_fn(|bucket| self.counts[bucket] - before.counts[bucket]);
+        Self { counts, sum: self.sum.saturating_sub(before.sum) }
     }
 
     fn contains(&self, before: &Self) -> bool {
-        self.0.iter().zip(before.0).all(|(now, before)| *now >= before)
+        self.sum >= before.sum && self.counts.iter().zip(before.counts).all(|(now, before)| *now >= before)
+    }
+
+    /// The sum of all times.
+    pub const fn sum(&self) -> Span {
+        self.sum
+    }
+
+    /// Packets by doublings of the time: how many took less than each of [`DOUBLINGS`] and, but for the first, no less than the one
+    /// before; at the end those that took longer. Exact, as these times are ends of buckets.
+    pub fn by_doubling(&self) -> [u64; DOUBLINGS.len() + 1] {
+        let mut packets = [0; DOUBLINGS.len() + 1];
+        let at = |bucket: usize| bucket.div_ceil(PER_DOUBLING);
+        self.counts.iter().enumerate().for_each(|(bucket, &count)| packets[at(bucket)] += u64::from(count));
+        packets
     }
 
     /// How many packets were timed.
     pub fn count(&self) -> u64 {
-        self.0.iter().map(|&count| u64::from(count)).sum()
+        self.counts.iter().map(|&count| u64::from(count)).sum()
     }
 
     /// The time that so many of 100 packets did not exceed; `None`: there are none.
     pub fn percentile(&self, percent: u64) -> Option<Span> {
         let wanted = (self.count() * percent).div_ceil(100);
         let mut before = 0;
-        for (bucket, count) in self.0.iter().map(|&count| u64::from(count)).enumerate() {
+        for (bucket, count) in self.counts.iter().map(|&count| u64::from(count)).enumerate() {
             if count > 0 && before + count >= wanted {
                 let start = bucket.checked_sub(1).map_or(Span::ZERO, |below| end_of(FIRST + below));
                 if bucket == BUCKETS - 1 {
@@ -112,6 +143,11 @@ impl Times {
         }
         None
     }
+}
+
+/// The sum of two, at most 584 years: where 16,000 packets wait all the time, as many seconds are added in each.
+const fn together(a: Span, b: Span) -> Span {
+    Span::from_nanos(a.as_nanos().saturating_add(b.as_nanos()))
 }
 
 /// How long packets took, by leg.
@@ -339,6 +375,22 @@ mod tests {
         latency.note(Leg::Internet, Span::from_secs(60));
         assert!(latency.leg(Leg::Internet).percentile(50).expect("one") > Span::from_secs(8));
         assert_eq!(latency.leg(Leg::Wlan).count(), 0);
+    }
+
+    #[test]
+    fn doublings_and_sums_are_exact() {
+        let mut latency = Latency::default();
+        let just_below = |end: Span| end.saturating_sub(Span::from_micros(1));
+        DOUBLINGS.iter().for_each(|&end| latency.note(Leg::Wlan, just_below(end)));
+        let times = latency.leg(Leg::Wlan);
+        assert_eq!(times.by_doubling(), core::array::from_fn(|at| u64::from(at < DOUBLINGS.len())));
+        assert_eq!(times.sum(), DOUBLINGS.iter().fold(Span::ZERO, |sum, &end| sum + just_below(end)));
+        let before = latency;
+        DOUBLINGS.iter().for_each(|&end| latency.note(Leg::Wlan, end));
+        let since = latency.since(&before);
+        assert_eq!(since.leg(Leg::Wlan).by_doubling(), core::array::from_fn(|at| u64::from(at > 0)));
+        assert_eq!(since.leg(Leg::Wlan).sum(), DOUBLINGS.iter().fold(Span::ZERO, |sum, &end| sum + end));
+        assert_eq!(since.plus(&before), latency);
     }
 
     #[test]

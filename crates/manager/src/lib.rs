@@ -148,7 +148,7 @@ pub use evenair_units::counters::{Counted, Counter};
 pub use groups::{GroupReport, GroupShare};
 pub use guard::{GuardConfig, GuardReport, GuardState, GuardStep};
 pub use ids::{ClassId, Direction};
-pub use latency::{Latency, Leg, Times};
+pub use latency::{DOUBLINGS, Latency, Leg, Times};
 pub use leases::{LEASE, Lease, LinkNeed, LinkShare, Turn};
 pub use loss::{LossCounts, Losses};
 pub use manager::Manager;

@@ -265,10 +265,7 @@ impl Interval<'_> {
 
     /// The domain of a station: that of its access point, otherwise the default one.
     fn domain_of(&self, station: &StationStatus) -> &str {
-        let domains = &self.now.status.domains;
-        let of_point = |point: &String| domains.iter().find(|domain| domain.access_points.contains(point));
-        let domain = station.access_point.as_ref().and_then(of_point).or(domains.first());
-        domain.map_or("", |domain| &domain.name)
+        self.now.status.domain_of(station)
     }
 
     fn stations(&self, moved: &[Option<Moved>]) -> Vec<Station> {

@@ -102,3 +102,12 @@ pub struct Status {
     /// in proportion to their number, in which no packet moves.
     pub flows: Vec<FlowStatus>,
 }
+
+impl Status {
+    /// The name of a station's contention domain: that of its access point, or else the first one; empty where there is none.
+    pub fn domain_of(&self, station: &StationStatus) -> &str {
+        let of_point = |point: &String| self.domains.iter().find(|domain| domain.access_points.contains(point));
+        let domain = station.access_point.as_ref().and_then(of_point).or(self.domains.first());
+        domain.map_or("", |domain| &domain.name)
+    }
+}

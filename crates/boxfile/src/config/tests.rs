@@ -210,12 +210,32 @@ fn packets_come_in_as_it_is_said() {
 #[test]
 fn metrics_are_for_this_machine_alone() {
     let with = |listen: &str| BoxConfig::parse(&format!("{GOOD}[metrics]\nlisten = \"{listen}\"\n"), "box.toml");
-    assert_eq!(with("127.0.0.1:9469").expect("good").metrics, "127.0.0.1:9469".parse().ok());
-    assert_eq!(with("[::1]:9469").expect("good").metrics, "[::1]:9469".parse().ok());
+    let listen = |address: &str| with(address).expect("good").metrics.map(|metrics| metrics.listen);
+    assert_eq!(listen("127.0.0.1:9469"), "127.0.0.1:9469".parse().ok());
+    assert_eq!(listen("[::1]:9469"), "[::1]:9469".parse().ok());
     for wrong in ["0.0.0.0:9469", "192.168.1.1:9469", "127.0.0.1", "localhost:9469"] {
         let error = with(wrong).expect_err("refused").to_string();
         assert!(error.contains("no loopback address"), "{error}");
     }
+}
+
+#[test]
+fn stations_of_the_metrics_are_named_as_the_file_says() {
+    let with = |stations: &str| {
+        BoxConfig::parse(&format!("{GOOD}[metrics]\nlisten = \"127.0.0.1:9469\"\n{stations}\n"), "box.toml")
+    };
+    let labels = |stations: &str| with(stations).expect("good").metrics.expect("it is there").stations;
+    assert_eq!(labels(""), StationLabels::Names);
+    for (word, right) in [
+        ("names", StationLabels::Names),
+        ("mac", StationLabels::Mac),
+        ("hashed", StationLabels::Hashed),
+        ("none", StationLabels::None),
+    ] {
+        assert_eq!(labels(&format!("stations = \"{word}\"")), right, "{word}");
+    }
+    let error = with("stations = \"hash\"").expect_err("refused").to_string();
+    assert!(error.contains("\"names\", \"mac\", \"hashed\", \"none\""), "{error}");
 }
 
 #[test]

@@ -345,6 +345,7 @@ pub(super) fn check(request: Request, config: &BoxConfig) -> Result<Wish, String
             let is_own = config.file.as_ref() == Some(&path);
             let new =
                 BoxConfig::load(&path).map_err(|error| if is_own { without_lines(error) } else { bare(error) })?;
+            let listen = |config: &BoxConfig| config.metrics.map(|metrics| metrics.listen);
             let changed = [
                 ("ports.wlan", new.wlan != config.wlan),
                 ("ports.wire", new.wire != config.wire),
@@ -356,7 +357,8 @@ pub(super) fn check(request: Request, config: &BoxConfig) -> Result<Wish, String
                 ("control.socket", new.control != config.control),
                 ("control.watch", new.watch != config.watch),
                 ("record.file", new.record != config.record),
-                ("metrics.listen", new.metrics != config.metrics),
+                ("metrics.listen", listen(&new) != listen(config)),
+                ("metrics.stations", new.metrics != config.metrics),
                 ("history", new.history != config.history),
                 ("shards.count", new.shards != config.shards),
                 ("manager.access_point: which VLAN is whose shard's", new.plan() != config.plan()),

@@ -63,6 +63,8 @@ pub(super) enum Kind {
     Summary,
     /// The sum or the count of the summary before it.
     SummaryPart,
+    /// Its samples are [`Value::Histogram`].
+    Histogram,
 }
 
 impl Kind {
@@ -72,6 +74,7 @@ impl Kind {
             Self::Gauge | Self::Summary => MetricType::Gauge,
             Self::Counter => MetricType::Counter,
             Self::SummaryPart => MetricType::Unknown,
+            Self::Histogram => MetricType::Histogram,
         }
     }
 
@@ -82,15 +85,40 @@ impl Kind {
             Self::Counter => Some("counter"),
             Self::Summary => Some("summary"),
             Self::SummaryPart => None,
+            Self::Histogram => Some("histogram"),
         }
     }
 }
 
 /// What a sample says.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) enum Value {
     Count(u64),
     Real(f64),
+    Histogram(Histogram),
+}
+
+/// What was counted by size.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Histogram {
+    /// The upper end of each bucket, ascending, and the count of this bucket alone. The last one has no end: infinity.
+    pub(super) buckets: Vec<(f64, u64)>,
+    /// The sum of all that was counted.
+    pub(super) sum: f64,
+}
+
+impl Histogram {
+    fn count(&self) -> u64 {
+        self.buckets.iter().map(|(_, count)| count).sum()
+    }
+
+    /// Each upper end as a label, and the count of all up to it.
+    fn cumulative(&self) -> impl Iterator<Item = (String, u64)> + '_ {
+        self.buckets.iter().scan(0, |sum, &(end, count)| {
+            *sum += count;
+            Some((if end.is_finite() { end.to_string() } else { "+Inf".into() }, *sum))
+        })
+    }
 }
 
 impl Page {
@@ -136,16 +164,42 @@ impl fmt::Display for Page {
                 writeln!(out, "# HELP {name} {help}\n# TYPE {name} {kind}")?;
             }
             for (labels, value) in samples {
-                let labels: Vec<_> =
-                    labels.iter().map(|(label, text)| format!("{label}=\"{}\"", escaped(text))).collect();
-                match labels.is_empty() {
-                    true => writeln!(out, "{name} {value}")?,
-                    false => writeln!(out, "{name}{{{}}} {value}", labels.join(","))?,
+                match value {
+                    Value::Count(count) => write_sample(out, name, labels, count)?,
+                    Value::Real(value) => write_sample(out, name, labels, value)?,
+                    Value::Histogram(histogram) => write_histogram(out, name, labels, histogram)?,
                 }
             }
         }
         Ok(())
     }
+}
+
+fn write_sample(
+    out: &mut fmt::Formatter<'_>,
+    name: &str,
+    labels: &[(String, String)],
+    value: impl fmt::Display,
+) -> fmt::Result {
+    let labels: Vec<_> = labels.iter().map(|(label, text)| format!("{label}=\"{}\"", escaped(text))).collect();
+    match labels.is_empty() {
+        true => writeln!(out, "{name} {value}"),
+        false => writeln!(out, "{name}{{{}}} {value}", labels.join(",")),
+    }
+}
+
+fn write_histogram(
+    out: &mut fmt::Formatter<'_>,
+    name: &str,
+    labels: &[(String, String)],
+    histogram: &Histogram,
+) -> fmt::Result {
+    for (end, count) in histogram.cumulative() {
+        let labels = [labels, &[("le".into(), end)]].concat();
+        write_sample(out, &format!("{name}_bucket"), &labels, count)?;
+    }
+    write_sample(out, &format!("{name}_sum"), labels, histogram.sum)?;
+    write_sample(out, &format!("{name}_count"), labels, histogram.count())
 }
 
 /// A label's value in text format 0.0.4.
@@ -176,26 +230,20 @@ impl Collector for Page {
 }
 
 impl Value {
-    fn encode(self, metric: &mut MetricEncoder<'_>, kind: MetricType) -> fmt::Result {
+    fn encode(&self, metric: &mut MetricEncoder<'_>, kind: MetricType) -> fmt::Result {
         let none = None::<&Exemplar<Labels, f64>>;
         match (kind, self) {
-            (MetricType::Counter, Self::Count(count)) => metric.encode_counter(&count, none),
-            (MetricType::Counter, Self::Real(value)) => metric.encode_counter(&value, none),
-            (_, Self::Count(count)) => metric.encode_gauge(&i64::try_from(count).unwrap_or(i64::MAX)),
+            (MetricType::Counter, Self::Count(count)) => metric.encode_counter(count, none),
+            (MetricType::Counter, Self::Real(value)) => metric.encode_counter(value, none),
+            (_, Self::Count(count)) => metric.encode_gauge(&i64::try_from(*count).unwrap_or(i64::MAX)),
             // Whole numbers are written as such.
             (_, Self::Real(value)) if value.fract() == 0.0 && value.abs() < 1e15 => {
-                metric.encode_gauge(&(value as i64))
+                metric.encode_gauge(&(*value as i64))
             }
-            (_, Self::Real(value)) => metric.encode_gauge(&value),
-        }
-    }
-}
-
-impl fmt::Display for Value {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Count(count) => count.fmt(out),
-            Self::Real(value) => value.fmt(out),
+            (_, Self::Real(value)) => metric.encode_gauge(value),
+            (_, Self::Histogram(histogram)) => {
+                metric.encode_histogram::<Labels>(histogram.sum, histogram.count(), &histogram.buckets, None)
+            }
         }
     }
 }
@@ -224,6 +272,12 @@ impl From<bool> for Value {
     }
 }
 
+impl From<Histogram> for Value {
+    fn from(histogram: Histogram) -> Self {
+        Self::Histogram(histogram)
+    }
+}
+
 impl From<f64> for Value {
     fn from(value: f64) -> Self {
         Self::Real(value)
@@ -242,5 +296,31 @@ mod tests {
         let expected = "# HELP x X.\n# TYPE x gauge\nx{a=\"quote \\\" and \\\\ and\\nline\"} 1\n";
         assert_eq!(page.to_string(), expected);
         assert_eq!(page.into_text(Format::OpenMetrics), format!("{expected}# EOF\n"));
+    }
+
+    #[test]
+    fn a_histogram_is_written_alike_in_both_formats() {
+        let mut page = Page::default();
+        page.family("x_seconds", Kind::Histogram, "X.");
+        let buckets = vec![(0.000_512, 2), (8.388_608, 3), (f64::INFINITY, 1)];
+        page.sample(&[("hop", "box")], Histogram { buckets, sum: 20.5 });
+        let text = page.to_string();
+        for line in [
+            "# TYPE x_seconds histogram",
+            "x_seconds_bucket{hop=\"box\",le=\"0.000512\"} 2",
+            "x_seconds_bucket{hop=\"box\",le=\"8.388608\"} 5",
+            "x_seconds_bucket{hop=\"box\",le=\"+Inf\"} 6",
+            "x_seconds_sum{hop=\"box\"} 20.5",
+            "x_seconds_count{hop=\"box\"} 6",
+        ] {
+            assert!(text.lines().any(|other| other == line), "{line} is missing in {text}");
+        }
+        let in_open_metrics = page.into_text(Format::OpenMetrics);
+        // The library has the label of the bucket first.
+        for part in
+            ["le=\"8.388608\"", "le=\"+Inf\"", "x_seconds_sum{hop=\"box\"} 20.5", "x_seconds_count{hop=\"box\"} 6"]
+        {
+            assert!(in_open_metrics.contains(part), "{part} is missing in {in_open_metrics}");
+        }
     }
 }

@@ -14,6 +14,7 @@ mod guard;
 mod health;
 mod history;
 mod lab;
+mod metrics;
 mod names;
 mod observing;
 mod offload;
