@@ -41,9 +41,10 @@ pub(crate) struct NodeRows {
 /// A sender's part in an interval.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NodeRow {
-    pub(crate) offered: u64,
+    pub(crate) offered: u32,
     pub(crate) delivered: u32,
     pub(crate) attempts: u32,
+    pub(crate) successes: u32,
     pub(crate) collisions: u32,
     pub(crate) errors: u32,
     pub(crate) repeated_failures: u32,
@@ -124,9 +125,10 @@ impl NodeRows {
     ) -> NodeSeries {
         for (number, row) in rows {
             let at = Interval { number, intervals };
-            put(&mut series.offered_frames, at, row.offered);
+            put(&mut series.offered_frames, at, row.offered.into());
             put(&mut series.delivered_frames, at, row.delivered.into());
             put(&mut series.attempts, at, row.attempts.into());
+            put(&mut series.successes, at, row.successes.into());
             put(&mut series.collisions, at, row.collisions.into());
             put(&mut series.errors, at, row.errors.into());
             put(&mut series.repeated_failures, at, row.repeated_failures.into());
@@ -139,6 +141,7 @@ impl NodeRows {
             &mut series.offered_frames,
             &mut series.delivered_frames,
             &mut series.attempts,
+            &mut series.successes,
             &mut series.collisions,
             &mut series.errors,
             &mut series.repeated_failures,

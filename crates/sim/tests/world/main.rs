@@ -27,6 +27,7 @@ mod rate_control;
 mod receiver;
 mod settings;
 mod share;
+mod short_phases;
 mod standing;
 mod station_queues;
 mod traffic;
