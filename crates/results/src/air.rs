@@ -8,7 +8,7 @@ use std::fmt;
 use evenair_wifi::PhyRate;
 use serde::{Deserialize, Serialize};
 
-use super::{Distribution, DropCount};
+use super::{Distribution, DropCount, PpduResult};
 
 /// One sender on the medium per interval: the access point or a station.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -115,6 +115,9 @@ pub struct NodeResult {
     pub sojourn: Option<Distribution>,
     /// Each access category by itself, where there are any: "bk", "be", "vi", "vo".
     pub categories: Vec<CategoryResult>,
+    /// PPDUs toward the station and from it, where nodes aggregate; empty of access points.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub ppdus: Vec<PpduResult>,
 }
 
 impl NodeResult {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use evenair_medium::PpduCounters;
 use evenair_results::histogram::Histogram;
 use evenair_results::stretch::NodeStretch;
 use evenair_results::{NodeSeries, UsedRate};
@@ -19,6 +20,8 @@ pub(crate) struct Deliveries {
     by_attempts: Vec<u64>,
     /// Attempts by PHY rate, where senders choose.
     by_rate: BTreeMap<UsedRate, u64>,
+    /// Toward the station and from it; empty before there are any.
+    ppdus: Vec<PpduCounters>,
 }
 
 /// A frame that was delivered.
@@ -60,12 +63,21 @@ impl Deliveries {
         *self.by_rate.entry(rate.into()).or_default() += attempts;
     }
 
+    /// PPDUs toward the station and from it.
+    pub(crate) fn count_ppdus(&mut self, ways: [PpduCounters; 2]) {
+        if ways.iter().any(|way| !way.is_empty()) {
+            self.ppdus.resize_with(ways.len(), PpduCounters::default);
+            self.ppdus.iter_mut().zip(&ways).for_each(|(sum, way)| sum.add(way));
+        }
+    }
+
     /// What was counted since the last call.
     pub(crate) fn take(&mut self) -> NodeStretch {
         NodeStretch {
             sojourn: self.sojourn.take(),
             frames_by_attempts: std::mem::take(&mut self.by_attempts),
             attempts_by_rate: std::mem::take(&mut self.by_rate),
+            ppdus: std::mem::take(&mut self.ppdus),
             ..NodeStretch::default()
         }
     }

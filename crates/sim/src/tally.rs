@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::iter::repeat_with;
 
-use evenair_medium::{BacklogChain, Counters, Totals};
+use evenair_medium::{BacklogChain, Counters, PpduCounters, Totals};
 use evenair_results::stretch::{CategoryStretch, FlowStretch, Stretch};
 use evenair_results::{MediumSeries, NodeSeries};
 use evenair_scenario::Scenario;
@@ -197,6 +197,11 @@ impl Tally {
         for (rate, attempts) in used {
             self.deliveries.get_mut(node).use_rate(rate, attempts);
         }
+    }
+
+    /// PPDUs toward a station and from it, where they were counted.
+    pub(crate) fn count_ppdus(&mut self, station: usize, ways: [PpduCounters; 2]) {
+        self.deliveries.get_mut(station).count_ppdus(ways);
     }
 
     /// A stretch has ended, with what was counted of each sender's access categories, where there are any. The access

@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use evenair_wifi::AccessCategory;
+use evenair_workload::Direction;
 
 use super::sum;
 use crate::air::{AccessResult, CategoryResult, QueueLevels, RateUse, UsedRate};
 use crate::stats::{mean, part};
 use crate::stretch::{CategoryStretch, NodeStretch, Stretch};
-use crate::{DropCount, LossSeries, MediumResult, NodeResult, NodeSeries, PlaceResult, Series};
+use crate::{DropCount, LossSeries, MediumResult, NodeResult, NodeSeries, PlaceResult, PpduResult, Series};
 
 /// The reason of frames that were given up at a retry limit.
 pub(crate) const RETRY_LIMIT: &str = "retry limit";
@@ -43,7 +44,14 @@ fn node_result(series: &NodeSeries, counted: &NodeStretch, intervals: &Range<usi
             .zip(&counted.categories)
             .map(|(category, counted)| category_result(category, counted))
             .collect(),
+        ppdus: ppdus(counted),
     }
+}
+
+/// PPDUs by direction, where there are any.
+fn ppdus(counted: &NodeStretch) -> Vec<PpduResult> {
+    let ways = [Direction::Down, Direction::Up].into_iter().zip(&counted.ppdus);
+    ways.filter(|(_, counted)| !counted.is_empty()).map(|(way, counted)| PpduResult::of(way, counted)).collect()
 }
 
 fn category_result(category: AccessCategory, counted: &CategoryStretch) -> CategoryResult {

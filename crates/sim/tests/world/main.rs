@@ -20,6 +20,7 @@ mod measures;
 mod minstrel_ht;
 mod ns3;
 mod paths;
+mod ppdus;
 mod probes;
 mod queues;
 mod radio;
