@@ -93,6 +93,7 @@ impl<F> Mac<F> {
         let burst = &mut queues.burst;
         burst.agreed = agreed;
         burst.chosen = chosen.map(|_| rate);
+        burst.rate = Some(rate);
         let attempt = if to == To::Broadcast {
             Attempt::broadcast(phy, burst.mpdus)
         } else if request {
@@ -185,6 +186,9 @@ impl<F> Mac<F> {
             self.arm_reorder(id, &rules);
         }
         if confirmed {
+            if let Some(queues) = self.nodes.edcafs[id as usize].tx_queues_mut() {
+                queues.count_burst(airtime);
+            }
             self.settle_burst(at, id, true);
             let edcaf = &mut self.nodes.edcafs[id as usize];
             edcaf.counters.successes += 1;
@@ -249,6 +253,7 @@ impl<F> Mac<F> {
                 any = true;
                 outcomes.pass_up(to, received);
             });
+            queue.counters.reorder_timeouts += u64::from(any);
             queue.reorder_due = queue.recipient.deadline(timeout);
             if let Some(due) = queue.reorder_due {
                 self.reorder.arm(due, id, place);
@@ -263,6 +268,7 @@ impl<F> Mac<F> {
     pub(crate) fn fail_burst(&mut self, at: Instant, id: u32, failure: Failure) {
         let rules = self.config.aggregation.expect("an EDCAF has transmit queues where the medium aggregates");
         let edcaf = &mut self.nodes.edcafs[id as usize];
+        let airtime = edcaf.head.airtime;
         let queues = edcaf.tx_queues_mut().expect("it has queues");
         let (request, agreed, several) = (queues.burst.request, queues.burst.agreed, queues.burst.places.len() > 1);
         if failure.to == To::Broadcast {
@@ -273,6 +279,7 @@ impl<F> Mac<F> {
         if queues.burst.reserved && !failure.after_rts {
             return self.fail_rts(at, id);
         }
+        queues.count_burst(airtime);
         let queue = queues.queue();
         queue.failed_rts = 0;
         let failures = if request { &mut queue.failed_requests } else { &mut queue.failures };

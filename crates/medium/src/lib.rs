@@ -38,7 +38,7 @@
 //! edcaf, node, config             one queue with its window; one node; settings
 //! tx_queues, block_ack            queues by receiver; the two ends of a block-ack agreement
 //! reception, rate_control, ...    mechanisms that know no other
-//! frame, counters                 what goes in and comes out
+//! frame, counters, ppdus          what goes in and comes out
 //! ```
 //!
 //! Simplified:
@@ -105,6 +105,7 @@ mod management;
 mod medium;
 mod node;
 mod nodes;
+mod ppdus;
 mod rate_control;
 mod reception;
 mod shared_channel;
@@ -121,6 +122,7 @@ pub use frame::{DropReason, Event, Mpdu, NodeId, To};
 pub use idle_sense::{Adaptation, IdleSenseConfig};
 pub use management::{Beacons, Foreign, PowerSave};
 pub use medium::Medium;
+pub use ppdus::{PpduCounters, RateCounters};
 pub use rate_control::RateControl;
 pub use reception::{Antenna, Capture, Interference, Reception};
 pub use watch::{BurstOnAir, Kind, MpduOnAir, OnAir, Transmission, TxStatus};

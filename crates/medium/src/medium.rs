@@ -19,6 +19,7 @@ use crate::frame::{DropReason, Event, Mpdu, NodeId, NodePair, To, dropped, lost}
 use crate::mac::Mac;
 use crate::management::{Beacons, Foreign, Management, PowerSave, Sleeper};
 use crate::node::{self, NodeStreams};
+use crate::ppdus::PpduCounters;
 use crate::watch::{BurstOnAir, OnAir, Watch};
 
 /// One medium and its nodes: access points and stations alike.
@@ -324,6 +325,23 @@ impl<F> Medium<F> {
     pub fn take_rates_used(&mut self, id: NodeId) -> Vec<(PhyRate, u64)> {
         let edcafs = self.mac.nodes.edcaf_ids(id.0);
         edcafs.flat_map(|edcaf| core::mem::take(&mut self.mac.nodes.edcafs[edcaf].rates_used)).collect()
+    }
+
+    /// Whether its nodes may aggregate.
+    pub fn aggregates(&self) -> bool {
+        self.mac.config.aggregation.is_some()
+    }
+
+    /// What was counted of PPDUs from one node to another since the last call, where the medium aggregates.
+    pub fn take_ppdus(&mut self, from: NodeId, to: NodeId) -> PpduCounters {
+        let mut sum = PpduCounters::default();
+        for edcaf in self.mac.nodes.edcaf_ids(from.0) {
+            let queues = self.mac.nodes.edcafs[edcaf].tx_queues_mut();
+            if let Some(queue) = queues.and_then(|queues| queues.of_receiver(To::Node(to))) {
+                sum.add(&core::mem::take(&mut queue.counters));
+            }
+        }
+        sum
     }
 
     /// What happened at all nodes, those that have left included.

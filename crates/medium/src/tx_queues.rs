@@ -19,6 +19,7 @@ use crate::aggregation::Order;
 use crate::block_ack::{Load, Originator, Recipient, Settled};
 use crate::counters::QueueState;
 use crate::frame::{Carried, Mpdu, NodeId, Queued, To};
+use crate::ppdus::{PpduCounters, RateCounters};
 use crate::rate_control::BurstRate;
 use crate::watch::{BurstOnAir, MpduOnAir};
 
@@ -63,6 +64,8 @@ pub(crate) struct TxQueue<F> {
     pub(crate) chosen: Option<BurstRate>,
     /// When the reorder buffer is looked at next, where it is.
     pub(crate) reorder_due: Option<Instant>,
+    /// Since they were taken last.
+    pub(crate) counters: PpduCounters,
 }
 
 /// Where each receiver's queue is among all.
@@ -122,6 +125,10 @@ pub(crate) struct Burst {
     pub(crate) agreed: bool,
     /// After RTS.
     pub(crate) reserved: bool,
+    /// The rate of the PPDU.
+    pub(crate) rate: Option<PhyRate>,
+    /// MPDUs that were sent before.
+    repeats: u64,
     /// The rate that the sender chose, and is to learn about; `None`: that of its frames.
     pub(crate) chosen: Option<PhyRate>,
     /// It is being sent, and what becomes of it is not settled.
@@ -253,6 +260,7 @@ impl<F> TxQueue<F> {
             rate,
             chosen: None,
             reorder_due: None,
+            counters: PpduCounters::default(),
         }
     }
 
@@ -397,17 +405,40 @@ impl<F> TxQueues<F> {
     /// The access of the present burst is over: see [`Originator::settle`]. What is given up comes out; how many MPDUs.
     pub(crate) fn settle(&mut self, answered: bool, limit: u32, mut given_up: impl FnMut(Msdus<F>)) -> u64 {
         let Self { queues, held, burst, .. } = self;
-        let (queue, mut lost) = (&mut queues[burst.queue], 0);
-        queue.originator.settle(answered, limit, |load, settled| {
+        let (TxQueue { originator, counters, .. }, mut lost) = (&mut queues[burst.queue], 0);
+        originator.settle(answered, limit, |load, settled| {
             held.remove(load);
-            if let Settled::GivenUp(msdus) = settled {
-                lost += 1;
-                given_up(msdus);
+            let packets = u64::from(load.packets > 0);
+            match settled {
+                Settled::Received => counters.delivered_mpdus += packets,
+                Settled::GivenUp(msdus) => {
+                    counters.lost_mpdus += packets;
+                    lost += 1;
+                    given_up(msdus);
+                }
             }
         });
         self.served = burst.queue;
         burst.reset(self.served);
         lost
+    }
+
+    /// The access of the present burst, whose PPDU was sent, is over and took so long: counts it, unless it had a frame of the
+    /// node's own.
+    pub(crate) fn count_burst(&mut self, airtime: Airtime) {
+        let Self { queues, burst, .. } = self;
+        let TxQueue { originator, counters, .. } = &mut queues[burst.queue];
+        if burst.request {
+            counters.block_ack_requests += 1;
+            return;
+        }
+        let first = burst.places.first().filter(|&&place| place < originator.len());
+        if first.is_some_and(|&place| originator.slot(place).load.packets > 0) {
+            counters.count(burst.places.len(), burst.repeats);
+            if let Some(rate) = burst.rate {
+                counters.count_rate(RateCounters { rate, ppdus: 1, airtime });
+            }
+        }
     }
 
     /// Packets that are neither acknowledged nor given up.
@@ -506,6 +537,7 @@ impl<F> TxQueues<F> {
             repeats += u64::from(originator.slot(place).attempts > 0);
             originator.begin(place);
         }
+        self.burst.repeats = repeats;
         (self.burst.places.len() as u64, repeats)
     }
 
@@ -601,7 +633,7 @@ impl Burst {
     fn reset(&mut self, queue: usize) {
         (self.queue, self.mpdus) = (queue, Bytes::ZERO);
         (self.request, self.agreed, self.reserved, self.on_air, self.delivered) = (false, false, false, false, false);
-        self.chosen = None;
+        (self.chosen, self.rate, self.repeats) = (None, None, 0);
         self.places.clear();
         self.ends.clear();
         self.times = None;

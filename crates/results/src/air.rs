@@ -8,7 +8,7 @@ use std::fmt;
 use evenair_wifi::PhyRate;
 use serde::{Deserialize, Serialize};
 
-use super::{Distribution, DropCount};
+use super::{Distribution, DropCount, PpduResult};
 
 /// One sender on the medium per interval: the access point or a station.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -25,11 +25,13 @@ pub struct NodeSeries {
     pub delivered_frames: Vec<u64>,
     /// Frames that were lost there, by reason.
     pub lost_frames: Vec<LossSeries>,
-    /// Accesses to the medium.
+    /// Accesses to the medium, which began in the interval.
     pub attempts: Vec<u64>,
-    /// Those that collided.
+    /// Those that ended in the interval and delivered: with an answer, or, to a group, without a collision.
+    pub successes: Vec<u64>,
+    /// Those that ended in the interval in a collision.
     pub collisions: Vec<u64>,
-    /// Those that failed without a collision.
+    /// Those that ended in the interval, failed without a collision.
     pub errors: Vec<u64>,
     /// Attempts that failed right after another attempt of the same frame had failed.
     pub repeated_failures: Vec<u64>,
@@ -97,7 +99,7 @@ pub struct NodeResult {
     pub delivered_frames: u64,
     /// Frames that were lost there, by reason.
     pub lost_frames: Vec<DropCount>,
-    /// Lost of offered; absent where nothing was offered.
+    /// Lost of those delivered or lost in the phase; absent where there are none.
     pub loss_rate: Option<f64>,
     /// Accesses to the medium and what became of them.
     pub access: AccessResult,
@@ -113,6 +115,9 @@ pub struct NodeResult {
     pub sojourn: Option<Distribution>,
     /// Each access category by itself, where there are any: "bk", "be", "vi", "vo".
     pub categories: Vec<CategoryResult>,
+    /// PPDUs toward the station and from it, where nodes aggregate; empty of access points.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub ppdus: Vec<PpduResult>,
 }
 
 impl NodeResult {
@@ -133,7 +138,7 @@ pub struct CategoryResult {
     pub delivered_frames: u64,
     /// Frames that were lost.
     pub lost_frames: u64,
-    /// Lost of offered; absent where nothing was offered.
+    /// Lost of those delivered or lost in the phase; absent where there are none.
     pub loss_rate: Option<f64>,
     /// Time average of its queue, the frame in service included.
     pub queue_mean_packets: f64,
@@ -202,15 +207,17 @@ pub struct QueueLevels {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct AccessResult {
-    /// Accesses.
+    /// Accesses, which began in the phase.
     pub attempts: u64,
+    /// Accesses that ended in the phase: they delivered, collided or failed without a collision.
+    pub ended: u64,
     /// Those that collided.
     pub collisions: u64,
     /// Those that failed without a collision.
     pub errors: u64,
-    /// Collided of all; absent without any.
+    /// Collided of those that ended; absent without any.
     pub collision_rate: Option<f64>,
-    /// Failed of all, for any cause; absent without any.
+    /// Failed of those that ended, for any cause; absent without any.
     pub failure_rate: Option<f64>,
     /// Failed ones after which the frame was sent again.
     pub retries: u64,
@@ -222,7 +229,7 @@ pub struct AccessResult {
     pub attempts_per_frame: Option<f64>,
     /// Attempts that failed right after another attempt of the same frame had failed.
     pub repeated_failures: u64,
-    /// Back-to-back missing ACKs: repeated failures of all attempts; absent without any.
+    /// Back-to-back missing ACKs: repeated failures of attempts that ended; absent without any.
     pub back_to_back_share: Option<f64>,
     /// Attempts with DATA at a lower rate than the station's.
     pub slowed: u64,
@@ -241,7 +248,7 @@ pub struct PlaceResult {
     pub offered_packets: u64,
     /// Packets that were lost there, by reason.
     pub lost_packets: Vec<DropCount>,
-    /// Lost of offered; absent where nothing was offered.
+    /// Lost of offered, at most 1: some may have come before the phase. Absent where there are none.
     pub loss_rate: Option<f64>,
 }
 

@@ -97,10 +97,11 @@ impl NodeSeries {
             *own = columns([&*own, other].into_iter(), |values| values.sum());
         };
         let other = &mut other.clone();
-        let all: [fn(&mut Self) -> &mut Vec<u64>; 7] = [
+        let all: [fn(&mut Self) -> &mut Vec<u64>; 8] = [
             |node| &mut node.offered_frames,
             |node| &mut node.delivered_frames,
             |node| &mut node.attempts,
+            |node| &mut node.successes,
             |node| &mut node.collisions,
             |node| &mut node.errors,
             |node| &mut node.repeated_failures,

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use evenair_medium::BacklogChain;
+use evenair_medium::{BacklogChain, PpduCounters};
 use evenair_scenario::{Scenario, WarmUp};
 use evenair_units::Span;
 
@@ -44,6 +44,8 @@ pub struct NodeStretch {
     pub time_at_level: Vec<u64>,
     /// Attempts by PHY rate; empty where senders do not choose their rates.
     pub attempts_by_rate: BTreeMap<UsedRate, u64>,
+    /// PPDUs toward the station and from it; empty where there are none.
+    pub ppdus: Vec<PpduCounters>,
     /// By [`evenair_wifi::AccessCategory::index`]; empty where there are no categories.
     pub categories: Vec<CategoryStretch>,
 }
@@ -127,6 +129,8 @@ impl NodeStretch {
         for (&rate, &attempts) in &other.attempts_by_rate {
             *self.attempts_by_rate.entry(rate).or_default() += attempts;
         }
+        self.ppdus.resize_with(self.ppdus.len().max(other.ppdus.len()), PpduCounters::default);
+        self.ppdus.iter_mut().zip(&other.ppdus).for_each(|(own, other)| own.add(other));
         self.categories.resize_with(self.categories.len().max(other.categories.len()), CategoryStretch::default);
         self.categories.iter_mut().zip(&other.categories).for_each(|(own, other)| own.add(other));
     }

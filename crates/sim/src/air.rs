@@ -9,7 +9,8 @@ use std::collections::BTreeMap;
 
 use evenair_ap::{AirQueues, Received, Tag, TaggedMpdu, TxStatus, Unsent};
 use evenair_medium::{
-    AccessCategory, Counters, DropReason, MeasuredAirtime, Medium, Mpdu, NodeId, QueueState, RateControl, To, Totals,
+    AccessCategory, Counters, DropReason, MeasuredAirtime, Medium, Mpdu, NodeId, PpduCounters, QueueState, RateControl,
+    To, Totals,
 };
 use evenair_results::stretch::FlowStretch;
 use evenair_scenario::{AirPlan, AppKind, Scenario, StationPlan};
@@ -264,6 +265,7 @@ impl Air {
     pub(crate) fn give_up(&mut self, now: Instant, station: usize) {
         let Some(node) = self.gone.remove(&station) else { return };
         let point = self.links[station].access_point;
+        self.tally.count_ppdus(station, ppdus(&mut self.medium, node, point));
         match &mut self.queues {
             Some(queues) if queues.has(point) => queues.flush(node),
             _ => self.medium.flush(now, point, node),
@@ -275,6 +277,7 @@ impl Air {
         if let Some(node) = self.links[number].node.take() {
             self.queues.iter_mut().for_each(|queues| queues.remove(node));
             self.medium.remove_node(now, node);
+            self.tally.count_ppdus(number, ppdus(&mut self.medium, node, self.links[number].access_point));
             let before = station.before.get_or_insert_default();
             **before = [**before, self.medium.counters(node)].into_iter().sum();
             if self.chooses_rates {
@@ -593,6 +596,13 @@ impl Air {
                     tally.use_rates(place, medium.take_rates_used(node));
                 }
             }
+            if medium.aggregates() {
+                for (station, link) in links.iter().enumerate() {
+                    if let Some(node) = link.node.or_else(|| self.gone.get(&station).copied()) {
+                        tally.count_ppdus(station, ppdus(medium, node, link.access_point));
+                    }
+                }
+            }
             let categories = self.categories.as_mut().map(|categories| categories.take(now)).unwrap_or_default();
             tally.end_stretch(flows(), medium.take_backlog_chain().unwrap_or_default(), categories);
         }
@@ -717,6 +727,11 @@ impl LossCounts {
             ("came too late", self.late),
         ]
     }
+}
+
+/// PPDUs from an access point to a node that is or was a station of it, and from there, since they were asked for last.
+fn ppdus(medium: &mut Medium<PacketId>, station: NodeId, access_point: NodeId) -> [PpduCounters; 2] {
+    [medium.take_ppdus(access_point, station), medium.take_ppdus(station, access_point)]
 }
 
 /// The application of `host`, where it is the only one and sends datagrams up.

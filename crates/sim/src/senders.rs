@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use evenair_medium::PpduCounters;
 use evenair_results::histogram::Histogram;
 use evenair_results::stretch::NodeStretch;
 use evenair_results::{NodeSeries, UsedRate};
@@ -19,6 +20,8 @@ pub(crate) struct Deliveries {
     by_attempts: Vec<u64>,
     /// Attempts by PHY rate, where senders choose.
     by_rate: BTreeMap<UsedRate, u64>,
+    /// Toward the station and from it; empty before there are any.
+    ppdus: Vec<PpduCounters>,
 }
 
 /// A frame that was delivered.
@@ -41,9 +44,10 @@ pub(crate) struct NodeRows {
 /// A sender's part in an interval.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NodeRow {
-    pub(crate) offered: u64,
+    pub(crate) offered: u32,
     pub(crate) delivered: u32,
     pub(crate) attempts: u32,
+    pub(crate) successes: u32,
     pub(crate) collisions: u32,
     pub(crate) errors: u32,
     pub(crate) repeated_failures: u32,
@@ -59,12 +63,21 @@ impl Deliveries {
         *self.by_rate.entry(rate.into()).or_default() += attempts;
     }
 
+    /// PPDUs toward the station and from it.
+    pub(crate) fn count_ppdus(&mut self, ways: [PpduCounters; 2]) {
+        if ways.iter().any(|way| !way.is_empty()) {
+            self.ppdus.resize_with(ways.len(), PpduCounters::default);
+            self.ppdus.iter_mut().zip(&ways).for_each(|(sum, way)| sum.add(way));
+        }
+    }
+
     /// What was counted since the last call.
     pub(crate) fn take(&mut self) -> NodeStretch {
         NodeStretch {
             sojourn: self.sojourn.take(),
             frames_by_attempts: std::mem::take(&mut self.by_attempts),
             attempts_by_rate: std::mem::take(&mut self.by_rate),
+            ppdus: std::mem::take(&mut self.ppdus),
             ..NodeStretch::default()
         }
     }
@@ -124,9 +137,10 @@ impl NodeRows {
     ) -> NodeSeries {
         for (number, row) in rows {
             let at = Interval { number, intervals };
-            put(&mut series.offered_frames, at, row.offered);
+            put(&mut series.offered_frames, at, row.offered.into());
             put(&mut series.delivered_frames, at, row.delivered.into());
             put(&mut series.attempts, at, row.attempts.into());
+            put(&mut series.successes, at, row.successes.into());
             put(&mut series.collisions, at, row.collisions.into());
             put(&mut series.errors, at, row.errors.into());
             put(&mut series.repeated_failures, at, row.repeated_failures.into());
@@ -139,6 +153,7 @@ impl NodeRows {
             &mut series.offered_frames,
             &mut series.delivered_frames,
             &mut series.attempts,
+            &mut series.successes,
             &mut series.collisions,
             &mut series.errors,
             &mut series.repeated_failures,

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::iter::repeat_with;
 
-use evenair_medium::{BacklogChain, Counters, Totals};
+use evenair_medium::{BacklogChain, Counters, PpduCounters, Totals};
 use evenair_results::stretch::{CategoryStretch, FlowStretch, Stretch};
 use evenair_results::{MediumSeries, NodeSeries};
 use evenair_scenario::Scenario;
@@ -59,7 +59,8 @@ pub(crate) struct Tallied {
 #[repr(align(32))]
 struct NodeTally {
     queue: Occupancy,
-    offered: u64,
+    offered: u32,
+    delivered: u32,
 }
 
 /// What was counted at a sender up to the end of the last interval, in as much memory as a processor fetches at once.
@@ -120,7 +121,8 @@ impl Tally {
 
     /// Frames were lost before they came to a buffer.
     pub(crate) fn never_arrived(&mut self, node: usize, frames: u64) {
-        self.nodes[node].offered += frames;
+        let offered = &mut self.nodes[node].offered;
+        *offered = offered.saturating_add(frames.try_into().unwrap_or(u32::MAX));
     }
 
     /// A frame left a sender's buffer, or `found_no_room` in it.
@@ -135,6 +137,7 @@ impl Tally {
 
     /// A sender delivered a frame after `sojourn` in its buffer.
     pub(crate) fn deliver(&mut self, node: usize, sojourn: Span, attempts: u32) {
+        self.nodes[node].delivered += 1;
         self.deliveries.enter(node, Delivery { sojourn, attempts });
     }
 
@@ -194,6 +197,11 @@ impl Tally {
         for (rate, attempts) in used {
             self.deliveries.get_mut(node).use_rate(rate, attempts);
         }
+    }
+
+    /// PPDUs toward a station and from it, where they were counted.
+    pub(crate) fn count_ppdus(&mut self, station: usize, ways: [PpduCounters; 2]) {
+        self.deliveries.get_mut(station).count_ppdus(ways);
     }
 
     /// A stretch has ended, with what was counted of each sender's access categories, where there are any. The access
@@ -267,8 +275,9 @@ impl NodeTally {
         let (area, most) = self.queue.take(now);
         Some(NodeRow {
             offered: std::mem::take(&mut self.offered),
-            delivered: since.successes as u32,
+            delivered: std::mem::take(&mut self.delivered),
             attempts: since.attempts as u32,
+            successes: since.successes as u32,
             collisions: since.collisions as u32,
             errors: since.losses as u32,
             repeated_failures: since.repeated_failures as u32,

@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use evenair_wifi::AccessCategory;
+use evenair_workload::Direction;
 
 use super::sum;
 use crate::air::{AccessResult, CategoryResult, QueueLevels, RateUse, UsedRate};
 use crate::stats::{mean, part};
 use crate::stretch::{CategoryStretch, NodeStretch, Stretch};
-use crate::{DropCount, LossSeries, MediumResult, NodeResult, NodeSeries, PlaceResult, Series};
+use crate::{DropCount, LossSeries, MediumResult, NodeResult, NodeSeries, PlaceResult, PpduResult, Series};
 
 /// The reason of frames that were given up at a retry limit.
 pub(crate) const RETRY_LIMIT: &str = "retry limit";
@@ -22,14 +23,15 @@ pub(super) fn nodes(series: &Series, counted: &Stretch, intervals: &Range<usize>
 }
 
 fn node_result(series: &NodeSeries, counted: &NodeStretch, intervals: &Range<usize>) -> NodeResult {
-    let offered_frames = sum(&series.offered_frames, intervals);
+    let delivered_frames = sum(&series.delivered_frames, intervals);
     let lost_frames = losses(&series.lost_frames, intervals);
+    let lost = total(&lost_frames);
     NodeResult {
         node: series.node.clone(),
         access_point: series.access_point,
-        offered_frames,
-        delivered_frames: sum(&series.delivered_frames, intervals),
-        loss_rate: loss_rate(&lost_frames, offered_frames),
+        offered_frames: sum(&series.offered_frames, intervals),
+        delivered_frames,
+        loss_rate: rate(lost, delivered_frames + lost),
         access: access(series, counted, retry_drops(&lost_frames), intervals),
         lost_frames,
         airtime_share: average(&series.airtime_share, intervals),
@@ -42,7 +44,14 @@ fn node_result(series: &NodeSeries, counted: &NodeStretch, intervals: &Range<usi
             .zip(&counted.categories)
             .map(|(category, counted)| category_result(category, counted))
             .collect(),
+        ppdus: ppdus(counted),
     }
+}
+
+/// PPDUs by direction, where there are any.
+fn ppdus(counted: &NodeStretch) -> Vec<PpduResult> {
+    let ways = [Direction::Down, Direction::Up].into_iter().zip(&counted.ppdus);
+    ways.filter(|(_, counted)| !counted.is_empty()).map(|(way, counted)| PpduResult::of(way, counted)).collect()
 }
 
 fn category_result(category: AccessCategory, counted: &CategoryStretch) -> CategoryResult {
@@ -51,7 +60,7 @@ fn category_result(category: AccessCategory, counted: &CategoryStretch) -> Categ
         offered_frames: counted.offered,
         delivered_frames: counted.delivered,
         lost_frames: counted.lost,
-        loss_rate: rate(counted.lost, counted.offered),
+        loss_rate: rate(counted.lost, counted.delivered + counted.lost),
         queue_mean_packets: rate(counted.area_ns, counted.length_ns).unwrap_or(0.0),
         queue_max_packets: counted.most,
         sojourn: counted.sojourn.distribution(),
@@ -72,9 +81,9 @@ fn losses(series: &[LossSeries], intervals: &Range<usize>) -> Vec<DropCount> {
     series.iter().map(of).filter(|loss| loss.packets > 0).collect()
 }
 
-fn loss_rate(lost: &[DropCount], offered: u64) -> Option<f64> {
-    let lost: u64 = lost.iter().map(|loss| loss.packets).sum();
-    rate(lost, offered)
+/// Losses for all reasons.
+fn total(lost: &[DropCount]) -> u64 {
+    lost.iter().map(|loss| loss.packets).sum()
 }
 
 fn retry_drops(lost: &[DropCount]) -> u64 {
@@ -82,10 +91,12 @@ fn retry_drops(lost: &[DropCount]) -> u64 {
 }
 
 fn access(series: &NodeSeries, counted: &NodeStretch, retry_drops: u64, intervals: &Range<usize>) -> AccessResult {
+    let [collisions, errors] = [&series.collisions, &series.errors].map(|counts| sum(counts, intervals));
     AccessResult {
         attempts: sum(&series.attempts, intervals),
-        collisions: sum(&series.collisions, intervals),
-        errors: sum(&series.errors, intervals),
+        ended: sum(&series.successes, intervals) + collisions + errors,
+        collisions,
+        errors,
         repeated_failures: sum(&series.repeated_failures, intervals),
         slowed: sum(&series.slowed, intervals),
         retry_drops,
@@ -104,20 +115,21 @@ impl AccessResult {
     /// What follows from the counts.
     fn with_rates(mut self) -> Self {
         let failed = self.collisions + self.errors;
-        self.collision_rate = rate(self.collisions, self.attempts);
-        self.failure_rate = rate(failed, self.attempts);
+        self.collision_rate = rate(self.collisions, self.ended);
+        self.failure_rate = rate(failed, self.ended);
         // At the edges of a phase a frame may be given up whose last failure was counted before.
         self.retries = failed.saturating_sub(self.retry_drops);
         let delivered: u64 = self.frames_by_attempts.iter().sum();
         let attempts: u64 = self.frames_by_attempts.iter().zip(1..).map(|(frames, attempts)| frames * attempts).sum();
         self.attempts_per_frame = rate(attempts, delivered);
-        self.back_to_back_share = rate(self.repeated_failures, self.attempts);
+        self.back_to_back_share = rate(self.repeated_failures, self.ended);
         self.slowed_share = rate(self.slowed, self.attempts);
         self
     }
 
     fn add(&mut self, other: &Self) {
         self.attempts += other.attempts;
+        self.ended += other.ended;
         self.collisions += other.collisions;
         self.errors += other.errors;
         self.retry_drops += other.retry_drops;
@@ -178,10 +190,11 @@ pub(super) fn places(series: &Series, intervals: &Range<usize>) -> Vec<PlaceResu
     let of = |place: &crate::PlaceSeries| {
         let offered_packets = sum(&place.offered_packets, intervals);
         let lost_packets = losses(&place.lost_packets, intervals);
+        let lost = total(&lost_packets);
         PlaceResult {
             place: place.place.clone(),
             offered_packets,
-            loss_rate: loss_rate(&lost_packets, offered_packets),
+            loss_rate: rate(lost, offered_packets.max(lost)),
             lost_packets,
         }
     };
@@ -202,6 +215,7 @@ mod tests {
                 LossSeries { reason: RETRY_LIMIT.into(), frames: vec![0, 1, 0] },
             ],
             attempts: vec![9, 13, 2],
+            successes: vec![6, 8, 2],
             collisions: vec![3, 4, 0],
             errors: vec![0, 1, 0],
             repeated_failures: vec![0, 2, 1],
@@ -223,7 +237,7 @@ mod tests {
     fn a_sender_by_hand() {
         let (series, counted) = node();
         let result = node_result(&series, &counted, &(0..2));
-        assert_eq!((result.offered_frames, result.delivered_frames, result.loss_rate), (20, 14, Some(0.15)));
+        assert_eq!((result.offered_frames, result.delivered_frames, result.loss_rate), (20, 14, Some(3.0 / 17.0)));
         assert_eq!((result.queue_mean_packets, result.queue_max_packets), (3.0, 5));
         let access = &result.access;
         assert_eq!((access.attempts, access.retries, access.retry_drops), (22, 7, 1));
@@ -234,6 +248,36 @@ mod tests {
         // 1000 ns in all: half of it empty, 90 % with two or fewer after 890 and so not quite.
         let levels = result.queue.unwrap();
         assert_eq!((levels.p50_packets, levels.p90_packets, levels.p99_packets), (0.0, 3.0, 3.0));
+    }
+
+    /// Frames and attempts that are of before the phase end in it.
+    #[test]
+    fn rates_are_proportions_of_what_ended() {
+        let series = NodeSeries {
+            offered_frames: vec![3],
+            delivered_frames: vec![2],
+            lost_frames: vec![LossSeries { reason: "station left".into(), frames: vec![6] }],
+            attempts: vec![1],
+            successes: vec![1],
+            collisions: vec![2],
+            errors: vec![1],
+            repeated_failures: vec![2],
+            ..NodeSeries::default()
+        };
+        let result = node_result(&series, &NodeStretch::default(), &(0..1));
+        assert_eq!((result.loss_rate, result.access.ended), (Some(0.75), 4));
+        let access = &result.access;
+        assert_eq!(
+            (access.collision_rate, access.failure_rate, access.back_to_back_share),
+            (Some(0.5), Some(0.75), Some(0.5))
+        );
+        let place = crate::PlaceSeries {
+            offered_packets: vec![3],
+            lost_packets: vec![LossSeries { reason: "queue delay".into(), frames: vec![6] }],
+            ..crate::PlaceSeries::default()
+        };
+        let of_places = places(&Series { places: vec![place], ..Series::default() }, &(0..1));
+        assert_eq!(of_places[0].loss_rate, Some(1.0));
     }
 
     #[test]

@@ -1,11 +1,12 @@
 //! The medium, its senders, wired ports, airtime, losses.
 
 use evenair_scenario::measures::Kind;
+use evenair_workload::Direction;
 
 use super::super::stats::share;
 use super::super::{
-    AccessResult, AirtimeShare, ChargedAirtime, DomainResult, MediumAirtime, MediumUse, NodeResult, PhaseResult,
-    RunResult,
+    AccessResult, AirtimeShare, ChargedAirtime, DomainResult, MediumAirtime, MediumUse, NodeResult, PPDU_SIZES,
+    PhaseResult, PpduRate, PpduResult, RunResult,
 };
 use super::rows::{Rows, as_part};
 
@@ -122,6 +123,7 @@ fn of_node(node: &NodeResult, rows: &mut Rows) {
         rows.add("queue_p99_packets", levels.p99_packets);
     }
     rows.distribution("sojourn", node.sojourn.as_ref());
+    node.ppdus.iter().for_each(|ppdus| of_ppdus(ppdus, rows));
     for category in &node.categories {
         rows.inside(&format!("category.{}", category.category), |rows| {
             rows.add("offered_frames", category.offered_frames as f64);
@@ -133,6 +135,36 @@ fn of_node(node: &NodeResult, rows: &mut Rows) {
             rows.distribution("sojourn", category.sojourn.as_ref());
         });
     }
+}
+
+/// PPDUs of a station and direction.
+fn of_ppdus(ppdus: &PpduResult, rows: &mut Rows) {
+    let way = match ppdus.direction {
+        Direction::Down => "down",
+        Direction::Up => "up",
+    };
+    rows.inside(way, |rows| {
+        rows.add("ppdus", ppdus.ppdus as f64);
+        rows.add("mpdus", ppdus.mpdus as f64);
+        rows.add_known("mpdus_per_ppdu", ppdus.mpdus_per_ppdu());
+        for (size, &count) in PPDU_SIZES.iter().zip(&ppdus.by_size).filter(|(_, count)| **count > 0) {
+            rows.add(&format!("mpdus_per_ppdu.{size}.share"), share(count as f64, ppdus.ppdus as f64));
+        }
+        rows.add("delivered_mpdus", ppdus.delivered_mpdus as f64);
+        rows.add_known("retries_per_mpdu", ppdus.retries_per_mpdu());
+        rows.add_known("mpdu_loss_rate", ppdus.mpdu_loss_rate());
+        rows.add("block_ack_requests", ppdus.block_ack_requests as f64);
+        rows.add("reorder_timeouts", ppdus.reorder_timeouts as f64);
+        let airtime_ms: f64 = ppdus.by_rate.iter().map(|rate| rate.airtime_ms).sum();
+        // Modes of one rate follow one another.
+        for same in ppdus.by_rate.chunk_by(|a, b| a.rate_mbps == b.rate_mbps) {
+            let sum = |of: fn(&PpduRate) -> f64| same.iter().map(of).sum::<f64>();
+            rows.inside(&format!("rate_used.{}", as_part(&same[0].rate_mbps.to_string())), |rows| {
+                rows.add("ppdu_share", share(sum(|rate| rate.ppdus as f64), ppdus.ppdus as f64));
+                rows.add("airtime_share", share(sum(|rate| rate.airtime_ms), airtime_ms));
+            });
+        }
+    });
 }
 
 fn measured_airtime(measured: &MediumAirtime, rows: &mut Rows) {

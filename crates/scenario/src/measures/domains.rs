@@ -3,14 +3,22 @@
 use super::{Declaration, measure};
 
 pub(super) const LIST: &[Declaration] = &[
-    measure("phase.*.access_point.*.queue_mean_packets", "packets", "time average of one access point's queue"),
+    measure(
+        "phase.*.access_point.*.queue_mean_packets",
+        "packets",
+        "time average of one access point's queue: packets neither delivered nor lost yet",
+    ),
     measure("phase.*.access_point.*.queue_max_packets", "packets", "the most that it held"),
     measure("phase.*.access_point.*.attempts", "", "accesses to the medium, of one access point"),
-    measure("phase.*.access_point.*.collision_rate", "", "collided of all attempts, of one access point"),
+    measure(
+        "phase.*.access_point.*.collision_rate",
+        "",
+        "collided of all attempts that ended in the phase, of one access point",
+    ),
     measure(
         "phase.*.access_point.*.failure_rate",
         "",
-        "failed of all attempts, whatever the cause, of one access point",
+        "failed of all attempts that ended in the phase, whatever the cause, of one access point",
     ),
     measure(
         "phase.*.access_point.*.retries",
@@ -26,7 +34,7 @@ pub(super) const LIST: &[Declaration] = &[
     measure(
         "phase.*.access_point.*.back_to_back_share",
         "",
-        "attempts that failed right after another of the same frame had failed, of all attempts, of one access point",
+        "attempts that failed right after another of the same frame had failed, of all that ended in the phase, of one access point",
     ),
     measure(
         "phase.*.access_point.*.slowed_share",
@@ -45,7 +53,11 @@ pub(super) const LIST: &[Declaration] = &[
     ),
     measure("phase.*.access_point.*.delivered_frames", "", "frames that one access point delivered"),
     measure("phase.*.access_point.*.lost_frames", "", "frames that were lost at one access point"),
-    measure("phase.*.access_point.*.loss_rate", "", "lost of offered at one access point"),
+    measure(
+        "phase.*.access_point.*.loss_rate",
+        "",
+        "lost of frames that were delivered or lost in the phase at one access point",
+    ),
     measure("phase.*.access_point.*.lost.*.frames", "", "frames lost at one access point for a reason"),
     measure(
         "phase.*.access_point.*.queue_p50_packets",
@@ -100,7 +112,11 @@ pub(super) const LIST: &[Declaration] = &[
     ),
     measure("phase.*.access_point.*.category.*.delivered_frames", "", "frames of it that one access point delivered"),
     measure("phase.*.access_point.*.category.*.lost_frames", "", "frames of it that were lost at one access point"),
-    measure("phase.*.access_point.*.category.*.loss_rate", "", "lost of offered of it at one access point"),
+    measure(
+        "phase.*.access_point.*.category.*.loss_rate",
+        "",
+        "lost of its frames that were delivered or lost in the phase at one access point",
+    ),
     measure(
         "phase.*.access_point.*.category.*.queue_mean_packets",
         "packets",

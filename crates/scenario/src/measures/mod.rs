@@ -9,6 +9,7 @@ mod airtime;
 mod domains;
 mod key;
 mod list;
+mod ppdus;
 mod traffic;
 
 use std::collections::HashMap;
@@ -33,7 +34,7 @@ const fn measure(pattern: &'static str, unit: &'static str, meaning: &'static st
 
 /// What is declared of every measure of a run.
 pub fn measures() -> impl Iterator<Item = &'static Declaration> {
-    [list::LIST, traffic::LIST, domains::LIST, airtime::LIST].into_iter().flatten()
+    [list::LIST, traffic::LIST, domains::LIST, airtime::LIST, ppdus::LIST].into_iter().flatten()
 }
 
 /// Where a name is looked for: the last part of its pattern, and the number of its parts.

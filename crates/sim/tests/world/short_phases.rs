@@ -1,0 +1,74 @@
+//! Rates in a phase so short that most frames whose fate it sees were offered before: they are proportions there too.
+
+use evenair_results::{RunResult, scalars};
+use evenair_scenario::Scenario;
+
+/// Two stations fill their buffers of 30 packets. One of them leaves in the middle of a phase of 20 ms, in which it is offered
+/// fewer than that.
+const SCENARIO: &str = r#"version = 1
+name = "short-phases"
+seed = 5
+duration = "3 s"
+[radio]
+standard = "802.11b"
+ap_buffer = "20 packets"
+station_buffer = "30 packets"
+[lan]
+rate = "100 Mb/s"
+delay = "1 ms"
+[[station]]
+name = "leaves"
+rate = "11 Mb/s"
+[[station]]
+name = "stays"
+rate = "11 Mb/s"
+[[server]]
+name = "server"
+[[udp]]
+name = "up"
+stations = ["leaves", "stays"]
+server = "server"
+direction = "up"
+rate = "4 Mb/s"
+payload = "972 bytes"
+[[event]]
+at = "2 s"
+do = "leave"
+stations = ["leaves"]
+[measure]
+interval = "10 ms"
+[[phase]]
+name = "short"
+from = "1990 ms"
+to = "2010 ms"
+[[phase]]
+name = "long"
+from = "500 ms"
+to = "2500 ms"
+"#;
+
+fn run() -> RunResult {
+    let scenario = Scenario::parse(SCENARIO, "short.toml").unwrap_or_else(|error| panic!("{error}"));
+    evenair_sim::run(&scenario, |_| ()).unwrap()
+}
+
+#[test]
+fn rates_are_proportions_where_more_is_lost_than_offered() {
+    let run = run();
+    for phase in &run.phases {
+        let node = phase.nodes.iter().find(|node| node.node == "leaves").unwrap();
+        let lost: u64 = node.lost_frames.iter().map(|lost| lost.packets).sum();
+        let expected = lost as f64 / (lost + node.delivered_frames) as f64;
+        assert_eq!(node.loss_rate, Some(expected), "{}", phase.name);
+        // The canary: of the frames offered in the short phase it would be more than one.
+        assert_eq!(lost > node.offered_frames, phase.name == "short", "{}: {node:?}", phase.name);
+        if phase.name == "long" {
+            // Nearly all that was offered in it was decided in it.
+            assert!((expected * node.offered_frames as f64 / lost as f64 - 1.0).abs() < 0.05, "{node:?}");
+        }
+    }
+    let rates = scalars(&run).into_iter().filter(|(name, _)| name.ends_with("_rate") || name.ends_with("share"));
+    for (name, value) in rates {
+        assert!((0.0..=1.0 + 1e-12).contains(&value), "{name} is {value}");
+    }
+}
