@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use evenair_live::setup::{self, Gateway};
+use evenair_site::setup::{self, Gateway};
 use evenair_sys::netns::Netns;
 
 /// A machine with two interfaces, of which the wired one has an address and the way out.

@@ -28,7 +28,7 @@ const fn modes(io: Io) -> &'static [XdpMode] {
 /// Drivers that deliver frames with incomplete checksums: their other end is on the same machine.
 const DRIVERS_OF_THIS_MACHINE: [&str; 4] = ["veth", "tun", "virtio_net", "netfront"];
 /// Whether frames that come through this driver may have checksums that are left to a card.
-pub(crate) fn comes_incomplete(driver: &str) -> bool {
+pub fn comes_incomplete(driver: &str) -> bool {
     DRIVERS_OF_THIS_MACHINE.contains(&driver)
 }
 
@@ -109,9 +109,9 @@ impl Express {
 
 /// What lanes on these interfaces need.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Needs {
+pub struct Needs {
     /// Receive queues of each.
-    pub(crate) queues: [u32; 2],
+    pub queues: [u32; 2],
     /// Bytes of a place for a frame.
     pub(crate) place_len: u32,
     /// Places of each socket.
@@ -123,7 +123,7 @@ impl Needs {
     ///
     /// # Errors
     /// Why there can be none.
-    pub(crate) fn of(ports: [&Interface; 2], most_bytes: usize, ring_frames: u32) -> Result<Self> {
+    pub fn of(ports: [&Interface; 2], most_bytes: usize, ring_frames: u32) -> Result<Self> {
         let Some(place_len) = xsk::place_len(most_bytes as u32) else {
             bail!(
                 "frames of {most_bytes} bytes, which the MTU allows, are longer than AF_XDP has room for: {} at most",
@@ -146,7 +146,7 @@ impl Needs {
     }
 
     /// Memory that has to be locked, in bytes, with a pool for so many frames.
-    pub(crate) fn locked_bytes(&self, pool_frames: u32) -> u64 {
+    pub fn locked_bytes(&self, pool_frames: u32) -> u64 {
         u64::from(pool_frames + self.all_places()) * u64::from(self.place_len)
     }
 }

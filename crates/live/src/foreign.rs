@@ -16,12 +16,12 @@ use evenair_api::history::Event;
 use evenair_sys::attached::{self, Attached};
 use evenair_sys::bridge;
 use evenair_sys::iface::{self, Interface};
+use evenair_sys::iproute;
 use evenair_sys::port_lock::{DIRECTORY, LockError, PortLock};
 use serde_json::Value;
 use tracing::{debug, warn};
 
 use crate::history::Tap;
-use crate::iproute;
 
 /// A box that was killed may take a moment to lose its locks and programs.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -198,7 +198,7 @@ impl Ports {
 }
 
 /// Who they are, and what to do.
-pub(crate) fn describe(port: &str, others: &[Attached]) -> String {
+pub fn describe(port: &str, others: &[Attached]) -> String {
     if let Some(pid) = others.iter().find_map(Attached::process) {
         return another_box(port, Some(pid));
     }
@@ -215,7 +215,7 @@ pub(crate) fn describe(port: &str, others: &[Attached]) -> String {
 }
 
 /// Names of the filters in the clsact discipline of a port that are not a box's.
-pub(crate) fn filters(port: &str) -> Result<Vec<String>, String> {
+pub fn filters(port: &str) -> Result<Vec<String>, String> {
     Ok(names(&iproute::list(&["tc", "-j", "filter", "show", "dev", port, "ingress"])?))
 }
 

@@ -6,19 +6,17 @@
 
 mod awaited;
 pub mod calibrate;
-mod capability;
+pub mod checks;
 mod clock;
 pub mod control;
 pub mod crash;
 mod crossed;
-pub mod doctor;
 mod engine;
 mod express;
 mod fail_open;
 mod foreign;
 pub mod history;
 mod http;
-mod iproute;
 mod kinds;
 mod last_word;
 mod log_limit;
@@ -36,7 +34,6 @@ mod recording;
 mod run;
 mod running;
 mod service;
-pub mod setup;
 mod shards;
 mod slices;
 mod switch;

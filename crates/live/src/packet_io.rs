@@ -10,12 +10,12 @@ use std::fs;
 
 use anyhow::Result;
 use evenair_boxfile::{BoxConfig, Io};
+use evenair_sys::capability::{CAP_IPC_LOCK, is_effective};
 use evenair_sys::hold::Hold;
 use evenair_sys::iface::{self, Interface};
 use evenair_sys::xsk;
 use tracing::{info, warn};
 
-use crate::capability::{CAP_IPC_LOCK, is_effective};
 use crate::express::{self, Needs, Sizes, comes_incomplete};
 use crate::pool::Pool;
 use crate::port::{self, Port};
@@ -74,7 +74,7 @@ fn objection(shards: usize, ports: &[PortFacts; 2]) -> Option<String> {
 }
 
 /// Why AF_XDP would not be chosen for these interfaces by any process; `None`: there is no objection.
-pub(crate) fn objection_to(config: &BoxConfig, ports: [&Interface; 2]) -> Option<String> {
+pub fn objection_to(config: &BoxConfig, ports: [&Interface; 2]) -> Option<String> {
     objection(config.shards, &ports.map(PortFacts::of)).or_else(|| {
         let most_bytes = ports.map(port::most_bytes).into_iter().max().unwrap_or_default();
         Needs::of(ports, most_bytes, config.ring_frames).err().map(|error| format!("{error:#}"))
@@ -96,18 +96,18 @@ fn not_permitted(config: &BoxConfig, ports: [&Interface; 2]) -> Option<String> {
 }
 
 /// That so many bytes may not be locked.
-pub(crate) fn too_little(bytes: u64, limit: &str) -> String {
+pub fn too_little(bytes: u64, limit: &str) -> String {
     format!("it needs {} MiB of locked memory, and this user may have {limit} bytes", bytes.div_ceil(1 << 20))
 }
 
 /// The text of a file, or nothing.
-pub(crate) fn read(path: &str) -> String {
+pub fn read(path: &str) -> String {
     fs::read_to_string(path).unwrap_or_default()
 }
 
 /// Whether memory may be locked.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Lockable {
+pub enum Lockable {
     Yes,
     /// No more than so many bytes.
     Limited(String),
@@ -115,7 +115,7 @@ pub(crate) enum Lockable {
 }
 
 /// Whether a process of these limits and with this status (proc(5)) may lock so many bytes.
-pub(crate) fn lockable(bytes: u64, limits: &str, status: &str) -> Lockable {
+pub fn lockable(bytes: u64, limits: &str, status: &str) -> Lockable {
     let limit = limits.lines().find_map(|line| line.strip_prefix("Max locked memory"));
     let limit = limit.and_then(|line| line.split_whitespace().next());
     match limit {

@@ -3,6 +3,7 @@
 pub mod attached;
 pub mod bpf;
 pub mod bridge;
+pub mod capability;
 pub mod checksum;
 pub mod clsact;
 pub mod error;
@@ -10,6 +11,7 @@ pub mod fatal;
 pub mod frames;
 pub mod hold;
 pub mod iface;
+pub mod iproute;
 pub mod links;
 pub mod netns;
 pub mod networks;

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Args;
-use evenair_live::doctor::{Finding, Verdict, examine};
+use evenair_site::doctor::{Finding, Verdict, examine};
 
 /// Arguments of `evenair doctor`.
 #[derive(Args)]

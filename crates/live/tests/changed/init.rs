@@ -5,7 +5,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use evenair_live::setup::parsers::{Ifupdown, entries, interfaces, networkd_bridge, networkd_text};
+use evenair_site::setup::parsers::{Ifupdown, entries, interfaces, networkd_bridge, networkd_text};
 use serde_json::Value;
 
 /// The interfaces by what `ip` prints. How many there are.

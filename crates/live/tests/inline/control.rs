@@ -56,7 +56,7 @@ fn a_box_that_cannot_start_says_why() {
 
 #[test]
 fn a_bridge_is_made_and_taken_back() {
-    use evenair_live::setup::{interfaces, plan};
+    use evenair_site::setup::{interfaces, plan};
     const SINK_HOST: [u8; 4] = [10, 9, 0, 2];
     let Some(lab) = Lab::beside_others() else { return };
     for change in [
@@ -86,7 +86,7 @@ fn a_bridge_is_made_and_taken_back() {
     assert!(reaches() && !answers(&lab.source, SINK_HOST));
 
     // A plan of a network that has changed since is refused: its undo would restore another one.
-    let plan = lab.middle.run(|| evenair_live::setup::plan("wl0", "wi0", "br0")).expect("entered").expect("a plan");
+    let plan = lab.middle.run(|| evenair_site::setup::plan("wl0", "wi0", "br0")).expect("entered").expect("a plan");
     let refused = |found: &str| {
         let before = network();
         let error = lab.middle.run(|| plan.apply()).expect("entered").expect_err("the network has changed");
@@ -118,7 +118,7 @@ fn ip_json(lab: &Lab, what: &str) -> String {
 
 #[test]
 fn the_doctor_finds_what_is_wrong_and_its_mends_mend_it() {
-    use evenair_live::doctor::{Finding, Verdict, examine};
+    use evenair_site::doctor::{Finding, Verdict, examine};
     let Some(lab) = Lab::beside_others() else { return };
     let file = lab.file("box.toml");
     let text = "[ports]\nwlan = \"wl0\"\nwire = \"wi0\"\nbridge = \"br0\"\n[radio]\nstandard = \"802.11g\"\n";

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use evenair_api::Codec;
 use evenair_api::causes::Counter;
 use evenair_api::history::Record;
-use evenair_live::doctor;
 use evenair_live::history::Reader;
+use evenair_site::doctor;
 use evenair_sys::netns::Netns;
 
 use crate::lab::{Lab, SOURCE, ip};

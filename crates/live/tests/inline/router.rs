@@ -9,8 +9,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use evenair_api::causes::LossReason;
-use evenair_live::doctor::{Verdict, examine};
-use evenair_live::setup::{Applied, Gateway, plan_router};
+use evenair_site::doctor::{Verdict, examine};
+use evenair_site::setup::{Applied, Gateway, plan_router};
 use evenair_sys::iface;
 use evenair_sys::netns::{self, Netns};
 use evenair_sys::ring::{Ring, Sender};

@@ -3,7 +3,7 @@
 use evenair_api::causes::in_lines;
 use evenair_api::health::{HealthStatus, Reason};
 use evenair_api::{Carrier, Mode, Status};
-use evenair_live::doctor::not_inserted;
+use evenair_site::doctor::not_inserted;
 
 use super::stations;
 

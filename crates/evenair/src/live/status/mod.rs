@@ -17,7 +17,7 @@ use evenair_api::health::{HealthStatus, Reason};
 use evenair_api::watch::{Line, Part};
 use evenair_api::{Carrier, Status};
 use evenair_live::control::Client;
-use evenair_live::doctor::not_inserted;
+use evenair_site::doctor::not_inserted;
 
 use super::top::head::{activity, sums, wrapped};
 use super::top::samples::Samples;

@@ -7,11 +7,11 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 use std::{fs, thread};
 
+use evenair_sys::iproute;
 use serde_json::Value;
 
 use super::act::Act;
 use super::entry::{Entry, Object};
-use crate::iproute;
 
 /// How often the state is read while it may still be on its way.
 const INTERVAL: Duration = Duration::from_millis(100);

@@ -8,9 +8,9 @@ use std::path::Path;
 use evenair_api::Status;
 use evenair_api::causes::{Cause, LossReason, Losses, lost};
 use evenair_api::history::Record;
+use evenair_live::history::Reader;
 
 use super::Finding;
-use crate::history::Reader;
 
 const SUBJECT: &str = "packet loss";
 /// How far back, in seconds.
@@ -86,16 +86,15 @@ fn remedies(losses: &Losses) -> String {
 #[cfg(test)]
 mod tests {
     use evenair_api::history::Sample;
+    use evenair_live::history::{Files, Keeper};
 
     use super::*;
-    use crate::control::tests_support::status;
     use crate::doctor::Verdict;
-    use crate::history::{Files, Keeper};
 
     const NOW_S: f64 = 1_772_323_200.0;
 
     fn losing(reason: LossReason, packets: u64, received: u64) -> Status {
-        let mut status = status();
+        let mut status = Status::default();
         status.packets.received = received;
         status.packets.losses = Losses::default();
         status.packets.losses[reason] = packets;

@@ -4,8 +4,11 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 
-/// What a command prints as a JSON list. An error says why there is nothing.
-pub(crate) fn list(command: &[&str]) -> Result<Vec<Value>, String> {
+/// What a command prints as a JSON list.
+///
+/// # Errors
+/// It cannot be run, or fails, or prints something else: why, in words.
+pub fn list(command: &[&str]) -> Result<Vec<Value>, String> {
     let output = run(command)?;
     match serde_json::from_slice(&output.stdout) {
         Ok(Value::Array(list)) => Ok(list),
@@ -16,7 +19,10 @@ pub(crate) fn list(command: &[&str]) -> Result<Vec<Value>, String> {
 }
 
 /// Runs a command that is to succeed.
-pub(crate) fn run(command: &[&str]) -> Result<Output, String> {
+///
+/// # Errors
+/// It is not installed, or fails: why, with what it says itself.
+pub fn run(command: &[&str]) -> Result<Output, String> {
     let output = Command::new(command[0]).args(&command[1..]).output();
     let package = if command[0] == "nft" { "nftables" } else { "iproute2" };
     let output = output.map_err(|error| format!("{}: {error} (it comes with {package})", command[0]))?;

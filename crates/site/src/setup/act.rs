@@ -5,9 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use std::{fs, thread};
 
-use evenair_sys::netns;
-
-use crate::iproute;
+use evenair_sys::{iproute, netns};
 
 /// Marks the disabled lines of another program's file, so that they can be restored.
 pub(super) const TAKEN_OUT: &str = "#evenair# ";

@@ -1,10 +1,10 @@
 //! Checks of the interfaces: whether they exist, whether packets can cross, and whether segments are merged.
 
 use evenair_boxfile::BoxConfig;
+use evenair_live::checks;
 use evenair_sys::iface::{self, Interface};
 
 use super::{Finding, Verdict};
-use crate::port;
 
 pub(super) fn examine(config: &BoxConfig) -> Vec<Finding> {
     let mut findings = Vec::new();
@@ -17,7 +17,7 @@ pub(super) fn examine(config: &BoxConfig) -> Vec<Finding> {
             ));
             None
         }
-        Some(name) => match port::look_up_bridge(name) {
+        Some(name) => match checks::look_up_bridge(name) {
             Ok(bridge) => {
                 findings.push(bridge_settings(&bridge));
                 Some(bridge)
@@ -28,7 +28,7 @@ pub(super) fn examine(config: &BoxConfig) -> Vec<Finding> {
             }
         },
     };
-    let mut look_up = |key: &str, name: &str| match port::look_up(key, name, bridge.as_ref()) {
+    let mut look_up = |key: &str, name: &str| match checks::look_up(key, name, bridge.as_ref()) {
         Ok(found) => {
             findings.extend(interface(key, &found));
             Some(found)
@@ -40,11 +40,11 @@ pub(super) fn examine(config: &BoxConfig) -> Vec<Finding> {
     };
     let pair = (look_up("wlan", &config.wlan), look_up("wire", &config.wire));
     if let (Some(wlan), Some(wire)) = pair {
-        findings.push(match port::check_pair(&wlan, &wire) {
+        findings.push(match checks::check_pair(&wlan, &wire) {
             Ok(()) => Finding::fine("MTU", format!("{} on both sides", wlan.mtu)),
             Err(error) => from_error("MTU", &error),
         });
-        let isolation = bridge.as_ref().and_then(|bridge| port::isolation(&bridge.name, &wlan, &wire));
+        let isolation = bridge.as_ref().and_then(|bridge| checks::isolation(&bridge.name, &wlan, &wire));
         findings.extend(isolation.map(|why| from_error("bridge", &anyhow::Error::msg(why))));
     }
     findings

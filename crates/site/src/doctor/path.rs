@@ -2,11 +2,11 @@
 
 use evenair_api::Status;
 use evenair_boxfile::BoxConfig;
-use evenair_sys::{attached, iface};
+use evenair_live::checks;
+use evenair_sys::{attached, iface, iproute};
 use serde_json::Value;
 
 use super::Finding;
-use crate::{foreign, iproute};
 
 /// Queueing disciplines that only queue. Any other at a port shapes or schedules a second time.
 const PLAIN_QUEUES: [&str; 7] = ["noqueue", "pfifo_fast", "pfifo", "fq_codel", "mq", "fq", "clsact"];
@@ -31,10 +31,10 @@ fn others(port: &str) -> Option<Finding> {
     };
     let foreign: Vec<_> = programs.into_iter().filter(|program| program.process().is_none()).collect();
     if !foreign.is_empty() {
-        let found = foreign::describe(port, &foreign);
+        let found = checks::describe(port, &foreign);
         return Some(Finding::wrong(SUBJECT, found, "detach it: the box does not start beside it"));
     }
-    match foreign::filters(port) {
+    match checks::filters(port) {
         Ok(filters) if filters.is_empty() => None,
         Ok(filters) => Some(Finding::warning(
             SUBJECT,

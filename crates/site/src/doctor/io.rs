@@ -1,12 +1,10 @@
 //! Check whether AF_XDP is available where it is configured, and what is missing.
 
 use evenair_boxfile::{BoxConfig, Io};
-use evenair_sys::iface;
+use evenair_live::checks::{self, Lockable, Needs, comes_incomplete, lockable, read};
+use evenair_sys::{iface, iproute};
 
 use super::{Finding, Verdict};
-use crate::express::{Needs, comes_incomplete};
-use crate::packet_io::{self, Lockable, lockable, read};
-use crate::{iproute, port};
 
 const SUBJECT: &str = "AF_XDP";
 /// What `packaging/af-xdp.conf` lets the service lock, and how an operator has that in force.
@@ -22,11 +20,11 @@ pub(super) fn examine(config: &BoxConfig) -> Vec<Finding> {
     let (Ok(wlan), Ok(wire)) = (iface::find(&config.wlan), iface::find(&config.wire)) else { return Vec::new() };
     let ports = [&wlan, &wire];
     if config.io == Io::Auto
-        && let Some(why) = packet_io::objection_to(config, ports)
+        && let Some(why) = checks::objection_to(config, ports)
     {
         return vec![Finding::fine(SUBJECT, format!("not chosen, packet rings are: {why}"))];
     }
-    let most_bytes = ports.map(port::most_bytes).into_iter().max().unwrap_or_default();
+    let most_bytes = ports.map(checks::most_bytes).into_iter().max().unwrap_or_default();
     let needs = match Needs::of(ports, most_bytes, config.ring_frames) {
         Ok(needs) => needs,
         Err(error) => return vec![instead(format!("{error:#}"))],
@@ -90,7 +88,7 @@ fn memory(bytes: u64, limits: &str, status: &str) -> Finding {
         Lockable::Yes => Finding::fine(SUBJECT, format!("it may lock the {needed} MiB that it needs")),
         Lockable::Limited(limit) => {
             let mend = format!("LimitMEMLOCK={needed}M in the service, or ulimit -l {}", needed * 1024);
-            Finding::warning(SUBJECT, packet_io::too_little(bytes, &limit), mend)
+            Finding::warning(SUBJECT, checks::too_little(bytes, &limit), mend)
         }
         Lockable::Unknown => Finding::unknown(SUBJECT, "/proc/self/limits does not say how much memory may be locked"),
     }

@@ -1,10 +1,10 @@
 //! Check whether the telemetry sources respond.
 
 use evenair_boxfile::SourceConfig;
+use evenair_live::telemetry::ask;
 use evenair_telemetry::{Reading, TelemetryError};
 
 use super::Finding;
-use crate::telemetry::ask;
 
 pub(super) fn examine(source: &SourceConfig) -> Finding {
     judge(&source.name(), ask(source))

@@ -10,9 +10,10 @@ use std::process::{Child, Command, Stdio, id};
 use std::time::Duration;
 use std::{fs, io};
 
+use evenair_sys::iproute;
+
 use super::act::Act;
 use super::keeper::Machine;
-use crate::iproute;
 
 /// How often it looks, in thousandths of a second.
 const INTERVAL_MS: u128 = 200;

@@ -22,10 +22,9 @@ use evenair_api::health::{Code, HealthStatus, Level, Reason};
 use evenair_api::{DomainStatus, GuardState, GuardStatus, Mode, PacketStatus, ProbeState, Status};
 use evenair_boxfile::BoxConfig;
 use evenair_config::BrokenAggregates;
+use evenair_live::control::Client;
 use evenair_reader::ConfigError;
 use serde::{Deserialize, Serialize};
-
-use crate::control::Client;
 
 pub use run::not_inserted;
 

@@ -3,10 +3,10 @@
 use std::fs;
 
 use evenair_boxfile::{BoxConfig, RouterConfig};
+use evenair_sys::iproute;
 use serde_json::Value;
 
 use super::Finding;
-use crate::iproute;
 
 const SUBJECT: &str = "gateway";
 

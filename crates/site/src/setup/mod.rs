@@ -23,9 +23,8 @@ mod plan;
 mod router;
 mod state;
 
+use evenair_sys::iproute;
 use serde_json::Value;
-
-use crate::iproute;
 
 pub use file::{Choices, InternetLink, configuration, router_configuration};
 pub use plan::{Applied, Kept, Plan, plan};
