@@ -108,9 +108,11 @@ pub fn read(path: &str) -> String {
 /// Whether memory may be locked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Lockable {
+    /// All of it.
     Yes,
-    /// No more than so many bytes.
+    /// No more than so many bytes, in words.
     Limited(String),
+    /// The texts do not say it.
     Unknown,
 }
 
