@@ -63,6 +63,9 @@ enum Command {
     Telemetry(live::TelemetryArgs),
     /// Run a recording through the manager again and compare its decisions
     Replay(live::ReplayArgs),
+    /// Prepare a recording to be passed on
+    #[command(subcommand)]
+    Recording(live::RecordingCommand),
 }
 
 impl Command {
@@ -100,6 +103,7 @@ fn main() -> ExitCode {
         Command::Doctor(args) => live::doctor(&args),
         Command::Telemetry(args) => live::telemetry(&args),
         Command::Replay(args) => live::replay(&args),
+        Command::Recording(command) => live::recording(&command),
     };
     evenair_cli::end("evenair", outcome)
 }

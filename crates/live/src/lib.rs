@@ -44,5 +44,5 @@ mod watch;
 
 pub use awaited::run_when_ready;
 pub use offloads::restore_offloads;
-pub use recording::{Replay, replay};
+pub use recording::{Replay, redact, replay};
 pub use run::run;

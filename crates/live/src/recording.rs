@@ -5,12 +5,12 @@
 //! recording (`FILE.digest`), and [`replay`] checks whether it reproduces them.
 
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, SyncSender, TrySendError};
 use std::thread::{self, JoinHandle};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use evenair_api::RecordingStatus;
 use evenair_manager::{Command, Config, Hop, Lease, Observation, Output};
 use evenair_packet::PacketMeta;
@@ -246,6 +246,27 @@ pub fn replay(path: &Path) -> Result<Replay> {
         recorded: fs::read_to_string(digest_path(path)).ok().map(|text| text.trim().to_owned()),
         cut: end.err().map(|error| error.to_string()),
     })
+}
+
+/// Writes a recording without addresses and names, and the digest of its decisions beside it. Nothing is written where the two do not
+/// decide the same. How the recording could not be read to its end, if so.
+///
+/// # Errors
+/// The file cannot be read, or is no recording; the other exists, or cannot be written; the decisions are others.
+pub fn redact(path: &Path, to: &Path) -> Result<Option<String>> {
+    let bytes = fs::read(path).with_context(|| format!("read {}", path.display()))?;
+    let mut key = [0; 32];
+    File::open("/dev/urandom").and_then(|mut source| source.read_exact(&mut key)).context("read /dev/urandom")?;
+    let redacted = evenair_recording::redact(&bytes, &key).with_context(|| format!("redact {}", path.display()))?;
+    if !evenair_recording::decide_alike(&bytes, &redacted.bytes)? {
+        bail!("{}: a replay without addresses decides otherwise; nothing was written", path.display());
+    }
+    let (log, _) = evenair_recording::replay(&redacted.bytes)?;
+    let digest = digest_text(log.digest(), log.as_bytes().len() as u64);
+    let mut file = File::create_new(to).with_context(|| format!("write {}", to.display()))?;
+    file.write_all(&redacted.bytes).with_context(|| format!("write {}", to.display()))?;
+    fs::write(digest_path(to), digest + "\n").with_context(|| format!("write {}", digest_path(to).display()))?;
+    Ok(redacted.cut.map(|error| error.to_string()))
 }
 
 #[cfg(test)]

@@ -16,16 +16,18 @@
 //! A truncated or damaged recording is replayed as far as it can be read, and the error gives the position.
 
 mod decisions;
+mod redact;
 
 use core::convert::Infallible;
 use core::fmt;
 
-use evenair_manager::{Command, Config, ConfigError, Hop, Lease, Manager, Observation};
+use evenair_manager::{Command, Config, ConfigError, Hop, Lease, Manager, Observation, Output};
 use evenair_packet::PacketMeta;
 use evenair_units::Instant;
 use minicbor::{Decode, Decoder, Encode, decode, encode};
 
 pub use decisions::DecisionLog;
+pub use redact::{Redacted, redact};
 
 /// First bytes of a recording.
 const MAGIC: [u8; 7] = *b"evenair";
@@ -264,14 +266,20 @@ fn check_instants(instants: &[Instant]) -> Result<(), decode::Error> {
 /// # Errors
 /// If the recording does not even begin as one. A later fault is returned with the decisions until then.
 pub fn replay(bytes: &[u8]) -> Result<(DecisionLog, Result<(), ReplayError>), ReplayError> {
+    let mut log = DecisionLog::default();
+    let end = run(bytes, |now, output| log.decision(now, output, |number| *number))?;
+    Ok((log, end))
+}
+
+/// Runs a new manager on a recording; how the recording ended.
+fn run(bytes: &[u8], mut decided: impl FnMut(Instant, &Output<u64>)) -> Result<Result<(), ReplayError>, ReplayError> {
     let mut player = Player::new(bytes)?;
     let mut manager = Manager::<u64>::new(player.config().clone(), player.start());
-    let mut log = DecisionLog::default();
     loop {
         let (now, input) = match player.next_input() {
             Ok(Some(next)) => next,
-            Ok(None) => return Ok((log, Ok(()))),
-            Err(error) => return Ok((log, Err(error))),
+            Ok(None) => return Ok(Ok(())),
+            Err(error) => return Ok(Err(error)),
         };
         match input {
             Input::Packet(number, meta) => manager.handle_packet(now, number, &meta),
@@ -281,9 +289,32 @@ pub fn replay(bytes: &[u8]) -> Result<(DecisionLog, Result<(), ReplayError>), Re
             Input::Lease(hop, lease) => manager.handle_lease(now, hop, lease),
         }
         while let Some(output) = manager.poll_output() {
-            log.decision(now, &output, |number| *number);
+            decided(now, &output);
         }
     }
+}
+
+/// Whether new managers decide the same about each packet of two recordings, at the same instants; addresses and names in events may be
+/// others.
+///
+/// # Errors
+/// Where one of them cannot be read.
+pub fn decide_alike(one: &[u8], other: &[u8]) -> Result<bool, ReplayError> {
+    let (one, other) = (decisions_on_packets(one)?, decisions_on_packets(other)?);
+    Ok(one == other)
+}
+
+/// The same as [`replay`] without events and probes, as far as the recording can be read.
+fn decisions_on_packets(bytes: &[u8]) -> Result<DecisionLog, ReplayError> {
+    let (mut log, of_packets) =
+        (DecisionLog::default(), |output: &Output<u64>| !matches!(output, Output::Event(_) | Output::Probe { .. }));
+    run(bytes, |now, output| {
+        if of_packets(output) {
+            log.decision(now, output, |number| *number);
+        }
+    })?
+    .ok();
+    Ok(log)
 }
 
 impl fmt::Display for ReplayError {

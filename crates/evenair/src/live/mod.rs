@@ -6,6 +6,7 @@ mod doctor;
 mod history;
 mod init;
 mod name;
+mod recording;
 mod status;
 mod telemetry;
 mod top;
@@ -15,11 +16,10 @@ mod web;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::Args;
 use evenair_api::Mode;
 use evenair_boxfile::CONFIG;
-use evenair_live::Replay;
 use evenair_live::control::{Client, ClientError};
 use serde_json::json;
 
@@ -28,6 +28,7 @@ pub use doctor::{DoctorArgs, doctor};
 pub use history::{HistoryArgs, history};
 pub use init::{InitArgs, init};
 pub use name::{NameArgs, name};
+pub use recording::{RecordingCommand, ReplayArgs, recording, replay};
 pub use status::{StatusArgs, status};
 pub use telemetry::{TelemetryArgs, telemetry};
 pub use top::{TopArgs, top};
@@ -136,38 +137,4 @@ fn say_answer_in_json(file: Option<&Path>, answer: Result<(), ClientError>) -> R
     };
     println!("{:#}", json!({ "file": file, "accepted": refusal.is_none(), "error": refusal }));
     Ok(if refusal.is_none() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
-}
-
-/// Arguments of `evenair replay`.
-#[derive(Args)]
-pub struct ReplayArgs {
-    /// The recording
-    file: PathBuf,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
-}
-
-/// Runs a recording again and compares.
-pub fn replay(args: &ReplayArgs) -> Result<ExitCode> {
-    let file = &args.file;
-    let replayed = evenair_live::replay(file).with_context(|| format!("cannot replay {}", file.display()))?;
-    let identical = replayed.is_identical();
-    if args.json {
-        let Replay { digest, recorded, cut } = replayed;
-        let values = json!({ "replayed": digest, "recorded": recorded, "cut": cut, "identical": identical });
-        println!("{values:#}");
-    } else {
-        print_replay(&replayed);
-    }
-    Ok(if identical { ExitCode::SUCCESS } else { ExitCode::FAILURE })
-}
-
-fn print_replay(replayed: &Replay) {
-    println!("replayed decisions:  {}", replayed.digest);
-    println!("recorded decisions:  {}", replayed.recorded.as_deref().unwrap_or("none: the box did not end in order"));
-    if let Some(cut) = &replayed.cut {
-        println!("the recording is cut short: {cut}");
-    }
-    println!("{}", if replayed.is_identical() { "identical to the byte" } else { "NOT IDENTICAL" });
 }

@@ -15,6 +15,7 @@
 //! command, which leaves the recording as it is where its bytes are the same.
 
 mod packets;
+mod redaction;
 mod sample;
 
 use evenair_manager::{Command, Config, Manager, Observation};
