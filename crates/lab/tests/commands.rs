@@ -1,7 +1,10 @@
 //! The program as a person calls it.
 
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
+
+use parquet::file::reader::{FileReader, SerializedFileReader};
 
 fn run(arguments: &[&str], folder: &Path) -> (Output, String) {
     let scenario = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/smoke.toml");
@@ -22,6 +25,64 @@ fn a_scenario_is_checked_and_simulated() {
     let (output, text) = run(&["sim", "run", "SMOKE", "--quiet"], folder.path());
     assert!(output.status.success() && text.contains("results: "), "{text}");
     assert!(folder.path().join("results/smoke-1/result.json").exists(), "{text}");
+}
+
+#[test]
+fn the_packets_of_a_run_are_a_table_beside_the_same_results() {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let at = |name: &str| folder.path().join(name);
+    let command = ["sim", "run", "SMOKE", "--quiet", "--json"];
+    let (output, text) = run(&command, folder.path());
+    assert!(output.status.success(), "{text}");
+    let (output, text) = run(&[&command[..], &["--packets", "packets.parquet"]].concat(), folder.path());
+    assert!(output.status.success(), "{text}");
+    let read = |name: &str| std::fs::read(at(name)).expect("it is there");
+    assert!(read("results/smoke-1/result.json") == read("results/smoke-2/result.json"));
+    let file = std::fs::File::open(at("packets.parquet")).expect("it is there");
+    let reader = SerializedFileReader::new(file).expect("a table");
+    let about = reader.metadata().file_metadata();
+    assert!(about.num_rows() > 1000);
+    let about = about.key_value_metadata().expect("metadata");
+    assert_eq!(about.iter().map(|pair| &*pair.key).collect::<Vec<_>>(), ["scenario", "seed", "version"]);
+    assert_eq!(about[0].value.as_deref(), Some("smoke"));
+}
+
+#[test]
+fn packets_that_cannot_be_written_are_refused_before_the_run() {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    for (more, said) in [
+        (&["--packets", "none/packets.parquet"][..], "cannot write the packets to none/packets.parquet: No such file"),
+        (&["--packets", "packets.parquet", "--replications", "2"], "--packets is of one run"),
+    ] {
+        let (output, text) = run(&[&["sim", "run", "SMOKE", "--quiet"], more].concat(), folder.path());
+        assert!(output.status.code() == Some(1) && text.contains(said), "{text}");
+        assert!(!folder.path().join("results/smoke-1").exists() && !folder.path().join("packets.parquet").exists());
+    }
+    let (output, text) = run(&["sim", "sweep", "SMOKE", "--packets", "packets.parquet"], folder.path());
+    assert!(output.status.code() == Some(2) && text.contains("--packets"), "{text}");
+}
+
+#[test]
+fn an_interrupted_run_leaves_a_whole_table_of_packets() {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let file = folder.path().join("packets.parquet");
+    let scenario = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/smoke.toml");
+    let mut child = Command::new(env!("CARGO_BIN_EXE_evenair-lab"))
+        .args(["sim", "run", scenario, "--set", "duration=24 h", "--quiet", "--packets", "packets.parquet"])
+        .current_dir(folder.path())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("it starts");
+    // A row group has been written.
+    while std::fs::metadata(&file).map_or(0, |about| about.len()) < 1000 {
+        assert!(child.try_wait().expect("it is there").is_none(), "it has ended");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("it starts");
+    assert!(sent.success());
+    assert_eq!(child.wait().expect("it ends").code(), Some(1));
+    let reader = SerializedFileReader::new(std::fs::File::open(file).expect("it is there")).expect("a whole table");
+    assert!(reader.metadata().file_metadata().num_rows() >= 65_536);
 }
 
 #[test]

@@ -4,6 +4,7 @@
 //! number are long: they come in parts, a row group each, compressed by zstd; their words are in dictionaries.
 
 use std::borrow::Cow;
+use std::io::Write;
 use std::iter;
 use std::sync::Arc;
 
@@ -59,12 +60,14 @@ fn write_groups<'a>(
     writer.into_inner()
 }
 
-fn write_column(group: &mut SerializedRowGroupWriter<'_, Vec<u8>>, values: &Values) -> Result<()> {
+fn write_column<W: Write + Send>(group: &mut SerializedRowGroupWriter<'_, W>, values: &Values) -> Result<()> {
     match values {
-        Values::Text(values) => write::<ByteArrayType>(group, values.iter().map(|text| Some(text.as_deref()?.into()))),
+        Values::Text(values) => {
+            write::<ByteArrayType, _>(group, values.iter().map(|text| Some(text.as_deref()?.into())))
+        }
         // Counts are written as unsigned numbers of 64 bits, whose form on disk is that of signed ones.
-        Values::Count(values) => write::<Int64Type>(group, values.iter().map(|n| n.map(u64::cast_signed))),
-        Values::Number(values) => write::<DoubleType>(group, values.iter().copied()),
+        Values::Count(values) => write::<Int64Type, _>(group, values.iter().map(|n| n.map(u64::cast_signed))),
+        Values::Number(values) => write::<DoubleType, _>(group, values.iter().copied()),
     }
 }
 
@@ -79,8 +82,9 @@ fn field(name: &str, values: &Values) -> Result<TypePtr> {
     Ok(Arc::new(field.with_repetition(Repetition::OPTIONAL).build()?))
 }
 
-fn write<T: DataType>(
-    group: &mut SerializedRowGroupWriter<'_, Vec<u8>>,
+/// Writes the next column of a row group.
+pub(crate) fn write<T: DataType, W: Write + Send>(
+    group: &mut SerializedRowGroupWriter<'_, W>,
     values: impl Iterator<Item = Option<T::T>>,
 ) -> Result<()> {
     let mut column = group.next_column()?.expect("as many columns as the schema has");

@@ -44,6 +44,21 @@ pub(crate) enum Loss {
     NotAssociated,
 }
 
+impl Loss {
+    /// Its name in results.
+    pub(crate) const fn reason(self) -> &'static str {
+        match self {
+            Self::Medium(DropReason::BufferFull) | Self::Queue(Some(Cause::Overflow)) => "buffer full",
+            Self::Queue(Some(Cause::Delay)) => "queue delay",
+            Self::Medium(DropReason::RetryLimit) => "retry limit",
+            Self::Medium(DropReason::Left) | Self::Queue(None) => "station left",
+            Self::NotAssociated => "not associated",
+            Self::Medium(DropReason::BroadcastCollision) => "broadcast collided",
+            Self::Medium(DropReason::Late) => "came too late",
+        }
+    }
+}
+
 /// A packet as it goes to a queue or a MAC.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AirFrame {
@@ -63,6 +78,16 @@ pub(crate) struct Delivery {
     pub(crate) attempts: u32,
     /// Size of the IP packet.
     pub(crate) msdu: Bytes,
+}
+
+/// The end of a packet's way over the air.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct End {
+    pub(crate) domain: usize,
+    pub(crate) sender: Sender,
+    pub(crate) at: Instant,
+    /// As in [`PacketRecord`](evenair_results::PacketRecord).
+    pub(crate) outcome: &'static str,
 }
 
 #[derive(Debug)]
@@ -487,6 +512,15 @@ impl Air {
         if number < self.points { Sender::AccessPoint(number) } else { Sender::Station(self.owner[number]) }
     }
 
+    /// The access point that a sender is, or is associated with, or was last; by its number among the scenario's.
+    pub(crate) fn access_point_of(&self, sender: Sender) -> usize {
+        let point = match sender {
+            Sender::AccessPoint(point) => point,
+            Sender::Station(station) => self.links[station].access_point.0 as usize,
+        };
+        self.plan.access_points[point].number
+    }
+
     /// Whether a node belongs to a network of others.
     pub(crate) fn is_foreign(&self, node: NodeId) -> bool {
         (self.points..self.plan.nodes_before_stations()).contains(&(node.0 as usize))
@@ -718,13 +752,13 @@ impl LossCounts {
     /// The reasons' names in results, and how many frames.
     fn reasons(&self) -> [(&'static str, u64); 7] {
         [
-            ("buffer full", self.buffer_full),
-            ("queue delay", self.queue_delay),
-            ("retry limit", self.retry_limit),
-            ("station left", self.left),
-            ("not associated", self.not_associated),
-            ("broadcast collided", self.broadcast_collided),
-            ("came too late", self.late),
+            (Loss::Medium(DropReason::BufferFull).reason(), self.buffer_full),
+            (Loss::Queue(Some(Cause::Delay)).reason(), self.queue_delay),
+            (Loss::Medium(DropReason::RetryLimit).reason(), self.retry_limit),
+            (Loss::Medium(DropReason::Left).reason(), self.left),
+            (Loss::NotAssociated.reason(), self.not_associated),
+            (Loss::Medium(DropReason::BroadcastCollision).reason(), self.broadcast_collided),
+            (Loss::Medium(DropReason::Late).reason(), self.late),
         ]
     }
 }

@@ -408,7 +408,14 @@ impl World {
                 let id = self.pool.add(packet);
                 self.send_made(&packet, id);
             } else {
-                let missed = source.skip_alike(since_start(now));
+                let missed = if self.packet_log.is_some() {
+                    // Each has a record of its own.
+                    source.advance();
+                    self.log_unmade(number, at, len);
+                    1
+                } else {
+                    source.skip_alike(since_start(now))
+                };
                 self.airs.of_mut(station).lose_unmade(station, category, missed);
                 self.meter.lose_unmade(number, missed);
             }

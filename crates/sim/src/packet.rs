@@ -19,6 +19,13 @@ use crate::tcp::Segment;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PacketId(u32);
 
+impl PacketId {
+    /// The place in the pool, which a later packet gets again.
+    pub(crate) fn place(self) -> usize {
+        self.0 as usize
+    }
+}
+
 /// A packet between a station and a server, two of them in as much memory as a processor fetches at once.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(32))]

@@ -125,6 +125,7 @@ impl World {
                 if self.airs.access_point_of(station) == access_point {
                     return self.enter_access_point(id);
                 }
+                self.log_enqueued(id);
                 let (domain, point) = self.airs.point(access_point);
                 self.lose_on_air(domain, Sender::AccessPoint(point), Loss::NotAssociated, id);
             }

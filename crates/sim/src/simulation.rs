@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use evenair_manager::Report;
-use evenair_results::{Progress, RunResult};
+use evenair_results::{PacketRecord, Progress, RunResult};
 use evenair_scenario::{Action, AirPlan, Event, Scenario};
 use evenair_units::{Instant, Span};
 use evenair_workload::Direction;
@@ -72,6 +72,9 @@ impl Simulation {
         let mut world = World::new(scenario, &tcp, options)?;
         if let Some(folder) = &options.trace {
             world.trace_into(folder)?;
+        }
+        if options.record_packets {
+            world.record_packets();
         }
         Ok(Self { world, is_over: false })
     }
@@ -173,6 +176,11 @@ impl Simulation {
     /// The seconds of the box since the last call, where it is watched ([`SimOptions::watching`]).
     pub fn take_seconds(&mut self) -> Vec<Second> {
         self.world.watch.as_mut().map(|watch| watch.take_seconds()).unwrap_or_default()
+    }
+
+    /// The packets on the WLAN that were delivered or lost since the last call, where they are recorded ([`SimOptions::record_packets`]).
+    pub fn take_packets(&mut self) -> Vec<PacketRecord> {
+        self.world.take_packets()
     }
 
     /// What the box's manager reports now, where the run has a box.

@@ -19,14 +19,14 @@ use evenair_ap::{Fate, Received, TxStatus, Unsent};
 use evenair_manager::{Event as BoxEvent, GuardStep, Mode, Output};
 use evenair_medium::{AccessCategory, DropReason, Event as AirEvent};
 use evenair_packet::Port;
-use evenair_results::{CountedAirtime, EventRecord, LISTED, PageLog, TransferLog};
+use evenair_results::{CountedAirtime, DELIVERED, EventRecord, LISTED, PageLog, TransferLog};
 use evenair_scenario::{Action, AppKind, Scenario};
 use evenair_sched::Cause;
 use evenair_units::{Bytes, Instant, Span, Streams};
 use evenair_workload::Direction;
 
 use crate::agenda::{Agenda, Side, Task};
-use crate::air::{AirFrame, Delivery, Loss, Sender};
+use crate::air::{AirFrame, Delivery, End, Loss, Sender};
 use crate::airs::Airs;
 use crate::apps::{App, Way};
 use crate::backlogged::Backlogged;
@@ -35,6 +35,7 @@ use crate::meter::{Glance, Meter};
 use crate::middlebox::{Middlebox, station_of};
 use crate::notes::Notes;
 use crate::packet::{Body, Carries, Packet, PacketId, Pool};
+use crate::packet_log::PacketLog;
 use crate::paths::Paths;
 use crate::report::counted_airtime;
 use crate::tcp::Config;
@@ -62,6 +63,9 @@ pub(crate) struct World {
     bulk: Vec<u32>,
     pub(crate) meter: Meter,
     pub(crate) tracer: Option<Box<Tracer>>,
+    pub(crate) packet_log: Option<Box<PacketLog>>,
+    /// One of them follows what goes on the air.
+    pub(crate) watches_air: bool,
     pub(crate) watch: Option<Box<Watch>>,
     pub(crate) wlan_record: Option<Box<WlanRecord>>,
     pub(crate) arrived: u64,
@@ -106,6 +110,8 @@ impl World {
             apps,
             meter: Meter::new(scenario),
             tracer: None,
+            packet_log: None,
+            watches_air: false,
             watch: options.watching.map(|watching| Box::new(Watch::new(watching))),
             wlan_record: options.record_wlan.then(|| Box::new(WlanRecord::new(scenario))),
             arrived: 0,
@@ -188,10 +194,10 @@ impl World {
     }
 
     /// The medium goes on: from what is due at `air`, until something has become of a frame, or something else is due at `next`
-    /// or the interval ends at `stop`. A trace receives the frames on the air step by step.
+    /// or the interval ends at `stop`. A trace and records of packets receive the frames on the air step by step.
     fn run_air(&mut self, air: Instant, next: Instant, stop: Instant) {
         let limit = next.min(stop - Span::from_nanos(1));
-        if self.tracer.is_some() {
+        if self.watches_air {
             self.now = air;
             self.airs.handle_timeout(air);
         } else if self.airs.are_several() {
@@ -313,6 +319,7 @@ impl World {
     /// A station's MAC gets a packet; it is lost where the station is not associated.
     #[inline(always)]
     pub(crate) fn send_up(&mut self, station: usize, frame: AirFrame) {
+        self.log_enqueued(frame.packet);
         match self.airs.of_mut(station).send_up(self.now, station, &self.pool, frame) {
             Ok(()) => self.backlogged.enter(station as u32, self.now),
             Err(id) => {
@@ -421,6 +428,7 @@ impl World {
     #[inline(always)]
     pub(crate) fn enter_access_point(&mut self, id: PacketId) {
         let app = self.ways[self.pool.get(id).app as usize];
+        self.log_enqueued(id);
         let frame = AirFrame { packet: id, category: self.category_of(id) };
         let station = app.station as usize;
         let air = self.airs.of_mut(station);
@@ -559,6 +567,7 @@ impl World {
                     let is_station = matches!(sender, Sender::Station(_));
                     let since = if is_station { packet.made(enqueued) } else { enqueued };
                     air.deliver(from, sender, Delivery { at, since, category, attempts, msdu });
+                    self.log_delivered(frame, End { domain, sender, at, outcome: DELIVERED }, attempts);
                     match sender {
                         Sender::AccessPoint(_) => {
                             if self.connections.are_many() {
@@ -670,6 +679,7 @@ impl World {
     pub(crate) fn lose_on_air(&mut self, domain: usize, place: Sender, loss: Loss, id: PacketId) {
         let category = self.category_of(id);
         self.airs.at_mut(domain).lose(place, category, loss);
+        self.log_lost(id, End { domain, sender: place, at: self.now, outcome: loss.reason() });
         if let Some(record) = &mut self.wlan_record {
             record.lose(self.pool.get(id));
         }

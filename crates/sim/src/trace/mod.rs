@@ -139,20 +139,22 @@ impl Tracer {
         self.note(outcome);
     }
 
-    /// Writes what has happened on the air.
-    fn air(&mut self, now: Instant, domain: usize, air: &mut Air, pool: &Pool) {
-        while let Some(news) = air.medium.poll_on_air() {
-            match news {
-                // Beacons, null frames and other networks are left out, with their ACKs.
-                OnAir::Begins(transmission) if self.is_own(domain, &transmission, air) => {}
-                OnAir::Begins(transmission) => {
-                    self.serve(domain, &transmission, air, pool);
-                    let frames = self.frames(&transmission, domain, air);
-                    self.open.insert((domain, transmission.from), (transmission, frames));
-                }
-                OnAir::Ends { from, status, .. } => self.end((domain, from), status, air),
+    /// Something has happened on the air.
+    fn note_on_air(&mut self, on_air: &OnAir, domain: usize, air: &Air, pool: &Pool) {
+        match *on_air {
+            // Beacons, null frames and other networks are left out, with their ACKs.
+            OnAir::Begins(transmission) if self.is_own(domain, &transmission, air) => {}
+            OnAir::Begins(transmission) => {
+                self.serve(domain, &transmission, air, pool);
+                let frames = self.frames(&transmission, domain, air);
+                self.open.insert((domain, transmission.from), (transmission, frames));
             }
+            OnAir::Ends { from, status, .. } => self.end((domain, from), status, air),
         }
+    }
+
+    /// Writes what no frame to come can precede.
+    fn advance(&mut self, now: Instant) {
         let horizon = self.open.values().map(|(transmission, _)| transmission.at).min().map_or(now, |at| at.min(now));
         self.flush(horizon);
     }

@@ -15,9 +15,15 @@ impl World {
     pub(crate) fn trace_into(&mut self, folder: &Path) -> Result<(), SimError> {
         let tracer = Tracer::new(folder, &self.scenario, self.middlebox.is_some())
             .map_err(|(path, error)| failed(&path, &error))?;
-        self.airs.all_mut().for_each(|air| air.medium.watch());
         self.tracer = Some(Box::new(tracer));
+        self.watch_air();
         Ok(())
+    }
+
+    /// From now on what goes on the air is followed.
+    pub(crate) fn watch_air(&mut self) {
+        self.airs.all_mut().for_each(|air| air.medium.watch());
+        self.watches_air = true;
     }
 
     /// Writes what is left.
@@ -43,18 +49,27 @@ impl World {
         }
     }
 
-    /// The medium's reports are written before their packets are freed.
+    /// The medium's reports are taken before their packets are freed.
     #[inline(always)]
     pub(crate) fn trace_air(&mut self, domain: usize) {
-        if self.tracer.is_some() {
+        if self.watches_air {
             self.write_air(domain);
         }
     }
 
     #[inline(never)]
     fn write_air(&mut self, domain: usize) {
+        let air = self.airs.at_mut(domain);
+        while let Some(on_air) = air.medium.poll_on_air() {
+            if let Some(log) = &mut self.packet_log {
+                log.note(&on_air, &air.medium);
+            }
+            if let Some(tracer) = &mut self.tracer {
+                tracer.note_on_air(&on_air, domain, air, &self.pool);
+            }
+        }
         if let Some(tracer) = &mut self.tracer {
-            tracer.air(self.now, domain, self.airs.at_mut(domain), &self.pool);
+            tracer.advance(self.now);
         }
     }
 }

@@ -4,6 +4,7 @@ mod measures;
 #[path = "../../../scenario/tests/it/mutate.rs"]
 mod mutate;
 mod nonsense;
+mod packets;
 mod shortened;
 mod simulation;
 mod trace;

@@ -3,6 +3,7 @@
 mod compare;
 pub(super) mod many;
 mod merge;
+mod packets;
 mod replications;
 pub(super) mod series;
 mod store;
@@ -41,6 +42,9 @@ pub struct RunArgs {
     /// Write the frames on the air and the wire to this directory, as pcap files for Wireshark
     #[arg(long, value_name = "DIR")]
     trace: Option<PathBuf>,
+    /// Write each IP packet that was delivered or lost on the WLAN to this file, as a Parquet table
+    #[arg(long, value_name = "FILE")]
+    packets: Option<PathBuf>,
     #[command(flatten)]
     replications: ReplicationArgs,
 }
@@ -52,18 +56,25 @@ pub fn run(command: SimCommand) -> Result<ExitCode> {
             if args.trace.is_some() {
                 bail!("--trace is of one run: leave out --replications and --until-width");
             }
+            if args.packets.is_some() {
+                bail!("--packets is of one run: leave out --replications and --until-width");
+            }
             replications::run(&args.run, &args.replications)
         }
         SimCommand::Run(args) => {
             let options = SimOptions { trace: args.trace.clone(), ..SimOptions::default() };
             args.run.run(|scenario, quiet| {
                 let mut view = View::new(scenario, quiet);
-                let result = evenair_sim::run_with(scenario, &options, |progress| {
-                    progress.into_iter().for_each(|progress| view.show(progress));
-                    ControlFlow::Continue(())
-                });
+                let result = match &args.packets {
+                    Some(file) => packets::run(scenario, &options, file, |progress| view.show(progress)),
+                    None => evenair_sim::run_with(scenario, &options, |progress| {
+                        progress.into_iter().for_each(|progress| view.show(progress));
+                        ControlFlow::Continue(())
+                    })
+                    .map_err(Into::into),
+                };
                 view.finish();
-                Ok(result?)
+                result
             })
         }
         SimCommand::Sweep(args) => sweep::sweep(&args),
