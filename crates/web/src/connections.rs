@@ -37,6 +37,12 @@ pub(crate) struct Peer {
 }
 
 impl Peer {
+    /// A browser that connected to this address.
+    #[cfg(test)]
+    pub(crate) fn at(ours: IpAddr) -> Self {
+        Self { address: ours, ours: Some(ours), connection: Arc::default() }
+    }
+
     /// The connection has a stream from now on.
     pub(crate) fn streams(&self) {
         self.connection.is_stream.store(true, Ordering::Relaxed);

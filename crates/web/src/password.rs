@@ -166,6 +166,11 @@ mod tests {
         let hash = PasswordHash::of("correct horse", PasswordCost::OWASP);
         assert_eq!(hash.argon2id, PasswordCost { memory_kib: 19_456, passes: 2, lanes: 1 });
         assert!(hash.is_whole() && hash.matches("correct horse") && !hash.matches("correct horsf"));
+        assert_eq!(
+            PasswordHash::dummy(PasswordCost::OWASP).argon2id,
+            PasswordCost::OWASP,
+            "an unknown account costs the same"
+        );
         let (one, two) = (PasswordCost::for_tests(), PasswordCost::for_tests());
         assert_ne!(PasswordHash::of("correct horse", one), PasswordHash::of("correct horse", two));
     }

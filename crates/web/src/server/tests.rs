@@ -59,6 +59,17 @@ async fn requests_under_other_names_are_refused() {
     }
 }
 
+#[test]
+fn the_address_that_a_browser_connected_to_is_ours() {
+    let config = WebConfig { listen: SocketAddr::from(([0, 0, 0, 0], 9471)), ..WebConfig::default() };
+    let peer = Peer::at(IpAddr::from([192, 0, 2, 7]));
+    for (host, is_ours) in [("192.0.2.7:9471", true), ("192.0.2.8:9471", false), ("attacker.example", false)] {
+        let headers = HeaderMap::from_iter([(header::HOST, HeaderValue::from_static(host))]);
+        assert_eq!(is_our_name(&headers, &config, Some(&peer)), is_ours, "{host}");
+        assert!(!is_our_name(&headers, &config, None), "{host}");
+    }
+}
+
 #[tokio::test]
 async fn a_browser_hears_that_the_box_is_away_and_why() {
     let address = started().await;

@@ -187,7 +187,7 @@ async fn every_answer_has_the_headers() {
         assert_eq!(answer.header("referrer-policy"), Some("same-origin"));
         assert_eq!(answer.header("strict-transport-security"), None, "without TLS");
         assert_eq!(answer.header("access-control-allow-origin"), None);
-        let is_file = answer.text.contains("id=\"app\"");
+        let is_file = answer.text.contains("id=\"page\"");
         assert!(is_file || answer.header("cache-control") == Some("no-store"), "{answer:?}");
         let html = answer.text.split_once("\r\n\r\n").expect("a body").1;
         assert!(!html.contains("style=") && !html.contains("<style"), "no inline code: {html}");
@@ -197,27 +197,21 @@ async fn every_answer_has_the_headers() {
     assert!(text.contains("cache-control: no-store"), "{text}");
 }
 
-/// With the real cost of a hash.
+/// With the real cost of a hash. Other load makes both slower, never faster: each is compared with a time in which no machine fills
+/// 19 MiB twice, and an answer without a hash comes sooner.
 #[tokio::test]
 async fn an_unknown_account_takes_as_long_as_a_wrong_password() {
+    const LEAST: Duration = Duration::from_millis(5);
     let mut site = Site::start().await;
-    site.make("anna", PASSWORD).await;
-    // The accounts' own hash stays cheap: what is measured is that the dummy has the cost of new ones.
     let web = Web::bind(site.config.clone(), Clock::new(), PasswordCost::OWASP).await.expect("it starts");
     site.address = web.address();
     let server = tokio::spawn(web.run());
-    site.make("berta", PASSWORD).await;
-    let mut fastest = [Duration::MAX; 2];
-    for host in 1..=3 {
-        for (fastest, name) in fastest.iter_mut().zip(["berta", "nobody"]) {
-            let begin = Instant::now();
-            assert_eq!(site.log_in_from(host, name, "wrong-password").await.status, 401);
-            *fastest = begin.elapsed().min(*fastest);
-        }
+    site.make("anna", PASSWORD).await;
+    for name in ["anna", "nobody", "<b>"] {
+        let begin = Instant::now();
+        assert_eq!(site.log_in(name, "wrong-password").await.status, 401);
+        assert!(begin.elapsed() > LEAST, "{name}: {:?}", begin.elapsed());
     }
-    let [known, unknown] = fastest;
-    assert!(unknown > known / 2 && known > unknown / 2, "known {known:?}, unknown {unknown:?}");
-    assert!(unknown > Duration::from_millis(5), "{unknown:?}");
     server.abort();
 }
 

@@ -32,11 +32,12 @@ fn der(pem: &str) -> CertificateDer<'static> {
 /// Uses a certificate of the operator's in this folder, which is made.
 fn own(config: &mut WebConfig, folder: &TempDir) {
     let [certificate, key] = ["web.pem", "web-key.pem"].map(|name| folder.path().join(name));
-    put(folder.path(), &self::certificate());
+    let (pem, private) = self::certificate();
+    put(folder.path(), &pem, &private);
     config.tls = Some(TlsConfig::Own { certificate, key });
 }
 
-fn put(folder: &Path, (certificate, key): &(String, String)) {
+fn put(folder: &Path, certificate: &str, key: &str) {
     fs::write(folder.join("web.pem"), certificate).expect("written");
     fs::write(folder.join("web-key.pem"), key).expect("written");
 }
@@ -123,7 +124,7 @@ async fn wrong_files_are_refused_with_file_and_reason() {
         (&pem, &pem, ["tls.key: ", "web-key.pem: there is no private key"]),
         (&pem, &right.1, ["tls.key: ", "it is not the key of the certificate"]),
     ] {
-        put(folder.path(), &(certificate.to_owned(), key.to_owned()));
+        put(folder.path(), certificate, key);
         let error = refusal(config.clone()).await;
         assert!(parts.iter().all(|part| error.contains(part)), "{parts:?}: {error}");
         assert!(check_certificate(&config).is_err());
