@@ -259,6 +259,12 @@ async function recall(): Promise<void> {
   points.value = [...past.filter((point) => point.at < first), ...points.value].slice(-POINTS);
 }
 
+/** Goes to the login, if that is what the page asks for. */
+async function logInAgain(): Promise<void> {
+  const answer = await fetch("history").catch(() => null);
+  if (answer?.status === 401) location.assign("login");
+}
+
 /** Follows the box from now on. The browser connects again by itself. */
 export function follow(): void {
   const stream = new EventSource("events");
@@ -280,6 +286,10 @@ export function follow(): void {
     farewell.value = (JSON.parse(message.data) as { why: string }).why;
     away.value = null;
     stream.close();
+  });
+  // The browser does not connect again after a refusal: the session has ended, or there are too many streams.
+  stream.addEventListener("error", () => {
+    if (stream.readyState === EventSource.CLOSED) void logInAgain();
   });
   setInterval(() => away.value == null && void recallDay(), DAY_AGAIN);
   setInterval(() => (clock.value = Date.now()), 1000);

@@ -138,14 +138,17 @@ fn where_the_page_is_is_printed_as_json_also_without_its_program() {
     let (output, said, complained) = run(folder.path(), "/nowhere", &["web", "--json"]);
     assert_eq!((output.status.code(), complained.as_str()), (Some(1), ""));
     let value: serde_json::Value = serde_json::from_str(&said).expect("JSON");
-    for key in ["program", "page", "address", "ssh"] {
+    for key in ["program", "page", "address", "fingerprint", "ssh"] {
         assert_eq!(value.get(key), Some(&serde_json::Value::Null), "{key}: {said}");
     }
     assert!(value["error"].as_str().is_some_and(|error| error.ends_with("package evenair-web")), "{said}");
     stand_in(folder.path(), "evenair-web");
     let path = std::env::var("PATH").expect("set");
-    for (arguments, expected) in [(&["web"][..], &["[--where]"][..]), (&["web", "--json"], &["[--where]", "[--json]"])]
-    {
+    for (arguments, expected) in [
+        (&["web"][..], &["[--where]"][..]),
+        (&["web", "--json"], &["[--where]", "[--json]"]),
+        (&["web", "setup"], &["[setup]"]),
+    ] {
         let (output, said, complained) = run(folder.path(), &path, arguments);
         assert_eq!(output.status.code(), Some(7), "its exit status: {complained}");
         assert_eq!(said.lines().skip(1).collect::<Vec<_>>(), expected);

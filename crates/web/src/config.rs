@@ -4,13 +4,20 @@
 //! listen = "127.0.0.1:9471"
 //! socket = "/run/evenair/watch.sock"
 //! names = ["box.lan"]
+//! state = "/var/lib/evenair-web"
+//!
+//! [tls]
+//! certificate = "/etc/evenair/web.pem"
+//! key = "/etc/evenair/web-key.pem"
 //! ```
 //!
 //! Every key may be missing, and so may the file where none was named.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use anyhow::{Result, bail};
 use evenair_reader::{ConfigError, List, OrDefault, Problems, Written, read};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -22,12 +29,42 @@ pub const CONFIG: &str = "/etc/evenair/web.toml";
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 struct WebFile {
-    /// Address and port of the page, on a loopback interface. Default: "127.0.0.1:9471".
+    /// Address and port of the page; beyond loopback with `[tls]` and an account only. Default: "127.0.0.1:9471".
     listen: Option<Written<String>>,
     /// The box's watch socket. Default: "/run/evenair/watch.sock".
     socket: Option<Written<String>>,
     /// Further names under which browsers reach the page, such as that of a tunnel's end.
     names: Option<List<String>>,
+    /// The directory of accounts and of the self-signed certificate. Default: "/var/lib/evenair-web".
+    state: Option<Written<String>>,
+    /// TLS. Default: none, so that the page is for this machine alone.
+    tls: Option<TlsFile>,
+}
+
+/// The certificate as it is written.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+struct TlsFile {
+    /// A certificate in PEM, with those of its issuers after it. It is read again when the file changes.
+    certificate: Option<Written<String>>,
+    /// Its private key, in PEM.
+    key: Option<Written<String>>,
+    /// Make a certificate, once, that browsers do not know. Default: false.
+    self_signed: Option<Written<bool>>,
+}
+
+/// Which certificate the page has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TlsConfig {
+    /// One of the operator's own.
+    Own {
+        /// A certificate in PEM, with those of its issuers after it.
+        certificate: PathBuf,
+        /// Its private key, in PEM.
+        key: PathBuf,
+    },
+    /// One that is made at the first start, in the state directory.
+    SelfSigned,
 }
 
 /// What the program does.
@@ -39,6 +76,10 @@ pub struct WebConfig {
     pub socket: PathBuf,
     /// Host names under which requests are answered, beside the address and those of loopback.
     pub names: Vec<String>,
+    /// The directory of accounts and of the self-signed certificate.
+    pub state: PathBuf,
+    /// Its certificate; `None`: the page has no TLS.
+    pub tls: Option<TlsConfig>,
     /// The box ends with what it shows, as in the demo: this is what the page says then, above its last numbers.
     pub farewell: Option<String>,
 }
@@ -46,7 +87,7 @@ pub struct WebConfig {
 impl Default for WebConfig {
     fn default() -> Self {
         let file = WebFile::default();
-        file.check(&mut Problems::default()).expect("defaults are right")
+        file.check(0..0, &mut Problems::default()).expect("defaults are right")
     }
 }
 
@@ -73,40 +114,108 @@ impl WebConfig {
     /// Every problem with it: line, key and what is allowed.
     pub fn parse(text: &str, file: &str) -> Result<Self, ConfigError> {
         let (raw, document, mut problems) = read::<WebFile>(text, file, &[])?;
-        let config = raw.check(&mut problems);
+        let config = raw.check(document.place_of("tls").unwrap_or_default(), &mut problems);
         document.verdict(problems)?;
         Ok(config.expect("what could not be checked is a problem"))
+    }
+
+    /// Refuses an address that other machines could reach without TLS.
+    ///
+    /// # Errors
+    /// It is such an address.
+    pub fn check_exposure(&self) -> Result<()> {
+        if !self.listen.ip().is_loopback() && self.tls.is_none() {
+            bail!(
+                "other machines could reach {}, and the page has no TLS: add [tls] to {CONFIG}, or use 127.0.0.1 and a tunnel (ssh -L)",
+                self.listen
+            );
+        }
+        Ok(())
+    }
+
+    /// Where a browser finds the page: at a name, where it is served at all addresses of the machine and has one.
+    pub fn url(&self) -> String {
+        let scheme = if self.tls.is_some() { "https" } else { "http" };
+        let port = self.listen.port();
+        match self.names.first() {
+            Some(name) if self.listen.ip().is_unspecified() => format!("{scheme}://{name}:{port}/"),
+            None if self.listen.ip().is_unspecified() => {
+                let here = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port);
+                format!("{scheme}://{here}/")
+            }
+            _ => format!("{scheme}://{}/", self.listen),
+        }
     }
 }
 
 impl WebFile {
-    fn check(&self, problems: &mut Problems) -> Option<WebConfig> {
+    /// `tls_place`: where the table `[tls]` is, for what is wrong with it as a whole.
+    fn check(&self, tls_place: Range<usize>, problems: &mut Problems) -> Option<WebConfig> {
+        let tls = match &self.tls {
+            None => Some(None),
+            Some(tls) => tls.check(tls_place, problems).map(Some),
+        };
         let listen = match &self.listen {
             None => Some(SocketAddr::from(([127, 0, 0, 1], 9471))),
-            Some(written) => listen(written, problems),
+            Some(written) => listen(written, self.tls.is_some(), problems),
         };
-        let absolute = |path: &String| path.starts_with('/');
-        let socket =
-            self.socket.get_or_if("/run/evenair/watch.sock".into(), problems, absolute, "a path that begins with /");
+        let socket = path(&self.socket, "/run/evenair/watch.sock", problems);
+        let state = path(&self.state, "/var/lib/evenair-web", problems);
         let names = match &self.names {
             None => Some(Vec::new()),
             Some(names) => names.get(problems),
         };
-        Some(WebConfig { listen: listen?, socket: socket?.into(), names: names?, farewell: None })
+        let (socket, state) = (socket?, state?);
+        Some(WebConfig { listen: listen?, socket, names: names?, state, tls: tls?, farewell: None })
     }
 }
 
-/// An address that other machines can reach is refused: there is no login yet.
-fn listen(written: &Written<String>, problems: &mut Problems) -> Option<SocketAddr> {
-    const ALLOWED: &str = "an address of loopback with a port, such as \"127.0.0.1:9471\" or \"[::1]:9471\"";
+impl TlsFile {
+    fn check(&self, place: Range<usize>, problems: &mut Problems) -> Option<TlsConfig> {
+        const ALLOWED: &str = "`certificate` and `key`, or `self_signed = true`";
+        let self_signed = self.self_signed.get_or(false, problems);
+        let mut file = |key: &Option<Written<String>>| key.as_ref().map(|_| path(key, "", problems));
+        let (certificate, key) = (file(&self.certificate), file(&self.key));
+        match (self_signed?, certificate, key) {
+            (false, Some(certificate), Some(key)) => Some(TlsConfig::Own { certificate: certificate?, key: key? }),
+            (true, None, None) => Some(TlsConfig::SelfSigned),
+            (true, ..) => {
+                let place = self.self_signed.place();
+                problems.add(place, "a certificate is named, and a self-signed one is asked for as well", ALLOWED);
+                None
+            }
+            (false, None, None) => {
+                problems.add(place, "[tls] has no certificate", ALLOWED);
+                None
+            }
+            (false, Some(_), None) => {
+                problems.add(self.certificate.place(), "the certificate has no `key`", ALLOWED);
+                None
+            }
+            (false, None, Some(_)) => {
+                problems.add(self.key.place(), "the key has no `certificate`", ALLOWED);
+                None
+            }
+        }
+    }
+}
+
+fn path(written: &Option<Written<String>>, default: &str, problems: &mut Problems) -> Option<PathBuf> {
+    let absolute = |path: &String| path.starts_with('/');
+    written.get_or_if(default.into(), problems, absolute, "a path that begins with /").map(PathBuf::from)
+}
+
+/// An address that other machines can reach is refused without TLS. That there is an account is checked when the page starts.
+fn listen(written: &Written<String>, has_tls: bool, problems: &mut Problems) -> Option<SocketAddr> {
+    const ALLOWED: &str = "an address of loopback with a port, such as \"127.0.0.1:9471\" or \"[::1]:9471\"; with [tls] and an account \
+                           (evenair-web setup) any address of this machine";
     let text = written.get(problems)?;
     let Ok(address) = text.parse::<SocketAddr>() else {
         problems.add(written.span(), format!("{written} is no address with a port"), ALLOWED);
         return None;
     };
-    if !address.ip().is_loopback() {
-        let what =
-            format!("{written} could be reached from other machines, and the page has no login: use a tunnel (ssh -L)");
+    if !address.ip().is_loopback() && !has_tls {
+        let what = format!("{written} could be reached from other machines, and the page has no TLS");
         problems.add(written.span(), what, ALLOWED);
         return None;
     }
@@ -129,12 +238,33 @@ mod tests {
     fn every_problem_is_named_with_its_line() {
         let text = "listen = \"0.0.0.0:80\"\nsocket = \"watch.sock\"\nname = [\"a\"]\n";
         let error = WebConfig::parse(text, "web.toml").expect_err("three problems").to_string();
-        for part in ["web.toml:1:", "no login", "web.toml:2:", "begins with /", "web.toml:3:", "names"] {
+        for part in ["web.toml:1:", "no TLS", "web.toml:2:", "begins with /", "web.toml:3:", "names"] {
             assert!(error.contains(part), "{part}: {error}");
         }
         let error = WebConfig::parse("listen = 9471", "web.toml").expect_err("no text").to_string();
         assert!(error.contains("text in quotes"), "{error}");
         let error = WebConfig::parse("listen = \"localhost\"", "web.toml").expect_err("no port").to_string();
         assert!(error.contains("127.0.0.1:9471"), "{error}");
+    }
+
+    #[test]
+    fn tls_takes_a_certificate_with_its_key_or_a_self_signed_one() {
+        let parse = |tls: &str| WebConfig::parse(&format!("listen = \"0.0.0.0:443\"\n[tls]\n{tls}"), "web.toml");
+        let right = parse("certificate = \"/a.pem\"\nkey = \"/b.pem\"").expect("right");
+        assert_eq!(right.tls, Some(TlsConfig::Own { certificate: "/a.pem".into(), key: "/b.pem".into() }));
+        assert_eq!(parse("self_signed = true").expect("right").tls, Some(TlsConfig::SelfSigned));
+        for (text, parts) in [
+            ("", ["web.toml:2:", "self_signed = true"]),
+            ("self_signed = false", ["web.toml:2:", "no certificate"]),
+            ("self_signed = \"yes\"", ["web.toml:3:", "true"]),
+            ("certificate = \"/a.pem\"", ["web.toml:3:", "no `key`"]),
+            ("key = \"/a.pem\"", ["web.toml:3:", "no `certificate`"]),
+            ("self_signed = true\nkey = \"/a.pem\"", ["web.toml:3:", "as well"]),
+            ("certificate = \"a.pem\"\nkey = \"/b.pem\"", ["web.toml:3:", "begins with /"]),
+            ("selfsigned = true", ["web.toml:3:", "self_signed"]),
+        ] {
+            let error = parse(text).expect_err(text).to_string();
+            assert!(parts.iter().all(|part| error.contains(part)), "{text}: {error}");
+        }
     }
 }

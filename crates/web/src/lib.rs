@@ -1,11 +1,30 @@
-//! The page of a box, for a browser on the same machine or through a tunnel.
+//! The page of a box, for a browser on the same machine, through a tunnel, or with TLS and a login from elsewhere.
 //!
 //! The program has no rights on the box: it reads the watch socket, and never the control socket. The box does not notice whether
-//! it runs.
+//! it runs. Without an account the page is open, and for this machine alone; with the first account each browser logs in.
+//!
+//! Not here: other accounts than those of role admin by the command line or the page, a second factor, and reverse proxies.
 
+mod account;
+mod auth;
+mod clock;
 mod config;
+mod connections;
 mod feed;
+mod limit;
+mod link;
+mod login;
+mod password;
+mod secret;
 mod server;
+mod session;
+mod setup;
+mod tls;
 
-pub use config::{CONFIG, WebConfig};
-pub use server::{has_page, serve};
+pub use account::Role;
+pub use clock::Clock;
+pub use config::{CONFIG, TlsConfig, WebConfig};
+pub use password::PasswordCost;
+pub use server::{Web, has_page, serve};
+pub use setup::setup_link;
+pub use tls::{check_certificate, self_signed_fingerprint};

@@ -4,22 +4,27 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, bail};
-use clap::Parser;
-use evenair_web::{CONFIG, WebConfig};
+use anyhow::{Context, Result};
+use clap::{Parser, Subcommand};
+use evenair_web::{CONFIG, Clock, TlsConfig, WebConfig, check_certificate, self_signed_fingerprint, setup_link};
 use serde_json::{Value, json};
 
 /// Serve the page of a box to browsers. It only reads; the box does not notice whether it runs.
 #[derive(Parser)]
-#[command(name = "evenair-web", version = evenair_cli::VERSION)]
+#[command(name = "evenair-web", version = evenair_cli::VERSION, args_conflicts_with_subcommands = true)]
 struct Cli {
+    #[command(subcommand)]
+    command: Option<Command>,
     /// The page's configuration file; that at the usual place may be missing
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", global = true)]
     config: Option<PathBuf>,
+    /// The directory of accounts and of the self-signed certificate, instead of the configured one
+    #[arg(long, value_name = "PATH", global = true)]
+    state: Option<PathBuf>,
     /// The watch socket of the box, instead of the configured one
     #[arg(long, value_name = "PATH")]
     socket: Option<PathBuf>,
-    /// Address and port of the page, on loopback, instead of the configured one
+    /// Address and port of the page, instead of the configured one
     #[arg(long, value_name = "ADDRESS:PORT")]
     listen: Option<SocketAddr>,
     /// The box ends once and for all, as that of the demo: what the page says then, above its last numbers
@@ -36,6 +41,14 @@ struct Cli {
     json: bool,
 }
 
+#[derive(Subcommand)]
+enum Command {
+    /// Print a link that makes an account of role admin in a browser, once and within 15 minutes, or gives one a new password
+    ///
+    /// With the first account, every browser has to log in. A further link replaces the one before. The page must be running.
+    Setup,
+}
+
 fn main() -> ExitCode {
     evenair_cli::end("evenair-web", run(Cli::parse()))
 }
@@ -48,28 +61,26 @@ fn run(cli: Cli) -> Result<ExitCode> {
     };
     config.socket = cli.socket.unwrap_or(config.socket);
     config.farewell = cli.farewell;
-    if let Some(listen) = cli.listen {
-        if !listen.ip().is_loopback() {
-            bail!(
-                "--listen {listen}: could be reached from other machines, and the page has no login: use 127.0.0.1 and a tunnel (ssh -L)"
-            );
-        }
-        config.listen = listen;
+    config.state = cli.state.unwrap_or(config.state);
+    config.listen = cli.listen.unwrap_or(config.listen);
+    let ssh = std::env::var("SSH_CONNECTION").ok();
+    if let Some(Command::Setup) = cli.command {
+        println!("{}", setup_link(&config, &Clock::new())?);
+        print!("{}", directions(&config, ssh.as_deref()).split_once('\n').map_or("", |(_, rest)| rest));
+        println!("The link makes one account, within 15 minutes; whoever has it can.");
+        return Ok(ExitCode::SUCCESS);
     }
+    config.check_exposure()?;
     if cli.check {
-        println!(
-            "the configuration is right: the page at http://{}/, the box at {}",
-            config.listen,
-            config.socket.display()
-        );
+        check_certificate(&config)?;
+        println!("the configuration is right: the page at {}, the box at {}", config.url(), config.socket.display());
         return Ok(ExitCode::SUCCESS);
     }
     if cli.only_where {
-        let ssh = std::env::var("SSH_CONNECTION").ok();
         if cli.json {
-            println!("{:#}", directions_in_json(config.listen, ssh.as_deref()));
+            println!("{:#}", directions_in_json(&config, ssh.as_deref()));
         } else {
-            print!("{}", directions(config.listen, ssh.as_deref()));
+            print!("{}", directions(&config, ssh.as_deref()));
         }
         return Ok(ExitCode::SUCCESS);
     }
@@ -83,27 +94,50 @@ fn run(cli: Cli) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Where a browser finds the page; `ssh`: the variable SSH_CONNECTION of a login through SSH (client, its port, this machine, its
-/// port).
-fn directions(listen: SocketAddr, ssh: Option<&str>) -> String {
-    let page = format!("http://{listen}/\n");
-    let Some(tunnel) = tunnel(listen, ssh) else { return page };
-    let local = listen.port();
-    format!("{page}On the machine with the browser: {tunnel}, then http://127.0.0.1:{local}/\n")
+/// Where a browser finds the page, and how it knows it; `ssh`: the variable SSH_CONNECTION of a login through SSH (client, its port,
+/// this machine, its port).
+fn directions(config: &WebConfig, ssh: Option<&str>) -> String {
+    let mut text = config.url() + "\n";
+    if let Some(tunnel) = tunnel(config.listen, ssh) {
+        let scheme = if config.tls.is_some() { "https" } else { "http" };
+        let local = config.listen.port();
+        text += &format!("On the machine with the browser: {tunnel}, then {scheme}://127.0.0.1:{local}/\n");
+    }
+    match fingerprint(config) {
+        None => {}
+        Some(Ok(fingerprint)) => text += &format!("SHA-256 of its self-signed certificate: {fingerprint}\n"),
+        Some(Err(why)) => text += &format!("SHA-256 of its self-signed certificate: unknown ({why})\n"),
+    }
+    text
 }
 
-/// The same for programs; `evenair web --json` prints the same keys if this program is not installed.
-fn directions_in_json(listen: SocketAddr, ssh: Option<&str>) -> Value {
-    json!({
-        "program": std::env::current_exe().ok(),
-        "page": evenair_web::has_page(),
-        "address": format!("http://{listen}/"),
-        "ssh": tunnel(listen, ssh),
+/// The fingerprint of a self-signed certificate, or why it is not known; `None`: the page has no such certificate.
+fn fingerprint(config: &WebConfig) -> Option<Result<String, String>> {
+    let is_self_signed = config.tls == Some(TlsConfig::SelfSigned);
+    is_self_signed.then(|| match self_signed_fingerprint(config) {
+        Ok(Some(fingerprint)) => Ok(fingerprint),
+        Ok(None) => Err("it is made at the first start".into()),
+        Err(error) => Err(format!("{error:#}")),
     })
 }
 
-/// The command that makes the page reachable from the machine that the operator has logged in from; `None`: not through SSH.
+/// The same for programs; `evenair web --json` prints the same keys if this program is not installed.
+fn directions_in_json(config: &WebConfig, ssh: Option<&str>) -> Value {
+    json!({
+        "program": std::env::current_exe().ok(),
+        "page": evenair_web::has_page(),
+        "address": config.url(),
+        "fingerprint": fingerprint(config).and_then(Result::ok),
+        "ssh": tunnel(config.listen, ssh),
+    })
+}
+
+/// The command that makes the page reachable from the machine that the operator has logged in from; `None`: not through SSH, or it is
+/// reachable anyway.
 fn tunnel(listen: SocketAddr, ssh: Option<&str>) -> Option<String> {
+    if !listen.ip().is_loopback() {
+        return None;
+    }
     let ssh: Vec<_> = ssh?.split(' ').collect();
     let [_, _, machine, port] = ssh[..] else { return None };
     let option = if port == "22" { String::new() } else { format!("-p {port} ") };
@@ -117,22 +151,22 @@ mod tests {
 
     #[test]
     fn who_has_come_through_ssh_is_told_of_the_tunnel() {
-        let listen = SocketAddr::from(([127, 0, 0, 1], 9471));
-        assert_eq!(directions(listen, None), "http://127.0.0.1:9471/\n");
-        assert_eq!(directions(listen, Some("nonsense")), "http://127.0.0.1:9471/\n");
-        let text = directions(listen, Some("192.0.2.9 50000 192.0.2.1 22"));
+        let config = WebConfig::default();
+        assert_eq!(directions(&config, None), "http://127.0.0.1:9471/\n");
+        assert_eq!(directions(&config, Some("nonsense")), "http://127.0.0.1:9471/\n");
+        let text = directions(&config, Some("192.0.2.9 50000 192.0.2.1 22"));
         assert!(text.contains("ssh -L 9471:127.0.0.1:9471 ") && text.contains("192.0.2.1, then"), "{text}");
-        let text = directions(listen, Some("192.0.2.9 50000 192.0.2.1 2222"));
+        let text = directions(&config, Some("192.0.2.9 50000 192.0.2.1 2222"));
         assert!(text.contains("ssh -p 2222 -L"), "{text}");
     }
 
     #[test]
     fn directions_in_json_have_the_address_and_the_command_of_the_tunnel() {
-        let listen = SocketAddr::from(([127, 0, 0, 1], 9471));
-        let local = directions_in_json(listen, None);
+        let config = WebConfig::default();
+        let local = directions_in_json(&config, None);
         assert_eq!((&local["address"], &local["ssh"]), (&"http://127.0.0.1:9471/".into(), &Value::Null));
         assert!(local["program"].is_string() && local["page"].is_boolean(), "{local}");
-        let remote = directions_in_json(listen, Some("192.0.2.9 50000 192.0.2.1 22"));
+        let remote = directions_in_json(&config, Some("192.0.2.9 50000 192.0.2.1 22"));
         let command = remote["ssh"].as_str().expect("through SSH");
         assert!(command.starts_with("ssh -L 9471:127.0.0.1:9471 ") && command.ends_with("192.0.2.1"), "{command}");
     }

@@ -2,30 +2,32 @@
 
 use std::convert::Infallible;
 use std::future::ready;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use axum::Router;
-use axum::extract::{Request, State};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header};
+use axum::extract::{Extension, Request, State};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header};
 use axum::middleware::{self, Next};
 use axum::response::sse::{Event, KeepAlive, Sse};
-use axum::response::{IntoResponse, Response};
+use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::get;
-use axum::serve::Listener;
 use futures_util::stream::{self, StreamExt};
-use hyper::server::conn::http1;
-use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::service::TowerToHyperService;
 use rust_embed::RustEmbed;
 use tokio::net::TcpListener;
 use tokio_stream::wrappers::BroadcastStream;
 
+use crate::auth::{Access, Auth};
+use crate::clock::Clock;
 use crate::config::WebConfig;
+use crate::connections::{Peer, answer};
 use crate::feed::{Feed, Message, Range};
+use crate::login;
+use crate::password::PasswordCost;
+use crate::tls::{Certificates, self_signed_fingerprint};
 
 /// Most browsers that are told at once.
 const MOST_STREAMS: usize = 64;
@@ -37,13 +39,20 @@ const REQUEST_TIME: Duration = Duration::from_secs(10);
 
 /// Content Security Policy: nothing from other hosts, no inline script or style, no embedding in a frame.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; \
-     base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+     base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
+
+/// Browsers that have seen the page over TLS ask for it so for a year, in seconds. Not with a self-signed certificate, with which they
+/// would then refuse it for good.
+const STRICT_TRANSPORT: &str = "max-age=31536000";
 
 /// The files of the page, as `page/` builds them.
 #[derive(RustEmbed)]
 #[folder = "../../page/dist"]
 #[allow_missing = true]
 struct Page;
+
+/// Browsers ask again for the page's files, which have no data of the box; all else is not kept.
+const FILE_CACHE: &str = "no-cache";
 
 /// Shown where the page was not built with the program.
 const NOT_BUILT: &str =
@@ -54,84 +63,166 @@ pub fn has_page() -> bool {
     Page::get("index.html").is_some()
 }
 
+/// What all requests share.
 #[derive(Clone)]
-struct Shared {
+pub(crate) struct Shared {
     feed: Feed,
-    config: Arc<WebConfig>,
+    pub(crate) config: Arc<WebConfig>,
+    pub(crate) auth: Auth,
+    certificates: Option<Arc<Certificates>>,
     streams: Arc<AtomicUsize>,
 }
 
-/// Serves the page until the program ends.
-///
-/// # Errors
-/// The address is in use, or not of this machine.
-pub async fn serve(config: WebConfig) -> Result<()> {
-    let listener = TcpListener::bind(config.listen).await.with_context(|| {
-        format!(
-            "cannot serve the page at {}: choose another `listen`, or end the program that uses it (ss -ltnp)",
-            config.listen
-        )
-    })?;
-    println!("http://{}/ shows the box of {}", config.listen, config.socket.display());
-    let feed = Feed::start(&config.socket, config.farewell.clone());
-    match answer(listener, router(feed, config), REQUEST_TIME).await {}
-}
-
-/// Answers all connections, as `axum::serve` does, which has no time limit for a request to come.
-async fn answer(mut listener: TcpListener, router: Router, request_time: Duration) -> Infallible {
-    loop {
-        let (stream, _) = Listener::accept(&mut listener).await;
-        let mut http = http1::Builder::new();
-        http.timer(TokioTimer::new()).header_read_timeout(request_time);
-        let connection = http.serve_connection(TokioIo::new(stream), TowerToHyperService::new(router.clone()));
-        // A browser that goes away, or keeps a request to itself, ends only its own connection.
-        tokio::spawn(async move { _ = connection.await });
+impl Shared {
+    /// Whether browsers come over TLS.
+    pub(crate) fn has_tls(&self) -> bool {
+        self.certificates.is_some()
     }
 }
 
-/// The page of this feed.
-pub(crate) fn router(feed: Feed, config: WebConfig) -> Router {
-    let shared = Shared { feed, config: Arc::new(config), streams: Arc::default() };
+/// The page at its address.
+pub struct Web {
+    listener: TcpListener,
+    address: SocketAddr,
+    shared: Shared,
+}
+
+impl Web {
+    /// Reads accounts and certificate, and takes the address. `clock` and `cost` are the machine's and OWASP's, except in tests.
+    ///
+    /// # Errors
+    /// The accounts or the certificate cannot be used; other machines could reach the page without TLS or without a login; the address
+    /// is in use, or not of this machine.
+    pub async fn bind(config: WebConfig, clock: Clock, cost: PasswordCost) -> Result<Self> {
+        config.check_exposure()?;
+        let auth = Auth::load(&config.state, clock, cost)?;
+        if !config.listen.ip().is_loopback() && !auth.has_accounts() {
+            bail!(
+                "other machines could reach {} without a login, since there is no account: set `listen` to 127.0.0.1:{}, start \
+                 evenair-web, run `evenair-web setup`, make an account by its link, and set `listen` again",
+                config.listen,
+                config.listen.port()
+            );
+        }
+        let certificates = Certificates::load(&config)?.map(Arc::new);
+        let listener = TcpListener::bind(config.listen).await.with_context(|| {
+            format!(
+                "cannot serve the page at {}: choose another `listen`, or end the program that uses it (ss -ltnp)",
+                config.listen
+            )
+        })?;
+        let address = listener.local_addr().context("cannot serve the page")?;
+        let feed = Feed::start(&config.socket, config.farewell.clone());
+        let shared = Shared { feed, config: Arc::new(config), auth, certificates, streams: Arc::default() };
+        Ok(Self { listener, address, shared })
+    }
+
+    /// Its address; the port is one that was free where 0 is configured.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Serves the page until the program ends.
+    pub async fn run(self) -> Infallible {
+        self.run_within(REQUEST_TIME).await
+    }
+
+    async fn run_within(self, request_time: Duration) -> Infallible {
+        let certificates = self.shared.certificates.clone();
+        answer(self.listener, router(self.shared), certificates, request_time).await
+    }
+}
+
+/// Says where the page is, and serves it until the program ends.
+///
+/// # Errors
+/// As those of [`Web::bind`].
+pub async fn serve(config: WebConfig) -> Result<()> {
+    let web = Web::bind(config, Clock::new(), PasswordCost::OWASP).await?;
+    let config = &web.shared.config;
+    println!("{} shows the box of {}", config.url(), config.socket.display());
+    if web.shared.certificates.as_ref().is_some_and(|certificates| !certificates.is_own()) {
+        let fingerprint = self_signed_fingerprint(config)?.unwrap_or_default();
+        println!("SHA-256 of its self-signed certificate: {fingerprint}");
+    }
+    match web.run().await {}
+}
+
+/// The page.
+fn router(shared: Shared) -> Router {
     Router::new()
         .route("/events", get(events))
         .route("/history", get(|State(shared): State<Shared>| history(shared, Range::TenMinutes)))
         .route("/history/day", get(|State(shared): State<Shared>| history(shared, Range::Day)))
+        .merge(login::routes())
         .fallback(get(file))
         .layer(middleware::from_fn_with_state(shared.clone(), guard))
         .with_state(shared)
 }
 
-/// Refuses requests under a name that is not the page's (a name of an attacker's that leads to this address), and adds the
-/// headers that every answer has.
-async fn guard(State(shared): State<Shared>, request: Request, next: Next) -> Response {
-    let mut response = if is_our_name(request.headers(), &shared.config) {
-        next.run(request).await
-    } else {
-        let text = "this name is not the page's: add it to `names` in web.toml\n";
-        (StatusCode::MISDIRECTED_REQUEST, text).into_response()
+/// Refuses what [`admit`] does not admit, and adds the headers that every answer has.
+async fn guard(State(shared): State<Shared>, mut request: Request, next: Next) -> Response {
+    let mut response = match admit(&shared, &request) {
+        Ok(access) => {
+            request.extensions_mut().insert(access);
+            next.run(request).await
+        }
+        Err(refusal) => *refusal,
     };
-    let headers = [
+    let headers = response.headers_mut();
+    let fixed = [
         (header::CONTENT_SECURITY_POLICY, POLICY),
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
-        (header::REFERRER_POLICY, "no-referrer"),
+        // With "no-referrer", browsers hide the origin of our own forms as well.
+        (header::REFERRER_POLICY, "same-origin"),
         (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
     ];
-    for (name, value) in headers {
-        response.headers_mut().insert(name, HeaderValue::from_static(value));
+    for (name, value) in fixed {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    if shared.certificates.as_ref().is_some_and(|certificates| certificates.is_own()) {
+        headers.insert(header::STRICT_TRANSPORT_SECURITY, HeaderValue::from_static(STRICT_TRANSPORT));
+    }
+    if headers.get(header::CACHE_CONTROL).is_none_or(|value| value != FILE_CACHE) {
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     }
     response
 }
 
-/// Whether `Host` is the configured address, a configured name, or one of loopback.
-fn is_our_name(headers: &HeaderMap, config: &WebConfig) -> bool {
+/// Whether a request is answered: under a name that is the page's (not one of an attacker's that leads to this address), from our own
+/// page if it may change something, and with a session where there is an account.
+fn admit(shared: &Shared, request: &Request) -> Result<Access, Box<Response>> {
+    let headers = request.headers();
+    if !is_our_name(headers, &shared.config, request.extensions().get::<Peer>()) {
+        let text = "this name is not the page's: add it to `names` in web.toml\n";
+        return Err((StatusCode::MISDIRECTED_REQUEST, text).into_response().into());
+    }
+    let has_tls = shared.has_tls();
+    let only_reads = matches!(*request.method(), Method::GET | Method::HEAD);
+    if !only_reads && !login::is_from_us(headers, has_tls) {
+        return Err((StatusCode::FORBIDDEN, "the request comes from another site\n").into_response().into());
+    }
+    let session = login::session(headers, has_tls).map(Access::Session);
+    let path = request.uri().path();
+    let access = session.into_iter().chain([Access::Open]).find(|access| shared.auth.lasts(*access));
+    match access {
+        Some(access) => Ok(access),
+        None if login::OPEN.contains(&path) => Ok(Access::Open),
+        None if only_reads && matches!(path, "/" | "/index.html") => Err(Redirect::to("/login").into_response().into()),
+        None => Err((StatusCode::UNAUTHORIZED, "log in first, at /login\n").into_response().into()),
+    }
+}
+
+/// Whether `Host` is the address that the browser connected to, a configured name, or one of loopback.
+fn is_our_name(headers: &HeaderMap, config: &WebConfig, peer: Option<&Peer>) -> bool {
     let Some(host) = headers.get(header::HOST).and_then(|host| host.to_str().ok()) else { return false };
     let name = match host.strip_prefix('[') {
         Some(rest) => rest.split(']').next().unwrap_or_default(),
         None => host.split(':').next().unwrap_or_default(),
     };
-    let is_loopback =
-        name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback() || address == config.listen.ip());
-    is_loopback
+    let ours = peer.and_then(|peer| peer.ours);
+    let is_ours = |address: IpAddr| address.is_loopback() || address == config.listen.ip() || Some(address) == ours;
+    name.parse::<IpAddr>().is_ok_and(is_ours)
         || name.eq_ignore_ascii_case("localhost")
         || config.names.iter().any(|ours| ours.eq_ignore_ascii_case(name))
 }
@@ -144,15 +235,13 @@ async fn file(uri: Uri) -> Response {
         let text = if built { "there is no such page\n" } else { NOT_BUILT };
         return (StatusCode::NOT_FOUND, text).into_response();
     };
-    let headers = [(header::CONTENT_TYPE, file.metadata.mimetype()), (header::CACHE_CONTROL, "no-cache")];
+    let headers = [(header::CONTENT_TYPE, file.metadata.mimetype()), (header::CACHE_CONTROL, FILE_CACHE)];
     (headers, file.data).into_response()
 }
 
 async fn history(shared: Shared, range: Range) -> Response {
     match shared.feed.history(range).await {
-        Ok(json) => {
-            ([(header::CONTENT_TYPE, "application/json"), (header::CACHE_CONTROL, "no-store")], json).into_response()
-        }
+        Ok(json) => ([(header::CONTENT_TYPE, "application/json")], json).into_response(),
         Err(why) => (StatusCode::SERVICE_UNAVAILABLE, why + "\n").into_response(),
     }
 }
@@ -166,20 +255,28 @@ impl Drop for Place {
     }
 }
 
-async fn events(State(shared): State<Shared>) -> Response {
+async fn events(
+    State(shared): State<Shared>,
+    Extension(peer): Extension<Peer>,
+    Extension(access): Extension<Access>,
+) -> Response {
     let place = Place(Arc::clone(&shared.streams));
     if shared.streams.fetch_add(1, Ordering::Relaxed) >= MOST_STREAMS {
         let text = format!("{MOST_STREAMS} browsers are open already: close one\n");
         return (StatusCode::SERVICE_UNAVAILABLE, text).into_response();
     }
+    peer.streams();
     let (begin, follow) = shared.feed.join();
     // A browser that is too slow misses lines, which are whole each.
     let follow = BroadcastStream::new(follow).filter_map(|message| ready(message.ok()));
-    let messages = stream::iter(begin).chain(follow).map(move |message| {
+    let messages = stream::iter(begin).chain(follow);
+    // The stream ends with the session, or with the first account if it has none.
+    let messages = messages.take_while(move |_| ready(shared.auth.lasts(access))).map(move |message| {
         let _in_use = &place;
         event(&message)
     });
-    Sse::new(messages).keep_alive(KeepAlive::new().interval(ALIVE)).into_response()
+    let events = Sse::new(messages).keep_alive(KeepAlive::new().interval(ALIVE));
+    ([(header::CACHE_CONTROL, "no-store")], events).into_response()
 }
 
 fn event(message: &Message) -> Result<Event, Infallible> {

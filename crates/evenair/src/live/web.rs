@@ -4,23 +4,36 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use clap::Args;
+use clap::{Args, Subcommand};
 use evenair_cli::{WEB, become_program, find_program, missing};
 use serde_json::json;
 
 /// Arguments of `evenair web`.
 #[derive(Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub struct WebArgs {
-    /// Print JSON: address, whether the program and its page are there, the SSH command for a browser elsewhere
+    #[command(subcommand)]
+    command: Option<WebCommand>,
+    /// Print JSON: address, fingerprint, whether the program and its page are there, the SSH command for a browser elsewhere
     #[arg(long)]
     json: bool,
 }
 
-/// Replaces this process with `evenair-web --where`.
+#[derive(Subcommand)]
+enum WebCommand {
+    /// Print a link that makes an account of role admin in a browser, once and within 15 minutes, or gives one a new password
+    Setup,
+}
+
+/// Replaces this process with `evenair-web --where`, or `evenair-web setup`.
 pub fn web(args: &WebArgs) -> Result<ExitCode> {
+    if let Some(WebCommand::Setup) = args.command {
+        return become_program(WEB, WEB, WEB, [OsString::from("setup")]);
+    }
     if args.json && find_program(WEB).is_none() {
         let error = missing(WEB, WEB);
-        let nothing = json!({ "program": null, "page": null, "address": null, "ssh": null, "error": error });
+        let nothing =
+            json!({ "program": null, "page": null, "address": null, "fingerprint": null, "ssh": null, "error": error });
         println!("{nothing:#}");
         return Ok(ExitCode::FAILURE);
     }

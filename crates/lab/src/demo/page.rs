@@ -27,6 +27,9 @@ impl Page {
         let started = Command::new(program)
             .arg("--socket")
             .arg(folder.join("watch.sock"))
+            // Without accounts, whatever the page of this machine has.
+            .arg("--state")
+            .arg(&folder)
             .args(["--farewell", FAREWELL])
             .stdin(Stdio::null())
             .stdout(Stdio::piped())

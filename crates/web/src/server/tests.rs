@@ -5,22 +5,29 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use super::*;
+use crate::connections::MOST_CONNECTIONS;
 
 /// Time for a request to come.
 const SHORT: Duration = Duration::from_millis(300);
 
-/// The page of a box that is away, at a free port of loopback.
-async fn started() -> std::net::SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
-    let address = listener.local_addr().expect("it has one");
-    let config = WebConfig { listen: address, names: vec!["box.lan".into()], ..WebConfig::default() };
-    let feed = Feed::start(std::path::Path::new("/nowhere/watch.sock"), None);
-    tokio::spawn(answer(listener, router(feed, config), SHORT));
+/// The page of a box that is away, without accounts, at a free port of loopback.
+async fn started() -> SocketAddr {
+    started_with(SHORT).await
+}
+
+/// The same with another time for a request to come.
+async fn started_with(request_time: Duration) -> SocketAddr {
+    let listen = SocketAddr::from(([127, 0, 0, 1], 0));
+    let (names, state) = (vec!["box.lan".into()], "/nowhere/state".into());
+    let config = WebConfig { listen, names, state, socket: "/nowhere/watch.sock".into(), ..WebConfig::default() };
+    let web = Web::bind(config, Clock::new(), PasswordCost::for_tests()).await.expect("a free port");
+    let address = web.address();
+    tokio::spawn(web.run_within(request_time));
     address
 }
 
 /// What is answered to a request with this name, until the answer has this text or ends.
-async fn reply(address: std::net::SocketAddr, path: &str, host: &str, until: &str) -> String {
+async fn reply(address: SocketAddr, path: &str, host: &str, until: &str) -> String {
     let mut stream = TcpStream::connect(address).await.expect("it listens");
     let request = format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
     stream.write_all(request.as_bytes()).await.expect("written");
@@ -52,6 +59,17 @@ async fn requests_under_other_names_are_refused() {
     }
 }
 
+#[test]
+fn the_address_that_a_browser_connected_to_is_ours() {
+    let config = WebConfig { listen: SocketAddr::from(([0, 0, 0, 0], 9471)), ..WebConfig::default() };
+    let peer = Peer::at(IpAddr::from([192, 0, 2, 7]));
+    for (host, is_ours) in [("192.0.2.7:9471", true), ("192.0.2.8:9471", false), ("attacker.example", false)] {
+        let headers = HeaderMap::from_iter([(header::HOST, HeaderValue::from_static(host))]);
+        assert_eq!(is_our_name(&headers, &config, Some(&peer)), is_ours, "{host}");
+        assert!(!is_our_name(&headers, &config, None), "{host}");
+    }
+}
+
 #[tokio::test]
 async fn a_browser_hears_that_the_box_is_away_and_why() {
     let address = started().await;
@@ -77,6 +95,26 @@ async fn streams_are_bounded() {
     }
     let text = reply(address, "/events", "localhost", "\n\n\n").await;
     assert!(text.starts_with("HTTP/1.1 503") && text.contains("64 browsers"), "{text}");
+}
+
+#[tokio::test]
+async fn connections_are_bounded_and_one_more_closes_the_oldest_without_a_stream() {
+    let address = started_with(Duration::from_secs(60)).await;
+    let mut stream = TcpStream::connect(address).await.expect("it listens");
+    stream.write_all(b"GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n").await.expect("written");
+    let mut part = [0; 1024];
+    assert!(stream.read(&mut part).await.expect("readable") > 0);
+    let mut idle = Vec::new();
+    for _ in 0..MOST_CONNECTIONS {
+        idle.push(TcpStream::connect(address).await.expect("it listens"));
+    }
+    let closed = timeout(Duration::from_secs(5), idle[0].read(&mut part)).await.expect("at once");
+    assert_eq!(closed.expect("closed"), 0);
+    timeout(Duration::from_millis(50), idle[1].read(&mut part)).await.expect_err("it is open");
+    let text = reply(address, "/nothing", "localhost", "\n\n\n").await;
+    assert!(text.starts_with("HTTP/1.1 404"), "{text}");
+    let followed = timeout(Duration::from_secs(3), stream.read(&mut part)).await.expect("it goes on");
+    assert!(followed.expect("readable") > 0, "the stream is not closed");
 }
 
 /// What comes on a connection that sends `request` and no more, until it is closed; false: it is still open after four times the time

@@ -1,0 +1,169 @@
+//! Who may see the page: accounts, sessions and the link that makes an account, together.
+
+use std::net::IpAddr;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use anyhow::Result;
+
+use crate::account::{Account, Accounts, Role};
+use crate::clock::Clock;
+use crate::limit::Limit;
+use crate::link::Link;
+use crate::password::{Busy, PasswordCost, Passwords};
+use crate::secret::{Digest256, digest};
+use crate::session::Sessions;
+
+/// How somebody sees the page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Access {
+    /// Without a session: there is no account.
+    Open,
+    /// With the session of this digest.
+    Session(Digest256),
+}
+
+/// Why nobody was logged in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Refused {
+    /// Name or password is wrong; which of them is not told.
+    Wrong,
+    /// Too many logins failed: how long to wait.
+    Often(Duration),
+    /// Too many passwords are checked at once.
+    Busy,
+}
+
+impl From<Busy> for Refused {
+    fn from(_: Busy) -> Self {
+        Self::Busy
+    }
+}
+
+/// Why a link made no account.
+#[derive(Debug)]
+pub(crate) enum NotMade {
+    /// The link is not valid.
+    Link,
+    /// Too many passwords are hashed at once.
+    Busy,
+    /// The state directory cannot be written.
+    Write(std::io::Error),
+}
+
+impl From<Busy> for NotMade {
+    fn from(_: Busy) -> Self {
+        Self::Busy
+    }
+}
+
+/// Accounts, sessions and link of a server; clones are the same.
+#[derive(Clone, Debug)]
+pub(crate) struct Auth {
+    passwords: Passwords,
+    clock: Clock,
+    state: Arc<Mutex<AuthState>>,
+}
+
+#[derive(Debug)]
+struct AuthState {
+    accounts: Accounts,
+    sessions: Sessions,
+    limit: Limit,
+    link: Link,
+}
+
+impl Auth {
+    /// Reads the accounts of this state directory.
+    ///
+    /// # Errors
+    /// Their file is there but cannot be used.
+    pub(crate) fn load(state: &Path, clock: Clock, cost: PasswordCost) -> Result<Self> {
+        let accounts = Accounts::load(state)?;
+        let (sessions, limit, link) = (Sessions::default(), Limit::default(), Link::of(state));
+        let state = Arc::new(Mutex::new(AuthState { accounts, sessions, limit, link }));
+        Ok(Self { passwords: Passwords::new(cost), clock, state })
+    }
+
+    fn state(&self) -> MutexGuard<'_, AuthState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether there is an account, so that a login is asked.
+    pub(crate) fn has_accounts(&self) -> bool {
+        !self.state().accounts.is_empty()
+    }
+
+    /// Name and role of the account of a session that has not ended.
+    pub(crate) fn account(&self, session: &Digest256) -> Option<(String, Role)> {
+        let state = self.state();
+        let name = state.sessions.account(session, self.clock.uptime())?;
+        state.accounts.find(name).map(|account| (account.name.clone(), account.role))
+    }
+
+    /// Whether what was allowed still is, for streams that last.
+    pub(crate) fn lasts(&self, access: Access) -> bool {
+        match access {
+            Access::Open => !self.has_accounts(),
+            Access::Session(session) => self.account(&session).is_some(),
+        }
+    }
+
+    /// Logs in, and returns the id of the session.
+    ///
+    /// # Errors
+    /// Why not.
+    pub(crate) async fn log_in(&self, name: &str, password: String, from: IpAddr) -> Result<String, Refused> {
+        let (attempt, hash) = {
+            let mut state = self.state();
+            // Counted before the password is looked at, so that many at once do not all pass.
+            let attempt = state.limit.begin(name, from, self.clock.uptime()).map_err(Refused::Often)?;
+            (attempt, state.accounts.find(name).map(|account| account.password.clone()))
+        };
+        let matches = self.passwords.matches(password, hash.clone()).await;
+        let mut state = self.state();
+        if matches != Ok(false) {
+            state.limit.take_back(&attempt);
+        }
+        // The password may have been changed meanwhile.
+        let is_same = state.accounts.find(name).map(|account| &account.password) == hash.as_ref();
+        if matches? && is_same { Ok(state.sessions.begin(name, self.clock.uptime())) } else { Err(Refused::Wrong) }
+    }
+
+    /// Ends a session.
+    pub(crate) fn log_out(&self, session: &Digest256) {
+        self.state().sessions.end(session);
+    }
+
+    /// Whether a link with this token would make an account.
+    pub(crate) fn is_link(&self, token: &str) -> bool {
+        self.state().link.is_valid(token, &self.clock)
+    }
+
+    /// Makes an account of role admin, or gives the one of this name the role and this password, by a link. Its sessions end.
+    ///
+    /// # Errors
+    /// Why not.
+    pub(crate) async fn make_admin(&self, token: &str, name: &str, password: String) -> Result<(), NotMade> {
+        if !self.is_link(token) {
+            return Err(NotMade::Link);
+        }
+        let password = self.passwords.hash(password).await?;
+        let mut state = self.state();
+        // Another browser may have used it meanwhile.
+        if !state.link.is_valid(token, &self.clock) {
+            return Err(NotMade::Link);
+        }
+        state.link.remove().map_err(NotMade::Write)?;
+        let account = Account { name: name.to_owned(), role: Role::Admin, password };
+        state.accounts.put(account).map_err(NotMade::Write)?;
+        state.sessions.end_all_of(name);
+        Ok(())
+    }
+}
+
+/// The digest of a session's id, as the cookie has it.
+pub(crate) fn session_of(id: &str) -> Digest256 {
+    digest(id)
+}

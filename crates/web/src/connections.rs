@@ -1,0 +1,131 @@
+//! Connections: each within a time limit, and so many at once.
+
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::Request;
+use axum::serve::Listener;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::{Service, service_fn};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpListener;
+use tokio::sync::Notify;
+use tokio::time::timeout;
+use tokio_rustls::TlsAcceptor;
+
+use crate::tls::Certificates;
+
+/// Most connections at once. For one more, the oldest without a stream is closed: many that say nothing do not keep browsers out.
+pub(crate) const MOST_CONNECTIONS: usize = 256;
+
+/// The two ends of a request's connection.
+#[derive(Clone, Debug)]
+pub(crate) struct Peer {
+    /// Address of the browser.
+    pub address: IpAddr,
+    /// The address of this machine that it connected to.
+    pub ours: Option<IpAddr>,
+    connection: Arc<Connection>,
+}
+
+impl Peer {
+    /// A browser that connected to this address.
+    #[cfg(test)]
+    pub(crate) fn at(ours: IpAddr) -> Self {
+        Self { address: ours, ours: Some(ours), connection: Arc::default() }
+    }
+
+    /// The connection has a stream from now on.
+    pub(crate) fn streams(&self) {
+        self.connection.is_stream.store(true, Ordering::Relaxed);
+    }
+}
+
+#[derive(Debug, Default)]
+struct Connection {
+    is_stream: AtomicBool,
+    close: Notify,
+}
+
+/// Open connections, the oldest first.
+#[derive(Clone, Debug, Default)]
+struct Connections(Arc<Mutex<VecDeque<Arc<Connection>>>>);
+
+impl Connections {
+    fn enter(&self) -> Entered {
+        let new = Arc::new(Connection::default());
+        let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if open.len() >= MOST_CONNECTIONS {
+            let oldest = open.iter().position(|connection| !connection.is_stream.load(Ordering::Relaxed));
+            if let Some(closed) = oldest.and_then(|index| open.remove(index)) {
+                closed.close.notify_one();
+            }
+        }
+        open.push_back(Arc::clone(&new));
+        Entered { all: self.clone(), this: new }
+    }
+}
+
+/// A connection among the open ones, for as long as it lives.
+struct Entered {
+    all: Connections,
+    this: Arc<Connection>,
+}
+
+impl Drop for Entered {
+    fn drop(&mut self) {
+        let mut open = self.all.0.lock().unwrap_or_else(PoisonError::into_inner);
+        open.retain(|connection| !Arc::ptr_eq(connection, &self.this));
+    }
+}
+
+/// Answers all connections, as `axum::serve` does, which has no time limit for a request to come. `request_time` is that limit, and
+/// that of the handshake of TLS.
+pub(crate) async fn answer(
+    mut listener: TcpListener,
+    router: Router,
+    tls: Option<Arc<Certificates>>,
+    request_time: Duration,
+) -> Infallible {
+    let connections = Connections::default();
+    loop {
+        let (stream, address) = Listener::accept(&mut listener).await;
+        let entered = connections.enter();
+        let ours = stream.local_addr().ok().map(|address| address.ip().to_canonical());
+        let peer = Peer { address: address.ip(), ours, connection: Arc::clone(&entered.this) };
+        let (router, tls) = (router.clone(), tls.clone());
+        // A browser that goes away, or keeps a request to itself, ends only its own connection.
+        tokio::spawn(async move {
+            let work = async {
+                let Some(tls) = tls else { return converse(stream, router, peer, request_time).await };
+                let handshake = TlsAcceptor::from(tls.current()).accept(stream);
+                if let Ok(Ok(stream)) = timeout(request_time, handshake).await {
+                    converse(stream, router, peer, request_time).await;
+                }
+            };
+            tokio::select! {
+                () = work => {}
+                () = entered.this.close.notified() => {}
+            }
+        });
+    }
+}
+
+async fn converse(stream: impl AsyncRead + AsyncWrite + Unpin, router: Router, peer: Peer, request_time: Duration) {
+    let router = TowerToHyperService::new(router);
+    let service = service_fn(move |mut request: Request<Incoming>| {
+        request.extensions_mut().insert(peer.clone());
+        router.call(request)
+    });
+    let mut http = http1::Builder::new();
+    http.timer(TokioTimer::new()).header_read_timeout(request_time);
+    _ = http.serve_connection(TokioIo::new(stream), service).await;
+}

@@ -1,0 +1,252 @@
+//! Login, logout and the link's form: plain HTML that works without script.
+//!
+//! Requests that change something come from our own pages only: the session's cookie is not sent from other sites (`SameSite=Strict`),
+//! and [`is_from_us`] looks at what browsers say of a request's origin, which also keeps others from logging a browser in.
+
+use std::error::Error;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::{Body, to_bytes};
+use axum::extract::{Extension, Request, State};
+use axum::http::{HeaderMap, StatusCode, Uri, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use http_body_util::LengthLimitError;
+use tokio::time::timeout;
+
+use crate::account::{NAMES, Role, is_name};
+use crate::auth::{NotMade, Refused, session_of};
+use crate::connections::Peer;
+use crate::password::{Busy, LONGEST, SHORTEST};
+use crate::secret::{Digest256, from_hex};
+use crate::server::Shared;
+use crate::session::LIFETIME;
+
+/// Longest body of a request, in bytes.
+const LONGEST_BODY: usize = 64 << 10;
+/// A form comes within this time.
+const BODY_TIME: Duration = Duration::from_secs(10);
+/// Name of the cookie; browsers accept the prefix only over TLS, for this host and the whole path.
+const COOKIE: &str = "evenair";
+const COOKIE_WITH_TLS: &str = "__Host-evenair";
+
+/// Paths that are answered without a session.
+pub(crate) const OPEN: [&str; 3] = ["/login", "/login.css", "/setup"];
+
+/// The routes.
+pub(crate) fn routes() -> Router<Shared> {
+    let style = ([(header::CONTENT_TYPE, "text/css")], include_str!("login.css"));
+    Router::new()
+        .route("/login", get(login_page).post(log_in))
+        .route("/login.css", get(move || async move { style }))
+        .route("/logout", post(log_out))
+        .route("/setup", get(setup_page).post(set_up))
+}
+
+/// The session of a request's cookie, whether it is valid or not.
+pub(crate) fn session(headers: &HeaderMap, has_tls: bool) -> Option<Digest256> {
+    let name = if has_tls { COOKIE_WITH_TLS } else { COOKIE };
+    let cookies = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
+    let mut pairs = cookies.flat_map(|value| value.split(';')).filter_map(|pair| pair.trim().split_once('='));
+    pairs.find(|(key, _)| *key == name).map(|(_, id)| session_of(id))
+}
+
+/// Whether a request comes from our own page: `Sec-Fetch-Site` says so where browsers send it (over TLS and from loopback), `Origin`
+/// elsewhere. One that says neither is refused.
+pub(crate) fn is_from_us(headers: &HeaderMap, has_tls: bool) -> bool {
+    let text = |name| headers.get(name).map(|value| value.to_str().unwrap_or_default());
+    if let Some(site) = text("sec-fetch-site") {
+        return site == "same-origin";
+    }
+    let scheme = if has_tls { "https" } else { "http" };
+    let ours = text("host").map(|host| format!("{scheme}://{host}"));
+    text("origin").zip(ours).is_some_and(|(origin, ours)| origin.eq_ignore_ascii_case(&ours))
+}
+
+async fn login_page(State(shared): State<Shared>, headers: HeaderMap) -> Response {
+    let account = session(&headers, shared.has_tls()).and_then(|session| shared.auth.account(&session));
+    match account {
+        Some((name, role)) => page(StatusCode::OK, "Evenair", &logged_in_as(&name, role)),
+        None => login_form(StatusCode::OK, ""),
+    }
+}
+
+async fn log_in(State(shared): State<Shared>, Extension(peer): Extension<Peer>, request: Request) -> Response {
+    let before = session(request.headers(), shared.has_tls());
+    let form = match Form::read(request).await {
+        Ok(form) => form,
+        Err(refusal) => return refusal,
+    };
+    let password = form.get("password");
+    if password.len() > LONGEST {
+        return login_form(StatusCode::UNPROCESSABLE_ENTITY, "That password is too long.");
+    }
+    match shared.auth.log_in(form.get("name"), password.to_owned(), peer.address).await {
+        Ok(id) => {
+            if let Some(before) = before {
+                shared.auth.log_out(&before);
+            }
+            go_to("/", &[(header::SET_COOKIE, &cookie(&id, LIFETIME, shared.has_tls()))])
+        }
+        Err(Refused::Wrong) => login_form(StatusCode::UNAUTHORIZED, "Name or password is wrong."),
+        Err(Refused::Often(wait)) => {
+            retry_after(wait.as_secs() + 1, login_form(StatusCode::TOO_MANY_REQUESTS, "Too many logins failed."))
+        }
+        Err(Refused::Busy) => {
+            retry_after(Busy::RETRY_S, login_form(StatusCode::TOO_MANY_REQUESTS, "Too many log in at once."))
+        }
+    }
+}
+
+async fn log_out(State(shared): State<Shared>, headers: HeaderMap) -> Response {
+    if let Some(session) = session(&headers, shared.has_tls()) {
+        shared.auth.log_out(&session);
+    }
+    go_to("/login", &[(header::SET_COOKIE, &cookie("", Duration::ZERO, shared.has_tls()))])
+}
+
+async fn setup_page(State(shared): State<Shared>, uri: Uri) -> Response {
+    let form = Form::parse(uri.query().unwrap_or_default().as_bytes());
+    let token = form.get("token");
+    if shared.auth.is_link(token) { setup_form(StatusCode::OK, token, "") } else { no_link() }
+}
+
+async fn set_up(State(shared): State<Shared>, request: Request) -> Response {
+    let form = match Form::read(request).await {
+        Ok(form) => form,
+        Err(refusal) => return refusal,
+    };
+    let (token, name, password) = (form.get("token"), form.get("name"), form.get("password"));
+    if !shared.auth.is_link(token) {
+        return no_link();
+    }
+    let problem = match () {
+        () if !is_name(name) => format!("A name is {NAMES}."),
+        () if password.chars().count() < SHORTEST => format!("A password has at least {SHORTEST} characters."),
+        () if password.len() > LONGEST => format!("A password has at most {LONGEST} bytes."),
+        () if password != form.get("again") => "The two passwords differ.".into(),
+        () => String::new(),
+    };
+    if !problem.is_empty() {
+        return setup_form(StatusCode::UNPROCESSABLE_ENTITY, token, &problem);
+    }
+    match shared.auth.make_admin(token, name, password.to_owned()).await {
+        Ok(()) => go_to("/login", &[]),
+        Err(NotMade::Link) => no_link(),
+        Err(NotMade::Busy) => {
+            retry_after(Busy::RETRY_S, setup_form(StatusCode::TOO_MANY_REQUESTS, token, "Too many log in at once."))
+        }
+        Err(NotMade::Write(error)) => {
+            eprintln!("the account was not made: {}: {error}", shared.config.state.display());
+            let text = "<p>The account was not made: the state directory of evenair-web cannot be written (its log says \
+                        why). Run <code>evenair-web setup</code> again after that.</p>";
+            page(StatusCode::INTERNAL_SERVER_ERROR, "Not made", text)
+        }
+    }
+}
+
+/// A form that a browser sent.
+struct Form(Vec<(String, String)>);
+
+impl Form {
+    fn parse(text: &[u8]) -> Self {
+        Self(form_urlencoded::parse(text).into_owned().collect())
+    }
+
+    /// A field; empty: it is missing.
+    fn get(&self, key: &str) -> &str {
+        self.0.iter().find(|(name, _)| name == key).map_or("", |(_, value)| value)
+    }
+
+    /// Reads it, within its time and length, or answers why not.
+    async fn read(request: Request) -> Result<Self, Response> {
+        let kind = request.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+        if kind.split(';').next() != Some("application/x-www-form-urlencoded") {
+            return Err((StatusCode::UNSUPPORTED_MEDIA_TYPE, "only forms are understood\n").into_response());
+        }
+        match timeout(BODY_TIME, to_bytes(request.into_body(), LONGEST_BODY)).await {
+            Ok(Ok(body)) => Ok(Self::parse(&body)),
+            Ok(Err(error)) if error.source().is_some_and(|source| source.is::<LengthLimitError>()) => {
+                Err((StatusCode::PAYLOAD_TOO_LARGE, "a body has at most 64 kB\n").into_response())
+            }
+            Ok(Err(_)) => Err((StatusCode::BAD_REQUEST, "the body ended early\n").into_response()),
+            Err(_) => Err((StatusCode::REQUEST_TIMEOUT, "the body did not come in time\n").into_response()),
+        }
+    }
+}
+
+fn cookie(id: &str, age: Duration, has_tls: bool) -> String {
+    let (name, secure) = if has_tls { (COOKIE_WITH_TLS, "; Secure") } else { (COOKIE, "") };
+    format!("{name}={id}; Path=/; HttpOnly; SameSite=Strict; Max-Age={}{secure}", age.as_secs())
+}
+
+fn go_to(path: &str, headers: &[(header::HeaderName, &str)]) -> Response {
+    let mut response = (StatusCode::SEE_OTHER, [(header::LOCATION, path)]).into_response();
+    for (name, value) in headers {
+        response.headers_mut().insert(name, value.parse().expect("ASCII"));
+    }
+    response
+}
+
+fn retry_after(seconds: u64, mut response: Response) -> Response {
+    response.headers_mut().insert(header::RETRY_AFTER, seconds.into());
+    response
+}
+
+/// A whole page. What it has in it is ours, or was checked to have no characters of HTML.
+fn page(status: StatusCode, title: &str, content: &str) -> Response {
+    let html = format!(
+        "<!doctype html>\n<html lang=\"en\">\n<head><meta charset=\"utf-8\"><title>{title}</title>\n\
+         <meta name=\"viewport\" content=\"width=device-width\"><link rel=\"stylesheet\" href=\"login.css\"></head>\n\
+         <body><main><h1>{title}</h1>\n{content}\n</main></body>\n</html>\n"
+    );
+    (status, [(header::CONTENT_TYPE, "text/html; charset=utf-8")], Body::from(html)).into_response()
+}
+
+/// Why a form comes again.
+fn paragraph(why: &str) -> String {
+    if why.is_empty() { String::new() } else { format!("<p class=\"why\" role=\"alert\">{why}</p>\n") }
+}
+
+fn login_form(status: StatusCode, why: &str) -> Response {
+    let form = "<form method=\"post\" action=\"login\">\n\
+         <label for=\"name\">Name</label>\n\
+         <input id=\"name\" name=\"name\" autocomplete=\"username\" autocapitalize=\"none\" required>\n\
+         <label for=\"password\">Password</label>\n\
+         <input id=\"password\" name=\"password\" type=\"password\" autocomplete=\"current-password\" required>\n\
+         <button>Log in</button>\n</form>\n\
+         <p class=\"hint\">No password any more? <code>sudo evenair web setup</code> on the box makes a link for a new one.</p>";
+    page(status, "Log in to Evenair", &(paragraph(why) + form))
+}
+
+fn logged_in_as(name: &str, role: Role) -> String {
+    format!(
+        "<p>You are logged in as {name} (role {}). <a href=\"./\">To the page</a></p>\n\
+         <form method=\"post\" action=\"logout\"><button>Log out</button></form>",
+        role.name()
+    )
+}
+
+fn setup_form(status: StatusCode, token: &str, why: &str) -> Response {
+    // A valid token is hexadecimal.
+    let token = from_hex::<32>(token).map(|_| token).unwrap_or_default();
+    let form = format!(
+        "<p>This makes an account of role admin, or gives the account of this name a new password.</p>\n\
+         <form method=\"post\" action=\"setup\">\n<input type=\"hidden\" name=\"token\" value=\"{token}\">\n\
+         <label for=\"name\">Name</label>\n\
+         <input id=\"name\" name=\"name\" autocomplete=\"username\" autocapitalize=\"none\" maxlength=\"32\" required>\n\
+         <label for=\"password\">Password, at least {SHORTEST} characters</label>\n\
+         <input id=\"password\" name=\"password\" type=\"password\" autocomplete=\"new-password\" minlength=\"{SHORTEST}\" required>\n\
+         <label for=\"again\">Password again</label>\n\
+         <input id=\"again\" name=\"again\" type=\"password\" autocomplete=\"new-password\" minlength=\"{SHORTEST}\" required>\n\
+         <button>Make the account</button>\n</form>"
+    );
+    page(status, "Account of Evenair", &(paragraph(why) + &form))
+}
+
+fn no_link() -> Response {
+    let text = "<p>A link makes one account, within 15 minutes. Run <code>sudo evenair web setup</code> on the box for \
+                another.</p>";
+    page(StatusCode::FORBIDDEN, "This link is not valid", text)
+}

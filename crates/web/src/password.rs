@@ -1,0 +1,205 @@
+//! Hashes of passwords: argon2id (RFC 9106).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use argon2::{Algorithm, Argon2, Params, Version};
+use serde::{Deserialize, Serialize};
+use subtle::ConstantTimeEq;
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
+
+use crate::secret::{from_hex, hex, random};
+
+/// Fewest characters of a password (OWASP asks for 8 and more, NIST SP 800-63B for 15 where there is no second factor).
+pub(crate) const SHORTEST: usize = 10;
+/// Longest password, in bytes: more than any passphrase has.
+pub(crate) const LONGEST: usize = 1024;
+/// Hashes at a time: each takes a core and [`PasswordCost::memory_kib`].
+const AT_A_TIME: usize = 2;
+/// How long a further one waits.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Largest memory and most passes that a stored hash may ask for: more is a damaged file.
+const MOST_MEMORY_KIB: u32 = 256 << 10;
+const MOST_PASSES: u32 = 64;
+
+/// What a hash costs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PasswordCost {
+    /// Memory, in KiB.
+    memory_kib: u32,
+    /// Passes over it.
+    passes: u32,
+    /// Lanes.
+    lanes: u32,
+}
+
+impl PasswordCost {
+    /// 19 MiB, two passes, one lane: of OWASP's equal choices (Password Storage Cheat Sheet) the one for small machines. RFC 9106's
+    /// second choice takes 64 MiB, which two at a time would be half of what the service may have.
+    pub const OWASP: Self = Self { memory_kib: 19 << 10, passes: 2, lanes: 1 };
+
+    /// Next to nothing, for tests that log in often.
+    #[doc(hidden)]
+    pub const fn for_tests() -> Self {
+        Self { memory_kib: 8, passes: 1, lanes: 1 }
+    }
+
+    fn params(self) -> Option<Params> {
+        let Self { memory_kib, passes, lanes } = self;
+        let in_bounds = memory_kib <= MOST_MEMORY_KIB && passes <= MOST_PASSES;
+        in_bounds.then(|| Params::new(memory_kib, passes, lanes, Some(32)).ok()).flatten()
+    }
+}
+
+/// The hash of a password, as accounts keep it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct PasswordHash {
+    argon2id: PasswordCost,
+    /// 16 bytes, hexadecimal.
+    salt: String,
+    /// 32 bytes, hexadecimal.
+    hash: String,
+}
+
+impl PasswordHash {
+    /// Whether it can be the hash of a password at all.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.argon2id.params().is_some() && from_hex::<16>(&self.salt).is_some() && from_hex::<32>(&self.hash).is_some()
+    }
+
+    fn of(password: &str, cost: PasswordCost) -> Self {
+        let salt = random();
+        Self { argon2id: cost, salt: hex(&salt), hash: hex(&argon2id(password, salt, cost)) }
+    }
+
+    fn matches(&self, password: &str) -> bool {
+        let salt = from_hex(&self.salt).expect("checked when read");
+        let hash: [u8; 32] = from_hex(&self.hash).expect("checked when read");
+        argon2id(password, salt, self.argon2id).ct_eq(&hash).into()
+    }
+
+    /// A hash that no password has.
+    fn dummy(cost: PasswordCost) -> Self {
+        Self { argon2id: cost, salt: hex(&[0; 16]), hash: hex(&[0; 32]) }
+    }
+}
+
+fn argon2id(password: &str, salt: [u8; 16], cost: PasswordCost) -> [u8; 32] {
+    let params = cost.params().expect("checked when read");
+    let mut hash = [0; 32];
+    Argon2::new(Algorithm::Argon2id, Version::V0x13, params)
+        .hash_password_into(password.as_bytes(), &salt, &mut hash)
+        .expect("the lengths are allowed");
+    hash
+}
+
+/// Too many hashes were asked for at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Busy;
+
+impl Busy {
+    /// When to try again, in seconds.
+    pub(crate) const RETRY_S: u64 = PATIENCE.as_secs();
+}
+
+/// Makes and checks hashes, two at a time.
+#[derive(Clone, Debug)]
+pub(crate) struct Passwords {
+    cost: PasswordCost,
+    patience: Duration,
+    places: Arc<Semaphore>,
+}
+
+impl Passwords {
+    pub(crate) fn new(cost: PasswordCost) -> Self {
+        Self { cost, patience: PATIENCE, places: Arc::new(Semaphore::new(AT_A_TIME)) }
+    }
+
+    /// The hash of a new password.
+    pub(crate) async fn hash(&self, password: String) -> Result<PasswordHash, Busy> {
+        let cost = self.cost;
+        self.run(move || PasswordHash::of(&password, cost)).await
+    }
+
+    /// Whether the password is the one of this hash. Without a hash (there is no such account) it takes the same time and is not.
+    pub(crate) async fn matches(&self, password: String, hash: Option<PasswordHash>) -> Result<bool, Busy> {
+        let cost = self.cost;
+        self.run(move || {
+            let is_known = hash.is_some();
+            hash.unwrap_or_else(|| PasswordHash::dummy(cost)).matches(&password) && is_known
+        })
+        .await
+    }
+
+    /// The place belongs to the work, not to who waits for it: a browser that goes away does not make room.
+    async fn run<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T, Busy> {
+        let place = timeout(self.patience, Arc::clone(&self.places).acquire_owned()).await.map_err(|_| Busy)?;
+        let place = place.expect("it is never closed");
+        let work = tokio::task::spawn_blocking(move || {
+            let result = work();
+            drop(place);
+            result
+        });
+        Ok(work.await.expect("hashing does not panic"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// RFC 9106 has test vectors with a secret and data only; this one is of the reference implementation's `test.c`.
+    #[test]
+    fn hashes_are_those_of_the_reference_implementation() {
+        let params = Params::new(256, 2, 1, Some(32)).expect("allowed");
+        let mut hash = [0; 32];
+        let argon2 = Argon2::new(Algorithm::Argon2id, Version::V0x13, params);
+        argon2.hash_password_into(b"password", b"somesalt", &mut hash).expect("allowed");
+        assert_eq!(hex(&hash), "9dfeb910e80bad0311fee20f9c0e2b12c17987b4cac90c2ef54d5b3021c68bfe");
+    }
+
+    #[test]
+    fn the_cost_is_owasps_and_hashes_of_the_same_password_differ() {
+        let hash = PasswordHash::of("correct horse", PasswordCost::OWASP);
+        assert_eq!(hash.argon2id, PasswordCost { memory_kib: 19_456, passes: 2, lanes: 1 });
+        assert!(hash.is_whole() && hash.matches("correct horse") && !hash.matches("correct horsf"));
+        assert_eq!(
+            PasswordHash::dummy(PasswordCost::OWASP).argon2id,
+            PasswordCost::OWASP,
+            "an unknown account costs the same"
+        );
+        let (one, two) = (PasswordCost::for_tests(), PasswordCost::for_tests());
+        assert_ne!(PasswordHash::of("correct horse", one), PasswordHash::of("correct horse", two));
+    }
+
+    #[tokio::test]
+    async fn a_third_hash_waits_and_then_is_refused() {
+        assert_eq!((PATIENCE, AT_A_TIME), (Duration::from_secs(5), 2));
+        let patience = Duration::from_millis(50);
+        let passwords = Passwords { patience, ..Passwords::new(PasswordCost::for_tests()) };
+        let (go, wait) = std::sync::mpsc::channel::<()>();
+        let wait = Arc::new(std::sync::Mutex::new(wait));
+        for _ in 0..2 {
+            let (passwords, wait) = (passwords.clone(), Arc::clone(&wait));
+            let (begun, begins) = tokio::sync::oneshot::channel();
+            let held = tokio::spawn(async move {
+                let hold = move || {
+                    _ = begun.send(());
+                    wait.lock().expect("unbroken").recv()
+                };
+                passwords.run(hold).await
+            });
+            begins.await.expect("there is room for two");
+            // Who waited goes away; the work goes on.
+            held.abort();
+        }
+        assert_eq!(passwords.matches("correct horse".into(), None).await, Err(Busy));
+        for _ in 0..2 {
+            go.send(()).expect("they wait");
+        }
+        assert_eq!(passwords.matches("correct horse".into(), None).await, Ok(false));
+    }
+}

@@ -1,0 +1,122 @@
+//! Random secrets, and files that only their owner reads.
+
+use std::fmt::Write as _;
+use std::fs::{self, File, OpenOptions};
+use std::io::{Error, ErrorKind, Read, Result, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, fchown};
+use std::path::Path;
+
+use sha2::{Digest, Sha256};
+
+/// Longest private file, in bytes: some thousand accounts.
+const LONGEST_FILE: u64 = 1 << 20;
+
+/// SHA-256 of a secret, under which the server keeps it. Secrets have 256 random bits, so that a fast hash is enough.
+pub(crate) type Digest256 = [u8; 32];
+
+/// Random bytes of the operating system.
+///
+/// # Panics
+/// The system has none: nothing would be secret then.
+pub(crate) fn random<const N: usize>() -> [u8; N] {
+    let mut bytes = [0; N];
+    getrandom::fill(&mut bytes).expect("the system has random bytes");
+    bytes
+}
+
+/// A new secret of 256 bits, as 64 hexadecimal digits.
+pub(crate) fn new_secret() -> String {
+    hex(&random::<32>())
+}
+
+/// The digest of a secret.
+pub(crate) fn digest(secret: &str) -> Digest256 {
+    Sha256::digest(secret.as_bytes()).into()
+}
+
+/// Hexadecimal digits of bytes.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+/// The bytes of hexadecimal digits; `None`: there are others, or not `N` bytes.
+pub(crate) fn from_hex<const N: usize>(text: &str) -> Option<[u8; N]> {
+    let mut bytes = [0; N];
+    if text.len() != 2 * N || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return None;
+    }
+    for (byte, digits) in bytes.iter_mut().zip(text.as_bytes().chunks(2)) {
+        *byte = u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()?;
+    }
+    Some(bytes)
+}
+
+/// Makes the folder of such files, if it is missing.
+pub(crate) fn make_folder(folder: &Path) -> Result<()> {
+    match fs::DirBuilder::new().mode(0o700).create(folder) {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
+        made => made,
+    }
+}
+
+/// Writes a file with mode 0600 in place of the one that is there: after a crash either is there, whole. The owner of the folder
+/// owns it, so that the service can read what root wrote.
+pub(crate) fn write_private(path: &Path, text: &str) -> Result<()> {
+    let folder = path.parent().ok_or_else(|| Error::other("the path has no folder"))?;
+    make_folder(folder)?;
+    let new = folder.join(format!(".new-{}", hex(&random::<8>())));
+    let written = (|| {
+        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new)?;
+        let (owner, ours) = (fs::metadata(folder)?, file.metadata()?);
+        if owner.uid() != ours.uid() {
+            fchown(&file, Some(owner.uid()), Some(owner.gid()))?;
+        }
+        file.write_all(text.as_bytes())?;
+        file.sync_all()?;
+        fs::rename(&new, path)?;
+        File::open(folder)?.sync_all()
+    })();
+    if written.is_err() {
+        _ = fs::remove_file(&new);
+    }
+    written
+}
+
+/// Reads such a file; `None`: it is not there.
+///
+/// # Errors
+/// It cannot be read, is no text, is too long, or others than its owner may read it.
+pub(crate) fn read_private(path: &Path) -> Result<Option<String>> {
+    let file = match File::open(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        opened => opened?,
+    };
+    let mode = file.metadata()?.mode() & 0o777;
+    if mode & 0o077 != 0 {
+        let what = format!("others may read it (mode {mode:o}): run `chmod 600 {}`", path.display());
+        return Err(Error::other(what));
+    }
+    let mut text = String::new();
+    file.take(LONGEST_FILE + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > LONGEST_FILE {
+        return Err(Error::other("it is longer than 1 MB"));
+    }
+    Ok(Some(text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hexadecimal_digits_are_read_as_they_were_written() {
+        let bytes = random::<32>();
+        assert_eq!(from_hex(&hex(&bytes)), Some(bytes));
+        for wrong in ["", "0", "+f", "0g", "000000"] {
+            assert_eq!(from_hex::<1>(wrong), None, "{wrong}");
+        }
+    }
+}

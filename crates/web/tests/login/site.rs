@@ -1,0 +1,200 @@
+//! A page with its state directory, and a browser's part of HTTP.
+
+use std::convert::Infallible;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use evenair_web::{Clock, PasswordCost, Web, WebConfig, setup_link};
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::{ClientConfig, RootCertStore};
+use tempfile::TempDir;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::{TcpSocket, TcpStream};
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+
+/// A password that is long enough.
+pub const PASSWORD: &str = "correct-horse";
+
+/// An answer of the page.
+#[derive(Debug)]
+pub struct Answer {
+    pub status: u16,
+    pub text: String,
+}
+
+impl Answer {
+    pub fn header(&self, name: &str) -> Option<&str> {
+        let lines = self.text.split("\r\n\r\n").next()?.lines().filter_map(|line| line.split_once(": "));
+        lines.into_iter().find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value)
+    }
+
+    /// The cookie that it sets, as a browser sends it back.
+    pub fn cookie(&self) -> String {
+        self.header("set-cookie").and_then(|value| value.split(';').next()).unwrap_or_default().to_owned()
+    }
+}
+
+/// A page, its folder and its clock.
+pub struct Site {
+    pub folder: TempDir,
+    pub config: WebConfig,
+    pub clock: Clock,
+    pub address: SocketAddr,
+    server: JoinHandle<Infallible>,
+}
+
+impl Site {
+    pub async fn start() -> Self {
+        Self::with(|_, _| {}).await
+    }
+
+    /// With another configuration, for which the folder of the state directory is given.
+    pub async fn with(change: impl FnOnce(&mut WebConfig, &TempDir)) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut config = config(&folder);
+        change(&mut config, &folder);
+        let clock = Clock::new();
+        let (address, server) = serve(&config, &clock).await;
+        Self { folder, config, clock, address, server }
+    }
+
+    /// Ends the server, and starts it again at another port.
+    pub async fn restart(&mut self) {
+        self.server.abort();
+        (self.address, self.server) = serve(&self.config, &self.clock).await;
+    }
+
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.config.state.join(name)
+    }
+
+    /// The token of a new link.
+    pub fn token(&self) -> String {
+        let link = setup_link(&self.config, &self.clock).expect("a link");
+        link.split_once("setup?token=").expect("it has a token").1.to_owned()
+    }
+
+    pub async fn set_up(&self, token: &str, name: &str, password: &str) -> Answer {
+        let form = [("token", token), ("name", name), ("password", password), ("again", password)];
+        self.post("/setup", &form, "").await
+    }
+
+    /// Makes an account, or gives it another password.
+    pub async fn make(&self, name: &str, password: &str) {
+        let answer = self.set_up(&self.token(), name, password).await;
+        assert_eq!((answer.status, answer.header("location")), (303, Some("/login")), "{answer:?}");
+    }
+
+    pub async fn log_in(&self, name: &str, password: &str) -> Answer {
+        self.post("/login", &[("name", name), ("password", password)], "").await
+    }
+
+    /// The same from another address of loopback.
+    pub async fn log_in_from(&self, host: u8, name: &str, password: &str) -> Answer {
+        let request = self.post_request("/login", &[("name", name), ("password", password)], "");
+        let socket = TcpSocket::new_v4().expect("a socket");
+        socket.bind(SocketAddr::from(([127, 0, 0, host], 0))).expect("of loopback");
+        exchange(socket.connect(self.address).await.expect("it listens"), &request).await
+    }
+
+    /// The cookie of a new session.
+    pub async fn session(&self, name: &str, password: &str) -> String {
+        let answer = self.log_in(name, password).await;
+        assert_eq!((answer.status, answer.header("location")), (303, Some("/")), "{answer:?}");
+        answer.cookie()
+    }
+
+    pub async fn get(&self, path: &str, cookie: &str) -> Answer {
+        self.send(&format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nCookie: {cookie}\r\n\r\n"))
+            .await
+    }
+
+    pub async fn post(&self, path: &str, form: &[(&str, &str)], cookie: &str) -> Answer {
+        self.send(&self.post_request(path, form, cookie)).await
+    }
+
+    pub fn post_request(&self, path: &str, form: &[(&str, &str)], cookie: &str) -> String {
+        let scheme = if self.config.tls.is_some() { "https" } else { "http" };
+        post(path, &format!("Origin: {scheme}://localhost\r\nCookie: {cookie}\r\n"), form)
+    }
+
+    /// Sends a request without TLS.
+    pub async fn send(&self, request: &str) -> Answer {
+        exchange(TcpStream::connect(self.address).await.expect("it listens"), request).await
+    }
+
+    /// Sends a request over TLS, and says which certificate the page had; it has to be one of these.
+    pub async fn send_tls(
+        &self,
+        trusted: &[CertificateDer<'static>],
+        request: &str,
+    ) -> (Answer, CertificateDer<'static>) {
+        let stream = self.connect_tls(trusted).await.expect("a trusted certificate");
+        let certificate = stream.get_ref().1.peer_certificates().expect("it has one")[0].clone().into_owned();
+        (exchange(stream, request).await, certificate)
+    }
+
+    pub async fn connect_tls(&self, trusted: &[CertificateDer<'static>]) -> std::io::Result<TlsStream<TcpStream>> {
+        let mut roots = RootCertStore::empty();
+        for certificate in trusted {
+            roots.add(certificate.clone()).expect("a certificate");
+        }
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let client = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions().expect("TLS");
+        let client = Arc::new(client.with_root_certificates(roots).with_no_client_auth());
+        let here = SocketAddr::from((Ipv4Addr::LOCALHOST, self.address.port()));
+        let stream = TcpStream::connect(here).await?;
+        let name = ServerName::try_from("localhost").expect("a name");
+        timeout(Duration::from_secs(5), TlsConnector::from(client).connect(name, stream)).await.expect("in time")
+    }
+}
+
+impl Drop for Site {
+    fn drop(&mut self) {
+        self.server.abort();
+    }
+}
+
+/// The configuration of a page at a free port, whose box is away.
+pub fn config(folder: &TempDir) -> WebConfig {
+    let listen = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
+    let (state, socket) = (folder.path().join("state"), "/nowhere/watch.sock".into());
+    WebConfig { listen, state, socket, ..WebConfig::default() }
+}
+
+/// Why a page with this configuration does not start.
+pub async fn refusal(config: WebConfig) -> String {
+    let bound = Web::bind(config, Clock::new(), PasswordCost::for_tests()).await;
+    format!("{:#}", bound.err().expect("refused"))
+}
+
+async fn serve(config: &WebConfig, clock: &Clock) -> (SocketAddr, JoinHandle<Infallible>) {
+    let web = Web::bind(config.clone(), clock.clone(), PasswordCost::for_tests()).await.expect("it starts");
+    (web.address(), tokio::spawn(web.run()))
+}
+
+/// A request with a form; `headers` each end with a line's end.
+pub fn post(path: &str, headers: &str, form: &[(&str, &str)]) -> String {
+    let body = form_urlencoded::Serializer::new(String::new()).extend_pairs(form).finish();
+    format!(
+        "POST {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{headers}Content-Type: \
+         application/x-www-form-urlencoded\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    )
+}
+
+async fn exchange(mut stream: impl AsyncRead + AsyncWrite + Unpin, request: &str) -> Answer {
+    stream.write_all(request.as_bytes()).await.expect("written");
+    let mut bytes = Vec::new();
+    // Without the end of TLS: what has come counts.
+    let read = timeout(Duration::from_secs(10), stream.read_to_end(&mut bytes)).await.expect("in time");
+    assert!(read.is_ok() || !bytes.is_empty(), "{read:?}");
+    let text = String::from_utf8_lossy(&bytes).into_owned();
+    let status = text.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or_default();
+    Answer { status, text }
+}
