@@ -146,7 +146,7 @@ fn packets(page: &mut Page, status: &Status) {
         page.sample(&[("what", what)], count);
     }
     for (counter, count) in packets.counted.iter().filter(|(counter, _)| counter.is_of_packets()) {
-        page.sample(&[("what", &reason(counter))], count);
+        page.sample(&[("what", reason(counter))], count);
     }
     for (counter, count) in packets.counted.iter().filter(|(counter, _)| !counter.is_of_packets()) {
         page.single(&format!("evenair_{}_total", counter.key()), Kind::Counter, counter.help(), count);
