@@ -21,12 +21,13 @@ fn waiting_lab() -> Option<Lab> {
     Lab::made(1, (None, None))
 }
 
-/// A box that was given a wrong rate: the station is said to be at 1 Mb/s, and its replies say nothing of single packets.
+/// A box that was given a wrong rate: the station is said to be at 1 Mb/s, its replies say nothing of single packets, and the box does not
+/// probe, which may show it how fast the station is before the guard acts.
 fn start(lab: &Lab, inserted: bool) -> BoxProcess {
     let mode = if inserted { Mode::Inserted } else { Mode::Bypassed };
     let text = format!(
         "[ports]\nwlan = \"wl0\"\nwire = \"wi0\"\nbridge = \"br0\"\nmode = \"{mode}\"\nio = {:?}\n\
-         [control]\nsocket = {:?}\n[radio]\nstandard = \"802.11b\"\n\
+         [control]\nsocket = {:?}\n[radio]\nstandard = \"802.11b\"\n[manager]\nprobes_per_second = 0\n\
          [[station]]\nmac = \"02:00:00:00:00:0a\"\nrate = \"1 Mb/s\"\n",
         crate::IO,
         lab.file("box.sock")
