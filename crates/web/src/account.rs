@@ -22,7 +22,7 @@ const LONGEST_NAME: usize = 32;
 pub(crate) const NAMES: &str = "1 to 32 of a to z, 0 to 9, '.', '_' and '-', a letter or digit first";
 
 /// What an account may do; each role may do what those before may.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
     /// See the page.

@@ -10,7 +10,7 @@ use anyhow::Result;
 use crate::account::{Account, Accounts, Role};
 use crate::clock::Clock;
 use crate::limit::Limit;
-use crate::link::Link;
+use crate::link::{Grant, Link};
 use crate::password::{Busy, PasswordCost, Passwords};
 use crate::secret::{Digest256, digest};
 use crate::session::Sessions;
@@ -46,6 +46,8 @@ impl From<Busy> for Refused {
 pub(crate) enum NotMade {
     /// The link is not valid.
     Link,
+    /// The link is for a new account, and there is one of this name.
+    Taken,
     /// Too many passwords are hashed at once.
     Busy,
     /// The state directory cannot be written.
@@ -136,30 +138,39 @@ impl Auth {
         self.state().sessions.end(session);
     }
 
-    /// Whether a link with this token would make an account.
-    pub(crate) fn is_link(&self, token: &str) -> bool {
-        self.state().link.is_valid(token, &self.clock)
+    /// What a link with this token would make.
+    pub(crate) fn grant(&self, token: &str) -> Option<Grant> {
+        self.state().link.grant(token, &self.clock)
     }
 
-    /// Makes an account of role admin, or gives the one of this name the role and this password, by a link. Its sessions end.
+    /// Makes an account, or gives the one of this name the role and this password, by a link. Its sessions end.
     ///
     /// # Errors
     /// Why not.
-    pub(crate) async fn make_admin(&self, token: &str, name: &str, password: String) -> Result<(), NotMade> {
-        if !self.is_link(token) {
-            return Err(NotMade::Link);
-        }
+    pub(crate) async fn make_account(&self, token: &str, name: &str, password: String) -> Result<(), NotMade> {
+        self.state().may_make(token, name, &self.clock)?;
         let password = self.passwords.hash(password).await?;
         let mut state = self.state();
         // Another browser may have used it meanwhile.
-        if !state.link.is_valid(token, &self.clock) {
-            return Err(NotMade::Link);
-        }
+        let Grant { role, .. } = state.may_make(token, name, &self.clock)?;
         state.link.remove().map_err(NotMade::Write)?;
-        let account = Account { name: name.to_owned(), role: Role::Admin, password };
+        let account = Account { name: name.to_owned(), role, password };
         state.accounts.put(account).map_err(NotMade::Write)?;
         state.sessions.end_all_of(name);
         Ok(())
+    }
+}
+
+impl AuthState {
+    /// What a link makes, if it may make an account of this name. Who has a link that names no account and is not for an admin gets no
+    /// account of another.
+    fn may_make(&self, token: &str, name: &str, clock: &Clock) -> Result<Grant, NotMade> {
+        let grant = self.link.grant(token, clock).ok_or(NotMade::Link)?;
+        match &grant.name {
+            Some(named) if named != name => Err(NotMade::Link),
+            None if grant.role != Role::Admin && self.accounts.find(name).is_some() => Err(NotMade::Taken),
+            _ => Ok(grant),
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 //! The program has no rights on the box: it reads the watch socket, and never the control socket. The box does not notice whether
 //! it runs. Without an account the page is open, and for this machine alone; with the first account each browser logs in.
 //!
-//! Not here: other accounts than those of role admin by the command line or the page, a second factor, and reverse proxies.
+//! Not here: a second factor, and reverse proxies.
 
 mod account;
 mod auth;
@@ -24,6 +24,7 @@ mod tls;
 pub use account::Role;
 pub use clock::Clock;
 pub use config::{CONFIG, TlsConfig, WebConfig};
+pub use link::Grant;
 pub use password::PasswordCost;
 pub use server::{Web, has_page, serve};
 pub use setup::setup_link;

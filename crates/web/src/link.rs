@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use subtle::ConstantTimeEq;
 
+use crate::account::Role;
 use crate::clock::Clock;
 use crate::secret::{Digest256, digest, from_hex, hex, new_secret, read_private, write_private};
 
@@ -19,18 +20,33 @@ const FILE: &str = "setup-link.json";
 pub(crate) const VALID_S: u64 = 15 * 60;
 
 #[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 struct LinkFile {
     /// SHA-256 of the token, hexadecimal.
     token_sha256: String,
     /// Seconds since 1970.
     made: u64,
+    #[serde(flatten)]
+    grant: Grant,
+}
+
+/// What a link makes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Grant {
+    /// The role of the account.
+    pub role: Role,
+    /// Its name; `None`: the browser chooses.
+    pub name: Option<String>,
 }
 
 /// The link of a state directory.
 #[derive(Debug)]
 pub(crate) struct Link {
     path: PathBuf,
+}
+
+impl Grant {
+    /// An account of an admin, with whatever name.
+    pub const ADMIN: Self = Self { role: Role::Admin, name: None };
 }
 
 impl Link {
@@ -42,21 +58,20 @@ impl Link {
     ///
     /// # Errors
     /// It cannot be written.
-    pub(crate) fn make(&self, clock: &Clock) -> Result<String> {
+    pub(crate) fn make(&self, clock: &Clock, grant: Grant) -> Result<String> {
         let token = new_secret();
-        let file = LinkFile { token_sha256: hex(&digest(&token)), made: clock.unix() };
+        let file = LinkFile { token_sha256: hex(&digest(&token)), made: clock.unix(), grant };
         write_private(&self.path, &serde_json::to_string(&file).map_err(Error::other)?)?;
         Ok(token)
     }
 
-    /// Whether this is its token, and it was made at most [`VALID_S`] ago. A link of the future is none: the clock was set back, and
-    /// nobody knows how old it is. Nor is one whose file is damaged.
-    pub(crate) fn is_valid(&self, token: &str, clock: &Clock) -> bool {
-        let Ok(Some(text)) = read_private(&self.path) else { return false };
-        let Ok(file) = serde_json::from_str::<LinkFile>(&text) else { return false };
-        let age = clock.unix().checked_sub(file.made);
-        let kept: Option<Digest256> = from_hex(&file.token_sha256);
-        age.is_some_and(|age| age < VALID_S) && kept.is_some_and(|kept| kept.ct_eq(&digest(token)).into())
+    /// What it makes, if this is its token, and it was made at most [`VALID_S`] ago. A link of the future is none: the clock was set
+    /// back, and nobody knows how old it is. Nor is one whose file is damaged.
+    pub(crate) fn grant(&self, token: &str, clock: &Clock) -> Option<Grant> {
+        let file: LinkFile = serde_json::from_str(&read_private(&self.path).ok()??).ok()?;
+        let age = clock.unix().checked_sub(file.made)?;
+        let kept: Digest256 = from_hex(&file.token_sha256)?;
+        (age < VALID_S && bool::from(kept.ct_eq(&digest(token)))).then_some(file.grant)
     }
 
     /// Uses the link up.

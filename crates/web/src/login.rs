@@ -18,6 +18,7 @@ use tokio::time::timeout;
 use crate::account::{NAMES, Role, is_name};
 use crate::auth::{NotMade, Refused, session_of};
 use crate::connections::Peer;
+use crate::link::Grant;
 use crate::password::{Busy, LONGEST, SHORTEST};
 use crate::secret::{Digest256, from_hex};
 use crate::server::Shared;
@@ -109,7 +110,7 @@ async fn log_out(State(shared): State<Shared>, headers: HeaderMap) -> Response {
 async fn setup_page(State(shared): State<Shared>, uri: Uri) -> Response {
     let form = Form::parse(uri.query().unwrap_or_default().as_bytes());
     let token = form.get("token");
-    if shared.auth.is_link(token) { setup_form(StatusCode::OK, token, "") } else { no_link() }
+    shared.auth.grant(token).map_or_else(no_link, |grant| setup_form(StatusCode::OK, token, &grant, ""))
 }
 
 async fn set_up(State(shared): State<Shared>, request: Request) -> Response {
@@ -118,9 +119,7 @@ async fn set_up(State(shared): State<Shared>, request: Request) -> Response {
         Err(refusal) => return refusal,
     };
     let (token, name, password) = (form.get("token"), form.get("name"), form.get("password"));
-    if !shared.auth.is_link(token) {
-        return no_link();
-    }
+    let Some(grant) = shared.auth.grant(token) else { return no_link() };
     let problem = match () {
         () if !is_name(name) => format!("A name is {NAMES}."),
         () if password.chars().count() < SHORTEST => format!("A password has at least {SHORTEST} characters."),
@@ -129,13 +128,15 @@ async fn set_up(State(shared): State<Shared>, request: Request) -> Response {
         () => String::new(),
     };
     if !problem.is_empty() {
-        return setup_form(StatusCode::UNPROCESSABLE_ENTITY, token, &problem);
+        return setup_form(StatusCode::UNPROCESSABLE_ENTITY, token, &grant, &problem);
     }
-    match shared.auth.make_admin(token, name, password.to_owned()).await {
+    match shared.auth.make_account(token, name, password.to_owned()).await {
         Ok(()) => go_to("/login", &[]),
         Err(NotMade::Link) => no_link(),
+        Err(NotMade::Taken) => setup_form(StatusCode::CONFLICT, token, &grant, "There is an account of that name."),
         Err(NotMade::Busy) => {
-            retry_after(Busy::RETRY_S, setup_form(StatusCode::TOO_MANY_REQUESTS, token, "Too many log in at once."))
+            let form = setup_form(StatusCode::TOO_MANY_REQUESTS, token, &grant, "Too many log in at once.");
+            retry_after(Busy::RETRY_S, form)
         }
         Err(NotMade::Write(error)) => {
             eprintln!("the account was not made: {}: {error}", shared.config.state.display());
@@ -228,14 +229,17 @@ fn logged_in_as(name: &str, role: Role) -> String {
     )
 }
 
-fn setup_form(status: StatusCode, token: &str, why: &str) -> Response {
+fn setup_form(status: StatusCode, token: &str, grant: &Grant, why: &str) -> Response {
+    let Grant { role, name } = grant;
+    let (role, name) =
+        (role.name(), name.as_deref().map(|name| format!(" value=\"{name}\" readonly")).unwrap_or_default());
     // A valid token is hexadecimal.
     let token = from_hex::<32>(token).map(|_| token).unwrap_or_default();
     let form = format!(
-        "<p>This makes an account of role admin, or gives the account of this name a new password.</p>\n\
+        "<p>This makes an account of role {role}, or gives one a new password.</p>\n\
          <form method=\"post\" action=\"setup\">\n<input type=\"hidden\" name=\"token\" value=\"{token}\">\n\
          <label for=\"name\">Name</label>\n\
-         <input id=\"name\" name=\"name\" autocomplete=\"username\" autocapitalize=\"none\" maxlength=\"32\" required>\n\
+         <input id=\"name\" name=\"name\" autocomplete=\"username\" autocapitalize=\"none\" maxlength=\"32\"{name} required>\n\
          <label for=\"password\">Password, at least {SHORTEST} characters</label>\n\
          <input id=\"password\" name=\"password\" type=\"password\" autocomplete=\"new-password\" minlength=\"{SHORTEST}\" required>\n\
          <label for=\"again\">Password again</label>\n\

@@ -6,7 +6,9 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::{Parser, Subcommand};
-use evenair_web::{CONFIG, Clock, TlsConfig, WebConfig, check_certificate, self_signed_fingerprint, setup_link};
+use evenair_web::{
+    CONFIG, Clock, Grant, Role, TlsConfig, WebConfig, check_certificate, self_signed_fingerprint, setup_link,
+};
 use serde_json::{Value, json};
 
 /// Serve the page of a box to browsers. It only reads; the box does not notice whether it runs.
@@ -43,10 +45,17 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Print a link that makes an account of role admin in a browser, once and within 15 minutes, or gives one a new password
+    /// Print a link that makes an account in a browser, once and within 15 minutes, or gives one a new password
     ///
     /// With the first account, every browser has to log in. A further link replaces the one before. The page must be running.
-    Setup,
+    Setup {
+        /// What the account may do
+        #[arg(long, value_enum, default_value = "admin")]
+        role: Role,
+        /// Whose account it is; the browser chooses otherwise, a new one unless the role is admin
+        #[arg(long)]
+        name: Option<String>,
+    },
 }
 
 fn main() -> ExitCode {
@@ -64,8 +73,8 @@ fn run(cli: Cli) -> Result<ExitCode> {
     config.state = cli.state.unwrap_or(config.state);
     config.listen = cli.listen.unwrap_or(config.listen);
     let ssh = std::env::var("SSH_CONNECTION").ok();
-    if let Some(Command::Setup) = cli.command {
-        println!("{}", setup_link(&config, &Clock::new())?);
+    if let Some(Command::Setup { role, name }) = cli.command {
+        println!("{}", setup_link(&config, &Clock::new(), Grant { role, name })?);
         print!("{}", directions(&config, ssh.as_deref()).split_once('\n').map_or("", |(_, rest)| rest));
         println!("The link makes one account, within 15 minutes; whoever has it can.");
         return Ok(ExitCode::SUCCESS);

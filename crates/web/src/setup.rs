@@ -2,19 +2,26 @@
 
 use anyhow::{Context, Result, bail};
 
-use crate::account::Accounts;
+use crate::account::{Accounts, NAMES, Role, is_name};
 use crate::clock::Clock;
 use crate::config::WebConfig;
-use crate::link::Link;
+use crate::link::{Grant, Link};
 
-/// Makes a link, in place of an earlier one, and returns it. A browser makes an account of role admin with it, once and within 15
-/// minutes, or gives one that is there a new password.
+/// Makes a link, in place of an earlier one, and returns it. A browser makes an account with it, once and within 15 minutes, or gives
+/// one that is there a new password and this role: the account that is named, or with a link for an admin any.
 ///
 /// # Errors
-/// The state directory cannot be read or written, the accounts in it are damaged, or the page could not be served.
-pub fn setup_link(config: &WebConfig, clock: &Clock) -> Result<String> {
+/// The state directory cannot be read or written, the accounts in it are damaged, or the page could not be served; no account may have
+/// that name; the first account would be no admin.
+pub fn setup_link(config: &WebConfig, clock: &Clock, grant: Grant) -> Result<String> {
     config.check_exposure()?;
+    if let Some(name) = grant.name.as_deref().filter(|name| !is_name(name)) {
+        bail!("{name:?} is no name: {NAMES}");
+    }
     let accounts = Accounts::load(&config.state)?;
+    if accounts.is_empty() && grant.role != Role::Admin {
+        bail!("the first account is of role admin: run this command without --role first");
+    }
     if !config.listen.ip().is_loopback() && accounts.is_empty() {
         bail!(
             "other machines could reach {}, so evenair-web does not start without an account: set `listen` to 127.0.0.1:{} for the \
@@ -25,6 +32,6 @@ pub fn setup_link(config: &WebConfig, clock: &Clock) -> Result<String> {
     }
     let cannot =
         || format!("cannot write to {}: run it with sudo, or as the user of evenair-web", config.state.display());
-    let token = Link::of(&config.state).make(clock).with_context(cannot)?;
+    let token = Link::of(&config.state).make(clock, grant).with_context(cannot)?;
     Ok(format!("{}setup?token={token}", config.url()))
 }

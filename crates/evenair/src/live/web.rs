@@ -21,14 +21,19 @@ pub struct WebArgs {
 
 #[derive(Subcommand)]
 enum WebCommand {
-    /// Print a link that makes an account of role admin in a browser, once and within 15 minutes, or gives one a new password
-    Setup,
+    /// Print a link that makes an account in a browser, once and within 15 minutes, or gives one a new password
+    #[command(disable_help_flag = true)]
+    Setup {
+        /// Arguments of `evenair-web setup`: --role view, operate or admin; --name NAME
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<OsString>,
+    },
 }
 
 /// Replaces this process with `evenair-web --where`, or `evenair-web setup`.
 pub fn web(args: &WebArgs) -> Result<ExitCode> {
-    if let Some(WebCommand::Setup) = args.command {
-        return become_program(WEB, WEB, WEB, [OsString::from("setup")]);
+    if let Some(WebCommand::Setup { arguments }) = &args.command {
+        return become_program(WEB, WEB, WEB, [OsString::from("setup")].into_iter().chain(arguments.iter().cloned()));
     }
     if args.json && find_program(WEB).is_none() {
         let error = missing(WEB, WEB);

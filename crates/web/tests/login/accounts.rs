@@ -4,7 +4,7 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
-use evenair_web::TlsConfig;
+use evenair_web::{Grant, Role, TlsConfig, setup_link};
 
 use crate::site::{PASSWORD, Site, config, post, refusal};
 
@@ -37,6 +37,36 @@ async fn a_link_used_by_many_at_once_makes_one_account() {
     let mut statuses = [answers.0.status, answers.1.status, answers.2.status, answers.3.status];
     statuses.sort_unstable();
     assert_eq!(statuses, [303, 403, 403, 403]);
+}
+
+#[tokio::test]
+async fn a_link_for_a_viewer_makes_new_accounts_alone_unless_it_names_one() {
+    let site = Site::start().await;
+    let link = |role, name: Option<&str>| {
+        setup_link(&site.config, &site.clock, Grant { role, name: name.map(Into::into) })
+            .map(|link| crate::site::token_of(&link))
+    };
+    let error = link(Role::View, None).expect_err("no admin yet").to_string();
+    assert!(error.contains("first account is of role admin"), "{error}");
+    site.make("anna", PASSWORD).await;
+    let token = link(Role::View, None).expect("a link");
+    assert_eq!(site.set_up(&token, "anna", "another password").await.status, 409, "an admin's account stays hers");
+    assert_eq!(site.set_up(&token, "victor", PASSWORD).await.status, 303, "the link was not used up");
+    site.session("anna", PASSWORD).await;
+    let viewer = site.session("victor", PASSWORD).await;
+    let who = site.get("/login", &viewer).await;
+    assert!(who.text.contains("logged in as victor (role view)"), "{who:?}");
+    // A new password and role for one account, and for no other.
+    let token = link(Role::Operate, Some("victor")).expect("a link");
+    let form = site.get(&format!("/setup?token={token}"), "").await;
+    assert!(form.text.contains("value=\"victor\" readonly") && form.text.contains("role operate"), "{form:?}");
+    assert_eq!(site.set_up(&token, "anna", PASSWORD).await.status, 403);
+    assert_eq!(site.set_up(&token, "victor", "another password").await.status, 303);
+    assert_eq!(site.log_in("victor", PASSWORD).await.status, 401);
+    let operator = site.session("victor", "another password").await;
+    assert!(site.get("/login", &operator).await.text.contains("role operate"));
+    let error = link(Role::View, Some("<b>")).expect_err("no name").to_string();
+    assert!(error.contains("\"<b>\" is no name"), "{error}");
 }
 
 #[tokio::test]
@@ -143,7 +173,7 @@ async fn damaged_accounts_are_refused_with_place_and_reason() {
         let error = refusal(site.config.clone()).await;
         let is_named = error.contains(path.to_str().expect("text")) && parts.iter().all(|part| error.contains(part));
         assert!(is_named, "{error}\n{damaged}");
-        assert!(evenair_web::setup_link(&site.config, &site.clock).is_err());
+        assert!(evenair_web::setup_link(&site.config, &site.clock, Grant::ADMIN).is_err());
     }
     fs::write(&path, &right).expect("written");
     fs::set_permissions(&path, Permissions::from_mode(0o640)).expect("ours");
@@ -161,7 +191,8 @@ async fn other_machines_reach_the_page_only_with_tls_and_an_account() {
     open.tls = Some(TlsConfig::SelfSigned);
     let error = refusal(open.clone()).await;
     assert!(error.contains("no account") && error.contains("`evenair-web setup`"), "{error}");
-    let error = evenair_web::setup_link(&open, &evenair_web::Clock::new()).expect_err("not served").to_string();
+    let error =
+        evenair_web::setup_link(&open, &evenair_web::Clock::new(), Grant::ADMIN).expect_err("not served").to_string();
     assert!(error.contains("127.0.0.1"), "{error}");
 
     let mut site = Site::start().await;

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use evenair_web::{Clock, PasswordCost, Web, WebConfig, setup_link};
+use evenair_web::{Clock, Grant, PasswordCost, Web, WebConfig, setup_link};
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
 use tempfile::TempDir;
@@ -75,8 +75,7 @@ impl Site {
 
     /// The token of a new link.
     pub fn token(&self) -> String {
-        let link = setup_link(&self.config, &self.clock).expect("a link");
-        link.split_once("setup?token=").expect("it has a token").1.to_owned()
+        token_of(&setup_link(&self.config, &self.clock, Grant::ADMIN).expect("a link"))
     }
 
     pub async fn set_up(&self, token: &str, name: &str, password: &str) -> Answer {
@@ -197,4 +196,9 @@ async fn exchange(mut stream: impl AsyncRead + AsyncWrite + Unpin, request: &str
     let text = String::from_utf8_lossy(&bytes).into_owned();
     let status = text.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or_default();
     Answer { status, text }
+}
+
+/// The token of a link.
+pub fn token_of(link: &str) -> String {
+    link.split_once("setup?token=").expect("it has a token").1.to_owned()
 }
