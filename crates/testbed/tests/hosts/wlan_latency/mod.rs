@@ -6,10 +6,6 @@
 //! which each second counts by its packets in the record. `evenair_sim` has the same comparison in virtual time, by histograms of the whole
 //! interval (`tests/world/wlan_latency.rs`).
 //!
-//! One comparison fails: while observing, the box shows no latency of stations that only upload and that the receiver's window limits
-//! ("uploads and downloads"). The cause was not traced there; probably it is that Linux fills a window that is no multiple of its segments
-//! with a short segment (375 bytes behind 45 of 1448 in 65,535), which the box takes for the end of what the application has written.
-//!
 //! A run in which a capture has lost packets or the emulation was late is void, and is made again.
 
 mod capture;
