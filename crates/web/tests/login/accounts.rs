@@ -173,7 +173,7 @@ async fn damaged_accounts_are_refused_with_place_and_reason() {
         let error = refusal(site.config.clone()).await;
         let is_named = error.contains(path.to_str().expect("text")) && parts.iter().all(|part| error.contains(part));
         assert!(is_named, "{error}\n{damaged}");
-        assert!(evenair_web::setup_link(&site.config, &site.clock, Grant::ADMIN).is_err());
+        assert!(setup_link(&site.config, &site.clock, Grant::ADMIN).is_err());
     }
     fs::write(&path, &right).expect("written");
     fs::set_permissions(&path, Permissions::from_mode(0o640)).expect("ours");
@@ -191,8 +191,7 @@ async fn other_machines_reach_the_page_only_with_tls_and_an_account() {
     open.tls = Some(TlsConfig::SelfSigned);
     let error = refusal(open.clone()).await;
     assert!(error.contains("no account") && error.contains("`evenair-web setup`"), "{error}");
-    let error =
-        evenair_web::setup_link(&open, &evenair_web::Clock::new(), Grant::ADMIN).expect_err("not served").to_string();
+    let error = setup_link(&open, &evenair_web::Clock::new(), Grant::ADMIN).expect_err("not served").to_string();
     assert!(error.contains("127.0.0.1"), "{error}");
 
     let mut site = Site::start().await;
