@@ -51,10 +51,10 @@ validate-ns3: setup ## Our simulator beside ns-3 3.44, which is fetched from PyP
 	@scripts/ns3
 	@scripts/measured validate-ns3 $(CARGO) run --release --locked -p evenair-sim --example ns3 -- validate --json target/ns3/validation.json $(ARGS)
 
-# Each goes to a file beside it first: a program that fails leaves the old one.
 dashboard: ## Make the Grafana dashboard (packaging/grafana/evenair.json) of its script
 	@scripts/dashboard build
 
+# Each goes to a file beside it first: a program that fails leaves the old one.
 reference: setup ## Write the generated references and schemas anew, after a change of keys
 	@write() { $(CARGO) run --quiet --locked -p "$$1" -- "$$2" "$$3" > "$$4.new" && mv "$$4.new" "$$4"; }; \
 	contract() { $(CARGO) run --quiet --locked -p evenair-api --example reference -- "$$1" > "$$2.new" && mv "$$2.new" "$$2"; }; \
