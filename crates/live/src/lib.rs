@@ -30,6 +30,7 @@ mod pool;
 mod port;
 mod probes;
 mod punctual;
+mod random;
 mod recording;
 mod run;
 mod running;

@@ -146,7 +146,7 @@ fn packets(page: &mut Page, status: &Status) {
         page.sample(&[("what", what)], count);
     }
     for (counter, count) in packets.counted.iter().filter(|(counter, _)| counter.is_of_packets()) {
-        page.sample(&[("what", reason(counter))], count);
+        page.sample(&[("what", label(counter))], count);
     }
     for (counter, count) in packets.counted.iter().filter(|(counter, _)| !counter.is_of_packets()) {
         page.single(&format!("evenair_{}_total", counter.key()), Kind::Counter, counter.help(), count);
@@ -173,7 +173,7 @@ fn packets(page: &mut Page, status: &Status) {
 /// Every cause of [`DropReason`] and [`LossReason`], and what each means.
 fn dropped(page: &mut Page, packets: &PacketStatus) {
     fn reasons<C: Cause>() -> String {
-        C::ALL.iter().map(|&cause| format!(" {}: {}", reason(cause), cause.help())).collect()
+        C::ALL.iter().map(|&cause| format!(" {}: {}", label(cause), cause.help())).collect()
     }
     let help = format!(
         "Packets that did not come out of the box, by the reason. Dropped by the manager:{} Lost by the box:{}",
@@ -181,12 +181,12 @@ fn dropped(page: &mut Page, packets: &PacketStatus) {
         reasons::<LossReason>()
     );
     page.family("evenair_dropped_packets_total", Kind::Counter, &help);
-    packets.drops.iter().for_each(|(cause, count)| page.sample(&[("reason", reason(cause))], count));
-    packets.losses.iter().for_each(|(cause, count)| page.sample(&[("reason", reason(cause))], count));
+    packets.drops.iter().for_each(|(cause, count)| page.sample(&[("reason", label(cause))], count));
+    packets.losses.iter().for_each(|(cause, count)| page.sample(&[("reason", label(cause))], count));
 }
 
-/// The label of a cause: its key in JSON, without what all causes of a drop have there.
-fn reason(cause: impl Cause) -> &'static str {
+/// The label of a cause or counter: its key in JSON, without the prefix that all causes of a drop have there.
+fn label(cause: impl Cause) -> &'static str {
     let key = cause.key();
     key.strip_prefix("dropped_").unwrap_or(key)
 }
@@ -572,18 +572,18 @@ mod tests {
     #[test]
     fn what_is_said_of_a_station_is_what_the_configuration_allows() {
         let of = |labels: &Labels| written(&rich(), "eth1", labels, &Totals::default(), Format::Prometheus);
-        let told = |page: &str| ["02:00:00:00:00:01", "phone", "10.9.0.1"].map(|part| page.contains(part));
-        assert_eq!(told(&of(&Labels::Names)), [true; 3]);
-        assert_eq!(told(&of(&Labels::Mac)), [true, false, true], "the peer of a call tells two calls apart");
+        let shown = |page: &str| ["02:00:00:00:00:01", "phone", "10.9.0.1"].map(|part| page.contains(part));
+        assert_eq!(shown(&of(&Labels::Names)), [true; 3]);
+        assert_eq!(shown(&of(&Labels::Mac)), [true, false, true], "the peer of a call tells two calls apart");
         let hashed = Labels::Hashed([7; 16]);
         let page = of(&hashed);
-        assert_eq!(told(&page), [false; 3], "{page}");
+        assert_eq!(shown(&page), [false; 3], "{page}");
         let hash = hashed.of("02:00:00:00:00:01").expect("a label");
         for name in ["evenair_station_transmit_bytes_total", "evenair_call_r_factor", "evenair_station_info"] {
             assert!(page.lines().any(|line| line.starts_with(name) && line.contains(&*hash)), "{name} in {page}");
         }
         let none = of(&Labels::None);
-        assert_eq!(told(&none), [false; 3], "{none}");
+        assert_eq!(shown(&none), [false; 3], "{none}");
         assert!(!none.contains("mac=") && none.contains("evenair_stations_left_out 1\n"), "{none}");
         assert!(none.contains("code=\"starving\",level=\"bad\",kind=\"station\",subject=\"\"} 1"), "{none}");
         assert_eq!(lint(&none), [""; 0], "{none}");
@@ -687,11 +687,11 @@ mod tests {
                 let page = render(&status, "eth1", Format::OpenMetrics);
                 let samples: Vec<_> =
                     page.lines().filter(|line| line.starts_with("evenair_dropped_packets_total{")).collect();
-                let own = format!("evenair_dropped_packets_total{{reason=\"{}\"}} 7", reason(cause));
+                let own = format!("evenair_dropped_packets_total{{reason=\"{}\"}} 7", label(cause));
                 assert!(samples.contains(&own.as_str()), "{own} is missing in {samples:?}");
                 assert_eq!(samples.iter().filter(|line| line.ends_with(" 7")).count(), 1, "{samples:?}");
                 let help = page.lines().find(|line| line.starts_with("# HELP evenair_dropped_packets ")).expect("help");
-                assert!(help.contains(&format!("{}: {}", reason(cause), cause.help())), "{help}");
+                assert!(help.contains(&format!("{}: {}", label(cause), cause.help())), "{help}");
             }
         }
         check(|packets, cause: DropReason| packets.drops[cause] = 7);

@@ -5,7 +5,7 @@
 //! recording (`FILE.digest`), and [`replay`] checks whether it reproduces them.
 
 use std::fs::{self, File};
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, SyncSender, TrySendError};
 use std::thread::{self, JoinHandle};
@@ -19,6 +19,7 @@ use evenair_units::Instant;
 use tracing::{error, info};
 
 use crate::pool::FrameId;
+use crate::random::random;
 
 /// Inputs that are handed to the writer at once: some tens of kilobytes.
 const CHUNK_INPUTS: u32 = 256;
@@ -255,8 +256,7 @@ pub fn replay(path: &Path) -> Result<Replay> {
 /// The file cannot be read, or is no recording; the other exists, or cannot be written; the decisions are others.
 pub fn redact(path: &Path, to: &Path) -> Result<Option<String>> {
     let bytes = fs::read(path).with_context(|| format!("read {}", path.display()))?;
-    let mut key = [0; 32];
-    File::open("/dev/urandom").and_then(|mut source| source.read_exact(&mut key)).context("read /dev/urandom")?;
+    let key = random().context("read /dev/urandom")?;
     let redacted = evenair_recording::redact(&bytes, &key).with_context(|| format!("redact {}", path.display()))?;
     if !evenair_recording::decide_alike(&bytes, &redacted.bytes)? {
         bail!("{}: a replay without addresses decides otherwise; nothing was written", path.display());

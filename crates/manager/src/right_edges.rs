@@ -1,4 +1,4 @@
-//! Right edges of the receiver's window that a station was told lately.
+//! Right edges of the receiver's window that were advertised to a station recently.
 //!
 //! A sender that the window limits, and whose window is no multiple of its segments, fills it with a short segment (Linux: 375 bytes behind
 //! 45 of 1448 in 65,535). Its application has more to send, which a short segment otherwise leaves open: PSH does not tell the two apart,

@@ -6,8 +6,8 @@
 //! - Names become `name-0001` and so on, in the same order.
 //! - Times, sizes, ports, sequence numbers, rates and signals stay: a replay decides the same about each packet.
 //!
-//! Bits are flipped by SHA-256 of a secret key and the bits before them: without the key, nobody gets from a redacted address to the
-//! real one by trying them all.
+//! Bits are flipped by SHA-256 of a secret key and the bits before them: without the key, the real address cannot be found by
+//! trying all of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 

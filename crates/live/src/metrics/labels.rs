@@ -1,13 +1,13 @@
 //! What the page may say of single stations: `[metrics] stations`.
 //!
-//! A hash of a MAC address alone protects nobody: there are few enough addresses to try them all. So it has a key, 128 random bits in
-//! the state directory, which nobody but root can read. It is SipHash-2-4 (J.-P. Aumasson, D. J. Bernstein, "SipHash: a fast
-//! short-input PRF", INDOCRYPT 2012), whose results say nothing of its input to those who have not the key.
+//! An unkeyed hash of a MAC address is reversed by trying all addresses. So it has a key, 128 random bits in the state directory, in a
+//! file that only root can read. It is SipHash-2-4 (J.-P. Aumasson, D. J. Bernstein, "SipHash: a fast
+//! short-input PRF", INDOCRYPT 2012), whose results reveal nothing of its input without the key.
 
 use std::borrow::Cow;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, OpenOptions};
 use std::hash::Hasher;
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
@@ -15,6 +15,8 @@ use evenair_boxfile::StationLabels;
 use evenair_boxfile::small_file::read_bytes;
 use siphasher::sip::SipHasher24;
 use tracing::warn;
+
+use crate::random::random;
 
 /// Bytes of the key.
 const KEY: usize = 16;
@@ -78,12 +80,6 @@ fn key(file: &Path) -> [u8; KEY] {
         warn!("write {}: {error}; the hashes of the metrics are others after the next start", file.display());
     }
     key
-}
-
-fn random() -> io::Result<[u8; KEY]> {
-    let mut key = [0; KEY];
-    File::open("/dev/urandom")?.read_exact(&mut key)?;
-    Ok(key)
 }
 
 /// Writes it as a whole, for root alone.

@@ -65,7 +65,7 @@ fn promtool(arguments: &[&str], input: &str) -> String {
     said
 }
 
-/// The body of the answer to a request in the namespace of the box; `None`: nobody answers.
+/// The body of the answer to a request in the namespace of the box; `None`: the connection is refused.
 fn get(lab: &Lab, address: &str, path: &str) -> Option<String> {
     let mut stream = lab.middle.run(|| TcpStream::connect(address)).expect("entered").ok()?;
     stream.set_read_timeout(Some(LIMIT)).expect("a socket");

@@ -68,7 +68,7 @@ fn values(recording: &[u8]) -> Vec<Vec<u8>> {
     values
 }
 
-/// What all networks have: groups, "nobody" and "everybody".
+/// Addresses that every network has: groups, broadcast, unspecified, loopback.
 fn is_common(value: &[u8]) -> bool {
     match value {
         [first, _, _, _, _, _] => first & 1 == 1 || value == [0; 6],
