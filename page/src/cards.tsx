@@ -69,7 +69,8 @@ function worst(calls: Call[]): { r: number; mos: number } | null {
   return rated.length === 0 ? null : rated.reduce((least, one) => (one.r < least.r ? one : least));
 }
 
-function Calls({ calls, shared }: { calls: Call[]; shared: Pick<CardProps, "points" | "until"> }) {
+function Calls({ calls, shared }: { calls?: Call[]; shared: Pick<CardProps, "points" | "until"> }) {
+  if (!calls) return <Card title="Calls" value="unknown" note="not looked for: [manager.voice]" {...shared} />;
   const least = worst(calls);
   const refused = calls.filter((call) => call.refused).length;
   const note = least ? `MOS of the worst of ${calls.length}, R ${least.r.toFixed(0)}${refused > 0 ? `; ${refused} do not go first` : ""}` : "none goes on";

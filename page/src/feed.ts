@@ -156,7 +156,8 @@ export interface Line {
   access_points?: AccessPoint[];
   stations: Station[];
   classes: Class[];
-  calls: Call[];
+  /** Absent from a box that does not look for calls. */
+  calls?: Call[];
   events?: BoxEvent[];
 }
 

@@ -245,7 +245,7 @@ pub struct Line {
     /// Policy classes, each with all below it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub classes: Option<Vec<Class>>,
-    /// Calls that go on.
+    /// Calls that go on; absent from a box that does not look for calls, which is one without `[manager.voice]`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub calls: Option<Vec<CallStatus>>,
     /// Events since the line before; in the first line the last [`FIRST_EVENTS`].

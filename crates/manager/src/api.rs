@@ -323,6 +323,8 @@ pub struct Report {
     pub hops: Vec<HopReport>,
     /// Calls that go on, the oldest first.
     pub calls: Vec<CallReport>,
+    /// Whether calls are looked for: the configuration has `voice`.
+    pub calls_watched: bool,
     /// The control at the receiver, where there is one, or packets are still held for one that was.
     pub receiver: Option<ReceiverReport>,
     /// The limit on uploads, where there is one.

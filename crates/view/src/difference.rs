@@ -117,7 +117,7 @@ pub fn line(before: Option<&Taken>, now: &Taken, beside: Beside) -> Line {
         access_points: Some(interval.access_points(&moved)),
         stations: Some(interval.stations(&moved)),
         classes: Some(now.status.classes.iter().map(|class| interval.class(class)).collect()),
-        calls: Some(now.status.calls.clone()),
+        calls: now.status.calls_watched.then(|| now.status.calls.clone()),
         events: None,
     }
 }

@@ -23,6 +23,7 @@ pub fn status(report: &Report, now: Instant, sources: &[&str]) -> Status {
         uplink_limit: report.uplink.map(uplink_status),
         hops: report.hops.iter().map(|hop| hop_result(hop.hop, &hop.total)).collect(),
         calls: report.calls.iter().map(|report| call(report, now)).collect(),
+        calls_watched: report.calls_watched,
         receiver: report.receiver.as_ref().map(receiver_status),
         classes: report.classes.iter().map(|class_report| class(class_report, &report.classes)).collect(),
         domains: report.domains.iter().map(domain).collect(),

@@ -74,6 +74,9 @@ pub struct Status {
     /// Calls that go on.
     #[serde(default)]
     pub calls: Vec<CallStatus>,
+    /// Whether the box looks for calls: with `[manager.voice]`.
+    #[serde(default)]
+    pub calls_watched: bool,
     /// Control at the receiver, where there is one.
     #[serde(default)]
     pub receiver: Option<ReceiverStatus>,

@@ -138,6 +138,7 @@ fn reports(a: Report, b: Report) -> Report {
         queues: a.queues.into_iter().chain(b.queues).collect(),
         hops: hops(a.hops, &b.hops),
         calls: a.calls.into_iter().chain(b.calls).collect(),
+        calls_watched: a.calls_watched || b.calls_watched,
         receiver: both(a.receiver, b.receiver, receivers),
         uplink: both(a.uplink, b.uplink, limits),
         rate_reports: rate_reports(a.rate_reports, b.rate_reports),

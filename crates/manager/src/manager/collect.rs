@@ -38,6 +38,7 @@ impl<P: Send + 'static> Manager<P> {
             queues: Default::default(),
             hops: self.report_hops(),
             calls: self.report_calls(),
+            calls_watched: self.config.voice.is_some(),
             receiver: self.report_receiver(),
             uplink: self.report_limit(now),
             rate_reports: self.stations.report_counts(),
