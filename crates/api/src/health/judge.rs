@@ -2,6 +2,7 @@
 
 use super::facts::{Facts, Recent};
 use super::limits::Limits;
+use super::means::Means;
 use super::memory::Memory;
 use super::reason::{Code, Reason};
 use super::{machine, wifi};
@@ -12,6 +13,7 @@ use crate::watch::Line;
 #[derive(Debug, Default)]
 pub struct Health {
     memory: Memory,
+    means: Means,
     recent: Recent,
     timed: machine::Timed,
     mode: Option<Mode>,
@@ -23,11 +25,28 @@ impl Health {
         let mode = line.totals.as_ref().map(|totals| totals.mode).unwrap_or_default();
         if self.mode.replace(mode).is_some_and(|before| before != mode) {
             self.memory.forget(Code::is_about_wifi);
+            self.means = Means::default();
         }
+        self.means.add(line);
         let minute = self.recent.add(facts.counters);
         let timed = self.timed.add(line);
         let mut findings = machine::findings(line, facts, &machine::Lately { minute, timed }, limits);
-        findings.extend(wifi::findings(line, limits, |mac| self.memory.is_raised(Code::Starving, mac)));
-        self.memory.take(line.at, findings)
+        let known =
+            wifi::Known { limits, means: &self.means, starves: &|mac| self.memory.is_raised(Code::Starving, mac) };
+        findings.extend(wifi::findings(line, &known));
+        once(self.memory.take(line.at, findings))
     }
+}
+
+/// Without the stations that the reason of another one names as holding the air with it: of each two the one that began first stays.
+fn once(reasons: Vec<Reason>) -> Vec<Reason> {
+    let is_named = |reason: &Reason| {
+        let mut others = reasons.iter().filter(|other| other.code == Code::HoldsTheAir);
+        reason.code == Code::HoldsTheAir
+            && others.any(|other| {
+                let is_first = (other.since_s, &other.subject.id) < (reason.since_s, &reason.subject.id);
+                is_first && other.with.contains(&reason.subject)
+            })
+    };
+    reasons.iter().filter(|reason| !is_named(reason)).cloned().collect()
 }

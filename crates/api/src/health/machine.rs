@@ -75,7 +75,16 @@ pub(super) fn findings(line: &Line, facts: &Facts, lately: &Lately, limits: &Lim
 /// One that is so or is not.
 fn yes(code: Code, sentence: String, remedy: &str) -> Finding {
     let (value, limit, degree) = (1.0, 0.0, Some(f64::MAX));
-    Finding { code, subject: Subject::of_box(), degree, value, limit, sentence, remedy: remedy.into(), unit: "" }
+    Finding {
+        code,
+        subject: Subject::of_box(),
+        degree,
+        value,
+        limit,
+        sentence,
+        remedy: remedy.into(),
+        ..Finding::default()
+    }
 }
 
 fn by_state(totals: &Totals, facts: &Facts) -> [Option<Finding>; 4] {
@@ -198,6 +207,7 @@ fn internet(totals: &Totals, timed: &Trips, limits: &Limits) -> Option<Finding> 
             times.p50_ms, times.p95_ms
         ),
         remedy: remedy.into(),
+        ..Finding::default()
     })
 }
 
@@ -232,6 +242,7 @@ fn calls(line: &Line, limits: &Limits) -> Vec<Finding> {
             unit: "R",
             sentence: format!("A call of {name} has the rating R {rating:.0} of at most 93"),
             remedy,
+            ..Finding::default()
         }
     };
     rated.into_iter().map(finding).collect()
@@ -249,6 +260,7 @@ fn silent(source: &Source, limits: &Limits) -> Finding {
         unit: "s",
         sentence: format!("Telemetry of {} has been silent for {:.0} s{error}", source.name, source.silent_s),
         remedy: "poll it by hand and see what is wrong: evenair telemetry".into(),
+        ..Finding::default()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::reason::{Code, Finding, Reason, SubjectKind};
+use super::reason::{Code, Finding, Level, Reason, SubjectKind};
 
 /// Seconds beyond the limit until a reason is raised: longer than a burst of TCP slow start or a scan of channels.
 pub const RAISED_AFTER: u32 = 5;
@@ -109,11 +109,11 @@ impl Track {
             return;
         }
         let since_s = self.raised.as_ref().map_or(self.since_s, |reason| reason.since_s);
-        let Finding { code, subject, value, limit, unit, sentence, remedy, .. } = finding;
+        let Finding { code, subject, value, limit, unit, sentence, remedy, with, suffering, starves, .. } = finding;
         let round = |value: f64| (value * 100.0).round() / 100.0;
         self.raised = Some(Reason {
             code,
-            level: code.level(),
+            level: if starves { Level::Bad } else { code.level() },
             subject,
             since_s,
             sentence,
@@ -121,6 +121,8 @@ impl Track {
             limit: round(limit),
             unit: unit.into(),
             remedy,
+            with,
+            suffering,
         });
     }
 

@@ -3,7 +3,8 @@
 //! [`Health`] gets the line of the watch feed of each second with [`Facts`] that no line has, and gives the reasons in force.
 //! It has no clock: a call is a second. A reason is raised once its condition has held for [`RAISED_AFTER`] seconds, and cleared
 //! once it has not held for [`CLEARED_AFTER`] seconds (`memory.rs`). How far a condition is from its limit is its *degree*: 1 at
-//! the limit, and of several things that must all be true the smallest of their degrees (`wifi.rs`, `machine.rs`).
+//! the limit, and of several things that must all be true the smallest of their degrees (`wifi.rs`, `machine.rs`). Sentences state means
+//! of ten seconds (`means.rs`).
 //!
 //! It prefers silence: a busy network whose stations get their shares has no reason. Not here: a crowded channel without reported
 //! rates, since packets may take as long because their rates are low.
@@ -12,6 +13,7 @@ mod facts;
 mod judge;
 mod limits;
 mod machine;
+mod means;
 mod memory;
 pub(crate) mod reason;
 #[cfg(test)]

@@ -31,12 +31,12 @@ string_enum! {
         LostInBox = "lost-in-box",
         /// The box is so late that packets pass it by.
         LateLoop = "late-loop",
+        /// A station takes far more of the air than the others, which starve or wait long.
+        HoldsTheAir = "holds-the-air",
         /// A station has packets that wait, and gets far less than its share of the air.
         Starving = "starving",
         /// A call is heard badly.
         CallQuality = "call-quality",
-        /// A station takes far more of the air than the others, which starve or wait long.
-        HoldsTheAir = "holds-the-air",
         /// A station with a low PHY rate takes much of a busy contention domain's air.
         SlowLink = "slow-link",
         /// Packets take much more medium time than their reported PHY rates explain: others use the channel.
@@ -67,7 +67,7 @@ string_enum! {
 }
 
 impl Code {
-    /// How much it matters.
+    /// How much it matters, unless a station starves for it.
     pub const fn level(self) -> Level {
         match self {
             Self::NoFailOpen
@@ -148,6 +148,12 @@ pub struct Reason {
     pub unit: String,
     /// What the operator can do about it.
     pub remedy: String,
+    /// `holds-the-air`: the stations that hold nearly as much of the air as the subject.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub with: Vec<Subject>,
+    /// `holds-the-air`: the stations that starve or wait long for it, those that starve first; at most 32.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub suffering: Vec<Subject>,
 }
 
 /// What is wrong, that which matters most first.
@@ -190,4 +196,8 @@ pub(super) struct Finding {
     pub(super) unit: &'static str,
     pub(super) sentence: String,
     pub(super) remedy: String,
+    pub(super) with: Vec<Subject>,
+    pub(super) suffering: Vec<Subject>,
+    /// A station starves for it, which makes it bad.
+    pub(super) starves: bool,
 }

@@ -3,6 +3,7 @@
 //! They need a manager that sees the traffic: while the box is bypassed there are none.
 
 use super::limits::Limits;
+use super::means::{Mean, Means};
 use super::reason::{Code, Finding, Subject, SubjectKind};
 use crate::Mode;
 use crate::watch::{Domain, Line, Source, Station, Times};
@@ -13,6 +14,26 @@ const TIMED_OF_STATION: u64 = 5;
 const TIMED_OF_DOMAIN: u64 = 20;
 /// Stands for degrees that have no bound.
 const FAR: f64 = 1e3;
+/// Names in a sentence, where there are at least two more.
+const NAMED: usize = 3;
+/// Stations that a reason lists: enough to mark the rows of a page.
+const LISTED: usize = 32;
+/// A station holds the air with the one that has most if it has at least this part of that one's...
+const CLOSE: f64 = 0.6;
+/// ... and at least this many equal shares.
+const SEVERAL_SHARES: f64 = 1.5;
+/// What to do about an observing box.
+const INSERT: &str =
+    "run evenair insert on the box: it then shares the air and holds the queues; evenair observe undoes it";
+
+/// What the findings of a second are made with.
+pub(super) struct Known<'a> {
+    pub(super) limits: &'a Limits,
+    /// Means that the sentences state.
+    pub(super) means: &'a Means,
+    /// A station is known to starve, by its MAC address.
+    pub(super) starves: &'a dyn Fn(&str) -> bool,
+}
 
 /// A contention domain with its active stations.
 struct Scene<'a> {
@@ -20,45 +41,52 @@ struct Scene<'a> {
     active: Vec<&'a Station>,
     /// Charged part of the second.
     air: f64,
+    /// Goodput of the active stations, the sum of their means.
+    mean_mbps: f64,
     mode: Mode,
     limits: &'a Limits,
+    known: &'a Known<'a>,
 }
 
-/// Findings of all domains; `starves`: a station is known to starve, by its MAC address.
-pub(super) fn findings(line: &Line, limits: &Limits, starves: impl Fn(&str) -> bool) -> Vec<Finding> {
+/// Findings of all domains.
+pub(super) fn findings(line: &Line, known: &Known) -> Vec<Finding> {
     let mode = line.totals.as_ref().map(|totals| totals.mode).unwrap_or_default();
     let (domains, stations) = (line.domains.iter().flatten(), line.stations.as_deref().unwrap_or_default());
-    let scenes = domains.filter_map(|domain| Scene::of(domain, stations, mode, limits));
-    scenes.flat_map(|scene| scene.findings(&starves)).collect()
+    let scenes = domains.filter_map(|domain| Scene::of(domain, stations, mode, known));
+    scenes.flat_map(|scene| scene.findings()).collect()
 }
 
 impl<'a> Scene<'a> {
-    fn of(domain: &'a Domain, stations: &'a [Station], mode: Mode, limits: &'a Limits) -> Option<Self> {
+    fn of(domain: &'a Domain, stations: &'a [Station], mode: Mode, known: &'a Known<'a>) -> Option<Self> {
         let is_here = |station: &&Station| station.domain == domain.name && station.active == Some(true);
         let active: Vec<_> = stations.iter().filter(is_here).collect();
         let parts = [domain.air_down, domain.air_up, domain.air_group].map(|part| part.value);
-        let known = parts.iter().any(Option::is_some);
-        let air = if known {
+        let is_known = parts.iter().any(Option::is_some);
+        let air = if is_known {
             parts.iter().flatten().sum()
         } else {
             active.iter().map(|station| air_of(station)).sum::<f64>()
         };
-        (mode == Mode::Inserted || mode == Mode::Observing).then_some(Self { domain, active, air, mode, limits })
+        let (limits, mean_mbps) = (known.limits, active.iter().map(|one| known.means.of_station(&one.mac).mbps).sum());
+        let sees_traffic = mode == Mode::Inserted || mode == Mode::Observing;
+        sees_traffic.then_some(Self { domain, active, air, mean_mbps, mode, limits, known })
     }
 
-    fn findings(&self, starves: &impl Fn(&str) -> bool) -> Vec<Finding> {
+    fn findings(&self) -> Vec<Finding> {
         let mut found: Vec<_> = self.active.iter().filter_map(|station| self.starving(station)).collect();
         let latency = self.latency();
         let is_beyond = |finding: &Finding| finding.degree.is_some_and(|degree| degree > 1.0);
         let others_suffer = found.iter().any(is_beyond)
             || latency.as_ref().is_some_and(is_beyond)
-            || self.active.iter().any(|station| starves(&station.mac));
+            || self.active.iter().any(|station| (self.known.starves)(&station.mac));
         let is_latency_unknown = latency.as_ref().is_some_and(|finding| finding.degree.is_none());
         if others_suffer || is_latency_unknown {
-            let holders = self.active.iter().map(|station| self.holds_the_air(station));
             // A holder leaves others so little that in some seconds too few of their packets are timed.
-            let degree = |finding: &Finding| finding.degree.filter(|_| others_suffer);
-            found.extend(holders.filter(is_beyond).map(|holder| Finding { degree: degree(&holder), ..holder }));
+            let holders = self.active.iter().filter_map(|station| Some((station, self.holds_the_air(station)?)));
+            found.extend(holders.map(|(station, degree)| Finding {
+                degree: others_suffer.then_some(degree),
+                ..self.holder_in_words(station)
+            }));
         }
         found.extend(self.active.iter().filter_map(|station| self.slow_link(station)));
         found.extend(self.crowded());
@@ -86,60 +114,125 @@ impl<'a> Scene<'a> {
         if short.min(busy) < 0.8 {
             return None;
         }
-        let share = if !observes && air > 1e-3 && rate > 0.0 { rate * equal / air } else { mean };
-        let name = name_of(station);
+        Some(Finding { degree, ..self.starving_in_words(station) })
+    }
+
+    /// The words of one that starves, with means.
+    fn starving_in_words(&self, station: &Station) -> Finding {
+        let (name, place, Mean { air, mbps: rate, .. }) = (name_of(station), place(self.domain), self.mean(station));
+        let mean = self.mean_mbps / self.active.len().max(1) as f64;
+        let observes = self.mode == Mode::Observing;
+        let share = if !observes && air > 1e-3 && rate > 0.0 { rate * self.equal(station) / air } else { mean };
         let remedy = if observes {
-            "let the box share the air: evenair insert".into()
+            INSERT.into()
         } else {
             format!(
                 "see in evenair top who holds the air, and give that station a class with a ceiling, or {name} a larger weight"
             )
         };
-        Some(Finding {
+        let of = if observes {
+            format!("the mean of the active stations of {place}")
+        } else {
+            format!("an equal share of {place}")
+        };
+        Finding {
             code: Code::Starving,
             subject: subject(station),
-            degree,
             value: rate,
             limit: share * self.limits.starving_share,
             unit: "Mb/s",
-            sentence: match observes {
-                true => format!(
-                    "{name} gets {rate:.1} Mb/s, where the mean of the active stations of {} is {share:.1} Mb/s",
-                    place(self.domain)
-                ),
-                false => format!(
-                    "{name} gets {rate:.1} Mb/s of the {share:.1} Mb/s that an equal share of {} is",
-                    place(self.domain)
-                ),
-            },
+            sentence: format!("{name} starves: it gets {rate:.1} Mb/s, and {of} is {share:.1} Mb/s"),
             remedy,
-        })
+            ..Finding::default()
+        }
     }
 
-    /// A station that takes several times as much of the air as each of the others, by weight.
-    fn holds_the_air(&self, station: &Station) -> Finding {
-        let air = air_of(station);
-        let enough = if self.active.len() >= 3 { FAR } else { 0.0 };
-        let degree = (air / self.limits.held_air).min(self.times(station) / self.limits.held_times).min(enough);
-        let (name, percent) = (name_of(station), air * 100.0);
+    /// How far beyond the limit the air is that a station takes, if it takes several times as much as each of the others, by weight.
+    fn holds_the_air(&self, station: &Station) -> Option<f64> {
+        let degree = (air_of(station) / self.limits.held_air).min(self.times(station) / self.limits.held_times);
+        (self.active.len() >= 3 && degree > 1.0).then_some(degree)
+    }
+
+    /// The words of one that holds the air, with means: who starves or waits, and who holds the air with it.
+    fn holder_in_words(&self, station: &'a Station) -> Finding {
+        let holders = self.holders(station);
+        let (starving, waiting) = self.suffering(&holders);
+        let (name, air) = (name_of(station), self.mean(station).air);
+        let all: f64 = holders.iter().map(|holder| self.mean(holder).air).sum();
+        let hold = format!(
+            "{} {} {:.0} % of the air of {}",
+            listed(&holders),
+            if holders.len() == 1 { "holds" } else { "hold" },
+            all * 100.0,
+            place(self.domain)
+        );
+        let sentence = match (starving.as_slice(), waiting.as_slice()) {
+            ([], []) => format!("{hold}, while others wait long"),
+            ([], waiting) => format!("{} {} long: {hold}", listed(waiting), verb(waiting, "wait")),
+            (starving, []) => format!("{} {}: {hold}", listed(starving), verb(starving, "starve")),
+            (starving, waiting) => format!(
+                "{} {}, and {} more {} long: {hold}",
+                listed(starving),
+                verb(starving, "starve"),
+                waiting.len(),
+                verb(waiting, "wait")
+            ),
+        };
         let remedy = if self.mode == Mode::Observing {
-            "let the box share the air: evenair insert".into()
+            INSERT.into()
         } else {
             format!("give {name} a smaller weight ([[station]]) or a class with a ceiling ([[manager.class]])")
         };
         Finding {
             code: Code::HoldsTheAir,
             subject: subject(station),
-            degree: Some(degree),
-            value: percent,
+            value: air * 100.0,
             limit: self.limits.held_air * 100.0,
             unit: "%",
-            sentence: format!(
-                "{name} takes {percent:.0} % of the air of {}, while others wait long",
-                place(self.domain)
-            ),
+            sentence,
             remedy,
+            with: holders.iter().filter(|holder| holder.mac != station.mac).map(|holder| subject(holder)).collect(),
+            suffering: starving.iter().chain(&waiting).take(LISTED).map(|station| subject(station)).collect(),
+            starves: !starving.is_empty(),
+            ..Finding::default()
         }
+    }
+
+    /// A station that holds the air and those that hold nearly as much, the largest first.
+    fn holders(&self, first: &'a Station) -> Vec<&'a Station> {
+        let most = self.mean(first).air;
+        let is_close = |other: &&&Station| {
+            let air = self.mean(other).air;
+            other.mac != first.mac && air >= CLOSE * most && air >= SEVERAL_SHARES * self.equal(other)
+        };
+        let mut holders: Vec<_> = self.active.iter().filter(is_close).copied().chain([first]).collect();
+        holders.sort_by(|a, b| self.mean(b).air.total_cmp(&self.mean(a).air));
+        holders
+    }
+
+    /// Who starves, and who waits long and has less than an equal share; of each those with the least air first.
+    fn suffering(&self, holders: &[&Station]) -> (Vec<&'a Station>, Vec<&'a Station>) {
+        let is_other = |station: &&&Station| holders.iter().all(|holder| holder.mac != station.mac);
+        let mut others: Vec<_> = self.active.iter().filter(is_other).copied().collect();
+        others.sort_by(|a, b| self.mean(a).air.total_cmp(&self.mean(b).air));
+        let (starving, others): (Vec<_>, Vec<_>) =
+            others.into_iter().partition(|station| (self.known.starves)(&station.mac));
+        let waits = |station: &&Station| {
+            let Mean { air, in_box_ms, wlan_ms, timed, .. } = self.mean(station);
+            let wait_ms = in_box_ms.into_iter().chain(wlan_ms).fold(0.0, f64::max);
+            let is_known = timed >= TIMED_OF_STATION as f64;
+            is_known && air < self.equal(station) && wait_ms > self.limits.wifi_latency_ms
+        };
+        (starving, others.into_iter().filter(waits).collect())
+    }
+
+    fn mean(&self, station: &Station) -> Mean {
+        self.known.means.of_station(&station.mac)
+    }
+
+    /// A station's equal share of the air by weight, in the mean.
+    fn equal(&self, station: &Station) -> f64 {
+        self.known.means.of_domain(&self.domain.name).air * f64::from(station.weight) / self.weights().max(1.0)
     }
 
     /// How many times the air that each of the others takes, by weight, a station takes.
@@ -169,10 +262,11 @@ impl<'a> Scene<'a> {
             unit: "Mb/s",
             sentence: format!(
                 "{name} has a PHY rate of {rate:.0} Mb/s where {fastest:.0} Mb/s is possible, and takes {:.0} % of the air of {}",
-                air * 100.0,
+                self.mean(station).air * 100.0,
                 place(self.domain)
             ),
             remedy: format!("bring {name} nearer to its access point, or to one with a better signal"),
+            ..Finding::default()
         })
     }
 
@@ -195,14 +289,15 @@ impl<'a> Scene<'a> {
                 place(self.domain)
             ),
             remedy: "choose a channel that other networks use less".into(),
+            ..Finding::default()
         })
     }
 
     fn latency(&self) -> Option<Finding> {
         let times = self.domain.latency.wlan?;
-        let p95 = times.p95_ms;
+        let p95 = self.known.means.of_domain(&self.domain.name).wlan_ms.unwrap_or(times.p95_ms);
         let remedy = if self.mode == Mode::Observing {
-            "let the box hold the queues: evenair insert".into()
+            INSERT.into()
         } else {
             "lower [manager.controller] target, so that less waits in the access point; look for old or distant stations in evenair top"
                 .into()
@@ -210,7 +305,7 @@ impl<'a> Scene<'a> {
         Some(Finding {
             code: Code::WifiLatency,
             subject: Subject::named(SubjectKind::Domain, &self.domain.name),
-            degree: (times.packets >= TIMED_OF_DOMAIN).then_some(p95 / self.limits.wifi_latency_ms),
+            degree: (times.packets >= TIMED_OF_DOMAIN).then_some(times.p95_ms / self.limits.wifi_latency_ms),
             value: p95,
             limit: self.limits.wifi_latency_ms,
             unit: "ms",
@@ -219,6 +314,7 @@ impl<'a> Scene<'a> {
                 place(self.domain)
             ),
             remedy,
+            ..Finding::default()
         })
     }
 
@@ -261,4 +357,20 @@ pub(super) fn subject(station: &Station) -> Subject {
 /// A contention domain in a sentence.
 fn place(domain: &Domain) -> &str {
     if domain.name == "default" { "the WLAN" } else { &domain.name }
+}
+
+/// Names in a sentence, some of many.
+fn listed(stations: &[&Station]) -> String {
+    let named = if stations.len() > NAMED + 1 { NAMED } else { stations.len() };
+    let mut names: Vec<String> = stations[..named].iter().map(|station| name_of(station).to_owned()).collect();
+    if named < stations.len() {
+        names.push(format!("{} more", stations.len() - named));
+    }
+    let last = names.pop().unwrap_or_default();
+    if names.is_empty() { last } else { format!("{} and {last}", names.join(", ")) }
+}
+
+/// What these stations do: one waits, several wait.
+fn verb(stations: &[&Station], plural: &str) -> String {
+    if stations.len() == 1 { format!("{plural}s") } else { plural.into() }
 }
