@@ -78,21 +78,27 @@ impl Log {
         }
     }
 
-    /// Notes reasons that were raised or cleared in a second: of each code one event.
-    pub(super) fn note_health(&mut self, at: SystemTime, before: &HealthStatus, now: &HealthStatus) {
-        for (what, these, others) in [("cleared", before, now), ("raised", now, before)] {
-            let is_new = |reason: &&Reason| {
-                !others.reasons.iter().any(|other| (other.code, &other.subject.id) == (reason.code, &reason.subject.id))
+    /// Notes reasons that were raised or cleared in a second: of each code one event. Those that a change of mode to `new` has ended are
+    /// one event together: they are judged anew.
+    pub(super) fn note_health(&mut self, at: SystemTime, before: &HealthStatus, now: &HealthStatus, new: Option<Mode>) {
+        let gone = only_in(before, now);
+        let (anew, cleared): (Vec<_>, Vec<_>) =
+            gone.into_iter().partition(|(first, _)| new.is_some() && first.code.is_about_wifi());
+        if let Some(mode) = new.filter(|_| !anew.is_empty()) {
+            let codes: Vec<_> = anew.iter().map(|(first, _)| first.code.to_string()).collect();
+            let what = match mode {
+                Mode::Inserted => "judged anew after insert",
+                Mode::Observing => "judged anew after observe",
+                _ => "no longer judged",
             };
-            for code in Code::ALL {
-                let mut of_code = these.reasons.iter().filter(|reason| reason.code == *code).filter(is_new);
-                let Some(first) = of_code.next() else { continue };
-                let more = match of_code.count() {
-                    0 => String::new(),
-                    more => format!(", and {more} more"),
-                };
-                self.add(at, "health", format!("{what}: {code}: {}{more}", first.sentence));
-            }
+            self.add(at, "health", format!("{what}: {}", codes.join(", ")));
+        }
+        for (first, more) in cleared {
+            let of = if first.subject.id.is_empty() { String::new() } else { format!(" of {}", first.subject.name) };
+            self.add(at, "health", format!("cleared: {}{of}{more}", first.code));
+        }
+        for (first, more) in only_in(now, before) {
+            self.add(at, "health", format!("raised: {}: {}{more}", first.code, first.sentence));
         }
     }
 
@@ -103,6 +109,23 @@ impl Log {
         self.events.push_back(Event { at: seconds(at), event: event.into(), text });
         self.next += 1;
     }
+}
+
+/// Of each code the first reason that the others do not have, and how many more there are.
+fn only_in<'a>(these: &'a HealthStatus, others: &HealthStatus) -> Vec<(&'a Reason, String)> {
+    let is_new = |reason: &&Reason| {
+        !others.reasons.iter().any(|other| (other.code, &other.subject.id) == (reason.code, &reason.subject.id))
+    };
+    let of_code = |code: &Code| {
+        let mut of_code = these.reasons.iter().filter(|reason| reason.code == *code).filter(is_new);
+        let first = of_code.next()?;
+        let more = match of_code.count() {
+            0 => String::new(),
+            more => format!(", and {more} more"),
+        };
+        Some((first, more))
+    };
+    Code::ALL.iter().filter_map(of_code).collect()
 }
 
 #[cfg(test)]
@@ -155,18 +178,37 @@ mod tests {
     fn reasons_are_events_when_they_are_raised_and_cleared() {
         let reason = |code, id: &str| {
             let mut reason = Reason { code, sentence: format!("{id} starves"), ..Reason::default() };
-            reason.subject.id = id.into();
+            (reason.subject.id, reason.subject.name) = (id.into(), id.into());
             reason
         };
         let of = |ids: &[&str]| HealthStatus::of(ids.iter().map(|id| reason(Code::Starving, id)).collect());
         let mut log = Log::default();
         let courses: [&[&str]; 5] = [&[], &["anne", "max", "eve"], &["anne", "max", "eve"], &["max", "eve"], &[]];
-        courses.windows(2).for_each(|pair| log.note_health(SystemTime::UNIX_EPOCH, &of(pair[0]), &of(pair[1])));
+        courses.windows(2).for_each(|pair| log.note_health(SystemTime::UNIX_EPOCH, &of(pair[0]), &of(pair[1]), None));
         let texts: Vec<_> = log.since(Some(0)).into_iter().map(|event| event.text).collect();
         let expected = [
             "raised: starving: anne starves, and 2 more",
-            "cleared: starving: anne starves",
-            "cleared: starving: max starves, and 1 more",
+            "cleared: starving of anne",
+            "cleared: starving of max, and 1 more",
+        ];
+        assert_eq!(texts, expected);
+    }
+
+    #[test]
+    fn reasons_that_a_change_of_mode_ends_are_judged_anew() {
+        let reason = |code| Reason { code, ..Reason::default() };
+        let before = HealthStatus::of([Code::HoldsTheAir, Code::WifiLatency, Code::LostInBox].map(reason).into());
+        let now = HealthStatus::of(vec![]);
+        let mut log = Log::default();
+        for mode in [Mode::Inserted, Mode::Bypassed] {
+            log.note_health(SystemTime::UNIX_EPOCH, &before, &now, Some(mode));
+        }
+        let texts: Vec<_> = log.since(Some(0)).into_iter().map(|event| event.text).collect();
+        let expected = [
+            "judged anew after insert: holds-the-air, wifi-latency",
+            "cleared: lost-in-box",
+            "no longer judged: holds-the-air, wifi-latency",
+            "cleared: lost-in-box",
         ];
         assert_eq!(texts, expected);
     }

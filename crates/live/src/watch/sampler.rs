@@ -80,7 +80,8 @@ impl Sampler {
         let mut now = Second { taken, kernel };
         let (mode, uptime_s) = (now.taken.status().mode, now.taken.status().uptime_s);
         let before = self.before.as_ref();
-        if before.is_some_and(|before| before.taken.status().mode != mode) {
+        let new_mode = before.is_some_and(|before| before.taken.status().mode != mode).then_some(mode);
+        if new_mode.is_some() {
             self.mode_since_s = uptime_s;
         }
         let crossed = before.map_or([None; 2], |before| now.counted().since(before.counted()));
@@ -92,7 +93,7 @@ impl Sampler {
         // The mode of the line and its event come in the same line.
         self.feed.log(|log| {
             self.entries.try_iter().for_each(|(at, happened)| log.note(at, &happened));
-            log.note_health(at, &self.vitals.latest().unwrap_or_default(), &health);
+            log.note_health(at, &self.vitals.latest().unwrap_or_default(), &health, new_mode);
         });
         self.vitals.publish(health.clone());
         line.health = Some(health);
