@@ -29,10 +29,10 @@ export function line(seq, more = {}) {
     capacity_mbps: charged(60), held: 12, wait_p95_ms: measured(9), stations: stations.length, active: stations.length, latency, losses, ...extra,
   });
   return {
-    v: 1, seq, at: Date.now() / 1000, uptime_s: 100 + seq,
+    v: 1, seq, at: Date.now() / 1000, uptime_s: 100_000 + seq,
     domains: [domain("hall"), domain("yard", { air_down: charged(0.1) })],
     access_points: [{ ...domain("hall"), name: "hall-east", domain: "hall", latency: { ...latency, wlan: times(66) } }],
-    stations, classes: [], calls: [],
+    stations, classes: [], calls: [], health: { level: "good", reasons: [] },
     events: seq === 1 ? [inserted] : [],
     ...more,
     totals: {
@@ -42,21 +42,47 @@ export function line(seq, more = {}) {
   };
 }
 
-const reason = (code, level, id, sentence, remedy) => ({
-  code, level, subject: { kind: id ? "station" : "box", id, name: id ? "laptop-2" : "the box" }, since_s: Date.now() / 1000 - 30,
-  sentence, value: 1, limit: 2, unit: "", remedy,
+const reason = (code, level, subject, sentence, more) => ({
+  code, level, subject, since_s: Date.now() / 1000 - 30, sentence, value: 1, limit: 2, unit: "", remedy: "", ...more,
 });
+const subject = (at) => ({ kind: "station", id: station(at).mac, name: `laptop-${at}` });
+const ofBox = { kind: "box", id: "", name: "the box" };
 
 export const unwell = {
   health: {
     level: "bad",
     reasons: [
-      reason("starving", "bad", "02:00:00:00:00:02", "laptop-2 gets 0.4 Mb/s of the 5.1 Mb/s that an equal share of hall is",
-        "see in evenair top who holds the air"),
-      reason("internet-latency", "watch", "", "Half of the packets take 200 ms to the Internet and back", "lower the rates of [manager.wan]"),
+      reason("holds-the-air", "bad", subject(1), "laptop-2 starves, and 1 more waits long: laptop-1 holds 60 % of the air of hall", {
+        remedy: "run evenair insert on the box: it then shares the air; evenair observe undoes it",
+        suffering: [subject(2), subject(4)],
+      }),
+      reason("starving", "bad", subject(2), "laptop-2 starves: it gets 0.4 Mb/s, and an equal share of hall is 5.1 Mb/s",
+        { remedy: "run evenair insert on the box: it then shares the air; evenair observe undoes it" }),
+      reason("internet-latency", "watch", ofBox, "Half of the packets take 200 ms to the Internet and back",
+        { remedy: "lower the rates of [manager.wan]" }),
     ],
   },
 };
+
+/** Lines of an observing box in which laptop-2 waits, until this one; from it on the box is inserted and nothing is wrong. */
+export function insertion(at) {
+  return (seq) => {
+    const mode = seq < at ? "observing" : "inserted";
+    const [waits, gets] = mode === "observing" ? [500, 1] : [30, 9];
+    const latency = mode === "observing" ? { wlan: times(500), internet: times(31) } : { box: times(50), wlan: times(30), internet: times(31) };
+    const reasons = [reason("holds-the-air", "watch", subject(1), "laptop-2 waits long: laptop-1 holds 60 % of the air of hall", { suffering: [subject(2)] })];
+    const stations = [1, 2, 3].map((place) => station(place, {
+      down_mbps: measured(place === 2 ? gets : 9), up_mbps: measured(0), air_down: charged(mode === "observing" && place === 1 ? 0.6 : 0.2),
+      air_up: charged(0), latency: { ...latency, wlan: times(waits) },
+    }));
+    const text = { observing: "the box has started: observing", inserted: "inserted by root" }[mode];
+    return {
+      stations, uptime_s: seq, health: mode === "observing" ? { level: "watch", reasons } : { level: "good", reasons: [] },
+      events: seq === at ? [{ at: Date.now() / 1000, event: "inserted", text }, { at: Date.now() / 1000, event: "health", text: "judged anew after insert: holds-the-air" }] : [],
+      totals: { mode, latency, since_s: mode === "observing" ? seq : seq - at },
+    };
+  };
+}
 
 export const bypassed = {
   totals: { mode: "bypassed", carrier: "bridge", wait_p95_ms: unknown, active: undefined, latency: {}, losses: undefined },

@@ -1,10 +1,13 @@
 // The totals, each with the last ten minutes.
 import { busiest, known, type Call, type Line, type Point, type Value } from "./feed";
-import { ms, p95 } from "./legs";
+import { ms } from "./legs";
+import { domainMeans, meanIn, totalMeans } from "./means";
 import { number, percent, UNKNOWN } from "./words";
 
 const WIDTH = 160;
 const HEIGHT = 36;
+/** Part of the air above which it is busy. */
+const BUSY = 0.8;
 /** Ten minutes, in seconds; a box that is younger has its charts wider. */
 const SPAN = 600;
 const LEAST_SPAN = 60;
@@ -38,25 +41,35 @@ function Chart({ points, pick, until }: { points: Point[]; pick: (point: Point) 
   );
 }
 
-interface CardProps {
-  title: string;
+/** A value with its unit and what it is of. */
+interface Part {
   value: string;
   unit?: string;
-  note: string;
+  of?: string;
+}
+
+interface CardProps {
+  title: string;
+  /** One, or several that do not add up. */
+  parts: Part[];
+  note?: string;
   points: Point[];
   until: number;
   pick?: (point: Point) => Value;
 }
 
-function Card({ title, value, unit, note, points, until, pick }: CardProps) {
+function Card({ title, parts, note, points, until, pick }: CardProps) {
   return (
     <section class="card value">
       <h2>{title}</h2>
-      <p class={value === UNKNOWN ? "number none" : value.length > 9 ? "number long" : "number"}>
-        {value}
-        {value !== UNKNOWN && unit && <small> {unit}</small>}
-      </p>
-      <p class="quiet">{note}</p>
+      {parts.map(({ value, unit, of }) => (
+        <p key={of} class={value === UNKNOWN ? "number none" : parts.length > 1 ? "number part" : "number"}>
+          {value}
+          {value !== UNKNOWN && unit && <small> {unit}</small>}
+          {parts.length > 1 && <small class="quiet"> {of}</small>}
+        </p>
+      ))}
+      {note && <p class="quiet">{note}</p>}
       {pick && <Chart points={points} pick={pick} until={until} />}
     </section>
   );
@@ -70,36 +83,48 @@ function worst(calls: Call[]): { r: number; mos: number } | null {
 }
 
 function Calls({ calls, shared }: { calls?: Call[]; shared: Pick<CardProps, "points" | "until"> }) {
-  if (!calls) return <Card title="Calls" value="unknown" note="not looked for: [manager.voice]" {...shared} />;
+  if (!calls) return <Card title="Calls" parts={[{ value: UNKNOWN }]} note="not looked for: [manager.voice]" {...shared} />;
   const least = worst(calls);
   const refused = calls.filter((call) => call.refused).length;
   const note = least ? `MOS of the worst of ${calls.length}, R ${least.r.toFixed(0)}${refused > 0 ? `; ${refused} do not go first` : ""}` : "none goes on";
-  return <Card title="Calls" value={least ? least.mos.toFixed(1) : String(calls.length)} note={note} {...shared} />;
+  return <Card title="Calls" parts={[{ value: least ? least.mos.toFixed(1) : String(calls.length) }]} note={note} {...shared} />;
 }
 
 function sum(a: number | null, b: number | null): Value {
   return a == null && b == null ? { source: "unknown" } : { value: (a ?? 0) + (b ?? 0), source: "measured" };
 }
 
+/** Wait in the box, and what follows it: their p95s do not add up. */
+function legsOf(box: number | undefined, wlan: number | undefined): Part[] {
+  const known = [{ at: box, of: "in the box" }, { at: wlan, of: "on the Wi-Fi" }].filter(({ at }) => at != null);
+  return known.length === 0 ? [{ value: UNKNOWN }] : known.map(({ at, of }) => ({ value: ms(at), unit: "ms", of }));
+}
+
+/** The busiest domain, and whether that is a fault: a busy medium that is shared is none. */
+function AirCard({ at, shared }: { at: Line; shared: Pick<CardProps, "points" | "until"> }) {
+  const air = busiest(at.domains.map((domain) => ({ ...domain, ...meanIn(domainMeans.value, domain.name) })));
+  const name = at.domains.length > 1 && air.name ? `${air.name}, the busiest: ` : "";
+  const isBusy = air.share != null && air.share > BUSY;
+  const state = !isBusy ? "an estimate" : at.totals.mode === "inserted" ? "busy, shared by the box" : "busy, not shared";
+  return <Card title="Air in use" parts={[{ value: percent(air.share) }]} note={`${name}${state}`} pick={(point) => point.air} {...shared} />;
+}
+
 export function Cards({ at, points }: { at: Line; points: Point[] }) {
   const { totals } = at;
-  const air = busiest(at.domains);
+  const { box, wlan, internet, down_mbps, up_mbps } = totalMeans.value;
   const shared = { points, until: at.at };
-  const { box, wlan, internet } = totals.latency ?? {};
-  const together = [box, wlan].filter((times) => times != null);
+  const half = totals.latency?.internet?.p50_ms;
   return (
     <div class="cards">
-      <Card title="Wi-Fi latency, p95" value={together.length === 0 ? UNKNOWN : together.map((times) => ms(times.p95_ms)).join(" + ")} unit="ms"
-        note={together.length === 2 ? "wait here + access point and air" : wlan ? "access point and air" : box ? "wait here; beyond it unknown" : "no packet was timed"}
+      <Card title="Wi-Fi latency, p95" parts={legsOf(box, wlan)} note={box != null && wlan != null ? undefined : wlan != null ? "access point and air" : box != null ? "in the box; beyond it unknown" : "no packet was timed"}
         pick={(point) => sum(known(point.wait_p95_ms), known(point.wlan_p95_ms))} {...shared} />
-      <Card title="Internet round trip, p95" value={p95(internet)} unit="ms"
-        note={internet ? `half of ${internet.packets} below ${ms(internet.p50_ms)} ms` : "no packet was timed"}
+      <Card title="Internet round trip, p95" parts={[{ value: ms(internet), unit: "ms" }]}
+        note={internet == null ? "no packet was timed" : half != null ? `half take up to ${ms(half)} ms` : undefined}
         pick={(point) => point.internet_p95_ms} {...shared} />
-      <Card title="Air in use" value={percent(air.share)} note={at.domains.length > 1 && air.name ? `${air.name}, the busiest` : "charged, an estimate"}
-        pick={(point) => point.air} {...shared} />
-      <Card title="Throughput" value={`↓ ${number(totals.down_mbps)} ↑ ${number(totals.up_mbps)}`} unit="Mb/s" note="to and from all stations"
+      <AirCard at={at} shared={shared} />
+      <Card title="Throughput" parts={[{ value: number(down_mbps), unit: "Mb/s", of: "down" }, { value: number(up_mbps), unit: "Mb/s", of: "up" }]}
         pick={(point) => sum(known(point.down_mbps), known(point.up_mbps))} {...shared} />
-      <Card title="Stations" value={String(totals.stations)} note={totals.active == null ? "how many are active is unknown" : `${totals.active} active`} {...shared} />
+      <Card title="Stations" parts={[{ value: String(totals.stations) }]} note={totals.active == null ? "how many are active is unknown" : `${totals.active} active`} {...shared} />
       <Calls calls={at.calls} shared={shared} />
     </div>
   );

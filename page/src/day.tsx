@@ -1,21 +1,24 @@
-// The last day: latency on a scale of powers of ten, the air in use below it, and the events.
-import { day, events, known, points, type BoxEvent, type Point, type Value } from "./feed";
-import { clockTime } from "./words";
+// The last day, or the time since the start: latency on a scale of powers of ten, the air in use below it, and the events.
+import { day, events, known, line, points, type BoxEvent, type Point, type Value } from "./feed";
+import { clockTime, duration, time } from "./words";
 
 /** Text keeps its size on a phone. */
 const WIDTH = globalThis.innerWidth < 560 ? 330 : 700;
 /** Left of the charts, for the scales. */
 const MARGIN = 44;
-const LATENCY = { top: 8, height: 100 };
-const AIR = { top: 122, height: 44 };
-const HEIGHT = 168;
+const LATENCY = { top: 34, height: 104 };
+const AIR = { top: 170, height: 44 };
+const HEIGHT = AIR.top + AIR.height;
 const DAY = 86_400;
-/** Shortest span, in seconds: a box that has just started has its chart wider. */
-const LEAST = 600;
+/** Until minutes of the day are enough for a chart, it has seconds, in seconds. */
+const YOUNG = 600;
+/** Shortest span, in seconds. */
+const LEAST = 10;
 /** 1 ms to 10 s. */
 const DECADES = [1, 10, 100, 1_000, 10_000];
-/** Events that have a mark, the last ones. */
-const MARKS = 5;
+/** Marks, the last ones; closer events, as a part of the width, are one mark. */
+const MARKS = 6;
+const CLOSE = 0.05;
 /** A wider step between two points is a gap, in steps. */
 const GAP = 2.5;
 
@@ -23,12 +26,15 @@ const height = (value: number) => {
   const part = Math.log10(Math.max(1, Math.min(10_000, value))) / (DECADES.length - 1);
   return LATENCY.top + LATENCY.height * (1 - part);
 };
+const airHeight = (value: number) => AIR.top + AIR.height * (1 - Math.min(1, value));
 
 interface Frame {
   from: number;
   until: number;
   step: number;
 }
+
+const xOf = (at: number, { from, until }: Frame) => (WIDTH * (at - from)) / (until - from);
 
 /** Pieces of a line where the value is known. */
 function pathOf(all: Point[], frame: Frame, pick: (point: Point) => Value, y: (value: number) => number): string {
@@ -40,22 +46,46 @@ function pathOf(all: Point[], frame: Frame, pick: (point: Point) => Value, y: (v
       before = null;
       continue;
     }
-    const x = (WIDTH * (point.at - frame.from)) / (frame.until - frame.from);
-    path += `${before != null && point.at - before < GAP * frame.step ? "L" : "M"}${x.toFixed(1)} ${y(value).toFixed(1)}`;
+    path += `${before != null && point.at - before < GAP * frame.step ? "L" : "M"}${xOf(point.at, frame).toFixed(1)} ${y(value).toFixed(1)}`;
     before = point.at;
   }
   return path;
 }
 
-function Marks({ marked, frame }: { marked: BoxEvent[]; frame: Frame }) {
+/** Events that are close to each other. */
+interface Mark {
+  at: number;
+  events: BoxEvent[];
+}
+
+function marksOf(all: BoxEvent[], frame: Frame): Mark[] {
+  const close = CLOSE * (frame.until - frame.from);
+  const marks: Mark[] = [];
+  for (const event of all.filter(({ at }) => at >= frame.from && at <= frame.until)) {
+    const last = marks.at(-1);
+    if (last && event.at - last.at < close) last.events.push(event);
+    else marks.push({ at: event.at, events: [event] });
+  }
+  return marks.slice(-MARKS);
+}
+
+/** An event in a word or two; the list of events has all of it. */
+function short({ event, text }: BoxEvent): string {
+  const [, what, code] = /^(raised|cleared): ([\w-]+)/.exec(text) ?? [];
+  if (what && code) return `${code} ${what}`;
+  return event === "health" ? (text.split(":")[0] ?? text) : event;
+}
+
+function Marks({ marks, frame }: { marks: Mark[]; frame: Frame }) {
   return (
     <>
-      {marked.map((event, at) => {
-        const x = (WIDTH * (event.at - frame.from)) / (frame.until - frame.from);
+      {marks.map(({ at }, number) => {
+        const x = Math.min(WIDTH - 7, Math.max(7, xOf(at, frame)));
         return (
-          <g key={`${event.at} ${event.text}`} class="event">
-            <line x1={x} x2={x} y1={LATENCY.top} y2={HEIGHT} />
-            <text x={Math.min(WIDTH - 6, Math.max(6, x))} y={LATENCY.top + 2}>{at + 1}</text>
+          <g key={at} class="event">
+            <line x1={x} x2={x} y1={LATENCY.top - 6} y2={HEIGHT} />
+            <circle cx={x} cy={LATENCY.top - 13} r="7" />
+            <text x={x} y={LATENCY.top - 9.5}>{number + 1}</text>
           </g>
         );
       })}
@@ -63,56 +93,75 @@ function Marks({ marked, frame }: { marked: BoxEvent[]; frame: Frame }) {
   );
 }
 
-function Chart({ all, frame, marked }: { all: Point[]; frame: Frame; marked: BoxEvent[] }) {
-  const air = (value: number) => AIR.top + AIR.height * (1 - Math.min(1, value));
+function Scales({ frame }: { frame: Frame }) {
+  const clock = frame.until - frame.from < YOUNG ? time : clockTime;
+  const parts = WIDTH < 560 ? [0, 0.5] : [0, 0.25, 0.5, 0.75];
   return (
-    <svg class="day" viewBox={`${-MARGIN} 0 ${WIDTH + MARGIN + 4} ${HEIGHT + 16}`} role="img"
-      aria-label="Wi-Fi and Internet latency and the air in use over the time">
+    <>
+      <text class="what" x={-MARGIN} y={10}>Latency, 95 of 100 packets, logarithmic</text>
       {DECADES.map((ms) => (
         <g key={ms} class="grid">
           <line x1="0" x2={WIDTH} y1={height(ms)} y2={height(ms)} />
           <text x="-6" y={height(ms) + 4}>{ms >= 1_000 ? `${ms / 1_000} s` : `${ms} ms`}</text>
         </g>
       ))}
+      <text class="what" x={-MARGIN} y={AIR.top - 10}>Air in use, of the busiest channel</text>
       {[0, 1].map((part) => (
         <g key={part} class="grid">
-          <line x1="0" x2={WIDTH} y1={air(part)} y2={air(part)} />
-          <text x="-6" y={air(part) + 4}>{part * 100} %</text>
+          <line x1="0" x2={WIDTH} y1={airHeight(part)} y2={airHeight(part)} />
+          <text x="-6" y={airHeight(part) + 4}>{part * 100} %</text>
         </g>
       ))}
-      <path class="air" d={pathOf(all, frame, (point) => point.air, air)} />
+      {parts.map((part) => <text key={part} x={WIDTH * part} y={HEIGHT + 14}>{clock(frame.from + part * (frame.until - frame.from))}</text>)}
+      <text class="now" x={WIDTH} y={HEIGHT + 14}>now</text>
+    </>
+  );
+}
+
+function Chart({ all, frame, marks }: { all: Point[]; frame: Frame; marks: Mark[] }) {
+  return (
+    <svg class="day" viewBox={`${-MARGIN} 0 ${WIDTH + MARGIN + 4} ${HEIGHT + 18}`} role="img"
+      aria-label="Wi-Fi and Internet latency and the air in use over the time">
+      <Scales frame={frame} />
+      <path class="air" d={pathOf(all, frame, (point) => point.air, airHeight)} />
       <path class="internet" d={pathOf(all, frame, (point) => point.internet_p95_ms, height)} />
       <path class="wlan" d={pathOf(all, frame, (point) => point.wlan_p95_ms, height)} />
       <path class="wait" d={pathOf(all, frame, (point) => point.wait_p95_ms, height)} />
-      <Marks marked={marked} frame={frame} />
-      {[0, 0.25, 0.5, 0.75].map((part) => (
-        <text key={part} class="at" x={WIDTH * part} y={HEIGHT + 13}>{clockTime(frame.from + part * (frame.until - frame.from))}</text>
-      ))}
+      <Marks marks={marks} frame={frame} />
     </svg>
   );
 }
 
+/** What the chart is of: the whole life of the box, while that is shorter. */
+function titleOf(lives: number, isYoung: boolean): string {
+  if (lives < (isYoung ? YOUNG : DAY)) return `Since the start, ${duration(lives)} ago`;
+  return isYoung ? "Last ten minutes" : "Last 24 hours";
+}
+
 /** Minutes of the day, or seconds where the box has run for less than ten minutes. */
 export function Day() {
-  const isYoung = day.value.length < 10;
+  const isYoung = day.value.length < YOUNG / 60;
   const all = isYoung ? points.value : day.value;
   const until = points.value.at(-1)?.at ?? all.at(-1)?.at;
   if (until == null || all.length < 2) return null;
-  const from = Math.max(until - DAY, Math.min(all[0]?.at ?? until, until - LEAST));
-  const frame = { from, until, step: isYoung ? 1 : 60 };
-  const marked = events.value.filter((event) => event.at >= from && event.at <= until).slice(-MARKS);
+  const lives = line.value?.uptime_s ?? DAY;
+  const span = Math.max(LEAST, Math.min(lives, isYoung ? YOUNG : DAY));
+  const frame = { from: until - span, until, step: isYoung ? 1 : 60 };
+  const marks = marksOf(events.value, frame);
   return (
     <section class="card" aria-labelledby="day">
-      <h2 id="day">{isYoung ? "Last ten minutes" : "Last 24 hours"}</h2>
+      <h2 id="day">{titleOf(lives, isYoung)}</h2>
       <p class="quiet legend">
-        <span class="key wlan">Access point and air, p95</span>
-        <span class="key wait">wait in the box, p95</span>
-        <span class="key internet">Internet round trip, p95</span>
-        <span class="key air">air in use, of the busiest channel</span>
+        <span class="key wlan">Access point and air</span>
+        <span class="key wait">wait in the box</span>
+        <span class="key internet">Internet round trip</span>
+        <span class="key air">air in use</span>
       </p>
-      <Chart all={all} frame={frame} marked={marked} />
-      {marked.length > 0 && (
-        <p class="quiet note">{marked.map((event, at) => `${at + 1}: ${clockTime(event.at)} ${event.text}`).join(" · ")}</p>
+      <Chart all={all} frame={frame} marks={marks} />
+      {marks.length > 0 && (
+        <ol class="quiet marks">
+          {marks.map(({ at, events }) => <li key={at}>{time(at)} {events.map(short).join(", ")}</li>)}
+        </ol>
       )}
     </section>
   );

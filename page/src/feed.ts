@@ -1,5 +1,5 @@
 // The box's feed as the page has it: types of a line, and signals that follow the stream of events.
-import { computed, signal } from "@preact/signals";
+import { batch, computed, signal } from "@preact/signals";
 
 /** A number with its source, or unknown. */
 export type Value =
@@ -128,14 +128,24 @@ export interface BoxEvent {
   text: string;
 }
 
+/** Whom or what a reason is about; `id` of a station is its MAC address. */
+export interface Subject {
+  kind: string;
+  id: string;
+  name: string;
+}
+
 /** Something that is wrong, with a number and what to do. */
 export interface Reason {
   code: string;
   level: string;
-  subject: { kind: string; id: string; name: string };
+  subject: Subject;
   since_s: number;
   sentence: string;
   remedy: string;
+  /** Who holds the air with the subject, and who starves or waits long for it. */
+  with?: Subject[];
+  suffering?: Subject[];
 }
 
 /** What is wrong, that which matters most first. */
@@ -175,7 +185,7 @@ export interface Point {
 
 /** Events and points that are kept. */
 const EVENTS = 50;
-/** Lines that losses are summed of. */
+/** Lines that means are of, as the box has them in the sentences of its health. */
 const LATELY = 10;
 /** Time between two requests for the last day, in ms. */
 const DAY_AGAIN = 60_000;
@@ -188,7 +198,7 @@ export const events = signal<BoxEvent[]>([]);
 export const points = signal<Point[]>([]);
 /** Minutes of the last day. */
 export const day = signal<Point[]>([]);
-/** The last lines, of which losses are summed. */
+/** The last lines of the mode, which means and losses are of. */
 export const lately = signal<Line[]>([]);
 /** Why the box cannot be reached; null: it can. */
 export const away = signal<string | null>(null);
@@ -228,11 +238,14 @@ function pointOf(at: Line): Point {
 }
 
 function take(next: Line): void {
-  heard.value = Date.now();
-  away.value = null;
-  line.value = next;
-  lately.value = [...lately.value.filter((one) => one.at < next.at), next].slice(-LATELY);
-  points.value = [...points.value.filter((point) => point.at < next.at), pointOf(next)].slice(-POINTS);
+  const isAlike = (one: Line) => one.at < next.at && one.totals.mode === next.totals.mode;
+  batch(() => {
+    heard.value = Date.now();
+    away.value = null;
+    line.value = next;
+    lately.value = [...lately.value.filter(isAlike), next].slice(-LATELY);
+    points.value = [...points.value.filter((point) => point.at < next.at), pointOf(next)].slice(-POINTS);
+  });
   if (next.events && next.events.length > 0) {
     remember(next.events);
   }

@@ -1,5 +1,5 @@
 // Latency and loss by leg, in words and numbers.
-import { lately, type Line, type LossCounts, type Losses, type Times } from "./feed";
+import type { LossCounts, Losses, Times } from "./feed";
 import { UNKNOWN } from "./words";
 
 export function ms(value: number | undefined): string {
@@ -7,25 +7,9 @@ export function ms(value: number | undefined): string {
   return value >= 100 ? value.toFixed(0) : value.toFixed(1);
 }
 
-export const p95 = (times: Times | undefined): string => ms(times?.p95_ms);
-
 /** Half and 95 of 100, and on how many packets that rests. */
 export function spread(times: Times | undefined): string {
   return times ? `${ms(times.p50_ms)} ms, p95 ${ms(times.p95_ms)} ms (${times.packets} timed)` : UNKNOWN;
-}
-
-/** The losses of the last ten seconds of what `pick` takes out of a line. */
-export function recent(pick: (line: Line) => Losses | undefined): Losses {
-  const none = (): LossCounts => ({ data: 0, here: 0, wlan: 0, wire: 0 });
-  const sum = { down: none(), up: none() };
-  for (const losses of lately.value.map(pick)) {
-    for (const way of ["down", "up"] as const) {
-      const counts = losses?.[way];
-      if (!counts) continue;
-      for (const key of ["data", "here", "wlan", "wire"] as const) sum[way][key] += counts[key];
-    }
-  }
-  return sum;
 }
 
 /** Part of the packets that were lost, on all legs; null: no TCP data have shown it. */

@@ -12,6 +12,13 @@ export function percent(share: number | null): string {
   return share == null ? UNKNOWN : `${(share * 100).toFixed(share < 0.1 ? 1 : 0)} %`;
 }
 
+/** Parts as whole percents; the last one is what the others leave of a hundred, so that they add up. */
+export function whole(parts: number[]): number[] {
+  const rounded = parts.map((part) => Math.round(part * 100));
+  const others = rounded.slice(0, -1).reduce((sum, part) => sum + part, 0);
+  return [...rounded.slice(0, -1), Math.max(0, 100 - others)];
+}
+
 export function duration(seconds: number): string {
   const whole = Math.max(0, Math.round(seconds));
   if (whole < 60) return `${whole} s`;

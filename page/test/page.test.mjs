@@ -7,12 +7,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { chromium } from "playwright-core";
-import { bypassed, serve, station, unwell } from "../feed-for-tests.mjs";
+import { bypassed, insertion, serve, station, unwell } from "../feed-for-tests.mjs";
 
 const program = process.env.EVENAIR_WEB;
 assert.ok(program, "EVENAIR_WEB must be the path of the program evenair-web");
 const pictures = process.env.EVENAIR_PICTURES;
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+/** What an inserted box says that finds nothing wrong. */
+const WELL = "No station starves or waits long";
 const folder = mkdtempSync(join(tmpdir(), "evenair-page-"));
 const socket = join(folder, "watch.sock");
 
@@ -89,14 +91,14 @@ test("no box: why, and the page recovers by itself", async () => {
   await onPage({}, async (page) => {
     await page.goto(address);
     await page.getByText("watch.sock").waitFor();
-    await during({}, () => page.getByRole("heading", { name: "Inserted for 1 min" }).waitFor());
+    await during({}, () => page.getByRole("heading", { name: WELL }).waitFor());
     await page.getByRole("heading", { name: "No data from the box" }).waitFor();
     await page.getByText("laptop-1").waitFor();
   });
 });
 
 test("inserted: who holds the air, in order", async () => {
-  await during({}, () => look("inserted", "Inserted for 1 min", async (page) => {
+  await during({}, () => look("inserted", WELL, async (page) => {
     const names = await page.locator("tbody th").allTextContents();
     assert.ok(names[0].startsWith("laptop-1"), names.join());
     await page.getByText("inserted by root", { exact: true }).waitFor();
@@ -105,9 +107,10 @@ test("inserted: who holds the air, in order", async () => {
     await page.getByRole("button", { name: "hall" }).click();
     await page.waitForFunction(() => document.querySelector(".chart path").getAttribute("d").length > 100);
     const text = await page.locator("main").innerText();
-    for (const said of ["5.0 + 8.4 ms", "31.0 ms", "Last 24 hours", "66.0"]) assert.ok(text.includes(said), `${said}: ${text}`);
+    for (const said of ["5.0 ms in the box", "8.4 ms on the Wi-Fi", "31.0 ms", "Last 24 hours", "66.0", "Inserted for 1 min", "A whole bar is"]) assert.ok(text.includes(said), `${said}: ${text}`);
     await page.waitForFunction(() => document.querySelector(".day .wlan").getAttribute("d").split("L").length > 1000);
     await page.getByRole("button", { name: "laptop-1" }).click();
+    await page.getByText("mean of the last 10 s").waitFor();
     await page.getByText("in the box, 70 on the Wi-Fi, 10 beyond the wire port, of 10000 segments").waitFor();
     await page.getByText("4.2 ms, p95 8.4 ms (40 timed)").waitFor();
   }));
@@ -140,21 +143,50 @@ test("a demo that has ended keeps its last numbers", async () => {
 
 test("what is wrong comes first, with what to do, and the rest is listed", async () => {
   await during(unwell, async () => {
-    await look("unwell", /laptop-2 gets 0\.4 Mb\/s of the 5\.1 Mb\/s/, async (page) => {
+    await look("unwell", "laptop-2 starves, and 1 more waits long: laptop-1 holds 60 % of the air of hall", async (page) => {
       const head = await page.locator("section.head").innerText();
-      assert.match(head, /What to do: see in evenair top who holds the air\. Inserted for 1 min/);
+      assert.match(head, /What to do: run evenair insert on the box: .*\. Inserted for 1 min/);
+      assert.deepEqual(await page.locator("section.head code").allInnerTexts(), ["evenair insert", "evenair observe"]);
       const others = await page.locator("section:has(#reasons) li").allTextContents();
-      assert.equal(others.length, 1);
-      assert.match(others[0], /Half of the packets.*lower the rates/);
+      assert.equal(others.length, 2);
+      assert.match(others[0], /laptop-2 starves: it gets 0\.4 Mb\/s.*Since [\d:]+\.$/, "what to do is said once");
+      assert.match(others[1], /Half of the packets.*Lower the rates/);
+      const tags = ["laptop-1", "laptop-2", "laptop-4"].map((name) => page.locator("tbody tr", { hasText: name }).first().locator(".tag").innerText());
+      assert.deepEqual(await Promise.all(tags), ["holds the air", "starves", "waits long"]);
     });
     await onPage({}, async (page) => {
       await page.goto(address);
       await page.getByRole("button", { name: "Hide names" }).click();
-      await page.getByRole("heading", { level: 1, name: "a station gets 0.4 Mb/s" }).waitFor();
+      await page.getByRole("heading", { level: 1, name: "station 2 starves, and 1 more waits long: station 1 holds" }).waitFor();
     });
   });
-  await during({ health: { level: "good", reasons: [] } }, () => look("well", "Inserted for 1 min", async (page) => {
+  await during({ health: { level: "good", reasons: [] } }, () => look("well", WELL, async (page) => {
     assert.equal(await page.locator("#reasons").count(), 0);
+  }));
+});
+
+test("inserted: the reasons are judged anew, then it is said that they ended, beside numbers of before", async () => {
+  await during(insertion(15), async () => {
+    await onPage({ viewport: { width: 1400, height: 900 } }, async (page) => {
+      await page.goto(address);
+      await page.getByRole("heading", { level: 1, name: "laptop-2 waits long: laptop-1 holds 60 % of the air of hall" }).waitFor();
+      await page.getByRole("heading", { level: 1, name: /^Inserted for \d s: the Wi-Fi is judged anew$/ }).waitFor();
+      await page.getByText("Before: laptop-2 waits long").waitFor();
+      await page.getByRole("heading", { level: 1, name: `${WELL} any more` }).waitFor();
+      // Until no second of before is in the means.
+      await page.getByText("mean of the last 10 s").waitFor();
+      const text = (await page.locator("section:has(#change)").innerText()).replaceAll("\n", " ");
+      for (const said of ["500 → about 80.0 ms", "laptop-2 1.0 → 9.0 Mb/s", "laptop-1 60 % → 20 % of the air"]) assert.ok(text.includes(said), text);
+      await page.getByText("judged anew after insert: holds-the-air", { exact: true }).waitFor();
+      assert.equal(await page.locator(".day circle").count(), 1, "close events have one mark");
+    });
+  });
+});
+
+test("a box that does not judge says its mode, and a phone has every column", async () => {
+  await during({ health: undefined }, () => look("unjudged", "Inserted for 1 min", async (page) => {
+    const tables = await page.locator(".scroll").evaluateAll((all) => all.map(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth));
+    assert.deepEqual(tables, [0, 0]);
   }));
 });
 
@@ -191,7 +223,7 @@ test("a PHY rate is reported, inferred or unknown", async () => {
       for (const [name, cell, details] of rates) {
         const row = page.locator("tbody tr", { hasText: name });
         await row.waitFor();
-        assert.equal((await row.locator("td").nth(6).innerText()).trim(), cell, name);
+        assert.equal((await row.locator("td").nth(7).innerText()).trim(), cell, name);
         await page.getByRole("button", { name }).click();
         assert.equal(await page.locator(".details div", { hasText: /^Rate/ }).locator("dd").innerText(), details, name);
         await page.getByRole("button", { name }).click();
@@ -202,7 +234,7 @@ test("a PHY rate is reported, inferred or unknown", async () => {
 
 test("empty: a box that has seen no station", async () => {
   await during({ stations: [], totals: { stations: 0, active: 0 } }, async () => {
-    await look("empty", "Inserted for 1 min", async (page) => {
+    await look("empty", "No station is active", async (page) => {
       await page.getByText("No station has been seen yet").waitFor();
     });
   });
@@ -211,7 +243,7 @@ test("empty: a box that has seen no station", async () => {
 test("200 stations fold, and names of any kind stay text", async () => {
   const stations = [...Array(200).keys()].map((at) => station(at + 1, { name: at === 0 ? "<img src=x onerror=alert(1)>" : `s${at}` }));
   await during({ stations }, async () => {
-    await look("many", "Inserted for 1 min", async (page) => {
+    await look("many", WELL, async (page) => {
       await page.getByText("<img src=x").waitFor();
       const random = page.locator("tbody tr", { hasText: "random address" });
       await random.filter({ hasText: "s2" }).first().waitFor();
