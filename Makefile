@@ -4,7 +4,7 @@ CARGO := scripts/cargo
 EVENAIR := target/release/evenair
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test page build demo accept accept-short reproduce reproduction validate-ns3 reference dashboard test test-long check flaky lint deny fmt bench bench-page bench-watched field-day soak flent grid constants health venues backlog wheel fail-open attacks offload wifi service deb doc clean
+.PHONY: help setup setup-test page build demo accept accept-short reproduce reproduction validate-ns3 reference dashboard test test-long check flaky lint deny fmt bench bench-page bench-watched field-day soak flent grid constants health venues backlog wheel fail-open attacks offload wifi service deb release doc clean
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -149,12 +149,16 @@ wifi: setup-test ## The box beside a real Wi-Fi stack, hostapd and stations in a
 	$(CARGO) build -p evenaird --locked
 	scripts/as-root $(CARGO) test -p evenair --test wifi --locked -- --ignored --nocapture
 
-service: setup-test deb ## The package in a small Debian with systemd, a virtual machine: start, watchdog, upgrade, removal
+service: setup-test $(if $(RELEASE),,deb) ## The package in a small Debian with systemd, a virtual machine: start, watchdog, upgrade, removal (RELEASE=target/release-0.1.0 for that of a release)
 	@scripts/as-root scripts/service-vm
-	scripts/as-root $(CARGO) test -p evenair --test service --locked -- --ignored --nocapture
+	scripts/as-root $(if $(RELEASE),env EVENAIR_DEB=$(abspath $(RELEASE))) $(CARGO) test -p evenair --test service --locked -- --ignored --nocapture
 
-deb: build ## Build the Debian packages, evenair and evenair-lab: target/debian
+deb: build ## Build the Debian packages, evenair, evenair-web and evenair-lab: target/debian
 	@scripts/deb
+
+release: ## All files of a release, for amd64 and arm64, with checksums and notes: target/release-VERSION (an hour; ARGS='--parts "amd64 static"' for some)
+	@scripts/setup release
+	@scripts/release $(ARGS)
 
 doc: setup ## Build the documentation of the crates: target/doc
 	$(CARGO) doc --workspace --no-deps --locked

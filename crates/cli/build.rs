@@ -10,7 +10,14 @@ fn main() {
     let version = commit().map_or_else(|| version.clone(), |commit| format!("{version}+{commit}"));
     println!("cargo::rustc-env=EVENAIR_VERSION={version}");
     println!("cargo::rerun-if-env-changed=EVENAIR_COMMIT");
-    // Whether sources were changed is part of the answer.
+    println!("cargo::rerun-if-changed=build.rs");
+    if given().is_none() {
+        watch_repository();
+    }
+}
+
+/// Whether sources were changed is part of the answer.
+fn watch_repository() {
     println!("cargo::rerun-if-changed=..");
     for name in ["HEAD", "index"] {
         if let Some(file) = git(&["rev-parse", "--git-path", name]) {
@@ -19,10 +26,14 @@ fn main() {
     }
 }
 
-/// Of a package's build, which is outside of a repository, the variable says it; without either there is none.
+/// The variable, which a build outside of a repository and a release set, or else what git says; without either there is none.
 fn commit() -> Option<String> {
-    let given = std::env::var("EVENAIR_COMMIT").ok().filter(|commit| !commit.is_empty());
-    given.or_else(|| git(&["describe", "--always", "--match=", DIGITS, "--dirty=.dirty"]))
+    given().or_else(|| git(&["describe", "--always", "--match=", DIGITS, "--dirty=.dirty"]))
+}
+
+/// The commit named by the environment.
+fn given() -> Option<String> {
+    std::env::var("EVENAIR_COMMIT").ok().filter(|commit| !commit.is_empty())
 }
 
 fn git(arguments: &[&str]) -> Option<String> {

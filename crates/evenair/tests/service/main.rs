@@ -18,11 +18,11 @@ const CABLES: &str = "ip link add br0 type bridge; \
     for n in 0 1; do ip link add eth$n type veth peer name far$n; ip link set eth$n master br0; \
     ip link set eth$n up; ip link set far$n up; done; ip link set br0 up";
 
-/// The newest package of the box that was built.
+/// The newest package of the box that was built; a release has those of other machines beside it.
 fn package() -> PathBuf {
     let folder = std::env::var_os("EVENAIR_DEB").map_or_else(|| Path::new(TARGET).join("debian"), PathBuf::from);
     let files = std::fs::read_dir(&folder).into_iter().flatten().flatten().map(|entry| entry.path());
-    let is_of_the_box = |name: &str| name.starts_with("evenair_") && name.ends_with(".deb");
+    let is_of_the_box = |name: &str| name.starts_with("evenair_") && name.ends_with("_amd64.deb");
     let packages = files.filter(|path| path.file_name().and_then(|name| name.to_str()).is_some_and(is_of_the_box));
     packages.max_by_key(|path| path.metadata().and_then(|data| data.modified()).ok()).expect("make deb")
 }

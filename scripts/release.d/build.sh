@@ -1,0 +1,51 @@
+# Programs of a release, for scripts/release, which sources this and has set $release_commit, $release_time and $target: the same
+# sources and compiler give the same bytes, in whichever folder they are.
+
+# tool NAME PACKAGE: is the program there? Otherwise says which package has it.
+tool() { command -v "$1" >/dev/null || { echo "$1 is not there; install the package $2" >&2; return 1; }; }
+
+# release_environment: paths of this machine get names that are the same everywhere.
+release_environment() {
+    local sysroot commit map maps_for_c=()
+    # What a person or continuous integration has set for builds of other kinds.
+    unset CI RUSTC_WRAPPER RUSTC_WORKSPACE_WRAPPER RUSTFLAGS CARGO_ENCODED_RUSTFLAGS "${!CARGO_PROFILE_@}" "${!CFLAGS@}"
+    export EVENAIR_COMMIT=$release_commit SOURCE_DATE_EPOCH=$release_time CARGO_TARGET_DIR=$target CARGO_INCREMENTAL=0
+    sysroot=$(rustc --print sysroot)
+    commit=$(rustc -vV | sed -n 's/^commit-hash: //p')
+    rust_flags=()
+    # The last one that fits a path applies. Where the sources of the standard library are there, they are named as where they are not.
+    for map in "$sysroot/lib/rustlib/src/rust=/rustc/$commit" "${CARGO_HOME:-$HOME/.cargo}=/cargo" "$PWD=/evenair" "$target=/evenair/target"; do
+        rust_flags+=("--remap-path-prefix=$map")
+        maps_for_c+=("-ffile-prefix-map=$map")
+    done
+    export CFLAGS="${maps_for_c[*]}"
+}
+
+# has_standard_library TRIPLE: for that kind of machine; rustup fetches it where it is not there.
+has_standard_library() {
+    [ -d "$(rustc --print sysroot)/lib/rustlib/$1/lib" ] || rustup target add "$1" ||
+        { echo "Rust's standard library for $1 is not there; where rustup is: rustup target add $1" >&2; return 1; }
+}
+
+# ready_to_build TRIPLE: are compiler and standard library for it here? The standard library of musl has the C library and its start-up
+# files in it; what little is written in C takes the headers of either library.
+ready_to_build() {
+    local machine=${1%%-*} variable=${1//-/_} compiler
+    compiler=$machine-linux-gnu-gcc
+    tool "$compiler" "gcc-${machine/_/-}-linux-gnu" && has_standard_library "$1" || return 1
+    export "CARGO_TARGET_${variable^^}_LINKER=$compiler"
+    if [ "$1" = "$(uname -m)-unknown-linux-musl" ] && command -v musl-gcc >/dev/null; then compiler=musl-gcc; fi
+    export "CC_$variable=$compiler"
+}
+
+encoded() { (IFS=$'\x1f' && printf %s "$*"); }
+
+# build_programs TRIPLE PROGRAM...: optimised, in $CARGO_TARGET_DIR/TRIPLE/release, after ready_to_build. Those of a triple with musl are
+# static; others are where $static is set.
+build_programs() {
+    local triple=$1 program flags=("${rust_flags[@]}") packages=()
+    shift
+    for program in "$@"; do packages+=(-p "$program"); done
+    case ${static-}$triple in yes* | *-musl) flags+=("-Ctarget-feature=+crt-static") ;; esac
+    CARGO_ENCODED_RUSTFLAGS=$(encoded "${flags[@]}") scripts/cargo build --release --locked --target "$triple" "${packages[@]}"
+}
