@@ -20,6 +20,7 @@ mod server;
 mod session;
 mod setup;
 mod tls;
+mod token;
 
 pub use account::Role;
 pub use clock::Clock;
@@ -29,3 +30,4 @@ pub use password::PasswordCost;
 pub use server::{Web, has_page, serve};
 pub use setup::setup_link;
 pub use tls::{check_certificate, self_signed_fingerprint};
+pub use token::{TokenEntry, TokenGrant, add_token, list_tokens, remove_token};

@@ -28,6 +28,7 @@ use crate::feed::{Feed, Message, Range};
 use crate::login;
 use crate::password::PasswordCost;
 use crate::tls::{Certificates, self_signed_fingerprint};
+use crate::token::bearer;
 
 /// Most browsers that are told at once.
 const MOST_STREAMS: usize = 64;
@@ -155,7 +156,7 @@ fn router(shared: Shared) -> Router {
         .route("/history", get(|State(shared): State<Shared>| history(shared, Range::TenMinutes)))
         .route("/history/day", get(|State(shared): State<Shared>| history(shared, Range::Day)))
         .merge(login::routes())
-        .fallback(get(file))
+        .fallback(file)
         .layer(middleware::from_fn_with_state(shared.clone(), guard))
         .with_state(shared)
 }
@@ -190,7 +191,8 @@ async fn guard(State(shared): State<Shared>, mut request: Request, next: Next) -
 }
 
 /// Whether a request is answered: under a name that is the page's (not one of an attacker's that leads to this address), from our own
-/// page if it may change something, and with a session where there is an account.
+/// page if it may change something, and with a session where there is an account. A token, which no browser sends by itself, stands for
+/// both, in the API alone.
 fn admit(shared: &Shared, request: &Request) -> Result<Access, Box<Response>> {
     let headers = request.headers();
     if !is_our_name(headers, &shared.config, request.extensions().get::<Peer>()) {
@@ -198,19 +200,31 @@ fn admit(shared: &Shared, request: &Request) -> Result<Access, Box<Response>> {
         return Err((StatusCode::MISDIRECTED_REQUEST, text).into_response().into());
     }
     let has_tls = shared.has_tls();
+    let path = request.uri().path();
+    let token = if is_api(path) { bearer(headers) } else { None };
     let only_reads = matches!(*request.method(), Method::GET | Method::HEAD);
-    if !only_reads && !login::is_from_us(headers, has_tls) {
+    if !only_reads && token.is_none() && !login::is_from_us(headers, has_tls) {
         return Err((StatusCode::FORBIDDEN, "the request comes from another site\n").into_response().into());
     }
-    let session = login::session(headers, has_tls).map(Access::Session);
-    let path = request.uri().path();
-    let access = session.into_iter().chain([Access::Open]).find(|access| shared.auth.lasts(*access));
+    let access = match token {
+        Some(token) => Some(Access::Token(token)).filter(|access| shared.auth.lasts(*access)),
+        None => {
+            let session = login::session(headers, has_tls).map(Access::Session);
+            session.into_iter().chain([Access::Open]).find(|access| shared.auth.lasts(*access))
+        }
+    };
     match access {
         Some(access) => Ok(access),
+        None if token.is_some() => Err((StatusCode::UNAUTHORIZED, "the token is not valid\n").into_response().into()),
         None if login::OPEN.contains(&path) => Ok(Access::Open),
         None if only_reads && matches!(path, "/" | "/index.html") => Err(Redirect::to("/login").into_response().into()),
         None => Err((StatusCode::UNAUTHORIZED, "log in first, at /login\n").into_response().into()),
     }
+}
+
+/// Whether a path is of the API.
+fn is_api(path: &str) -> bool {
+    path == "/api" || path.starts_with("/api/")
 }
 
 /// Whether `Host` is the address that the browser connected to, a configured name, or one of loopback.

@@ -1,7 +1,8 @@
-//! Accounts, sessions and TLS of the page, over real connections.
+//! Accounts, sessions and TLS of the page, and tokens, over real connections.
 
 mod accounts;
 mod commands;
 mod logins;
 mod site;
 mod tls;
+mod tokens;

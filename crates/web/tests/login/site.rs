@@ -109,8 +109,12 @@ impl Site {
     }
 
     pub async fn get(&self, path: &str, cookie: &str) -> Answer {
-        self.send(&format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nCookie: {cookie}\r\n\r\n"))
-            .await
+        self.send(&request("GET", path, &format!("Cookie: {cookie}\r\n"))).await
+    }
+
+    /// The same with a token.
+    pub async fn get_with(&self, path: &str, token: &str) -> Answer {
+        self.send(&request("GET", path, &format!("Authorization: Bearer {token}\r\n"))).await
     }
 
     pub async fn post(&self, path: &str, form: &[(&str, &str)], cookie: &str) -> Answer {
@@ -175,6 +179,11 @@ pub async fn refusal(config: WebConfig) -> String {
 async fn serve(config: &WebConfig, clock: &Clock) -> (SocketAddr, JoinHandle<Infallible>) {
     let web = Web::bind(config.clone(), clock.clone(), PasswordCost::for_tests()).await.expect("it starts");
     (web.address(), tokio::spawn(web.run()))
+}
+
+/// A request without a body; `headers` each end with a line's end.
+pub fn request(method: &str, path: &str, headers: &str) -> String {
+    format!("{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{headers}\r\n")
 }
 
 /// A request with a form; `headers` each end with a line's end.
