@@ -14,7 +14,7 @@ use crate::link::{Grant, Link};
 use crate::password::{Busy, PasswordCost, Passwords};
 use crate::secret::{Digest256, digest};
 use crate::session::Sessions;
-use crate::token::Tokens;
+use crate::token::{TokenEntry, Tokens};
 
 /// How somebody sees the page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -120,6 +120,14 @@ impl Auth {
     /// Whether what was allowed still is, for streams that last.
     pub(crate) fn lasts(&self, access: Access) -> bool {
         self.role(access).is_some()
+    }
+
+    /// All tokens.
+    ///
+    /// # Errors
+    /// They cannot be read.
+    pub(crate) fn tokens(&self) -> Result<Vec<TokenEntry>> {
+        self.tokens.list()
     }
 
     /// Logs in, and returns the id of the session.

@@ -9,6 +9,7 @@ use std::time::Duration;
 use evenair_web::{Clock, Grant, PasswordCost, Web, WebConfig, setup_link};
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
+use serde_json::Value;
 use tempfile::TempDir;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
@@ -31,6 +32,12 @@ impl Answer {
     pub fn header(&self, name: &str) -> Option<&str> {
         let lines = self.text.split("\r\n\r\n").next()?.lines().filter_map(|line| line.split_once(": "));
         lines.into_iter().find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value)
+    }
+
+    /// What comes after its header, as JSON.
+    pub fn json(&self) -> Value {
+        let body = self.text.split_once("\r\n\r\n").map_or("", |(_, body)| body);
+        serde_json::from_str(body).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
 
     /// The cookie that it sets, as a browser sends it back.
