@@ -146,7 +146,7 @@ fn cannot(what: &str, state: &Path) -> String {
 /// The token of a request, whether it is valid or not; `None`: it shows none.
 pub(crate) fn bearer(headers: &HeaderMap) -> Option<Digest256> {
     let value = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
-    let (scheme, token) = value.split_once(' ')?;
+    let (scheme, token) = value.split_once(' ').unwrap_or((value, ""));
     scheme.eq_ignore_ascii_case("bearer").then(|| digest(token.trim()))
 }
 
