@@ -32,7 +32,7 @@ impl Health {
         let timed = self.timed.add(line);
         let mut findings = machine::findings(line, facts, &machine::Lately { minute, timed }, limits);
         let known =
-            wifi::Known { limits, means: &self.means, starves: &|mac| self.memory.is_raised(Code::Starving, mac) };
+            wifi::Known { limits, means: &self.means, is_raised: &|code, mac| self.memory.is_raised(code, mac) };
         findings.extend(wifi::findings(line, &known));
         once(self.memory.take(line.at, findings))
     }

@@ -31,8 +31,8 @@ pub(super) struct Known<'a> {
     pub(super) limits: &'a Limits,
     /// Means that the sentences state.
     pub(super) means: &'a Means,
-    /// A station is known to starve, by its MAC address.
-    pub(super) starves: &'a dyn Fn(&str) -> bool,
+    /// Whether a station has a reason of this code, by its MAC address.
+    pub(super) is_raised: &'a dyn Fn(Code, &str) -> bool,
 }
 
 /// A contention domain with its active stations.
@@ -78,7 +78,7 @@ impl<'a> Scene<'a> {
         let is_beyond = |finding: &Finding| finding.degree.is_some_and(|degree| degree > 1.0);
         let others_suffer = found.iter().any(is_beyond)
             || latency.as_ref().is_some_and(is_beyond)
-            || self.active.iter().any(|station| (self.known.starves)(&station.mac));
+            || self.active.iter().any(|station| (self.known.is_raised)(Code::Starving, &station.mac));
         let is_latency_unknown = latency.as_ref().is_some_and(|finding| finding.degree.is_none());
         if others_suffer || is_latency_unknown {
             // A holder leaves others so little that in some seconds too few of their packets are timed.
@@ -147,10 +147,12 @@ impl<'a> Scene<'a> {
         }
     }
 
-    /// How far beyond the limit the air is that a station takes, if it takes several times as much as each of the others, by weight.
+    /// How far beyond the limit the air is that a station takes, if it takes several times as much as each of the others, by weight;
+    /// below the limit as well while it is a reason, whose words are of now.
     fn holds_the_air(&self, station: &Station) -> Option<f64> {
         let degree = (air_of(station) / self.limits.held_air).min(self.times(station) / self.limits.held_times);
-        (self.active.len() >= 3 && degree > 1.0).then_some(degree)
+        let is_one = degree > 1.0 || (self.known.is_raised)(Code::HoldsTheAir, &station.mac);
+        (self.active.len() >= 3 && is_one).then_some(degree)
     }
 
     /// The words of one that holds the air, with means: who starves or waits, and who holds the air with it.
@@ -216,7 +218,7 @@ impl<'a> Scene<'a> {
         let mut others: Vec<_> = self.active.iter().filter(is_other).copied().collect();
         others.sort_by(|a, b| self.mean(a).air.total_cmp(&self.mean(b).air));
         let (starving, others): (Vec<_>, Vec<_>) =
-            others.into_iter().partition(|station| (self.known.starves)(&station.mac));
+            others.into_iter().partition(|station| (self.known.is_raised)(Code::Starving, &station.mac));
         let waits = |station: &&Station| {
             let Mean { air, in_box_ms, wlan_ms, timed, .. } = self.mean(station);
             let wait_ms = in_box_ms.into_iter().chain(wlan_ms).fold(0.0, f64::max);
