@@ -106,7 +106,7 @@ function AirCard({ at, shared }: { at: Line; shared: Pick<CardProps, "points" | 
   const name = at.domains.length > 1 && air.name ? `${air.name}, the busiest: ` : "";
   const isBusy = air.share != null && air.share > BUSY;
   const state = !isBusy ? "an estimate" : at.totals.mode === "inserted" ? "busy, shared by the box" : "busy, not shared";
-  return <Card title="Air in use" parts={[{ value: percent(air.share) }]} note={`${name}${state}`} pick={(point) => point.air} {...shared} />;
+  return <Card title="Air in use" parts={[{ value: percent(air.share == null ? air.share : Math.min(air.share, 1)) }]} note={`${name}${state}`} pick={(point) => point.air} {...shared} />;
 }
 
 export function Cards({ at, points }: { at: Line; points: Point[] }) {

@@ -90,9 +90,12 @@ function suffererRows({ reasons, stations }: Before): Row[] {
     const [was, now] = [meanIn(stations, subject.id), meanIn(stationMeans.value, subject.id)];
     const [rateWas, rateNow] = [sum(was), sum(now)];
     if (known(rateWas) == null || known(rateNow) == null) return [];
-    const waits = was.wlan != null && now.wlan != null
-      ? `waits ${ms(was.wlan)} → ${now.box == null ? "" : "about "}${ms(now.wlan + (now.box ?? 0))} ms` : undefined;
-    return [{ what: nameOfSubject(subject), change: `${number(rateWas)} → ${number(rateNow)} Mb/s`, note: waits }];
+    const what = nameOfSubject(subject);
+    const rate = `${number(rateWas)} → ${number(rateNow)} Mb/s`;
+    // The wait says more: of pages, a station asks for what it asks for.
+    if (was.wlan == null || now.wlan == null) return [{ what, change: rate }];
+    const waits = `${ms(was.wlan)} → ${now.box == null ? "" : "about "}${ms(now.wlan + (now.box ?? 0))} ms`;
+    return [{ what: `${what} waits`, change: waits, note: rate }];
   }).slice(0, MOST);
 }
 
@@ -106,7 +109,7 @@ export function Change({ at }: { at: Line }) {
       <h2 id="change">Since the insertion <small class="quiet">the ten seconds before → the last ten</small></h2>
       <dl class="change">
         {rows.map(({ what, change, note }) => (
-          <div key={what}>
+          <div key={what + change}>
             <dt>{what}</dt>
             <dd>{change}</dd>
             {note && <dd class="quiet">{note}</dd>}
