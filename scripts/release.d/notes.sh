@@ -39,7 +39,7 @@ write_notes() {
     for file in "$out"/*; do
         [ "$file" = "$out/RELEASE-NOTES.md" ] || printf '| %s | %s | %s |\n' "${file##*/}" "$(stat -c %s "$file")" "$(what_is "${file##*/}")"
     done
-    printf '\n## Left out\n\n'
+    printf '\n## Left out, and not tried\n\n'
     for line in ${absent[@]+"${absent[@]}"}; do printf -- '- %s\n' "$line"; done
     for line in "${all[@]}"; do [[ " ${parts[*]} " == *" $line "* ]] || printf -- '- %s: not asked for\n' "$line"; done
     # Built of the packages where there is an engine, which may need the network.

@@ -17,6 +17,9 @@ make_wheel_arm64() { make_wheel_of aarch64 --arm64; }
 make_packages() {
     local triple=$2-unknown-linux-gnu
     need tool dpkg-deb dpkg
+    # Without it evenair-web has no page.
+    need tool npm npm
+    need smoke_runner "$2"
     need ready_to_build "$triple"
     build_programs "$triple" evenair evenaird evenair-web evenair-lab
     EVENAIR_PROGRAMS=$target/$triple/release scripts/deb --architecture "$1" "$target/release-packages"
@@ -35,7 +38,7 @@ smoke_runner() {
 smoke_test() {
     local work runner command=()
     work=$(mktemp -d)
-    runner=$(smoke_runner "$2") || exit $not_here
+    runner=$(smoke_runner "$2")
     if [ "$2" != "$(uname -m)" ]; then command=("$runner" -L "/usr/$2-linux-gnu"); fi
     for package in evenair evenair-web evenair-lab; do dpkg-deb -x "$target/release-packages/${package}_${version}_$1.deb" "$work"; done
     for program in evenair evenaird evenair-web evenair-lab; do
@@ -54,6 +57,7 @@ smoke_test() {
 # make_tarball MACHINE: static programs with musl, or with glibc where Rust's standard library for musl cannot be had.
 make_tarball() {
     local triple=$1-unknown-linux-musl programs=(evenair evenaird evenair-web)
+    need tool npm npm
     if [ "$1" != "$(uname -m)" ]; then need tool "qemu-$1-static" qemu-user-static; fi
     if ready_to_build "$triple"; then
         build_programs "$triple" "${programs[@]}"

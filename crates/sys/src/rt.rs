@@ -108,25 +108,25 @@ pub fn run_first() -> Result<(), OsError> {
 /// # Errors
 /// The kernel's, if it refuses; it asks for no privilege.
 pub fn run_last() -> Result<(), OsError> {
-    let parameters = libc::sched_param { sched_priority: 0 };
-    // SAFETY: the kernel reads the structure; 0 is the calling thread.
-    match unsafe { libc::sched_setscheduler(0, libc::SCHED_IDLE, &raw const parameters) } {
+    set_policy(libc::SCHED_IDLE, 0, "sched_setscheduler")
+}
+
+/// Sets policy and priority of the calling thread, by the system call: musl's function of that name only returns `ENOSYS`, because it
+/// would be of the process in POSIX.
+fn set_policy(policy: libc::c_int, priority: libc::c_int, call: &str) -> Result<(), OsError> {
+    // SAFETY: the kernel reads one sched_param, which is this number alone; 0 is the calling thread.
+    match unsafe { libc::syscall(libc::SYS_sched_setscheduler, 0, policy, &raw const priority) } {
         0 => Ok(()),
-        _ => Err(OsError::last("sched_setscheduler")),
+        _ => Err(OsError::last(call)),
     }
 }
 
 fn set_fifo(priority: i32) -> Result<(), OsError> {
     // SAFETY: prctl with these arguments takes no pointer. It matters only where SCHED_FIFO (slack 0) is refused.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
-    let parameters = libc::sched_param { sched_priority: priority };
     // Children do not inherit the policy.
     let policy = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;
-    // SAFETY: the kernel reads one sched_param; 0 is the calling thread.
-    match unsafe { libc::sched_setscheduler(0, policy, &raw const parameters) } {
-        0 => Ok(()),
-        _ => Err(OsError::last("sched_setscheduler(SCHED_FIFO)")),
-    }
+    set_policy(policy, priority, "sched_setscheduler(SCHED_FIFO)")
 }
 
 fn pin_to_last_core() -> Result<usize, OsError> {
@@ -227,10 +227,8 @@ impl Epoll {
     /// # Errors
     /// `ENOSYS` on kernels before 5.11, which cannot wait for nanoseconds.
     pub fn wait(&mut self, timeout: Option<Duration>) -> Result<impl Iterator<Item = u64> + '_, OsError> {
-        let time = timeout.map(|t| libc::timespec {
-            tv_sec: t.as_secs() as libc::time_t,
-            tv_nsec: libc::c_long::from(t.subsec_nanos()),
-        });
+        let time = timeout
+            .map(|t| libc::timespec { tv_sec: t.as_secs() as i64, tv_nsec: libc::c_long::from(t.subsec_nanos()) });
         let time_pointer = time.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
         // SAFETY: the kernel writes at most `events.len()` events into `events` and reads one timespec or none.
         let n = unsafe {
@@ -418,7 +416,7 @@ mod tests {
     #[test]
     fn a_thread_that_runs_first_can_be_ordinary_again() {
         // SAFETY: takes no pointer; 0 is the calling thread.
-        let policy = || unsafe { libc::sched_getscheduler(0) } & !libc::SCHED_RESET_ON_FORK;
+        let policy = || unsafe { libc::syscall(libc::SYS_sched_getscheduler, 0) } as i32 & !libc::SCHED_RESET_ON_FORK;
         let policies = std::thread::spawn(move || {
             run_first().and_then(|()| {
                 let first = policy();

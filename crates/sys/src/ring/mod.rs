@@ -285,15 +285,19 @@ impl Sender {
             iovecs.extend(parts.by_ref().take(frame.count).map(|part| iovec(part)));
             // Its capacity is that of all, so that the vector stays where it is.
             message.msg_hdr.msg_iov = iovecs.as_mut_ptr().wrapping_add(begin);
-            message.msg_hdr.msg_iovlen = iovecs.len() - begin;
+            // An int in musl, which has zero bytes beside it, and a size_t in the kernel and glibc.
+            message.msg_hdr.msg_iovlen = (iovecs.len() - begin) as _;
         }
         let count = batch.frames.len() as libc::c_uint;
         if count == 0 {
             return Ok(0);
         }
+        // By the system call: musl's function of that name makes one for each message.
         // SAFETY: the first `count` messages point to iovecs of this vector, those to slices that the batch borrows; the
-        // kernel only reads through them.
-        let n = unsafe { libc::sendmmsg(self.fd.as_raw_fd(), messages.as_mut_ptr(), count, libc::MSG_DONTWAIT) };
+        // kernel only reads through them, and writes their `msg_len`.
+        let n = unsafe {
+            libc::syscall(libc::SYS_sendmmsg, self.fd.as_raw_fd(), messages.as_mut_ptr(), count, libc::MSG_DONTWAIT)
+        };
         usize::try_from(n).map_err(|_| OsError::last(format!("sendmmsg on {}", self.name)))
     }
 }
