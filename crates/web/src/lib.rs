@@ -7,6 +7,7 @@
 
 mod account;
 mod api;
+mod audit;
 mod auth;
 mod clock;
 mod config;
@@ -27,6 +28,7 @@ mod token;
 
 pub use account::Role;
 pub use api::api_document;
+pub use audit::{Actor, AuditEntry, Doer, newest_entries};
 pub use clock::Clock;
 pub use config::{CONFIG, TlsConfig, WebConfig};
 pub use link::Grant;

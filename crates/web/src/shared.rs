@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
+use crate::audit::Audit;
 use crate::auth::Auth;
 use crate::config::WebConfig;
 use crate::feed::Feed;
@@ -14,6 +15,7 @@ pub(crate) struct Shared {
     pub(crate) feed: Feed,
     pub(crate) config: Arc<WebConfig>,
     pub(crate) auth: Auth,
+    pub(crate) audit: Audit,
     pub(crate) certificates: Option<Arc<Certificates>>,
     /// How many streams are open.
     pub(crate) streams: Arc<AtomicUsize>,

@@ -13,9 +13,10 @@ use serde_json::Value;
 use super::document;
 use super::list::{Item, List, Now};
 use super::operation::{Asked, Operation};
-use super::parameter::Parameter;
+use super::parameter::{Cursor, Parameter};
 use super::problem::Problem;
 use crate::account::Role;
+use crate::audit::{AuditEntry, AuditPlace};
 use crate::token::TokenEntry;
 
 /// Where the API is.
@@ -59,6 +60,8 @@ pub(crate) fn operations() -> Vec<Operation> {
         Operation::get("/events", "The last 50 events, the oldest first", events).with(PAGES),
         Operation::live("/live", "Live data: what the box says, each second"),
         Operation::get("/tokens", "Tokens of the API", tokens).with(PAGES).for_role(Role::Admin),
+        Operation::get("/audit", "The audit log: logins, and what was changed, the newest first", audit).with(PAGES)
+            .for_role(Role::Admin),
         Operation::get("/openapi.json", "This document", |_| async { Ok(Document(&DOCUMENT)) }),
     ]
 }
@@ -191,6 +194,27 @@ async fn flows(asked: Asked) -> Outcome<List<FlowStatus>> {
 async fn events(asked: Asked) -> Outcome<List<Event>> {
     line(&asked)?;
     Ok(List::page(asked.shared.feed.events(), &asked.query))
+}
+
+/// A page of the audit log, the newest entry first.
+#[derive(Serialize, JsonSchema)]
+struct AuditLog {
+    /// The entries of this page.
+    items: Vec<AuditEntry>,
+    /// The parameter `cursor` of the next page; absent on the last one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<String>,
+}
+
+async fn audit(asked: Asked) -> Outcome<AuditLog> {
+    let place = |Cursor { key: month, number }| AuditPlace { month, offset: number as u64 };
+    let before = asked.query.cursor.map(place);
+    let page = asked.shared.audit.page(asked.query.limit, before.as_ref()).map_err(|error| {
+        eprintln!("the audit log cannot be read: {error:#}");
+        Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "the audit log cannot be read; the log of evenair-web says why")
+    })?;
+    let next = page.next.map(|AuditPlace { month, offset }| Cursor { key: month, number: offset as usize }.to_string());
+    Ok(AuditLog { items: page.entries, next })
 }
 
 async fn tokens(asked: Asked) -> Outcome<List<TokenEntry>> {

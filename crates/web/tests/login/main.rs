@@ -1,7 +1,8 @@
-//! Accounts, sessions and TLS of the page, and the API, over real connections.
+//! Accounts, sessions, TLS and audit log of the page, and the API, over real connections.
 
 mod accounts;
 mod api;
+mod audit;
 mod commands;
 mod logins;
 mod sample_box;
