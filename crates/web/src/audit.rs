@@ -28,7 +28,7 @@ use crate::clock::Clock;
 use crate::config::WebConfig;
 use crate::secret::{give_to_owner, make_folder};
 
-pub(crate) use self::reading::{AuditPage, AuditPlace};
+pub(crate) use self::reading::AuditPlace;
 
 /// How long lines are kept, in seconds: a year of 366 days.
 const KEPT_S: u64 = 366 * 24 * 60 * 60;

@@ -1,12 +1,14 @@
-//! `evenair-web token`: tokens of the API; `evenair-web audit`: the audit log.
+//! `evenair-web token`: tokens of the API; `evenair-web audit`: the audit log; what `evenair-web setup` permits the service.
 
+use std::path::Path;
+use std::process::Command;
 use std::time::{Duration, SystemTime};
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
 use evenair_web::{
-    Actor, AuditEntry, Clock, Role, TokenEntry, TokenGrant, WebConfig, add_token, list_tokens, newest_entries,
-    remove_token,
+    Actor, AuditEntry, Clock, Permit, Role, TokenEntry, TokenGrant, WebConfig, add_token, drop_in, list_tokens,
+    newest_entries, permit_commands, remove_token, undo,
 };
 
 /// Commands about tokens.
@@ -35,6 +37,32 @@ pub enum TokenCommand {
         /// Its id, as the list has it
         id: String,
     },
+}
+
+/// Permits the service to command the box, for accounts of role operate and admin, and says what it did. Where that fails the page
+/// still shows the box.
+pub fn permit(config: &WebConfig) {
+    match permit_commands(config, Path::new("/")) {
+        Permit::Present => {}
+        Permit::Other(why) => println!("evenair-web may not command the box yet: {why}"),
+        Permit::Failed(error) => {
+            let path = drop_in();
+            println!(
+                "evenair-web may not command the box yet: {}: {error}; run this command with sudo",
+                path.display()
+            );
+        }
+        Permit::Written => {
+            println!("evenair-web may command the box from now on: wrote {}. To undo: {}", drop_in().display(), undo());
+            for arguments in [&["daemon-reload"][..], &["try-restart", "evenair-web.service"]] {
+                let done = Command::new("systemctl").args(arguments).status();
+                if !done.as_ref().is_ok_and(|status| status.success()) {
+                    let why = done.map_or_else(|error| error.to_string(), |status| status.to_string());
+                    println!("systemctl {}: {why}: run it yourself", arguments.join(" "));
+                }
+            }
+        }
+    }
 }
 
 /// Arguments of `evenair-web audit`.

@@ -3,30 +3,25 @@
 //! Requests that change something come from our own pages only: the session's cookie is not sent from other sites (`SameSite=Strict`),
 //! and [`is_from_us`] looks at what browsers say of a request's origin, which also keeps others from logging a browser in.
 
-use std::error::Error;
 use std::time::Duration;
 
 use axum::Router;
-use axum::body::{Body, to_bytes};
+use axum::body::Body;
 use axum::extract::{Extension, Request, State};
 use axum::http::{HeaderMap, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
-use http_body_util::LengthLimitError;
-use tokio::time::timeout;
 
 use crate::account::{NAMES, Role, is_name};
 use crate::audit::{AuditEntry, Doer};
 use crate::auth::{NotMade, Refused, session_of};
-use crate::connections::{LONGEST_BODY, Peer};
+use crate::connections::{Peer, read_body};
 use crate::link::Grant;
 use crate::password::{Busy, LONGEST, SHORTEST};
 use crate::secret::{Digest256, from_hex};
 use crate::session::LIFETIME;
 use crate::shared::Shared;
 
-/// A form comes within this time.
-const BODY_TIME: Duration = Duration::from_secs(10);
 /// Name of the cookie; browsers accept the prefix only over TLS, for this host and the whole path.
 const COOKIE: &str = "evenair";
 const COOKIE_WITH_TLS: &str = "__Host-evenair";
@@ -184,14 +179,9 @@ impl Form {
         if kind.split(';').next() != Some("application/x-www-form-urlencoded") {
             return Err((StatusCode::UNSUPPORTED_MEDIA_TYPE, "only forms are understood\n").into_response());
         }
-        match timeout(BODY_TIME, to_bytes(request.into_body(), LONGEST_BODY)).await {
-            Ok(Ok(body)) => Ok(Self::parse(&body)),
-            Ok(Err(error)) if error.source().is_some_and(|source| source.is::<LengthLimitError>()) => {
-                Err((StatusCode::PAYLOAD_TOO_LARGE, "a body has at most 64 kB\n").into_response())
-            }
-            Ok(Err(_)) => Err((StatusCode::BAD_REQUEST, "the body ended early\n").into_response()),
-            Err(_) => Err((StatusCode::REQUEST_TIMEOUT, "the body did not come in time\n").into_response()),
-        }
+        let body = read_body(request.into_body()).await;
+        let refused = |(status, why): (StatusCode, &str)| (status, format!("{why}\n")).into_response();
+        body.map(|body| Self::parse(&body)).map_err(refused)
     }
 }
 

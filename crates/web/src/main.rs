@@ -13,7 +13,7 @@ use evenair_web::{
 };
 use serde_json::{Value, json};
 
-use crate::commands::{AuditArgs, TokenCommand, audit, token};
+use crate::commands::{AuditArgs, TokenCommand, audit, permit, token};
 
 /// Serve the page of a box to browsers. It only reads; the box does not notice whether it runs.
 #[derive(Parser)]
@@ -85,6 +85,9 @@ fn run(cli: Cli) -> Result<ExitCode> {
     match cli.command {
         Some(Command::Setup { role, name }) => {
             println!("{}", setup_link(&config, &Clock::new(), Grant { role, name })?);
+            if role > Role::View {
+                permit(&config);
+            }
             print!("{}", directions(&config, ssh.as_deref()).split_once('\n').map_or("", |(_, rest)| rest));
             println!("The link makes one account, within 15 minutes; whoever has it can.");
             return Ok(ExitCode::SUCCESS);

@@ -21,6 +21,7 @@ use crate::auth::{Access, Auth};
 use crate::clock::Clock;
 use crate::config::WebConfig;
 use crate::connections::{Peer, answer};
+use crate::control::Control;
 use crate::feed::{Feed, Range};
 use crate::password::PasswordCost;
 use crate::shared::Shared;
@@ -93,7 +94,9 @@ impl Web {
         let address = listener.local_addr().context("cannot serve the page")?;
         let feed = Feed::start(&config.socket, config.farewell.clone());
         audit.prune();
-        let shared = Shared { feed, config: Arc::new(config), auth, audit, certificates, streams: Arc::default() };
+        let control = Control::new(config.control.clone());
+        let (config, streams) = (Arc::new(config), Arc::default());
+        let shared = Shared { feed, control, config, auth, audit, certificates, streams };
         Ok(Self { listener, address, shared })
     }
 

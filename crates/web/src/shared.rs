@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicUsize;
 use crate::audit::Audit;
 use crate::auth::Auth;
 use crate::config::WebConfig;
+use crate::control::Control;
 use crate::feed::Feed;
 use crate::tls::Certificates;
 
@@ -13,6 +14,7 @@ use crate::tls::Certificates;
 #[derive(Clone)]
 pub(crate) struct Shared {
     pub(crate) feed: Feed,
+    pub(crate) control: Control,
     pub(crate) config: Arc<WebConfig>,
     pub(crate) auth: Auth,
     pub(crate) audit: Audit,

@@ -10,20 +10,17 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Serialize;
 use serde_json::Value;
 
+use super::body::is_mac;
+use super::commands;
 use super::document;
 use super::list::{Item, List, Now};
 use super::operation::{Asked, Operation};
-use super::parameter::{Cursor, Parameter};
+use super::parameter::{BASE, Cursor, PAGES, Parameter};
 use super::problem::Problem;
 use crate::account::Role;
 use crate::audit::{AuditEntry, AuditPlace};
 use crate::token::TokenEntry;
 
-/// Where the API is.
-pub(crate) const BASE: &str = "/api/v1";
-
-/// Parameters of a list.
-const PAGES: &[Parameter] = &[Parameter::Limit, Parameter::Cursor];
 /// Parameters of a history.
 const SPAN: &[Parameter] = &[Parameter::Span];
 
@@ -32,7 +29,7 @@ type Outcome<T> = Result<T, Problem>;
 /// All operations.
 #[rustfmt::skip]
 pub(crate) fn operations() -> Vec<Operation> {
-    vec![
+    let mut operations = vec![
         Operation::get("/health", "What is wrong with the network and the box",
             |asked| async move { now(&asked, |line| line.health) }),
         Operation::get("/totals", "The whole box",
@@ -62,8 +59,11 @@ pub(crate) fn operations() -> Vec<Operation> {
         Operation::get("/tokens", "Tokens of the API", tokens).with(PAGES).for_role(Role::Admin),
         Operation::get("/audit", "The audit log: logins, and what was changed, the newest first", audit).with(PAGES)
             .for_role(Role::Admin),
+        Operation::get("/me", "Who asks: account or token, and role", |asked| async move { Ok(asked.shared.auth.doer(asked.access)) }),
         Operation::get("/openapi.json", "This document", |_| async { Ok(Document(&DOCUMENT)) }),
-    ]
+    ];
+    operations.extend(commands::operations());
+    operations
 }
 
 /// The OpenAPI document of all operations.
@@ -143,12 +143,6 @@ fn mac(asked: &Asked) -> Outcome<String> {
     let may_be_left_out = stations.len() >= MOST_STATIONS && is_mac(&wanted);
     let is_known = may_be_left_out || stations.iter().any(|station| station.mac == wanted);
     if is_known { Ok(wanted) } else { Err(no_station(&wanted, &stations)) }
-}
-
-/// Whether a text is a MAC address, as the box writes them.
-fn is_mac(text: &str) -> bool {
-    let is_byte = |part: &str| part.len() == 2 && part.bytes().all(|byte| byte.is_ascii_hexdigit());
-    text.split(':').count() == 6 && text.split(':').all(is_byte)
 }
 
 /// What the box answers to a request for one line.

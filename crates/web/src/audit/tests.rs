@@ -2,6 +2,7 @@
 
 use std::os::unix::fs::PermissionsExt;
 
+use super::reading::AuditPage;
 use super::*;
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
