@@ -62,7 +62,7 @@ fn changes() -> Vec<(String, &'static str, &'static Value)> {
 }
 
 /// Sends a body, if there is one, with a token.
-async fn send(api: &Api, method: &str, path: &str, (token, body): (&str, &Value)) -> Answer {
+async fn send(api: &Api, method: &str, path: &str, token: &str, body: &Value) -> Answer {
     let path = path.replace("{station}", &mac(1));
     let body = if body.is_null() { String::new() } else { body.to_string() };
     let headers = format!("Authorization: Bearer {token}\r\nContent-Type: application/json\r\n");
@@ -85,7 +85,7 @@ async fn each_route_that_changes_something_asks_the_box_and_writes_one_line() {
             (&api.view, &body, 403),
             (&api.admin, &wrong, 400),
         ] {
-            let answer = send(&api, &method, path, (token, body)).await;
+            let answer = send(&api, &method, path, token, body).await;
             assert_eq!(answer.status, status, "{method} {path} {body}: {answer:?}");
             if status != 204 {
                 check_problem(&answer, status, path);
@@ -102,7 +102,7 @@ async fn each_route_that_changes_something_asks_the_box_and_writes_one_line() {
                 body.as_object().into_iter().flatten().all(|(key, value)| last.values.get(key) == Some(value));
             assert_eq!(has_values, status == 204 || body.is_null(), "{last:?}");
         }
-        assert_eq!(send(&api, &method, path, ("evenair_0", &body)).await.status, 401);
+        assert_eq!(send(&api, &method, path, "evenair_0", &body).await.status, 401);
         assert_eq!(audit::entries(&api.site).len(), count, "who is nobody leaves no line");
         let asked = std::mem::take(&mut *api.asked.lock().expect("unbroken"));
         let asked: Vec<_> = asked.into_iter().map(|(_, request)| request).collect();
@@ -122,14 +122,14 @@ async fn each_route_that_changes_something_asks_the_box_and_writes_one_line() {
 async fn what_the_box_refuses_is_409_and_a_box_that_is_not_there_502() {
     let api = Api::start().await;
     let refused = format!("/api/v1/stations/{REFUSED}/name");
-    let answer = send(&api, "PUT", &refused, (&api.operate, &json!({"name": "Anne"}))).await;
+    let answer = send(&api, "PUT", &refused, &api.operate, &json!({"name": "Anne"})).await;
     let problem = check_problem(&answer, 409, "refused");
     assert_eq!(problem["detail"], "the box refuses: not this one");
     let last = audit::entries(&api.site).pop().expect("a line");
     assert_eq!((&*last.result, &last.values["name"]), ("the box refuses: not this one", &"Anne".into()));
     std::fs::remove_file(&api.site.config.control).expect("there");
     for (method, path) in [("POST", "/api/v1/insert"), ("GET", "/api/v1/status"), ("GET", "/api/v1/names")] {
-        let problem = check_problem(&send(&api, method, path, (&api.operate, &Value::Null)).await, 502, path);
+        let problem = check_problem(&send(&api, method, path, &api.operate, &Value::Null).await, 502, path);
         assert!(problem["detail"].as_str().expect("text").contains("control.sock"), "{problem}");
     }
 }
@@ -139,7 +139,7 @@ async fn everything_that_is_wrong_with_a_body_is_said_at_once() {
     let api = Api::start().await;
     let put = async |path: &str, body: &Value| {
         let path = format!("/api/v1/stations/{{station}}{path}");
-        check_problem(&send(&api, "PUT", &path, (&api.operate, body)).await, 400, &body.to_string())
+        check_problem(&send(&api, "PUT", &path, &api.operate, body).await, 400, &body.to_string())
     };
     let details = |problem: &Value| -> Vec<String> {
         let errors = problem["errors"].as_array().expect("a list").iter();
@@ -169,12 +169,12 @@ async fn everything_that_is_wrong_with_a_body_is_said_at_once() {
         assert!(said.iter().zip(parts).all(|(said, part)| said.starts_with(part)), "{said:?}");
     }
     let names = json!({"names": [{"mac": "x", "name": "a"}, {"mac": mac(1)}, 7]});
-    let problem = check_problem(&send(&api, "POST", "/api/v1/names", (&api.operate, &names)).await, 400, "names");
+    let problem = check_problem(&send(&api, "POST", "/api/v1/names", &api.operate, &names).await, 400, "names");
     let parameters: Vec<_> =
         problem["errors"].as_array().expect("a list").iter().map(|error| &error["parameter"]).collect();
     assert_eq!(parameters, ["names[0].mac", "names[1].name", "names[2]"]);
     let problem = check_problem(
-        &send(&api, "PUT", "/api/v1/stations/anne/name", (&api.operate, &json!({"name": "x"}))).await,
+        &send(&api, "PUT", "/api/v1/stations/anne/name", &api.operate, &json!({"name": "x"})).await,
         400,
         "no MAC",
     );
@@ -191,7 +191,7 @@ async fn everything_that_is_wrong_with_a_body_is_said_at_once() {
         let headers = format!("{headers}Content-Type: {kind}\r\n");
         check_problem(&api.site.send(&with_body("POST", path, &headers, body)).await, status, body);
     }
-    assert_eq!(send(&api, "POST", "/api/v1/reload", (&api.admin, &Value::Null)).await.status, 204, "all has a default");
+    assert_eq!(send(&api, "POST", "/api/v1/reload", &api.admin, &Value::Null).await.status, 204, "all has a default");
     assert_eq!(api.asked.lock().expect("unbroken").len(), 1, "the box was asked nothing else");
 }
 
@@ -199,7 +199,7 @@ async fn everything_that_is_wrong_with_a_body_is_said_at_once() {
 async fn many_names_come_to_the_box_in_parts_of_one_connection() {
     let api = Api::start().await;
     let names: Vec<_> = (0..300).map(|index| json!({"mac": format!("02:00:00:01:{:02x}:{:02x}", index / 256, index % 256), "name": "x".repeat(64)})).collect();
-    let answer = send(&api, "POST", "/api/v1/names", (&api.operate, &json!({"names": names}))).await;
+    let answer = send(&api, "POST", "/api/v1/names", &api.operate, &json!({"names": names})).await;
     assert_eq!(answer.status, 204, "{answer:?}");
     let asked = api.asked.lock().expect("unbroken").clone();
     let part = |(connection, request): &(usize, Request)| match request {
@@ -277,7 +277,7 @@ async fn what_cannot_be_logged_is_not_done() {
             std::fs::create_dir(&path).expect("a folder in its place");
         }
     }
-    let answer = send(&api, "POST", "/api/v1/insert", (&api.admin, &Value::Null)).await;
+    let answer = send(&api, "POST", "/api/v1/insert", &api.admin, &Value::Null).await;
     let problem = check_problem(&answer, 500, "no log");
     assert!(problem["detail"].as_str().expect("text").contains("nothing was done"), "{problem}");
     assert!(api.asked.lock().expect("unbroken").is_empty());
