@@ -156,3 +156,17 @@ export function serve(path, more = {}, period = 200) {
     }),
   })));
 }
+
+/** A control socket that keeps what it is asked, and refuses it while there is a refusal. */
+export function control(path) {
+  const box = { asked: [], refusal: null };
+  const server = createServer((socket) => {
+    socket.on("error", () => {});
+    socket.on("data", (request) => {
+      box.asked.push(JSON.parse(String(request)));
+      socket.write(`${JSON.stringify(box.refusal == null ? { ok: true } : { ok: false, error: box.refusal })}\n`);
+    });
+  });
+  box.close = () => server.close();
+  return new Promise((ready) => server.listen(path, () => ready(box)));
+}

@@ -2,8 +2,10 @@
 import { signal } from "@preact/signals";
 import { airOf, known, lately, type Domain, type Line, type Station } from "./feed";
 import { legs, lossOf, ms, spread } from "./legs";
+import { may } from "./me";
 import { domainMeans, meanIn, stationMeans, type Mean } from "./means";
 import { hidden, nameOf, ordered } from "./names";
+import { Rename } from "./rename";
 import { number, percent, source, UNKNOWN, whole } from "./words";
 
 /** Stations in the list before it is unfolded. */
@@ -125,6 +127,7 @@ function Details({ station, losses, columns }: { station: Station; losses: Mean[
   return (
     <tr class="details">
       <td colSpan={columns}>
+        {may("operate") && !hidden.value && <Rename station={station} />}
         <dl>
           {rows.map(([key, text]) => (
             <div key={key}>

@@ -1,5 +1,6 @@
 import { render } from "preact";
 import { follow } from "./feed";
+import { learnMe } from "./me";
 import { Now } from "./now";
 
 const root = document.getElementById("page");
@@ -7,4 +8,5 @@ if (root) {
   root.replaceChildren();
   render(<Now />, root);
   follow();
+  void learnMe();
 }

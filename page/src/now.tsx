@@ -1,11 +1,15 @@
-// The page "Now": what the box does, who holds the air, how the access points are, what has happened.
+// The page "Now", beside the audit log: what the box does, who holds the air, how the access points are, what has happened.
+import { signal } from "@preact/signals";
 import { AccessPoints } from "./access-points";
 import { Air } from "./air";
+import { Audit } from "./audit";
 import { Cards } from "./cards";
 import { Change } from "./change";
+import { Commands } from "./commands";
 import { Day } from "./day";
 import { events, line, points, type BoxEvent } from "./feed";
 import { Head, Reasons } from "./head";
+import { may, me } from "./me";
 import { hidden } from "./names";
 import { duration, time } from "./words";
 
@@ -34,20 +38,46 @@ function Events() {
   );
 }
 
+/** Whether the audit log is shown in place of the box. */
+const showsAudit = signal(false);
+
+/** Who has logged in, and the way out. */
+function Account() {
+  if (me.value?.by !== "account") return null;
+  return (
+    <form method="post" action="logout">
+      <span class="quiet">{me.value.who}, {me.value.role}</span>
+      <button>Log out</button>
+    </form>
+  );
+}
+
+function Header() {
+  return (
+    <header>
+      <img src="icon.svg" alt="" width="24" height="24" />
+      <strong>Evenair</strong>
+      <span class="quiet">{showsAudit.value ? "Audit log" : "Now"}</span>
+      <div class="tools">
+        {may("admin") && (
+          <button type="button" aria-pressed={showsAudit.value} onClick={() => (showsAudit.value = !showsAudit.value)}>Audit log</button>
+        )}
+        <button type="button" aria-pressed={hidden.value} onClick={() => (hidden.value = !hidden.value)}>Hide names</button>
+        <Account />
+      </div>
+    </header>
+  );
+}
+
 export function Now() {
   const at = line.value;
+  if (showsAudit.value) return <><Header /><main><Audit /></main></>;
   return (
     <>
-      <header>
-        <img src="icon.svg" alt="" width="24" height="24" />
-        <strong>Evenair</strong>
-        <span class="quiet">Now</span>
-        <button type="button" aria-pressed={hidden.value} onClick={() => (hidden.value = !hidden.value)}>
-          Hide names
-        </button>
-      </header>
+      <Header />
       <main>
         <Head at={at} />
+        {at && <Commands at={at} />}
         <Reasons />
         {at && <Change at={at} />}
         {at && (

@@ -1,18 +1,16 @@
 // The page in Chromium: each state at two widths, light and dark, by what it says and by axe-core. EVENAIR_WEB is the program.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { createRequire } from "node:module";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { chromium } from "playwright-core";
+import { isForEverybody, launch, started } from "../browser-for-tests.mjs";
 import { bypassed, insertion, serve, station, unwell } from "../feed-for-tests.mjs";
 
 const program = process.env.EVENAIR_WEB;
 assert.ok(program, "EVENAIR_WEB must be the path of the program evenair-web");
 const pictures = process.env.EVENAIR_PICTURES;
-const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 /** What an inserted box says that finds nothing wrong. */
 const WELL = "No station starves or waits long";
 const folder = mkdtempSync(join(tmpdir(), "evenair-page-"));
@@ -25,16 +23,9 @@ let address;
 before(async () => {
   const port = 20000 + (process.pid % 20000);
   web = spawn(program, ["--socket", socket, "--listen", `127.0.0.1:${port}`], { stdio: ["ignore", "pipe", "inherit"] });
-  await new Promise((ready, failed) => {
-    web.stdout.once("data", ready);
-    web.once("exit", (code) => failed(new Error(`evenair-web ended with ${code}`)));
-  });
+  await started(web);
   address = `http://127.0.0.1:${port}/`;
-  browser = await chromium.launch({
-    executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
-    args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-      "--disable-component-update", "--disable-sync"],
-  });
+  browser = await launch();
 });
 
 after(async () => {
@@ -76,11 +67,7 @@ async function look(name, heading, see = async () => {}) {
       await page.getByRole("heading", { level: 1, name: heading }).waitFor();
       await see(page);
       if (pictures) await page.screenshot({ path: join(pictures, `${name}-${width}-${scheme}.png`), fullPage: true });
-      const isWide = await page.evaluate(() => document.documentElement.scrollWidth > document.documentElement.clientWidth);
-      assert.ok(!isWide, `${name} at ${width} px is wider than the screen`);
-      await page.evaluate(axe);
-      const { violations } = await page.evaluate(() => globalThis.axe.run());
-      assert.deepEqual(violations.map(({ id, nodes }) => `${id}: ${nodes[0].html}`), [], `${name} ${width} ${scheme}`);
+      await isForEverybody(page, `${name} ${width} ${scheme}`);
       assert.deepEqual([strangers, errors], [[], []]);
     });
   }
@@ -122,7 +109,7 @@ test("a demo that has ended keeps its last numbers", async () => {
     { stdio: ["ignore", "pipe", "inherit"] });
   let feed;
   try {
-    await new Promise((ready) => demo.stdout.once("data", ready));
+    await started(demo);
     feed = await serve(socket);
     await onPage({}, async (page) => {
       await page.goto(`http://127.0.0.1:${port}/`);

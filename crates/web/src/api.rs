@@ -1,8 +1,11 @@
 //! The API for programs, `/api/v1`: what the box says, as JSON, with an OpenAPI document. Routes and document are made from one table
 //! of operations (`api/routes.rs`), whose schemas are those of the types that are answered.
-//!
-//! Not here: operations that change something. The table has a place for their method and role.
+//! Those that change something are requests of the box's control socket (`api/commands.rs`), and leave a line in the audit log.
 
+mod body;
+mod call;
+mod change;
+mod commands;
 mod document;
 mod list;
 mod operation;
@@ -13,8 +16,7 @@ mod routes;
 use std::sync::Arc;
 
 use axum::Router;
-use axum::extract::rejection::RawPathParamsRejection;
-use axum::extract::{RawPathParams, Request, State};
+use axum::extract::{Request, State};
 use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodFilter, on};
@@ -22,10 +24,11 @@ use evenair_reader::nearest;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use self::operation::{Answer, Asked, Operation};
-use self::parameter::Query;
-use self::problem::{InputError, shortened};
-use self::routes::{BASE, operations};
+use self::call::{Call, Variables};
+use self::operation::{Answer, Operation};
+use self::parameter::BASE;
+use self::problem::shortened;
+use self::routes::operations;
 use crate::auth::Access;
 use crate::connections::{LONGEST_BODY, Peer};
 use crate::live;
@@ -33,9 +36,6 @@ use crate::secret::hex;
 use crate::shared::Shared;
 
 pub(crate) use self::problem::Problem;
-
-/// The names in a path, or why they are no text.
-type Variables = Result<RawPathParams, RawPathParamsRejection>;
 
 /// The OpenAPI document of the API.
 pub fn api_document() -> &'static Value {
@@ -96,18 +96,17 @@ async fn answer(
     request: Request,
 ) -> Result<Response, Problem> {
     let extensions = request.extensions();
-    let (access, peer) = (extensions.get::<Access>().copied(), extensions.get::<Peer>());
+    let (access, peer) = (extensions.get::<Access>().copied(), extensions.get::<Peer>().cloned());
     let (Some(access), Some(peer)) = (access, peer) else { unreachable!("every request has both") };
-    let role = shared.auth.role(access);
-    if role.is_none_or(|role| role < operation.role) {
-        let yours = role.map_or_else(String::new, |role| format!(", and yours is {}", role.name()));
-        return Err(Problem::new(StatusCode::FORBIDDEN, format!("this is for role {}{yours}", operation.role.name())));
+    let call = Call { operation, shared, access, address: peer.address, variables, request };
+    if matches!(call.operation.answer, Answer::Done(_)) {
+        return Ok(change::answer(call).await);
     }
-    let variables = variables.map_err(|error| Problem::of_input(vec![InputError::new("path", error.body_text())]))?;
-    let query = Query::parse(request.uri().query().unwrap_or_default(), operation.parameters)?;
-    match &operation.answer {
-        Answer::Json { make, .. } => Ok(tagged(make(Asked::new(shared, &variables, query)).await?, request.headers())),
-        Answer::Live => live::stream(shared, peer, access).map_err(Problem::away),
+    let asked = call.admitted()?;
+    match &call.operation.answer {
+        Answer::Json { make, .. } => Ok(tagged(make(asked).await?, call.request.headers())),
+        Answer::Live => live::stream(call.shared, &peer, access).map_err(Problem::away),
+        Answer::Done(_) => unreachable!("answered above"),
     }
 }
 

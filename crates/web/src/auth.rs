@@ -8,13 +8,14 @@ use std::time::Duration;
 use anyhow::Result;
 
 use crate::account::{Account, Accounts, Role};
+use crate::audit::{Actor, Doer};
 use crate::clock::Clock;
 use crate::limit::Limit;
 use crate::link::{Grant, Link};
 use crate::password::{Busy, PasswordCost, Passwords};
 use crate::secret::{Digest256, digest};
 use crate::session::Sessions;
-use crate::token::{TokenEntry, Tokens};
+use crate::token::{TokenEntry, Tokens, id_of};
 
 /// How somebody sees the page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,6 +116,23 @@ impl Auth {
             Access::Session(session) => self.account(&session).map(|(_, role)| role),
             Access::Token(token) => self.tokens.role(&token, &self.clock),
         }
+    }
+
+    /// Who comes so.
+    pub(crate) fn doer(&self, access: Access) -> Doer {
+        match access {
+            Access::Open => Doer { role: self.role(access), ..Doer::nobody() },
+            Access::Session(session) => {
+                self.account(&session).map_or_else(Doer::nobody, |(name, role)| Doer::account(&name, Some(role)))
+            }
+            Access::Token(token) => Doer { by: Actor::Token, who: id_of(&token), role: self.role(access) },
+        }
+    }
+
+    /// The account of this name, for the audit log: what is no name may be a password that was typed in the wrong place.
+    pub(crate) fn known(&self, name: &str) -> Doer {
+        let role = self.state().accounts.find(name).map(|account| account.role);
+        if role.is_some() { Doer::account(name, role) } else { Doer { by: Actor::Account, ..Doer::nobody() } }
     }
 
     /// Whether what was allowed still is, for streams that last.

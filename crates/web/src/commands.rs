@@ -1,10 +1,15 @@
-//! `evenair-web token`: tokens of the API.
+//! `evenair-web token`: tokens of the API; `evenair-web audit`: the audit log; what `evenair-web setup` permits the service.
 
+use std::path::Path;
+use std::process::Command;
 use std::time::{Duration, SystemTime};
 
 use anyhow::Result;
-use clap::Subcommand;
-use evenair_web::{Clock, Role, TokenEntry, TokenGrant, WebConfig, add_token, list_tokens, remove_token};
+use clap::{Args, Subcommand};
+use evenair_web::{
+    Actor, AuditEntry, Clock, Permit, Role, TokenEntry, TokenGrant, WebConfig, add_token, drop_in, list_tokens,
+    newest_entries, permit_commands, remove_token, undo,
+};
 
 /// Commands about tokens.
 #[derive(Subcommand)]
@@ -32,6 +37,76 @@ pub enum TokenCommand {
         /// Its id, as the list has it
         id: String,
     },
+}
+
+/// Permits the service to command the box, for accounts of role operate and admin, and says what it did. Where that fails the page
+/// still shows the box.
+pub fn permit(config: &WebConfig) {
+    match permit_commands(config, Path::new("/")) {
+        Permit::Present => {}
+        Permit::Other(why) => println!("evenair-web may not command the box yet: {why}"),
+        Permit::Failed(error) => {
+            let path = drop_in();
+            println!(
+                "evenair-web may not command the box yet: {}: {error}; run this command with sudo",
+                path.display()
+            );
+        }
+        Permit::Written => {
+            println!("evenair-web may command the box from now on: wrote {}. To undo: {}", drop_in().display(), undo());
+            for arguments in [&["daemon-reload"][..], &["try-restart", "evenair-web.service"]] {
+                let done = Command::new("systemctl").args(arguments).status();
+                if !done.as_ref().is_ok_and(|status| status.success()) {
+                    let why = done.map_or_else(|error| error.to_string(), |status| status.to_string());
+                    println!("systemctl {}: {why}: run it yourself", arguments.join(" "));
+                }
+            }
+        }
+    }
+}
+
+/// Arguments of `evenair-web audit`.
+#[derive(Args)]
+pub struct AuditArgs {
+    /// How many of the newest lines
+    #[arg(long, short = 'n', default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
+    lines: u32,
+    /// Print them as they are kept, a JSON object each
+    #[arg(long)]
+    json: bool,
+}
+
+/// Prints the newest lines of the audit log.
+pub fn audit(args: &AuditArgs, config: &WebConfig) -> Result<()> {
+    for entry in newest_entries(config, args.lines as usize)? {
+        if args.json {
+            println!("{}", serde_json::to_string(&entry)?);
+        } else {
+            println!("{}", in_words(&entry));
+        }
+    }
+    Ok(())
+}
+
+/// A line for people. Values may have any character, so that those which a terminal does not print are escaped.
+fn in_words(AuditEntry { at, doer, from, what, values, result, left_out, .. }: &AuditEntry) -> String {
+    let who = match (doer.by, &*doer.who) {
+        (Actor::Nobody, _) => "nobody".to_owned(),
+        (Actor::Account, "") => "no account".to_owned(),
+        (Actor::Account, name) => name.to_owned(),
+        (Actor::Token, id) => format!("token {id}"),
+        (Actor::Shell, user) => format!("{user} (shell)"),
+    };
+    let role = doer.role.map_or("-", Role::name);
+    let from = from.as_deref().unwrap_or("-");
+    let values = values.iter().filter(|(_, value)| !value.is_null());
+    let values: String = values.map(|(key, value)| format!("  {key}={value}")).collect();
+    let left_out =
+        if *left_out > 0 { format!("  ({left_out} failures before it are left out)") } else { String::new() };
+    let line = format!("{}  {who}  {role}  {from}  {what}{values}  {result}{left_out}", date(*at));
+    line.chars()
+        .flat_map(|c| if matches!(c, '"' | '\'' | '\\') { vec![c] } else { c.escape_debug().collect() })
+        .collect()
 }
 
 /// Does what a command says. The token alone goes to standard output, for scripts.

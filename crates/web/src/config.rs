@@ -3,6 +3,7 @@
 //! ```toml
 //! listen = "127.0.0.1:9471"
 //! socket = "/run/evenair/watch.sock"
+//! control = "/run/evenair/control.sock"
 //! names = ["box.lan"]
 //! state = "/var/lib/evenair-web"
 //!
@@ -33,6 +34,8 @@ struct WebFile {
     listen: Option<Written<String>>,
     /// The box's watch socket. Default: "/run/evenair/watch.sock".
     socket: Option<Written<String>>,
+    /// The box's control socket, for accounts and tokens of role operate and admin. Default: "/run/evenair/control.sock".
+    control: Option<Written<String>>,
     /// Further names under which browsers reach the page, such as that of a tunnel's end.
     names: Option<List<String>>,
     /// The directory of accounts and of the self-signed certificate. Default: "/var/lib/evenair-web".
@@ -74,6 +77,8 @@ pub struct WebConfig {
     pub listen: SocketAddr,
     /// The box's watch socket.
     pub socket: PathBuf,
+    /// The box's control socket.
+    pub control: PathBuf,
     /// Host names under which requests are answered, beside the address and those of loopback.
     pub names: Vec<String>,
     /// The directory of accounts and of the self-signed certificate.
@@ -160,13 +165,14 @@ impl WebFile {
             Some(written) => listen(written, self.tls.is_some(), problems),
         };
         let socket = path(&self.socket, "/run/evenair/watch.sock", problems);
+        let control = path(&self.control, "/run/evenair/control.sock", problems);
         let state = path(&self.state, "/var/lib/evenair-web", problems);
         let names = match &self.names {
             None => Some(Vec::new()),
             Some(names) => names.get(problems),
         };
-        let (socket, state) = (socket?, state?);
-        Some(WebConfig { listen: listen?, socket, names: names?, state, tls: tls?, farewell: None })
+        let (socket, control, state) = (socket?, control?, state?);
+        Some(WebConfig { listen: listen?, socket, control, names: names?, state, tls: tls?, farewell: None })
     }
 }
 

@@ -2,14 +2,18 @@
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
+use std::error::Error;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use axum::Router;
+use axum::body::{Body, Bytes, to_bytes};
 use axum::extract::Request;
+use axum::http::StatusCode;
 use axum::serve::Listener;
+use http_body_util::LengthLimitError;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::{Service, service_fn};
@@ -28,6 +32,24 @@ pub(crate) const MOST_CONNECTIONS: usize = 256;
 
 /// Longest body of a request, in bytes.
 pub(crate) const LONGEST_BODY: usize = 64 << 10;
+
+/// A body comes within this time.
+const BODY_TIME: Duration = Duration::from_secs(10);
+
+/// Reads the body of a request within its time and length.
+///
+/// # Errors
+/// Why not, and the status that says so.
+pub(crate) async fn read_body(body: Body) -> Result<Bytes, (StatusCode, &'static str)> {
+    match timeout(BODY_TIME, to_bytes(body, LONGEST_BODY)).await {
+        Ok(Ok(body)) => Ok(body),
+        Ok(Err(error)) if error.source().is_some_and(|source| source.is::<LengthLimitError>()) => {
+            Err((StatusCode::PAYLOAD_TOO_LARGE, "a body has at most 64 kB"))
+        }
+        Ok(Err(_)) => Err((StatusCode::BAD_REQUEST, "the body ended early")),
+        Err(_) => Err((StatusCode::REQUEST_TIMEOUT, "the body did not come in time")),
+    }
+}
 
 /// The two ends of a request's connection.
 #[derive(Clone, Debug)]

@@ -1,16 +1,19 @@
 //! The page of a box, and its API for programs: for a browser on the same machine, through a tunnel, or with TLS and a login from elsewhere.
 //!
-//! The program has no rights on the box: it reads the watch socket, and never the control socket. The box does not notice whether
-//! it runs. Without an account the page is open, and for this machine alone; with the first account each browser logs in.
+//! The program has no rights on the box but to read the watch socket; the control socket only if `evenair-web setup` was asked for an
+//! account that commands the box. The box does not notice whether it runs. Without an account the page is open, and for this machine alone; with the first account each browser logs in.
 //!
 //! Not here: a second factor, and reverse proxies.
 
 mod account;
 mod api;
+mod audit;
 mod auth;
 mod clock;
 mod config;
 mod connections;
+mod control;
+mod dropin;
 mod feed;
 mod limit;
 mod link;
@@ -27,8 +30,10 @@ mod token;
 
 pub use account::Role;
 pub use api::api_document;
+pub use audit::{Actor, AuditEntry, Doer, newest_entries};
 pub use clock::Clock;
 pub use config::{CONFIG, TlsConfig, WebConfig};
+pub use dropin::{Permit, drop_in, permit_commands, undo};
 pub use link::Grant;
 pub use password::PasswordCost;
 pub use server::{Web, has_page, serve};

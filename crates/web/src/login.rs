@@ -3,29 +3,25 @@
 //! Requests that change something come from our own pages only: the session's cookie is not sent from other sites (`SameSite=Strict`),
 //! and [`is_from_us`] looks at what browsers say of a request's origin, which also keeps others from logging a browser in.
 
-use std::error::Error;
 use std::time::Duration;
 
 use axum::Router;
-use axum::body::{Body, to_bytes};
+use axum::body::Body;
 use axum::extract::{Extension, Request, State};
 use axum::http::{HeaderMap, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
-use http_body_util::LengthLimitError;
-use tokio::time::timeout;
 
 use crate::account::{NAMES, Role, is_name};
+use crate::audit::{AuditEntry, Doer};
 use crate::auth::{NotMade, Refused, session_of};
-use crate::connections::{LONGEST_BODY, Peer};
+use crate::connections::{Peer, read_body};
 use crate::link::Grant;
 use crate::password::{Busy, LONGEST, SHORTEST};
 use crate::secret::{Digest256, from_hex};
 use crate::session::LIFETIME;
 use crate::shared::Shared;
 
-/// A form comes within this time.
-const BODY_TIME: Duration = Duration::from_secs(10);
 /// Name of the cookie; browsers accept the prefix only over TLS, for this host and the whole path.
 const COOKIE: &str = "evenair";
 const COOKIE_WITH_TLS: &str = "__Host-evenair";
@@ -81,14 +77,20 @@ async fn log_in(State(shared): State<Shared>, Extension(peer): Extension<Peer>, 
     if password.len() > LONGEST {
         return login_form(StatusCode::UNPROCESSABLE_ENTITY, "That password is too long.");
     }
-    match shared.auth.log_in(form.get("name"), password.to_owned(), peer.address).await {
+    let name = form.get("name");
+    let entry = |shared: &Shared| AuditEntry::request(shared.auth.known(name), peer.address, "POST /login");
+    match shared.auth.log_in(name, password.to_owned(), peer.address).await {
         Ok(id) => {
+            shared.audit.note(entry(&shared));
             if let Some(before) = before {
                 shared.auth.log_out(&before);
             }
             go_to("/", &[(header::SET_COOKIE, &cookie(&id, LIFETIME, shared.has_tls()))])
         }
-        Err(Refused::Wrong) => login_form(StatusCode::UNAUTHORIZED, "Name or password is wrong."),
+        Err(Refused::Wrong) => {
+            shared.audit.note_failure(entry(&shared).ended(401, "name or password is wrong"));
+            login_form(StatusCode::UNAUTHORIZED, "Name or password is wrong.")
+        }
         Err(Refused::Often(wait)) => {
             retry_after(wait.as_secs() + 1, login_form(StatusCode::TOO_MANY_REQUESTS, "Too many logins failed."))
         }
@@ -98,8 +100,11 @@ async fn log_in(State(shared): State<Shared>, Extension(peer): Extension<Peer>, 
     }
 }
 
-async fn log_out(State(shared): State<Shared>, headers: HeaderMap) -> Response {
+async fn log_out(State(shared): State<Shared>, Extension(peer): Extension<Peer>, headers: HeaderMap) -> Response {
     if let Some(session) = session(&headers, shared.has_tls()) {
+        if let Some((name, role)) = shared.auth.account(&session) {
+            shared.audit.note(AuditEntry::request(Doer::account(&name, Some(role)), peer.address, "POST /logout"));
+        }
         shared.auth.log_out(&session);
     }
     go_to("/login", &[(header::SET_COOKIE, &cookie("", Duration::ZERO, shared.has_tls()))])
@@ -111,7 +116,7 @@ async fn setup_page(State(shared): State<Shared>, uri: Uri) -> Response {
     shared.auth.grant(token).map_or_else(no_link, |grant| setup_form(StatusCode::OK, token, &grant, ""))
 }
 
-async fn set_up(State(shared): State<Shared>, request: Request) -> Response {
+async fn set_up(State(shared): State<Shared>, Extension(peer): Extension<Peer>, request: Request) -> Response {
     let form = match Form::read(request).await {
         Ok(form) => form,
         Err(refusal) => return refusal,
@@ -128,21 +133,31 @@ async fn set_up(State(shared): State<Shared>, request: Request) -> Response {
     if !problem.is_empty() {
         return setup_form(StatusCode::UNPROCESSABLE_ENTITY, token, &grant, &problem);
     }
+    if let Err(error) = shared.audit.check() {
+        return not_made(&format!("{error:#}"));
+    }
+    let doer = Doer::account(name, Some(grant.role));
+    let entry = AuditEntry::request(doer, peer.address, "POST /setup").with("role", grant.role.name());
     match shared.auth.make_account(token, name, password.to_owned()).await {
-        Ok(()) => go_to("/login", &[]),
+        Ok(()) => {
+            shared.audit.note(entry);
+            go_to("/login", &[])
+        }
         Err(NotMade::Link) => no_link(),
         Err(NotMade::Taken) => setup_form(StatusCode::CONFLICT, token, &grant, "There is an account of that name."),
         Err(NotMade::Busy) => {
             let form = setup_form(StatusCode::TOO_MANY_REQUESTS, token, &grant, "Too many log in at once.");
             retry_after(Busy::RETRY_S, form)
         }
-        Err(NotMade::Write(error)) => {
-            eprintln!("the account was not made: {}: {error}", shared.config.state.display());
-            let text = "<p>The account was not made: the state directory of evenair-web cannot be written (its log says \
-                        why). Run <code>evenair-web setup</code> again after that.</p>";
-            page(StatusCode::INTERNAL_SERVER_ERROR, "Not made", text)
-        }
+        Err(NotMade::Write(error)) => not_made(&format!("{}: {error}", shared.config.state.display())),
     }
+}
+
+fn not_made(why: &str) -> Response {
+    eprintln!("the account was not made: {why}");
+    let text = "<p>The account was not made: the state directory of evenair-web cannot be written (its log says why). Run \
+                <code>evenair-web setup</code> again after that.</p>";
+    page(StatusCode::INTERNAL_SERVER_ERROR, "Not made", text)
 }
 
 /// A form that a browser sent.
@@ -164,14 +179,9 @@ impl Form {
         if kind.split(';').next() != Some("application/x-www-form-urlencoded") {
             return Err((StatusCode::UNSUPPORTED_MEDIA_TYPE, "only forms are understood\n").into_response());
         }
-        match timeout(BODY_TIME, to_bytes(request.into_body(), LONGEST_BODY)).await {
-            Ok(Ok(body)) => Ok(Self::parse(&body)),
-            Ok(Err(error)) if error.source().is_some_and(|source| source.is::<LengthLimitError>()) => {
-                Err((StatusCode::PAYLOAD_TOO_LARGE, "a body has at most 64 kB\n").into_response())
-            }
-            Ok(Err(_)) => Err((StatusCode::BAD_REQUEST, "the body ended early\n").into_response()),
-            Err(_) => Err((StatusCode::REQUEST_TIMEOUT, "the body did not come in time\n").into_response()),
-        }
+        let body = read_body(request.into_body()).await;
+        let refused = |(status, why): (StatusCode, &str)| (status, format!("{why}\n")).into_response();
+        body.map(|body| Self::parse(&body)).map_err(refused)
     }
 }
 

@@ -13,7 +13,7 @@ use evenair_web::{
 };
 use serde_json::{Value, json};
 
-use crate::commands::{TokenCommand, token};
+use crate::commands::{AuditArgs, TokenCommand, audit, permit, token};
 
 /// Serve the page of a box to browsers. It only reads; the box does not notice whether it runs.
 #[derive(Parser)]
@@ -63,6 +63,8 @@ enum Command {
     /// Make, list and remove tokens, with which programs use the API
     #[command(subcommand)]
     Token(TokenCommand),
+    /// Print the audit log: who logged in, and who changed what, the newest line last
+    Audit(AuditArgs),
 }
 
 fn main() -> ExitCode {
@@ -83,12 +85,19 @@ fn run(cli: Cli) -> Result<ExitCode> {
     match cli.command {
         Some(Command::Setup { role, name }) => {
             println!("{}", setup_link(&config, &Clock::new(), Grant { role, name })?);
+            if role > Role::View {
+                permit(&config);
+            }
             print!("{}", directions(&config, ssh.as_deref()).split_once('\n').map_or("", |(_, rest)| rest));
             println!("The link makes one account, within 15 minutes; whoever has it can.");
             return Ok(ExitCode::SUCCESS);
         }
         Some(Command::Token(command)) => {
             token(command, &config)?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        Some(Command::Audit(args)) => {
+            audit(&args, &config)?;
             return Ok(ExitCode::SUCCESS);
         }
         None => {}

@@ -62,6 +62,12 @@ pub(crate) fn make_folder(folder: &Path) -> Result<()> {
     }
 }
 
+/// Gives a file to the owner of its folder, so that the service can use what root made.
+pub(crate) fn give_to_owner(file: &File, folder: &Path) -> Result<()> {
+    let (owner, ours) = (fs::metadata(folder)?, file.metadata()?);
+    if owner.uid() == ours.uid() { Ok(()) } else { fchown(file, Some(owner.uid()), Some(owner.gid())) }
+}
+
 /// Writes a file with mode 0600 in place of the one that is there: after a crash either is there, whole. The owner of the folder
 /// owns it, so that the service can read what root wrote.
 pub(crate) fn write_private(path: &Path, text: &str) -> Result<()> {
@@ -70,10 +76,7 @@ pub(crate) fn write_private(path: &Path, text: &str) -> Result<()> {
     let new = folder.join(format!(".new-{}", hex(&random::<8>())));
     let written = (|| {
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new)?;
-        let (owner, ours) = (fs::metadata(folder)?, file.metadata()?);
-        if owner.uid() != ours.uid() {
-            fchown(&file, Some(owner.uid()), Some(owner.gid()))?;
-        }
+        give_to_owner(&file, folder)?;
         file.write_all(text.as_bytes())?;
         file.sync_all()?;
         fs::rename(&new, path)?;

@@ -16,10 +16,12 @@ use rust_embed::RustEmbed;
 use tokio::net::TcpListener;
 
 use crate::api::{self, Problem};
+use crate::audit::Audit;
 use crate::auth::{Access, Auth};
 use crate::clock::Clock;
 use crate::config::WebConfig;
 use crate::connections::{Peer, answer};
+use crate::control::Control;
 use crate::feed::{Feed, Range};
 use crate::password::PasswordCost;
 use crate::shared::Shared;
@@ -72,6 +74,7 @@ impl Web {
     /// is in use, or not of this machine.
     pub async fn bind(config: WebConfig, clock: Clock, cost: PasswordCost) -> Result<Self> {
         config.check_exposure()?;
+        let audit = Audit::of(&config.state, clock.clone());
         let auth = Auth::load(&config.state, clock, cost)?;
         if !config.listen.ip().is_loopback() && !auth.has_accounts() {
             bail!(
@@ -90,7 +93,10 @@ impl Web {
         })?;
         let address = listener.local_addr().context("cannot serve the page")?;
         let feed = Feed::start(&config.socket, config.farewell.clone());
-        let shared = Shared { feed, config: Arc::new(config), auth, certificates, streams: Arc::default() };
+        audit.prune();
+        let control = Control::new(config.control.clone());
+        let (config, streams) = (Arc::new(config), Arc::default());
+        let shared = Shared { feed, control, config, auth, audit, certificates, streams };
         Ok(Self { listener, address, shared })
     }
 

@@ -3,6 +3,7 @@
 use anyhow::{Context, Result, bail};
 
 use crate::account::{Accounts, NAMES, Role, is_name};
+use crate::audit::{command, of_shell};
 use crate::clock::Clock;
 use crate::config::WebConfig;
 use crate::link::{Grant, Link};
@@ -32,6 +33,9 @@ pub fn setup_link(config: &WebConfig, clock: &Clock, grant: Grant) -> Result<Str
     }
     let cannot =
         || format!("cannot write to {}: run it with sudo, or as the user of evenair-web", config.state.display());
+    let audit = of_shell(config, clock)?;
+    let entry = command("evenair-web setup").with("role", grant.role.name()).with("name", grant.name.as_deref());
     let token = Link::of(&config.state).make(clock, grant).with_context(cannot)?;
+    audit.write(entry)?;
     Ok(format!("{}setup?token={token}", config.url()))
 }

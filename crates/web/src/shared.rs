@@ -3,8 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
+use crate::audit::Audit;
 use crate::auth::Auth;
 use crate::config::WebConfig;
+use crate::control::Control;
 use crate::feed::Feed;
 use crate::tls::Certificates;
 
@@ -12,8 +14,10 @@ use crate::tls::Certificates;
 #[derive(Clone)]
 pub(crate) struct Shared {
     pub(crate) feed: Feed,
+    pub(crate) control: Control,
     pub(crate) config: Arc<WebConfig>,
     pub(crate) auth: Auth,
+    pub(crate) audit: Audit,
     pub(crate) certificates: Option<Arc<Certificates>>,
     /// How many streams are open.
     pub(crate) streams: Arc<AtomicUsize>,

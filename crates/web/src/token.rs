@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use subtle::ConstantTimeEq;
 
 use crate::account::Role;
+use crate::audit::{command, of_shell};
 use crate::clock::Clock;
 use crate::config::WebConfig;
 use crate::secret::{Digest256, digest, from_hex, hex, new_secret, read_private, write_private};
@@ -135,7 +136,8 @@ impl Tokens {
     }
 }
 
-fn id_of(token: &Digest256) -> String {
+/// What a token is known by.
+pub(crate) fn id_of(token: &Digest256) -> String {
     hex(&token[..ID_DIGITS / 2])
 }
 
@@ -160,6 +162,7 @@ pub fn add_token(config: &WebConfig, clock: &Clock, grant: TokenGrant) -> Result
     if !(1..=LONGEST_NOTE).contains(&length) || note.chars().any(char::is_control) {
         bail!("the note {note:?} has to have 1 to {LONGEST_NOTE} characters, and no control characters");
     }
+    let audit = of_shell(config, clock)?;
     let tokens = Tokens::of(&config.state);
     let (token, hash) = loop {
         let token = PREFIX.to_owned() + &new_secret();
@@ -174,6 +177,8 @@ pub fn add_token(config: &WebConfig, clock: &Clock, grant: TokenGrant) -> Result
     let id = id_of(&hash);
     let text = serde_json::to_string_pretty(&file)? + "\n";
     write_private(&tokens.path(&id), &text).with_context(|| cannot("write to", &config.state))?;
+    let entry = command("evenair-web token add").with("token", &*id).with("role", role.name());
+    audit.write(entry.with("days", days).with("note", &*file.note))?;
     Ok((token, TokenEntry { id, role, made_s, expires_s, note: file.note }))
 }
 
@@ -196,5 +201,7 @@ pub fn remove_token(config: &WebConfig, id: &str) -> Result<()> {
         let near = did_you_mean(closest(id, ids.iter().map(String::as_str)));
         bail!("there is no token {id:?}{near}; `evenair web token list` lists all");
     }
-    fs::remove_file(tokens.path(id)).with_context(|| cannot("write to", &config.state))
+    let audit = of_shell(config, &Clock::new())?;
+    fs::remove_file(tokens.path(id)).with_context(|| cannot("write to", &config.state))?;
+    audit.write(command("evenair-web token remove").with("token", id))
 }

@@ -35,13 +35,21 @@ enum WebCommand {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<OsString>,
     },
+    /// Print the audit log: who logged in, and who changed what, the newest line last
+    #[command(disable_help_flag = true)]
+    Audit {
+        /// Arguments of `evenair-web audit`: --lines N; --json
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<OsString>,
+    },
 }
 
-/// Replaces this process with `evenair-web --where`, `evenair-web setup` or `evenair-web token`.
+/// Replaces this process with `evenair-web --where`, or with one of its commands.
 pub fn web(args: &WebArgs) -> Result<ExitCode> {
     let command = args.command.as_ref().map(|command| match command {
         WebCommand::Setup { arguments } => ("setup", arguments),
         WebCommand::Token { arguments } => ("token", arguments),
+        WebCommand::Audit { arguments } => ("audit", arguments),
     });
     if let Some((name, arguments)) = command {
         return become_program(WEB, WEB, WEB, [OsString::from(name)].into_iter().chain(arguments.iter().cloned()));

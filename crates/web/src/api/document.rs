@@ -5,25 +5,54 @@ use schemars::SchemaGenerator;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
-use super::operation::{Answer, Operation};
+use super::body::may_be_missing;
+use super::operation::{Act, Answer, Operation};
 use super::parameter::meaning_of_variable;
 use super::problem::{self, Problem};
+use crate::account::Role;
 
-const DESCRIPTION: &str = "What a box says of itself, for programs. Errors are problem details (RFC 9457). Lists come in pages, in \
-     the order of their items' keys. Every answer but live data has an ETag: with `If-None-Match` an unchanged one is 304. Readers \
+const DESCRIPTION: &str = "What a box says of itself, for programs, and its commands. Errors are problem details (RFC 9457). Lists come in pages, in \
+     the order of their items' keys. Every answer that reads but live data has an ETag: with `If-None-Match` an unchanged one is 304. Readers \
      ignore fields that they do not know.";
 
-/// Answers that are not what was asked for, by status: a name for each, its meaning, and whether every operation has it.
-const REFUSALS: [(&str, &str, &str, bool); 8] = [
-    ("304", "NotModified", "It is as the client has it.", false),
-    ("400", "Wrong", "The input is wrong: everything that is wrong with it.", true),
-    ("401", "Unauthorized", "There is no valid token or session.", true),
-    ("403", "Forbidden", "The role does not suffice.", true),
-    ("404", "Missing", "There is none of this name: the nearest one.", false),
-    ("405", "NotAllowed", "The path has other methods.", true),
-    ("413", "TooLong", "The body is longer than 64 kB.", true),
-    ("503", "Away", "The box does not answer, or too many clients are there.", true),
+/// Answers that are not what was asked for: status, a name, and the meaning.
+const REFUSALS: [(&str, &str, &str); 13] = [
+    ("304", "NotModified", "It is as the client has it."),
+    ("400", "Wrong", "The input is wrong: everything that is wrong with it."),
+    ("401", "Unauthorized", "There is no valid token or session."),
+    ("403", "Forbidden", "The role does not suffice, or this program may not command the box."),
+    ("404", "Missing", "There is none of this name: the nearest one."),
+    ("405", "NotAllowed", "The path has other methods."),
+    ("408", "Late", "The body has not come in time."),
+    ("409", "Refused", "The box refuses, and says why."),
+    ("413", "TooLong", "The body is longer than 64 kB."),
+    ("415", "NotJson", "The body is not of type application/json."),
+    ("500", "Failed", "The state directory of this program cannot be read or written."),
+    ("502", "NoBox", "The box is not there, or does not answer."),
+    ("503", "Away", "The box does not answer, or too many clients are there."),
 ];
+
+/// Whether an operation may be answered so.
+fn is_possible(status: &str, operation: &Operation) -> bool {
+    let (act, has_role) = (act_of(operation), operation.role == Role::Admin);
+    match status {
+        "304" => matches!(operation.answer, Answer::Json { .. }),
+        "404" => act.is_none() && operation.variables().next().is_some(),
+        "408" => act.is_some(),
+        "409" | "502" => operation.is_command,
+        "415" => act.is_some_and(|act| act.body.is_some()),
+        "500" => act.is_some() || has_role,
+        "503" => !operation.is_command,
+        _ => true,
+    }
+}
+
+fn act_of(operation: &Operation) -> Option<&Act> {
+    match &operation.answer {
+        Answer::Done(act) => Some(act),
+        _ => None,
+    }
+}
 
 /// The document of these operations, which are below a path.
 pub(crate) fn of(base: &str, operations: &[Operation]) -> Value {
@@ -69,24 +98,23 @@ fn described(operation: &Operation, schemas: &mut SchemaGenerator) -> Value {
         json!({ "name": parameter.name(), "in": "query", "description": parameter.meaning(), "schema": parameter.schema() })
     });
     let parameters: Vec<_> = variables.chain(parameters).collect();
-    let mut responses = Map::from_iter([("200".to_owned(), answered(&operation.answer, schemas))]);
-    for (status, name, _, always) in REFUSALS {
-        let is_possible = match status {
-            "304" => matches!(operation.answer, Answer::Json { .. }),
-            "404" => operation.variables().next().is_some(),
-            _ => always,
-        };
-        if is_possible {
-            responses.insert(status.into(), json!({ "$ref": format!("#/components/responses/{name}") }));
-        }
+    let (status, answered) = answered(&operation.answer, schemas);
+    let mut responses = Map::from_iter([(status.to_owned(), answered)]);
+    for (status, name, _) in REFUSALS.into_iter().filter(|(status, ..)| is_possible(status, operation)) {
+        responses.insert(status.into(), json!({ "$ref": format!("#/components/responses/{name}") }));
     }
-    json!({
+    let mut described = json!({
         "operationId": id(operation),
         "summary": operation.summary,
         "description": format!("For role {} and above.", operation.role.name()),
         "parameters": parameters,
         "responses": responses,
-    })
+    });
+    if let Some(schema) = act_of(operation).and_then(|act| act.body.as_ref()) {
+        let content = json!({ "application/json": { "schema": schema } });
+        described["requestBody"] = json!({ "required": !may_be_missing(schema), "content": content });
+    }
+    described
 }
 
 /// "get_stations_station_flows" of GET /stations/{station}/flows.
@@ -96,8 +124,10 @@ fn id(operation: &Operation) -> String {
     words.fold(method, |id, word| id + "_" + word)
 }
 
-fn answered(answer: &Answer, schemas: &mut SchemaGenerator) -> Value {
-    match answer {
+/// The answer when all is well, and its status.
+fn answered(answer: &Answer, schemas: &mut SchemaGenerator) -> (&'static str, Value) {
+    let answered = match answer {
+        Answer::Done(_) => return ("204", json!({ "description": "It is done." })),
         Answer::Json { schema, .. } => json!({
             "description": "What was asked for.",
             "headers": { "ETag": { "$ref": "#/components/headers/ETag" } },
@@ -110,7 +140,8 @@ fn answered(answer: &Answer, schemas: &mut SchemaGenerator) -> Value {
                 "type": "string", "contentMediaType": "application/json", "contentSchema": schemas.subschema_for::<Line>(),
             } } },
         }),
-    }
+    };
+    ("200", answered)
 }
 
 fn responses(schemas: &mut SchemaGenerator) -> Map<String, Value> {
@@ -119,5 +150,5 @@ fn responses(schemas: &mut SchemaGenerator) -> Map<String, Value> {
         "304" => json!({ "description": meaning, "headers": { "ETag": { "$ref": "#/components/headers/ETag" } } }),
         _ => json!({ "description": meaning, "content": { problem::MEDIA_TYPE: { "schema": schema } } }),
     };
-    REFUSALS.into_iter().map(|(status, name, meaning, _)| (name.to_owned(), response(status, meaning))).collect()
+    REFUSALS.into_iter().map(|(status, name, meaning)| (name.to_owned(), response(status, meaning))).collect()
 }

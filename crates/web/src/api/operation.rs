@@ -7,16 +7,22 @@ use axum::extract::RawPathParams;
 use axum::http::Method;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
 
+use super::body::schema_of;
 use super::parameter::{Parameter, Query};
-use super::problem::Problem;
+use super::problem::{InputError, Problem};
 use crate::account::Role;
+use crate::auth::Access;
 use crate::shared::Shared;
 
 /// A request of an operation, checked.
 pub(crate) struct Asked {
     /// What all requests share.
     pub shared: Shared,
+    /// How its client came.
+    pub access: Access,
     /// The names in its path.
     variables: Vec<(String, String)>,
     /// The parameters of its query.
@@ -25,9 +31,9 @@ pub(crate) struct Asked {
 
 impl Asked {
     /// With the names of a path.
-    pub(crate) fn new(shared: Shared, variables: &RawPathParams, query: Query) -> Self {
+    pub(crate) fn new(shared: Shared, access: Access, variables: &RawPathParams, query: Query) -> Self {
         let variables = variables.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-        Self { shared, variables, query }
+        Self { shared, access, variables, query }
     }
 
     /// A name in its path.
@@ -42,6 +48,16 @@ impl Asked {
 
 /// JSON that is made later.
 type Body = Pin<Box<dyn Future<Output = Result<String, Problem>> + Send>>;
+/// What is done later.
+type Doing = Pin<Box<dyn Future<Output = Result<(), Problem>> + Send>>;
+
+/// What changes something.
+pub(crate) struct Act {
+    /// The schema of the body of its requests; `None`: they have none.
+    pub body: Option<Value>,
+    /// Does it; the body is as the schema says.
+    pub act: Box<dyn Fn(Asked, Value) -> Doing + Send + Sync>,
+}
 
 /// What an operation answers.
 pub(crate) enum Answer {
@@ -54,6 +70,8 @@ pub(crate) enum Answer {
     },
     /// Server-sent events.
     Live,
+    /// Nothing: something is changed.
+    Done(Act),
 }
 
 /// An operation.
@@ -68,6 +86,8 @@ pub(crate) struct Operation {
     pub role: Role,
     /// The parameters of its query.
     pub parameters: &'static [Parameter],
+    /// Whether it is a request of the control socket.
+    pub is_command: bool,
     /// What it answers.
     pub answer: Answer,
 }
@@ -84,12 +104,50 @@ impl Operation {
             Box::pin(async move { Ok(serde_json::to_string(&read.await?).expect("keys are texts")) })
         };
         let answer = Answer::Json { schema: SchemaGenerator::subschema_for::<T>, make: Box::new(make) };
-        Self { method: Method::GET, path, summary, role: Role::View, parameters: &[], answer }
+        Self::new(Method::GET, path, summary, answer)
     }
 
     /// Follows what the box says.
     pub(crate) fn live(path: &'static str, summary: &'static str) -> Self {
-        Self { method: Method::GET, path, summary, role: Role::View, parameters: &[], answer: Answer::Live }
+        Self::new(Method::GET, path, summary, Answer::Live)
+    }
+
+    /// Commands the box, by requests without a body.
+    pub(crate) fn act<F>(method: Method, path: &'static str, summary: &'static str, act: fn(Asked) -> F) -> Self
+    where
+        F: Future<Output = Result<(), Problem>> + Send + 'static,
+    {
+        let act = Act { body: None, act: Box::new(move |asked, _| Box::pin(act(asked))) };
+        Self::new(method, path, summary, Answer::Done(act)).by_command().for_role(Role::Operate)
+    }
+
+    /// Commands the box, by requests with a body of this type.
+    pub(crate) fn change<T, F>(
+        method: Method,
+        path: &'static str,
+        summary: &'static str,
+        act: fn(Asked, T) -> F,
+    ) -> Self
+    where
+        T: DeserializeOwned + JsonSchema + Send + 'static,
+        F: Future<Output = Result<(), Problem>> + Send + 'static,
+    {
+        let act = move |asked, body| -> Doing {
+            let read = serde_json::from_value(body).map(|body| act(asked, body));
+            let wrong = |error: serde_json::Error| Problem::of_input(vec![InputError::new("body", error.to_string())]);
+            Box::pin(async move { read.map_err(wrong)?.await })
+        };
+        let act = Act { body: Some(schema_of::<T>()), act: Box::new(act) };
+        Self::new(method, path, summary, Answer::Done(act)).by_command().for_role(Role::Operate)
+    }
+
+    fn new(method: Method, path: &'static str, summary: &'static str, answer: Answer) -> Self {
+        Self { method, path, summary, role: Role::View, parameters: &[], is_command: false, answer }
+    }
+
+    /// As a request of the control socket.
+    pub(crate) fn by_command(self) -> Self {
+        Self { is_command: true, ..self }
     }
 
     /// With these parameters.

@@ -6,6 +6,10 @@ use super::problem::{InputError, Problem, shortened};
 use crate::feed::Range;
 use crate::secret::bytes_of_hex;
 
+/// Where the API is.
+pub(crate) const BASE: &str = "/api/v1";
+/// Parameters of a list.
+pub(crate) const PAGES: &[Parameter] = &[Parameter::Limit, Parameter::Cursor];
 /// Most items on a page, and how many there are unless the client says so.
 const MOST_ITEMS: usize = 1000;
 const ITEMS: usize = 100;

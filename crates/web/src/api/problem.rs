@@ -33,7 +33,7 @@ pub(crate) struct Problem {
 /// Something that is wrong with the input.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub(crate) struct InputError {
-    /// The parameter.
+    /// The parameter, or the member of the body.
     pub parameter: String,
     /// What is wrong with it, and what would be right.
     pub detail: String,

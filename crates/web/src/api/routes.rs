@@ -10,19 +10,17 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Serialize;
 use serde_json::Value;
 
+use super::body::is_mac;
+use super::commands;
 use super::document;
 use super::list::{Item, List, Now};
 use super::operation::{Asked, Operation};
-use super::parameter::Parameter;
+use super::parameter::{BASE, Cursor, PAGES, Parameter};
 use super::problem::Problem;
 use crate::account::Role;
+use crate::audit::{AuditEntry, AuditPlace};
 use crate::token::TokenEntry;
 
-/// Where the API is.
-pub(crate) const BASE: &str = "/api/v1";
-
-/// Parameters of a list.
-const PAGES: &[Parameter] = &[Parameter::Limit, Parameter::Cursor];
 /// Parameters of a history.
 const SPAN: &[Parameter] = &[Parameter::Span];
 
@@ -31,7 +29,7 @@ type Outcome<T> = Result<T, Problem>;
 /// All operations.
 #[rustfmt::skip]
 pub(crate) fn operations() -> Vec<Operation> {
-    vec![
+    let mut operations = vec![
         Operation::get("/health", "What is wrong with the network and the box",
             |asked| async move { now(&asked, |line| line.health) }),
         Operation::get("/totals", "The whole box",
@@ -59,8 +57,13 @@ pub(crate) fn operations() -> Vec<Operation> {
         Operation::get("/events", "The last 50 events, the oldest first", events).with(PAGES),
         Operation::live("/live", "Live data: what the box says, each second"),
         Operation::get("/tokens", "Tokens of the API", tokens).with(PAGES).for_role(Role::Admin),
+        Operation::get("/audit", "The audit log: logins, and what was changed, the newest first", audit).with(PAGES)
+            .for_role(Role::Admin),
+        Operation::get("/me", "Who asks: account or token, and role", |asked| async move { Ok(asked.shared.auth.doer(asked.access)) }),
         Operation::get("/openapi.json", "This document", |_| async { Ok(Document(&DOCUMENT)) }),
-    ]
+    ];
+    operations.extend(commands::operations());
+    operations
 }
 
 /// The OpenAPI document of all operations.
@@ -142,12 +145,6 @@ fn mac(asked: &Asked) -> Outcome<String> {
     if is_known { Ok(wanted) } else { Err(no_station(&wanted, &stations)) }
 }
 
-/// Whether a text is a MAC address, as the box writes them.
-fn is_mac(text: &str) -> bool {
-    let is_byte = |part: &str| part.len() == 2 && part.bytes().all(|byte| byte.is_ascii_hexdigit());
-    text.split(':').count() == 6 && text.split(':').all(is_byte)
-}
-
 /// What the box answers to a request for one line.
 async fn ask(asked: &Asked, request: Request) -> Outcome<Content> {
     let line = asked.shared.feed.ask(&request).await.map_err(Problem::away)?;
@@ -191,6 +188,27 @@ async fn flows(asked: Asked) -> Outcome<List<FlowStatus>> {
 async fn events(asked: Asked) -> Outcome<List<Event>> {
     line(&asked)?;
     Ok(List::page(asked.shared.feed.events(), &asked.query))
+}
+
+/// A page of the audit log, the newest entry first.
+#[derive(Serialize, JsonSchema)]
+struct AuditLog {
+    /// The entries of this page.
+    items: Vec<AuditEntry>,
+    /// The parameter `cursor` of the next page; absent on the last one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<String>,
+}
+
+async fn audit(asked: Asked) -> Outcome<AuditLog> {
+    let place = |Cursor { key: month, number }| AuditPlace { month, offset: number as u64 };
+    let before = asked.query.cursor.map(place);
+    let page = asked.shared.audit.page(asked.query.limit, before.as_ref()).map_err(|error| {
+        eprintln!("the audit log cannot be read: {error:#}");
+        Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "the audit log cannot be read; the log of evenair-web says why")
+    })?;
+    let next = page.next.map(|AuditPlace { month, offset }| Cursor { key: month, number: offset as usize }.to_string());
+    Ok(AuditLog { items: page.entries, next })
 }
 
 async fn tokens(asked: Asked) -> Outcome<List<TokenEntry>> {

@@ -1,10 +1,13 @@
-//! Accounts, sessions and TLS of the page, and the API, over real connections.
+//! Accounts, sessions, TLS and audit log of the page, and the API, over real connections.
 
 mod accounts;
+mod act;
 mod api;
+mod audit;
 mod commands;
 mod logins;
 mod sample_box;
+mod sample_control;
 mod schema;
 mod site;
 mod tls;

@@ -174,7 +174,7 @@ impl Drop for Site {
 pub fn config(folder: &TempDir) -> WebConfig {
     let listen = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
     let (state, socket) = (folder.path().join("state"), "/nowhere/watch.sock".into());
-    WebConfig { listen, state, socket, ..WebConfig::default() }
+    WebConfig { listen, state, socket, control: "/nowhere/control.sock".into(), ..WebConfig::default() }
 }
 
 /// Why a page with this configuration does not start.
@@ -201,6 +201,11 @@ pub fn post(path: &str, headers: &str, form: &[(&str, &str)]) -> String {
          application/x-www-form-urlencoded\r\nContent-Length: {}\r\n\r\n{body}",
         body.len()
     )
+}
+
+/// A request with a body; `headers` each end with a line's end.
+pub fn with_body(method: &str, path: &str, headers: &str, body: &str) -> String {
+    request(method, path, &format!("{headers}Content-Length: {}\r\n", body.len())) + body
 }
 
 async fn exchange(mut stream: impl AsyncRead + AsyncWrite + Unpin, request: &str) -> Answer {

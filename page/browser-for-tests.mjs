@@ -1,0 +1,32 @@
+// A browser for tests, and axe-core in its pages.
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { chromium } from "playwright-core";
+
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+export function launch() {
+  return chromium.launch({
+    executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
+    args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+      "--disable-component-update", "--disable-sync"],
+  });
+}
+
+/** What the page says is for everybody, and no wider than the screen. */
+export async function isForEverybody(page, name) {
+  const isWide = await page.evaluate(() => document.documentElement.scrollWidth > document.documentElement.clientWidth);
+  assert.ok(!isWide, `${name} is wider than the screen`);
+  await page.evaluate(axe);
+  const { violations } = await page.evaluate(() => globalThis.axe.run());
+  assert.deepEqual(violations.map(({ id, nodes }) => `${id}: ${nodes[0].html}`), [], name);
+}
+
+/** A running program evenair-web, once it has said where it is. */
+export async function started(web) {
+  await new Promise((ready, failed) => {
+    web.stdout.once("data", ready);
+    web.once("exit", (code) => failed(new Error(`evenair-web ended with ${code}`)));
+  });
+}
