@@ -63,6 +63,8 @@ reference: setup ## Write the generated references and schemas anew, after a cha
 		write evenair-lab scenario schema scenarios/schema.json && \
 		contract status docs/api/status.schema.json && \
 		contract history docs/api/history.schema.json && \
+		$(CARGO) run --quiet --locked -p evenair-web --example openapi > docs/api/openapi.json.new && \
+		mv docs/api/openapi.json.new docs/api/openapi.json && \
 		contract fields docs/api-format.md
 
 test: setup-test ## Every check: format, lints, tests, core proof, documentation (PARTS="lint virtual wallclock figures": some of them, or all that continuous integration runs)

@@ -11,6 +11,7 @@
 
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::health::reason::HealthStatus;
@@ -117,7 +118,7 @@ impl fmt::Display for Part {
 }
 
 /// Where a value comes from.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Source {
     /// Counted in traffic, or timed.
@@ -137,7 +138,7 @@ pub enum Source {
 }
 
 /// A value with its source; none if it is unknown.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Value {
     /// The value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -162,7 +163,7 @@ impl Value {
 }
 
 /// How long packets of a leg took in the last second.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Times {
     /// Half of them took no longer, in milliseconds.
@@ -174,7 +175,7 @@ pub struct Times {
 }
 
 /// How long packets took in the last second, by leg of their way. A leg on which none was timed is absent: its times are unknown.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Latency {
     /// Held in the box for the WLAN.
@@ -192,7 +193,7 @@ pub struct Latency {
 }
 
 /// What was lost on the way toward a station, or from it, in the last second.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct LossCounts {
     /// Segments of TCP data that have passed the box. Without any the losses outside it are unknown.
@@ -206,7 +207,7 @@ pub struct LossCounts {
 }
 
 /// What was lost in the last second, by direction. Losses outside the box are seen as the sender sends again.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Losses {
     /// Toward the station.
@@ -216,7 +217,7 @@ pub struct Losses {
 }
 
 /// A line. Parts that were not asked for are absent.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Line {
     /// [`VERSION`].
@@ -254,7 +255,7 @@ pub struct Line {
 }
 
 /// The whole box. Rates are of IP-level bytes, means of the last second.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Totals {
     /// What the box does with the traffic.
@@ -290,7 +291,7 @@ pub struct Totals {
 }
 
 /// A contention domain. Rates are of IP-level bytes, means of the last second.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Domain {
     /// Its name.
@@ -328,7 +329,7 @@ pub struct Domain {
 }
 
 /// An access point: the sums of its stations. Rates are of IP-level bytes, means of the last second.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct AccessPoint {
     /// Its name.
@@ -356,7 +357,7 @@ pub struct AccessPoint {
 }
 
 /// A station. Rates are of IP-level bytes, means of the last second.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Station {
     /// MAC address.
@@ -401,7 +402,7 @@ pub struct Station {
 }
 
 /// A policy class with all below it. Rates are of IP-level bytes, means of the last second.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Class {
     /// Its name.
@@ -426,7 +427,7 @@ pub struct Class {
 }
 
 /// Something that has happened.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Event {
     /// When, in seconds since 1970, UTC.
@@ -439,7 +440,7 @@ pub struct Event {
 }
 
 /// A point of the history: a second, or the means of a minute.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Point {
     /// When it ended, in seconds since 1970, UTC.
@@ -461,7 +462,7 @@ pub struct Point {
 }
 
 /// Points of the time before now. Seconds or minutes without a point are gaps.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct History {
     /// Seconds from point to point.

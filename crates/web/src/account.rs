@@ -7,6 +7,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::password::PasswordHash;
@@ -22,7 +23,7 @@ const LONGEST_NAME: usize = 32;
 pub(crate) const NAMES: &str = "1 to 32 of a to z, 0 to 9, '.', '_' and '-', a letter or digit first";
 
 /// What an account may do; each role may do what those before may.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
     /// See the page.
@@ -35,7 +36,7 @@ pub enum Role {
 
 impl Role {
     /// Its name.
-    pub(crate) const fn name(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
             Self::View => "view",
             Self::Operate => "operate",

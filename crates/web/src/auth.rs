@@ -14,6 +14,7 @@ use crate::link::{Grant, Link};
 use crate::password::{Busy, PasswordCost, Passwords};
 use crate::secret::{Digest256, digest};
 use crate::session::Sessions;
+use crate::token::{TokenEntry, Tokens};
 
 /// How somebody sees the page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +23,8 @@ pub(crate) enum Access {
     Open,
     /// With the session of this digest.
     Session(Digest256),
+    /// With the token of this digest, which programs show.
+    Token(Digest256),
 }
 
 /// Why nobody was logged in.
@@ -65,6 +68,7 @@ impl From<Busy> for NotMade {
 pub(crate) struct Auth {
     passwords: Passwords,
     clock: Clock,
+    tokens: Tokens,
     state: Arc<Mutex<AuthState>>,
 }
 
@@ -84,8 +88,8 @@ impl Auth {
     pub(crate) fn load(state: &Path, clock: Clock, cost: PasswordCost) -> Result<Self> {
         let accounts = Accounts::load(state)?;
         let (sessions, limit, link) = (Sessions::default(), Limit::default(), Link::of(state));
-        let state = Arc::new(Mutex::new(AuthState { accounts, sessions, limit, link }));
-        Ok(Self { passwords: Passwords::new(cost), clock, state })
+        let locked = Arc::new(Mutex::new(AuthState { accounts, sessions, limit, link }));
+        Ok(Self { passwords: Passwords::new(cost), clock, tokens: Tokens::of(state), state: locked })
     }
 
     fn state(&self) -> MutexGuard<'_, AuthState> {
@@ -104,12 +108,26 @@ impl Auth {
         state.accounts.find(name).map(|account| (account.name.clone(), account.role))
     }
 
+    /// What who comes so may do; `None`: nothing. Without accounts everybody may see the page.
+    pub(crate) fn role(&self, access: Access) -> Option<Role> {
+        match access {
+            Access::Open => (!self.has_accounts()).then_some(Role::View),
+            Access::Session(session) => self.account(&session).map(|(_, role)| role),
+            Access::Token(token) => self.tokens.role(&token, &self.clock),
+        }
+    }
+
     /// Whether what was allowed still is, for streams that last.
     pub(crate) fn lasts(&self, access: Access) -> bool {
-        match access {
-            Access::Open => !self.has_accounts(),
-            Access::Session(session) => self.account(&session).is_some(),
-        }
+        self.role(access).is_some()
+    }
+
+    /// All tokens.
+    ///
+    /// # Errors
+    /// They cannot be read.
+    pub(crate) fn tokens(&self) -> Result<Vec<TokenEntry>> {
+        self.tokens.list()
     }
 
     /// Logs in, and returns the id of the session.

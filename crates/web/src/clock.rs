@@ -30,7 +30,7 @@ impl Clock {
     }
 
     /// Seconds since 1970 by the machine's clock, which somebody may set.
-    pub(crate) fn unix(&self) -> u64 {
+    pub fn unix(&self) -> u64 {
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         (now + self.ahead()).as_secs()
     }

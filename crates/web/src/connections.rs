@@ -26,6 +26,9 @@ use crate::tls::Certificates;
 /// Most connections at once. For one more, the oldest without a stream is closed: many that say nothing do not keep browsers out.
 pub(crate) const MOST_CONNECTIONS: usize = 256;
 
+/// Longest body of a request, in bytes.
+pub(crate) const LONGEST_BODY: usize = 64 << 10;
+
 /// The two ends of a request's connection.
 #[derive(Clone, Debug)]
 pub(crate) struct Peer {

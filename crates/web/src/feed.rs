@@ -9,10 +9,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use evenair_api::{Json, watch};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
-use tokio::sync::broadcast;
+use tokio::sync::{Semaphore, broadcast};
 use tokio::time::{sleep, timeout};
 
 /// What is asked for.
@@ -27,6 +28,8 @@ const PAUSE: Duration = Duration::from_secs(1);
 const BEHIND: usize = 4;
 /// Events that are kept.
 const EVENTS: usize = 50;
+/// Most requests beside the feed at once; further ones wait. The box has room for 16 clients in all.
+const AT_A_TIME: usize = 4;
 
 /// A message to browsers: what kind it is, and its JSON.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,6 +48,7 @@ pub struct Feed {
     farewell: Option<String>,
     lines: broadcast::Sender<Message>,
     state: Arc<Mutex<State>>,
+    asking: Arc<Semaphore>,
 }
 
 #[derive(Debug)]
@@ -66,10 +70,11 @@ pub enum Range {
 }
 
 impl Range {
-    const fn request(self) -> &'static str {
+    /// Its word in requests of the feed.
+    pub const fn word(self) -> &'static str {
         match self {
-            Self::TenMinutes => "{\"history\":\"10 min\"}\n",
-            Self::Day => "{\"history\":\"24 h\"}\n",
+            Self::TenMinutes => "10 min",
+            Self::Day => "24 h",
         }
     }
 }
@@ -80,7 +85,8 @@ impl Feed {
         let (lines, _) = broadcast::channel(BEHIND);
         let last = away("the box has not answered yet");
         let state = Arc::new(Mutex::new(State { last, line: None, events: VecDeque::new() }));
-        let feed = Self { socket: socket.to_owned(), farewell, lines, state };
+        let asking = Arc::new(Semaphore::new(AT_A_TIME));
+        let feed = Self { socket: socket.to_owned(), farewell, lines, state, asking };
         tokio::spawn(feed.clone().go_on());
         feed
     }
@@ -93,14 +99,43 @@ impl Feed {
         (iter::once(events).chain(line).chain([state.last.clone()]).collect(), self.lines.subscribe())
     }
 
+    /// The line of the last second.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub fn line(&self) -> Result<watch::Line, String> {
+        let last = self.state.lock().unwrap_or_else(PoisonError::into_inner).last.clone();
+        if last.kind != "line" {
+            let why: Value = serde_json::from_str(&last.json).unwrap_or_default();
+            return Err(why["why"].as_str().unwrap_or("the box is away").to_owned());
+        }
+        watch::Line::from_json(last.json.as_bytes()).map_err(|error| format!("not a line of the feed: {error}"))
+    }
+
+    /// The last events, the oldest first; those that this program does not understand are left out.
+    pub fn events(&self) -> Vec<watch::Event> {
+        let events = self.state.lock().unwrap_or_else(PoisonError::into_inner).events.clone();
+        events.into_iter().filter_map(|event| serde_json::from_value(event).ok()).collect()
+    }
+
     /// The time before now, as the box has it.
     ///
     /// # Errors
     /// Why the box does not answer.
     pub async fn history(&self, range: Range) -> Result<String, String> {
+        self.ask(&watch::Request::History { history: range.word().into(), domain: None, station: None }).await
+    }
+
+    /// What the box answers to a request for one line.
+    ///
+    /// # Errors
+    /// Why the box does not answer.
+    pub async fn ask(&self, request: &watch::Request) -> Result<String, String> {
         let ask = async {
+            let _place = self.asking.acquire().await.map_err(|error| error.to_string())?;
             let mut stream = BufReader::new(self.connect().await?);
-            stream.get_mut().write_all(range.request().as_bytes()).await.map_err(|error| error.to_string())?;
+            let request = request.to_json() + "\n";
+            stream.get_mut().write_all(request.as_bytes()).await.map_err(|error| error.to_string())?;
             next_line(&mut stream).await
         };
         timeout(SILENT, ask).await.unwrap_or_else(|_| Err("the box does not answer".into()))

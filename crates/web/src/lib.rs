@@ -1,4 +1,4 @@
-//! The page of a box, for a browser on the same machine, through a tunnel, or with TLS and a login from elsewhere.
+//! The page of a box, and its API for programs: for a browser on the same machine, through a tunnel, or with TLS and a login from elsewhere.
 //!
 //! The program has no rights on the box: it reads the watch socket, and never the control socket. The box does not notice whether
 //! it runs. Without an account the page is open, and for this machine alone; with the first account each browser logs in.
@@ -6,6 +6,7 @@
 //! Not here: a second factor, and reverse proxies.
 
 mod account;
+mod api;
 mod auth;
 mod clock;
 mod config;
@@ -13,15 +14,19 @@ mod connections;
 mod feed;
 mod limit;
 mod link;
+mod live;
 mod login;
 mod password;
 mod secret;
 mod server;
 mod session;
 mod setup;
+mod shared;
 mod tls;
+mod token;
 
 pub use account::Role;
+pub use api::api_document;
 pub use clock::Clock;
 pub use config::{CONFIG, TlsConfig, WebConfig};
 pub use link::Grant;
@@ -29,3 +34,4 @@ pub use password::PasswordCost;
 pub use server::{Web, has_page, serve};
 pub use setup::setup_link;
 pub use tls::{check_certificate, self_signed_fingerprint};
+pub use token::{TokenEntry, TokenGrant, add_token, list_tokens, remove_token};

@@ -17,15 +17,13 @@ use tokio::time::timeout;
 
 use crate::account::{NAMES, Role, is_name};
 use crate::auth::{NotMade, Refused, session_of};
-use crate::connections::Peer;
+use crate::connections::{LONGEST_BODY, Peer};
 use crate::link::Grant;
 use crate::password::{Busy, LONGEST, SHORTEST};
 use crate::secret::{Digest256, from_hex};
-use crate::server::Shared;
 use crate::session::LIFETIME;
+use crate::shared::Shared;
 
-/// Longest body of a request, in bytes.
-const LONGEST_BODY: usize = 64 << 10;
 /// A form comes within this time.
 const BODY_TIME: Duration = Duration::from_secs(10);
 /// Name of the cookie; browsers accept the prefix only over TLS, for this host and the whole path.

@@ -1,5 +1,7 @@
 //! The program of the page. Errors end here: one line with the error and its remedy.
 
+mod commands;
+
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -10,6 +12,8 @@ use evenair_web::{
     CONFIG, Clock, Grant, Role, TlsConfig, WebConfig, check_certificate, self_signed_fingerprint, setup_link,
 };
 use serde_json::{Value, json};
+
+use crate::commands::{TokenCommand, token};
 
 /// Serve the page of a box to browsers. It only reads; the box does not notice whether it runs.
 #[derive(Parser)]
@@ -56,6 +60,9 @@ enum Command {
         #[arg(long)]
         name: Option<String>,
     },
+    /// Make, list and remove tokens, with which programs use the API
+    #[command(subcommand)]
+    Token(TokenCommand),
 }
 
 fn main() -> ExitCode {
@@ -73,11 +80,18 @@ fn run(cli: Cli) -> Result<ExitCode> {
     config.state = cli.state.unwrap_or(config.state);
     config.listen = cli.listen.unwrap_or(config.listen);
     let ssh = std::env::var("SSH_CONNECTION").ok();
-    if let Some(Command::Setup { role, name }) = cli.command {
-        println!("{}", setup_link(&config, &Clock::new(), Grant { role, name })?);
-        print!("{}", directions(&config, ssh.as_deref()).split_once('\n').map_or("", |(_, rest)| rest));
-        println!("The link makes one account, within 15 minutes; whoever has it can.");
-        return Ok(ExitCode::SUCCESS);
+    match cli.command {
+        Some(Command::Setup { role, name }) => {
+            println!("{}", setup_link(&config, &Clock::new(), Grant { role, name })?);
+            print!("{}", directions(&config, ssh.as_deref()).split_once('\n').map_or("", |(_, rest)| rest));
+            println!("The link makes one account, within 15 minutes; whoever has it can.");
+            return Ok(ExitCode::SUCCESS);
+        }
+        Some(Command::Token(command)) => {
+            token(command, &config)?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        None => {}
     }
     config.check_exposure()?;
     if cli.check {

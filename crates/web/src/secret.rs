@@ -44,14 +44,14 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
 
 /// The bytes of hexadecimal digits; `None`: there are others, or not `N` bytes.
 pub(crate) fn from_hex<const N: usize>(text: &str) -> Option<[u8; N]> {
-    let mut bytes = [0; N];
-    if text.len() != 2 * N || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-        return None;
-    }
-    for (byte, digits) in bytes.iter_mut().zip(text.as_bytes().chunks(2)) {
-        *byte = u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()?;
-    }
-    Some(bytes)
+    bytes_of_hex(text)?.try_into().ok()
+}
+
+/// The bytes of hexadecimal digits; `None`: there are others, or one too many.
+pub(crate) fn bytes_of_hex(text: &str) -> Option<Vec<u8>> {
+    let digits = text.chars().map(|digit| digit.to_digit(16).map(|digit| digit as u8)).collect::<Option<Vec<_>>>()?;
+    let (pairs, rest) = digits.as_chunks();
+    rest.is_empty().then(|| pairs.iter().map(|[high, low]| high << 4 | low).collect())
 }
 
 /// Makes the folder of such files, if it is missing.

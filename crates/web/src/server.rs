@@ -1,10 +1,8 @@
-//! The page over HTTP: files of the page, and a stream of events (server-sent events) with what the box says.
+//! The page over HTTP: files of the page, live data, and who may have them.
 
 use std::convert::Infallible;
-use std::future::ready;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
@@ -12,27 +10,23 @@ use axum::Router;
 use axum::extract::{Extension, Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header};
 use axum::middleware::{self, Next};
-use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::get;
-use futures_util::stream::{self, StreamExt};
 use rust_embed::RustEmbed;
 use tokio::net::TcpListener;
-use tokio_stream::wrappers::BroadcastStream;
 
+use crate::api::{self, Problem};
 use crate::auth::{Access, Auth};
 use crate::clock::Clock;
 use crate::config::WebConfig;
 use crate::connections::{Peer, answer};
-use crate::feed::{Feed, Message, Range};
-use crate::login;
+use crate::feed::{Feed, Range};
 use crate::password::PasswordCost;
+use crate::shared::Shared;
 use crate::tls::{Certificates, self_signed_fingerprint};
+use crate::token::bearer;
+use crate::{live, login};
 
-/// Most browsers that are told at once.
-const MOST_STREAMS: usize = 64;
-/// A stream says something at least so often, so that a browser notices its end.
-const ALIVE: Duration = Duration::from_secs(5);
 /// A connection without a stream is closed if no request comes for so long, or if its header takes so long: browsers ask for the files
 /// of the page and the history within a second or two, and connect anew later.
 const REQUEST_TIME: Duration = Duration::from_secs(10);
@@ -61,23 +55,6 @@ const NOT_BUILT: &str =
 /// Whether the program was built with its page.
 pub fn has_page() -> bool {
     Page::get("index.html").is_some()
-}
-
-/// What all requests share.
-#[derive(Clone)]
-pub(crate) struct Shared {
-    feed: Feed,
-    pub(crate) config: Arc<WebConfig>,
-    pub(crate) auth: Auth,
-    certificates: Option<Arc<Certificates>>,
-    streams: Arc<AtomicUsize>,
-}
-
-impl Shared {
-    /// Whether browsers come over TLS.
-    pub(crate) fn has_tls(&self) -> bool {
-        self.certificates.is_some()
-    }
 }
 
 /// The page at its address.
@@ -155,7 +132,8 @@ fn router(shared: Shared) -> Router {
         .route("/history", get(|State(shared): State<Shared>| history(shared, Range::TenMinutes)))
         .route("/history/day", get(|State(shared): State<Shared>| history(shared, Range::Day)))
         .merge(login::routes())
-        .fallback(get(file))
+        .merge(api::routes())
+        .fallback(other)
         .layer(middleware::from_fn_with_state(shared.clone(), guard))
         .with_state(shared)
 }
@@ -167,7 +145,7 @@ async fn guard(State(shared): State<Shared>, mut request: Request, next: Next) -
             request.extensions_mut().insert(access);
             next.run(request).await
         }
-        Err(refusal) => *refusal,
+        Err(refusal) => refusal.answer(request.uri().path()),
     };
     let headers = response.headers_mut();
     let fixed = [
@@ -183,33 +161,61 @@ async fn guard(State(shared): State<Shared>, mut request: Request, next: Next) -
     if shared.certificates.as_ref().is_some_and(|certificates| certificates.is_own()) {
         headers.insert(header::STRICT_TRANSPORT_SECURITY, HeaderValue::from_static(STRICT_TRANSPORT));
     }
-    if headers.get(header::CACHE_CONTROL).is_none_or(|value| value != FILE_CACHE) {
-        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    }
+    headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
     response
 }
 
+/// Why a request is not answered.
+enum Refusal {
+    /// With this status, and why.
+    Status(StatusCode, &'static str),
+    /// A browser that asks for the page logs in first.
+    LogIn,
+}
+
+impl Refusal {
+    /// The answer to a request for this path: one of the API gets it as JSON.
+    fn answer(self, path: &str) -> Response {
+        match self {
+            Self::LogIn => Redirect::to("/login").into_response(),
+            Self::Status(status, why) if api::has(path) => Problem::new(status, why).into_response(),
+            Self::Status(status, why) => (status, format!("{why}\n")).into_response(),
+        }
+    }
+}
+
 /// Whether a request is answered: under a name that is the page's (not one of an attacker's that leads to this address), from our own
-/// page if it may change something, and with a session where there is an account.
-fn admit(shared: &Shared, request: &Request) -> Result<Access, Box<Response>> {
-    let headers = request.headers();
+/// page if it may change something, and with a session where there is an account. A token, which no browser sends by itself, stands for
+/// both, in the API alone.
+fn admit(shared: &Shared, request: &Request) -> Result<Access, Refusal> {
+    let (headers, path) = (request.headers(), request.uri().path());
     if !is_our_name(headers, &shared.config, request.extensions().get::<Peer>()) {
-        let text = "this name is not the page's: add it to `names` in web.toml\n";
-        return Err((StatusCode::MISDIRECTED_REQUEST, text).into_response().into());
+        let why = "this name is not the page's: add it to `names` in web.toml";
+        return Err(Refusal::Status(StatusCode::MISDIRECTED_REQUEST, why));
     }
-    let has_tls = shared.has_tls();
+    let token = if api::has(path) { bearer(headers) } else { None };
     let only_reads = matches!(*request.method(), Method::GET | Method::HEAD);
-    if !only_reads && !login::is_from_us(headers, has_tls) {
-        return Err((StatusCode::FORBIDDEN, "the request comes from another site\n").into_response().into());
+    if !only_reads && token.is_none() && !login::is_from_us(headers, shared.has_tls()) {
+        return Err(Refusal::Status(StatusCode::FORBIDDEN, "the request comes from another site"));
     }
-    let session = login::session(headers, has_tls).map(Access::Session);
-    let path = request.uri().path();
-    let access = session.into_iter().chain([Access::Open]).find(|access| shared.auth.lasts(*access));
+    let access = match token {
+        Some(token) => Some(Access::Token(token)).filter(|access| shared.auth.lasts(*access)),
+        None => {
+            let session = login::session(headers, shared.has_tls()).map(Access::Session);
+            session.into_iter().chain([Access::Open]).find(|access| shared.auth.lasts(*access))
+        }
+    };
+    let unauthorized = |why| Err(Refusal::Status(StatusCode::UNAUTHORIZED, why));
     match access {
+        Some(_) if api::has(path) && api::is_too_long(headers) => {
+            Err(Refusal::Status(StatusCode::PAYLOAD_TOO_LARGE, "a body has at most 64 kB"))
+        }
         Some(access) => Ok(access),
+        None if token.is_some() => unauthorized("the token is not valid: it is wrong, has ended or was removed"),
+        None if api::has(path) => unauthorized("show a token (`evenair web token add`), or log in first, at /login"),
         None if login::OPEN.contains(&path) => Ok(Access::Open),
-        None if only_reads && matches!(path, "/" | "/index.html") => Err(Redirect::to("/login").into_response().into()),
-        None => Err((StatusCode::UNAUTHORIZED, "log in first, at /login\n").into_response().into()),
+        None if only_reads && matches!(path, "/" | "/index.html") => Err(Refusal::LogIn),
+        None => unauthorized("log in first, at /login"),
     }
 }
 
@@ -227,8 +233,17 @@ fn is_our_name(headers: &HeaderMap, config: &WebConfig, peer: Option<&Peer>) -> 
         || config.names.iter().any(|ours| ours.eq_ignore_ascii_case(name))
 }
 
-async fn file(uri: Uri) -> Response {
-    let path = uri.path().trim_start_matches('/');
+/// What has no route: a file of the page, or nothing.
+async fn other(method: Method, uri: Uri) -> Response {
+    match method {
+        _ if api::has(uri.path()) => api::missing(uri.path()).into_response(),
+        Method::GET | Method::HEAD => file(uri.path()),
+        _ => (StatusCode::METHOD_NOT_ALLOWED, [(header::ALLOW, "GET, HEAD")]).into_response(),
+    }
+}
+
+fn file(path: &str) -> Response {
+    let path = path.trim_start_matches('/');
     let path = if path.is_empty() { "index.html" } else { path };
     let Some(file) = Page::get(path) else {
         let built = Page::get("index.html").is_some();
@@ -246,41 +261,13 @@ async fn history(shared: Shared, range: Range) -> Response {
     }
 }
 
-/// A place among the streams, for as long as it lives.
-struct Place(Arc<AtomicUsize>);
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
 async fn events(
     State(shared): State<Shared>,
     Extension(peer): Extension<Peer>,
     Extension(access): Extension<Access>,
 ) -> Response {
-    let place = Place(Arc::clone(&shared.streams));
-    if shared.streams.fetch_add(1, Ordering::Relaxed) >= MOST_STREAMS {
-        let text = format!("{MOST_STREAMS} browsers are open already: close one\n");
-        return (StatusCode::SERVICE_UNAVAILABLE, text).into_response();
-    }
-    peer.streams();
-    let (begin, follow) = shared.feed.join();
-    // A browser that is too slow misses lines, which are whole each.
-    let follow = BroadcastStream::new(follow).filter_map(|message| ready(message.ok()));
-    let messages = stream::iter(begin).chain(follow);
-    // The stream ends with the session, or with the first account if it has none.
-    let messages = messages.take_while(move |_| ready(shared.auth.lasts(access))).map(move |message| {
-        let _in_use = &place;
-        event(&message)
-    });
-    let events = Sse::new(messages).keep_alive(KeepAlive::new().interval(ALIVE));
-    ([(header::CACHE_CONTROL, "no-store")], events).into_response()
-}
-
-fn event(message: &Message) -> Result<Event, Infallible> {
-    Ok(Event::default().event(message.kind).data(&*message.json))
+    live::stream(shared, &peer, access)
+        .unwrap_or_else(|why| (StatusCode::SERVICE_UNAVAILABLE, why + "\n").into_response())
 }
 
 #[cfg(test)]

@@ -28,12 +28,23 @@ enum WebCommand {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<OsString>,
     },
+    /// Make, list and remove tokens, with which programs use the API
+    #[command(disable_help_flag = true)]
+    Token {
+        /// Arguments of `evenair-web token`: add --note TEXT, with --role and --days; list; remove ID
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<OsString>,
+    },
 }
 
-/// Replaces this process with `evenair-web --where`, or `evenair-web setup`.
+/// Replaces this process with `evenair-web --where`, `evenair-web setup` or `evenair-web token`.
 pub fn web(args: &WebArgs) -> Result<ExitCode> {
-    if let Some(WebCommand::Setup { arguments }) = &args.command {
-        return become_program(WEB, WEB, WEB, [OsString::from("setup")].into_iter().chain(arguments.iter().cloned()));
+    let command = args.command.as_ref().map(|command| match command {
+        WebCommand::Setup { arguments } => ("setup", arguments),
+        WebCommand::Token { arguments } => ("token", arguments),
+    });
+    if let Some((name, arguments)) = command {
+        return become_program(WEB, WEB, WEB, [OsString::from(name)].into_iter().chain(arguments.iter().cloned()));
     }
     if args.json && find_program(WEB).is_none() {
         let error = missing(WEB, WEB);

@@ -6,6 +6,7 @@ use tokio::time::timeout;
 
 use super::*;
 use crate::connections::MOST_CONNECTIONS;
+use crate::live::MOST_STREAMS;
 
 /// Time for a request to come.
 const SHORT: Duration = Duration::from_millis(300);

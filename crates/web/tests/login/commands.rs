@@ -9,7 +9,7 @@ use evenair_web::{Clock, PasswordCost, TlsConfig, Web};
 
 use crate::site::config;
 
-fn run(folder: &Path, arguments: &[&str]) -> (bool, String, String) {
+pub fn run(folder: &Path, arguments: &[&str]) -> (bool, String, String) {
     let Output { status, stdout, stderr } = Command::new(env!("CARGO_BIN_EXE_evenair-web"))
         .args(arguments)
         .args(["--config", "web.toml", "--state", "state"])

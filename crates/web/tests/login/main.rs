@@ -1,7 +1,11 @@
-//! Accounts, sessions and TLS of the page, over real connections.
+//! Accounts, sessions and TLS of the page, and the API, over real connections.
 
 mod accounts;
+mod api;
 mod commands;
 mod logins;
+mod sample_box;
+mod schema;
 mod site;
 mod tls;
+mod tokens;

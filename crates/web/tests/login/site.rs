@@ -9,6 +9,7 @@ use std::time::Duration;
 use evenair_web::{Clock, Grant, PasswordCost, Web, WebConfig, setup_link};
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
+use serde_json::Value;
 use tempfile::TempDir;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
@@ -31,6 +32,12 @@ impl Answer {
     pub fn header(&self, name: &str) -> Option<&str> {
         let lines = self.text.split("\r\n\r\n").next()?.lines().filter_map(|line| line.split_once(": "));
         lines.into_iter().find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value)
+    }
+
+    /// What comes after its header, as JSON.
+    pub fn json(&self) -> Value {
+        let body = self.text.split_once("\r\n\r\n").map_or("", |(_, body)| body);
+        serde_json::from_str(body).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
 
     /// The cookie that it sets, as a browser sends it back.
@@ -109,8 +116,12 @@ impl Site {
     }
 
     pub async fn get(&self, path: &str, cookie: &str) -> Answer {
-        self.send(&format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nCookie: {cookie}\r\n\r\n"))
-            .await
+        self.send(&request("GET", path, &format!("Cookie: {cookie}\r\n"))).await
+    }
+
+    /// The same with a token.
+    pub async fn get_with(&self, path: &str, token: &str) -> Answer {
+        self.send(&request("GET", path, &format!("Authorization: Bearer {token}\r\n"))).await
     }
 
     pub async fn post(&self, path: &str, form: &[(&str, &str)], cookie: &str) -> Answer {
@@ -175,6 +186,11 @@ pub async fn refusal(config: WebConfig) -> String {
 async fn serve(config: &WebConfig, clock: &Clock) -> (SocketAddr, JoinHandle<Infallible>) {
     let web = Web::bind(config.clone(), clock.clone(), PasswordCost::for_tests()).await.expect("it starts");
     (web.address(), tokio::spawn(web.run()))
+}
+
+/// A request without a body; `headers` each end with a line's end.
+pub fn request(method: &str, path: &str, headers: &str) -> String {
+    format!("{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{headers}\r\n")
 }
 
 /// A request with a form; `headers` each end with a line's end.

@@ -1,0 +1,123 @@
+//! The OpenAPI document, version 3.1, of a table of operations. Its schemas are JSON Schema 2020-12 of the types that are answered.
+
+use evenair_api::watch::Line;
+use schemars::SchemaGenerator;
+use schemars::generate::SchemaSettings;
+use serde_json::{Map, Value, json};
+
+use super::operation::{Answer, Operation};
+use super::parameter::meaning_of_variable;
+use super::problem::{self, Problem};
+
+const DESCRIPTION: &str = "What a box says of itself, for programs. Errors are problem details (RFC 9457). Lists come in pages, in \
+     the order of their items' keys. Every answer but live data has an ETag: with `If-None-Match` an unchanged one is 304. Readers \
+     ignore fields that they do not know.";
+
+/// Answers that are not what was asked for, by status: a name for each, its meaning, and whether every operation has it.
+const REFUSALS: [(&str, &str, &str, bool); 8] = [
+    ("304", "NotModified", "It is as the client has it.", false),
+    ("400", "Wrong", "The input is wrong: everything that is wrong with it.", true),
+    ("401", "Unauthorized", "There is no valid token or session.", true),
+    ("403", "Forbidden", "The role does not suffice.", true),
+    ("404", "Missing", "There is none of this name: the nearest one.", false),
+    ("405", "NotAllowed", "The path has other methods.", true),
+    ("413", "TooLong", "The body is longer than 64 kB.", true),
+    ("503", "Away", "The box does not answer, or too many clients are there.", true),
+];
+
+/// The document of these operations, which are below a path.
+pub(crate) fn of(base: &str, operations: &[Operation]) -> Value {
+    let settings = SchemaSettings::draft2020_12().for_serialize();
+    let mut schemas =
+        settings.with(|settings| settings.definitions_path = "/components/schemas".into()).into_generator();
+    let mut paths: Map<String, Value> = Map::new();
+    for operation in operations {
+        let path = paths.entry(format!("{base}{}", operation.path)).or_insert_with(|| json!({}));
+        path[operation.method.as_str().to_lowercase()] = described(operation, &mut schemas);
+    }
+    let responses = responses(&mut schemas);
+    json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Evenair", "version": "1", "description": DESCRIPTION,
+            "license": { "name": "Apache-2.0 or MIT", "identifier": env!("CARGO_PKG_LICENSE") },
+        },
+        "servers": [{ "url": "/" }],
+        "security": [{ "token": [] }, { "session": [] }],
+        "paths": paths,
+        "components": {
+            "schemas": schemas.take_definitions(true),
+            "responses": responses,
+            "headers": { "ETag": { "description": "Names this state of the answer.", "schema": { "type": "string" } } },
+            "securitySchemes": {
+                "token": { "type": "http", "scheme": "bearer", "description": "A token, which `evenair web token add` makes." },
+                "session": {
+                    "type": "apiKey", "in": "cookie", "name": "__Host-evenair",
+                    "description": "The session of a browser that has logged in; `evenair` without TLS. While there is no account, \
+                         neither is needed.",
+                },
+            },
+        },
+    })
+}
+
+fn described(operation: &Operation, schemas: &mut SchemaGenerator) -> Value {
+    let variables = operation.variables().map(|name| {
+        json!({ "name": name, "in": "path", "required": true, "description": meaning_of_variable(name), "schema": { "type": "string" } })
+    });
+    let parameters = operation.parameters.iter().map(|parameter| {
+        json!({ "name": parameter.name(), "in": "query", "description": parameter.meaning(), "schema": parameter.schema() })
+    });
+    let parameters: Vec<_> = variables.chain(parameters).collect();
+    let mut responses = Map::from_iter([("200".to_owned(), answered(&operation.answer, schemas))]);
+    for (status, name, _, always) in REFUSALS {
+        let is_possible = match status {
+            "304" => matches!(operation.answer, Answer::Json { .. }),
+            "404" => operation.variables().next().is_some(),
+            _ => always,
+        };
+        if is_possible {
+            responses.insert(status.into(), json!({ "$ref": format!("#/components/responses/{name}") }));
+        }
+    }
+    json!({
+        "operationId": id(operation),
+        "summary": operation.summary,
+        "description": format!("For role {} and above.", operation.role.name()),
+        "parameters": parameters,
+        "responses": responses,
+    })
+}
+
+/// "get_stations_station_flows" of GET /stations/{station}/flows.
+fn id(operation: &Operation) -> String {
+    let words = operation.path.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+    let method = operation.method.as_str().to_lowercase();
+    words.fold(method, |id, word| id + "_" + word)
+}
+
+fn answered(answer: &Answer, schemas: &mut SchemaGenerator) -> Value {
+    match answer {
+        Answer::Json { schema, .. } => json!({
+            "description": "What was asked for.",
+            "headers": { "ETag": { "$ref": "#/components/headers/ETag" } },
+            "content": { "application/json": { "schema": schema(schemas) } },
+        }),
+        Answer::Live => json!({
+            "description": "Server-sent events, each with JSON: `events` (a list of those before, once), `line` (each second, of all \
+                parts), `away` (the box cannot be reached: `why`), `end` (it has ended for good: `why`).",
+            "content": { "text/event-stream": { "schema": {
+                "type": "string", "contentMediaType": "application/json", "contentSchema": schemas.subschema_for::<Line>(),
+            } } },
+        }),
+    }
+}
+
+fn responses(schemas: &mut SchemaGenerator) -> Map<String, Value> {
+    let schema = schemas.subschema_for::<Problem>();
+    let response = |status: &str, meaning: &str| match status {
+        "304" => json!({ "description": meaning, "headers": { "ETag": { "$ref": "#/components/headers/ETag" } } }),
+        _ => json!({ "description": meaning, "content": { problem::MEDIA_TYPE: { "schema": schema } } }),
+    };
+    REFUSALS.into_iter().map(|(status, name, meaning, _)| (name.to_owned(), response(status, meaning))).collect()
+}

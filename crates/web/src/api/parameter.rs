@@ -1,0 +1,152 @@
+//! Parameters of a request's query, and names in its path.
+
+use serde_json::{Value, json};
+
+use super::problem::{InputError, Problem, shortened};
+use crate::feed::Range;
+use crate::secret::bytes_of_hex;
+
+/// Most items on a page, and how many there are unless the client says so.
+const MOST_ITEMS: usize = 1000;
+const ITEMS: usize = 100;
+/// Words of [`Parameter::Span`].
+const SPANS: [(&str, Range); 2] = [("10min", Range::TenMinutes), ("24h", Range::Day)];
+
+/// A parameter of a query.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Parameter {
+    /// Most items on a page.
+    Limit,
+    /// Where a page begins.
+    Cursor,
+    /// How far back a history goes.
+    Span,
+}
+
+/// Parameters of a query, checked; those that are missing have their defaults.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Query {
+    /// Most items on a page.
+    pub limit: usize,
+    /// The last item of the page before; `None`: the first page.
+    pub cursor: Option<Cursor>,
+    /// How far back a history goes.
+    pub span: Range,
+}
+
+/// A place in a list: that of an item. Lists are in the order of their items' keys, so that a page neither repeats nor leaves out an
+/// item that was there all the time.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Cursor {
+    /// What the item is known by.
+    pub key: String,
+    /// Which of the items of this key it is, from 0.
+    pub number: usize,
+}
+
+impl Cursor {
+    /// Reads what [`Display`](std::fmt::Display) writes.
+    fn parse(text: &str) -> Option<Self> {
+        let text = String::from_utf8(bytes_of_hex(text)?).ok()?;
+        let (number, key) = text.split_once(' ')?;
+        Some(Self { key: key.to_owned(), number: number.parse().ok()? })
+    }
+}
+
+impl std::fmt::Display for Cursor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&crate::secret::hex(format!("{} {}", self.number, self.key).as_bytes()))
+    }
+}
+
+impl Parameter {
+    /// Its name in a query.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Limit => "limit",
+            Self::Cursor => "cursor",
+            Self::Span => "span",
+        }
+    }
+
+    /// What it means.
+    pub(crate) const fn meaning(self) -> &'static str {
+        match self {
+            Self::Limit => "Most items on a page.",
+            Self::Cursor => "`next` of the page before; without it the list begins with its first item.",
+            Self::Span => "How far back: `10min` has a point for each second, `24h` one for each minute.",
+        }
+    }
+
+    /// Its JSON Schema.
+    pub(crate) fn schema(self) -> Value {
+        match self {
+            Self::Limit => json!({"type": "integer", "minimum": 1, "maximum": MOST_ITEMS, "default": ITEMS}),
+            Self::Cursor => json!({"type": "string", "pattern": "^([0-9a-f]{2})+$"}),
+            Self::Span => json!({"type": "string", "enum": SPANS.map(|(word, _)| word), "default": SPANS[0].0}),
+        }
+    }
+
+    fn read(self, text: &str, query: &mut Query) -> Result<(), InputError> {
+        let wrong = |right: &str| InputError::new(self.name(), format!("{:?} is not {right}", shortened(text)));
+        match self {
+            Self::Limit => {
+                let limit = text.parse().ok().filter(|limit| (1..=MOST_ITEMS).contains(limit));
+                query.limit = limit.ok_or_else(|| wrong(&format!("a whole number from 1 to {MOST_ITEMS}")))?;
+            }
+            Self::Cursor => query.cursor = Some(Cursor::parse(text).ok_or_else(|| wrong("`next` of a page"))?),
+            Self::Span => {
+                let span = SPANS.into_iter().find(|(word, _)| *word == text).map(|(_, range)| range);
+                let words = SPANS.map(|(word, _)| word);
+                query.span = span.ok_or_else(|| InputError::not_one_of(self.name(), text, &words))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Query {
+    /// Reads a query, which may have these parameters.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it.
+    pub(crate) fn parse(text: &str, parameters: &[Parameter]) -> Result<Self, Problem> {
+        let mut query = Self { limit: ITEMS, cursor: None, span: Range::TenMinutes };
+        let (mut errors, mut seen) = (Vec::new(), Vec::new());
+        for (name, value) in form_urlencoded::parse(text.as_bytes()) {
+            let Some(parameter) = parameters.iter().find(|parameter| parameter.name() == name) else {
+                errors.push(unknown(&name, parameters));
+                continue;
+            };
+            if seen.contains(parameter) {
+                errors.push(InputError::new(&name, "it is given twice"));
+                continue;
+            }
+            seen.push(*parameter);
+            errors.extend(parameter.read(&value, &mut query).err());
+        }
+        if errors.is_empty() { Ok(query) } else { Err(Problem::of_input(errors)) }
+    }
+}
+
+fn unknown(name: &str, parameters: &[Parameter]) -> InputError {
+    if parameters.is_empty() {
+        return InputError::new(name, "this path has no parameters");
+    }
+    let names: Vec<_> = parameters.iter().map(|parameter| parameter.name()).collect();
+    let error = InputError::not_one_of(name, name, &names);
+    InputError { detail: format!("there is no such parameter: {}", error.detail), ..error }
+}
+
+/// What a name in a path stands for.
+///
+/// # Panics
+/// No path has such a name.
+pub(crate) fn meaning_of_variable(name: &str) -> &'static str {
+    match name {
+        "station" => "MAC address of a station, such as 02:00:00:00:00:01.",
+        "domain" => "Name of a contention domain.",
+        "access_point" => "Name of an access point.",
+        _ => panic!("no path has {{{name}}}"),
+    }
+}

@@ -1,0 +1,27 @@
+//! What all requests share.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+
+use crate::auth::Auth;
+use crate::config::WebConfig;
+use crate::feed::Feed;
+use crate::tls::Certificates;
+
+/// What all requests share; clones are the same.
+#[derive(Clone)]
+pub(crate) struct Shared {
+    pub(crate) feed: Feed,
+    pub(crate) config: Arc<WebConfig>,
+    pub(crate) auth: Auth,
+    pub(crate) certificates: Option<Arc<Certificates>>,
+    /// How many streams are open.
+    pub(crate) streams: Arc<AtomicUsize>,
+}
+
+impl Shared {
+    /// Whether browsers come over TLS.
+    pub(crate) fn has_tls(&self) -> bool {
+        self.certificates.is_some()
+    }
+}
