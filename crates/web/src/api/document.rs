@@ -6,7 +6,7 @@ use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
 use super::operation::{Answer, Operation};
-use super::parameter::meaning_of_variable;
+use super::parameter::{Parameter, meaning_of_variable};
 use super::problem::{self, Problem};
 
 const DESCRIPTION: &str = "What a box says of itself, for programs. Errors are problem details (RFC 9457). Lists come in pages, in \
@@ -73,7 +73,7 @@ fn described(operation: &Operation, schemas: &mut SchemaGenerator) -> Value {
     for (status, name, _, always) in REFUSALS {
         let is_possible = match status {
             "304" => matches!(operation.answer, Answer::Json { .. }),
-            "404" => operation.variables().next().is_some(),
+            "404" => operation.variables().next().is_some() || operation.parameters.contains(&Parameter::Subject),
             _ => always,
         };
         if is_possible {

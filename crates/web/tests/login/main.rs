@@ -3,6 +3,7 @@
 mod accounts;
 mod api;
 mod commands;
+mod history;
 mod logins;
 mod sample_box;
 mod schema;
