@@ -37,7 +37,7 @@ struct Part {
 
 /// A step of a series.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
-pub(crate) struct SeriesPoint {
+pub struct SeriesPoint {
     /// Begin of the step, in seconds since 1970, UTC.
     pub at: i64,
     /// The value in it.
