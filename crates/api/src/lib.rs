@@ -3,6 +3,7 @@
 
 pub mod causes;
 pub mod health;
+pub mod histogram;
 pub mod history;
 mod hops;
 mod json;

@@ -9,12 +9,14 @@
 //!
 //! Readers skip keys that they do not know, so that a later box can say more.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::health::reason::HealthStatus;
+use crate::histogram::Histogram;
 use crate::{CallStatus, Carrier, FlowStatus, GuardState, Mode};
 
 /// The version that every line has as `v`.
@@ -81,11 +83,13 @@ pub enum Part {
     Calls,
     /// Events since the line before.
     Events,
+    /// Counts of latencies.
+    Histograms,
 }
 
 impl Part {
     /// All parts.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Health,
         Self::Totals,
         Self::Domains,
@@ -94,6 +98,7 @@ impl Part {
         Self::Classes,
         Self::Calls,
         Self::Events,
+        Self::Histograms,
     ];
 
     /// Its word in requests, and its key in lines.
@@ -107,6 +112,7 @@ impl Part {
             Self::Classes => "classes",
             Self::Calls => "calls",
             Self::Events => "events",
+            Self::Histograms => "histograms",
         }
     }
 }
@@ -252,6 +258,54 @@ pub struct Line {
     /// Events since the line before; in the first line the last [`FIRST_EVENTS`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub events: Option<Vec<Event>>,
+    /// Counts of latencies of the last second.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub histograms: Option<Histograms>,
+}
+
+/// What [`Latency`] has the percentiles of, by leg.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct LegHistograms {
+    /// Held in the box for the WLAN.
+    #[serde(rename = "box", skip_serializing_if = "Histogram::is_empty")]
+    pub in_box: Histogram,
+    /// Access point and air.
+    #[serde(skip_serializing_if = "Histogram::is_empty")]
+    pub wlan: Histogram,
+    /// Held in the box for the Internet link.
+    #[serde(skip_serializing_if = "Histogram::is_empty")]
+    pub internet_queue: Histogram,
+    /// Beyond the wire port.
+    #[serde(skip_serializing_if = "Histogram::is_empty")]
+    pub internet: Histogram,
+}
+
+impl LegHistograms {
+    /// Adds the packets of another one.
+    pub fn merge(&mut self, other: &Self) {
+        self.in_box.merge(&other.in_box);
+        self.wlan.merge(&other.wlan);
+        self.internet_queue.merge(&other.internet_queue);
+        self.internet.merge(&other.internet);
+    }
+}
+
+/// Counts of latencies of the last second. Those of several seconds are added, and their percentiles are right. Whatever had no packet
+/// timed is absent.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Histograms {
+    /// The whole box.
+    pub totals: LegHistograms,
+    /// Contention domains, by name.
+    pub domains: BTreeMap<String, LegHistograms>,
+    /// Access points, by name.
+    pub access_points: BTreeMap<String, LegHistograms>,
+    /// Stations, by MAC address.
+    pub stations: BTreeMap<String, LegHistograms>,
+    /// Policy classes, by name.
+    pub classes: BTreeMap<String, LegHistograms>,
 }
 
 /// The whole box. Rates are of IP-level bytes, means of the last second.

@@ -1,6 +1,8 @@
 //! What the programs `evenaird`, `evenair` and `evenair-lab` share: the version that they name, errors in one line, and how one
 //! finds another and replaces itself with it.
 
+mod moment;
+
 use std::ffi::OsString;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
@@ -8,6 +10,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use anyhow::{Context, Error, Result, anyhow};
+
+pub use self::moment::moment_s;
 
 /// The version with the commit that the program was built from, as Semantic Versioning writes build metadata: "0.1.0+1a2b3c4d5e6f",
 /// with ".dirty" behind it where the sources had been changed since; without a commit where they were not in a repository.

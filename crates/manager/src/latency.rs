@@ -106,6 +106,11 @@ impl Times {
         self.sum >= before.sum && self.counts.iter().zip(before.counts).all(|(now, before)| *now >= before)
     }
 
+    /// Packets by bucket: the first ends with the first of [`DOUBLINGS`], each doubling has four, and the last has no end.
+    pub const fn counts(&self) -> &[u32] {
+        &self.counts
+    }
+
     /// The sum of all times.
     pub const fn sum(&self) -> Span {
         self.sum

@@ -7,12 +7,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use evenair_api::watch::{
-    self, AccessPoint, Class, Domain, Line, MOST_STATIONS, Source, Station, Totals, VERSION, Value,
+    self, AccessPoint, Class, Domain, Histograms, LegHistograms, Line, MOST_STATIONS, Source, Station, Totals, VERSION,
+    Value,
 };
 use evenair_api::{ClassStatus, DomainStatus, FlowStatus, Mode, RateSource, StationStatus, Status};
 use evenair_manager::{DelayReport, Hop, Latency, Losses, Report};
 
-use crate::latencies::{Latencies, lost, written};
+use crate::latencies::{Latencies, histograms, lost, written};
 use crate::milliseconds;
 
 /// The state of a box at one instant.
@@ -109,7 +110,7 @@ pub fn line(before: Option<&Taken>, now: &Taken, beside: Beside) -> Line {
         health: None,
         totals: Some(Totals {
             active,
-            latency: interval.latency(&moved, |_| true),
+            latency: written(&interval.latency(&moved, |_| true)),
             losses: interval.losses(&moved, |_| true),
             ..interval.totals()
         }),
@@ -119,6 +120,7 @@ pub fn line(before: Option<&Taken>, now: &Taken, beside: Beside) -> Line {
         classes: Some(now.status.classes.iter().map(|class| interval.class(class)).collect()),
         calls: now.status.calls_watched.then(|| now.status.calls.clone()),
         events: None,
+        histograms: Some(interval.histograms(&moved)),
     }
 }
 
@@ -220,16 +222,38 @@ impl Interval<'_> {
             wait_p95_ms: Value::new(wait_p95_ms, Source::Measured),
             stations: domain.stations,
             active: self.active(moved, is_here),
-            latency: self.latency(moved, is_here),
+            latency: written(&self.latency(moved, is_here)),
             losses: self.losses(moved, is_here),
         }
     }
 
     /// Of all stations of these that were timed.
-    fn latency(&self, moved: &[Option<Moved>], which: impl Fn(&StationStatus) -> bool) -> watch::Latency {
+    fn latency(&self, moved: &[Option<Moved>], which: impl Fn(&StationStatus) -> bool) -> Latency {
         let pairs = self.now.status.stations.iter().zip(moved).filter(|(station, _)| which(station));
-        let sum = pairs.filter_map(|(_, moved)| *moved).fold(Latency::default(), |sum, moved| sum.plus(&moved.latency));
-        written(&sum)
+        pairs.filter_map(|(_, moved)| *moved).fold(Latency::default(), |sum, moved| sum.plus(&moved.latency))
+    }
+
+    /// Counts of all latencies: those of a station go to its domain and its access point.
+    fn histograms(&self, moved: &[Option<Moved>]) -> Histograms {
+        let mut all = Histograms::default();
+        let stations = self.now.status.stations.iter().zip(moved);
+        for (station, moved) in stations.filter_map(|(station, moved)| Some((station, (*moved)?))) {
+            let of_station = histograms(&moved.latency);
+            if of_station == LegHistograms::default() {
+                continue;
+            }
+            all.totals.merge(&of_station);
+            all.domains.entry(self.domain_of(station).to_owned()).or_default().merge(&of_station);
+            if let Some(point) = &station.access_point {
+                all.access_points.entry(point.clone()).or_default().merge(&of_station);
+            }
+            all.stations.insert(station.mac.clone(), of_station);
+        }
+        let classes = self.now.status.classes.iter();
+        let classes =
+            classes.filter_map(|class| Some((class.name.clone(), histograms(&self.class_latency(&class.name)?))));
+        all.classes = classes.filter(|(_, counts)| *counts != LegHistograms::default()).collect();
+        all
     }
 
     fn losses(&self, moved: &[Option<Moved>], which: impl Fn(&StationStatus) -> bool) -> Option<watch::Losses> {
@@ -256,7 +280,7 @@ impl Interval<'_> {
                 air_up: self.air(sum.map(|sum| sum.air_up_s)),
                 stations: there().count(),
                 active: self.active(moved, is_there),
-                latency: self.latency(moved, is_there),
+                latency: written(&self.latency(moved, is_there)),
                 losses: self.losses(moved, is_there),
             }
         };
@@ -321,16 +345,15 @@ impl Interval<'_> {
             held: class.held.into(),
             dropped: since(|class| class.dropped).unwrap_or(0),
             at_ceiling: class.at_ceiling,
-            latency: self.class_latency(&class.name),
+            latency: self.class_latency(&class.name).as_ref().map_or_else(watch::Latency::default, written),
             losses: self
                 .seen_before()
                 .map(|before| lost(&self.now.latencies.losses_of_class(&before.latencies, &class.name))),
         }
     }
 
-    fn class_latency(&self, name: &str) -> watch::Latency {
-        let of = |before: &Taken| self.now.latencies.of_class(&before.latencies, name);
-        self.seen_before().map(of).as_ref().map_or_else(watch::Latency::default, written)
+    fn class_latency(&self, name: &str) -> Option<Latency> {
+        self.seen_before().map(|before| self.now.latencies.of_class(&before.latencies, name))
     }
 }
 

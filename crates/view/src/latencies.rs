@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use evenair_api::histogram::Histogram;
 use evenair_api::watch;
 use evenair_manager::{Latency, Leg, LossCounts, Losses, Report, StationReport, Times};
 use evenair_units::{Instant, Span};
@@ -80,8 +81,35 @@ fn times(times: &Times) -> Option<watch::Times> {
     Some(watch::Times { p50_ms: ms(50)?, p95_ms: ms(95)?, packets: times.count() })
 }
 
+/// The same as counts.
+pub(crate) fn histograms(latency: &Latency) -> watch::LegHistograms {
+    let histogram = |leg| Histogram::new(latency.leg(leg).counts().iter().map(|&count| u64::from(count)));
+    let [in_box, wlan, internet_queue, internet] = Leg::ALL.map(histogram);
+    watch::LegHistograms { in_box, wlan, internet_queue, internet }
+}
+
 /// As a line has it.
 pub(crate) fn lost(losses: &Losses) -> watch::Losses {
     let counts = |&LossCounts { data, here, wlan, wire }: &LossCounts| watch::LossCounts { data, here, wlan, wire };
     watch::Losses { down: counts(&losses.down), up: counts(&losses.up) }
+}
+
+#[cfg(test)]
+mod tests {
+    use evenair_api::histogram::BUCKETS;
+    use evenair_manager::DOUBLINGS;
+
+    use super::*;
+
+    #[test]
+    fn buckets_are_those_of_the_manager() {
+        assert_eq!(Times::default().counts().len(), BUCKETS);
+        // The bucket behind each doubling is a quarter of it wide; the last has no end.
+        for (doubling, end) in DOUBLINGS.iter().enumerate() {
+            let (mut histogram, bucket) = (Histogram::default(), 4 * doubling + 1);
+            histogram.add(bucket, 1);
+            let (end_ms, part) = (end.as_secs_f64() * 1e3, if bucket == BUCKETS - 1 { 1.0 } else { 1.125 });
+            assert_eq!(histogram.percentile_ms(50), Some(end_ms * part), "{bucket}");
+        }
+    }
 }

@@ -12,6 +12,7 @@ mod operation;
 mod parameter;
 mod problem;
 mod routes;
+mod stored;
 
 use std::sync::Arc;
 

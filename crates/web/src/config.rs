@@ -10,6 +10,10 @@
 //! [tls]
 //! certificate = "/etc/evenair/web.pem"
 //! key = "/etc/evenair/web-key.pem"
+//!
+//! [history]
+//! limit = "1 GB"
+//! files = "/var/lib/evenair/history"
 //! ```
 //!
 //! Every key may be missing, and so may the file where none was named.
@@ -19,12 +23,18 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
-use evenair_reader::{ConfigError, List, OrDefault, Problems, Written, read};
+use evenair_reader::{ConfigError, List, OrDefault, Problems, Written, ranges, read};
+use evenair_units::Bytes;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// Where the file is.
 pub const CONFIG: &str = "/etc/evenair/web.toml";
+
+ranges! {
+    /// Sizes of the database: the smallest has a day of a small site.
+    HistoryLimits: Bytes = "16 MB to 1000 GB";
+}
 
 /// The file as it is written.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
@@ -42,6 +52,18 @@ struct WebFile {
     state: Option<Written<String>>,
     /// TLS. Default: none, so that the page is for this machine alone.
     tls: Option<TlsFile>,
+    /// The history that the program keeps, in the state directory.
+    history: HistoryFile,
+}
+
+/// The history as it is written.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+struct HistoryFile {
+    /// Size limit of the database; the oldest rows go first. Default: "1 GB".
+    limit: Option<Written<Bytes, HistoryLimits>>,
+    /// The directory of the box's own history, for what this program missed. Default: "/var/lib/evenair/history".
+    files: Option<Written<String>>,
 }
 
 /// The certificate as it is written.
@@ -70,6 +92,15 @@ pub enum TlsConfig {
     SelfSigned,
 }
 
+/// The history that the program keeps.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HistoryConfig {
+    /// Most bytes of the database.
+    pub limit: u64,
+    /// The directory of the box's own history, for what this program missed.
+    pub files: PathBuf,
+}
+
 /// What the program does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WebConfig {
@@ -85,6 +116,8 @@ pub struct WebConfig {
     pub state: PathBuf,
     /// Its certificate; `None`: the page has no TLS.
     pub tls: Option<TlsConfig>,
+    /// The history.
+    pub history: HistoryConfig,
     /// The box ends with what it shows, as in the demo: this is what the page says then, above its last numbers.
     pub farewell: Option<String>,
 }
@@ -171,8 +204,18 @@ impl WebFile {
             None => Some(Vec::new()),
             Some(names) => names.get(problems),
         };
-        let (socket, control, state) = (socket?, control?, state?);
-        Some(WebConfig { listen: listen?, socket, control, names: names?, state, tls: tls?, farewell: None })
+        let history = self.history.check(problems);
+        let (socket, control, state, history) = (socket?, control?, state?, history?);
+        let (listen, names, tls) = (listen?, names?, tls?);
+        Some(WebConfig { listen, socket, control, names, state, tls, history, farewell: None })
+    }
+}
+
+impl HistoryFile {
+    fn check(&self, problems: &mut Problems) -> Option<HistoryConfig> {
+        let limit = self.limit.get_or(Bytes(1_000_000_000), problems);
+        let files = path(&self.files, "/var/lib/evenair/history", problems);
+        Some(HistoryConfig { limit: limit?.0, files: files? })
     }
 }
 
@@ -251,6 +294,16 @@ mod tests {
         assert!(error.contains("text in quotes"), "{error}");
         let error = WebConfig::parse("listen = \"localhost\"", "web.toml").expect_err("no port").to_string();
         assert!(error.contains("127.0.0.1:9471"), "{error}");
+    }
+
+    #[test]
+    fn the_history_has_a_limit() {
+        let config = WebConfig::parse("[history]\nlimit = \"20 MB\"", "web.toml").expect("right");
+        assert_eq!((config.history.limit, WebConfig::default().history.limit), (20_000_000, 1_000_000_000));
+        let error =
+            WebConfig::parse("[history]\nlimit = \"1 MB\"\nlimits = 1", "web.toml").expect_err("small").to_string();
+        assert!(error.contains("web.toml:2:") && error.contains("16 MB to 1000 GB"), "{error}");
+        assert!(error.contains("web.toml:3:"), "{error}");
     }
 
     #[test]

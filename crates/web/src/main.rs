@@ -13,7 +13,7 @@ use evenair_web::{
 };
 use serde_json::{Value, json};
 
-use crate::commands::{AuditArgs, TokenCommand, audit, permit, token};
+use crate::commands::{AuditArgs, HistoryArgs, TokenCommand, audit, history, permit, token};
 
 /// Serve the page of a box to browsers. It only reads; the box does not notice whether it runs.
 #[derive(Parser)]
@@ -65,6 +65,8 @@ enum Command {
     Token(TokenCommand),
     /// Print the audit log: who logged in, and who changed what, the newest line last
     Audit(AuditArgs),
+    /// Print a measure of the stored history over any time
+    History(HistoryArgs),
 }
 
 fn main() -> ExitCode {
@@ -98,6 +100,10 @@ fn run(cli: Cli) -> Result<ExitCode> {
         }
         Some(Command::Audit(args)) => {
             audit(&args, &config)?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        Some(Command::History(args)) => {
+            history(args, &config)?;
             return Ok(ExitCode::SUCCESS);
         }
         None => {}

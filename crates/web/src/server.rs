@@ -23,6 +23,7 @@ use crate::config::WebConfig;
 use crate::connections::{Peer, answer};
 use crate::control::Control;
 use crate::feed::{Feed, Range};
+use crate::history::{self, Recording};
 use crate::password::PasswordCost;
 use crate::shared::Shared;
 use crate::tls::{Certificates, self_signed_fingerprint};
@@ -64,6 +65,8 @@ pub struct Web {
     listener: TcpListener,
     address: SocketAddr,
     shared: Shared,
+    /// `None`: a box that ends once and for all has no history.
+    recording: Option<Recording>,
 }
 
 impl Web {
@@ -94,10 +97,14 @@ impl Web {
         let address = listener.local_addr().context("cannot serve the page")?;
         let feed = Feed::start(&config.socket, config.farewell.clone());
         audit.prune();
+        let recording = match config.farewell {
+            None => Some(history::record(&config).context("cannot record the history")?),
+            Some(_) => None,
+        };
         let control = Control::new(config.control.clone());
         let (config, streams) = (Arc::new(config), Arc::default());
         let shared = Shared { feed, control, config, auth, audit, certificates, streams };
-        Ok(Self { listener, address, shared })
+        Ok(Self { listener, address, shared, recording })
     }
 
     /// Its address; the port is one that was free where 0 is configured.
@@ -112,6 +119,7 @@ impl Web {
 
     async fn run_within(self, request_time: Duration) -> Infallible {
         let certificates = self.shared.certificates.clone();
+        let _recording = self.recording;
         answer(self.listener, router(self.shared), certificates, request_time).await
     }
 }
@@ -135,8 +143,8 @@ pub async fn serve(config: WebConfig) -> Result<()> {
 fn router(shared: Shared) -> Router {
     Router::new()
         .route("/events", get(events))
-        .route("/history", get(|State(shared): State<Shared>| history(shared, Range::TenMinutes)))
-        .route("/history/day", get(|State(shared): State<Shared>| history(shared, Range::Day)))
+        .route("/history", get(|State(shared): State<Shared>| recent(shared, Range::TenMinutes)))
+        .route("/history/day", get(|State(shared): State<Shared>| recent(shared, Range::Day)))
         .merge(login::routes())
         .merge(api::routes())
         .fallback(other)
@@ -260,7 +268,7 @@ fn file(path: &str) -> Response {
     (headers, file.data).into_response()
 }
 
-async fn history(shared: Shared, range: Range) -> Response {
+async fn recent(shared: Shared, range: Range) -> Response {
     match shared.feed.history(range).await {
         Ok(json) => ([(header::CONTENT_TYPE, "application/json")], json).into_response(),
         Err(why) => (StatusCode::SERVICE_UNAVAILABLE, why + "\n").into_response(),

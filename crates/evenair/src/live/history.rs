@@ -3,17 +3,19 @@
 //! It reads the box's files, whether or not the box runs, and prints while reading, so that it needs little memory for a
 //! history of any length.
 
+use std::ffi::OsString;
 use std::io;
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, UNIX_EPOCH};
 
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use evenair_boxfile::HistoryConfig;
+use evenair_cli::{WEB, become_program, find_program, moment_s};
 use evenair_live::control::Client;
-use evenair_live::history::{Format as Notation, Printer, Reader, Selection};
+use evenair_live::history::{Format as Notation, Printer, Reader, Selection, time};
 use evenair_live::names::Directory;
 
 /// Arguments of `evenair history`.
@@ -23,11 +25,11 @@ pub struct HistoryArgs {
     #[arg(long, default_value = HistoryConfig::PATH, value_name = "DIR")]
     path: PathBuf,
     /// Start of the period: "2026-03-01 08:00" (UTC), or how long ago: "2h", "30 min", "1day"
-    #[arg(long, value_parser = moment, value_name = "TIME")]
-    from: Option<Moment>,
+    #[arg(long, value_parser = moment_s, value_name = "TIME")]
+    from: Option<f64>,
     /// End of the period, in the same format
-    #[arg(long, value_parser = moment, value_name = "TIME")]
-    to: Option<Moment>,
+    #[arg(long, value_parser = moment_s, value_name = "TIME")]
+    to: Option<f64>,
     /// Only this station, by its MAC address, its latest IP address or its name: the present one, or one in the history
     #[arg(long, value_name = "STATION")]
     station: Option<String>,
@@ -40,6 +42,12 @@ pub struct HistoryArgs {
     /// Output format
     #[arg(long, default_value = "text", value_name = "FORM")]
     format: Format,
+    /// A measure of the history that evenair-web keeps, such as wlan-p95: a value for each step of --every
+    #[arg(long, value_name = "MEASURE", conflicts_with_all = ["events", "path"])]
+    measure: Option<String>,
+    /// Length of the steps of --measure, in whole minutes: "15min", "1h", "1day"
+    #[arg(long, value_name = "TIME", default_value = "1h", requires = "measure")]
+    every: String,
     /// Print JSON, the same as --format json
     #[arg(long, conflicts_with = "format")]
     json: bool,
@@ -56,25 +64,6 @@ enum Format {
     Json,
 }
 
-/// A moment, in seconds since 1970, UTC.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Moment(f64);
-
-fn moment(text: &str) -> Result<Moment, String> {
-    let now = SystemTime::now();
-    let ago = humantime::parse_duration(text).ok().and_then(|ago| now.checked_sub(ago));
-    // Dates may be without a time, and times without seconds.
-    let padded = match text.len() {
-        10 => format!("{text} 00:00:00"),
-        16 => format!("{text}:00"),
-        _ => text.to_owned(),
-    };
-    let at = ago.or_else(|| humantime::parse_rfc3339_weak(&padded).ok());
-    let since = at.and_then(|at| at.duration_since(UNIX_EPOCH).ok());
-    let right = "a time in UTC such as \"2026-03-01 08:00\", or how long ago, such as \"2h\" or \"30 min\"";
-    since.map(|since| Moment(since.as_secs_f64())).ok_or_else(|| format!("{text:?} is not {right}"))
-}
-
 impl HistoryArgs {
     fn selection(&self, station: Option<String>) -> Selection {
         let format = match self.format {
@@ -83,7 +72,7 @@ impl HistoryArgs {
             Format::Json => Notation::Json,
         };
         let format = if self.json { Notation::Json } else { format };
-        let seconds = |moment: Option<Moment>| moment.map(|Moment(at_s)| at_s);
+        let seconds = |moment: Option<f64>| moment.map(|Moment(at_s)| at_s);
         let (from_s, to_s) = (seconds(self.from), seconds(self.to));
         Selection { from_s, to_s, station, events: self.events, format }
     }
@@ -103,8 +92,38 @@ fn station(args: &HistoryArgs) -> Result<Option<String>> {
     Ok(Some(directory.find(text)?.to_string()))
 }
 
-/// Prints it.
+/// Arguments of `evenair-web history` that ask for a measure.
+fn series(args: &HistoryArgs, measure: &str) -> Vec<OsString> {
+    let date = |at_s: f64| humantime::format_rfc3339_seconds(UNIX_EPOCH + Duration::from_secs_f64(at_s)).to_string();
+    let form = match args.format {
+        _ if args.json => "json",
+        Format::Text => "text",
+        Format::Csv => "csv",
+        Format::Json => "json",
+    };
+    let options = [
+        ("--measure", Some(measure.to_owned())),
+        ("--every", Some(args.every.clone())),
+        ("--from", args.from.map(date)),
+        ("--to", args.to.map(date)),
+        ("--station", args.station.clone()),
+        ("--format", Some(form.to_owned())),
+    ];
+    let given = options.into_iter().filter_map(|(option, value)| Some([option.to_owned(), value?]));
+    ["history".to_owned()].into_iter().chain(given.flatten()).map(OsString::from).collect()
+}
+
+/// Prints it; a measure by `evenair-web history`, where that is installed.
 pub fn history(args: &HistoryArgs) -> Result<ExitCode> {
+    if let Some(measure) = &args.measure {
+        if find_program(WEB).is_some() {
+            return become_program(WEB, WEB, WEB, series(args, measure));
+        }
+        let begins = Reader::open(&args.path).ok().and_then(|mut reader| reader.find_map(Result::ok));
+        let begins =
+            begins.map_or_else(|| "it is empty".into(), |first| format!("it begins at {}", time(first.at_s())));
+        eprintln!("evenair: measures need {WEB}, which is not installed; this is the box's own history, {begins}");
+    }
     let read = || format!("read the history in {}", args.path.display());
     let mut reader = Reader::open(&args.path).with_context(read)?;
     let station = station(args)?;
@@ -125,32 +144,4 @@ pub fn history(args: &HistoryArgs) -> Result<ExitCode> {
         return Ok(ExitCode::FAILURE);
     }
     Ok(ExitCode::SUCCESS)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// 2026-03-01, midnight.
-    const BEGIN: f64 = 1_772_323_200.0;
-
-    #[test]
-    fn moments_are_times_or_ago() {
-        assert_eq!(moment("2026-03-01"), Ok(Moment(BEGIN)));
-        assert_eq!(moment("2026-03-01 08:00"), Ok(Moment(BEGIN + 8.0 * 3600.0)));
-        assert_eq!(moment("2026-03-01T08:00:01Z"), Ok(Moment(BEGIN + 8.0 * 3600.0 + 1.0)));
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_secs_f64();
-        assert!((moment("2h").expect("a while").0 - (now - 7200.0)).abs() < 5.0);
-        for wrong in [
-            "yesterday",
-            "-1h",
-            "2026-13-01",
-            "",
-            "99999999999 years",
-            "18446744073709551615s",
-            "9".repeat(400).as_str(),
-        ] {
-            assert!(moment(wrong).is_err_and(|error| error.contains("2026-03-01 08:00")), "{wrong}");
-        }
-    }
 }

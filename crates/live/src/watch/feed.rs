@@ -142,6 +142,7 @@ fn selected(line: &Line, parts: Parts) -> Line {
         classes: part(parts.has(Part::Classes), &line.classes),
         calls: part(parts.has(Part::Calls), &line.calls),
         events: None,
+        histograms: part(parts.has(Part::Histograms), &line.histograms),
         ..*line
     }
 }

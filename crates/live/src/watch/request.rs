@@ -24,7 +24,7 @@ pub(super) enum Wanted {
 
 /// A set of parts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Parts(u8);
+pub(super) struct Parts(u16);
 
 impl Parts {
     pub(super) const fn has(self, part: Part) -> bool {
@@ -140,7 +140,7 @@ mod tests {
 
     #[test]
     fn what_the_documentation_shows_is_read() {
-        let all = r#"{"watch":["health","totals","domains","access_points","stations","classes","calls","events"],"every":"5 s"}"#;
+        let all = r#"{"watch":["health","totals","domains","access_points","stations","classes","calls","events","histograms"],"every":"5 s"}"#;
         let Ok(Wanted::Lines(parts, 5)) = parse(all.as_bytes()) else { panic!("lines") };
         assert!(Part::ALL.iter().all(|part| parts.has(*part)));
         let Ok(Wanted::Lines(parts, 1)) = parse(br#"{"watch":["calls"]}"#) else { panic!("lines") };

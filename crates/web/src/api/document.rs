@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::body::may_be_missing;
 use super::operation::{Act, Answer, Operation};
-use super::parameter::meaning_of_variable;
+use super::parameter::{Parameter, meaning_of_variable};
 use super::problem::{self, Problem};
 use crate::account::Role;
 
@@ -37,7 +37,10 @@ fn is_possible(status: &str, operation: &Operation) -> bool {
     let (act, has_role) = (act_of(operation), operation.role == Role::Admin);
     match status {
         "304" => matches!(operation.answer, Answer::Json { .. }),
-        "404" => act.is_none() && operation.variables().next().is_some(),
+        "404" => {
+            act.is_none()
+                && (operation.variables().next().is_some() || operation.parameters.contains(&Parameter::Subject))
+        }
         "408" => act.is_some(),
         "409" | "502" => operation.is_command,
         "415" => act.is_some_and(|act| act.body.is_some()),

@@ -1,9 +1,11 @@
 //! Parameters of a request's query, and names in its path.
 
+use evenair_cli::moment_s;
 use serde_json::{Value, json};
 
 use super::problem::{InputError, Problem, shortened};
 use crate::feed::Range;
+use crate::history::{self, SUBJECTS, Subject};
 use crate::secret::bytes_of_hex;
 
 /// Where the API is.
@@ -25,17 +27,37 @@ pub(crate) enum Parameter {
     Cursor,
     /// How far back a history goes.
     Span,
+    /// A measure of the stored history.
+    Measure,
+    /// Of what.
+    Subject,
+    /// Begin of a time.
+    From,
+    /// End of a time.
+    To,
+    /// Length of steps.
+    Every,
 }
 
 /// Parameters of a query, checked; those that are missing have their defaults.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Query {
     /// Most items on a page.
     pub limit: usize,
     /// The last item of the page before; `None`: the first page.
     pub cursor: Option<Cursor>,
-    /// How far back a history goes.
-    pub span: Range,
+    /// How far back a history goes; `None`: the client does not say.
+    pub span: Option<Range>,
+    /// A measure of the stored history; `None`: the recent history is asked for.
+    pub measure: Option<&'static str>,
+    /// Of what.
+    pub subject: Option<Subject>,
+    /// Begin of a time, in seconds since 1970.
+    pub from: Option<i64>,
+    /// End of a time, in seconds since 1970.
+    pub to: Option<i64>,
+    /// Length of steps, in seconds.
+    pub every: Option<i64>,
 }
 
 /// A place in a list: that of an item. Lists are in the order of their items' keys, so that a page neither repeats nor leaves out an
@@ -70,6 +92,11 @@ impl Parameter {
             Self::Limit => "limit",
             Self::Cursor => "cursor",
             Self::Span => "span",
+            Self::Measure => "measure",
+            Self::Subject => "subject",
+            Self::From => "from",
+            Self::To => "to",
+            Self::Every => "every",
         }
     }
 
@@ -79,6 +106,16 @@ impl Parameter {
             Self::Limit => "Most items on a page.",
             Self::Cursor => "`next` of the page before; without it the list begins with its first item.",
             Self::Span => "How far back: `10min` has a point for each second, `24h` one for each minute.",
+            Self::Measure => {
+                "A measure of the stored history, which `evenair-web` keeps for up to three years: the answer is then a series. \
+                 Latencies of a step are percentiles of all its packets. Without it the answer is what the box has in memory."
+            }
+            Self::Subject => {
+                "Of what the measure is: `box`, or `domain:`, `access-point:`, `class:` or `station:` with a name."
+            }
+            Self::From => "Begin of the series: how long ago (`30d`), or a time in UTC (`2026-03-01 08:00`).",
+            Self::To => "End of the series, in the same way; without it now.",
+            Self::Every => "Length of its steps, in whole minutes: `1min`, `15min`, `1h`, `1day`.",
         }
     }
 
@@ -88,6 +125,11 @@ impl Parameter {
             Self::Limit => json!({"type": "integer", "minimum": 1, "maximum": MOST_ITEMS, "default": ITEMS}),
             Self::Cursor => json!({"type": "string", "pattern": "^([0-9a-f]{2})+$"}),
             Self::Span => json!({"type": "string", "enum": SPANS.map(|(word, _)| word), "default": SPANS[0].0}),
+            Self::Measure => json!({"type": "string", "enum": history::measures()}),
+            Self::Subject => json!({"type": "string", "default": "box"}),
+            Self::From => json!({"type": "string", "default": "24h"}),
+            Self::To => json!({"type": "string"}),
+            Self::Every => json!({"type": "string", "default": "1h"}),
         }
     }
 
@@ -102,10 +144,28 @@ impl Parameter {
             Self::Span => {
                 let span = SPANS.into_iter().find(|(word, _)| *word == text).map(|(_, range)| range);
                 let words = SPANS.map(|(word, _)| word);
-                query.span = span.ok_or_else(|| InputError::not_one_of(self.name(), text, &words))?;
+                query.span = Some(span.ok_or_else(|| InputError::not_one_of(self.name(), text, &words))?);
+            }
+            Self::Measure => {
+                let measure = history::measure(text);
+                let wrong = || InputError::not_one_of(self.name(), text, &history::measures());
+                query.measure = Some(measure.ok_or_else(wrong)?);
+            }
+            Self::Subject => query.subject = Some(history::subject(text).ok_or_else(|| wrong(SUBJECTS))?),
+            Self::From => query.from = Some(self.moment(text)?),
+            Self::To => query.to = Some(self.moment(text)?),
+            Self::Every => {
+                query.every = Some(history::every(text).ok_or_else(|| wrong("whole minutes, as 15min or 1h"))?)
             }
         }
         Ok(())
+    }
+}
+
+impl Parameter {
+    fn moment(self, text: &str) -> Result<i64, InputError> {
+        let moment = moment_s(&shortened(text)).map_err(|why| InputError::new(self.name(), why))?;
+        Ok(moment as i64)
     }
 }
 
@@ -115,7 +175,7 @@ impl Query {
     /// # Errors
     /// Everything that is wrong with it.
     pub(crate) fn parse(text: &str, parameters: &[Parameter]) -> Result<Self, Problem> {
-        let mut query = Self { limit: ITEMS, cursor: None, span: Range::TenMinutes };
+        let mut query = Self { limit: ITEMS, ..Self::default() };
         let (mut errors, mut seen) = (Vec::new(), Vec::new());
         for (name, value) in form_urlencoded::parse(text.as_bytes()) {
             let Some(parameter) = parameters.iter().find(|parameter| parameter.name() == name) else {

@@ -17,12 +17,19 @@ use super::list::{Item, List, Now};
 use super::operation::{Asked, Operation};
 use super::parameter::{BASE, Cursor, PAGES, Parameter};
 use super::problem::Problem;
+use super::stored;
 use crate::account::Role;
 use crate::audit::{AuditEntry, AuditPlace};
+use crate::feed::Range;
+use crate::history::Series;
 use crate::token::TokenEntry;
 
 /// Parameters of a history.
 const SPAN: &[Parameter] = &[Parameter::Span];
+
+/// Parameters of the history of all.
+const SERIES: &[Parameter] =
+    &[Parameter::Span, Parameter::Measure, Parameter::Subject, Parameter::From, Parameter::To, Parameter::Every];
 
 type Outcome<T> = Result<T, Problem>;
 
@@ -34,7 +41,8 @@ pub(crate) fn operations() -> Vec<Operation> {
             |asked| async move { now(&asked, |line| line.health) }),
         Operation::get("/totals", "The whole box",
             |asked| async move { now(&asked, |line| line.totals) }),
-        Operation::get("/history", "The time before now, of the whole box", history_of_box).with(SPAN),
+        Operation::get("/history", "The time before now, of the whole box; or a measure over any time", history_of_box)
+            .with(SERIES),
         Operation::get("/domains", "Contention domains, by name",
             |asked| async move { list(&asked, |line| line.domains) }).with(PAGES),
         Operation::get("/domains/{domain}", "A contention domain",
@@ -87,6 +95,16 @@ impl JsonSchema for Document {
             "additionalProperties": true,
         })
     }
+}
+
+/// What the box has in memory, or a series of the stored history.
+#[derive(Serialize, JsonSchema)]
+#[serde(untagged)]
+enum HistoryOrSeries {
+    /// The time before now.
+    History(History),
+    /// A measure over a time.
+    Series(Series),
 }
 
 /// The line of the last second.
@@ -156,15 +174,20 @@ async fn ask(asked: &Asked, request: Request) -> Outcome<Content> {
 }
 
 async fn history(asked: &Asked, domain: Option<String>, station: Option<String>) -> Outcome<History> {
-    let history = asked.query.span.word().into();
+    let history = asked.query.span.unwrap_or(Range::TenMinutes).word().into();
     match ask(asked, Request::History { history, domain, station }).await? {
         Content::History(history) => Ok(history),
         other => Err(Problem::away(format!("not a history: {other:?}"))),
     }
 }
 
-async fn history_of_box(asked: Asked) -> Outcome<History> {
-    history(&asked, None, None).await
+async fn history_of_box(asked: Asked) -> Outcome<HistoryOrSeries> {
+    match asked.query.question()? {
+        Some(question) => {
+            stored::series(asked.shared.config.state.clone(), question).await.map(HistoryOrSeries::Series)
+        }
+        None => history(&asked, None, None).await.map(HistoryOrSeries::History),
+    }
 }
 
 async fn history_of_domain(asked: Asked) -> Outcome<History> {

@@ -5,6 +5,7 @@ mod act;
 mod api;
 mod audit;
 mod commands;
+mod history;
 mod logins;
 mod sample_box;
 mod sample_control;

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use evenair_api::health::{Code, HealthStatus, Level, Reason};
 use evenair_api::watch::{
-    AccessPoint, Answer, Class, Content, Domain, Event, History, Latency, Line, Losses, Point, Request, Source,
-    Station, Times, Totals, VERSION, Value,
+    AccessPoint, Answer, Class, Content, Domain, Event, Histograms, History, Latency, LegHistograms, Line, Losses,
+    Point, Request, Source, Station, Times, Totals, VERSION, Value,
 };
 use evenair_api::{CallStatus, FlowStatus, Json, Mode};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
@@ -100,6 +100,10 @@ fn line() -> Line {
         classes: Some(vec![Class { name: name("guests"), ..Class::default() }]),
         calls: Some(vec![CallStatus { station: mac(1), refused: Some(name("no room")), ..CallStatus::default() }]),
         events: Some(vec![event(1_764_229_999.5, "b"), event(1_764_229_999.5, "a"), event(1_764_229_000.0, "c")]),
+        histograms: Some(Histograms {
+            totals: LegHistograms { wlan: vec![9, 2].into(), ..Default::default() },
+            ..Default::default()
+        }),
     }
 }
 

@@ -1,0 +1,66 @@
+//! Series of the stored history.
+
+use std::path::PathBuf;
+use std::time::SystemTime;
+
+use axum::http::StatusCode;
+use tokio::task::spawn_blocking;
+
+use super::parameter::{Parameter, Query};
+use super::problem::{InputError, Problem};
+use crate::history::{self, Question, Refusal, Series, Steps, Subject};
+
+const DAY_S: i64 = 24 * 3600;
+const HOUR_S: i64 = 3600;
+
+impl Query {
+    /// The series that is asked for; `None`: none is.
+    ///
+    /// # Errors
+    /// Everything that does not go together.
+    pub(crate) fn question(&self) -> Result<Option<Question>, Problem> {
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs() as i64;
+        let Some(measure) = self.measure else {
+            let given = [
+                (Parameter::Subject, self.subject.is_some()),
+                (Parameter::From, self.from.is_some()),
+                (Parameter::To, self.to.is_some()),
+                (Parameter::Every, self.every.is_some()),
+            ];
+            let errors = given.into_iter().filter(|(_, is_given)| *is_given);
+            let errors: Vec<_> =
+                errors.map(|(parameter, _)| InputError::new(parameter.name(), "it needs a `measure`")).collect();
+            return if errors.is_empty() { Ok(None) } else { Err(Problem::of_input(errors)) };
+        };
+        let to = self.to.unwrap_or(now);
+        let steps = Steps { from: self.from.unwrap_or(to - DAY_S), to, every: self.every.unwrap_or(HOUR_S) };
+        let mut errors = Vec::new();
+        if self.span.is_some() {
+            errors.push(InputError::new(Parameter::Span.name(), "it is for requests without a `measure`"));
+        }
+        if steps.from >= steps.to {
+            errors.push(InputError::new(Parameter::From.name(), "it is not before `to`, or before now"));
+        }
+        if !errors.is_empty() {
+            return Err(Problem::of_input(errors));
+        }
+        let subject = self.subject.clone().unwrap_or(Subject::BOX);
+        Ok(Some(Question { measure, subject, steps }))
+    }
+}
+
+/// The answer of the database in a state directory.
+pub(crate) async fn series(state: PathBuf, question: Question) -> Result<Series, Problem> {
+    let wanted = question.subject.to_string();
+    let answer = spawn_blocking(move || history::answer(&state, &question)).await;
+    let refusal = match answer {
+        Ok(Ok(series)) => return Ok(series),
+        Ok(Err(refusal)) => refusal,
+        Err(error) => Refusal::NoHistory(error.to_string()),
+    };
+    Err(match refusal {
+        Refusal::NoHistory(why) => Problem::new(StatusCode::SERVICE_UNAVAILABLE, why),
+        Refusal::NoSubject(near) => Problem::missing("history of", &wanted, near.as_deref()),
+        Refusal::TooMany(_) => Problem::of_input(vec![InputError::new(Parameter::Every.name(), refusal.to_string())]),
+    })
+}

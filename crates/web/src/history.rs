@@ -1,0 +1,205 @@
+//! The history: what the box, its contention domains, access points, classes and stations had, for up to three years.
+//!
+//! A thread reads the watch feed by a connection of its own, adds its lines up to minutes (`minute.rs`), and writes each that has ended
+//! to a database (`store.rs`), whose rows have sums, and latencies as counts by bucket (`row.rs`): percentiles of longer intervals
+//! come from merged counts. At its start it takes from the box's own files what it missed (`missed.rs`). Readers open the database by
+//! themselves (`query.rs`). Whatever happens to the database, the rest of the program goes on.
+
+mod measure;
+mod minute;
+mod missed;
+mod query;
+mod row;
+mod series;
+mod store;
+mod subject;
+mod tier;
+
+use std::collections::BTreeSet;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use evenair_api::Json;
+use evenair_api::watch::{Line, Part, Request};
+
+use self::minute::Minute;
+pub use self::query::SeriesPoint;
+pub(crate) use self::query::Steps;
+pub(crate) use self::series::{Question, Refusal, SUBJECTS, answer, every, measure, measures, subject};
+pub use self::series::{Series, SeriesRequest, series_of};
+use self::store::{Entry, Store};
+pub(crate) use self::subject::Subject;
+use self::tier::Tier;
+use crate::config::WebConfig;
+use crate::secret::make_folder;
+
+/// A line is no longer, in bytes: the counts of 4,096 stations are a megabyte.
+const LONGEST_LINE: u64 = 4 << 20;
+/// A box that says nothing for so long is asked anew.
+const SILENT: Duration = Duration::from_secs(10);
+/// Until the next attempt to reach the box.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// Ends the recording when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Recording(Arc<AtomicBool>);
+
+impl Drop for Recording {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Records the history of a box from now on, in a thread of its own.
+///
+/// # Errors
+/// The thread cannot be made.
+pub(crate) fn record(config: &WebConfig) -> std::io::Result<Recording> {
+    let ended = Arc::new(AtomicBool::new(false));
+    let recorder = Recorder {
+        socket: config.socket.clone(),
+        state: config.state.clone(),
+        files: config.history.files.clone(),
+        limit: config.history.limit,
+        ended: Arc::clone(&ended),
+        minute: Minute::default(),
+        store: None,
+        is_failing: false,
+    };
+    thread::Builder::new().name("history".into()).spawn(|| recorder.work())?;
+    Ok(Recording(ended))
+}
+
+struct Recorder {
+    socket: PathBuf,
+    state: PathBuf,
+    /// The folder of the box's own history.
+    files: PathBuf,
+    limit: u64,
+    ended: Arc<AtomicBool>,
+    minute: Minute,
+    /// The database; `None`: it was not needed yet, or failed.
+    store: Option<Store>,
+    /// The last minute could not be kept, and that was logged.
+    is_failing: bool,
+}
+
+impl Recorder {
+    fn work(mut self) {
+        while !self.has_ended() {
+            // Why the box is away is said by the feed of the page.
+            _ = self.read();
+            thread::sleep(PAUSE);
+        }
+    }
+
+    fn has_ended(&self) -> bool {
+        self.ended.load(Ordering::Relaxed)
+    }
+
+    /// Reads the feed until the connection ends.
+    fn read(&mut self) -> std::io::Result<()> {
+        let mut stream = UnixStream::connect(&self.socket)?;
+        stream.set_read_timeout(Some(SILENT))?;
+        let request = Request::Watch { watch: Part::ALL.to_vec(), every: "1 s".into() };
+        stream.write_all((request.to_json() + "\n").as_bytes())?;
+        let mut stream = BufReader::new(stream);
+        let mut text = Vec::new();
+        while stream.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut text)? > 0 && !self.has_ended() {
+            let Ok(line) = Line::from_json(&text) else { return Ok(()) };
+            self.take(&line);
+            text.clear();
+        }
+        Ok(())
+    }
+
+    /// Keeps the events of a line, and the minute before if it has ended.
+    fn take(&mut self, line: &Line) {
+        if let Some(events) = line.events.as_ref().filter(|events| !events.is_empty()) {
+            self.keep(line.at, |store| store.keep_events(events));
+        }
+        if let Some((begin, entries)) = self.minute.add(line) {
+            self.keep(line.at, |store| keep_minute(store, begin, &entries));
+        }
+    }
+
+    /// Does something with the database, which is opened first if it is not open.
+    fn keep(&mut self, now: f64, what: impl FnOnce(&mut Store) -> store::Result<()>) {
+        let kept = match self.open(now) {
+            Ok(store) => what(store).map_err(|error| (error.to_string(), store::is_damage(&error))),
+            Err(why) => Err((why, false)),
+        };
+        match kept {
+            Ok(()) if self.is_failing => {
+                self.is_failing = false;
+                eprintln!("history-failing: it is kept again");
+            }
+            Ok(()) => {}
+            Err((why, is_damaged)) => {
+                if is_damaged {
+                    // Opening it sets it aside.
+                    self.store = None;
+                    let aside = store::set_aside(&self.state.join(store::FILE));
+                    eprintln!("history-failing: the database is damaged and was set aside: {aside:?}");
+                }
+                if !self.is_failing {
+                    self.is_failing = true;
+                    eprintln!("history-failing: {why}; what cannot be kept is lost, and all else goes on");
+                }
+            }
+        }
+    }
+
+    fn open(&mut self, now: f64) -> Result<&mut Store, String> {
+        if self.store.is_none() {
+            let path = self.state.join(store::FILE);
+            make_folder(&self.state).map_err(|error| format!("{}: {error}", self.state.display()))?;
+            let (mut store, aside) = Store::open(&path, self.limit)?;
+            if let Some(aside) = aside {
+                eprintln!(
+                    "history-failing: {} is damaged or of another version: it is now {}, and a new one was begun",
+                    path.display(),
+                    aside.display()
+                );
+            }
+            self.make_up(&mut store, now as i64);
+            self.store = Some(store);
+        }
+        Ok(self.store.as_mut().expect("it was just opened"))
+    }
+
+    /// Takes from the box's files what is not in the database, of the time that minutes are kept.
+    fn make_up(&self, store: &mut Store, now: i64) {
+        let from = now - Tier::Minute.kept_s();
+        let there: BTreeSet<_> = store.minutes_of_box(from).unwrap_or_default().into_iter().collect();
+        let current = Tier::Minute.begin_of(now);
+        let read = missed::read(&self.files, from, &there, |minute, entries| {
+            if minute < current {
+                // What fails now fails again with the next minute, and is said then.
+                _ = store.keep(minute, &entries);
+            }
+        });
+        if let Err(error) = read {
+            eprintln!("what was missed is not in the history: {}: {error}", self.files.display());
+        }
+    }
+}
+
+/// Keeps a minute. On a full disk the oldest go first.
+fn keep_minute(store: &mut Store, begin: i64, entries: &[Entry]) -> store::Result<()> {
+    match store.keep(begin, entries) {
+        Err(error) if store::is_full(&error) => {
+            store.make_room()?;
+            store.keep(begin, entries)
+        }
+        kept => kept,
+    }
+}
+
+#[cfg(test)]
+mod tests;

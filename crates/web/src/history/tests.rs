@@ -1,0 +1,361 @@
+//! The database: what is merged, what goes, and what a killed or full machine leaves.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use evenair_api::histogram::Histogram;
+use evenair_api::watch::{Event, LegHistograms};
+
+use super::measure::Measure;
+use super::query::{SeriesPoint, Steps};
+use super::row::{Row, Sum};
+use super::series::{Question, Refusal, answer, measure};
+use super::store::{Entry, FILE, Store, open_to_read};
+use super::subject::{Kind, Subject};
+use super::*;
+
+/// Says to a copy of this program where it does its part.
+const PLACE: &str = "EVENAIR_HISTORY_PLACE";
+const LIMIT: u64 = 1_000_000_000;
+const DAY_S: i64 = 24 * 3600;
+/// Begin of a day and of an hour.
+const BEGIN: i64 = 1_772_323_200;
+
+/// Numbers that differ and are always the same.
+fn mixed(number: u64) -> u64 {
+    let number = (number ^ number >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    (number ^ number >> 27).wrapping_mul(0x94d0_49bb_1331_11eb) >> 32
+}
+
+/// Latencies of a minute: some twelve buckets have packets.
+fn latencies(seed: u64) -> Histogram {
+    Histogram::from([mixed(seed) % 30].into_iter().chain((0..12).map(|at| mixed(seed + at) % 200)).collect::<Vec<_>>())
+}
+
+fn entry(subject: Subject, seed: u64) -> Entry {
+    let mut row = Row::default();
+    let sums = [
+        (Sum::KnownMs, 60_000),
+        (Sum::SeenMs, 60_000),
+        (Sum::DownBytes, mixed(seed) % 100_000_000),
+        (Sum::UpBytes, mixed(seed + 1) % 10_000_000),
+        (Sum::AirUs, mixed(seed + 2) % 5_000_000),
+        (Sum::ActiveMs, 60_000),
+        (Sum::DataDown, mixed(seed + 3) % 70_000),
+        (Sum::BoxDown, mixed(seed + 4) % 100),
+        (Sum::WlanDown, mixed(seed + 5) % 100),
+        (Sum::DataUp, mixed(seed + 6) % 7_000),
+    ];
+    let is_time = |sum: Sum| matches!(sum, Sum::KnownMs | Sum::SeenMs);
+    let of_box = subject.kind == Kind::Box;
+    sums.into_iter().filter(|(sum, _)| of_box || !is_time(*sum)).for_each(|(sum, value)| row.add(sum, value));
+    let [in_box, wlan, internet] = [10, 11, 12].map(|leg| latencies(seed + leg));
+    row.add_latencies(&LegHistograms { in_box, wlan, internet, ..LegHistograms::default() });
+    Entry { subject, label: None, row }
+}
+
+fn station(number: u64) -> Subject {
+    Subject::new(Kind::Station, &format!("02:00:00:00:{:02x}:{:02x}", number >> 8, number & 0xff))
+}
+
+/// What a site has in a minute: the box, and so many access points and stations.
+fn site(minute: i64, points: u64, stations: u64) -> Vec<Entry> {
+    let points = (0..points).map(|number| Subject::new(Kind::AccessPoint, &format!("ap{number}")));
+    let subjects = [Subject::BOX].into_iter().chain(points).chain((0..stations).map(station));
+    subjects.zip(0..).map(|(subject, number)| entry(subject, minute as u64 * 1000 + number)).collect()
+}
+
+fn open(folder: &Path, limit: u64) -> Store {
+    let (store, aside) = Store::open(&folder.join(FILE), limit).expect("it opens");
+    assert_eq!(aside, None);
+    store
+}
+
+fn asked(folder: &Path, name: &str, subject: Subject, steps: Steps) -> Result<Vec<SeriesPoint>, Refusal> {
+    let question = Question { measure: measure(name).expect("a measure"), subject, steps };
+    answer(folder, &question).map(|series| series.points)
+}
+
+fn count(folder: &Path, table: &str) -> i64 {
+    let connection = open_to_read(&folder.join(FILE)).expect("readable");
+    connection.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get(0)).expect("a number")
+}
+
+#[test]
+fn steps_of_any_length_are_those_of_all_their_packets() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut store = open(folder.path(), LIMIT);
+    let minutes: Vec<_> = (0..150).map(|minute| BEGIN + minute * 60).collect();
+    minutes.iter().for_each(|&minute| store.keep(minute, &site(minute, 1, 2)).expect("kept"));
+    assert_eq!((count(folder.path(), "hour"), count(folder.path(), "quarter")), (2 * 4, 10 * 2));
+    for subject in [Subject::BOX, Subject::new(Kind::AccessPoint, "ap0"), station(1)] {
+        for every in [60, 900, 1800, 3600, 7200] {
+            let steps = Steps { from: BEGIN, to: BEGIN + 150 * 60, every };
+            for name in ["wlan-p95", "down-bytes", "down-mbps", "internet-timed"] {
+                let found = asked(folder.path(), name, subject.clone(), steps).expect("an answer");
+                let wanted: Vec<_> = (BEGIN..steps.to)
+                    .step_by(every as usize)
+                    .map(|at| {
+                        let (mut row, mut of_box) = (Row::default(), Row::default());
+                        for minute in minutes.iter().filter(|minute| (at..at + every).contains(*minute)) {
+                            let entries = site(*minute, 1, 2);
+                            row.merge(&entries.iter().find(|entry| entry.subject == subject).expect("there").row);
+                            of_box.merge(&entries[0].row);
+                        }
+                        let value = Measure::named(name).and_then(|of| of.of(subject.kind, &row, &of_box));
+                        SeriesPoint { at, value: value.expect("known") }
+                    })
+                    .collect();
+                assert_eq!(found, wanted, "{subject} {name} {every}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_minute_that_was_kept_in_two_parts_is_whole() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut store = open(folder.path(), LIMIT);
+    let last = BEGIN + 3540;
+    store.keep(last, &site(last, 0, 1)).expect("kept");
+    store.keep(last, &site(last, 0, 1)).expect("kept again");
+    let steps = |every| Steps { from: BEGIN, to: BEGIN + 3600, every };
+    let bytes = entry(station(0), last as u64 * 1000 + 1).row.get(Sum::DownBytes);
+    for every in [60, 3600] {
+        let found = asked(folder.path(), "down-bytes", station(0), steps(every)).expect("an answer");
+        assert_eq!(found.iter().map(|point| point.value).collect::<Vec<_>>(), [2.0 * bytes as f64], "{every}");
+    }
+    // The clock is set back by a day.
+    let before = last - DAY_S;
+    store.keep(before, &site(before, 0, 1)).expect("kept");
+    let day = Steps { from: BEGIN - DAY_S, to: BEGIN + 3600, every: 3600 };
+    assert_eq!(asked(folder.path(), "down-bytes", station(0), day).expect("an answer").len(), 2);
+}
+
+#[test]
+fn rows_go_when_they_are_older_than_their_tier_keeps_them() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut store = open(folder.path(), LIMIT);
+    // The last minute of an hour, on days after each other.
+    let days = [0, 1, 80, 100, 1094, 1099];
+    for day in days {
+        let minute = BEGIN + day * DAY_S + 3540;
+        store.keep(minute, &site(minute, 1, 1)).expect("kept");
+        store.keep_events(&[Event { at: minute as f64, event: "reload".into(), text: String::new() }]).expect("kept");
+    }
+    // Minutes of 7 days; quarters of 90; hours of 3 years, and of the station of 90 days.
+    assert_eq!(count(folder.path(), "minute"), 2 * 3);
+    assert_eq!(count(folder.path(), "quarter"), 2 * 2);
+    assert_eq!(count(folder.path(), "hour"), 2 * 4 + 2);
+    assert_eq!(count(folder.path(), "event"), 4);
+    let all = Steps { from: BEGIN, to: BEGIN + 1100 * DAY_S, every: 3600 };
+    let found = asked(folder.path(), "wlan-p95", Subject::BOX, all).err();
+    assert!(matches!(found, Some(Refusal::TooMany(shortest)) if shortest > 3600 && shortest % 60 == 0), "{found:?}");
+    // Minutes are asked for: where there are none, the answer has hours.
+    let minutes = Steps { from: BEGIN + 1090 * DAY_S, to: BEGIN + 1100 * DAY_S, every: 60 };
+    assert_eq!(asked(folder.path(), "wlan-p95", Subject::BOX, minutes).expect("an answer").len(), 2);
+    let hours = Steps { from: BEGIN + 75 * DAY_S, to: BEGIN + 1100 * DAY_S, every: DAY_S };
+    assert_eq!(asked(folder.path(), "wlan-p95", Subject::BOX, hours).expect("an answer").len(), 4);
+}
+
+#[test]
+fn a_limit_drops_the_oldest_first() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let limit = 5_400_000;
+    let mut store = open(folder.path(), limit);
+    for minute in (0..600).map(|minute| BEGIN + minute * 60) {
+        store.keep(minute, &site(minute, 2, 30)).expect("kept");
+        let files = fs::read_dir(folder.path()).expect("a folder");
+        let size: u64 = files.map(|file| file.and_then(|file| file.metadata()).expect("a file").len()).sum();
+        assert!(size <= limit, "{size}");
+    }
+    let steps = Steps { from: BEGIN, to: BEGIN + 36_000, every: 60 };
+    let found = asked(folder.path(), "wlan-p95", station(7), steps).expect("an answer");
+    assert_eq!(found.last().map(|point| point.at), Some(BEGIN + 599 * 60));
+    assert!((60..500).contains(&found.len()), "{}", found.len());
+    assert!(found.windows(2).all(|pair| pair[1].at - pair[0].at == 60), "none is missing in between");
+}
+
+#[test]
+fn a_damaged_or_later_database_is_set_aside() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join(FILE);
+    fs::write(&path, "this is no database, and longer than the head of one: ".repeat(100)).expect("written");
+    let aside = |number: u32| folder.path().join(format!("{FILE}.aside-{number}"));
+    let (store, found) = Store::open(&path, LIMIT).expect("a new one");
+    assert_eq!(found, Some(aside(1)));
+    drop(store);
+    rusqlite::Connection::open(&path).expect("ours").pragma_update(None, "user_version", 7).expect("changed");
+    let (mut store, found) = Store::open(&path, LIMIT).expect("a new one");
+    assert_eq!(found, Some(aside(2)));
+    store.keep(BEGIN, &site(BEGIN, 0, 1)).expect("kept");
+    drop(store);
+    open(folder.path(), LIMIT);
+    assert_eq!(count(folder.path(), "minute"), 2, "one of this version stays");
+}
+
+/// A copy of this test program that does one test alone, in `place`.
+fn copy(test: &str, place: &Path) -> Command {
+    let mut command = Command::new(std::env::current_exe().expect("this program"));
+    command.args(["--exact", &format!("history::tests::{test}"), "--nocapture", "--include-ignored"]);
+    command.env(PLACE, place);
+    command
+}
+
+#[test]
+fn a_killed_writer_loses_the_minute_that_has_not_ended() {
+    if let Some(place) = std::env::var_os(PLACE) {
+        let mut store = open(place.as_ref(), LIMIT);
+        for minute in 0.. {
+            let minute = BEGIN + minute * 60;
+            store.keep(minute, &site(minute, 1, 20)).expect("kept");
+            // Said after it was kept: this much must be there.
+            println!("kept {minute}");
+        }
+    }
+    kill(5);
+}
+
+#[test]
+#[ignore = "takes a minute"]
+fn writers_that_are_killed_a_hundred_times_lose_no_more() {
+    kill(100);
+}
+
+/// Kills a writer so many times at moments that differ, and looks at what it leaves.
+fn kill(times: u64) {
+    let folder = tempfile::tempdir().expect("a folder");
+    for round in 0..times {
+        let mut writer = copy("a_killed_writer_loses_the_minute_that_has_not_ended", folder.path());
+        let mut writer = writer.stdout(Stdio::piped()).spawn().expect("a copy of this program");
+        sleep(Duration::from_millis(150 + mixed(round) % 200));
+        writer.kill().expect("it lives");
+        let said = writer.wait_with_output().expect("it is dead").stdout;
+        let said = String::from_utf8_lossy(&said).into_owned();
+        let last = said.lines().rev().skip(1).find_map(|line| line.strip_prefix("kept ")?.parse::<i64>().ok());
+        let Some(last) = last else { continue };
+        let mut store = open(folder.path(), LIMIT);
+        let kept = store.minutes_of_box(0).expect("readable");
+        assert!(kept.windows(2).all(|pair| pair[1] == pair[0] + 60), "none is missing in between");
+        assert!(kept.last().is_some_and(|kept| *kept >= last), "{last} was kept, and {:?} is there", kept.last());
+        let check: String = rusqlite::Connection::open(folder.path().join(FILE))
+            .and_then(|connection| connection.query_row("PRAGMA integrity_check", [], |row| row.get(0)))
+            .expect("checked");
+        assert_eq!(check, "ok");
+        let next = kept[kept.len() - 1] + 60;
+        store.keep(next, &site(next, 1, 20)).expect("it goes on");
+    }
+    assert!(count(folder.path(), "minute") > 22, "no writer came to its second minute");
+}
+
+#[test]
+fn a_full_disk_drops_the_oldest_and_then_what_is_new() {
+    if let Some(place) = std::env::var_os(PLACE) {
+        return fill(place.as_ref());
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let inner = copy("a_full_disk_drops_the_oldest_and_then_what_is_new", folder.path());
+    let mut mounted = Command::new("unshare");
+    mounted.args(["--mount", "--map-root-user", "sh", "-c"]);
+    mounted.arg("mount -t tmpfs -o size=6m none \"$0\" && exec \"$@\"").arg(folder.path());
+    mounted.arg(inner.get_program()).args(inner.get_args()).env(PLACE, folder.path());
+    let output = match mounted.output() {
+        Ok(output) if String::from_utf8_lossy(&output.stderr).contains("unshare") => {
+            return println!("skipped: no namespace: {}", String::from_utf8_lossy(&output.stderr));
+        }
+        Ok(output) => output,
+        Err(error) => return println!("skipped: no unshare: {error}"),
+    };
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && said.contains("1 passed"), "{said}{}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// In a file system of 6 MB that fills up.
+fn fill(place: &Path) {
+    let mut store = open(place, LIMIT);
+    let mut keep = |minute: i64| match keep_minute(&mut store, BEGIN + minute * 60, &site(minute, 2, 60)) {
+        Ok(()) => true,
+        Err(error) => {
+            println!("{minute}: {error:?}");
+            false
+        }
+    };
+    let kept = (0..800).filter(|minute| keep(*minute)).count();
+    let first = |minutes: &[i64]| minutes.first().map(|minute| (minute - BEGIN) / 60);
+    let minutes = open(place, LIMIT).minutes_of_box(0).expect("readable");
+    assert!(kept > 720 && first(&minutes) > Some(0), "{kept} were kept, from minute {:?}", first(&minutes));
+    // Something else takes all that is left.
+    let ballast = place.join("ballast");
+    fs::write(&ballast, vec![0; 8 << 20]).expect_err("it is larger than the disk");
+    (800..850).for_each(|minute| _ = keep(minute));
+    fs::remove_file(&ballast).expect("removed");
+    assert!((850..860).all(keep), "it goes on");
+    let check: String = open_to_read(&place.join(FILE))
+        .and_then(|connection| connection.query_row("PRAGMA integrity_check", [], |row| row.get(0)))
+        .expect("checked");
+    assert_eq!(check, "ok");
+}
+
+#[test]
+fn what_was_missed_comes_from_the_files_of_the_box() {
+    use evenair_api::history::{Record, Sample, StationSample};
+    let folder = tempfile::tempdir().expect("a folder");
+    let sample = |minute: i64| {
+        let station =
+            StationSample { mac: "02:00:00:00:00:01".into(), to_station_bytes: 600, ..StationSample::default() };
+        let sample = Sample {
+            at_s: (BEGIN + minute * 60 + 62) as f64,
+            seconds: 60.0,
+            to_station_bytes: 600,
+            stations: vec![station],
+            ..Sample::default()
+        };
+        Record::Sample(sample.into()).to_json() + "\n"
+    };
+    let [old, new] = [[0, 1].map(sample).concat() + "nonsense\n", [2, 3].map(sample).concat()];
+    fs::write(folder.path().join("history.1.ndjson"), old).expect("written");
+    fs::write(folder.path().join("history.ndjson"), new).expect("written");
+    let there = BTreeSet::from([BEGIN + 60]);
+    let mut found = Vec::new();
+    missed::read(folder.path(), BEGIN, &there, |minute, entries| {
+        found.push((minute - BEGIN) / 60);
+        assert_eq!(entries.iter().map(|entry| entry.row.get(Sum::DownBytes)).collect::<Vec<_>>(), [600, 600]);
+    })
+    .expect("read");
+    assert_eq!(found, [0, 2, 3]);
+}
+
+/// A year of 200 stations that are active all the time, and what it takes to read it.
+#[test]
+#[ignore = "takes minutes"]
+fn a_year_of_200_stations_is_small_and_read_at_once() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut store = open(folder.path(), LIMIT);
+    let end = BEGIN + 365 * DAY_S;
+    let begun = Instant::now();
+    for hour in (BEGIN..end).step_by(3600) {
+        // Minutes that go before the end of the year leave their sum in an hour: a few stand for all of them. So do stations.
+        let (minutes, stations) = match end - hour {
+            left if left <= 8 * DAY_S => ((0..60).collect(), 200),
+            left if left <= 91 * DAY_S => (vec![14, 29, 44, 59], 200),
+            _ => (vec![59], 0),
+        };
+        for minute in minutes.into_iter().map(|minute: i64| hour + minute * 60) {
+            store.keep(minute, &site(minute, 10, stations)).expect("kept");
+        }
+    }
+    let size = fs::metadata(folder.path().join(FILE)).expect("there").len();
+    println!("written in {:.0?}, {:.0} MB", begun.elapsed(), size as f64 / 1e6);
+    assert!(size < 1_000_000_000, "{size}");
+    let steps = Steps { from: BEGIN, to: end, every: 3600 };
+    for (subject, least, most) in [(Subject::BOX, 8000, 300), (station(100), 2000, 100)] {
+        let begun = Instant::now();
+        let found = asked(folder.path(), "wlan-p95", subject.clone(), steps).expect("an answer");
+        let took = begun.elapsed();
+        println!("{subject}: {} points in {took:.1?}", found.len());
+        assert!(found.len() > least && took < Duration::from_millis(most), "{} points in {took:?}", found.len());
+    }
+}
