@@ -1,10 +1,14 @@
-//! `evenair-web token`: tokens of the API.
+//! `evenair-web token`: tokens of the API. `evenair-web history`: the stored history.
 
 use std::time::{Duration, SystemTime};
 
 use anyhow::Result;
-use clap::Subcommand;
-use evenair_web::{Clock, Role, TokenEntry, TokenGrant, WebConfig, add_token, list_tokens, remove_token};
+use clap::{Args, Subcommand, ValueEnum};
+use evenair_cli::moment_s;
+use evenair_web::{
+    Clock, Role, SeriesPoint, SeriesRequest, TokenEntry, TokenGrant, WebConfig, add_token, list_tokens, remove_token,
+    series_of,
+};
 
 /// Commands about tokens.
 #[derive(Subcommand)]
@@ -32,6 +36,66 @@ pub enum TokenCommand {
         /// Its id, as the list has it
         id: String,
     },
+}
+
+/// Arguments of `evenair-web history`.
+#[derive(Args)]
+pub struct HistoryArgs {
+    /// The measure, such as wlan-p95 or down-mbps; a wrong one lists all
+    #[arg(long, value_name = "MEASURE")]
+    measure: String,
+    /// Of what: box, domain:NAME, access-point:NAME, class:NAME or station:MAC (or its name)
+    #[arg(long, default_value = "box", value_name = "SUBJECT")]
+    subject: String,
+    /// Of this station, by MAC address or name
+    #[arg(long, conflicts_with = "subject", value_name = "STATION")]
+    station: Option<String>,
+    /// Start of the period: "2026-03-01 08:00" (UTC), or how long ago: "2h", "30d"
+    #[arg(long, default_value = "24h", value_parser = moment_s, value_name = "TIME")]
+    from: f64,
+    /// End of the period, in the same format
+    #[arg(long, default_value = "0s", value_parser = moment_s, value_name = "TIME")]
+    to: f64,
+    /// Length of its steps, in whole minutes
+    #[arg(long, default_value = "1h", value_name = "TIME")]
+    every: String,
+    /// Output format
+    #[arg(long, default_value = "text", value_name = "FORM")]
+    format: Format,
+}
+
+/// How a series is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// A line for each step
+    Text,
+    /// The same, as CSV
+    Csv,
+    /// One JSON object, as the API has it
+    Json,
+}
+
+/// Prints a series of the stored history.
+pub fn history(args: HistoryArgs, config: &WebConfig) -> Result<()> {
+    let HistoryArgs { measure, subject, station, from: from_s, to: to_s, every, format } = args;
+    let subject = station.map_or(subject, |station| format!("station:{station}"));
+    let series = series_of(&config.state, &SeriesRequest { measure, subject, from_s, to_s, every })?;
+    if let Some(begins) = series.begins.filter(|begins| *begins as f64 > from_s) {
+        eprintln!("the history begins at {}", date(begins.unsigned_abs()));
+    }
+    let lines = series.points.iter().map(|SeriesPoint { at, value }| (date(at.unsigned_abs()), value));
+    match format {
+        Format::Json => println!("{}", serde_json::to_string(&series)?),
+        Format::Csv => {
+            println!("time,{}", series.measure);
+            lines.for_each(|(at, value)| println!("{at},{value}"));
+        }
+        Format::Text => {
+            println!("{:<20}  {} of {} {}", "time (UTC)", series.measure, series.subject, series.unit);
+            lines.for_each(|(at, value)| println!("{at}  {value:.2}"));
+        }
+    }
+    Ok(())
 }
 
 /// Does what a command says. The token alone goes to standard output, for scripts.

@@ -28,8 +28,10 @@ use evenair_api::Json;
 use evenair_api::watch::{Line, Part, Request};
 
 use self::minute::Minute;
+pub use self::query::SeriesPoint;
 pub(crate) use self::query::Steps;
-pub(crate) use self::series::{Question, Refusal, SUBJECTS, Series, answer, every, measure, measures, subject};
+pub(crate) use self::series::{Question, Refusal, SUBJECTS, answer, every, measure, measures, subject};
+pub use self::series::{Series, SeriesRequest, series_of};
 use self::store::{Entry, Store};
 pub(crate) use self::subject::Subject;
 use self::tier::Tier;

@@ -30,6 +30,7 @@ pub use account::Role;
 pub use api::api_document;
 pub use clock::Clock;
 pub use config::{CONFIG, HistoryConfig, TlsConfig, WebConfig};
+pub use history::{Series, SeriesPoint, SeriesRequest, series_of};
 pub use link::Grant;
 pub use password::PasswordCost;
 pub use server::{Web, has_page, serve};

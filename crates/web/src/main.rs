@@ -13,7 +13,7 @@ use evenair_web::{
 };
 use serde_json::{Value, json};
 
-use crate::commands::{TokenCommand, token};
+use crate::commands::{HistoryArgs, TokenCommand, history, token};
 
 /// Serve the page of a box to browsers. It only reads; the box does not notice whether it runs.
 #[derive(Parser)]
@@ -63,6 +63,8 @@ enum Command {
     /// Make, list and remove tokens, with which programs use the API
     #[command(subcommand)]
     Token(TokenCommand),
+    /// Print a measure of the stored history over any time
+    History(HistoryArgs),
 }
 
 fn main() -> ExitCode {
@@ -89,6 +91,10 @@ fn run(cli: Cli) -> Result<ExitCode> {
         }
         Some(Command::Token(command)) => {
             token(command, &config)?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        Some(Command::History(args)) => {
+            history(args, &config)?;
             return Ok(ExitCode::SUCCESS);
         }
         None => {}

@@ -3,17 +3,19 @@
 //! It reads the box's files, whether or not the box runs, and prints while reading, so that it needs little memory for a
 //! history of any length.
 
+use std::ffi::OsString;
 use std::io;
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::{Duration, UNIX_EPOCH};
 
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use evenair_boxfile::HistoryConfig;
-use evenair_cli::moment_s;
+use evenair_cli::{WEB, become_program, find_program, moment_s};
 use evenair_live::control::Client;
-use evenair_live::history::{Format as Notation, Printer, Reader, Selection};
+use evenair_live::history::{Format as Notation, Printer, Reader, Selection, time};
 use evenair_live::names::Directory;
 
 /// Arguments of `evenair history`.
@@ -40,6 +42,12 @@ pub struct HistoryArgs {
     /// Output format
     #[arg(long, default_value = "text", value_name = "FORM")]
     format: Format,
+    /// A measure of the history that evenair-web keeps, such as wlan-p95: a value for each step of --every
+    #[arg(long, value_name = "MEASURE", conflicts_with_all = ["events", "path"])]
+    measure: Option<String>,
+    /// Length of the steps of --measure, in whole minutes: "15min", "1h", "1day"
+    #[arg(long, value_name = "TIME", default_value = "1h", requires = "measure")]
+    every: String,
     /// Print JSON, the same as --format json
     #[arg(long, conflicts_with = "format")]
     json: bool,
@@ -64,8 +72,7 @@ impl HistoryArgs {
             Format::Json => Notation::Json,
         };
         let format = if self.json { Notation::Json } else { format };
-        let seconds = |moment: Option<f64>| moment.map(|Moment(at_s)| at_s);
-        let (from_s, to_s) = (seconds(self.from), seconds(self.to));
+        let (from_s, to_s) = (self.from, self.to);
         Selection { from_s, to_s, station, events: self.events, format }
     }
 }
@@ -84,8 +91,38 @@ fn station(args: &HistoryArgs) -> Result<Option<String>> {
     Ok(Some(directory.find(text)?.to_string()))
 }
 
-/// Prints it.
+/// Arguments of `evenair-web history` that ask for a measure.
+fn series(args: &HistoryArgs, measure: &str) -> Vec<OsString> {
+    let date = |at_s: f64| humantime::format_rfc3339_seconds(UNIX_EPOCH + Duration::from_secs_f64(at_s)).to_string();
+    let form = match args.format {
+        _ if args.json => "json",
+        Format::Text => "text",
+        Format::Csv => "csv",
+        Format::Json => "json",
+    };
+    let options = [
+        ("--measure", Some(measure.to_owned())),
+        ("--every", Some(args.every.clone())),
+        ("--from", args.from.map(date)),
+        ("--to", args.to.map(date)),
+        ("--station", args.station.clone()),
+        ("--format", Some(form.to_owned())),
+    ];
+    let given = options.into_iter().filter_map(|(option, value)| Some([option.to_owned(), value?]));
+    ["history".to_owned()].into_iter().chain(given.flatten()).map(OsString::from).collect()
+}
+
+/// Prints it; a measure by `evenair-web history`, where that is installed.
 pub fn history(args: &HistoryArgs) -> Result<ExitCode> {
+    if let Some(measure) = &args.measure {
+        if find_program(WEB).is_some() {
+            return become_program(WEB, WEB, WEB, series(args, measure));
+        }
+        let begins = Reader::open(&args.path).ok().and_then(|mut reader| reader.find_map(Result::ok));
+        let begins =
+            begins.map_or_else(|| "it is empty".into(), |first| format!("it begins at {}", time(first.at_s())));
+        eprintln!("evenair: measures need {WEB}, which is not installed; this is the box's own history, {begins}");
+    }
     let read = || format!("read the history in {}", args.path.display());
     let mut reader = Reader::open(&args.path).with_context(read)?;
     let station = station(args)?;

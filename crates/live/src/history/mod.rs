@@ -25,7 +25,7 @@ pub(crate) use attribution::Commanded;
 pub(crate) use event::event_of;
 pub use files::{Files, Reader, Seen};
 pub(crate) use happened::{Happened, seconds};
-pub use printer::{Format, Printer, Selection};
+pub use printer::{Format, Printer, Selection, time};
 pub(crate) use recorder::History;
 pub(crate) use tap::Tap;
 

@@ -305,7 +305,7 @@ fn cells_of(sample: &Sample, station: &StationSample) -> [String; 9] {
 const LAST_DATE_S: f64 = 253_402_300_799.0;
 
 /// A time in seconds since 1970 as a date. What is not one of the years 1970 to 9999 is the number of seconds.
-fn time(at_s: f64) -> String {
+pub fn time(at_s: f64) -> String {
     let since = Some(at_s.floor()).filter(|at| (0.0..=LAST_DATE_S).contains(at));
     let at = since.and_then(|since| UNIX_EPOCH.checked_add(Duration::from_secs(since as u64)));
     at.map_or_else(|| format!("{at_s:e} s"), |at| humantime::format_rfc3339_seconds(at).to_string())

@@ -61,9 +61,6 @@ pub(crate) async fn series(state: PathBuf, question: Question) -> Result<Series,
     Err(match refusal {
         Refusal::NoHistory(why) => Problem::new(StatusCode::SERVICE_UNAVAILABLE, why),
         Refusal::NoSubject(near) => Problem::missing("history of", &wanted, near.as_deref()),
-        Refusal::TooMany(shortest) => {
-            let why = format!("that is too many steps: of this time {shortest}s or more, in whole minutes");
-            Problem::of_input(vec![InputError::new(Parameter::Every.name(), why)])
-        }
+        Refusal::TooMany(_) => Problem::of_input(vec![InputError::new(Parameter::Every.name(), refusal.to_string())]),
     })
 }

@@ -3,7 +3,8 @@
 use std::path::Path;
 use std::time::Duration;
 
-use evenair_reader::nearest;
+use anyhow::{Context, anyhow, ensure};
+use evenair_reader::{closest, did_you_mean, nearest};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -40,9 +41,24 @@ pub(crate) enum Refusal {
     TooMany(i64),
 }
 
+/// A question as the command line has it.
+#[derive(Clone, Debug)]
+pub struct SeriesRequest {
+    /// Name of the measure.
+    pub measure: String,
+    /// Of what, as [`Series`] writes it.
+    pub subject: String,
+    /// Begin, in seconds since 1970.
+    pub from_s: f64,
+    /// End, in seconds since 1970.
+    pub to_s: f64,
+    /// Length of steps, such as "1h".
+    pub every: String,
+}
+
 /// A measure over a time, in steps.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-pub(crate) struct Series {
+pub struct Series {
     /// The measure.
     pub measure: &'static str,
     /// Its unit; empty: a number of things, or a part from 0 to 1.
@@ -88,6 +104,20 @@ pub(crate) fn every(text: &str) -> Option<i64> {
     (is_right && (60..=Tier::Hour.kept_s()).contains(&seconds)).then_some(seconds)
 }
 
+impl std::fmt::Display for Refusal {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::NoHistory(why) => f.write_str(why),
+            Self::NoSubject(near) => {
+                write!(f, "there is no history of it{}", did_you_mean(near.as_deref()))
+            }
+            Self::TooMany(shortest) => {
+                write!(f, "that is too many steps: of this time {shortest}s or more, in whole minutes")
+            }
+        }
+    }
+}
+
 /// The answer of the database in a state directory.
 ///
 /// # Errors
@@ -117,6 +147,24 @@ pub(crate) fn answer(state: &Path, question: &Question) -> Result<Series, Refusa
     let begins = query::oldest(&connection).map_err(failed)?;
     let (unit, subject, every_s) = (of.unit(), subject.to_string(), steps.every);
     Ok(Series { measure, unit, subject, every_s, begins, points })
+}
+
+/// The answer to a question of the command line.
+///
+/// # Errors
+/// What is wrong with it, and what would be right; or why there is no answer.
+pub fn series_of(state: &Path, request: &SeriesRequest) -> anyhow::Result<Series> {
+    let SeriesRequest { measure: name, subject: whose, from_s, to_s, every: length } = request;
+    let measure = measure(name).with_context(|| {
+        let names = measures();
+        let near = did_you_mean(closest(name, names));
+        format!("{name:?} is no measure{near}; measures are {}", names.join(", "))
+    })?;
+    let subject = subject(whose).with_context(|| format!("{whose:?} is not {SUBJECTS}"))?;
+    let every = every(length).with_context(|| format!("{length:?} is not whole minutes, as 15min or 1h"))?;
+    let steps = Steps { from: *from_s as i64, to: *to_s as i64, every };
+    ensure!(steps.from < steps.to, "--from is not before --to");
+    answer(state, &Question { measure, subject, steps }).map_err(|refusal| anyhow!("{whose}: {refusal}"))
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! The stored history: from lines of the watch feed to a series of the API.
 
 use std::path::Path;
+use std::process::Command;
 use std::time::Duration;
 
 use evenair_api::Json;
@@ -122,7 +123,7 @@ async fn what_the_box_said_is_a_series() {
         assert_eq!(values(&site, &format!("measure=air&subject=station:{station}")).await, [(0, 0.25)], "{station}");
     }
     for (query, status, nearest, part) in [
-        ("measure=wlan-p59", 400, Some("wlan-p95"), "measure"),
+        ("measure=wlan-95", 400, Some("wlan-p95"), "measure"),
         ("measure=wlan-p95&subject=station:ane", 404, Some("station:Anne"), "station:ane"),
         ("measure=wlan-p95&subject=domain:hall", 404, None, "domain:hall"),
         ("measure=wlan-p95&subject=hall", 400, None, "access-point:NAME"),
@@ -144,4 +145,14 @@ async fn what_the_box_said_is_a_series() {
         assert!(nearest.is_none_or(|nearest| near == nearest), "{query}: {problem}");
         assert!(problem["detail"].as_str().expect("text").contains(part), "{query}: {problem}");
     }
+    let printed = |measure: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_evenair-web"));
+        command.args(["history", "--station", "Anne", "--format", "csv", "--measure", measure, "--state"]);
+        command.arg(&site.config.state).args(["--from", "2026-03-01", "--to", "2026-03-02"]);
+        command.output().expect("it runs")
+    };
+    let output = printed("down-mbps");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "time,down-mbps\n2026-03-01T08:00:00Z,8\n", "{output:?}");
+    let wrong = String::from_utf8_lossy(&printed("down").stderr).into_owned();
+    assert!(wrong.contains("no measure") && wrong.contains("wlan-p95"), "{wrong}");
 }
