@@ -72,8 +72,7 @@ impl HistoryArgs {
             Format::Json => Notation::Json,
         };
         let format = if self.json { Notation::Json } else { format };
-        let seconds = |moment: Option<f64>| moment.map(|Moment(at_s)| at_s);
-        let (from_s, to_s) = (seconds(self.from), seconds(self.to));
+        let (from_s, to_s) = (self.from, self.to);
         Selection { from_s, to_s, station, events: self.events, format }
     }
 }

@@ -132,7 +132,8 @@ fn rows(connection: &Connection, id: i64, parts: &[Part], every: i64) -> Result<
             let first: Option<i64> = connection.query_row("SELECT min(at) FROM minute", [], |row| row.get(0))?;
             let mut query = connection.prepare("SELECT data FROM minute WHERE at = ? AND subject = ?")?;
             for at in (first.map_or(part.to, |first| first.max(begin))..part.to).step_by(60) {
-                query.query_row([at, id], |row| Ok(add(at, row.get_ref(0)?.as_blob()?))).optional()?;
+                let bytes: Option<Vec<u8>> = query.query_row([at, id], |row| row.get(0)).optional()?;
+                bytes.iter().for_each(|bytes| add(at, bytes));
             }
             continue;
         }

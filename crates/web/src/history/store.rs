@@ -340,10 +340,8 @@ fn id_of(
     entry: &Entry,
 ) -> Result<i64> {
     let Subject { kind, name } = &entry.subject;
-    if let Some((id, label)) = ids.get(&entry.subject) {
-        if *label == entry.label {
-            return Ok(*id);
-        }
+    if let Some((id, _)) = ids.get(&entry.subject).filter(|(_, label)| *label == entry.label) {
+        return Ok(*id);
     }
     let sql = "INSERT INTO subject(kind, name, label) VALUES (?1, ?2, ?3)
         ON CONFLICT(kind, name) DO UPDATE SET label = coalesce(?3, label) RETURNING id";
