@@ -20,7 +20,7 @@ use crate::ranges::{
     ThinkTimes, TxPowers, Txops, Vlans,
 };
 use crate::words::{
-    AccessWord, AdaptationWord, AfterCollisionWord, At, CaptureThreshold, Do, EdcaProfileWord, Measured,
+    AccessWord, AdaptationWord, AfterCollisionWord, At, CaptureThreshold, DecisionsWord, Do, EdcaProfileWord, Measured,
     RateControlWord, Shape, What,
 };
 use crate::{FastRecovery, IpVersion, Stack, Tool, WarmUp};
@@ -149,6 +149,9 @@ pub(crate) struct RadioRaw {
     /// Deviations of the simulator that produced published results: "standard" (none), "ns-2", "ns-3" or "qualnet"; each key
     /// overrides its profile. Default: "standard".
     pub profile: Option<Written<Profile>>,
+    /// How receivers of 802.11a and g decide before they decode: "soft", as those of 802.11n and later, or "hard", each bit by
+    /// itself, which takes a signal 3 to 4 dB better. Default: "soft".
+    pub ofdm_decisions: Option<Written<DecisionsWord>>,
     /// First contention window: back-off is drawn from 0 to this many slots. Default: the standard's.
     pub cw_min: Option<Written<u32, ContentionWindows>>,
     /// Largest contention window. Default: the standard's.

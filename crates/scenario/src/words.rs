@@ -80,6 +80,13 @@ pub(crate) enum CaptureThreshold {
     Above(Db),
 }
 
+/// Whether receivers of OFDM decide each bit by itself before they decode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum DecisionsWord {
+    Soft,
+    Hard,
+}
+
 /// What encrypts frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum EncryptionWord {
@@ -143,6 +150,10 @@ words!(AfterCollisionWord(AfterCollision) {
     "difs" => AfterCollision::Difs,
     "difs-for-all" => AfterCollision::DifsForAll,
     "eifs-then-difs" => AfterCollision::EifsThenDifs,
+});
+words!(DecisionsWord {
+    "soft" => Self::Soft,
+    "hard" => Self::Hard,
 });
 words!(Profile {
     "standard" => Self::Standard,

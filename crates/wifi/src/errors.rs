@@ -6,13 +6,13 @@
 //! - CCK at 5.5 and 11 Mb/s: a code word is one of 16, or of 256 as two of 16, biorthogonal signals (J. G. Proakis,
 //!   "Digital Communications", 4th edition, 5.2; M. B. Pursley and T. C. Royster, "Properties and performance of the
 //!   IEEE 802.11b complementary-code-key signal sets", IEEE Trans. Communications 57(2), 2009).
-//! - OFDM at 6 to 54 Mb/s in networks of 802.11a and g: bit errors of the constellation, then the union bound of the convolutional code with hard
-//!   decisions, known as the NIST model: G. Pei and T. R. Henderson, "Validation of OFDM error rate model in ns-3", 2010;
-//!   L. E. Miller, "Validation of 802.11a/UWB coexistence simulation", NIST, 2003. Distance spectra: D. Haccoun and
-//!   G. Begin, "High-rate punctured convolutional codes for Viterbi and sequential decoding", IEEE Trans. Communications
-//!   37(11), 1989.
-//! - OFDM in networks of 802.11n, ac and ax, whatever the format of a frame: as published simulations of the link have it, with
-//!   soft decisions (`link_curves`). Each stream has the whole signal-to-noise ratio, in the frame's width.
+//! - OFDM, whatever the standard and the format of a frame: as published simulations of the link have it, with soft decisions
+//!   (`link_curves`). Each stream has the whole signal-to-noise ratio, in the frame's width.
+//! - OFDM at 6 to 54 Mb/s with [`Phy::with_hard_decisions`]: bit errors of the constellation, then the union bound of the
+//!   convolutional code with hard decisions, known as the NIST model: G. Pei and T. R. Henderson, "Validation of OFDM error rate
+//!   model in ns-3", 2010; L. E. Miller, "Validation of 802.11a/UWB coexistence simulation", NIST, 2003. Distance spectra:
+//!   D. Haccoun and G. Begin, "High-rate punctured convolutional codes for Viterbi and sequential decoding", IEEE Trans.
+//!   Communications 37(11), 1989.
 //!
 //! A frame is received where its PLCP header (its own rate, its own few bits) and its payload are. Noise is that of the
 //! channel's bandwidth; interference counts as noise.
@@ -104,7 +104,7 @@ fn payload_success(phy: &Phy, rate: PhyRate, psdu: Bytes, snr: Db) -> f64 {
 
 /// The same at a rate of OFDM.
 fn ofdm_success(phy: &Phy, half_mbps: u8, psdu: Bytes, snr: Db) -> f64 {
-    if !phy.standard().formats().is_empty() {
+    if !phy.has_hard_decisions() {
         return link_curves::ofdm_success(half_mbps, psdu, snr);
     }
     let row = OFDM.iter().find(|row| row.mbps * 2 == half_mbps).expect("OFDM has a row for each rate");

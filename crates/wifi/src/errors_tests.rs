@@ -90,7 +90,7 @@ fn ofdm_agrees_with_published_points() {
         (54, 23.0, 0.958, 0.001),
         (54, 24.0, 0.999, 0.001),
     ];
-    let phy = Phy::default_for(Standard::Dot11a);
+    let phy = Phy::default_for(Standard::Dot11a).with_hard_decisions();
     for (mbps, db, success, within) in points {
         let got = payload_success(&phy, rate(Standard::Dot11a, mbps * 1_000), Bytes(2_000), decibels(db));
         assert!((got - success).abs() <= within, "{mbps} Mb/s at {db} dB: {got}, published {success}");
@@ -196,13 +196,14 @@ fn each_mcs_needs_a_better_signal_than_the_one_below() {
     assert!(ofdm(6) < ofdm(9) && ofdm(9) < ofdm(12));
 }
 
-/// What soft decisions are worth at each constellation: 802.11a has hard ones.
+/// What soft decisions are worth at each constellation.
 #[test]
 fn hard_decisions_need_a_better_signal() {
-    let [hard, soft] = [Standard::Dot11a, Standard::Dot11ax].map(Phy::default_for);
+    let [soft, modern] = [Standard::Dot11a, Standard::Dot11ax].map(Phy::default_for);
+    let hard = soft.clone().with_hard_decisions();
     for (mbps, db) in [(6, 3.1), (12, 3.1), (24, 3.9), (54, 4.3)] {
-        let [more, less] = [(&hard, Standard::Dot11a), (&soft, Standard::Dot11ax)]
-            .map(|(phy, standard)| needed(phy, rate(standard, mbps * 1_000)));
+        let [more, less] = [&hard, &soft].map(|phy| needed(phy, rate(Standard::Dot11a, mbps * 1_000)));
+        assert_eq!(less, needed(&modern, rate(Standard::Dot11ax, mbps * 1_000)), "one physics whatever the standard");
         let worth = f64::from(more - less) / 10.0;
         assert!((worth - db).abs() < 0.25, "{mbps} Mb/s: {worth} dB");
     }

@@ -122,6 +122,8 @@ pub struct Phy {
     timing: &'static Timing,
     /// Durations are those of ns-3.
     is_ns3: bool,
+    /// Receivers of OFDM decide each bit before they decode.
+    hard_decisions: bool,
     /// One bit for each of `standard.rates()`.
     basic: u16,
     /// First and largest contention window.
@@ -161,7 +163,7 @@ impl Phy {
         let band = standard.bands()[0];
         let timing = timing(standard, band);
         let windows = (timing.cw_min, timing.cw_max);
-        Ok(Self { standard, preamble, band, timing, is_ns3: false, basic, windows })
+        Ok(Self { standard, preamble, band, timing, is_ns3: false, hard_decisions: false, basic, windows })
     }
 
     /// The usual profile: long preamble and basic rates 1 and 2 for 802.11b, basic rates 6, 12 and 24 for OFDM; 5 GHz for
@@ -206,6 +208,17 @@ impl Phy {
     /// CF-End behind them at the lowest.
     pub fn with_ns3_durations(self) -> Self {
         Self { is_ns3: true, ..self }
+    }
+
+    /// The same with receivers that decide each bit of OFDM by itself, hard, before they decode: a signal 3 to 4 dB better is
+    /// needed. For networks of 802.11a and g, whose published simulations often have it.
+    pub fn with_hard_decisions(self) -> Self {
+        Self { hard_decisions: true, ..self }
+    }
+
+    /// Whether receivers decide each bit of OFDM by itself.
+    pub(crate) const fn has_hard_decisions(&self) -> bool {
+        self.hard_decisions
     }
 
     /// Whether DATA can be sent at this rate in this BSS: at its standard's own rates, and in the formats of its standard
@@ -392,6 +405,17 @@ struct EncodedPhy {
     /// Where durations are not those of the standard.
     #[n(5)]
     durations: Option<Durations>,
+    /// Where receivers have not soft ones.
+    #[n(6)]
+    decisions: Option<Decisions>,
+}
+
+/// How receivers decide that have not the usual ones.
+#[derive(Clone, Copy, Encode, Decode)]
+#[cbor(index_only)]
+enum Decisions {
+    #[n(0)]
+    Hard,
 }
 
 /// Whose durations a profile has that has not those of its standard.
@@ -412,7 +436,9 @@ impl<C> Encode<C> for Phy {
         let windows = (self.windows != (self.timing.cw_min, self.timing.cw_max)).then_some(self.windows);
         let band = (self.band != self.standard.bands()[0]).then_some(self.band);
         let durations = self.is_ns3.then_some(Durations::Ns3);
-        EncodedPhy { standard: self.standard, preamble: self.preamble, basic, windows, band, durations }.encode(e, ctx)
+        let decisions = self.hard_decisions.then_some(Decisions::Hard);
+        let (standard, preamble) = (self.standard, self.preamble);
+        EncodedPhy { standard, preamble, basic, windows, band, durations, decisions }.encode(e, ctx)
     }
 }
 
@@ -420,13 +446,17 @@ impl<'b, C> Decode<'b, C> for Phy {
     /// Only a profile that can be is decoded.
     fn decode(d: &mut Decoder<'b>, ctx: &mut C) -> Result<Self, decode::Error> {
         let at = d.position();
-        let EncodedPhy { standard, preamble, basic, windows, band, durations } = d.decode_with(ctx)?;
+        let EncodedPhy { standard, preamble, basic, windows, band, durations, decisions } = d.decode_with(ctx)?;
         let phy = Self::new(standard, preamble, &basic)
             .and_then(|phy| phy.in_band(band.unwrap_or(standard.bands()[0])))
             .map_err(|error| decode::Error::message(error).at(at))?;
         let phy = match durations {
             None => phy,
             Some(Durations::Ns3) => phy.with_ns3_durations(),
+        };
+        let phy = match decisions {
+            None => phy,
+            Some(Decisions::Hard) => phy.with_hard_decisions(),
         };
         match windows {
             None => Ok(phy),

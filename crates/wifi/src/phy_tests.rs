@@ -97,7 +97,9 @@ fn profiles_and_rates_read_back_and_wrong_ones_are_refused() {
     }
     let short = Phy::new(Standard::Dot11b, Preamble::Short, &Standard::Dot11b.rates()[1..3]).unwrap();
     let usual = Standard::ALL.map(Phy::default_for);
-    for phy in usual.into_iter().chain([short.clone(), short.clone().with_windows(7, 15)]) {
+    for phy in
+        usual.into_iter().chain([short.clone(), short.clone().with_windows(7, 15), short.clone().with_hard_decisions()])
+    {
         assert_eq!(decode::<Phy>(&written(&phy)).unwrap(), phy);
         for &rate in phy.standard().rates() {
             assert_eq!(decode::<PhyRate>(&written(&rate)).unwrap(), rate);
@@ -106,7 +108,8 @@ fn profiles_and_rates_read_back_and_wrong_ones_are_refused() {
     assert!(decode::<Phy>(&written(&short.with_windows(15, 7))).is_err());
     let (standard, preamble) = (Standard::Dot11a, Preamble::Long);
     for basic in [[].to_vec(), Standard::Dot11b.rates().to_vec()] {
-        let encoded = EncodedPhy { standard, preamble, basic, windows: None, band: None, durations: None };
+        let encoded =
+            EncodedPhy { standard, preamble, basic, windows: None, band: None, durations: None, decisions: None };
         assert!(decode::<Phy>(&written(&encoded)).is_err());
     }
     // OFDM at 11 Mb/s.
@@ -262,7 +265,8 @@ fn bands_and_durations_read_back() {
     let mut bytes = Vec::new();
     let basic = Standard::Dot11ac.mandatory_rates().to_vec();
     let (standard, preamble, band) = (Standard::Dot11ac, Preamble::Long, Some(Band::Ghz2_4));
-    encode(EncodedPhy { standard, preamble, basic, windows: None, band, durations: None }, &mut bytes).unwrap();
+    encode(EncodedPhy { standard, preamble, basic, windows: None, band, durations: None, decisions: None }, &mut bytes)
+        .unwrap();
     assert!(decode::<Phy>(&bytes).is_err());
 }
 

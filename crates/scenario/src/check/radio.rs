@@ -11,7 +11,7 @@ use crate::layout::Layout;
 use crate::profile::{Profile, Quirks};
 use crate::ranges::{Coordinates, Distances, TxPowers};
 use crate::raw::{LayoutRaw, RadioRaw, ScenarioRaw};
-use crate::words::{AfterCollisionWord, CaptureThreshold, RateControlWord, Shape};
+use crate::words::{AfterCollisionWord, CaptureThreshold, DecisionsWord, RateControlWord, Shape};
 
 pub(super) fn check(raw: &ScenarioRaw, problems: &mut Problems) -> Option<(Radio, Rates)> {
     let RadioRaw { short_retry_limit, long_retry_limit, ap_buffer, station_buffer, .. } = &raw.radio;
@@ -28,7 +28,7 @@ pub(super) fn check(raw: &ScenarioRaw, problems: &mut Problems) -> Option<(Radio
     let tx_power = tx_power(&raw.radio.tx_power, problems).unwrap_or(power::USUAL_POWER);
     let carrier_sense = raw.radio.carrier_sense.get_or(power::CARRIER_SENSE, problems);
     let (phy, rts_threshold) = phy?;
-    let phy = of_standard(phy, &quirks);
+    let phy = decisions(of_standard(phy, &quirks), &raw.radio, problems);
     let rates = Rates::of(&raw.radio, &phy, problems);
     let aggregation = super::aggregation::check(&raw.radio, &phy, &quirks, problems);
     let protection = protection(&raw.radio, &phy, problems);
@@ -112,6 +112,15 @@ fn protection(raw: &RadioRaw, phy: &Phy, problems: &mut Problems) -> Option<Prea
         problems.add(written.span(), "frames are protected twice", "either this or rts_threshold");
     }
     written.get(problems)
+}
+
+fn decisions(phy: Phy, raw: &RadioRaw, problems: &mut Problems) -> Phy {
+    let is_hard = raw.ofdm_decisions.get_or(DecisionsWord::Soft, problems) == Some(DecisionsWord::Hard);
+    if is_hard && !matches!(phy.standard(), Standard::Dot11a | Standard::Dot11g) {
+        let what = format!("receivers of {} have no hard decisions", phy.standard());
+        problems.add(raw.ofdm_decisions.place(), what, "\"soft\", or 802.11a or 802.11g");
+    }
+    if is_hard { phy.with_hard_decisions() } else { phy }
 }
 
 fn windows(phy: Phy, raw: &RadioRaw, problems: &mut Problems) -> Phy {

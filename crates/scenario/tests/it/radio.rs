@@ -119,6 +119,7 @@ fn what_cannot_be_is_reported_with_its_place() {
     wrong("cw_min = 2000", "", "", "radio.cw_min: cw_min 2000 is above cw_max 1023");
     wrong("cw_max = 40000", "", "", "allowed: 0 to 32767");
     wrong("profile = \"ns2\"", "", "", "did you mean \"ns-2\"?");
+    wrong("ofdm_decisions = \"hard\"", "", "", "receivers of 802.11b have no hard decisions; allowed: \"soft\"");
     wrong("rate_control = \"sample\"", "", "", "\"minstrel\"");
     wrong("capture_threshold = \"10 dB\"", "", "", "radio.capture_threshold: no signal is known");
     wrong("capture_threshold = \"-1 dB\"", "", "snr = \"3 dB\"", "\"-1 dB\" is negative");
