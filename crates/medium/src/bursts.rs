@@ -349,7 +349,9 @@ impl<F> Mac<F> {
         let reason = if to == To::Broadcast { DropReason::BroadcastCollision } else { DropReason::RetryLimit };
         let lost = queues.settle(answered, attempts, |msdus| outcomes.give_up(to, msdus, reason, airtime));
         queues.note_gone(outcomes.gone);
-        queues.queues[place].request_due |= lost > 0 && agreed && rules.request_after_drop;
+        if lost > 0 && agreed && rules.request_after_drop {
+            queues.ask(place);
+        }
         edcaf.counters.retry_drops += if to == To::Broadcast { 0 } else { lost };
     }
 

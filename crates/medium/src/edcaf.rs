@@ -281,11 +281,17 @@ impl<F> Edcaf<F> {
     /// Whether the buffer takes another frame of this size.
     #[inline]
     pub(crate) fn has_room(&self, msdu: Bytes) -> bool {
-        if let Some(queues) = &self.tx_queues {
-            let QueueState { packets, bytes } = queues.state();
-            return self.rules.buffer.admits(packets, bytes, msdu);
+        let QueueState { packets, bytes } = self.held();
+        self.rules.buffer.admits(packets, bytes, msdu)
+    }
+
+    /// What counts against the limit of the buffer.
+    #[inline]
+    pub(crate) fn held(&self) -> QueueState {
+        match &self.tx_queues {
+            Some(queues) => queues.state(),
+            None => QueueState { packets: self.packets(), bytes: self.bytes },
         }
-        self.rules.buffer.admits(self.packets(), self.bytes, msdu)
     }
 
     /// Takes a packet in for which there is room.

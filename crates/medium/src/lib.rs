@@ -105,6 +105,7 @@ mod management;
 mod medium;
 mod node;
 mod nodes;
+mod oldest;
 mod ppdus;
 mod rate_control;
 mod reception;

@@ -279,6 +279,13 @@ impl<F> Medium<F> {
         self.mac.nodes.edcaf_of(id, category).queue_state()
     }
 
+    /// What counts against the limit of the buffer of one category when a packet comes: as [`Self::queue_of`], and with aggregates
+    /// what was received, too, until the sender knows.
+    #[inline]
+    pub fn held_of(&self, id: NodeId, category: AccessCategory) -> QueueState {
+        self.mac.nodes.edcaf_of(id, category).held()
+    }
+
     /// The packet at this place in a node's buffer, the first at 0; with EDCA, in that of best effort.
     #[inline]
     pub fn waiting(&self, id: NodeId, place: usize) -> Option<&F> {

@@ -38,16 +38,29 @@ pub(crate) struct Node {
     pub(crate) has_left: bool,
     /// EDCAFs with a frame.
     pub(crate) backlogged: u32,
+    /// A bit for each EDCAF that ever got a frame.
+    used: u8,
 }
 
 impl Node {
     pub(crate) fn new(config: &NodeConfig, first: u32) -> Self {
-        Self { first, edca: config.edca.is_some(), has_left: false, backlogged: 0 }
+        Self { first, edca: config.edca.is_some(), has_left: false, backlogged: 0, used: 0 }
     }
 
     /// The EDCAF that sends frames of this category.
     pub(crate) fn edcaf(&self, category: AccessCategory) -> u32 {
         self.first + if self.edca { category.index() as u32 } else { 0 }
+    }
+
+    /// An EDCAF gets a frame.
+    pub(crate) fn note_used(&mut self, edcaf: u32) {
+        self.used |= 1 << (edcaf - self.first);
+    }
+
+    /// Its EDCAFs that ever got a frame: in most networks all frames are of one category.
+    pub(crate) fn used_edcafs(&self) -> impl Iterator<Item = usize> {
+        let (first, used) = (self.first as usize, self.used);
+        (0..AccessCategory::ALL.len()).filter(move |number| used >> number & 1 == 1).map(move |number| first + number)
     }
 
     /// What its EDCAF of this number sends.

@@ -96,8 +96,9 @@ impl<F> Nodes<F> {
         mpdu: Mpdu<F>,
         events: &mut VecDeque<Event<F>>,
     ) -> Option<u32> {
-        let node = &self.nodes[from.0 as usize];
+        let node = &mut self.nodes[from.0 as usize];
         let id = node.edcaf(mpdu.category);
+        node.note_used(id);
         let edcaf = &mut self.edcafs[id as usize];
         let had_work = edcaf.has_work();
         if !edcaf.has_room(mpdu.msdu) {
@@ -112,6 +113,7 @@ impl<F> Nodes<F> {
     /// A node is to send a frame of its own, in its turn. Says which EDCAF has work by it that had none.
     pub(crate) fn accept_own(&mut self, from: NodeId, queued: Queued<F>) -> Option<u32> {
         let id = self.edcaf_id(from.0, queued.mpdu.category);
+        self.nodes[from.0 as usize].note_used(id);
         let edcaf = &mut self.edcafs[id as usize];
         let had_work = edcaf.has_work();
         edcaf.push_own(queued);
@@ -121,6 +123,7 @@ impl<F> Nodes<F> {
     /// The same for a frame to everybody, which goes before all that wait behind the frame in service.
     pub(crate) fn accept_first(&mut self, from: NodeId, queued: Queued<F>) -> Option<u32> {
         let id = self.edcaf_id(from.0, queued.mpdu.category);
+        self.nodes[from.0 as usize].note_used(id);
         let edcaf = &mut self.edcafs[id as usize];
         let had_work = edcaf.has_work();
         edcaf.push_first(queued);
@@ -166,11 +169,7 @@ impl<F> Nodes<F> {
     /// What a node's buffers hold.
     #[inline]
     pub(crate) fn queue(&self, id: NodeId) -> QueueState {
-        let node = &self.nodes[id.0 as usize];
-        if node.edca {
-            return self.edcafs_of(id).map(Edcaf::queue_state).sum();
-        }
-        self.edcafs[node.edcafs().start].queue_state()
+        self.nodes[id.0 as usize].used_edcafs().map(|number| self.edcafs[number].queue_state()).sum()
     }
 
     /// What happened at a node.

@@ -19,6 +19,7 @@ use crate::aggregation::Order;
 use crate::block_ack::{Load, Originator, Recipient, Settled};
 use crate::counters::QueueState;
 use crate::frame::{Carried, Mpdu, NodeId, Queued, To};
+use crate::oldest::Oldest;
 use crate::ppdus::{PpduCounters, RateCounters};
 use crate::rate_control::BurstRate;
 use crate::watch::{BurstOnAir, MpduOnAir};
@@ -27,6 +28,8 @@ use crate::watch::{BurstOnAir, MpduOnAir};
 #[derive(Debug)]
 pub(crate) struct TxQueues<F> {
     pub(crate) queues: Vec<TxQueue<F>>,
+    /// Of each of them, with a BlockAckReq as frame 0.
+    oldest: Oldest,
     places: Places,
     /// Frames that ever came.
     arrivals: u64,
@@ -264,11 +267,6 @@ impl<F> TxQueue<F> {
         }
     }
 
-    /// Whether there is anything to send.
-    pub(crate) fn has_work(&self) -> bool {
-        self.request_due || !self.originator.is_empty() || !self.waiting.is_empty()
-    }
-
     /// The number of the oldest frame, where there is any; a BlockAckReq goes before all frames.
     fn oldest(&self) -> Option<u64> {
         if self.request_due {
@@ -340,6 +338,7 @@ impl<F> TxQueues<F> {
     pub(crate) fn new() -> Self {
         Self {
             queues: Vec::new(),
+            oldest: Oldest::new(),
             places: Places::default(),
             arrivals: 0,
             held: Held::default(),
@@ -363,6 +362,7 @@ impl<F> TxQueues<F> {
             self.present.bytes += size;
         }
         let queue = &mut self.queues[place];
+        let is_next = first || queue.waiting.is_empty() && queue.originator.is_empty();
         (queue.rate, queue.category) = (rate, category);
         if first {
             let behind = queue.waiting.iter().position(|&(arrival, _)| arrival > 0).unwrap_or(queue.waiting.len());
@@ -370,6 +370,14 @@ impl<F> TxQueues<F> {
         } else {
             queue.waiting.push_back((self.arrivals, msdu));
         }
+        if is_next {
+            self.note_oldest(place);
+        }
+    }
+
+    /// What a queue sends next may be another frame than before.
+    fn note_oldest(&mut self, place: usize) {
+        self.oldest.set(place, self.queues[place].oldest());
     }
 
     /// The first frame for a receiver comes.
@@ -420,6 +428,7 @@ impl<F> TxQueues<F> {
         });
         self.served = burst.queue;
         burst.reset(self.served);
+        self.note_oldest(self.served);
         lost
     }
 
@@ -453,7 +462,7 @@ impl<F> TxQueues<F> {
 
     /// Whether there is anything to send.
     pub(crate) fn has_work(&self) -> bool {
-        self.frames() > 0 || self.queues.iter().any(|queue| queue.request_due)
+        self.frames() > 0 || self.oldest.least().is_some()
     }
 
     /// Whether there is a frame for a receiver.
@@ -466,16 +475,10 @@ impl<F> TxQueues<F> {
 
     /// The queue that the next access serves.
     pub(crate) fn next(&self, order: Order) -> Option<usize> {
-        let queues = self.queues.iter().enumerate();
         match order {
-            Order::Arrival | Order::Neighbours => {
-                queues.filter_map(|(place, queue)| Some((queue.oldest()?, place))).min().map(|(_, place)| place)
-            }
-            Order::RoundRobin => {
-                let first = queues.clone().find(|(_, queue)| queue.oldest() == Some(0));
-                let after = queues.clone().skip(self.served + 1).chain(queues.take(self.served + 1));
-                first.or_else(|| after.into_iter().find(|(_, queue)| queue.has_work())).map(|(place, _)| place)
-            }
+            Order::Arrival | Order::Neighbours => self.oldest.first(),
+            Order::RoundRobin if self.oldest.least() == Some(0) => self.oldest.first(),
+            Order::RoundRobin => self.oldest.next_from(self.served + 1).or_else(|| self.oldest.next_from(0)),
         }
     }
 
@@ -489,10 +492,7 @@ impl<F> TxQueues<F> {
     pub(crate) fn run_end(&self, order: Order, place: usize) -> u64 {
         match order {
             Order::Arrival | Order::RoundRobin => u64::MAX,
-            Order::Neighbours => {
-                let others = self.queues.iter().enumerate().filter(|&(other, _)| other != place);
-                others.filter_map(|(_, queue)| queue.oldest()).min().unwrap_or(u64::MAX)
-            }
+            Order::Neighbours => self.oldest.least_beside(place).unwrap_or(u64::MAX),
         }
     }
 
@@ -566,6 +566,12 @@ impl<F> TxQueues<F> {
         &mut self.queues[self.burst.queue]
     }
 
+    /// A BlockAckReq is to be sent to a queue's receiver before anything else.
+    pub(crate) fn ask(&mut self, place: usize) {
+        self.queues[place].request_due = true;
+        self.note_oldest(place);
+    }
+
     /// A BlockAckReq is sent to a queue's receiver.
     pub(crate) fn request(&mut self, place: usize) {
         self.burst.reset(place);
@@ -588,6 +594,7 @@ impl<F> TxQueues<F> {
         let waiting = queue.waiting.split_off(in_service).into_iter();
         let waiting: Vec<_> = waiting.map(|(_, msdu)| msdu.queued(to, rate, category)).collect();
         waiting.iter().for_each(|queued| self.note_taken(queued));
+        self.note_oldest(place);
         waiting
     }
 
@@ -600,7 +607,7 @@ impl<F> TxQueues<F> {
             let all = sent.chain(queue.waiting.drain(..).map(|(_, msdu)| msdu));
             taken.extend(all.map(|msdu| msdu.queued(queue.to, queue.rate, queue.category)));
         }
-        self.held = Held::default();
+        (self.held, self.oldest) = (Held::default(), Oldest::new());
         let packets = taken.iter().filter(|queued| queued.mpdu.frame.packet().is_some());
         let gone = packets.map(|queued| QueueState { packets: 1, bytes: queued.mpdu.msdu }).sum();
         self.note_gone(gone);

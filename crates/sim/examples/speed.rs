@@ -1,6 +1,6 @@
 //! Simulated seconds per second of CPU time, on the scenarios whose speed is promised: saturated datagram uploads and
-//! TCP downloads at 11 Mb/s, with 10 and with 50 stations; 50 downloads to 10 stations with the box inserted; and TCP
-//! downloads with aggregates.
+//! TCP downloads at 11 Mb/s, with 10 and with 50 stations; 50 downloads to 10 stations with the box inserted; and datagram
+//! uploads and TCP downloads with aggregates, the latter without the box and with it.
 //!
 //! `cargo run --release -p evenair-sim --example speed [part of a name]`
 
@@ -33,7 +33,7 @@ const HE_7: Network = Network {
     radio: r#"standard = "802.11ax"
 profile = "ns-3"
 ap_buffer = "1000 packets"
-station_buffer = "unlimited""#,
+station_buffer = "500 packets""#,
     lan: "10 Gb/s",
     station: "mcs = 7",
 };
@@ -42,7 +42,7 @@ const VHT_8: Network = Network {
 width = "80 MHz"
 profile = "ns-3"
 ap_buffer = "1000 packets"
-station_buffer = "unlimited""#,
+station_buffer = "500 packets""#,
     lan: "10 Gb/s",
     station: "mcs = 8\nstreams = 2",
 };
@@ -95,6 +95,26 @@ server = "server"
 direction = "down"
 "#;
 
+/// One and a half times what ten stations carry at HE MCS 7.
+const HE_DATAGRAMS: &str = r#"[[udp]]
+name = "up"
+stations = ["sta"]
+server = "server"
+direction = "up"
+rate = "8.5 Mb/s"
+payload = "1472 bytes"
+"#;
+
+/// One and a half times what five stations carry at VHT MCS 8, two streams and 80 MHz.
+const VHT_DATAGRAMS: &str = r#"[[udp]]
+name = "up"
+stations = ["sta"]
+server = "server"
+direction = "up"
+rate = "140 Mb/s"
+payload = "1472 bytes"
+"#;
+
 /// Five downloads for each of 10 stations, through the box with its default policy.
 const MANAGED_DOWNLOADS: &str = r#"[[bulk]]
 name = "down"
@@ -102,6 +122,17 @@ stations = ["sta"]
 server = "server"
 direction = "down"
 per_station = 5
+[[event]]
+at = "0 s"
+do = "insert"
+"#;
+
+/// A download for each station, through the box with its default policy.
+const SINGLE_MANAGED_DOWNLOADS: &str = r#"[[bulk]]
+name = "down"
+stations = ["sta"]
+server = "server"
+direction = "down"
 [[event]]
 at = "0 s"
 do = "insert"
@@ -124,6 +155,10 @@ fn main() -> Result<(), Box<dyn Error>> {
         case("50 downloads, box inserted", DOT11B, 10, 4_000, MANAGED_DOWNLOADS),
         case("HE MCS 7, 5 TCP downloads", HE_7, 5, 400, DOWNLOADS),
         case("VHT MCS 8 x2, 80 MHz, 1 TCP", VHT_8, 1, 60, DOWNLOADS),
+        case("HE MCS 7, 10 UDP uploads", HE_7, 10, 400, HE_DATAGRAMS),
+        case("VHT MCS 8 x2, 80 MHz, 5 UDP", VHT_8, 5, 60, VHT_DATAGRAMS),
+        case("HE MCS 7, 5 TCP, box", HE_7, 5, 200, SINGLE_MANAGED_DOWNLOADS),
+        case("VHT MCS 8 x2, 1 TCP, box", VHT_8, 1, 30, SINGLE_MANAGED_DOWNLOADS),
     ];
     let options = SimOptions { tcp: Some(tcp::Config::ns3()), ..SimOptions::default() };
     let wanted = std::env::args().nth(1).unwrap_or_default();

@@ -485,13 +485,17 @@ impl Air {
         Some(self.medium.rate_toward(link.access_point, node).unwrap_or(link.rate))
     }
 
-    /// What the station's buffer has room for before one of `left` bytes leaves it. Only where no queue stands above it.
+    /// What the station's buffer for a category has room for before one of `left` bytes leaves it. Only where no queue stands
+    /// above it.
     #[inline]
-    pub(crate) fn room(&self, station: usize, left: Option<Bytes>) -> Room {
+    pub(crate) fn room(&self, station: usize, category: AccessCategory, left: Option<Bytes>) -> Room {
         let Some(node) = self.links[station].node else { return Room::NONE };
-        let QueueState { packets, bytes } = self.medium.queue(node);
+        let QueueState { packets, bytes } = self.medium.queue_of(node, category);
         let is_empty = packets == 0;
         let (packets, bytes) = left.map_or((packets, bytes), |left| (packets + 1, bytes + left));
+        // MPDUs that were received keep their room until the sender knows.
+        let held = self.medium.held_of(node, category);
+        let (packets, bytes) = (packets.max(held.packets), bytes.max(held.bytes));
         Room { limit: self.stations[station].buffer, packets, bytes, keeps: true, is_empty }
     }
 

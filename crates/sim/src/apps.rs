@@ -390,7 +390,7 @@ impl World {
         let (true, Kind::Datagrams { sleeps: true, .. }) = (app.runs, &app.kind) else { return };
         // What every datagram of it has in common.
         let (way, category, headers) = (app.data, app.category, app.ip_header() + UDP_HEADER);
-        let mut room = self.airs.of(station).room(station, left);
+        let mut room = self.airs.of(station).room(station, category, left);
         loop {
             let Kind::Datagrams { source, sleeps } = &mut self.apps[number as usize].kind else { return };
             let next = source.peek();
@@ -446,5 +446,27 @@ impl World {
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::SimOptions;
+
+    /// MPDUs that were received keep their room in the buffer until a BlockAck has come.
+    #[test]
+    fn a_sleeping_sender_makes_no_datagram_that_its_buffer_drops() {
+        let text = "version = 1\nname = \"flood\"\nduration = \"2 s\"\n[radio]\nstandard = \"802.11ax\"\nprofile = \"ns-3\"\n\
+                    station_buffer = \"100 packets\"\n[lan]\nrate = \"1 Gb/s\"\n[[station]]\nname = \"sta\"\nmcs = 7\n\
+                    [[server]]\nname = \"server\"\n[[udp]]\nname = \"up\"\nstations = [\"sta\"]\nserver = \"server\"\n\
+                    direction = \"up\"\nrate = \"100 Mb/s\"\n";
+        let scenario = Arc::new(Scenario::parse(text, "flood.toml").expect("it is sound"));
+        let mut world = World::new(scenario, &Config::ns3(), &SimOptions::default()).expect("it can be run");
+        assert!(world.run_before(Instant::ZERO + Span::from_secs(2), u32::MAX));
+        let lost: u64 = world.airs.first.losses().map(|(.., frames)| frames).sum();
+        assert!(world.arrived > 1_000 && lost > 1_000, "{} arrived, {lost} lost", world.arrived);
+        assert_eq!(world.lost, 0, "packets were made to be dropped");
+        world.check_conservation();
     }
 }

@@ -23,14 +23,18 @@ const LARGEST_ACK: Bytes = Bytes(100);
 pub(super) struct SharedAccesses {
     phy: Phy,
     tcp: AggregateTcp,
-    /// By [`PhyRate::index`].
+    /// In the order in which they were noted.
     rates: Vec<AtRate>,
+    /// Where in `rates` each is, by [`PhyRate::index`]: each packet asks for a few of them. [`NOWHERE`]: it is not noted.
+    places: Vec<u16>,
 }
+
+/// The place of a rate that is not noted.
+const NOWHERE: u16 = u16::MAX;
 
 /// Computed once for each rate.
 #[derive(Clone, Copy, Debug)]
 struct AtRate {
-    index: u32,
     cost: AggregateCost,
     capacity: BitRate,
 }
@@ -39,37 +43,51 @@ impl SharedAccesses {
     /// With what packets cost at these rates.
     pub(super) fn new(phy: &Phy, shape: &TcpShape, classes: &RateClasses) -> Self {
         let tcp = AggregateTcp { shape: *shape, acks: None, collision_millionths: 0 };
-        let mut rates: Vec<AtRate> = classes.iter().map(|rate| at_rate(phy, &tcp, rate)).collect();
-        rates.sort_unstable_by_key(|at| at.index);
-        Self { phy: phy.clone(), tcp, rates }
+        let mut this = Self { phy: phy.clone(), tcp, rates: Vec::new(), places: Vec::new() };
+        classes.iter().for_each(|rate| this.note(rate));
+        this
     }
 
-    /// Computes once what packets cost at a rate that is no class: the mode of a station.
+    /// Computes once what packets cost at a rate: a class, or the mode of a station.
     pub(super) fn note(&mut self, rate: PhyRate) {
-        if let Err(at) = self.rates.binary_search_by_key(&rate.index(), |at| at.index) {
-            self.rates.insert(at, at_rate(&self.phy, &self.tcp, rate));
+        let index = rate.index() as usize;
+        if index >= self.places.len() {
+            self.places.resize(index + 1, NOWHERE);
+        }
+        if self.places[index] == NOWHERE {
+            self.places[index] = u16::try_from(self.rates.len()).expect("there are a few hundred rates");
+            self.rates.push(at_rate(&self.phy, &self.tcp, rate));
         }
     }
 
-    fn at(&self, rate: PhyRate) -> AtRate {
-        let found = self.rates.binary_search_by_key(&rate.index(), |at| at.index);
-        // A rate of another standard, while a station moves.
-        found.map_or_else(|_| at_rate(&self.phy, &self.tcp, rate), |at| self.rates[at])
+    fn at(&self, rate: PhyRate) -> Option<&AtRate> {
+        let place = *self.places.get(rate.index() as usize)?;
+        self.rates.get(usize::from(place))
+    }
+
+    fn cost(&self, rate: PhyRate) -> AggregateCost {
+        self.at(rate).map_or_else(|| self.anew(rate).cost, |at| at.cost)
+    }
+
+    /// A rate of another standard, while a station moves.
+    #[cold]
+    fn anew(&self, rate: PhyRate) -> AtRate {
+        at_rate(&self.phy, &self.tcp, rate)
     }
 
     pub(super) fn capacity(&self, rate: PhyRate) -> BitRate {
-        self.at(rate).capacity
+        self.at(rate).map_or_else(|| self.anew(rate).capacity, |at| at.capacity)
     }
 
     /// Of a packet that shares its access with no other.
     pub(super) fn alone(&self, ip_len: Bytes, rate: PhyRate) -> Span {
-        self.at(rate).cost.alone(ip_len)
+        self.cost(rate).alone(ip_len)
     }
 
     /// Of packets, with their parts of accesses: DATA that of one among the expected number, and ACKs together no more than
     /// the DATA that they belong to.
     pub(super) fn airtime(&self, cost: &PacketCost, rate: PhyRate) -> Span {
-        let at = self.at(rate).cost;
+        let at = self.cost(rate);
         let expected = u64::from(at.expected);
         // In thousandths of packets.
         let (mut frames, mut data, mut acks) = (Span::ZERO, 0, 0);
@@ -89,7 +107,7 @@ fn at_rate(phy: &Phy, tcp: &AggregateTcp, rate: PhyRate) -> AtRate {
     let limits = AggregateLimits::of_rate(rate);
     let sender = AggregateSender { phy, rate, limits, rts_threshold: tcp.shape.rts_threshold };
     let full = sender.full(tcp.shape.data_ip);
-    AtRate { index: rate.index(), cost: sender.cost(full, tcp), capacity: sender.tcp_capacity(full, tcp) }
+    AtRate { cost: sender.cost(full, tcp), capacity: sender.tcp_capacity(full, tcp) }
 }
 
 #[cfg(test)]
