@@ -52,7 +52,8 @@ fn observe_and_insert(running: &BoxProcess) {
         sleep(Duration::from_millis(200));
     };
     println!("observing, after {:.1?}: {} -> {}", begin.elapsed(), reason.sentence, reason.remedy);
-    assert!(reason.value > 32.0 && reason.remedy.ends_with("evenair insert"), "{reason:?}");
+    // It is raised by a second, and says the mean of ten.
+    assert!(reason.value > 0.8 * 32.0 && reason.remedy.starts_with("run evenair insert"), "{reason:?}");
     running.client().insert().expect("inserted");
     // The queue of the access point empties first, and a reason of that time lasts for 15 s.
     let (begin, mut silent_since) = (Instant::now(), None);
