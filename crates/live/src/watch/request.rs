@@ -154,7 +154,7 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_said_with_what_would_be_right() {
-        let parts = "parts are: health, totals, domains, access_points, stations, classes, calls, events";
+        let parts = "parts are: health, totals, domains, access_points, stations, classes, calls, events, histograms";
         assert_eq!(error(r#"{"watch":["helth"]}"#), format!("no part \"helth\" (did you mean health?); {parts}"));
         assert_eq!(error(r#"{"watch":["x"]}"#), format!("no part \"x\"; {parts}"));
         for (line, said) in [
