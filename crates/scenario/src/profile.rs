@@ -3,12 +3,12 @@
 //! A profile sets the keys that a file leaves out; each key of the file overrides it. `standard` has no deviations and no
 //! capture, which the standard does not define.
 //!
-//! | | after a collision | capture | attempts with RTS | largest threshold of AARF | medium before an own ACK |
-//! |---|---|---|---|---|---|
-//! | `standard` | EIFS | none | 4 | 50 | busy |
-//! | `ns-2` | EIFS, then DIFS; senders: SIFS and ACK | 10 dB over each other | 4 | 50 | busy |
-//! | `ns-3` | DIFS | 5 dB over all others | 7 | 60 | idle |
-//! | `qualnet` | EIFS | 10 dB over all others | 4 | 50 | busy |
+//! | | after a collision | capture | attempts with RTS | largest threshold of AARF | medium before an own ACK | basic rates |
+//! |---|---|---|---|---|---|---|
+//! | `standard` | EIFS | none | 4 | 50 | busy | the usual |
+//! | `ns-2` | EIFS, then DIFS; senders: SIFS and ACK | 10 dB over each other | 4 | 50 | busy | the lowest alone |
+//! | `ns-3` | DIFS | 5 dB over all others | 7 | 60 | idle | the usual |
+//! | `qualnet` | EIFS | 10 dB over all others | 4 | 50 | busy | the usual |
 //!
 //! With 802.11n and later, `ns-3` also has its durations ([`evenair_wifi::Phy::with_ns3_durations`]), its way to aggregate
 //! ([`evenair_medium::Aggregation::ns3`]) and its EDCA parameters.
@@ -18,7 +18,8 @@
 //!   by `CPThresh_`, by default 10 dB, else both are lost; two signals at a time are compared (`recv`). A bystander of a
 //!   collision sets its NAV for EIFS and waits DIFS after it (`recv_timer`, `navHandler`); a sender draws its back-off when
 //!   the time of an ACK is over, and counts at once (`RetransmitDATA`). Not taken over: it draws from one slot less than
-//!   its contention window. Where stations are hidden from each other, senders wait as in the standard.
+//!   its contention window. Where stations are hidden from each other, senders wait as in the standard. `ns-default.tcl` sets
+//!   `Mac/802_11 basicRate_ 1Mb`, the rate of all control frames.
 //! - ns-3: `threshold-preamble-detection-model` is on by default and locks on to no preamble below 4 dB of SINR, so that
 //!   bystanders of a collision sense energy only and resume after DIFS; `simple-frame-capture-model` has a margin of 5 dB,
 //!   and interference adds up (`interference-helper`); the documentation of `WifiRemoteStationManager` gives 7 attempts for
@@ -56,6 +57,8 @@ pub(crate) struct Quirks {
     pub long_retry_limit: u32,
     pub aarf_most: u32,
     pub idle_before_ack: bool,
+    /// Whether the lowest mandatory rate is the only basic rate.
+    pub lowest_basic_rate: bool,
 }
 
 impl Profile {
@@ -69,6 +72,7 @@ impl Profile {
             long_retry_limit: 4,
             aarf_most: 50,
             idle_before_ack: false,
+            lowest_basic_rate: false,
         };
         match self {
             Self::Standard => standard,
@@ -76,6 +80,7 @@ impl Profile {
                 after_collision: AfterCollision::EifsThenDifs,
                 capture: capture(10, Interference::Strongest),
                 over: Interference::Strongest,
+                lowest_basic_rate: true,
                 ..standard
             },
             Self::Ns3 => Quirks {

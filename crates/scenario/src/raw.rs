@@ -135,7 +135,7 @@ pub(crate) struct RadioRaw {
     /// Preamble of 802.11b frames. Default: "long".
     pub preamble: Option<Written<Preamble>>,
     /// Rates of ACK, RTS and CTS: an ACK or CTS uses the highest of them that does not exceed the DATA frame's rate. Default: 1
-    /// and 2 Mb/s for 802.11b, 6, 12 and 24 Mb/s otherwise.
+    /// and 2 Mb/s for 802.11b, 6, 12 and 24 Mb/s otherwise; the lowest of them alone with the profile "ns-2".
     pub basic_rates: Option<List<BitRate>>,
     /// IP packets larger than this are sent with RTS/CTS. Default: no RTS/CTS.
     pub rts_threshold: Option<Written<Bytes, RtsThresholds>>,

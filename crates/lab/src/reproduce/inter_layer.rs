@@ -6,7 +6,7 @@ use evenair_results::Backlog;
 use evenair_results::backlog::BacklogState;
 use evenair_workload::Direction;
 
-use super::judge::{Bound, Judge, Ours};
+use super::judge::{Bound, Judge, Mark, Ours};
 use super::runs::{Run, Runs, Variant, mean};
 use super::{Experiment, experiment};
 
@@ -410,6 +410,10 @@ mod i09 {
         };
         judge.figure("most-100", Ours::over((0..runs.of("n=100").len()).map(largest).collect()));
         judge.figure("real", runs.mean(REAL, |run| backlog(run, "mean")));
+        judge.mark(
+            "real",
+            Mark::RealPlace("15 handheld stations, whose cards and places are not published, from captures"),
+        );
     }
 
     /// What the chain's states say, and not their mean.

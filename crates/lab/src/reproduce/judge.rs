@@ -4,8 +4,10 @@
 //! no wider than the band. A finding (a direction, an order, a threshold) is one or more bounds on numbers of our own;
 //! it is within where every one of them holds, the half width against it. What the source leaves open is run in more than
 //! one way, each a reading; what is within in one of them alone is *fitted*, and the reading is the same for all rows of an
-//! experiment. What is not within is *explained* only where a run in the same table changes one named cause and moves our
-//! figure into the band; the *source is inconsistent* where a proof from its own numbers says so. All else is outside.
+//! experiment, or the set-up was fitted to the published number itself. What is not within is *explained* only where a run in
+//! the same table changes one named cause and moves our figure into the band; *sources contradict* each other where another
+//! published number rules it out, the *source is inconsistent* where a proof from its own numbers says so, and a *real place* is
+//! a room, with cards and positions, that nobody can set up again. All else is outside.
 
 use std::fmt::Write;
 
@@ -94,6 +96,10 @@ impl Bound {
 pub enum Verdict {
     /// Not within, and nothing says why.
     Outside,
+    /// Not within in every reading, and measured in a room that is not described.
+    RealPlace,
+    /// Not within in every reading, and another published number rules it out.
+    Contradicted,
     /// Not within, and the source's own numbers contradict each other.
     Inconsistent,
     /// Not within, but with one named cause changed.
@@ -105,11 +111,21 @@ pub enum Verdict {
 
 impl Verdict {
     /// In the order of the table.
-    pub const ALL: [Self; 5] = [Self::Outside, Self::Inconsistent, Self::Explained, Self::Fitted, Self::Within];
+    pub const ALL: [Self; 7] = [
+        Self::Outside,
+        Self::RealPlace,
+        Self::Contradicted,
+        Self::Inconsistent,
+        Self::Explained,
+        Self::Fitted,
+        Self::Within,
+    ];
 
     pub const fn word(self) -> &'static str {
         match self {
             Self::Outside => "outside",
+            Self::RealPlace => "real place",
+            Self::Contradicted => "sources contradict",
             Self::Inconsistent => "source inconsistent",
             Self::Explained => "explained",
             Self::Fitted => "fitted",
@@ -129,6 +145,10 @@ pub enum Origin {
     Cause(String),
     /// Arithmetic on the published numbers alone.
     Proof,
+    /// Arithmetic on numbers that were published elsewhere, in these words.
+    Elsewhere(String),
+    /// The authors' formula as they state it: shown, and without a say.
+    Formula,
 }
 
 impl Origin {
@@ -139,6 +159,8 @@ impl Origin {
             Self::Reading(words) => format!("read as {words}: "),
             Self::Cause(words) => format!("with {words}: "),
             Self::Proof => "proof: ".to_owned(),
+            Self::Elsewhere(words) => format!("{words}: "),
+            Self::Formula => "by the authors' formula as they state it: ".to_owned(),
         }
     }
 }
@@ -171,6 +193,24 @@ impl<'a> BoundCheck<'a> {
     }
 }
 
+/// Why a row's number is not one to be compared with, in words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mark {
+    /// The set-up was fitted to it.
+    Calibrated(&'static str),
+    /// It is of a room that is not described.
+    RealPlace(&'static str),
+}
+
+impl Mark {
+    /// The words.
+    pub const fn text(self) -> &'static str {
+        match self {
+            Self::Calibrated(words) | Self::RealPlace(words) => words,
+        }
+    }
+}
+
 /// One published figure or finding, judged.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Judged {
@@ -179,6 +219,7 @@ pub struct Judged {
     pub published: Published,
     pub verdict: Verdict,
     pub evidence: Vec<Evidence>,
+    pub mark: Option<Mark>,
 }
 
 /// Collects judgements of one experiment's published values.
@@ -230,9 +271,56 @@ impl<'a> Judge<'a> {
 
     fn figure_from(&mut self, id: &str, origin: Origin, ours: Ours) {
         let ours = self.known(ours);
-        let value = self.published(id).value.unwrap_or_else(|| panic!("{}/{id} has no value", self.experiment));
-        let inside = within_band(ours, value);
+        let value = self.value(id);
+        self.note_figure(id, origin, ours, within(ours, value, BAND * value.abs()));
+    }
+
+    /// Our number for a figure that was read off a plot as one digit: it holds within half a unit of that digit.
+    ///
+    /// # Panics
+    /// As [`Judge::figure`].
+    pub fn digit(&mut self, id: &str, ours: Ours) {
+        let ours = self.known(ours);
+        let value = self.value(id);
+        self.note_figure(id, Origin::File, ours, within(ours, value, half_a_digit(value)));
+    }
+
+    /// Our number for a figure that holds within a band of its own, or that of a run that changes one cause.
+    ///
+    /// # Panics
+    /// As [`Judge::figure`].
+    pub fn figure_near(&mut self, id: &str, cause: Option<&str>, ours: Ours, band: f64) {
+        let ours = self.known(ours);
+        let origin = cause.map_or(Origin::File, |words| Origin::Cause(words.to_owned()));
+        self.note_figure(id, origin, ours, within(ours, self.value(id), band));
+    }
+
+    /// What the authors' formula gives as they state it, beside our number.
+    ///
+    /// # Panics
+    /// As [`Judge::figure`].
+    pub fn formula(&mut self, id: &str, value: f64) {
+        self.note_figure(id, Origin::Formula, Ours::exactly(value), true);
+    }
+
+    /// What was published for the figure `id`.
+    ///
+    /// # Panics
+    /// As [`Judge::figure`].
+    pub fn value(&self, id: &str) -> f64 {
+        self.published(id).value.unwrap_or_else(|| panic!("{}/{id} has no value", self.experiment))
+    }
+
+    fn note_figure(&mut self, id: &str, origin: Origin, ours: Ours, inside: bool) {
         self.note(id, Evidence { what: String::new(), ours, bound: None, inside, origin });
+    }
+
+    /// Why a row's number is none to be compared with.
+    ///
+    /// # Panics
+    /// As [`Judge::figure`].
+    pub fn mark(&mut self, id: &str, mark: Mark) {
+        self.entry(id).mark = Some(mark);
     }
 
     /// A bound that the finding `id` asks for; where there are several, all must hold.
@@ -267,6 +355,14 @@ impl<'a> Judge<'a> {
         self.finding_from(id, Origin::Proof, BoundCheck::new(what, Ours::exactly(number), bound));
     }
 
+    /// What numbers that were published elsewhere say of this one, and the bound that it would keep if both were true.
+    ///
+    /// # Panics
+    /// As [`Judge::figure`].
+    pub fn elsewhere(&mut self, id: &str, source: &str, check: BoundCheck<'_>) {
+        self.finding_from(id, Origin::Elsewhere(source.to_owned()), check);
+    }
+
     fn finding_from(&mut self, id: &str, origin: Origin, check: BoundCheck<'_>) {
         let BoundCheck { what, ours, bound } = check;
         let ours = self.known(ours);
@@ -283,7 +379,7 @@ impl<'a> Judge<'a> {
             let name = name(self.experiment, id);
             let found = self.judged.iter().position(|judged| judged.name == name);
             let mut judged = found.map_or_else(|| unjudged(name, published), |at| self.judged.swap_remove(at));
-            judged.verdict = verdict(&judged.evidence, &reading);
+            judged.verdict = verdict(&judged, &reading);
             all.push(judged);
         }
         all
@@ -295,16 +391,17 @@ impl<'a> Judge<'a> {
     }
 
     fn note(&mut self, id: &str, evidence: Evidence) {
+        self.entry(id).evidence.push(evidence);
+    }
+
+    fn entry(&mut self, id: &str) -> &mut Judged {
         let published = self.published(id);
         let name = name(self.experiment, id);
-        match self.judged.iter_mut().find(|judged| judged.name == name) {
-            Some(judged) => judged.evidence.push(evidence),
-            None => {
-                let mut judged = unjudged(name, published);
-                judged.evidence.push(evidence);
-                self.judged.push(judged);
-            }
-        }
+        let at = self.judged.iter().position(|judged| judged.name == name).unwrap_or_else(|| {
+            self.judged.push(unjudged(name, published));
+            self.judged.len() - 1
+        });
+        &mut self.judged[at]
     }
 }
 
@@ -313,14 +410,18 @@ fn name(experiment: &str, id: &str) -> String {
 }
 
 fn unjudged(name: String, published: &Published) -> Judged {
-    Judged { name, published: published.clone(), verdict: Verdict::Outside, evidence: Vec::new() }
+    Judged { name, published: published.clone(), verdict: Verdict::Outside, evidence: Vec::new(), mark: None }
 }
 
 /// Within the band, and known so well that this says something.
-fn within_band(ours: Ours, published: f64) -> bool {
-    let band = BAND * published.abs();
+fn within(ours: Ours, published: f64, band: f64) -> bool {
     // A rounding error must not decide at the band's edge.
     (ours.mean - published).abs() <= band * (1.0 + 1e-9) && ours.uncertainty() <= band
+}
+
+/// Half a unit of the first digit: 50 of 200, 5 of 50.
+fn half_a_digit(value: f64) -> f64 {
+    0.5 * 10_f64.powf(value.abs().log10().floor())
 }
 
 /// The one reading for all rows of an experiment: that with which most rows are within, that of the file among equals.
@@ -346,27 +447,33 @@ fn all_inside(evidence: &[Evidence], origin: &Origin) -> bool {
 
 /// Within with every reading, or with the nearest one; else one cause may have every line of its own inside, or a proof
 /// breaks its bound.
-fn verdict(evidence: &[Evidence], reading: &Origin) -> Verdict {
-    let own = || evidence.iter().filter(|line| line.origin == Origin::File);
+fn verdict(judged: &Judged, reading: &Origin) -> Verdict {
+    let evidence = &judged.evidence;
     let readings = evidence.iter().filter(|line| matches!(line.origin, Origin::Reading(_)));
     let every = all_inside(evidence, &Origin::File) && readings.clone().all(|line| line.inside);
-    if every {
-        return Verdict::Within;
+    let breaks = |is_it: fn(&Origin) -> bool| evidence.iter().any(|line| is_it(&line.origin) && !line.inside);
+    match judged.mark {
+        Some(Mark::Calibrated(_)) if every => Verdict::Fitted,
+        _ if every => Verdict::Within,
+        Some(Mark::RealPlace(_)) => Verdict::RealPlace,
+        _ if breaks(|origin| matches!(origin, Origin::Elsewhere(_))) => Verdict::Contradicted,
+        _ if all_inside(evidence, reading) => Verdict::Fitted,
+        _ if is_explained(evidence) => Verdict::Explained,
+        _ if breaks(|origin| *origin == Origin::Proof) => Verdict::Inconsistent,
+        _ => Verdict::Outside,
     }
-    if all_inside(evidence, reading) {
-        return Verdict::Fitted;
-    }
+}
+
+/// Whether a run with one cause changed has every line inside that the run of the file has not.
+fn is_explained(evidence: &[Evidence]) -> bool {
+    let own = || evidence.iter().filter(|line| line.origin == Origin::File);
     let failed: Vec<_> = own().filter(|line| !line.inside).map(|line| line.what.as_str()).collect();
     let explains = |cause: &Origin| {
         let lines = || evidence.iter().filter(|line| line.origin == *cause);
         lines().all(|line| line.inside) && failed.iter().all(|what| lines().any(|line| line.what == *what))
     };
     let mut causes = evidence.iter().map(|line| &line.origin).filter(|origin| matches!(origin, Origin::Cause(_)));
-    if own().next().is_some() && causes.any(explains) {
-        return Verdict::Explained;
-    }
-    let contradicts = evidence.iter().any(|line| line.origin == Origin::Proof && !line.inside);
-    if contradicts { Verdict::Inconsistent } else { Verdict::Outside }
+    own().next().is_some() && causes.any(explains)
 }
 
 /// Whether a published entry is a number (which is counted among the figures) or words.
@@ -482,6 +589,45 @@ mod tests {
             judge.finding_read("finding", "another rate", BoundCheck::new("a", Ours::exactly(2.0), Bound::AtMost(1.0)));
         });
         assert_eq!(verdicts, [Verdict::Outside, Verdict::Fitted], "the file's reading is first among equals");
+    }
+
+    #[test]
+    fn a_digit_of_a_plot_holds_within_half_a_unit() {
+        assert_eq!([200.0, 100.0, 50.0, 500.0].map(half_a_digit), [50.0, 50.0, 5.0, 50.0]);
+        let list = [published("digit", Some(200.0))];
+        let of = |mean: f64| {
+            let mut judge = Judge::new("x01", &list);
+            judge.digit("digit", Ours::exactly(mean));
+            judge.finish()[0].verdict
+        };
+        assert_eq!([150.0, 250.0].map(of), [Verdict::Within; 2]);
+        assert_eq!([149.0, 251.0].map(of), [Verdict::Outside; 2]);
+    }
+
+    #[test]
+    fn marks_formulas_and_other_sources_decide_where_they_may() {
+        let of = |ours: f64, more: &dyn Fn(&mut Judge<'_>)| {
+            verdict_of(|judge| {
+                judge.figure("figure", Ours::exactly(ours));
+                more(judge);
+            })[0]
+        };
+        let [place, fitted] = [Mark::RealPlace("an office"), Mark::Calibrated("the signal is of this row")];
+        let ruled_out = |judge: &mut Judge<'_>| {
+            let check = BoundCheck::new("both together:", Ours::exactly(1.76), Bound::AtLeast(2.0));
+            judge.elsewhere("figure", "another study", check);
+        };
+        assert_eq!(of(10.0, &|judge| judge.mark("figure", fitted)), Verdict::Fitted);
+        assert_eq!(of(20.0, &|judge| judge.mark("figure", fitted)), Verdict::Outside);
+        assert_eq!(
+            [10.0, 20.0].map(|x| of(x, &|judge| judge.mark("figure", place))),
+            [Verdict::Within, Verdict::RealPlace]
+        );
+        assert_eq!([10.0, 20.0].map(|x| of(x, &ruled_out)), [Verdict::Within, Verdict::Contradicted]);
+        assert_eq!(
+            [10.0, 20.0].map(|x| of(x, &|judge| judge.formula("figure", 9.0))),
+            [Verdict::Within, Verdict::Outside]
+        );
     }
 
     #[test]

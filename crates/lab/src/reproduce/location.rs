@@ -2,7 +2,7 @@
 //! Impact of Inter-Layer Dependence in Infrastructure WLANs".
 
 use super::inter_layer::{PHASE, bodies, offering, with_tcp};
-use super::judge::{Bound, BoundCheck, Judge, Ours};
+use super::judge::{Bound, BoundCheck, Judge, Mark, Ours};
 use super::runs::{Run, Runs, Variant, mean, min_over_max};
 use super::{Experiment, experiment};
 
@@ -18,6 +18,8 @@ pub fn all() -> Vec<Experiment> {
     ]
 }
 
+/// An office with 14 to 18 handheld stations, whose cards and places are not published.
+const ROOM: Mark = Mark::RealPlace("measured in an office; places, walls and cards of the stations are not published");
 /// Where the stations of the office were is not given.
 const OFFICE: &str = "line";
 const DISK: &str = "near-random";
@@ -151,6 +153,9 @@ mod i11 {
         figure("udp", &equality);
         figure("slowest", &slowest);
         figure("fastest", &fastest);
+        for id in ["udp", "slowest", "fastest"] {
+            judge.mark(id, ROOM);
+        }
         // Of one run TCP's own chances would be judged, who loses packets at the access point and when; not location.
         let missing = |label| 1.0 - persistent_equality(runs, label).mean;
         let what = "what is missing to 1 over all runs, TCP over UDP:";
@@ -217,6 +222,9 @@ mod i15 {
             bodies(table) / bodies(circle)
         });
         judge.finding("table", "table top over circle:", gain, Bound::AtLeast(1.0));
+        for id in ["lowest", "highest", "above-10", "above-16", "gap"] {
+            judge.mark(id, ROOM);
+        }
     }
 }
 
@@ -271,5 +279,6 @@ mod i16 {
         judge.finding("time", what, runs.mean(&label(OFFICE, HEAVY), correlation), bound);
         let disk = runs.mean(&label(DISK, HEAVY), correlation);
         judge.finding_read("time", AS_DISK, BoundCheck::new(what, disk, bound));
+        judge.mark("time", ROOM);
     }
 }

@@ -14,12 +14,14 @@ mod access_points;
 mod adwiser;
 mod adwiser_physical;
 mod disturbed;
+mod formula;
 mod inter_layer;
 mod judge;
 mod las_ack;
 mod load;
 mod location;
 mod ours;
+mod quantities;
 mod receiver;
 mod runs;
 mod table;
@@ -190,7 +192,7 @@ fn lost(judged: &[Judged], whole: bool, committed: &str, reasons: &str) -> Vec<S
     let is_lost = |judged: &&Judged| match judged.verdict {
         Verdict::Within => false,
         Verdict::Outside => true,
-        Verdict::Inconsistent | Verdict::Explained | Verdict::Fitted => whole,
+        _ => whole,
     };
     let was_within = |judged: &&Judged| table::verdict_in(committed, &judged.name) == Some(Verdict::Within);
     let has_reason = |judged: &&Judged| reasons.contains(&format!("`{}`", judged.name));
@@ -214,7 +216,7 @@ fn problems(judged: &[Judged], whole: bool, committed: &str) -> Vec<String> {
         let excused = known.is_some_and(|known| match known {
             // The second is for `lost` to report.
             Verdict::Outside | Verdict::Within => true,
-            Verdict::Inconsistent | Verdict::Explained | Verdict::Fitted => !whole,
+            _ => !whole,
         });
         if !excused {
             problems.push(format!("{} is outside, and was not in docs/reproduction.md", judged.name));
@@ -272,6 +274,12 @@ mod tests {
     }
 
     #[test]
+    fn quantities_are_of_rows_that_are_published() {
+        let names = names();
+        assert_eq!(quantities::rows().filter(|row| !names.contains(*row)).collect::<Vec<_>>(), Vec::<&str>::new());
+    }
+
+    #[test]
     fn ids_are_of_their_files() {
         for experiment in all() {
             let file = experiment.file.rsplit('/').next().expect("a path");
@@ -283,7 +291,7 @@ mod tests {
         let what = if figure { Quantity::Figure } else { Quantity::Finding };
         let (phase, value, unit, id, at) = (None, None, String::new(), None, None);
         let published = Published { what, phase, value, unit, note: String::new(), id, at };
-        Judged { name: name.into(), published, verdict, evidence: Vec::new() }
+        Judged { name: name.into(), published, verdict, evidence: Vec::new(), mark: None }
     }
 
     #[test]

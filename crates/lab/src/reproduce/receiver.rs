@@ -21,24 +21,6 @@ pub fn all() -> Vec<Experiment> {
     ]
 }
 
-/// The delay of the wire, 11 ms, is of the source's simulations. Of its experiments it says that the access point is wired at
-/// 100 Mb/s, and no more.
-const NEAR: &str = "a host 1 ms from the access point";
-
-/// All variants of an experiment, and the same with the near host.
-fn both_hosts(variants: Vec<Variant>) -> Vec<Variant> {
-    let near = |variant: &Variant| {
-        let label = near(&variant.label);
-        Variant { label, ..variant.clone() }.set("lan.delay", "1 ms")
-    };
-    let nearby: Vec<_> = variants.iter().map(near).collect();
-    variants.into_iter().chain(nearby).collect()
-}
-
-fn near(label: &str) -> String {
-    format!("{label}, {NEAR}")
-}
-
 fn uncontrolled() -> Variant {
     Variant::new(UNCONTROLLED).set("event.1.at", NEVER).seeds(5)
 }
@@ -64,7 +46,7 @@ mod i12 {
     pub fn variants() -> Vec<Variant> {
         let of =
             |window| Variant::new(label(window)).set("manager.receiver.window", format!("{window} packets")).seeds(5);
-        both_hosts(WINDOWS.map(of).into_iter().chain([uncontrolled()]).collect())
+        WINDOWS.map(of).into_iter().chain([uncontrolled()]).collect()
     }
 
     /// Standard deviation over mean from second to second, of a station.
@@ -76,21 +58,14 @@ mod i12 {
     pub fn judge(runs: &Runs, judge: &mut Judge<'_>) {
         // Of the delay without control the source says that it is the maximum, of the others it does not.
         let longest = |run: &Run| run.measure(&format!("phase.{PHASE}.ap.sojourn_max_ms"));
-        judge.figure("uncontrolled", runs.mean(UNCONTROLLED, longest));
-        judge.figure_read("uncontrolled", NEAR, runs.mean(&near(UNCONTROLLED), longest));
+        judge.digit("uncontrolled", runs.mean(UNCONTROLLED, longest));
         let over =
             |label: &str, none: &str| runs.mean_of_both(label, none, |with, without| total(with) / total(without));
         for label in WINDOWS.map(label) {
             let id = label.replace(' ', "-");
-            judge.figure(&id, runs.mean(&label, queueing));
-            judge.figure_read(&id, NEAR, runs.mean(&near(&label), queueing));
+            judge.digit(&id, runs.mean(&label, queueing));
             let (what, bound) = (format!("{label} over none:"), Bound::Between(0.98, 1.02));
             judge.finding("same-total", &what, over(&label, UNCONTROLLED), bound);
-            judge.finding_read(
-                "same-total",
-                NEAR,
-                BoundCheck::new(&what, over(&near(&label), &near(UNCONTROLLED)), bound),
-            );
         }
         let calm = runs.mean_of_both(&label(5), UNCONTROLLED, |with, without| fluctuation(with) / fluctuation(without));
         let [second, ten] = [0, 1];
@@ -131,8 +106,7 @@ mod i13 {
             variant.set("manager.receiver.delay", "1 us").set("station.sta.count", stations).seeds(5)
         });
         let delays = CONSTANT.into_iter().chain(BEYOND).map(of);
-        let nearby = Variant { label: near(BOTH), ..both.clone() }.set("lan.delay", "1 ms");
-        delays.chain([both, nearby, uncontrolled()]).chain(alone).collect()
+        delays.chain([both, uncontrolled()]).chain(alone).collect()
     }
 
     pub fn judge(runs: &Runs, judge: &mut Judge<'_>) {
@@ -155,8 +129,7 @@ mod i13 {
                 BoundCheck::new(&what, runs.mean(&label, |run| run.short_term[ten]), bound),
             );
         }
-        judge.figure("window-5", runs.mean(BOTH, queueing));
-        judge.figure_read("window-5", NEAR, runs.mean(&near(BOTH), queueing));
+        judge.digit("window-5", runs.mean(BOTH, queueing));
         let more =
             runs.mean_of_both(&window_of_one(20), &window_of_one(10), |many, few| queueing(many) / queueing(few));
         judge.finding("more-stations", "AP queueing with 20 over that with 10:", more, Bound::AtLeast(2.0));

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use evenair_scenario::Published;
 
 use super::judge::{Evidence, Judged, Verdict, is_figure};
+use super::quantities;
 
 /// For a terminal: what is outside first, what is within last.
 pub fn text(judged: &[Judged]) -> String {
@@ -19,6 +20,9 @@ pub fn text(judged: &[Judged]) -> String {
             let _ = writeln!(out, "  {:<28} {}", judged.name, published(&judged.published));
             for line in &judged.evidence {
                 let _ = writeln!(out, "  {:<28}   {}", "", evidence(line, &judged.published));
+            }
+            if let Some(mark) = judged.mark {
+                let _ = writeln!(out, "  {:<28}   {}", "", mark.text());
             }
             if judged.evidence.is_empty() {
                 let _ = writeln!(out, "  {:<28}   not reproduced yet", "");
@@ -40,7 +44,7 @@ fn counts(judged: &[Judged]) -> String {
         let each = Verdict::ALL.iter().rev().map(|&verdict| format!("{} {}", of(verdict), verdict.word()));
         each.collect::<Vec<_>>().join(", ")
     };
-    format!("Figures: {}. Findings: {}.", part(true), part(false))
+    format!("Figures: {}. Findings: {}.\n\n{}", part(true), part(false), quantities::text(judged))
 }
 
 /// Value, variant and words.
@@ -87,9 +91,14 @@ A **figure** is *within* where our mean is within 10 % of it, and its 95 % inter
 **finding**, a direction, an order or a threshold, is within where all numbers of ours lie in the bounds given in
 parentheses, the interval against them. Where a source leaves a part of its set-up open, the row has more than one reading
 (after `read as`), one of them for all rows of an experiment: what is within in every reading is within, and what is so in the
-nearest one alone is *fitted*. What is neither is *explained* only where a run in the same row changes one named cause and
-moves our number into the band, and the *source* is *inconsistent* where its own numbers contradict each other, which the row
-proves. Everything else is *outside*. Words in quotation marks are the source's.
+nearest one alone is *fitted*, and so is a row to which the set-up was fitted. What is neither is *explained* only where a run in
+the same row changes one named cause and moves our number into the band; the *source* is *inconsistent* where its own numbers
+contradict each other, and *sources contradict* each other where a number that was published elsewhere rules this one out, which
+the row proves; a *real place* is a room with its cards and positions, which nobody can set up again. Everything else is *outside*.
+A figure that was read off a plot as one digit holds within half a unit of that digit. Words in quotation marks are the source's.
+
+A **quantity** is a number that was published, in however many rows it stands: a total and its halves are one. It has the worst of
+its rows' verdicts.
 
 ";
 
@@ -108,7 +117,8 @@ pub fn markdown(judged: &[Judged]) -> String {
         let title = first.to_uppercase() + rest;
         let _ = writeln!(out, "\n## {title}\n\n| value | published | ours | verdict |\n|---|---|---|---|");
         for judged in judged.iter().filter(|judged| judged.verdict == verdict) {
-            let lines: Vec<_> = judged.evidence.iter().map(|line| evidence(line, &judged.published)).collect();
+            let lines = judged.evidence.iter().map(|line| evidence(line, &judged.published));
+            let lines: Vec<_> = lines.chain(judged.mark.map(|mark| mark.text().to_owned())).collect();
             let ours = if lines.is_empty() { "not reproduced yet".to_owned() } else { lines.join("<br>") };
             let cell = |text: &str| text.replace('|', "\\|");
             let (words, ours) = (cell(&published(&judged.published)), cell(&ours));

@@ -179,10 +179,10 @@ mod r03 {
         };
         let fed = losses_where(&|run| downloads_over_equal(run) >= STARVED);
         let what = "largest loss rate of a run whose downloads do not starve:";
-        judge.finding("loss-starves-down", what, Ours::exactly(largest(&fed)), Bound::Between(0.0, 0.22));
+        judge.finding("loss-starves-down", what, Ours::exactly(largest(&fed)), Bound::Between(0.18, 0.22));
         let starved = losses_where(&|run| downloads_over_equal(run) < STARVED);
         let what = "smallest loss rate of a run whose downloads starve:";
-        judge.finding("loss-starves-down", what, Ours::exactly(-largest(&negated(&starved))), Bound::AtLeast(0.02));
+        judge.finding("loss-starves-down", what, Ours::exactly(-largest(&negated(&starved))), Bound::AtLeast(0.18));
         let waiting = losses_where(&|run| {
             let rates = run.rates(PHASE, Direction::Up);
             rates.iter().any(|rate| *rate < STARVED * mean(&rates))
@@ -220,6 +220,13 @@ mod r04 {
         judge.finding("equal", "slowest flow over fastest:", ratio, Bound::AtLeast(0.9));
         let active = |run: &Run| run.measure("phase.measured.active_stations");
         judge.figure("active", runs.mean("N=15", active));
+        let both =
+            BoundCheck::new("these stations and the access point:", Ours::exactly(0.76 + 1.0), Bound::AtLeast(2.0));
+        judge.elsewhere(
+            "active",
+            "the inter-layer study, where two to three nodes have a frame at any number of stations",
+            both,
+        );
         judge.figure("active-lossy", runs.mean("N=15, lossy", active));
         judge.figure_if("active-lossy", SLOW_START, runs.mean(SLOW_START, active));
     }
@@ -308,7 +315,8 @@ mod r09 {
         }
         let ahead = |label: &str| runs.mean(label, |run| up(run) / down(run));
         judge.finding("ahead", "up : down", ahead("alone"), Bound::Between(1.0, 1.25));
-        judge.figure("limited-up", runs.mean(ALONE, up));
+        // The limit, of which the words are, is on what passes the limiter.
+        judge.figure("limited-up", runs.mean(ALONE, |run| super::super::uplink_limit::behind(run, PHASE)));
         let effect = runs.mean_of_both(ALONE, "alone", |with, without| total(with) / total(without));
         judge.finding("limited-effect", "total over that without:", effect, Bound::Between(0.9, 1.1));
         let apart = |run: &Run| (up(run) / down(run)).ln().abs();

@@ -11,7 +11,7 @@ use evenair_scenario::Scenario;
 use evenair_sched::{Config, Estimator, WhtbConfig};
 use evenair_units::{BitRate, Db};
 
-use super::judge::{Bound, BoundCheck, Judge, Ours};
+use super::judge::{Bound, Judge, Mark, Ours};
 use super::runs::{Run, Runs, Variant};
 use super::{Experiment, experiment};
 
@@ -130,6 +130,30 @@ fn first(run: &Run) -> f64 {
     goodput("one")(run)
 }
 
+/// How far ours may be from a published goodput, kb/s.
+fn band(published: f64) -> f64 {
+    (0.15 * published).max(60.0)
+}
+
+/// The id of a number: of the first station, or of the second.
+fn id(discipline: &str, place: &str, station: usize) -> String {
+    let second = ["", "-second"][station];
+    format!("{}-{place}{second}", discipline.to_lowercase())
+}
+
+/// Judges both stations' goodputs of the schedulers that were published, at all places.
+fn goodputs(runs: &Runs, judge: &mut Judge<'_>) {
+    for discipline in DISCIPLINES.into_iter().filter(|&discipline| discipline != OURS) {
+        for (place, place_id, _) in PLACES {
+            for (station, app) in ["one", "two"].into_iter().enumerate() {
+                let (id, ours) =
+                    (id(discipline, place_id, station), runs.mean(&label(discipline, place), goodput(app)));
+                judge.figure_near(&id, None, ours, band(judge.value(&id)));
+            }
+        }
+    }
+}
+
 /// What the first station's goodput is below that of `base`, as a part of it.
 fn loss(runs: &Runs, of: &str, base: &str) -> Ours {
     runs.mean_of_both(of, base, |run, base| 1.0 - first(run) / first(base))
@@ -171,36 +195,21 @@ mod w01 {
         ("cbq-very-bad", [1996.0, 497.0], [1449.0, 342.0]),
     ];
 
-    /// The published goodput of the first station, kb/s, by place.
-    const PUBLISHED: [(&str, &str, [f64; 5]); 4] = [
-        ("CBQ", "cbq", [4037.0, 3404.0, 2621.0, 1996.0, 692.0]),
-        ("HTB", "htb", [4061.0, 3966.0, 3544.0, 2105.0, 1205.0]),
-        ("DRR", "drr", [4054.0, 3276.0, 2161.0, 1449.0, 680.0]),
-        ("WHTB", "whtb", [3937.0, 3344.0, 3960.0, 3401.0, 3226.0]),
-    ];
-
-    fn band(published: f64) -> Bound {
-        let within = (0.15 * published).max(60.0);
-        Bound::Between(published - within, published + within)
-    }
-
     pub fn judge(runs: &Runs, judge: &mut Judge<'_>) {
-        for (discipline, id, column) in PUBLISHED {
-            for ((place, place_id, _), published) in PLACES.into_iter().zip(column) {
-                let ours = runs.mean(&label(discipline, place), first);
-                judge.finding(&format!("{id}-{place_id}"), "kb/s:", ours, band(published));
-            }
+        goodputs(runs, judge);
+        for id in ["drr-medium", "drr-bad", "drr-very-bad"] {
+            judge.mark(id, Mark::Calibrated("the second station's signal is the one that gives this number"));
         }
         let cause = "the estimate 1 dB too good";
-        judge.finding_if("whtb-medium", cause, BoundCheck::new("kb/s:", runs.mean(TOO_GOOD.0, first), band(3344.0)));
+        judge.figure_near("whtb-medium", Some(cause), runs.mean(TOO_GOOD.0, first), band(judge.value("whtb-medium")));
         for (discipline, place, _) in BETTER {
-            let (_, id, column) =
-                PUBLISHED.into_iter().find(|(name, ..)| *name == discipline).expect("it was published");
-            let at = PLACES.iter().position(|(name, ..)| *name == place).expect("it is one of them");
+            let (_, place_id, _) = PLACES.into_iter().find(|(name, ..)| *name == place).expect("it is one of them");
+            let id = id(discipline, place_id, 0);
             // No explanation: the channel is inferred from the value that it would explain.
             let what = format!("kb/s with the channel that {discipline}'s own published goodputs imply:");
-            let ours = runs.mean(&better(discipline, place), first);
-            judge.finding(&format!("{id}-{}", PLACES[at].1), &what, ours, band(column[at]));
+            let (ours, published) = (runs.mean(&better(discipline, place), first), judge.value(&id));
+            let bound = Bound::Between(published - band(published), published + band(published));
+            judge.finding(&id, &what, ours, bound);
         }
         for (id, pair, drr) in BEYOND {
             let what = "published goodputs of both, as a part of the medium's time on the channel of DRR's column:";
@@ -239,6 +248,7 @@ mod w02 {
     }
 
     pub fn judge(runs: &Runs, judge: &mut Judge<'_>) {
+        goodputs(runs, judge);
         let lost = |discipline: &str| loss(runs, &label(discipline, OUT), &label(discipline, "Good"));
         for discipline in ["CBQ", "HTB", "DRR"] {
             judge.finding("plain", &format!("{discipline}, lost:"), lost(discipline), Bound::AtLeast(0.9));

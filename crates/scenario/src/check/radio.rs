@@ -1,8 +1,9 @@
 //! The wireless side: PHY, MAC, buffers, and reception.
 
+use evenair_config::PhySpec;
 use evenair_medium::{Capture, IdleSenseConfig, RateControl, Reception};
 use evenair_reader::{List, Metres, OrDefault, Problems, Written};
-use evenair_units::{Dbm, Limit};
+use evenair_units::{Bytes, Dbm, Limit};
 use evenair_wifi::{BitErrorRate, PathLoss, Phy, Position, Preamble, Standard, power};
 
 use super::rates::Rates;
@@ -15,9 +16,8 @@ use crate::words::{AfterCollisionWord, CaptureThreshold, DecisionsWord, RateCont
 
 pub(super) fn check(raw: &ScenarioRaw, problems: &mut Problems) -> Option<(Radio, Rates)> {
     let RadioRaw { short_retry_limit, long_retry_limit, ap_buffer, station_buffer, .. } = &raw.radio;
-    let phy_spec = raw.radio.phy_spec();
-    let phy = phy_spec.check(problems);
     let quirks = raw.radio.profile.get_or(Profile::Standard, problems).unwrap_or(Profile::Standard).quirks();
+    let (phy_spec, phy) = phy_of_profile(&raw.radio, &quirks, problems);
     let short = short_retry_limit.get_or(7, problems);
     let long = long_retry_limit.get_or(quirks.long_retry_limit, problems);
     let after_collision = raw.radio.after_collision.get_or(AfterCollisionWord(quirks.after_collision), problems);
@@ -63,6 +63,18 @@ pub(super) fn check(raw: &ScenarioRaw, problems: &mut Problems) -> Option<(Radio
         aggregation,
     };
     Some((radio, rates))
+}
+
+/// The PHY as written and as checked, with the basic rates of the profile where the file has none.
+fn phy_of_profile(raw: &RadioRaw, quirks: &Quirks, problems: &mut Problems) -> (PhySpec, Option<(Phy, Option<Bytes>)>) {
+    let mut written = raw.phy_spec();
+    let mut checked = written.check(problems);
+    if let (true, None, Some((phy, _))) = (quirks.lowest_basic_rate, &written.basic_rates, &checked) {
+        let lowest = phy.standard().mandatory_rates()[0];
+        written.basic_rates = Some(List::of([format!("{lowest} Mb/s")]));
+        checked = written.check(problems);
+    }
+    (written, checked)
 }
 
 /// Durations of 802.11n and later.

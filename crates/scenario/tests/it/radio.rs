@@ -1,8 +1,8 @@
 //! What is written of places, signals, losses and rates, and what of it cannot be.
 
-use evenair_medium::{AfterCollision, Interference, RateControl};
+use evenair_medium::{AfterCollision, Interference, MediumConfig, RateControl};
 use evenair_scenario::{AirPlan, Scenario};
-use evenair_units::{Db, Dbm};
+use evenair_units::{BitRate, Db, Dbm};
 use evenair_wifi::Position;
 
 /// Two stations `a1` and `a2`, and `b`, with lines of their own and of the radio.
@@ -96,6 +96,9 @@ fn a_profile_sets_what_is_open_and_keys_override_it() {
     let capture = ns2.reception.capture.unwrap();
     assert_eq!((ns2.after_collision, capture.threshold), (AfterCollision::EifsThenDifs, Db::from_milli(10_000)));
     assert_eq!(capture.over, Interference::Strongest);
+    let basic = |plan: &MediumConfig| plan.phy.control_rate(plan.phy.standard().rates()[3]).bit_rate();
+    assert_eq!(basic(&ns2), BitRate::from_bps(1_000_000), "the lowest alone");
+    assert_eq!(basic(&of("profile = \"ns-2\"\nbasic_rates = [\"2 Mb/s\"]")), BitRate::from_bps(2_000_000));
     let ns3 = of("profile = \"ns-3\"\nrate_control = \"aarf\"");
     assert_eq!((ns3.after_collision, ns3.long_retry_limit), (AfterCollision::Difs, 7));
     assert!(ns3.idle_before_ack && !ns2.idle_before_ack);
