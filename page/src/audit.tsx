@@ -5,7 +5,7 @@ import { hidden } from "./names";
 
 interface Entry {
   at: number;
-  by: "account" | "token" | "shell" | "nobody";
+  by: "account" | "token" | "shell" | "anonymous";
   who: string;
   role?: string;
   from?: string;
@@ -38,7 +38,7 @@ async function load(cursor: string | null): Promise<void> {
 }
 
 function whoOf({ by, who, role }: Entry): string {
-  const name = by === "nobody" ? "nobody" : who === "" ? "no account" : by === "token" ? `token ${who}` : by === "shell" ? `${who}, in a shell` : who;
+  const name = by === "anonymous" ? "anonymous" : who === "" ? "no account" : by === "token" ? `token ${who}` : by === "shell" ? `${who}, in a shell` : who;
   return role ? `${name} (${role})` : name;
 }
 

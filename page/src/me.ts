@@ -5,7 +5,7 @@ const ROLES = ["view", "operate", "admin"] as const;
 export type Role = (typeof ROLES)[number];
 
 export interface Me {
-  by: "account" | "token" | "nobody";
+  by: "account" | "token" | "anonymous";
   who: string;
   role?: Role;
 }

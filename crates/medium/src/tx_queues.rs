@@ -28,7 +28,7 @@ use crate::watch::{BurstOnAir, MpduOnAir};
 #[derive(Debug)]
 pub(crate) struct TxQueues<F> {
     pub(crate) queues: Vec<TxQueue<F>>,
-    /// Of each of them, with a BlockAckReq as frame 0.
+    /// Number of the oldest frame of each queue, indexed like `queues`; a BlockAckReq counts as frame 0.
     oldest: Oldest,
     places: Places,
     /// Frames that ever came.

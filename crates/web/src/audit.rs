@@ -45,8 +45,8 @@ pub enum Actor {
     Token,
     /// A user of the machine, in a shell.
     Shell,
-    /// By nothing.
-    Nobody,
+    /// No login.
+    Anonymous,
 }
 
 /// Who does something.
@@ -54,7 +54,7 @@ pub enum Actor {
 pub struct Doer {
     /// By what `who` is known.
     pub by: Actor,
-    /// Name of the account, id of the token or name of the user; empty: nobody, or no account of the name that was tried.
+    /// Name of the account, id of the token or name of the user; empty: anonymous, or no account of the name that was tried.
     pub who: String,
     /// The role at that time; absent where there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -92,9 +92,9 @@ fn is_zero(count: &u64) -> bool {
 }
 
 impl Doer {
-    /// Nobody that is known.
-    pub(crate) const fn nobody() -> Self {
-        Self { by: Actor::Nobody, who: String::new(), role: None }
+    /// A request without a login.
+    pub(crate) const fn anonymous() -> Self {
+        Self { by: Actor::Anonymous, who: String::new(), role: None }
     }
 
     /// An account.

@@ -28,7 +28,7 @@ pub(crate) enum Access {
     Token(Digest256),
 }
 
-/// Why nobody was logged in.
+/// Why a login failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refused {
     /// Name or password is wrong; which of them is not told.
@@ -121,9 +121,9 @@ impl Auth {
     /// Who comes so.
     pub(crate) fn doer(&self, access: Access) -> Doer {
         match access {
-            Access::Open => Doer { role: self.role(access), ..Doer::nobody() },
+            Access::Open => Doer { role: self.role(access), ..Doer::anonymous() },
             Access::Session(session) => {
-                self.account(&session).map_or_else(Doer::nobody, |(name, role)| Doer::account(&name, Some(role)))
+                self.account(&session).map_or_else(Doer::anonymous, |(name, role)| Doer::account(&name, Some(role)))
             }
             Access::Token(token) => Doer { by: Actor::Token, who: id_of(&token), role: self.role(access) },
         }
@@ -132,7 +132,7 @@ impl Auth {
     /// The account of this name, for the audit log: what is no name may be a password that was typed in the wrong place.
     pub(crate) fn known(&self, name: &str) -> Doer {
         let role = self.state().accounts.find(name).map(|account| account.role);
-        if role.is_some() { Doer::account(name, role) } else { Doer { by: Actor::Account, ..Doer::nobody() } }
+        if role.is_some() { Doer::account(name, role) } else { Doer { by: Actor::Account, ..Doer::anonymous() } }
     }
 
     /// Whether what was allowed still is, for streams that last.

@@ -152,7 +152,7 @@ pub fn history(args: HistoryArgs, config: &WebConfig) -> Result<()> {
 /// A line for people. Values may have any character, so that those which a terminal does not print are escaped.
 fn in_words(AuditEntry { at, doer, from, what, values, result, left_out, .. }: &AuditEntry) -> String {
     let who = match (doer.by, &*doer.who) {
-        (Actor::Nobody, _) => "nobody".to_owned(),
+        (Actor::Anonymous, _) => "anonymous".to_owned(),
         (Actor::Account, "") => "no account".to_owned(),
         (Actor::Account, name) => name.to_owned(),
         (Actor::Token, id) => format!("token {id}"),

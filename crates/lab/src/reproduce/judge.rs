@@ -7,7 +7,7 @@
 //! experiment, or the set-up was fitted to the published number itself. What is not within is *explained* only where a run in
 //! the same table changes one named cause and moves our figure into the band; *sources contradict* each other where another
 //! published number rules it out, the *source is inconsistent* where a proof from its own numbers says so, and a *real place* is
-//! a room, with cards and positions, that nobody can set up again. All else is outside.
+//! a room whose cards and positions are not published. All else is outside.
 
 use std::fmt::Write;
 

@@ -37,7 +37,7 @@ fn worst(judged: &[Judged]) -> BTreeMap<&str, Verdict> {
     worst
 }
 
-/// What nobody can reproduce, whatever the model.
+/// Whether a simulator could reproduce it: the place is described, and no other number rules it out.
 const fn can_be_reproduced(verdict: Verdict) -> bool {
     !matches!(verdict, Verdict::RealPlace | Verdict::Contradicted | Verdict::Inconsistent)
 }

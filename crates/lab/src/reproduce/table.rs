@@ -94,7 +94,7 @@ parentheses, the interval against them. Where a source leaves a part of its set-
 nearest one alone is *fitted*, and so is a row to which the set-up was fitted. What is neither is *explained* only where a run in
 the same row changes one named cause and moves our number into the band; the *source* is *inconsistent* where its own numbers
 contradict each other, and *sources contradict* each other where a number that was published elsewhere rules this one out, which
-the row proves; a *real place* is a room with its cards and positions, which nobody can set up again. Everything else is *outside*.
+the row proves; a *real place* is a room with its cards and positions, which are not published. Everything else is *outside*.
 A figure that was read off a plot as one digit holds within half a unit of that digit. Words in quotation marks are the source's.
 
 A **quantity** is a number that was published, in however many rows it stands: a total and its halves are one. It has the worst of

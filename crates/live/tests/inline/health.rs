@@ -45,15 +45,15 @@ fn latency(running: &BoxProcess) -> Option<Reason> {
 fn observe_and_insert(running: &BoxProcess) {
     let begin = Instant::now();
     let reason = loop {
-        if let Some(reason) = latency(running) {
+        // A single second raises it; its value is the mean of ten.
+        if let Some(reason) = latency(running).filter(|reason| reason.value > 32.0) {
             break reason;
         }
         assert!(begin.elapsed() < RAISED_BY, "no reason: {:?}", running.client().status().expect("answers").health);
         sleep(Duration::from_millis(200));
     };
     println!("observing, after {:.1?}: {} -> {}", begin.elapsed(), reason.sentence, reason.remedy);
-    // It is raised by a second, and says the mean of ten.
-    assert!(reason.value > 0.8 * 32.0 && reason.remedy.starts_with("run evenair insert"), "{reason:?}");
+    assert!(reason.remedy.starts_with("run evenair insert"), "{reason:?}");
     running.client().insert().expect("inserted");
     // The queue of the access point empties first, and a reason of that time lasts for 15 s.
     let (begin, mut silent_since) = (Instant::now(), None);

@@ -8,7 +8,7 @@ use super::*;
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 fn entry(number: usize) -> AuditEntry {
-    AuditEntry::request(Doer::nobody(), IpAddr::from([192, 0, 2, 1]), "POST /x").with("number", number)
+    AuditEntry::request(Doer::anonymous(), IpAddr::from([192, 0, 2, 1]), "POST /x").with("number", number)
 }
 
 fn log() -> (tempfile::TempDir, Clock, Audit) {

@@ -103,7 +103,7 @@ async fn each_route_that_changes_something_asks_the_box_and_writes_one_line() {
             assert_eq!(has_values, status == 204 || body.is_null(), "{last:?}");
         }
         assert_eq!(send(&api, &method, path, "evenair_0", &body).await.status, 401);
-        assert_eq!(audit::entries(&api.site).len(), count, "who is nobody leaves no line");
+        assert_eq!(audit::entries(&api.site).len(), count, "a request without a login leaves no line");
         let asked = std::mem::take(&mut *api.asked.lock().expect("unbroken"));
         let asked: Vec<_> = asked.into_iter().map(|(_, request)| request).collect();
         assert_eq!(asked, vec![request; if is_admins { 1 } else { 2 }], "{method} {path}");
@@ -235,13 +235,13 @@ async fn a_browser_commands_from_our_own_page_alone() {
 }
 
 #[tokio::test]
-async fn without_an_account_nobody_commands() {
+async fn without_an_account_the_box_takes_no_command() {
     let site = Site::start().await;
     let answer = site.send(&with_body("POST", "/api/v1/bypass", "Origin: http://localhost\r\n", "")).await;
     check_problem(&answer, 403, "no account");
     let last = audit::entries(&site).pop().expect("a line");
-    assert_eq!((last.doer.by, last.status), (Actor::Nobody, Some(403)));
-    assert_eq!(site.get("/api/v1/me", "").await.json(), json!({"by": "nobody", "who": "", "role": "view"}));
+    assert_eq!((last.doer.by, last.status), (Actor::Anonymous, Some(403)));
+    assert_eq!(site.get("/api/v1/me", "").await.json(), json!({"by": "anonymous", "who": "", "role": "view"}));
 }
 
 #[tokio::test]

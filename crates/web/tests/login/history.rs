@@ -1,6 +1,5 @@
 //! The stored history: from lines of the watch feed to a series of the API.
 
-use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
@@ -8,9 +7,10 @@ use evenair_api::Json;
 use evenair_api::histogram::Histogram;
 use evenair_api::watch::{Event, Histograms, LegHistograms, Line, Request, Source, Station, Totals, VERSION, Value};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
-use tokio::net::{UnixListener, UnixStream};
+use tokio::net::UnixStream;
 use tokio::time::sleep;
 
+use crate::sample_box::accept;
 use crate::site::{Answer, Site};
 
 /// A full hour: 2026-03-01, 8:00.
@@ -53,15 +53,6 @@ fn line(seq: u64) -> Line {
     }
 }
 
-fn start_box(socket: &Path) {
-    let listener = UnixListener::bind(socket).expect("a socket");
-    tokio::spawn(async move {
-        while let Ok((stream, _)) = listener.accept().await {
-            tokio::spawn(serve(stream));
-        }
-    });
-}
-
 async fn serve(stream: UnixStream) {
     let mut stream = BufReader::new(stream);
     let mut text = String::new();
@@ -99,7 +90,7 @@ async fn what_the_box_said_is_a_series() {
         (503, Some("application/problem+json")),
         "{problem:?}"
     );
-    start_box(&site.config.socket);
+    accept(&site.config.socket, serve);
     // The last minute that has ended is the last of the second hour.
     let last = "measure=down-bytes&every=1min&from=2026-03-01T09:59:00Z&to=2026-03-01T10:00:00Z";
     for _ in 0..1000 {

@@ -18,6 +18,11 @@ pub const STATIONS: usize = 5;
 
 /// Begins to answer at this socket.
 pub fn start(socket: &Path) {
+    accept(socket, serve);
+}
+
+/// Serves each connection to this socket.
+pub fn accept<F: Future<Output = ()> + Send + 'static>(socket: &Path, serve: fn(UnixStream) -> F) {
     let listener = UnixListener::bind(socket).expect("a socket");
     tokio::spawn(async move {
         while let Ok((stream, _)) = listener.accept().await {
