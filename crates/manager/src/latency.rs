@@ -7,7 +7,8 @@
 //! The legs of the WLAN and of the Internet are round trips, seen on up to 16 packets of a flow at a time:
 //! - WLAN: from the release of a segment to the ACK that covers it, and from the release of an ACK to a station that sends
 //!   without pauses to the first segment that echoes its timestamp. With it come the wait in the station and the receiver's delay of the ACK.
-//! - Internet: from DATA, a SYN or a first datagram that leaves by the wire to the acknowledgment or answer.
+//! - Internet: from DATA, a SYN or a first datagram that leaves by the wire to the acknowledgment or answer, and from an ACK to a server
+//!   that sends without pauses to the first segment that echoes its timestamp.
 //!
 //! A segment that is sent again is not timed (Karn and Partridge, 1987). A SACK block (RFC 2018) ends the times of all segments up to its
 //! end: they have arrived, or were lost, and would have been acknowledged no earlier.
@@ -51,7 +52,9 @@ const MOST_THINNING: u32 = 16;
 /// A station that has sent so many segments in a row, of full size or up to the end of the receiver's window, is taken to send on as soon
 /// as it may, so that the echo of an ACK does not wait for its application.
 const BACKLOGGED: u32 = 64;
-/// Once it has sent so many in a row, it is remembered what the receiver's window allows.
+/// A server that has sent nothing for so long, the least retransmission timeout of Linux, has paused: what it sends then answers no ACK.
+const PAUSE: Span = Span::from_millis(200);
+/// Once a station has sent so many in a row, it is remembered what the receiver's window allows.
 const LONG: u32 = 8;
 
 /// A part of the way of a packet.
@@ -277,12 +280,35 @@ pub(crate) struct Stopwatch {
     beyond: Laps,
     /// ACKs of an upload, by timestamp. One that several have shows nothing of the later ones.
     acks: Laps,
-    /// Its segments in a row that are of full size, or that fill the receiver's window; and that size.
+    /// ACKs of a download beyond the wire port, by timestamp.
+    beyond_acks: Laps,
+    server: Server,
+    /// Segments of the upload in a row that are of full size, or that fill the receiver's window; and that size.
     in_a_row: u32,
     largest: Bytes,
     edges: RightEdges,
     /// The station reports what has come behind a gap.
     sacks: bool,
+}
+
+/// Whether the sender of a download sends on as soon as an ACK allows it.
+#[derive(Clone, Debug, Default)]
+struct Server {
+    /// Segments in a row of full size, without a pause; and that size.
+    in_a_row: u32,
+    largest: Bytes,
+    last: Instant,
+}
+
+impl Server {
+    /// A segment comes from it. False: it has paused, or does now.
+    fn sends_on(&mut self, now: Instant, payload: Bytes) -> bool {
+        let is_full = payload >= self.largest;
+        let paused = now.saturating_since(self.last) >= PAUSE;
+        (self.last, self.largest) = (now, self.largest.max(payload));
+        self.in_a_row = if is_full && !paused { self.in_a_row.saturating_add(1) } else { 0 };
+        is_full && !paused
+    }
 }
 
 impl Stopwatch {
@@ -335,16 +361,30 @@ impl Stopwatch {
         self.data.end(now, covered).or_else(|| self.acks.end(now, echo?))
     }
 
-    /// DATA leave by the wire.
+    /// DATA, or an ACK, leave by the wire.
     pub(crate) fn leave_by_wire(&mut self, now: Instant, tcp: &TcpMeta) {
-        if tcp.payload > Bytes::ZERO && !self.beyond.begin(now, tcp.seq_end()) {
-            self.beyond.under_way.clear();
+        if tcp.payload > Bytes::ZERO {
+            if !self.beyond.begin(now, tcp.seq_end()) {
+                self.beyond.under_way.clear();
+            }
+        } else if self.server.in_a_row >= BACKLOGGED
+            && let Some(stamps) = tcp.timestamps
+        {
+            self.beyond_acks.begin(now, stamps.value);
         }
     }
 
-    /// A segment comes from the wire: how long one of those that it acknowledges was under way, until there is none.
+    /// A segment comes from the wire, to be followed by calls of [`Self::come_from_wire`].
+    pub(crate) fn note_from_wire(&mut self, now: Instant, tcp: &TcpMeta) {
+        if tcp.payload > Bytes::ZERO && !self.server.sends_on(now, tcp.payload) {
+            self.beyond_acks.under_way.clear();
+        }
+    }
+
+    /// A segment comes from the wire, and was noted: how long one of those that it answers was under way, until there is none.
     pub(crate) fn come_from_wire(&mut self, now: Instant, tcp: &TcpMeta) -> Option<Span> {
-        self.beyond.end(now, tcp.ack)
+        let echo = tcp.timestamps.filter(|_| tcp.payload > Bytes::ZERO).map(|stamps| stamps.echo);
+        self.beyond.end(now, tcp.ack).or_else(|| self.beyond_acks.end(now, echo?))
     }
 }
 
@@ -513,6 +553,29 @@ mod tests {
         watch.release(at(20), &stamped(ack, 80, 6));
         watch.note_from_station(&segment(4_001, 1, 300));
         assert_eq!(watch.come_from_station(at(3_000), &stamped(data, 9, 81)), None);
+    }
+
+    #[test]
+    fn an_ack_is_timed_to_its_echo_while_a_server_sends_without_pauses() {
+        let at = |ms| Instant::ZERO + Span::from_millis(ms);
+        let mut watch = Stopwatch::default();
+        let mut come = |watch: &mut Stopwatch, ms, tcp: &TcpMeta| {
+            watch.note_from_wire(at(ms), tcp);
+            watch.come_from_wire(at(ms), tcp)
+        };
+        let (ack, data) = (segment(1, 1_001, 0), segment(3_001, 1, 1_000));
+        (0..=BACKLOGGED).for_each(|_| _ = come(&mut watch, 1, &stamped(data.clone(), 5, 1)));
+        watch.leave_by_wire(at(10), &stamped(ack.clone(), 70, 5));
+        watch.leave_by_wire(at(12), &stamped(ack.clone(), 70, 5));
+        assert_eq!(come(&mut watch, 100, &stamped(data.clone(), 6, 69)), None, "of an ACK before");
+        assert_eq!(come(&mut watch, 160, &stamped(data.clone(), 6, 70)), Some(Span::from_millis(150)));
+        // After a pause, or a short segment, it may have waited for its application.
+        watch.leave_by_wire(at(161), &stamped(ack.clone(), 80, 6));
+        assert_eq!(come(&mut watch, 400, &stamped(data.clone(), 9, 80)), None);
+        (0..=BACKLOGGED).for_each(|_| _ = come(&mut watch, 401, &stamped(data.clone(), 9, 80)));
+        watch.leave_by_wire(at(402), &stamped(ack.clone(), 90, 9));
+        assert_eq!(come(&mut watch, 403, &stamped(segment(4_001, 1, 300), 10, 80)), None);
+        assert_eq!(come(&mut watch, 404, &stamped(data, 10, 90)), None);
     }
 
     /// A window of 65,535 bytes is filled with 45 segments of 1448 bytes and one of 375; 20 ms pass until the station answers an ACK. How

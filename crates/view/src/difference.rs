@@ -179,7 +179,24 @@ impl Interval<'_> {
             let share = own.filter(|_| same.is_some()).map_or(1.0, |own| self.seconds / own);
             (before.is_some() || lists_all).then(|| Moved { latency, losses, ..moved(same, station).times(share) })
         };
-        now.stations.iter().map(moved).collect()
+        self.within_time(now.stations.iter().map(moved).collect())
+    }
+
+    /// Airtime charged by assumed rates may sum up to several times the interval: then a station of that domain is charged its part of
+    /// the interval instead.
+    fn within_time(&self, mut moved: Vec<Option<Moved>>) -> Vec<Option<Moved>> {
+        let stations = &self.now.status.stations;
+        let mut charged_s = BTreeMap::<_, f64>::new();
+        for (station, moved) in stations.iter().zip(&moved).filter_map(|(station, moved)| Some((station, (*moved)?))) {
+            *charged_s.entry(self.domain_of(station)).or_default() += moved.air_down_s + moved.air_up_s;
+        }
+        for (station, moved) in stations.iter().zip(&mut moved) {
+            let Some(moved) = moved else { continue };
+            let excess = charged_s.get(self.domain_of(station)).map_or(1.0, |charged| charged / self.seconds).max(1.0);
+            moved.air_down_s /= excess;
+            moved.air_up_s /= excess;
+        }
+        moved
     }
 
     /// Stations of those that moved something; `None`: unknown.
@@ -341,7 +358,9 @@ impl Interval<'_> {
             name: class.name.clone(),
             down_mbps: self.mbps(since(|class| class.released_bytes)),
             up_mbps: self.mbps(since(|class| class.from_wlan_bytes)),
-            air: self.air(before.map(|before| class.charged_airtime_s - before.charged_airtime_s)),
+            air: self.air(
+                before.map(|before| (class.charged_airtime_s - before.charged_airtime_s) / self.excess_of_classes()),
+            ),
             held: class.held.into(),
             dropped: since(|class| class.dropped).unwrap_or(0),
             at_ceiling: class.at_ceiling,
@@ -350,6 +369,14 @@ impl Interval<'_> {
                 .seen_before()
                 .map(|before| lost(&self.now.latencies.losses_of_class(&before.latencies, &class.name))),
         }
+    }
+
+    /// How many times the interval, of all contention domains, the classes are charged together; 1 if less.
+    fn excess_of_classes(&self) -> f64 {
+        let charged_s = |status: &Status| status.classes.iter().map(|class| class.charged_airtime_s).sum::<f64>();
+        let before_s = self.before.map_or(0.0, |before| charged_s(&before.status));
+        let whole_s = self.seconds * self.now.status.domains.len().max(1) as f64;
+        ((charged_s(&self.now.status) - before_s) / whole_s).max(1.0)
     }
 
     fn class_latency(&self, name: &str) -> Option<Latency> {
@@ -447,6 +474,24 @@ mod tests {
         assert_eq!((domain.down_mbps, domain.air_down), (station.down_mbps, station.air_down));
         assert_eq!((station.domain.as_str(), domain.name.as_str()), ("default", "default"));
         assert_eq!((domain.wait_p95_ms, domain.air_group), (Value::UNKNOWN, Value::UNKNOWN), "nothing left");
+    }
+
+    #[test]
+    fn stations_charged_more_than_the_interval_have_parts_of_it() {
+        let charged = |seconds: u64| {
+            let mut report = report();
+            let first = &mut report.stations[0];
+            first.airtime = Span::from_millis(4_500 * seconds);
+            let mut second = first.clone();
+            second.mac = MacAddr([2, 0, 0, 0, 0, 2]);
+            second.airtime = Span::from_millis(1_500 * seconds);
+            report.stations.push(second);
+            state(seconds, Mode::Observing, &report)
+        };
+        let line = line_of(Some(&charged(10)), &charged(12));
+        let air: Vec<_> = line.stations.expect("there").iter().map(|station| station.air_down.value).collect();
+        assert_eq!(air, [Some(0.75), Some(0.25)]);
+        assert_eq!(line.domains.expect("there")[0].air_down, Value::new(1.0, Source::Charged));
     }
 
     #[test]

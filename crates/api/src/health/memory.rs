@@ -6,6 +6,8 @@ use super::reason::{Code, Finding, Level, Reason, SubjectKind};
 
 /// Seconds beyond the limit until a reason is raised: longer than a burst of TCP slow start or a scan of channels.
 pub const RAISED_AFTER: u32 = 5;
+/// The same for `wifi-latency` while a reason that would explain it is beyond its limit, too: so the cause is raised first.
+const RAISED_WITH_CAUSE_AFTER: u32 = 9;
 /// Seconds well within the limit until it is cleared.
 pub const CLEARED_AFTER: u32 = 15;
 /// The same for one that came back.
@@ -54,8 +56,14 @@ impl Memory {
                 seen.insert(key, finding);
             }
         }
-        for (key, track) in &mut self.tracks {
-            track.step(second, at_s, seen.remove(key));
+        let mut has_cause = false;
+        for (key, track) in self.tracks.iter_mut().filter(|((code, ..), _)| *code != Code::WifiLatency) {
+            track.step(second, at_s, seen.remove(key), RAISED_AFTER);
+            has_cause |= key.0.explains_latency() && track.raised.is_none() && track.beyond > 0;
+        }
+        let raised_after = if has_cause { RAISED_WITH_CAUSE_AFTER } else { RAISED_AFTER };
+        for (key, track) in self.tracks.iter_mut().filter(|((code, ..), _)| *code == Code::WifiLatency) {
+            track.step(second, at_s, seen.remove(key), raised_after);
         }
         self.tracks.retain(|_, track| track.is_of_use(second));
         let mut reasons: Vec<_> = self.tracks.values().filter_map(|track| track.raised.clone()).collect();
@@ -76,9 +84,9 @@ impl Memory {
 }
 
 impl Track {
-    fn step(&mut self, second: u64, at_s: f64, finding: Option<Finding>) {
+    fn step(&mut self, second: u64, at_s: f64, finding: Option<Finding>, raised_after: u32) {
         match finding {
-            Some(finding) if finding.degree.is_some() => self.near(second, at_s, finding),
+            Some(finding) if finding.degree.is_some() => self.near(second, at_s, finding, raised_after),
             unknown => {
                 self.within += 1;
                 // A second that shows nothing neither adds to the time beyond the limit nor ends it.
@@ -94,7 +102,7 @@ impl Track {
     }
 
     /// A second about the limit or beyond it.
-    fn near(&mut self, second: u64, at_s: f64, finding: Finding) {
+    fn near(&mut self, second: u64, at_s: f64, finding: Finding, raised_after: u32) {
         self.within = 0;
         let is_beyond = finding.degree.is_some_and(|degree| degree > 1.0);
         if is_beyond {
@@ -103,7 +111,7 @@ impl Track {
             }
             self.beyond = self.beyond.saturating_add(1);
         }
-        if self.raised.is_none() && is_beyond && self.beyond >= RAISED_AFTER {
+        if self.raised.is_none() && is_beyond && self.beyond >= raised_after {
             self.came_back = self.cleared.is_some_and(|cleared| second - cleared <= RETURNS_WITHIN);
         } else if self.raised.is_none() {
             return;

@@ -81,6 +81,11 @@ impl Code {
         }
     }
 
+    /// Long waits for the WLAN may come from it.
+    pub(super) const fn explains_latency(self) -> bool {
+        matches!(self, Self::HoldsTheAir | Self::SlowLink | Self::ChannelCrowded)
+    }
+
     /// It is about the medium, and so begins anew when the box takes or leaves the traffic.
     pub const fn is_about_wifi(self) -> bool {
         matches!(self, Self::Starving | Self::HoldsTheAir | Self::SlowLink | Self::WifiLatency | Self::ChannelCrowded)

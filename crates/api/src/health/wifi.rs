@@ -244,7 +244,7 @@ impl<'a> Scene<'a> {
         (air / mean.max(1e-6)).min(FAR)
     }
 
-    /// A station with a low reported PHY rate that takes much of a busy medium. Beside an inserted box one that has its share slows no
+    /// A station with a low reported PHY rate that takes much of a busy medium, or holds the air. Beside an inserted box one that has its share slows no
     /// other down.
     fn slow_link(&self, station: &Station) -> Option<Finding> {
         let rate = reported_rate(station)?;
@@ -253,7 +253,9 @@ impl<'a> Scene<'a> {
         let slow = self.limits.slow_rate * fastest / rate;
         let shares = self.mode == Mode::Inserted;
         let beyond_share = if shares { self.times(station) / self.limits.held_times } else { FAR };
-        let degree = slow.min(air / self.limits.slow_air).min(self.air / self.limits.busy_air).min(beyond_share);
+        // What holds the air slows others down, even where collisions or losses leave the charged part below that of a busy medium.
+        let busy = (self.air / self.limits.busy_air).max(air / self.limits.held_air);
+        let degree = slow.min(air / self.limits.slow_air).min(busy).min(beyond_share);
         let name = name_of(station);
         Some(Finding {
             code: Code::SlowLink,

@@ -63,7 +63,11 @@ impl<P: Send + 'static> Manager<P> {
     /// A packet comes from the wire: how long what it answers was beyond that port.
     pub(super) fn time_internet(&mut self, now: Instant, held: &Held<P>) {
         let id = held.flow;
-        let first = self.flows.get_mut(id).watched.answer(now);
+        let watched = &mut self.flows.get_mut(id).watched;
+        let first = watched.answer(now);
+        if let (Some(seen), Some(tcp)) = (watched.seen_so_far(), &held.tcp) {
+            seen.stopwatch.note_from_wire(now, tcp);
+        }
         let next = |this: &mut Self| {
             let seen = this.flows.get_mut(id).watched.seen_so_far()?;
             seen.stopwatch.come_from_wire(now, held.tcp.as_ref()?)
