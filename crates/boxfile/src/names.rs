@@ -4,12 +4,28 @@
 //! the direction of the text around them or are invisible; letters and signs of all scripts are allowed, and the two joiners that
 //! Persian, Indic scripts and emoji need.
 
+mod table;
+
 use std::fmt;
+use std::path::PathBuf;
 
 use evenair_packet::MacAddr;
 
+pub use table::{BadLine, HEADER, MOST_NAMES, TableError, parse_table, read_table, station_mac};
+
 /// Longest name, in characters.
 pub const LONGEST: usize = 64;
+
+/// The state directory where the service manager names none.
+const STATE: &str = "/var/lib/evenair";
+
+/// The file of the operator's names: below the state directory that the service manager names, or `/var/lib/evenair`.
+#[must_use]
+pub fn file() -> PathBuf {
+    let directories = std::env::var_os("STATE_DIRECTORY");
+    let first = directories.and_then(|all| std::env::split_paths(&all).next());
+    first.unwrap_or_else(|| STATE.into()).join("names.csv")
+}
 
 /// Why a text is no name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -23,7 +23,7 @@ use evenair_telemetry::remote::Remote;
 use evenair_telemetry::snmp::{Agent, Encryption, Hash, Version, tables::TABLES};
 use evenair_telemetry::ubus::Ubus;
 use evenair_telemetry::unifi::Unifi;
-use evenair_telemetry::{Credentials, Source, TelemetryError, Tls};
+use evenair_telemetry::{Credentials, Reading, Source, TelemetryError, Tls, poll_once};
 use evenair_units::Span;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -203,6 +203,14 @@ struct Secrets {
 }
 
 impl SourceConfig {
+    /// Asks the source once.
+    ///
+    /// # Errors
+    /// It does not answer, refuses, or answers what cannot be understood.
+    pub fn ask(&self) -> Result<Reading, TelemetryError> {
+        poll_once(&mut *self.open()?)
+    }
+
     /// The one that can be asked.
     ///
     /// # Errors

@@ -4,6 +4,7 @@
 //! with the error and its remedy, and exit status 1 (2 for a wrong command line).
 
 mod accept;
+mod calibrate;
 mod commands;
 mod demo;
 mod output;

@@ -5,7 +5,6 @@
 //! bridge does (see [`evenair_sys::hold`]). [`control`] is the control interface of the running box.
 
 mod awaited;
-pub mod calibrate;
 pub mod checks;
 mod clock;
 pub mod control;
@@ -21,7 +20,7 @@ mod kinds;
 mod last_word;
 mod log_limit;
 mod metrics;
-pub mod names;
+mod names;
 mod offload;
 mod offloads;
 mod pacing;

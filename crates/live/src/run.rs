@@ -29,7 +29,7 @@ use crate::foreign::Ports;
 use crate::history::{History, Tap};
 use crate::last_word::LastWord;
 use crate::metrics;
-use crate::names::{self, Names};
+use crate::names::Names;
 use crate::port::Port;
 use crate::punctual::Punctual;
 use crate::running::{Running, configured_mode};
@@ -95,7 +95,7 @@ pub(crate) fn once(config: BoxConfig, signals: Signals, reopens: bool, running: 
         None => config.clone(),
     };
     let watch = Watch::start(&recalled, desk.clone(), vitals.clone())?;
-    let names = Names::open(&names::file(), config.names.clone());
+    let names = Names::open(&evenair_boxfile::names::file(), config.names.clone());
     let (kept, queue) = Tap::new(config.history.is_some(), watch.as_ref().map(Watch::tap));
     let start = vitals.running().start(configured_mode(&recalled));
     kept.iter().for_each(|tap| tap.leave_own(start.clone()));

@@ -2,6 +2,7 @@
 
 mod event;
 mod interval;
+mod layout;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,6 +12,7 @@ use crate::states::read_rate_source;
 use crate::{Codec, Hop, Mode, RateSource, SpeechStatus};
 
 pub use event::{Author, Event, GuardStep};
+pub use layout::{FileSeries, LONGEST_LINE, OLD_FILES};
 
 /// Something that is kept.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -14,9 +14,9 @@ use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use evenair_boxfile::HistoryConfig;
 use evenair_cli::{WEB, become_program, find_program, moment_s};
-use evenair_live::control::Client;
-use evenair_live::history::{Format as Notation, Printer, Reader, Selection, time};
-use evenair_live::names::Directory;
+use evenair_client::control::Client;
+use evenair_client::history::{Format as Notation, Printer, Reader, Selection, time};
+use evenair_client::lookup::Directory;
 
 /// Arguments of `evenair history`.
 #[derive(Args)]

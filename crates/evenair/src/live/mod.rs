@@ -10,7 +10,6 @@ mod recording;
 mod status;
 mod telemetry;
 mod top;
-mod watch;
 mod web;
 
 use std::path::{Path, PathBuf};
@@ -20,7 +19,7 @@ use anyhow::Result;
 use clap::Args;
 use evenair_api::Mode;
 use evenair_boxfile::CONFIG;
-use evenair_live::control::{Client, ClientError};
+use evenair_client::control::{Client, ClientError};
 use serde_json::json;
 
 pub use config::{ConfigCommand, config};

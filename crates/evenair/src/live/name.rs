@@ -7,8 +7,9 @@ use anyhow::{Result, bail};
 use clap::Args;
 use evenair_api::NamedStation;
 use evenair_boxfile::names::{NameError, check_name};
-use evenair_live::control::Client;
-use evenair_live::names::{Directory, read_table};
+use evenair_boxfile::names::read_table;
+use evenair_client::control::Client;
+use evenair_client::lookup::Directory;
 
 use super::ControlArgs;
 

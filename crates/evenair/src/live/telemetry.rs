@@ -8,8 +8,10 @@ use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 use evenair_boxfile::telemetry::password_in;
 use evenair_boxfile::{BoxConfig, SourceConfig, TelemetrySpec};
-use evenair_live::telemetry::{Listener, Reading, ReportedMode, StationReading, ask, entry};
+use evenair_live::telemetry::Listener;
 use evenair_reader::{Problems, Written};
+use evenair_telemetry::remote::entry;
+use evenair_telemetry::{Reading, ReportedMode, StationReading};
 
 /// Arguments of `evenair telemetry`.
 #[derive(Args)]
@@ -83,7 +85,7 @@ pub fn telemetry(args: &TelemetryArgs) -> Result<ExitCode> {
     let mut failed = false;
     let mut answers = Vec::new();
     for source in &sources {
-        let answer = ask(source);
+        let answer = source.ask();
         failed |= answer.is_err();
         if args.json {
             answers.push(entry(&source.name(), &answer));

@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use evenair_api::Status;
-use evenair_live::control::Client;
+use evenair_client::control::Client;
 use evenair_sys::netns::Netns;
 use evenair_sys::process;
 

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail, ensure};
 use evenair_api::Status;
 use evenair_boxfile::Io;
-use evenair_live::control::Client;
+use evenair_client::control::Client;
 use evenair_sys::bpf::{Assembler, Helper, Link, Program, ProgramKind, Reg};
 use evenair_sys::netns::{self, Netns};
 use evenair_sys::{iface, process};

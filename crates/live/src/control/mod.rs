@@ -16,7 +16,6 @@
 //! Separate threads serve the socket, so that neither a slow reader nor the formatting of JSON delays a packet: they request
 //! only raw numbers from the loop.
 
-mod client;
 mod door;
 mod hangup;
 mod requests;
@@ -26,7 +25,6 @@ mod slots;
 mod status;
 mod telemetry;
 
-pub use client::{Client, ClientError};
 pub(crate) use door::{Door, End, Purpose, Timed};
 pub(crate) use hangup::Hangup;
 pub(crate) use requests::RawLine;

@@ -618,7 +618,7 @@ mod tests {
                 let _ = asked.reply.send(Answer::Done);
             }
         });
-        let mut client = super::super::Client::connect(&path).expect("it listens");
+        let mut client = evenair_client::control::Client::connect(&path).expect("it listens");
         client.bypass().expect("done");
         let _others: Vec<_> = (0..2 * slots::MOST).map(|_| connect(&path)).collect();
         client.bypass().expect("done on a new connection");

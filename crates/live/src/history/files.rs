@@ -7,29 +7,16 @@
 //! killed process left incomplete is truncated at the next start. Readers skip invalid lines.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use evenair_api::Json;
-use evenair_api::history::Record;
+use evenair_api::history::{FileSeries as Name, LONGEST_LINE, OLD_FILES, Record};
 
 use super::Keeper;
 
-/// Files beside the one that is written.
-const OLD_FILES: u64 = 3;
-/// A line is not read further than this; none is written that is longer.
-const LONGEST_LINE: u64 = 1 << 20;
 /// The end of a file is searched for its last line in steps of this.
 const STEP: u64 = 64 * 1024;
-
-/// Files of one name: the one that is written, and older ones.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Name {
-    /// All records but those of `Stations`: three quarters of the limit.
-    History,
-    /// Events about stations: a quarter of the limit.
-    Stations,
-}
 
 /// Files that history is kept in.
 #[derive(Debug)]
@@ -47,44 +34,6 @@ struct Series {
     most: u64,
     /// The file that is written, where it could be opened, and its length.
     current: Option<(File, u64)>,
-}
-
-/// History, the oldest record first.
-#[derive(Debug)]
-pub struct Reader {
-    history: SeriesReader,
-    stations: SeriesReader,
-}
-
-/// Records of files of one name.
-#[derive(Debug)]
-struct SeriesReader {
-    /// Those not read yet, the oldest one last.
-    files: Vec<PathBuf>,
-    current: Option<BufReader<File>>,
-    /// The next record, once it was read.
-    next: Option<Record>,
-    seen: Seen,
-}
-
-/// What a reader came across.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub struct Seen {
-    /// Records.
-    pub records: u64,
-    /// Lines that are none: written by another version, damaged, or cut off.
-    pub skipped: u64,
-}
-
-impl Name {
-    /// A file, the newest one with number zero.
-    fn file(self, directory: &Path, number: u64) -> PathBuf {
-        let name = match self {
-            Self::History => "history",
-            Self::Stations => "stations",
-        };
-        directory.join(if number == 0 { format!("{name}.ndjson") } else { format!("{name}.{number}.ndjson") })
-    }
 }
 
 impl Files {
@@ -165,96 +114,6 @@ impl Keeper for Files {
     }
 }
 
-impl Reader {
-    /// Reads what is in `directory`.
-    ///
-    /// # Errors
-    /// It cannot be read. A directory without history has none, and is no error.
-    pub fn open(directory: &Path) -> io::Result<Self> {
-        fs::read_dir(directory)?;
-        let of = |name| SeriesReader::new(directory, name);
-        Ok(Self { history: of(Name::History), stations: of(Name::Stations) })
-    }
-
-    /// What was come across so far.
-    pub const fn seen(&self) -> Seen {
-        let (a, b) = (self.history.seen, self.stations.seen);
-        Seen { records: a.records + b.records, skipped: a.skipped + b.skipped }
-    }
-
-    fn next_record(&mut self) -> io::Result<Option<Record>> {
-        self.history.fill()?;
-        self.stations.fill()?;
-        let at = |series: &SeriesReader| series.next.as_ref().map(Record::at_s);
-        Ok(match (at(&self.history), at(&self.stations)) {
-            (Some(history), Some(station)) if history <= station => self.history.next.take(),
-            (_, Some(_)) => self.stations.next.take(),
-            (_, None) => self.history.next.take(),
-        })
-    }
-}
-
-impl SeriesReader {
-    fn new(directory: &Path, name: Name) -> Self {
-        let files = (0..=OLD_FILES).map(|number| name.file(directory, number)).collect();
-        Self { files, current: None, next: None, seen: Seen::default() }
-    }
-
-    /// Reads the next record, unless it was read before.
-    fn fill(&mut self) -> io::Result<()> {
-        if self.next.is_none() {
-            self.next = self.read()?;
-        }
-        Ok(())
-    }
-
-    /// The next file that is there.
-    fn next_file(&mut self) -> io::Result<bool> {
-        while let Some(path) = self.files.pop() {
-            match File::open(&path) {
-                Ok(file) => {
-                    self.current = Some(BufReader::new(file));
-                    return Ok(true);
-                }
-                // Not yet, or not any more: the box may be writing.
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(false)
-    }
-
-    fn read(&mut self) -> io::Result<Option<Record>> {
-        let mut line = Vec::new();
-        loop {
-            let Some(file) = &mut self.current else {
-                if self.next_file()? {
-                    continue;
-                }
-                return Ok(None);
-            };
-            line.clear();
-            if file.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut line)? == 0 {
-                self.current = None;
-                continue;
-            }
-            if let Ok(record) = Record::from_json(&line) {
-                self.seen.records += 1;
-                return Ok(Some(record.without_default_rates()));
-            }
-            self.seen.skipped += 1;
-        }
-    }
-}
-
-impl Iterator for Reader {
-    type Item = io::Result<Record>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        self.next_record().transpose()
-    }
-}
-
 /// Up to where a file has whole lines.
 fn whole_lines(file: &mut File) -> io::Result<u64> {
     let mut end = file.metadata()?.len();
@@ -278,6 +137,7 @@ mod tests {
 
     use super::*;
     use evenair_api::history::{Event, EventRecord};
+    use evenair_client::history::{Reader, Seen};
 
     /// Says to a copy of this program that it is one, and which.
     const PART: &str = "EVENAIR_HISTORY_PART";

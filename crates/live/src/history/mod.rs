@@ -13,7 +13,6 @@ mod budget;
 mod event;
 mod files;
 mod happened;
-mod printer;
 mod recorder;
 mod tap;
 
@@ -23,9 +22,8 @@ use evenair_api::history::Record;
 
 pub(crate) use attribution::Commanded;
 pub(crate) use event::event_of;
-pub use files::{Files, Reader, Seen};
+pub use files::Files;
 pub(crate) use happened::{Happened, seconds};
-pub use printer::{Format, Printer, Selection, time};
 pub(crate) use recorder::History;
 pub(crate) use tap::Tap;
 

@@ -366,7 +366,7 @@ mod tests {
         tap.leave_at(Monotonic::from_nanos(600_000_000_000), &manager::Event::ModeChanged(manager::Mode::Bypassed));
         let (_, event) = recorder.queue.events.try_recv().expect("a mode event has no budget").expect("an event");
         recorder.note(UNIX_EPOCH + Duration::from_secs(begin + 600), &event);
-        let reader = super::super::Reader::open(directory.path()).expect("there");
+        let reader = evenair_client::history::Reader::open(directory.path()).expect("there");
         let records = reader.map(|record| record.expect("readable")).collect();
         (records, (bytes_in(directory.path()) - before) / 600)
     }

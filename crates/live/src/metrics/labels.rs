@@ -62,7 +62,7 @@ impl Labels {
 
 /// Where the key is: beside the names of the stations.
 pub(super) fn key_file() -> PathBuf {
-    crate::names::file().with_file_name("metrics-key")
+    evenair_boxfile::names::file().with_file_name("metrics-key")
 }
 
 /// The key of the file, or a new one, which is put there.

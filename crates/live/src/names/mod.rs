@@ -7,9 +7,7 @@
 //! The operator's names are kept in a CSV file below the state directory of the service, which is written as a whole and renamed: a
 //! box that is killed leaves the old names or the new ones.
 
-mod lookup;
 mod requests;
-mod table;
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -18,28 +16,15 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use evenair_api::{NameOrigin, NamedStation};
-use evenair_boxfile::names::check_name;
+use evenair_boxfile::names::{HEADER, MOST_NAMES, TableError, check_name, read_table};
 use evenair_packet::MacAddr;
 use evenair_telemetry::StationReading;
 use tracing::warn;
 
-pub use lookup::{Directory, LookupError};
 pub(crate) use requests::NameRequests;
-pub(crate) use table::MOST_NAMES;
-pub use table::{BadLine, TableError, parse_table, read_table};
 
 /// Names by the station's MAC address.
 pub(crate) type ByMac = BTreeMap<MacAddr, String>;
-
-/// The state directory where the service manager names none.
-const STATE: &str = "/var/lib/evenair";
-
-/// The file of the operator's names: below the state directory that the service manager names, or `/var/lib/evenair`.
-pub fn file() -> PathBuf {
-    let directories = std::env::var_os("STATE_DIRECTORY");
-    let first = directories.and_then(|all| std::env::split_paths(&all).next());
-    first.unwrap_or_else(|| STATE.into()).join("names.csv")
-}
 
 /// The names of a box's stations; copies are the same names.
 #[derive(Clone, Debug, Default)]
@@ -180,7 +165,7 @@ fn save(file: &Path, names: &ByMac) -> io::Result<()> {
     fs::create_dir_all(directory)?;
     let new = file.with_extension("csv.new");
     let mut rows = csv::Writer::from_writer(Vec::new());
-    rows.write_record(table::HEADER)?;
+    rows.write_record(HEADER)?;
     for (mac, name) in names {
         rows.write_record([&mac.to_string(), name])?;
     }

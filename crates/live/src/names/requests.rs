@@ -1,11 +1,10 @@
 //! Requests about names, of one connection to the control socket. They need no answer of the packet loop.
 
 use evenair_api::{Request, Response, StationName};
-use evenair_boxfile::names::{NameError, check_name};
+use evenair_boxfile::names::{MOST_NAMES, NameError, check_name, station_mac};
 use evenair_packet::MacAddr;
 
-use super::table::station_mac;
-use super::{ByMac, MOST_NAMES, Names};
+use super::{ByMac, Names};
 
 /// What a connection has asked for.
 pub(crate) struct NameRequests {

@@ -145,7 +145,7 @@ mod tests {
         let secrets = folder.path().join("secrets");
         let ask = |password: &str| {
             std::fs::write(&secrets, format!("password = {password:?}\n")).expect("written");
-            super::super::ask(&source(&format!("kind = \"evenair\"\nurl = {url:?}\nsecrets = {secrets:?}\n")))
+            source(&format!("kind = \"evenair\"\nurl = {url:?}\nsecrets = {secrets:?}\n")).ask()
         };
         let reading = ask("hush hush").expect("answers");
         let [station] = &reading.stations[..] else { panic!("{reading:?}") };
@@ -156,10 +156,10 @@ mod tests {
             let error = ask(wrong).expect_err("wrong").to_string();
             assert!(error.contains("refuses: its password"), "{error}");
         }
-        let without = super::super::ask(&source(&format!("kind = \"evenair\"\nurl = {url:?}\n")));
+        let without = source(&format!("kind = \"evenair\"\nurl = {url:?}\n")).ask();
         assert!(without.expect_err("no password").to_string().contains("refuses"));
         let elsewhere =
-            super::super::ask(&source(&format!("kind = \"evenair\"\nurl = \"{url}/x\"\nsecrets = {secrets:?}\n")));
+            source(&format!("kind = \"evenair\"\nurl = \"{url}/x\"\nsecrets = {secrets:?}\n")).ask();
         assert!(elsewhere.is_err());
     }
 

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant as Clock};
 use evenair_manager::{Observation, RateReport};
 use evenair_packet::MacAddr;
 use evenair_sys::rt;
-use evenair_telemetry::{Health, Pollers, Scheduled, poll_once};
+use evenair_telemetry::{Health, Pollers, Reading, Scheduled};
 use evenair_units::{Instant, Span};
 use tracing::warn;
 
@@ -24,22 +24,12 @@ use evenair_boxfile::SourceConfig;
 use losses::LossTotals;
 use places::Places;
 
-pub use evenair_telemetry::remote::entry;
-pub use evenair_telemetry::{AccessPointReading, Reading, ReportedMode, StationReading, TelemetryError};
 pub use listen::Listener;
 
 /// So many stations are handed to the loop at once: it takes them in some tens of microseconds.
 const PORTION: usize = 32;
 /// What a source says is valid for so many of its intervals: one answer may be lost, and the next may be late.
 const VALID_INTERVALS: u64 = 3;
-
-/// Asks a source once.
-///
-/// # Errors
-/// It does not answer, refuses, or answers what cannot be understood.
-pub fn ask(source: &SourceConfig) -> Result<Reading, TelemetryError> {
-    poll_once(&mut *source.open()?)
-}
 
 /// The sources that are asked.
 pub(crate) struct Telemetry {

@@ -6,7 +6,8 @@ use std::fs;
 use std::path::Path;
 
 use evenair_api::history::{Event, EventRecord, Record};
-use evenair_live::history::{Files, Keeper, Reader};
+use evenair_client::history::Reader;
+use evenair_live::history::{Files, Keeper};
 
 /// Reads history that consists of these bytes, and goes on writing it. How many records there are.
 pub fn history(folder: &Path, bytes: &[u8]) -> u64 {

@@ -4,7 +4,7 @@
 //! `fuzz/fuzz_targets/printed.rs` does the same with inputs that libFuzzer makes.
 
 use evenair_api::history::Record;
-use evenair_live::history::{Format, Printer, Selection};
+use evenair_client::history::{Format, Printer, Selection};
 
 fn print(records: &[Record], selection: &Selection) -> String {
     let mut out = Vec::new();

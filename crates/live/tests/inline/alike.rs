@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use evenair_api::causes::LossReason;
 use evenair_api::history::Record;
-use evenair_live::history::Reader;
+use evenair_client::history::Reader;
 use evenair_sys::bpf::{Assembler, Program, ProgramKind, Reg, XdpMode};
 use evenair_sys::netns::Netns;
 use evenair_sys::ring::{Ring, Sender};

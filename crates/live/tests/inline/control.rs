@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use evenair_api::Mode;
 use evenair_boxfile::BoxConfig;
-use evenair_live::control::ClientError;
+use evenair_client::control::ClientError;
 use evenair_manager::Config;
 use evenair_packet::MacAddr;
 use evenair_units::BitRate;

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use evenair_api::Codec;
 use evenair_api::causes::Counter;
 use evenair_api::history::Record;
-use evenair_live::history::Reader;
+use evenair_client::history::Reader;
 use evenair_site::doctor;
 use evenair_sys::netns::Netns;
 

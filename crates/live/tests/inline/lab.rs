@@ -11,7 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use evenair_boxfile::{BoxConfig, Io};
-use evenair_live::control::{Client, ClientError};
+use evenair_client::control::{Client, ClientError};
 use evenair_manager::{Config, Controller};
 use evenair_sys::iface;
 use evenair_sys::netns::{self, Netns};

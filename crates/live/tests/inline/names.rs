@@ -5,7 +5,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use evenair_api::{NameOrigin, Request, StationName};
-use evenair_live::names::{Directory, read_table};
+use evenair_boxfile::names::read_table;
+use evenair_client::lookup::Directory;
 use evenair_packet::MacAddr;
 
 use crate::lab::{BoxProcess, Lab};

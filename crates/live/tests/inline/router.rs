@@ -238,7 +238,7 @@ fn super_packets_of_the_gateway_and_of_both_hosts_are_cut() {
 
 /// A connection through the gateway with as much either way, while the box is inserted and bypassed; who the host thinks it
 /// talks to.
-fn seen_by_the_host(lab: &Lab, client: &mut evenair_live::control::Client) -> SocketAddr {
+fn seen_by_the_host(lab: &Lab, client: &mut evenair_client::control::Client) -> SocketAddr {
     const LEN: usize = 3 << 20;
     let listener = lab.sink.run(|| TcpListener::bind((HOST, 6000))).expect("entered").expect("free");
     thread::scope(|scope| {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use std::{fs, thread};
 
 use evenair_api::{RateSource, StationStatus, Status};
-use evenair_live::control::Client;
+use evenair_client::control::Client;
 
 use crate::lab::Lab;
 

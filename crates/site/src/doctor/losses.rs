@@ -8,7 +8,7 @@ use std::path::Path;
 use evenair_api::Status;
 use evenair_api::causes::{Cause, LossReason, Losses, lost};
 use evenair_api::history::Record;
-use evenair_live::history::Reader;
+use evenair_client::history::Reader;
 
 use super::Finding;
 

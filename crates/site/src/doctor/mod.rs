@@ -22,7 +22,7 @@ use evenair_api::health::{Code, HealthStatus, Level, Reason};
 use evenair_api::{DomainStatus, GuardState, GuardStatus, Mode, PacketStatus, ProbeState, Status};
 use evenair_boxfile::BoxConfig;
 use evenair_config::BrokenAggregates;
-use evenair_live::control::Client;
+use evenair_client::control::Client;
 use evenair_reader::ConfigError;
 use serde::{Deserialize, Serialize};
 

@@ -1,13 +1,12 @@
 //! Check whether the telemetry sources respond.
 
 use evenair_boxfile::SourceConfig;
-use evenair_live::telemetry::ask;
 use evenair_telemetry::{Reading, TelemetryError};
 
 use super::Finding;
 
 pub(super) fn examine(source: &SourceConfig) -> Finding {
-    judge(&source.name(), ask(source))
+    judge(&source.name(), source.ask())
 }
 
 /// The box works without any of them, so that nothing here is wrong as such.

@@ -1,23 +1,17 @@
-//! What was missed while this program did not run, from the history files of the box: lines of JSON, `history.3.ndjson` to
-//! `history.ndjson`, of which each sample has the sums of an interval. They have no counts of latencies.
+//! What was missed while this program did not run, from the history files of the box, of which each sample has the sums
+//! of an interval. They have no counts of latencies.
 
 use std::collections::BTreeSet;
-use std::fs::File;
-use std::io::{BufRead, BufReader, ErrorKind, Read, Result};
+use std::io::{ErrorKind, Result};
 use std::path::Path;
 
-use evenair_api::Json;
 use evenair_api::history::{Record, Sample};
+use evenair_client::history::Reader;
 
 use super::row::{Row, Sum};
 use super::store::Entry;
 use super::subject::{Kind, Subject};
 use super::tier::Tier;
-
-/// Files of the box, the oldest first.
-const FILES: [&str; 4] = ["history.3.ndjson", "history.2.ndjson", "history.1.ndjson", "history.ndjson"];
-/// The box writes no longer lines.
-const LONGEST_LINE: u64 = 1 << 20;
 
 /// Gives each sample of the files in this folder that ended after then, as entries of the minute in its middle; the oldest first.
 /// Minutes that are there already are left out.
@@ -30,22 +24,16 @@ pub(crate) fn read(
     there: &BTreeSet<i64>,
     mut give: impl FnMut(i64, Vec<Entry>),
 ) -> Result<()> {
-    for name in FILES {
-        let file = match File::open(folder.join(name)) {
-            Ok(file) => file,
-            Err(error) if error.kind() == ErrorKind::NotFound => continue,
-            Err(error) => return Err(error),
-        };
-        let mut file = BufReader::new(file);
-        let mut line = Vec::new();
-        while file.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut line)? > 0 {
-            if let Ok(Record::Sample(sample)) = Record::from_json(&line) {
-                let middle = Tier::Minute.begin_of((sample.at_s - sample.seconds / 2.0) as i64);
-                if sample.at_s as i64 > after && !there.contains(&middle) {
-                    give(middle, entries(&sample));
-                }
-            }
-            line.clear();
+    let reader = match Reader::open(folder) {
+        Ok(reader) => reader,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(error),
+    };
+    for record in reader {
+        let Record::Sample(sample) = record? else { continue };
+        let middle = Tier::Minute.begin_of((sample.at_s - sample.seconds / 2.0) as i64);
+        if sample.at_s as i64 > after && !there.contains(&middle) {
+            give(middle, entries(&sample));
         }
     }
     Ok(())

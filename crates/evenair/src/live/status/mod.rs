@@ -16,14 +16,14 @@ use clap::Args;
 use evenair_api::health::{HealthStatus, Reason};
 use evenair_api::watch::{Line, Part};
 use evenair_api::{Carrier, Status};
-use evenair_live::control::Client;
+use evenair_client::control::Client;
+use evenair_client::watch::Feed;
 use evenair_site::doctor::not_inserted;
 
 use super::top::head::{activity, sums, wrapped};
 use super::top::samples::Samples;
 use super::top::table::{self, Order, Row};
 use super::top::text::{duration, shortened};
-use super::watch::Feed;
 
 /// The screen.
 const WIDTH: usize = 80;
@@ -69,7 +69,7 @@ pub fn status(args: &StatusArgs) -> Result<ExitCode> {
 /// A line of the watch feed, or why there is none.
 fn line(control: &Path) -> Result<Line, String> {
     let socket = evenair_boxfile::watch_socket_beside(control);
-    let line = Feed::open(&socket, &PARTS, 1).and_then(|mut feed| feed.next());
+    let line = Feed::open(&socket, &PARTS, 1).and_then(|mut feed| feed.read());
     line.map(|(_, line)| line).map_err(|error| error.to_string())
 }
 

@@ -23,7 +23,7 @@ use anyhow::Result;
 use clap::Args;
 use evenair_api::watch::Part;
 
-use super::watch::{Feed, SOCKET};
+use evenair_client::watch::{Feed, SOCKET};
 use view::View;
 
 /// What is asked for.
@@ -67,7 +67,7 @@ fn print(args: &TopArgs, mut feed: Feed, out: &mut impl Write) -> Result<()> {
     let mut view = View::default();
     let (mut printed, mut seconds) = (0, 0);
     while args.count.is_none_or(|count| printed < count) {
-        let (text, line) = feed.next()?;
+        let (text, line) = feed.read()?;
         view.take(Ok(line));
         seconds += 1;
         let update = match args.json {

@@ -15,7 +15,7 @@ use ratatui::{DefaultTerminal, Frame};
 
 use super::PARTS;
 use super::view::{Look, View};
-use crate::live::watch::Feed;
+use evenair_client::watch::Feed;
 
 /// How long a line of the feed may wait for the screen.
 const TICK: Duration = Duration::from_millis(100);
@@ -52,7 +52,7 @@ fn read(feed: Feed, socket: &Path, sender: &Sender<Result<Line, String>>) {
 /// Hands lines on until the connection ends, and why it did; `None`: the receiver has gone.
 fn follow(mut feed: Feed, sender: &Sender<Result<Line, String>>) -> Option<anyhow::Error> {
     loop {
-        match feed.next() {
+        match feed.read() {
             Ok((_, line)) => sender.send(Ok(line)).ok()?,
             Err(why) => return Some(why),
         }

@@ -11,7 +11,7 @@ use super::station::{self, Flows};
 use super::table::{self, Order, Row};
 use super::text::shortened;
 use super::{calls, head};
-use crate::live::watch;
+use evenair_client::watch;
 
 /// Most lines of calls.
 const MOST_CALLS: usize = 6;

@@ -10,8 +10,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use evenair_boxfile::{BoxConfig, CONFIG, SourceConfig};
-use evenair_live::calibrate::{Glance, LEAST_PAYLOAD, Link, PORT, Pairs, measure};
-use evenair_live::telemetry::ask;
+use crate::calibrate::{Glance, LEAST_PAYLOAD, Link, PORT, Pairs, measure};
 use evenair_packet::MacAddr;
 use evenair_reader::{FromWritten, Scalar};
 use evenair_study::calibration::Calibration;
@@ -110,7 +109,7 @@ fn source_of(args: &LinkArgs) -> Result<(SourceConfig, Duration)> {
     let config = args.config.display();
     let sources = BoxConfig::load(&args.config)?.telemetry;
     let reports = |source: &SourceConfig| {
-        let reading = ask(source).map_err(|error| eprintln!("{}: {error}", source.name())).ok()?;
+        let reading = source.ask().map_err(|error| eprintln!("{}: {error}", source.name())).ok()?;
         let reported = reading.stations.iter().find(|known| known.mac == args.station)?;
         reported.signal_dbm
     };

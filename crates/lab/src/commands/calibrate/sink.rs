@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 
 use anyhow::{Context, Result};
 use clap::Args;
-use evenair_live::calibrate::{PORT, receive};
+use crate::calibrate::{PORT, receive};
 use evenair_study::calibration::WINDOW;
 use signal_hook::consts::{SIGINT, SIGTERM};
 

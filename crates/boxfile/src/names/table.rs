@@ -9,15 +9,15 @@ use std::path::{Path, PathBuf};
 
 use evenair_packet::MacAddr;
 
-use evenair_boxfile::names::{self, NameError, check_name};
-use evenair_boxfile::small_file::read_text;
+use super::{LONGEST, NameError, check_name};
+use crate::small_file::read_text;
 
 /// Names in a table, and in a box, at most.
 pub const MOST_NAMES: usize = 65_536;
 /// Longest file, in bytes: [`MOST_NAMES`] lines of an address and a quoted name of 64 characters of four bytes each.
 const LONGEST_FILE: u64 = MOST_NAMES as u64 * 288;
 /// The header that is written, and that may stand above a table.
-pub(super) const HEADER: [&str; 2] = ["mac", "name"];
+pub const HEADER: [&str; 2] = ["mac", "name"];
 const RIGHT_MAC: &str = "six pairs of hexadecimal digits such as 02:00:00:00:00:01";
 
 /// Why a table is not taken.
@@ -191,8 +191,8 @@ impl Table {
     }
 }
 
-/// The MAC address of one station.
-pub(super) fn station_mac(text: &str) -> Option<MacAddr> {
+/// The MAC address of one station, not of a group; `None`: the text is none.
+pub fn station_mac(text: &str) -> Option<MacAddr> {
     text.parse().ok().filter(|mac: &MacAddr| !mac.is_multicast())
 }
 
@@ -200,7 +200,7 @@ pub(super) fn station_mac(text: &str) -> Option<MacAddr> {
 fn quoted(text: &str) -> String {
     let mut quoted = String::from("\"");
     // Writing to a string does not fail.
-    text.chars().take(names::LONGEST).for_each(|c| _ = write!(quoted, "{}", c.escape_debug()));
+    text.chars().take(LONGEST).for_each(|c| _ = write!(quoted, "{}", c.escape_debug()));
     quoted.push('"');
     quoted
 }

@@ -313,7 +313,6 @@ pub fn time(at_s: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Files, Keeper, Reader};
     use super::*;
     use evenair_api::causes::{Cause, DropReason, LossReason};
     use evenair_api::history::{CallRecord, Event, HopSample};
@@ -519,15 +518,5 @@ mod tests {
         Printer::new(&selection, &mut out).print(event).expect("memory is writable");
         let wanted = "2026-03-01T00:00:00Z  a\\u{1b}[2Jb \\r two\\nlines\\u{9b}é\n";
         assert_eq!(String::from_utf8(out).expect("text"), wanted);
-    }
-
-    #[test]
-    fn it_reads_what_the_box_writes() {
-        let directory = tempfile::tempdir().expect("a directory");
-        let mut files = Files::open(directory.path(), 100_000).expect("a place");
-        kept().iter().try_for_each(|record| files.keep(record)).expect("there is room");
-        let read: Vec<_> =
-            Reader::open(directory.path()).expect("there").map(|record| record.expect("right")).collect();
-        assert_eq!(read, kept());
     }
 }

@@ -5,7 +5,11 @@ use std::net::UdpSocket;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use evenair_live::calibrate::{Link, Pairs, measure, receive};
+#[allow(dead_code, unused_imports)] // the command uses the rest
+#[path = "../src/calibrate/mod.rs"]
+mod calibrate;
+
+use calibrate::{Link, Pairs, measure, receive};
 use evenair_packet::MacAddr;
 use evenair_telemetry::{Reading, Source, StationReading, TelemetryError};
 

@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use evenair_api::history::{Record, StationSample};
+use evenair_boxfile::names::{file, read_table};
 use evenair_packet::MacAddr;
 use evenair_reader::nearest;
 
-use super::{file, read_table};
 use crate::control::{Client, ClientError};
 
 /// Names offered in place of an unknown one.

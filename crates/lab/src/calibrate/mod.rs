@@ -16,7 +16,7 @@ mod pairs;
 mod sink;
 
 pub use link::{Glance, Link, measure};
-pub use pairs::{Measured, Pairs};
+pub use pairs::Pairs;
 pub use sink::receive;
 
 /// The port on which a station receives, unless another is chosen; of the range for private use (RFC 6335, section 6).

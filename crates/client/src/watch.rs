@@ -19,6 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const FLOWS_PATIENCE: Duration = Duration::from_secs(1);
 
 /// A connection to the watch socket that asks for lines.
+#[derive(Debug)]
 pub struct Feed {
     stream: BufReader<UnixStream>,
 }
@@ -37,7 +38,7 @@ impl Feed {
     ///
     /// # Errors
     /// The box has ended the connection or refuses the request, or it is not the watch socket.
-    pub fn next(&mut self) -> Result<(String, Line)> {
+    pub fn read(&mut self) -> Result<(String, Line)> {
         let text = line_of(&mut self.stream)?;
         let line = Line::from_json(text.as_bytes()).ok().filter(|line| line.v > 0 && line.totals.is_some());
         match line {
@@ -50,7 +51,7 @@ impl Feed {
 /// The flows of a station, the last used first.
 ///
 /// # Errors
-/// As [`Feed::open`] and [`Feed::next`].
+/// As [`Feed::open`] and [`Feed::read`].
 pub fn flows_of(socket: &Path, mac: &str) -> Result<Vec<FlowStatus>> {
     let text = line_of(&mut ask(socket, &Request::FlowsOf { flows_of: mac.into() }, FLOWS_PATIENCE)?)?;
     match Answer::from_json(text.as_bytes()) {
@@ -123,14 +124,14 @@ mod tests {
                 assert_eq!(request, "{\"watch\":[\"totals\"],\"every\":\"1 s\"}\n");
                 client.write_all(answer.as_bytes()).expect("written");
             });
-            let next = Feed::open(&path, &[Part::Totals], 1).expect("it is there").next();
+            let next = Feed::open(&path, &[Part::Totals], 1).expect("it is there").read();
             next.err().map_or_else(String::new, |error| error.to_string())
         })
     }
 
     #[test]
     fn an_error_says_what_would_be_right() {
-        let gone = Feed::open(Path::new("/nowhere/watch.sock"), &[Part::Totals], 1).err().expect("no box").to_string();
+        let gone = Feed::open(Path::new("/nowhere/watch.sock"), &[Part::Totals], 1).expect_err("no box").to_string();
         assert!(gone.contains("/nowhere/watch.sock") && gone.contains("is the box running?"), "{gone}");
         assert!(remedy(&ErrorKind::PermissionDenied.into()).contains("evenair-watch"));
         assert_eq!(error_after("{\"v\":1,\"error\":\"no part\"}\n"), "the box refuses: no part");

@@ -106,8 +106,8 @@ fn watch(source: &mut dyn Source, link: &Link, ended: &AtomicBool, samples: &Mut
         let asked: Result<Sample> = ask(source, link.station);
         match asked {
             Ok(sample) => samples.lock().expect("no holder of the lock panics").push(sample),
-            Err(error) if error.downcast_ref::<TelemetryError>().is_some() => tracing::warn!("{error:#}"),
-            Err(error) => tracing::warn!("{error}"),
+            Err(error) if error.downcast_ref::<TelemetryError>().is_some() => eprintln!("warning: {error:#}"),
+            Err(error) => eprintln!("warning: {error}"),
         }
     }
 }
