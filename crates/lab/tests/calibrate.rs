@@ -5,11 +5,10 @@ use std::net::UdpSocket;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-#[allow(dead_code, unused_imports)] // the command uses the rest
 #[path = "../src/calibrate/mod.rs"]
 mod calibrate;
 
-use calibrate::{Link, Pairs, measure, receive};
+use calibrate::{Glance, LEAST_PAYLOAD, Link, Pairs, measure, receive};
 use evenair_packet::MacAddr;
 use evenair_telemetry::{Reading, Source, StationReading, TelemetryError};
 
@@ -75,6 +74,7 @@ fn socket() -> UdpSocket {
 }
 
 fn link(lasts: Duration) -> Link {
+    const { assert!(PAYLOAD >= LEAST_PAYLOAD) };
     Link { station: STATION, rate_bps: 8_000_000, payload: PAYLOAD, lasts, ask_every: Duration::from_millis(100) }
 }
 
@@ -99,7 +99,7 @@ fn the_goodput_at_each_signal_is_what_the_channel_carried_then() {
         scope.spawn(|| receive(&station, 50, &stop, |_| ()).expect("it receives"));
         scope.spawn(|| relay(&inner, &outer, channel, &stop, &lost));
         let source = Box::new(AccessPoint(channel, Some(STATION)));
-        let measured = measure(&sender, &link(3 * STEP), source, &AtomicBool::new(false), |_| ());
+        let measured = measure(&sender, &link(3 * STEP), source, &AtomicBool::new(false), |_: Glance| ());
         stop.store(true, Ordering::Relaxed);
         measured
     });
@@ -121,7 +121,8 @@ fn a_link_on_which_nothing_is_lost_makes_no_table() {
     let measured = std::thread::scope(|scope| {
         scope.spawn(|| receive(&station, 50, &stop, |_| ()).expect("it receives"));
         let source = Box::new(AccessPoint(channel(), Some(STATION)));
-        let measured = measure(&sender, &link(Duration::from_millis(500)), source, &AtomicBool::new(false), |_| ());
+        let measured =
+            measure(&sender, &link(Duration::from_millis(500)), source, &AtomicBool::new(false), |_: Glance| ());
         stop.store(true, Ordering::Relaxed);
         measured
     });
@@ -135,7 +136,7 @@ fn what_cannot_be_measured_says_why() {
         let sender = socket();
         sender.connect(to.local_addr().expect("bound")).expect("loopback");
         let source = Box::new(AccessPoint(channel(), knows));
-        let measured = measure(&sender, &link(Duration::from_secs(5)), source, &AtomicBool::new(false), |_| ());
+        let measured = measure(&sender, &link(Duration::from_secs(5)), source, &AtomicBool::new(false), |_: Glance| ());
         format!("{:#}", measured.expect_err("it cannot be measured"))
     };
     let closed = socket();
@@ -147,7 +148,7 @@ fn what_cannot_be_measured_says_why() {
     let sender = socket();
     sender.connect(address).expect("loopback");
     let source = Box::new(AccessPoint(channel(), Some(STATION)));
-    let error = measure(&sender, &link(Duration::from_secs(5)), source, &AtomicBool::new(false), |_| ());
+    let error = measure(&sender, &link(Duration::from_secs(5)), source, &AtomicBool::new(false), |_: Glance| ());
     let error = format!("{:#}", error.expect_err("nobody listens"));
     assert!(error.contains("start `evenair calibrate sink`"), "{error}");
 }

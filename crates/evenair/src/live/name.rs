@@ -6,8 +6,8 @@ use std::process::ExitCode;
 use anyhow::{Result, bail};
 use clap::Args;
 use evenair_api::NamedStation;
-use evenair_boxfile::names::{NameError, check_name};
 use evenair_boxfile::names::read_table;
+use evenair_boxfile::names::{NameError, check_name};
 use evenair_client::control::Client;
 use evenair_client::lookup::Directory;
 

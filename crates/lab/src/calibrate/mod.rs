@@ -19,7 +19,5 @@ pub use link::{Glance, Link, measure};
 pub use pairs::Pairs;
 pub use sink::receive;
 
-/// The port on which a station receives, unless another is chosen; of the range for private use (RFC 6335, section 6).
-pub const PORT: u16 = 49_571;
 /// The shortest payload of a probe, in bytes: its head.
 pub const LEAST_PAYLOAD: usize = frames::PROBE_HEAD;

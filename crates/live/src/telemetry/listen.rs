@@ -158,8 +158,7 @@ mod tests {
         }
         let without = source(&format!("kind = \"evenair\"\nurl = {url:?}\n")).ask();
         assert!(without.expect_err("no password").to_string().contains("refuses"));
-        let elsewhere =
-            source(&format!("kind = \"evenair\"\nurl = \"{url}/x\"\nsecrets = {secrets:?}\n")).ask();
+        let elsewhere = source(&format!("kind = \"evenair\"\nurl = \"{url}/x\"\nsecrets = {secrets:?}\n")).ask();
         assert!(elsewhere.is_err());
     }
 

@@ -21,8 +21,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use evenair_api::health::{Code, HealthStatus, Level, Reason};
 use evenair_api::{DomainStatus, GuardState, GuardStatus, Mode, PacketStatus, ProbeState, Status};
 use evenair_boxfile::BoxConfig;
-use evenair_config::BrokenAggregates;
 use evenair_client::control::Client;
+use evenair_config::BrokenAggregates;
 use evenair_reader::ConfigError;
 use serde::{Deserialize, Serialize};
 

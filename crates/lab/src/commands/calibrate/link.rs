@@ -10,12 +10,14 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use evenair_boxfile::{BoxConfig, CONFIG, SourceConfig};
-use crate::calibrate::{Glance, LEAST_PAYLOAD, Link, PORT, Pairs, measure};
 use evenair_packet::MacAddr;
 use evenair_reader::{FromWritten, Scalar};
 use evenair_study::calibration::Calibration;
 use evenair_units::{BitRate, Span};
 use signal_hook::consts::{SIGINT, SIGTERM};
+
+use super::PORT;
+use crate::calibrate::{Glance, LEAST_PAYLOAD, Link, Pairs, measure};
 
 /// UDP payload over IPv4 over Ethernet without fragments.
 const LONGEST_PAYLOAD: usize = 1472;

@@ -15,6 +15,9 @@ use evenair_study::calibration::{Calibration, Calibrator, Point, WINDOW, channel
 use super::scenario_run::key_and_value;
 use crate::output;
 
+/// The port on which a station receives, unless another is chosen; of the range for private use (RFC 6335, section 6).
+const PORT: u16 = 49_571;
+
 /// Arguments of `evenair calibrate`.
 #[derive(Args)]
 #[command(args_conflicts_with_subcommands = true)]

@@ -7,9 +7,11 @@ use std::sync::atomic::AtomicBool;
 
 use anyhow::{Context, Result};
 use clap::Args;
-use crate::calibrate::{PORT, receive};
 use evenair_study::calibration::WINDOW;
 use signal_hook::consts::{SIGINT, SIGTERM};
+
+use super::PORT;
+use crate::calibrate::receive;
 
 /// Arguments of `evenair calibrate sink`.
 #[derive(Args)]
