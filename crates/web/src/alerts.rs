@@ -17,8 +17,10 @@ mod queue;
 mod sender;
 mod state;
 mod webhook;
+mod weekly;
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -39,9 +41,11 @@ use self::notice::{Notice, date};
 use self::queue::{Delivery, GivenUp, MOST_ITEMS};
 use self::sender::Sender;
 use self::state::{State, StateFile};
+use crate::account::Role;
 use crate::clock::Clock;
 use crate::config::WebConfig;
 use crate::feed::{Feed, Message};
+use crate::history::week;
 use crate::receiver::ReceiverConfig;
 use crate::secret::{hex, random};
 
@@ -109,6 +113,7 @@ pub(crate) fn start(config: &WebConfig, feed: &Feed, clock: Clock) -> Result<Opt
         receivers: config.alerts.clone(),
         mutes: Mutes::of(&config.state),
         feed: feed.clone(),
+        state: config.state.clone(),
     };
     let courier = Courier { book, senders, site: sender::site(config) };
     let spawn = |name: &str| thread::Builder::new().name(name.into());
@@ -123,6 +128,8 @@ struct Watcher {
     receivers: Vec<ReceiverConfig>,
     mutes: Mutes,
     feed: Feed,
+    /// The directory of the history.
+    state: PathBuf,
 }
 
 /// The part of a line that alerts are made of.
@@ -156,9 +163,8 @@ impl Watcher {
             let mut lost = Vec::new();
             for receiver in receivers {
                 // Nobody is told by a receiver that it fails.
-                let is_its_own = |reason: &Reason| {
-                    reason.code == Code::AlertFailing && reason.subject.id == receiver.name
-                };
+                let is_its_own =
+                    |reason: &Reason| reason.code == Code::AlertFailing && reason.subject.id == receiver.name;
                 let reasons: Vec<_> = health.reasons.iter().filter(|reason| !is_its_own(reason)).cloned().collect();
                 let is_muted = |reason: &Reason| mutes.has(reason, now_s);
                 let known = state.known.entry(receiver.name.clone()).or_default();
@@ -171,6 +177,29 @@ impl Watcher {
         });
         lost.iter().for_each(log);
         self.feed.set_own(failing);
+        self.sum_up(now_s);
+    }
+
+    /// Sends the summary of a week that has ended.
+    fn sum_up(&self, now_s: u64) {
+        let last_s = self.book.lock().0.week_s;
+        let Some(end_s) = weekly::ended(last_s, now_s) else { return };
+        let is_due = last_s > 0 && now_s - end_s < weekly::LATEST_S;
+        let mut receivers = self.receivers.iter().filter(|receiver| receiver.weekly).peekable();
+        let week = (is_due && receivers.peek().is_some()).then(|| week(&self.state, end_s));
+        let week = week.and_then(|week| week.inspect_err(|why| eprintln!("weekly summary: {why}")).ok());
+        let lost = self.book.change(|state| {
+            let before = state.week.take();
+            state.week_s = end_s;
+            state.week.clone_from(&week);
+            let mut lost = Vec::new();
+            for (receiver, week) in receivers.zip(week.iter().cycle()) {
+                let text = weekly::text(week, before.as_ref(), receiver.rule.role > Role::View);
+                lost.extend(state.queue.add(delivery(receiver, now_s, Notice::Weekly(text))));
+            }
+            lost
+        });
+        lost.iter().for_each(log);
     }
 }
 

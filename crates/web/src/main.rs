@@ -9,7 +9,8 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use clap::{Parser, Subcommand};
 use evenair_web::{
-    CONFIG, Clock, Grant, Role, TlsConfig, WebConfig, check_alerts, check_certificate, self_signed_fingerprint, setup_link,
+    CONFIG, Clock, Grant, Role, TlsConfig, WebConfig, check_alerts, check_certificate, self_signed_fingerprint,
+    setup_link,
 };
 use serde_json::{Value, json};
 

@@ -18,8 +18,8 @@ use schemars::{JsonSchema, Schema, json_schema};
 use serde::Deserialize;
 
 use self::file::path;
-pub(crate) use self::mail::{Encryption, MailFile};
 pub use self::mail::MailServer;
+pub(crate) use self::mail::{Encryption, MailFile};
 pub(crate) use self::url::{UrlPlace, check_url, host_of};
 use crate::account::Role;
 
@@ -201,7 +201,11 @@ pub(crate) fn check_all(
     problems: &mut Problems,
 ) -> Option<Vec<ReceiverConfig>> {
     if files.len() > MOST {
-        problems.add(place.clone(), format!("there are {} receivers of alerts", files.len()), format!("at most {MOST}"));
+        problems.add(
+            place.clone(),
+            format!("there are {} receivers of alerts", files.len()),
+            format!("at most {MOST}"),
+        );
         return None;
     }
     let mut names = HashSet::new();
@@ -218,7 +222,9 @@ impl ReceiverConfig {
     /// Where it is and what it hears of, without secrets.
     pub fn in_words(&self) -> String {
         let target = match &self.target {
-            TargetConfig::Webhook(WebhookConfig { url: UrlPlace::Here(url), .. }) => format!("webhook at {}", host_of(url)),
+            TargetConfig::Webhook(WebhookConfig { url: UrlPlace::Here(url), .. }) => {
+                format!("webhook at {}", host_of(url))
+            }
             TargetConfig::Webhook(_) => "webhook".to_owned(),
             TargetConfig::Mail(addresses) => {
                 let addresses: Vec<_> = addresses.iter().map(ToString::to_string).collect();
@@ -291,7 +297,11 @@ impl AlertFile {
                 None
             }
             _ => {
-                problems.add(of_table, "the alert goes to several places", format!("{ALLOWED}; another [[alert]] for the others"));
+                problems.add(
+                    of_table,
+                    "the alert goes to several places",
+                    format!("{ALLOWED}; another [[alert]] for the others"),
+                );
                 None
             }
         }
@@ -309,7 +319,11 @@ impl AlertFile {
         let of_webhooks = [("body", self.body.place()), ("secret_file", self.secret_file.place())];
         for (key, place) in of_webhooks.into_iter().chain([("certificate", self.certificate.place())]) {
             if !place.is_empty() {
-                problems.add(place, format!("`{key}` is of webhooks"), "without it, or with `webhook` in place of `mail`");
+                problems.add(
+                    place,
+                    format!("`{key}` is of webhooks"),
+                    "without it, or with `webhook` in place of `mail`",
+                );
             }
         }
         if !has_mail {
@@ -323,9 +337,8 @@ impl AlertFile {
             item.get_if(problems, is_address, "an address such as \"ops@example.org\"");
         }
         let addresses = list.get(problems)?;
-        (problems.count() == before).then(|| {
-            TargetConfig::Mail(addresses.iter().filter_map(|address| address.parse().ok()).collect())
-        })
+        (problems.count() == before)
+            .then(|| TargetConfig::Mail(addresses.iter().filter_map(|address| address.parse().ok()).collect()))
     }
 }
 

@@ -185,7 +185,10 @@ mod tests {
         assert_eq!(body["title"], "hall: bad: Änne & Bo starve (and 1 more)");
         assert_eq!(body["alerts"][0]["event"], "recovered");
         let raised = &body["alerts"][1];
-        assert_eq!((&raised["code"], &raised["value"], &raised["kind"]), (&json!("starving"), &json!(0.4), &json!("station")));
+        assert_eq!(
+            (&raised["code"], &raised["value"], &raised["kind"]),
+            (&json!("starving"), &json!(0.4), &json!("station"))
+        );
         let test: Value = serde_json::from_str(&post(BodyForm::Generic, &Notice::Test, &ENVELOPE).body).expect("JSON");
         assert_eq!((&test["kind"], &test["alerts"]), (&json!("test"), &json!([])));
     }

@@ -31,7 +31,10 @@ pub fn test_alerts(config: &WebConfig, name: Option<&str>) -> Result<Vec<(String
     if let Some(name) = name.filter(|name| !names.clone().any(|other| other == *name)) {
         let near = did_you_mean(closest(name, names.clone()));
         let all: Vec<_> = names.collect();
-        bail!("there is no alert {name:?}{near}; web.toml has {}", if all.is_empty() { "none".into() } else { all.join(", ") });
+        bail!(
+            "there is no alert {name:?}{near}; web.toml has {}",
+            if all.is_empty() { "none".into() } else { all.join(", ") }
+        );
     }
     if config.alerts.is_empty() {
         bail!("web.toml has no [[alert]]");

@@ -208,7 +208,8 @@ impl Told {
     fn recovered(&self, key: &str) -> Item {
         let mut parts = key.splitn(3, ' ');
         let (code, kind) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
-        let sentence = if code == SITE { "the network is good again".into() } else { format!("{code} is over: {}", self.name) };
+        let sentence =
+            if code == SITE { "the network is good again".into() } else { format!("{code} is over: {}", self.name) };
         Item {
             event: Event::Recovered,
             code: code.into(),

@@ -51,9 +51,8 @@ impl Mutes {
     /// Reads the file again if it has changed.
     pub(crate) fn refresh(&mut self) {
         let stamp = std::fs::metadata(&self.path).ok();
-        let stamp = stamp.map(|at| {
-            (at.ino(), at.len(), i128::from(at.mtime()) * 1_000_000_000 + i128::from(at.mtime_nsec()))
-        });
+        let stamp =
+            stamp.map(|at| (at.ino(), at.len(), i128::from(at.mtime()) * 1_000_000_000 + i128::from(at.mtime_nsec())));
         if stamp != self.stamp {
             self.stamp = stamp;
             match self.read() {

@@ -17,6 +17,8 @@ const LONGEST_S: u64 = 60 * 60;
 pub(crate) const GIVEN_UP_S: u64 = 24 * 60 * 60;
 /// Most messages on their way; the oldest are given up for further ones. The state is a file of at most a megabyte.
 const MOST: usize = 64;
+/// Attempts before a message is given up, however old it is: a machine without a clock begins in 1970 and jumps ahead.
+const FEWEST: u32 = 10;
 /// Longest message that is kept, in reasons.
 pub(crate) const MOST_ITEMS: usize = 8;
 
@@ -80,7 +82,9 @@ impl Queue {
         let mut deliveries = self.deliveries.iter().enumerate();
         // A clock that was set back does not delay a message by more than the longest time.
         let is_due = |delivery: &Delivery| delivery.next_s <= now_s || delivery.next_s > now_s + 2 * LONGEST_S;
-        deliveries.find(|(index, delivery)| is_due(delivery) && is_first(*index, delivery)).map(|(_, delivery)| delivery)
+        deliveries
+            .find(|(index, delivery)| is_due(delivery) && is_first(*index, delivery))
+            .map(|(_, delivery)| delivery)
     }
 
     /// A message has been delivered.
@@ -97,7 +101,7 @@ impl Queue {
         let failing = Failing { since_s: now_s, why: String::new(), lost: 0 };
         let failing = self.failing.entry(delivery.receiver.clone()).or_insert(failing);
         failing.why = why.to_owned();
-        if now_s.saturating_sub(delivery.made_s) >= GIVEN_UP_S {
+        if now_s.saturating_sub(delivery.made_s) >= GIVEN_UP_S && delivery.failed >= FEWEST {
             return Some(self.give_up(index, why.to_owned()));
         }
         let pause_s = FIRST_S.saturating_mul(1 << delivery.failed.min(20)).min(LONGEST_S);
@@ -183,6 +187,14 @@ mod tests {
         assert_eq!(due(&queue, 35), Some("b"));
         queue.delivered("b");
         assert_eq!(due(&queue, 1_000_000), None);
+    }
+
+    #[test]
+    fn a_clock_that_jumps_ahead_gives_up_nothing() {
+        let mut queue = Queue::default();
+        queue.add(delivery("a", "ops", 5));
+        assert_eq!(queue.failed("a", "refused", 1_772_431_200, 0.5), None);
+        assert_eq!(due(&queue, 1_772_431_230), Some("a"));
     }
 
     #[test]

@@ -16,7 +16,7 @@ pub(crate) enum Sender {
     /// A webhook.
     Webhook(Webhook),
     /// Mail.
-    Mail(Mailer),
+    Mail(Box<Mailer>),
 }
 
 impl Sender {
@@ -41,7 +41,7 @@ pub(crate) fn load(config: &WebConfig) -> Result<BTreeMap<String, Sender>> {
         TargetConfig::Webhook(webhook) => Webhook::load(webhook).map(Sender::Webhook),
         TargetConfig::Mail(to) => {
             let server = config.mail.as_ref().ok_or_else(|| anyhow!("there is no [mail]"))?;
-            Mailer::load(server, to).map(Sender::Mail)
+            Mailer::load(server, to).map(|mailer| Sender::Mail(Box::new(mailer)))
         }
     };
     let mut senders = BTreeMap::new();

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::due::Known;
 use super::queue::Queue;
+use crate::history::Week;
 use crate::secret::{read_private, write_private};
 
 /// The name of the file.
@@ -19,6 +20,10 @@ pub(crate) struct State {
     /// By receiver.
     pub(crate) known: BTreeMap<String, Known>,
     pub(crate) queue: Queue,
+    /// The end of the last week that was summed up, or of that before the program first ran, in seconds since 1970.
+    pub(crate) week_s: u64,
+    /// What that week had, for the comparison.
+    pub(crate) week: Option<Week>,
 }
 
 /// The file with it.

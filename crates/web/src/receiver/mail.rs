@@ -104,11 +104,19 @@ impl MailFile {
             (Some(user), Some(file)) => Some(Some((user, file))),
             (None, None) => Some(None),
             (Some(_), None) => {
-                problems.add(self.user.place(), "the user has no `password_file`", "both of `user` and `password_file`");
+                problems.add(
+                    self.user.place(),
+                    "the user has no `password_file`",
+                    "both of `user` and `password_file`",
+                );
                 None
             }
             (None, Some(_)) => {
-                problems.add(self.password_file.place(), "the password has no `user`", "both of `user` and `password_file`");
+                problems.add(
+                    self.password_file.place(),
+                    "the password has no `user`",
+                    "both of `user` and `password_file`",
+                );
                 None
             }
         }

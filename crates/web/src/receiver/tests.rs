@@ -18,8 +18,7 @@ fn receivers_have_defaults() {
     assert_eq!(ops.in_words(), "webhook at hooks.example.org, operate, bad");
     let rule = Rule { role: Role::Operate, watch: false, repeat_s: Some(14_400), recovery: true, mute: vec![] };
     assert_eq!((&ops.rule, ops.weekly), (&rule, false));
-    let rule =
-        Rule { role: Role::View, watch: true, repeat_s: None, recovery: false, mute: vec![Code::SlowLink] };
+    let rule = Rule { role: Role::View, watch: true, repeat_s: None, recovery: false, mute: vec![Code::SlowLink] };
     assert_eq!((&boss.rule, boss.weekly), (&rule, true));
     let mail = config.mail.expect("a server");
     assert_eq!((&*mail.host, mail.port, mail.tls), ("mail.example.org", 587, Encryption::StartTls));
@@ -31,7 +30,10 @@ fn every_problem_is_refused_with_its_line() {
     for (text, parts) in [
         ("[[alert]]\nname = \"ops\"\n".to_owned(), &["web.toml:2:", "goes nowhere", "webhook"][..]),
         ("[[alert]]\nwebhook = \"https://a.example/\"\n".to_owned(), &["web.toml:", "no `name`"]),
-        ("[[alert]]\nname = \"ops\"\nwebhook = \"http://hooks.example.org/x\"\n".to_owned(), &["web.toml:3:", "http", "loopback"]),
+        (
+            "[[alert]]\nname = \"ops\"\nwebhook = \"http://hooks.example.org/x\"\n".to_owned(),
+            &["web.toml:3:", "http", "loopback"],
+        ),
         ("[[alert]]\nname = \"ops\"\nwebhook = \"http://localhost/x\"\n".to_owned(), &["web.toml:3:", "http"]),
         ("[[alert]]\nname = \"ops\"\nwebhook = \"hooks\"\n".to_owned(), &["web.toml:3:", "https://"]),
         ("[[alert]]\nname = \"ops\"\nwebhook = \"https://a:b@c.example/\"\n".to_owned(), &["web.toml:3:", "user name"]),
@@ -39,7 +41,10 @@ fn every_problem_is_refused_with_its_line() {
         ("[[alert]]\nname = \"ops\"\nmail = [\"a@b.example\"]\n".to_owned(), &["web.toml:3:", "[mail]"]),
         (format!("[[alert]]\nname = \"ops\"\nmail = [\"nobody\"]\n{MAIL}"), &["web.toml:3:", "ops@example.org"]),
         (format!("[[alert]]\nname = \"ops\"\nmail = []\n{MAIL}"), &["web.toml:3:", "empty"]),
-        (format!("[[alert]]\nname = \"ops\"\nmail = [\"a@b.example\"]\nbody = \"slack\"\n{MAIL}"), &["web.toml:4:", "webhooks"]),
+        (
+            format!("[[alert]]\nname = \"ops\"\nmail = [\"a@b.example\"]\nbody = \"slack\"\n{MAIL}"),
+            &["web.toml:4:", "webhooks"],
+        ),
         (format!("{hook}body = \"discord\"\n"), &["web.toml:4:", "\"generic\", \"slack\", \"teams\", \"ntfy\""]),
         (format!("{hook}role = \"root\"\n"), &["web.toml:4:", "\"operate\""]),
         (format!("{hook}level = \"good\"\n"), &["web.toml:4:", "\"watch\""]),
@@ -50,7 +55,10 @@ fn every_problem_is_refused_with_its_line() {
         (format!("{hook}{hook}"), &["web.toml:5:", "two receivers"]),
         (format!("{hook}secret = \"x\"\n"), &["web.toml:4:", "secret_file"]),
         (hook.replace("ops", "a b"), &["web.toml:2:", "letters"]),
-        ("[mail]\nserver = \"mail.example.org\"\nfrom = \"a@b.example\"\n".to_owned(), &["web.toml:2:", "host and port"]),
+        (
+            "[mail]\nserver = \"mail.example.org\"\nfrom = \"a@b.example\"\n".to_owned(),
+            &["web.toml:2:", "host and port"],
+        ),
         ("[mail]\nfrom = \"a@b.example\"\n".to_owned(), &["web.toml:1:", "no `server`"]),
         ("[mail]\nserver = \"m.example:25\"\n".to_owned(), &["web.toml:1:", "no `from`"]),
         (format!("{MAIL}tls = \"none\"\n"), &["web.toml:4:", "loopback"]),

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use evenair_api::Json;
 use evenair_api::health::{HealthStatus, Reason};
-use evenair_api::watch::{Line, VERSION};
+use evenair_api::watch::{Line, Source, Totals, VERSION, Value};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
@@ -21,9 +21,16 @@ use tokio::time::sleep;
 /// Between two lines of the box; a real one sends one a second.
 pub const LINE: Duration = Duration::from_millis(50);
 
-/// The reasons of a box.
+/// A box whose reasons change, and whose lines are ten seconds apart by its own clock.
 #[derive(Clone, Default)]
-pub struct Reasons(Arc<Mutex<Vec<Reason>>>);
+pub struct Reasons(Arc<Mutex<State>>);
+
+#[derive(Default)]
+struct State {
+    reasons: Vec<Reason>,
+    /// The time of the first line of a connection, in seconds since 1970.
+    begin: f64,
+}
 
 impl Reasons {
     /// Begins to send lines with them at this socket.
@@ -35,7 +42,9 @@ impl Reasons {
             while let Ok((mut stream, _)) = listener.accept().await {
                 let shared = shared.clone();
                 tokio::spawn(async move {
-                    while stream.write_all(shared.line().as_bytes()).await.is_ok() {
+                    let mut seq = 0;
+                    while stream.write_all(shared.line(seq).as_bytes()).await.is_ok() {
+                        seq += 1;
                         sleep(LINE).await;
                     }
                 });
@@ -45,12 +54,21 @@ impl Reasons {
     }
 
     pub fn set(&self, reasons: Vec<Reason>) {
-        *self.0.lock().expect("not poisoned") = reasons;
+        self.0.lock().expect("not poisoned").reasons = reasons;
     }
 
-    fn line(&self) -> String {
-        let health = Some(HealthStatus::of(self.0.lock().expect("not poisoned").clone()));
-        Line { v: VERSION, health, ..Line::default() }.to_json() + "\n"
+    /// Sets the clock of the box, in seconds since 1970.
+    pub fn set_clock(&self, begin: f64) {
+        self.0.lock().expect("not poisoned").begin = begin;
+    }
+
+    fn line(&self, seq: u64) -> String {
+        let state = self.0.lock().expect("not poisoned");
+        let health = Some(HealthStatus::of(state.reasons.clone()));
+        let down_mbps = Value::new(8.0, Source::Measured);
+        let totals = Some(Totals { down_mbps, active: Some(1), ..Totals::default() });
+        let at = state.begin + (seq * 10) as f64;
+        Line { v: VERSION, seq, at, health, totals, ..Line::default() }.to_json() + "\n"
     }
 }
 

@@ -83,7 +83,10 @@ async fn an_alert_comes_once_and_so_does_its_recovery() {
     let body = first.json();
     assert_eq!((&body["kind"], &body["level"]), (&json!("alert"), &json!("bad")));
     let alert = &body["alerts"][0];
-    assert_eq!((&alert["event"], &alert["code"], &alert["name"]), (&json!("raised"), &json!("starving"), &json!("Anne")));
+    assert_eq!(
+        (&alert["event"], &alert["code"], &alert["name"]),
+        (&json!("raised"), &json!("starving"), &json!("Anne"))
+    );
 
     // A restart of the program says nothing again, nor does it end what lasts.
     site.restart().await;
@@ -178,6 +181,35 @@ async fn an_alert_comes_by_mail_once_and_so_does_its_recovery() {
     }
 }
 
+/// Seconds from one Monday to the next, and to the first one since 1970 at 6:00.
+const WEEK_S: u64 = 7 * 24 * 3600;
+const MONDAY_S: u64 = (4 * 24 + 6) * 3600;
+
+#[tokio::test]
+async fn a_summary_of_the_week_comes_by_mail_on_monday() {
+    let made = generate_simple_self_signed(["localhost".to_owned()]).expect("made");
+    let (address, mails) = mail_server(&made.cert.pem(), &made.signing_key.serialize_pem(), "235 welcome");
+    let (site, reasons) = site(|folder| {
+        let text = mail_file(folder.path(), address.port(), &made.cert.pem());
+        text.replacen("[mail]", "weekly = true\n[mail]", 1)
+    })
+    .await;
+    let now_s = site.clock.unix();
+    let end_s = MONDAY_S + ((now_s - MONDAY_S) / WEEK_S + 1) * WEEK_S;
+    // Some minutes of the week that ends then, with a line each ten seconds: there is no summary of a week without history.
+    reasons.set_clock((end_s - 24 * 3600) as f64);
+    sleep(LINE * 40).await;
+    assert!(mails.all().is_empty(), "a week that ended before the first start has no summary");
+    site.clock.advance(Duration::from_secs(end_s + 700 - now_s));
+    let mail = mails.wait(1).await[0].clone();
+    assert!(mail.message.contains("the last week"), "{mail:?}");
+    for part in ["good", "not recorded            168.0 h", "Latency in the busiest 10 % of the minutes"] {
+        assert!(mail.message.contains(part), "{part}: {mail:?}");
+    }
+    sleep(QUIET).await;
+    assert_eq!(mails.all().len(), 1);
+}
+
 #[test]
 fn a_test_says_what_became_of_it_without_secrets() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -231,8 +263,7 @@ async fn secrets_that_others_may_read_are_refused() {
 #[tokio::test]
 async fn a_mute_keeps_quiet_until_it_ends() {
     let (address, posts) = webhook(&[]);
-    let (site, reasons) =
-        site(|_| format!("[[alert]]\nname = \"ops\"\nwebhook = \"http://{address}/\"\n")).await;
+    let (site, reasons) = site(|_| format!("[[alert]]\nname = \"ops\"\nwebhook = \"http://{address}/\"\n")).await;
     let run = |arguments: &[&str]| {
         fs::write(site.folder.path().join("web.toml"), "").expect("written");
         run(site.folder.path(), arguments)

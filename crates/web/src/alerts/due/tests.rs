@@ -97,7 +97,9 @@ fn viewers_hear_of_the_site_without_names() {
 fn a_mute_delays_and_does_not_end() {
     let (mut known, rule, bad) = (Known::default(), rule(Role::Operate), [reason(Code::Starving, "a")]);
     let muted = |known: &mut Known, now_s| {
-        known.observe(&rule, &Observed { now_s, reasons: &bad, is_muted: &|reason| reason.code == Code::Starving }).len()
+        known
+            .observe(&rule, &Observed { now_s, reasons: &bad, is_muted: &|reason| reason.code == Code::Starving })
+            .len()
     };
     assert_eq!(muted(&mut known, 100), 0);
     assert_eq!(hear(&mut known, &rule, 101, &bad), only(Event::Raised, "starving"));
