@@ -1,5 +1,7 @@
 //! `evenair-web token`: tokens of the API; `audit`: the audit log; `history`: the stored history; what `setup` permits the service.
 
+mod alert;
+
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, SystemTime};
@@ -11,6 +13,8 @@ use evenair_web::{
     Actor, AuditEntry, Clock, Permit, Role, SeriesPoint, SeriesRequest, TokenEntry, TokenGrant, WebConfig, add_token,
     drop_in, list_tokens, newest_entries, permit_commands, remove_token, series_of, undo,
 };
+
+pub use self::alert::{AlertCommand, alert};
 
 /// Commands about tokens.
 #[derive(Subcommand)]

@@ -14,6 +14,10 @@
 //! [history]
 //! limit = "1 GB"
 //! files = "/var/lib/evenair/history"
+//!
+//! [[alert]]
+//! name = "ops"
+//! webhook = "https://hooks.example.org/evenair"
 //! ```
 //!
 //! Every key may be missing, and so may the file where none was named.
@@ -23,10 +27,12 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
-use evenair_reader::{ConfigError, List, OrDefault, Problems, Written, ranges, read};
+use evenair_reader::{ConfigError, Document, List, OrDefault, Problems, Written, ranges, read};
 use evenair_units::Bytes;
 use schemars::JsonSchema;
 use serde::Deserialize;
+
+use crate::receiver::{AlertFile, MailFile, MailServer, ReceiverConfig, check_all};
 
 /// Where the file is.
 pub const CONFIG: &str = "/etc/evenair/web.toml";
@@ -54,6 +60,10 @@ struct WebFile {
     tls: Option<TlsFile>,
     /// The history that the program keeps, in the state directory.
     history: HistoryFile,
+    /// Receivers of alerts.
+    alert: Vec<AlertFile>,
+    /// The mail server of alerts.
+    mail: Option<MailFile>,
 }
 
 /// The history as it is written.
@@ -118,6 +128,10 @@ pub struct WebConfig {
     pub tls: Option<TlsConfig>,
     /// The history.
     pub history: HistoryConfig,
+    /// Receivers of alerts.
+    pub alerts: Vec<ReceiverConfig>,
+    /// The mail server; `None`: no receiver is one of mail.
+    pub mail: Option<MailServer>,
     /// The box ends with what it shows, as in the demo: this is what the page says then, above its last numbers.
     pub farewell: Option<String>,
 }
@@ -125,7 +139,7 @@ pub struct WebConfig {
 impl Default for WebConfig {
     fn default() -> Self {
         let file = WebFile::default();
-        file.check(0..0, &mut Problems::default()).expect("defaults are right")
+        file.check(&Places::default(), &mut Problems::default()).expect("defaults are right")
     }
 }
 
@@ -152,7 +166,7 @@ impl WebConfig {
     /// Every problem with it: line, key and what is allowed.
     pub fn parse(text: &str, file: &str) -> Result<Self, ConfigError> {
         let (raw, document, mut problems) = read::<WebFile>(text, file, &[])?;
-        let config = raw.check(document.place_of("tls").unwrap_or_default(), &mut problems);
+        let config = raw.check(&Places::of(&document), &mut problems);
         document.verdict(problems)?;
         Ok(config.expect("what could not be checked is a problem"))
     }
@@ -186,13 +200,33 @@ impl WebConfig {
     }
 }
 
+/// Where tables are, for what is wrong with them as a whole.
+#[derive(Debug, Default)]
+struct Places {
+    tls: Range<usize>,
+    mail: Range<usize>,
+    /// The first of the receivers.
+    alert: Range<usize>,
+}
+
+impl Places {
+    fn of(document: &Document) -> Self {
+        let of = |table| document.place_of(table).unwrap_or_default();
+        Self { tls: of("tls"), mail: of("mail"), alert: of("alert") }
+    }
+}
+
 impl WebFile {
-    /// `tls_place`: where the table `[tls]` is, for what is wrong with it as a whole.
-    fn check(&self, tls_place: Range<usize>, problems: &mut Problems) -> Option<WebConfig> {
+    fn check(&self, places: &Places, problems: &mut Problems) -> Option<WebConfig> {
         let tls = match &self.tls {
             None => Some(None),
-            Some(tls) => tls.check(tls_place, problems).map(Some),
+            Some(tls) => tls.check(places.tls.clone(), problems).map(Some),
         };
+        let mail = match &self.mail {
+            None => Some(None),
+            Some(mail) => mail.check(places.mail.clone(), problems).map(Some),
+        };
+        let alerts = check_all(&self.alert, self.mail.is_some(), &places.alert, problems);
         let listen = match &self.listen {
             None => Some(SocketAddr::from(([127, 0, 0, 1], 9471))),
             Some(written) => listen(written, self.tls.is_some(), problems),
@@ -206,8 +240,8 @@ impl WebFile {
         };
         let history = self.history.check(problems);
         let (socket, control, state, history) = (socket?, control?, state?, history?);
-        let (listen, names, tls) = (listen?, names?, tls?);
-        Some(WebConfig { listen, socket, control, names, state, tls, history, farewell: None })
+        let (listen, names, tls, alerts, mail) = (listen?, names?, tls?, alerts?, mail?);
+        Some(WebConfig { listen, socket, control, names, state, tls, history, alerts, mail, farewell: None })
     }
 }
 

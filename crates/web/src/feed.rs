@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use evenair_api::health::{Level, Reason};
 use evenair_api::{Json, watch};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
@@ -58,6 +59,8 @@ struct State {
     /// The last line.
     line: Option<Message>,
     events: VecDeque<Value>,
+    /// Reasons of this program, which are added to those of the box.
+    own: Vec<Reason>,
 }
 
 /// How far back a browser asks, for its charts.
@@ -84,7 +87,7 @@ impl Feed {
     pub fn start(socket: &Path, farewell: Option<String>) -> Self {
         let (lines, _) = broadcast::channel(BEHIND);
         let last = away("the box has not answered yet");
-        let state = Arc::new(Mutex::new(State { last, line: None, events: VecDeque::new() }));
+        let state = Arc::new(Mutex::new(State { last, line: None, events: VecDeque::new(), own: vec![] }));
         let asking = Arc::new(Semaphore::new(AT_A_TIME));
         let feed = Self { socket: socket.to_owned(), farewell, lines, state, asking };
         tokio::spawn(feed.clone().go_on());
@@ -172,8 +175,25 @@ impl Feed {
                 return Err(format!("the box refuses: {error}"));
             }
             self.keep_events(&value);
+            let line = self.with_own(value).unwrap_or(line);
             self.tell(Message { kind: "line", json: line.into() });
         }
+    }
+
+    /// From the next line on, these are among its reasons.
+    pub(crate) fn set_own(&self, reasons: Vec<Reason>) {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).own = reasons;
+    }
+
+    /// A line with the reasons of this program after those of the box; `None`: there are none.
+    fn with_own(&self, mut line: Value) -> Option<String> {
+        let own = self.state.lock().unwrap_or_else(PoisonError::into_inner).own.clone();
+        let worst = own.iter().map(|reason| reason.level).max()?;
+        let health = line.get_mut("health")?;
+        let level = health["level"].as_str().and_then(|level| level.parse::<Level>().ok()).unwrap_or_default();
+        health["level"] = json!(level.max(worst));
+        health["reasons"].as_array_mut()?.extend(own.iter().map(|reason| json!(reason)));
+        Some(line.to_string())
     }
 
     fn keep_events(&self, line: &Value) {

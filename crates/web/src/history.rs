@@ -14,6 +14,7 @@ mod series;
 mod store;
 mod subject;
 mod tier;
+mod week;
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -35,6 +36,9 @@ pub use self::series::{Series, SeriesRequest, series_of};
 use self::store::{Entry, Store};
 pub(crate) use self::subject::Subject;
 use self::tier::Tier;
+#[cfg(test)]
+pub(crate) use self::week::{Latency as WeekLatency, Worst};
+pub(crate) use self::week::{Week, week};
 use crate::config::WebConfig;
 use crate::secret::make_folder;
 

@@ -6,6 +6,7 @@
 //! Not here: a second factor, and reverse proxies.
 
 mod account;
+mod alerts;
 mod api;
 mod audit;
 mod auth;
@@ -21,6 +22,7 @@ mod link;
 mod live;
 mod login;
 mod password;
+mod receiver;
 mod secret;
 mod server;
 mod session;
@@ -30,6 +32,7 @@ mod tls;
 mod token;
 
 pub use account::Role;
+pub use alerts::{Mute, MuteRequest, check_alerts, list_mutes, mute, test_alerts, unmute};
 pub use api::api_document;
 pub use audit::{Actor, AuditEntry, Doer, newest_entries};
 pub use clock::Clock;
@@ -38,6 +41,7 @@ pub use dropin::{Permit, drop_in, permit_commands, undo};
 pub use history::{Series, SeriesPoint, SeriesRequest, series_of};
 pub use link::Grant;
 pub use password::PasswordCost;
+pub use receiver::{MailServer, ReceiverConfig};
 pub use server::{Web, has_page, serve};
 pub use setup::setup_link;
 pub use tls::{check_certificate, self_signed_fingerprint};

@@ -9,11 +9,12 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use clap::{Parser, Subcommand};
 use evenair_web::{
-    CONFIG, Clock, Grant, Role, TlsConfig, WebConfig, check_certificate, self_signed_fingerprint, setup_link,
+    CONFIG, Clock, Grant, Role, TlsConfig, WebConfig, check_alerts, check_certificate, self_signed_fingerprint,
+    setup_link,
 };
 use serde_json::{Value, json};
 
-use crate::commands::{AuditArgs, HistoryArgs, TokenCommand, audit, history, permit, token};
+use crate::commands::{AlertCommand, AuditArgs, HistoryArgs, TokenCommand, alert, audit, history, permit, token};
 
 /// Serve the page of a box to browsers. It only reads; the box does not notice whether it runs.
 #[derive(Parser)]
@@ -67,6 +68,9 @@ enum Command {
     Audit(AuditArgs),
     /// Print a measure of the stored history over any time
     History(HistoryArgs),
+    /// Test the receivers of alerts, and mute what they hear of
+    #[command(subcommand)]
+    Alert(AlertCommand),
 }
 
 fn main() -> ExitCode {
@@ -106,11 +110,13 @@ fn run(cli: Cli) -> Result<ExitCode> {
             history(args, &config)?;
             return Ok(ExitCode::SUCCESS);
         }
+        Some(Command::Alert(command)) => return alert(command, &config),
         None => {}
     }
     config.check_exposure()?;
     if cli.check {
         check_certificate(&config)?;
+        check_alerts(&config)?;
         println!("the configuration is right: the page at {}, the box at {}", config.url(), config.socket.display());
         return Ok(ExitCode::SUCCESS);
     }

@@ -15,6 +15,7 @@ use axum::routing::get;
 use rust_embed::RustEmbed;
 use tokio::net::TcpListener;
 
+use crate::alerts::{self, Alerting};
 use crate::api::{self, Problem};
 use crate::audit::Audit;
 use crate::auth::{Access, Auth};
@@ -67,6 +68,8 @@ pub struct Web {
     shared: Shared,
     /// `None`: a box that ends once and for all has no history.
     recording: Option<Recording>,
+    /// `None`: there are no receivers.
+    alerting: Option<Alerting>,
 }
 
 impl Web {
@@ -78,7 +81,7 @@ impl Web {
     pub async fn bind(config: WebConfig, clock: Clock, cost: PasswordCost) -> Result<Self> {
         config.check_exposure()?;
         let audit = Audit::of(&config.state, clock.clone());
-        let auth = Auth::load(&config.state, clock, cost)?;
+        let auth = Auth::load(&config.state, clock.clone(), cost)?;
         if !config.listen.ip().is_loopback() && !auth.has_accounts() {
             bail!(
                 "other machines could reach {} without a login, since there is no account: set `listen` to 127.0.0.1:{}, start \
@@ -101,10 +104,11 @@ impl Web {
             None => Some(history::record(&config).context("cannot record the history")?),
             Some(_) => None,
         };
+        let alerting = alerts::start(&config, &feed, clock)?;
         let control = Control::new(config.control.clone());
         let (config, streams) = (Arc::new(config), Arc::default());
         let shared = Shared { feed, control, config, auth, audit, certificates, streams };
-        Ok(Self { listener, address, shared, recording })
+        Ok(Self { listener, address, shared, recording, alerting })
     }
 
     /// Its address; the port is one that was free where 0 is configured.
@@ -119,7 +123,7 @@ impl Web {
 
     async fn run_within(self, request_time: Duration) -> Infallible {
         let certificates = self.shared.certificates.clone();
-        let _recording = self.recording;
+        let _threads = (self.recording, self.alerting);
         answer(self.listener, router(self.shared), certificates, request_time).await
     }
 }

@@ -59,6 +59,8 @@ string_enum! {
         AddressContested = "address-contested",
         /// The history cannot be written.
         HistoryFailing = "history-failing",
+        /// Alerts of evenair-web cannot be delivered; evenair-web alone raises it.
+        AlertFailing = "alert-failing",
         /// What only a later box knows.
         #[default]
         #[serde(other)]

@@ -42,6 +42,13 @@ enum WebCommand {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<OsString>,
     },
+    /// Test the receivers of alerts, and mute what they hear of
+    #[command(disable_help_flag = true)]
+    Alert {
+        /// Arguments of `evenair-web alert`: test [NAME]; mute CODE --for TIME; unmute CODE; list
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<OsString>,
+    },
 }
 
 /// Replaces this process with `evenair-web --where`, or with one of its commands.
@@ -50,6 +57,7 @@ pub fn web(args: &WebArgs) -> Result<ExitCode> {
         WebCommand::Setup { arguments } => ("setup", arguments),
         WebCommand::Token { arguments } => ("token", arguments),
         WebCommand::Audit { arguments } => ("audit", arguments),
+        WebCommand::Alert { arguments } => ("alert", arguments),
     });
     if let Some((name, arguments)) = command {
         return become_program(WEB, WEB, WEB, [OsString::from(name)].into_iter().chain(arguments.iter().cloned()));

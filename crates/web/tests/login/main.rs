@@ -1,7 +1,9 @@
-//! Accounts, sessions, TLS and audit log of the page, and the API, over real connections.
+//! Accounts, sessions, TLS, audit log and alerts of the page, and the API, over real connections.
 
 mod accounts;
 mod act;
+mod alert_sinks;
+mod alerts;
 mod api;
 mod audit;
 mod commands;

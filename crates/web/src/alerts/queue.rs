@@ -1,0 +1,216 @@
+//! Messages that are on their way: in which order, when tried again, when given up.
+//!
+//! A message that was not delivered is tried again after 30 s, 1 min, 2 min and so on up to an hour, each a fifth more or less by chance,
+//! for 24 h. The next one to the same receiver waits for it, so that a recovery does not come before its alert.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::notice::Notice;
+
+/// Until the second attempt, in seconds.
+const FIRST_S: u64 = 30;
+/// Longest time between two attempts, in seconds.
+const LONGEST_S: u64 = 60 * 60;
+/// A message is given up after so long, in seconds.
+pub(crate) const GIVEN_UP_S: u64 = 24 * 60 * 60;
+/// Most messages on their way; the oldest are given up for further ones. The state is a file of at most a megabyte.
+const MOST: usize = 64;
+/// Attempts before a message is given up, however old it is: a machine without a clock begins in 1970 and jumps ahead.
+const FEWEST: u32 = 10;
+/// Longest message that is kept, in reasons.
+pub(crate) const MOST_ITEMS: usize = 8;
+
+/// A message to a receiver.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Delivery {
+    /// By which a receiver knows a second copy.
+    pub(crate) id: String,
+    pub(crate) receiver: String,
+    /// When it was made, in seconds since 1970.
+    pub(crate) made_s: u64,
+    /// Attempts that failed.
+    pub(crate) failed: u32,
+    /// The next attempt, in seconds since 1970.
+    pub(crate) next_s: u64,
+    pub(crate) notice: Notice,
+}
+
+/// A receiver whose last attempt failed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Failing {
+    /// Since when, in seconds since 1970.
+    pub(crate) since_s: u64,
+    /// What the last attempt said.
+    pub(crate) why: String,
+    /// Messages that were given up.
+    pub(crate) lost: u64,
+}
+
+/// All messages on their way, the oldest first, and which receivers fail.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct Queue {
+    deliveries: Vec<Delivery>,
+    pub(crate) failing: BTreeMap<String, Failing>,
+}
+
+/// A message that will not be delivered.
+#[derive(Debug, PartialEq)]
+pub(crate) struct GivenUp {
+    pub(crate) receiver: String,
+    pub(crate) made_s: u64,
+    pub(crate) why: String,
+}
+
+impl Queue {
+    /// Adds a message, and returns those that had to go for it.
+    pub(crate) fn add(&mut self, delivery: Delivery) -> Option<GivenUp> {
+        self.deliveries.push(delivery);
+        if self.deliveries.len() <= MOST {
+            return None;
+        }
+        Some(self.give_up(0, format!("there are more than {MOST} messages on their way")))
+    }
+
+    /// The message that is due now.
+    pub(crate) fn due(&self, now_s: u64) -> Option<&Delivery> {
+        let is_first = |index: usize, delivery: &Delivery| {
+            self.deliveries[..index].iter().all(|before| before.receiver != delivery.receiver)
+        };
+        let mut deliveries = self.deliveries.iter().enumerate();
+        // A clock that was set back does not delay a message by more than the longest time.
+        let is_due = |delivery: &Delivery| delivery.next_s <= now_s || delivery.next_s > now_s + 2 * LONGEST_S;
+        deliveries
+            .find(|(index, delivery)| is_due(delivery) && is_first(*index, delivery))
+            .map(|(_, delivery)| delivery)
+    }
+
+    /// A message has been delivered.
+    pub(crate) fn delivered(&mut self, id: &str) {
+        let Some(index) = self.place(id) else { return };
+        let delivery = self.deliveries.remove(index);
+        self.failing.remove(&delivery.receiver);
+    }
+
+    /// An attempt has failed; `chance` is a number of 0 to 1. Returns the message if it was given up.
+    pub(crate) fn failed(&mut self, id: &str, why: &str, now_s: u64, chance: f64) -> Option<GivenUp> {
+        let index = self.place(id)?;
+        let delivery = &mut self.deliveries[index];
+        let failing = Failing { since_s: now_s, why: String::new(), lost: 0 };
+        let failing = self.failing.entry(delivery.receiver.clone()).or_insert(failing);
+        failing.why = why.to_owned();
+        if now_s.saturating_sub(delivery.made_s) >= GIVEN_UP_S && delivery.failed >= FEWEST {
+            return Some(self.give_up(index, why.to_owned()));
+        }
+        let pause_s = FIRST_S.saturating_mul(1 << delivery.failed.min(20)).min(LONGEST_S);
+        delivery.failed += 1;
+        delivery.next_s = now_s + (pause_s as f64 * (0.8 + 0.4 * chance)) as u64;
+        None
+    }
+
+    /// Forgets what is for receivers that are no longer there.
+    pub(crate) fn keep_only(&mut self, is_there: impl Fn(&str) -> bool) {
+        self.deliveries.retain(|delivery| is_there(&delivery.receiver));
+        self.failing.retain(|receiver, _| is_there(receiver));
+    }
+
+    fn place(&self, id: &str) -> Option<usize> {
+        self.deliveries.iter().position(|delivery| delivery.id == id)
+    }
+
+    fn give_up(&mut self, index: usize, why: String) -> GivenUp {
+        let Delivery { receiver, made_s, .. } = self.deliveries.remove(index);
+        if let Some(failing) = self.failing.get_mut(&receiver) {
+            failing.lost += 1;
+        }
+        GivenUp { receiver, made_s, why }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn delivery(id: &str, receiver: &str, made_s: u64) -> Delivery {
+        Delivery { id: id.into(), receiver: receiver.into(), made_s, failed: 0, next_s: made_s, notice: Notice::Test }
+    }
+
+    fn due(queue: &Queue, now_s: u64) -> Option<&str> {
+        queue.due(now_s).map(|delivery| &*delivery.id)
+    }
+
+    #[test]
+    fn attempts_get_rarer_for_a_day_and_then_end() {
+        let mut queue = Queue::default();
+        queue.add(delivery("a", "ops", 1000));
+        let (mut now_s, mut pauses, mut lost) = (1000, Vec::new(), None);
+        while lost.is_none() {
+            assert_eq!(due(&queue, now_s), Some("a"));
+            lost = queue.failed("a", "refused", now_s, 0.5);
+            let next_s = queue.deliveries.first().map_or(now_s, |delivery| delivery.next_s);
+            assert!(due(&queue, next_s.saturating_sub(1).max(now_s)).is_none() || lost.is_some());
+            pauses.push(next_s - now_s);
+            now_s = next_s;
+        }
+        assert_eq!(pauses[..8], [30, 60, 120, 240, 480, 960, 1920, 3600]);
+        assert!((GIVEN_UP_S..GIVEN_UP_S + LONGEST_S).contains(&(now_s - 1000)), "{now_s}");
+        assert_eq!(lost, Some(GivenUp { receiver: "ops".into(), made_s: 1000, why: "refused".into() }));
+        assert_eq!(queue.failing["ops"], Failing { since_s: 1000, why: "refused".into(), lost: 1 });
+    }
+
+    #[test]
+    fn chance_moves_an_attempt_by_a_fifth() {
+        for (chance, next_s) in [(0.0, 24), (0.5, 30), (1.0, 36)] {
+            let mut queue = Queue::default();
+            queue.add(delivery("a", "ops", 0));
+            queue.failed("a", "refused", 0, chance);
+            assert_eq!(queue.deliveries[0].next_s, next_s);
+        }
+    }
+
+    #[test]
+    fn a_receiver_gets_messages_in_order_and_others_do_not_wait() {
+        let mut queue = Queue::default();
+        queue.add(delivery("a", "ops", 0));
+        queue.add(delivery("b", "ops", 1));
+        queue.add(delivery("c", "chat", 2));
+        assert_eq!(due(&queue, 5), Some("a"));
+        queue.failed("a", "refused", 5, 0.5);
+        assert_eq!(due(&queue, 5), Some("c"));
+        queue.delivered("c");
+        assert_eq!(due(&queue, 34), None);
+        assert_eq!(due(&queue, 35), Some("a"));
+        queue.delivered("a");
+        assert!(queue.failing.is_empty());
+        assert_eq!(due(&queue, 35), Some("b"));
+        queue.delivered("b");
+        assert_eq!(due(&queue, 1_000_000), None);
+    }
+
+    #[test]
+    fn a_clock_that_jumps_ahead_gives_up_nothing() {
+        let mut queue = Queue::default();
+        queue.add(delivery("a", "ops", 5));
+        assert_eq!(queue.failed("a", "refused", 1_772_431_200, 0.5), None);
+        assert_eq!(due(&queue, 1_772_431_230), Some("a"));
+    }
+
+    #[test]
+    fn the_queue_is_bounded() {
+        let mut queue = Queue::default();
+        for n in 0..MOST {
+            assert_eq!(queue.add(delivery(&n.to_string(), "ops", 0)), None);
+        }
+        let lost = queue.add(delivery("last", "ops", 1)).expect("the oldest goes");
+        assert!(lost.why.contains("64") && due(&queue, 1) == Some("1"), "{lost:?}");
+    }
+
+    #[test]
+    fn a_clock_that_was_set_back_delays_no_message_for_long() {
+        let mut queue = Queue::default();
+        queue.add(delivery("a", "ops", 1_000_000));
+        assert_eq!(due(&queue, 1000), Some("a"));
+    }
+}
