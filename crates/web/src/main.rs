@@ -1,6 +1,7 @@
 //! The program of the page. Errors end here: one line with the error and its remedy.
 
 mod commands;
+mod state_commands;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -14,6 +15,7 @@ use evenair_web::{
 use serde_json::{Value, json};
 
 use crate::commands::{AuditArgs, HistoryArgs, TokenCommand, audit, history, permit, token};
+use crate::state_commands::{BackupArgs, RestoreArgs, backup, restore};
 
 /// Serve the page of a box to browsers. It only reads; the box does not notice whether it runs.
 #[derive(Parser)]
@@ -67,6 +69,10 @@ enum Command {
     Audit(AuditArgs),
     /// Print a measure of the stored history over any time
     History(HistoryArgs),
+    /// Write accounts, tokens, certificate, audit log and history to one file, while evenair-web may run
+    Backup(BackupArgs),
+    /// Put a backup in the place of what is in the state directory, which is kept; evenair-web must not run
+    Restore(RestoreArgs),
 }
 
 fn main() -> ExitCode {
@@ -104,6 +110,14 @@ fn run(cli: Cli) -> Result<ExitCode> {
         }
         Some(Command::History(args)) => {
             history(args, &config)?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        Some(Command::Backup(args)) => {
+            backup(args, &config)?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        Some(Command::Restore(args)) => {
+            restore(&args, &config)?;
             return Ok(ExitCode::SUCCESS);
         }
         None => {}

@@ -26,6 +26,7 @@ use crate::feed::{Feed, Range};
 use crate::history::{self, Recording};
 use crate::password::PasswordCost;
 use crate::shared::Shared;
+use crate::state_lock::StateLock;
 use crate::tls::{Certificates, self_signed_fingerprint};
 use crate::token::bearer;
 use crate::{live, login};
@@ -67,16 +68,18 @@ pub struct Web {
     shared: Shared,
     /// `None`: a box that ends once and for all has no history.
     recording: Option<Recording>,
+    lock: Option<StateLock>,
 }
 
 impl Web {
     /// Reads accounts and certificate, and takes the address. `clock` and `cost` are the machine's and OWASP's, except in tests.
     ///
     /// # Errors
-    /// The accounts or the certificate cannot be used; other machines could reach the page without TLS or without a login; the address
+    /// A restore goes on or was cut short; the accounts or the certificate cannot be used; other machines could reach the page without TLS or without a login; the address
     /// is in use, or not of this machine.
     pub async fn bind(config: WebConfig, clock: Clock, cost: PasswordCost) -> Result<Self> {
         config.check_exposure()?;
+        let lock = StateLock::of_server(&config.state)?;
         let audit = Audit::of(&config.state, clock.clone());
         let auth = Auth::load(&config.state, clock, cost)?;
         if !config.listen.ip().is_loopback() && !auth.has_accounts() {
@@ -104,7 +107,7 @@ impl Web {
         let control = Control::new(config.control.clone());
         let (config, streams) = (Arc::new(config), Arc::default());
         let shared = Shared { feed, control, config, auth, audit, certificates, streams };
-        Ok(Self { listener, address, shared, recording })
+        Ok(Self { listener, address, shared, recording, lock })
     }
 
     /// Its address; the port is one that was free where 0 is configured.
@@ -119,7 +122,7 @@ impl Web {
 
     async fn run_within(self, request_time: Duration) -> Infallible {
         let certificates = self.shared.certificates.clone();
-        let _recording = self.recording;
+        let _held = (self.recording, self.lock);
         answer(self.listener, router(self.shared), certificates, request_time).await
     }
 }

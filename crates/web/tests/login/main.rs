@@ -4,6 +4,7 @@ mod accounts;
 mod act;
 mod api;
 mod audit;
+mod backup;
 mod commands;
 mod history;
 mod logins;
