@@ -3,7 +3,7 @@
 //! The program has no rights on the box but to read the watch socket; the control socket only if `evenair-web setup` was asked for an
 //! account that commands the box. The box does not notice whether it runs. Without an account the page is open, and for this machine alone; with the first account each browser logs in.
 //!
-//! Not here: a second factor, and reverse proxies.
+//! Not here: accounts of other programs (LDAP, OpenID Connect), and the header `Forwarded` of reverse proxies.
 
 mod account;
 mod api;
@@ -22,6 +22,7 @@ mod link;
 mod live;
 mod login;
 mod password;
+mod proxy;
 mod secret;
 mod server;
 mod session;
@@ -41,6 +42,7 @@ pub use dropin::{Permit, drop_in, permit_commands, undo};
 pub use history::{Series, SeriesPoint, SeriesRequest, series_of};
 pub use link::Grant;
 pub use password::PasswordCost;
+pub use proxy::Network;
 pub use server::{Web, has_page, serve};
 pub use setup::setup_link;
 pub use tls::{check_certificate, self_signed_fingerprint};

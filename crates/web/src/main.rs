@@ -153,7 +153,10 @@ fn directions(config: &WebConfig, ssh: Option<&str>) -> String {
     if let Some(tunnel) = tunnel(config.listen, ssh) {
         let scheme = if config.tls.is_some() { "https" } else { "http" };
         let local = config.listen.port();
-        text += &format!("On the machine with the browser: {tunnel}, then {scheme}://127.0.0.1:{local}/\n");
+        text += &format!(
+            "On the machine with the browser: {tunnel}, then {scheme}://127.0.0.1:{local}{}/\n",
+            config.base_path
+        );
     }
     match fingerprint(config) {
         None => {}
