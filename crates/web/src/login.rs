@@ -14,7 +14,7 @@ use axum::routing::{get, post};
 
 use crate::account::{NAMES, Role, is_name};
 use crate::audit::{AuditEntry, Doer};
-use crate::auth::{NotMade, Refused, session_of};
+use crate::auth::{Confirmed, Login, NotMade, Refused, session_of};
 use crate::connections::{Peer, read_body};
 use crate::link::Grant;
 use crate::password::{Busy, LONGEST, SHORTEST};
@@ -84,28 +84,75 @@ async fn log_in(State(shared): State<Shared>, Extension(peer): Extension<Peer>, 
         Ok(form) => form,
         Err(refusal) => return refusal,
     };
-    let password = form.get("password");
-    if password.len() > LONGEST {
-        return login_form(StatusCode::UNPROCESSABLE_ENTITY, "That password is too long.");
-    }
-    let name = form.get("name");
-    let entry = |shared: &Shared| AuditEntry::request(shared.auth.known(name), peer.address, "POST /login");
-    match shared.auth.log_in(name, password.to_owned(), peer.address).await {
+    let (entry, result) = match form.get("ticket") {
+        "" => match by_password(&shared, &peer, &form).await {
+            Ok(known) => known,
+            Err(form) => return form,
+        },
+        ticket => by_code(&shared, &peer, ticket, form.get("code")).await,
+    };
+    match result {
         Ok(id) => {
-            shared.audit.note(entry(&shared));
+            shared.audit.note(entry);
             if let Some(before) = before {
                 shared.auth.log_out(&before);
             }
             with_cookie(&cookie(&shared, &peer, &id, LIFETIME), go_to(&shared, "/"))
         }
-        Err(Refused::Wrong) => {
-            shared.audit.note_failure(entry(&shared).ended(401, "name or password is wrong"));
-            login_form(StatusCode::UNAUTHORIZED, "Name or password is wrong.")
+        Err(refused) => not_logged_in(&shared, entry, refused),
+    }
+}
+
+/// What the audit log has of an attempt, and the id of the session or why there is none.
+type Attempted = (AuditEntry, Result<String, Refused>);
+
+/// The first step of a login.
+///
+/// # Errors
+/// The form that asks for the next one.
+async fn by_password(shared: &Shared, peer: &Peer, form: &Form) -> Result<Attempted, Response> {
+    let (name, password) = (form.get("name"), form.get("password"));
+    if password.len() > LONGEST {
+        return Err(login_form(StatusCode::UNPROCESSABLE_ENTITY, "That password is too long."));
+    }
+    let result = shared.auth.log_in(name, password.to_owned(), peer.address).await;
+    let entry = AuditEntry::request(shared.auth.known(name), peer.address, "POST /login");
+    match result {
+        Ok(Login::Code(ticket)) => {
+            shared.audit.note(entry.ended(200, "the password is right, and a code is asked for"));
+            Err(code_form(&ticket))
         }
-        Err(Refused::Often(wait)) => {
+        Ok(Login::Session(id)) => Ok((entry, Ok(id))),
+        Err(refused) => Ok((entry, Err(refused))),
+    }
+}
+
+/// The second step, of an account that has a second factor.
+async fn by_code(shared: &Shared, peer: &Peer, ticket: &str, code: &str) -> Attempted {
+    let Confirmed { name, result } = shared.auth.confirm(ticket, code, peer.address).await;
+    let doer = shared.auth.known(name.as_deref().unwrap_or_default());
+    let entry = AuditEntry::request(doer, peer.address, "POST /login");
+    match result {
+        Ok((id, factor)) => (entry.with("second_factor", factor.name()), Ok(id)),
+        Err(refused) => (entry, Err(refused)),
+    }
+}
+
+fn not_logged_in(shared: &Shared, entry: AuditEntry, refused: Refused) -> Response {
+    match refused {
+        Refused::Wrong => {
+            shared.audit.note_failure(entry.ended(401, "name, password or code is wrong"));
+            login_form(StatusCode::UNAUTHORIZED, "Name, password or code is wrong.")
+        }
+        Refused::Factor => {
+            shared.audit.note_failure(entry.ended(500, "the second factor cannot be used"));
+            let why = "The second factor of this account cannot be read or written; the log of evenair-web says why.";
+            login_form(StatusCode::INTERNAL_SERVER_ERROR, why)
+        }
+        Refused::Often(wait) => {
             retry_after(wait.as_secs() + 1, login_form(StatusCode::TOO_MANY_REQUESTS, "Too many logins failed."))
         }
-        Err(Refused::Busy) => {
+        Refused::Busy => {
             retry_after(Busy::RETRY_S, login_form(StatusCode::TOO_MANY_REQUESTS, "Too many log in at once."))
         }
     }
@@ -244,6 +291,18 @@ fn login_form(status: StatusCode, why: &str) -> Response {
          <button>Log in</button>\n</form>\n\
          <p class=\"hint\">No password any more? <code>sudo evenair web setup</code> on the box makes a link for a new one.</p>";
     page(status, "Log in to Evenair", &(paragraph(why) + form))
+}
+
+/// Asks for the code of an account whose password was right.
+fn code_form(ticket: &str) -> Response {
+    let form = format!(
+        "<form method=\"post\" action=\"login\">\n<input type=\"hidden\" name=\"ticket\" value=\"{ticket}\">\n\
+         <label for=\"code\">Code of your authenticator app</label>\n\
+         <input id=\"code\" name=\"code\" autocomplete=\"one-time-code\" autocapitalize=\"none\" maxlength=\"32\" autofocus required>\n\
+         <button>Log in</button>\n</form>\n\
+         <p class=\"hint\">Without the app: one of your recovery codes.</p>"
+    );
+    page(StatusCode::OK, "Log in to Evenair", &form)
 }
 
 fn logged_in_as(name: &str, role: Role) -> String {

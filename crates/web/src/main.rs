@@ -15,7 +15,7 @@ use evenair_web::{
 use serde_json::{Value, json};
 
 use crate::commands::{AuditArgs, HistoryArgs, TokenCommand, audit, history, permit, token};
-use crate::state_commands::{BackupArgs, RestoreArgs, backup, restore};
+use crate::state_commands::{AccountCommand, BackupArgs, RestoreArgs, account, backup, restore};
 
 /// Serve the page of a box to browsers. It only reads; the box does not notice whether it runs.
 #[derive(Parser)]
@@ -69,6 +69,9 @@ enum Command {
     Audit(AuditArgs),
     /// Print a measure of the stored history over any time
     History(HistoryArgs),
+    /// Change accounts
+    #[command(subcommand)]
+    Account(AccountCommand),
     /// Write accounts, tokens, certificate, audit log and history to one file, while evenair-web may run
     Backup(BackupArgs),
     /// Put a backup in the place of what is in the state directory, which is kept; evenair-web must not run
@@ -110,6 +113,10 @@ fn run(cli: Cli) -> Result<ExitCode> {
         }
         Some(Command::History(args)) => {
             history(args, &config)?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        Some(Command::Account(command)) => {
+            account(command, &config)?;
             return Ok(ExitCode::SUCCESS);
         }
         Some(Command::Backup(args)) => {

@@ -1,11 +1,12 @@
-//! `evenair-web backup` and `restore`: the state directory as one file.
+//! `evenair-web backup` and `restore`: the state directory as one file; `account`: second factors.
 
 use std::fs::File;
+use std::io::{BufRead, Write};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
-use clap::Args;
-use evenair_web::{Backup, BackupTo, Clock, Restored, WebConfig, back_up};
+use anyhow::{Context, Result, bail};
+use clap::{Args, Subcommand};
+use evenair_web::{Backup, BackupTo, Clock, NewFactor, Restored, WebConfig, back_up, remove_factor};
 
 use crate::commands::date;
 
@@ -67,4 +68,55 @@ pub fn restore(args: &RestoreArgs, config: &WebConfig) -> Result<()> {
     }
     println!("Start evenair-web now: sudo systemctl start evenair-web");
     Ok(())
+}
+
+/// How often a code may be typed.
+const TRIES: u32 = 3;
+
+/// Commands about accounts.
+#[derive(Subcommand)]
+pub enum AccountCommand {
+    /// Give an account a second factor: from now on its login asks for a code of an authenticator app (TOTP, RFC 6238) as well
+    Totp {
+        /// The account
+        name: String,
+        /// Take the second factor away
+        #[arg(long)]
+        off: bool,
+    },
+}
+
+/// Does what a command says.
+pub fn account(command: AccountCommand, config: &WebConfig) -> Result<()> {
+    match command {
+        AccountCommand::Totp { name, off: true } => {
+            remove_factor(config, &name)?;
+            println!("{name} logs in with the password alone from now on");
+            Ok(())
+        }
+        AccountCommand::Totp { name, off: false } => totp(&name, config),
+    }
+}
+
+fn totp(name: &str, config: &WebConfig) -> Result<()> {
+    let factor = NewFactor::of(config, name)?;
+    println!("{}", factor.uri());
+    println!("Secret, for an authenticator app: {}", factor.secret());
+    for _ in 0..TRIES {
+        print!("The code that the app shows now: ");
+        std::io::stdout().flush()?;
+        let mut code = String::new();
+        if std::io::stdin().lock().read_line(&mut code)? == 0 {
+            break;
+        }
+        if let Some(codes) = factor.confirm(config, &Clock::new(), &code)? {
+            println!(
+                "The login of {name} asks for a code from now on. Without the app each of these is for one login; they are not shown again:"
+            );
+            codes.iter().for_each(|code| println!("{code}"));
+            return Ok(());
+        }
+        println!("That is not the code of now; is the clock of this machine right ({})?", date(Clock::new().unix()));
+    }
+    bail!("nothing was changed: no code was right")
 }

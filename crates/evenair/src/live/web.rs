@@ -42,6 +42,13 @@ enum WebCommand {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<OsString>,
     },
+    /// Give an account a second factor, or take it away
+    #[command(disable_help_flag = true)]
+    Account {
+        /// Arguments of `evenair-web account`: totp NAME; --off
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<OsString>,
+    },
     /// Write accounts, tokens, certificate, audit log and history of the page to one file
     #[command(disable_help_flag = true)]
     Backup {
@@ -64,6 +71,7 @@ pub fn web(args: &WebArgs) -> Result<ExitCode> {
         WebCommand::Setup { arguments } => ("setup", arguments),
         WebCommand::Token { arguments } => ("token", arguments),
         WebCommand::Audit { arguments } => ("audit", arguments),
+        WebCommand::Account { arguments } => ("account", arguments),
         WebCommand::Backup { arguments } => ("backup", arguments),
         WebCommand::Restore { arguments } => ("restore", arguments),
     });

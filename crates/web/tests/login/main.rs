@@ -12,6 +12,7 @@ mod proxies;
 mod sample_box;
 mod sample_control;
 mod schema;
+mod second_factor;
 mod site;
 mod tls;
 mod tokens;
