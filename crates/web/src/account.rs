@@ -93,6 +93,11 @@ impl Accounts {
         self.list.is_empty()
     }
 
+    /// The names of all.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.list.iter().map(|account| &*account.name)
+    }
+
     /// The account of this name.
     pub(crate) fn find(&self, name: &str) -> Option<&Account> {
         self.list.iter().find(|account| account.name == name)

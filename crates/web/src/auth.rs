@@ -13,9 +13,13 @@ use crate::clock::Clock;
 use crate::limit::Limit;
 use crate::link::{Grant, Link};
 use crate::password::{Busy, PasswordCost, Passwords};
+use crate::second_factor::{Factor, SecondFactors};
 use crate::secret::{Digest256, digest};
-use crate::session::Sessions;
+use crate::session::{LIFETIME, Sessions};
 use crate::token::{TokenEntry, Tokens, id_of};
+
+/// How long a login waits for the code of an app after the password.
+const CODE_TIME: Duration = Duration::from_secs(5 * 60);
 
 /// How somebody sees the page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,8 +35,10 @@ pub(crate) enum Access {
 /// Why a login failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refused {
-    /// Name or password is wrong; which of them is not told.
+    /// Name, password or code is wrong; which of them is not said.
     Wrong,
+    /// The second factor of the account cannot be read or written.
+    Factor,
     /// Too many logins failed: how long to wait.
     Often(Duration),
     /// Too many passwords are checked at once.
@@ -43,6 +49,24 @@ impl From<Busy> for Refused {
     fn from(_: Busy) -> Self {
         Self::Busy
     }
+}
+
+/// What a right password leads to.
+#[derive(Debug)]
+pub(crate) enum Login {
+    /// A session, of this id.
+    Session(String),
+    /// A code is asked for, with this ticket.
+    Code(String),
+}
+
+/// What a ticket was tried for.
+#[derive(Debug)]
+pub(crate) struct Confirmed {
+    /// The account; `None`: the ticket is not valid.
+    pub name: Option<String>,
+    /// Id of the session, and what confirmed it; or why not.
+    pub result: Result<(String, Factor), Refused>,
 }
 
 /// Why a link made no account.
@@ -70,6 +94,7 @@ pub(crate) struct Auth {
     passwords: Passwords,
     clock: Clock,
     tokens: Tokens,
+    factors: SecondFactors,
     state: Arc<Mutex<AuthState>>,
 }
 
@@ -77,6 +102,8 @@ pub(crate) struct Auth {
 struct AuthState {
     accounts: Accounts,
     sessions: Sessions,
+    /// Logins whose password was right, which wait for a code.
+    tickets: Sessions,
     limit: Limit,
     link: Link,
 }
@@ -88,9 +115,10 @@ impl Auth {
     /// Their file is there but cannot be used.
     pub(crate) fn load(state: &Path, clock: Clock, cost: PasswordCost) -> Result<Self> {
         let accounts = Accounts::load(state)?;
-        let (sessions, limit, link) = (Sessions::default(), Limit::default(), Link::of(state));
-        let locked = Arc::new(Mutex::new(AuthState { accounts, sessions, limit, link }));
-        Ok(Self { passwords: Passwords::new(cost), clock, tokens: Tokens::of(state), state: locked })
+        let (sessions, tickets) = (Sessions::lasting(LIFETIME), Sessions::lasting(CODE_TIME));
+        let (limit, link, factors) = (Limit::default(), Link::of(state), SecondFactors::of(state));
+        let locked = Arc::new(Mutex::new(AuthState { accounts, sessions, tickets, limit, link }));
+        Ok(Self { passwords: Passwords::new(cost), clock, tokens: Tokens::of(state), factors, state: locked })
     }
 
     fn state(&self) -> MutexGuard<'_, AuthState> {
@@ -148,11 +176,11 @@ impl Auth {
         self.tokens.list()
     }
 
-    /// Logs in, and returns the id of the session.
+    /// Logs in, or asks for the code of an account that has a second factor.
     ///
     /// # Errors
     /// Why not.
-    pub(crate) async fn log_in(&self, name: &str, password: String, from: IpAddr) -> Result<String, Refused> {
+    pub(crate) async fn log_in(&self, name: &str, password: String, from: IpAddr) -> Result<Login, Refused> {
         let (attempt, hash) = {
             let mut state = self.state();
             // Counted before the password is looked at, so that many at once do not all pass.
@@ -166,7 +194,48 @@ impl Auth {
         }
         // The password may have been changed meanwhile.
         let is_same = state.accounts.find(name).map(|account| &account.password) == hash.as_ref();
-        if matches? && is_same { Ok(state.sessions.begin(name, self.clock.uptime())) } else { Err(Refused::Wrong) }
+        if !matches? || !is_same {
+            return Err(Refused::Wrong);
+        }
+        let now = self.clock.uptime();
+        match self.factors.has(name) {
+            Ok(false) => Ok(Login::Session(state.sessions.begin(name, now))),
+            Ok(true) => Ok(Login::Code(state.tickets.begin(name, now))),
+            Err(error) => Err(unusable(&error)),
+        }
+    }
+
+    /// Ends a login that waits for a code. A ticket is for one code; a wrong one counts as a failed login, and takes as long as a wrong
+    /// password.
+    pub(crate) async fn confirm(&self, ticket: &str, code: &str, from: IpAddr) -> Confirmed {
+        let (name, attempt) = {
+            let mut state = self.state();
+            let now = self.clock.uptime();
+            let name = state.tickets.account(&digest(ticket), now).map(str::to_owned);
+            let attempt = state.limit.begin(name.as_deref().unwrap_or_default(), from, now);
+            (name, attempt)
+        };
+        let attempt = match attempt {
+            Ok(attempt) => attempt,
+            Err(wait) => return Confirmed { name, result: Err(Refused::Often(wait)) },
+        };
+        let result = match self.passwords.matches(String::new(), None).await {
+            Err(busy) => Err(busy.into()),
+            Ok(_) => self.take_code(ticket, code),
+        };
+        if result != Err(Refused::Wrong) {
+            self.state().limit.take_back(&attempt);
+        }
+        Confirmed { name, result }
+    }
+
+    fn take_code(&self, ticket: &str, code: &str) -> Result<(String, Factor), Refused> {
+        let name = self.state().tickets.take(&digest(ticket), self.clock.uptime()).ok_or(Refused::Wrong)?;
+        match self.factors.take(&name, code, self.clock.unix()) {
+            Ok(None) => Err(Refused::Wrong),
+            Ok(Some(factor)) => Ok((self.state().sessions.begin(&name, self.clock.uptime()), factor)),
+            Err(error) => Err(unusable(&error)),
+        }
     }
 
     /// Ends a session.
@@ -192,12 +261,18 @@ impl Auth {
         state.link.remove().map_err(NotMade::Write)?;
         let account = Account { name: name.to_owned(), role, password };
         state.accounts.put(account).map_err(NotMade::Write)?;
-        state.sessions.end_all_of(name);
+        state.end_all_of(name);
         Ok(())
     }
 }
 
 impl AuthState {
+    /// Ends the sessions of an account, and logins that wait for a code.
+    fn end_all_of(&mut self, name: &str) {
+        self.sessions.end_all_of(name);
+        self.tickets.end_all_of(name);
+    }
+
     /// What a link makes, if it may make an account of this name. Who has a link that names no account and is not for an admin gets no
     /// account of another.
     fn may_make(&self, token: &str, name: &str, clock: &Clock) -> Result<Grant, NotMade> {
@@ -208,6 +283,11 @@ impl AuthState {
             _ => Ok(grant),
         }
     }
+}
+
+fn unusable(error: &anyhow::Error) -> Refused {
+    eprintln!("a login is refused, since the second factor cannot be used: {error:#}");
+    Refused::Factor
 }
 
 /// The digest of a session's id, as the cookie has it.

@@ -205,6 +205,6 @@ pub fn token(command: TokenCommand, config: &WebConfig) -> Result<()> {
 }
 
 /// Seconds since 1970 as a date of RFC 3339, UTC.
-fn date(unix_s: u64) -> String {
+pub fn date(unix_s: u64) -> String {
     humantime::format_rfc3339_seconds(SystemTime::UNIX_EPOCH + Duration::from_secs(unix_s)).to_string()
 }

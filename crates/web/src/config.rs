@@ -5,6 +5,8 @@
 //! socket = "/run/evenair/watch.sock"
 //! control = "/run/evenair/control.sock"
 //! names = ["box.lan"]
+//! trusted_proxies = ["127.0.0.1"]
+//! base_path = "/evenair"
 //! state = "/var/lib/evenair-web"
 //!
 //! [tls]
@@ -32,6 +34,7 @@ use evenair_units::Bytes;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use crate::proxy::{Network, is_base_path};
 use crate::receiver::{AlertFile, MailFile, MailServer, ReceiverConfig, check_all};
 
 /// Where the file is.
@@ -54,6 +57,10 @@ struct WebFile {
     control: Option<Written<String>>,
     /// Further names under which browsers reach the page, such as that of a tunnel's end.
     names: Option<List<String>>,
+    /// Reverse proxies that say who asks and how, as addresses or prefixes: "127.0.0.1", "10.0.0.0/8". Default: none.
+    trusted_proxies: Option<List<String>>,
+    /// The path below which the page is, such as "/evenair". Default: "", so that it is at "/".
+    base_path: Option<Written<String>>,
     /// The directory of accounts and of the self-signed certificate. Default: "/var/lib/evenair-web".
     state: Option<Written<String>>,
     /// TLS. Default: none, so that the page is for this machine alone.
@@ -122,6 +129,10 @@ pub struct WebConfig {
     pub control: PathBuf,
     /// Host names under which requests are answered, beside the address and those of loopback.
     pub names: Vec<String>,
+    /// Reverse proxies whose `X-Forwarded-For` and `X-Forwarded-Proto` are believed.
+    pub trusted_proxies: Vec<Network>,
+    /// The path below which the page is: "", or as "/evenair".
+    pub base_path: String,
     /// The directory of accounts and of the self-signed certificate.
     pub state: PathBuf,
     /// Its certificate; `None`: the page has no TLS.
@@ -185,17 +196,18 @@ impl WebConfig {
         Ok(())
     }
 
-    /// Where a browser finds the page: at a name, where it is served at all addresses of the machine and has one.
+    /// Where a browser finds the page: at a name, where it has one and is served by a proxy, or at all addresses of the machine.
     pub fn url(&self) -> String {
         let scheme = if self.tls.is_some() { "https" } else { "http" };
-        let port = self.listen.port();
+        let (port, base) = (self.listen.port(), &self.base_path);
         match self.names.first() {
-            Some(name) if self.listen.ip().is_unspecified() => format!("{scheme}://{name}:{port}/"),
+            Some(name) if !self.trusted_proxies.is_empty() => format!("https://{name}{base}/"),
+            Some(name) if self.listen.ip().is_unspecified() => format!("{scheme}://{name}:{port}{base}/"),
             None if self.listen.ip().is_unspecified() => {
                 let here = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port);
-                format!("{scheme}://{here}/")
+                format!("{scheme}://{here}{base}/")
             }
-            _ => format!("{scheme}://{}/", self.listen),
+            _ => format!("{scheme}://{}{base}/", self.listen),
         }
     }
 }
@@ -238,10 +250,47 @@ impl WebFile {
             None => Some(Vec::new()),
             Some(names) => names.get(problems),
         };
+        let (trusted_proxies, base_path) = (self.proxies(problems), self.base_path(problems));
         let history = self.history.check(problems);
         let (socket, control, state, history) = (socket?, control?, state?, history?);
         let (listen, names, tls, alerts, mail) = (listen?, names?, tls?, alerts?, mail?);
-        Some(WebConfig { listen, socket, control, names, state, tls, history, alerts, mail, farewell: None })
+        let (trusted_proxies, base_path) = (trusted_proxies?, base_path?);
+        Some(WebConfig {
+            listen,
+            socket,
+            control,
+            names,
+            trusted_proxies,
+            base_path,
+            state,
+            tls,
+            history,
+            alerts,
+            mail,
+            farewell: None,
+        })
+    }
+
+    fn proxies(&self, problems: &mut Problems) -> Option<Vec<Network>> {
+        const ALLOWED: &str =
+            "an address or a prefix whose other bits are zero, such as \"127.0.0.1\" or \"10.0.0.0/8\"";
+        let Some(list) = &self.trusted_proxies else { return Some(vec![]) };
+        list.get(problems)?;
+        let network = |item: &Written<String>| {
+            let network = item.get(problems)?.parse().ok();
+            if network.is_none() {
+                problems.add(item.span(), format!("{item} is neither an address nor a prefix"), ALLOWED);
+            }
+            network
+        };
+        let networks: Vec<_> = list.items().iter().map(network).collect();
+        networks.into_iter().collect()
+    }
+
+    fn base_path(&self, problems: &mut Problems) -> Option<String> {
+        const ALLOWED: &str =
+            "a path such as \"/evenair\": / first, none at its end, and letters, digits, '-', '.', '_' and '~' between";
+        self.base_path.get_or_if(String::new(), problems, |path: &String| is_base_path(path), ALLOWED)
     }
 }
 
@@ -328,6 +377,28 @@ mod tests {
         assert!(error.contains("text in quotes"), "{error}");
         let error = WebConfig::parse("listen = \"localhost\"", "web.toml").expect_err("no port").to_string();
         assert!(error.contains("127.0.0.1:9471"), "{error}");
+    }
+
+    #[test]
+    fn proxies_and_the_path_below_them_are_checked() {
+        let text = "names = [\"wifi.example.org\"]\ntrusted_proxies = [\"127.0.0.1\", \"10.0.0.0/8\"]\nbase_path = \"/evenair\"";
+        let config = WebConfig::parse(text, "web.toml").expect("right");
+        let proxies: Vec<_> = config.trusted_proxies.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            (proxies, &*config.url()),
+            (vec!["127.0.0.1/32".into(), "10.0.0.0/8".into()], "https://wifi.example.org/evenair/")
+        );
+        let text = "trusted_proxies = [\"::1\", \"10.0.0.1/8\", \"box.lan\"]\nbase_path = \"evenair/\"";
+        let error = WebConfig::parse(text, "web.toml").expect_err("three problems").to_string();
+        for part in [
+            "web.toml:1:",
+            "\"10.0.0.1/8\" is neither",
+            "\"box.lan\" is neither",
+            "web.toml:2:",
+            "such as \"/evenair\"",
+        ] {
+            assert!(error.contains(part), "{part}: {error}");
+        }
     }
 
     #[test]

@@ -58,6 +58,10 @@ pub(crate) struct Peer {
     pub address: IpAddr,
     /// The address of this machine that it connected to.
     pub ours: Option<IpAddr>,
+    /// Whether the browser comes over TLS.
+    pub is_tls: bool,
+    /// Whether a proxy brings the request, for somebody who is not known to be on this machine.
+    pub is_remote: bool,
     connection: Arc<Connection>,
 }
 
@@ -65,7 +69,7 @@ impl Peer {
     /// A browser that connected to this address.
     #[cfg(test)]
     pub(crate) fn at(ours: IpAddr) -> Self {
-        Self { address: ours, ours: Some(ours), connection: Arc::default() }
+        Self { address: ours, ours: Some(ours), is_tls: false, is_remote: false, connection: Arc::default() }
     }
 
     /// The connection has a stream from now on.
@@ -125,7 +129,8 @@ pub(crate) async fn answer(
         let (stream, address) = Listener::accept(&mut listener).await;
         let entered = connections.enter();
         let ours = stream.local_addr().ok().map(|address| address.ip().to_canonical());
-        let peer = Peer { address: address.ip(), ours, connection: Arc::clone(&entered.this) };
+        let (address, is_tls, connection) = (address.ip(), tls.is_some(), Arc::clone(&entered.this));
+        let peer = Peer { address, ours, is_tls, is_remote: false, connection };
         let (router, tls) = (router.clone(), tls.clone());
         // A browser that goes away, or keeps a request to itself, ends only its own connection.
         tokio::spawn(async move {

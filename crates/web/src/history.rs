@@ -34,6 +34,7 @@ pub(crate) use self::query::Steps;
 pub(crate) use self::series::{Question, Refusal, SUBJECTS, answer, every, measure, measures, subject};
 pub use self::series::{Series, SeriesRequest, series_of};
 use self::store::{Entry, Store};
+pub(crate) use self::store::{FILE, INDEX, LOG, RESERVE, check_database, copy_database, is_damage};
 pub(crate) use self::subject::Subject;
 use self::tier::Tier;
 #[cfg(test)]
@@ -135,7 +136,7 @@ impl Recorder {
     /// Does something with the database, which is opened first if it is not open.
     fn keep(&mut self, now: f64, what: impl FnOnce(&mut Store) -> store::Result<()>) {
         let kept = match self.open(now) {
-            Ok(store) => what(store).map_err(|error| (error.to_string(), store::is_damage(&error))),
+            Ok(store) => what(store).map_err(|error| (error.to_string(), is_damage(&error))),
             Err(why) => Err((why, false)),
         };
         match kept {
@@ -148,7 +149,7 @@ impl Recorder {
                 if is_damaged {
                     // Opening it sets it aside.
                     self.store = None;
-                    let aside = store::set_aside(&self.state.join(store::FILE));
+                    let aside = store::set_aside(&self.state.join(FILE));
                     eprintln!("history-failing: the database is damaged and was set aside: {aside:?}");
                 }
                 if !self.is_failing {
@@ -161,7 +162,7 @@ impl Recorder {
 
     fn open(&mut self, now: f64) -> Result<&mut Store, String> {
         if self.store.is_none() {
-            let path = self.state.join(store::FILE);
+            let path = self.state.join(FILE);
             make_folder(&self.state).map_err(|error| format!("{}: {error}", self.state.display()))?;
             let (mut store, aside) = Store::open(&path, self.limit)?;
             if let Some(aside) = aside {

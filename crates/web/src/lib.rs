@@ -3,13 +3,14 @@
 //! The program has no rights on the box but to read the watch socket; the control socket only if `evenair-web setup` was asked for an
 //! account that commands the box. The box does not notice whether it runs. Without an account the page is open, and for this machine alone; with the first account each browser logs in.
 //!
-//! Not here: a second factor, and reverse proxies.
+//! Not here: accounts of other programs (LDAP, OpenID Connect), and the header `Forwarded` of reverse proxies.
 
 mod account;
 mod alerts;
 mod api;
 mod audit;
 mod auth;
+mod backup;
 mod clock;
 mod config;
 mod connections;
@@ -22,26 +23,33 @@ mod link;
 mod live;
 mod login;
 mod password;
+mod proxy;
 mod receiver;
+mod second_factor;
 mod secret;
 mod server;
 mod session;
 mod setup;
 mod shared;
+mod state_lock;
 mod tls;
 mod token;
+mod totp;
 
 pub use account::Role;
 pub use alerts::{Mute, MuteRequest, check_alerts, list_mutes, mute, test_alerts, unmute};
 pub use api::api_document;
 pub use audit::{Actor, AuditEntry, Doer, newest_entries};
+pub use backup::{Backup, BackupTo, Restored, back_up, restore};
 pub use clock::Clock;
 pub use config::{CONFIG, HistoryConfig, TlsConfig, WebConfig};
 pub use dropin::{Permit, drop_in, permit_commands, undo};
 pub use history::{Series, SeriesPoint, SeriesRequest, series_of};
 pub use link::Grant;
 pub use password::PasswordCost;
+pub use proxy::Network;
 pub use receiver::{MailServer, ReceiverConfig};
+pub use second_factor::{NewFactor, remove_factor};
 pub use server::{Web, has_page, serve};
 pub use setup::setup_link;
 pub use tls::{check_certificate, self_signed_fingerprint};

@@ -15,7 +15,7 @@ use crate::clock::Clock;
 use crate::secret::{Digest256, digest, from_hex, hex, new_secret, read_private, write_private};
 
 /// The name of the file.
-const FILE: &str = "setup-link.json";
+pub(crate) const FILE: &str = "setup-link.json";
 /// How long a link is valid, in seconds.
 pub(crate) const VALID_S: u64 = 15 * 60;
 

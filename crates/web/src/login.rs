@@ -14,7 +14,7 @@ use axum::routing::{get, post};
 
 use crate::account::{NAMES, Role, is_name};
 use crate::audit::{AuditEntry, Doer};
-use crate::auth::{NotMade, Refused, session_of};
+use crate::auth::{Confirmed, Login, NotMade, Refused, session_of};
 use crate::connections::{Peer, read_body};
 use crate::link::Grant;
 use crate::password::{Busy, LONGEST, SHORTEST};
@@ -22,9 +22,10 @@ use crate::secret::{Digest256, from_hex};
 use crate::session::LIFETIME;
 use crate::shared::Shared;
 
-/// Name of the cookie; browsers accept the prefix only over TLS, for this host and the whole path.
+/// Names of the cookie; browsers accept the prefixes only over TLS, and the first one for this host and the whole path alone.
+const COOKIE_OF_HOST: &str = "__Host-evenair";
+const COOKIE_OF_PATH: &str = "__Secure-evenair";
 const COOKIE: &str = "evenair";
-const COOKIE_WITH_TLS: &str = "__Host-evenair";
 
 /// Paths that are answered without a session.
 pub(crate) const OPEN: [&str; 3] = ["/login", "/login.css", "/setup"];
@@ -39,9 +40,18 @@ pub(crate) fn routes() -> Router<Shared> {
         .route("/setup", get(setup_page).post(set_up))
 }
 
-/// The session of a request's cookie, whether it is valid or not.
-pub(crate) fn session(headers: &HeaderMap, has_tls: bool) -> Option<Digest256> {
-    let name = if has_tls { COOKIE_WITH_TLS } else { COOKIE };
+/// The name of the cookie of a page below this path.
+fn cookie_name(is_tls: bool, base: &str) -> &'static str {
+    match (is_tls, base) {
+        (false, _) => COOKIE,
+        (true, "") => COOKIE_OF_HOST,
+        (true, _) => COOKIE_OF_PATH,
+    }
+}
+
+/// The session of a request's cookie, whether it is valid or not, of a page below this path.
+pub(crate) fn session(headers: &HeaderMap, is_tls: bool, base: &str) -> Option<Digest256> {
+    let name = cookie_name(is_tls, base);
     let cookies = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
     let mut pairs = cookies.flat_map(|value| value.split(';')).filter_map(|pair| pair.trim().split_once('='));
     pairs.find(|(key, _)| *key == name).map(|(_, id)| session_of(id))
@@ -49,18 +59,19 @@ pub(crate) fn session(headers: &HeaderMap, has_tls: bool) -> Option<Digest256> {
 
 /// Whether a request comes from our own page: `Sec-Fetch-Site` says so where browsers send it (over TLS and from loopback), `Origin`
 /// elsewhere. One that says neither is refused.
-pub(crate) fn is_from_us(headers: &HeaderMap, has_tls: bool) -> bool {
+pub(crate) fn is_from_us(headers: &HeaderMap, is_tls: bool) -> bool {
     let text = |name| headers.get(name).map(|value| value.to_str().unwrap_or_default());
     if let Some(site) = text("sec-fetch-site") {
         return site == "same-origin";
     }
-    let scheme = if has_tls { "https" } else { "http" };
+    let scheme = if is_tls { "https" } else { "http" };
     let ours = text("host").map(|host| format!("{scheme}://{host}"));
     text("origin").zip(ours).is_some_and(|(origin, ours)| origin.eq_ignore_ascii_case(&ours))
 }
 
-async fn login_page(State(shared): State<Shared>, headers: HeaderMap) -> Response {
-    let account = session(&headers, shared.has_tls()).and_then(|session| shared.auth.account(&session));
+async fn login_page(State(shared): State<Shared>, Extension(peer): Extension<Peer>, headers: HeaderMap) -> Response {
+    let account =
+        session(&headers, peer.is_tls, &shared.config.base_path).and_then(|session| shared.auth.account(&session));
     match account {
         Some((name, role)) => page(StatusCode::OK, "Evenair", &logged_in_as(&name, role)),
         None => login_form(StatusCode::OK, ""),
@@ -68,46 +79,93 @@ async fn login_page(State(shared): State<Shared>, headers: HeaderMap) -> Respons
 }
 
 async fn log_in(State(shared): State<Shared>, Extension(peer): Extension<Peer>, request: Request) -> Response {
-    let before = session(request.headers(), shared.has_tls());
+    let before = session(request.headers(), peer.is_tls, &shared.config.base_path);
     let form = match Form::read(request).await {
         Ok(form) => form,
         Err(refusal) => return refusal,
     };
-    let password = form.get("password");
-    if password.len() > LONGEST {
-        return login_form(StatusCode::UNPROCESSABLE_ENTITY, "That password is too long.");
-    }
-    let name = form.get("name");
-    let entry = |shared: &Shared| AuditEntry::request(shared.auth.known(name), peer.address, "POST /login");
-    match shared.auth.log_in(name, password.to_owned(), peer.address).await {
+    let (entry, result) = match form.get("ticket") {
+        "" => match by_password(&shared, &peer, &form).await {
+            Ok(known) => known,
+            Err(form) => return form,
+        },
+        ticket => by_code(&shared, &peer, ticket, form.get("code")).await,
+    };
+    match result {
         Ok(id) => {
-            shared.audit.note(entry(&shared));
+            shared.audit.note(entry);
             if let Some(before) = before {
                 shared.auth.log_out(&before);
             }
-            go_to("/", &[(header::SET_COOKIE, &cookie(&id, LIFETIME, shared.has_tls()))])
+            with_cookie(&cookie(&shared, &peer, &id, LIFETIME), go_to(&shared, "/"))
         }
-        Err(Refused::Wrong) => {
-            shared.audit.note_failure(entry(&shared).ended(401, "name or password is wrong"));
-            login_form(StatusCode::UNAUTHORIZED, "Name or password is wrong.")
+        Err(refused) => not_logged_in(&shared, entry, refused),
+    }
+}
+
+/// What the audit log has of an attempt, and the id of the session or why there is none.
+type Attempted = (AuditEntry, Result<String, Refused>);
+
+/// The first step of a login.
+///
+/// # Errors
+/// The form that asks for the next one.
+async fn by_password(shared: &Shared, peer: &Peer, form: &Form) -> Result<Attempted, Response> {
+    let (name, password) = (form.get("name"), form.get("password"));
+    if password.len() > LONGEST {
+        return Err(login_form(StatusCode::UNPROCESSABLE_ENTITY, "That password is too long."));
+    }
+    let result = shared.auth.log_in(name, password.to_owned(), peer.address).await;
+    let entry = AuditEntry::request(shared.auth.known(name), peer.address, "POST /login");
+    match result {
+        Ok(Login::Code(ticket)) => {
+            shared.audit.note(entry.ended(200, "the password is right, and a code is asked for"));
+            Err(code_form(&ticket))
         }
-        Err(Refused::Often(wait)) => {
+        Ok(Login::Session(id)) => Ok((entry, Ok(id))),
+        Err(refused) => Ok((entry, Err(refused))),
+    }
+}
+
+/// The second step, of an account that has a second factor.
+async fn by_code(shared: &Shared, peer: &Peer, ticket: &str, code: &str) -> Attempted {
+    let Confirmed { name, result } = shared.auth.confirm(ticket, code, peer.address).await;
+    let doer = shared.auth.known(name.as_deref().unwrap_or_default());
+    let entry = AuditEntry::request(doer, peer.address, "POST /login");
+    match result {
+        Ok((id, factor)) => (entry.with("second_factor", factor.name()), Ok(id)),
+        Err(refused) => (entry, Err(refused)),
+    }
+}
+
+fn not_logged_in(shared: &Shared, entry: AuditEntry, refused: Refused) -> Response {
+    match refused {
+        Refused::Wrong => {
+            shared.audit.note_failure(entry.ended(401, "name, password or code is wrong"));
+            login_form(StatusCode::UNAUTHORIZED, "Name, password or code is wrong.")
+        }
+        Refused::Factor => {
+            shared.audit.note_failure(entry.ended(500, "the second factor cannot be used"));
+            let why = "The second factor of this account cannot be read or written; the log of evenair-web says why.";
+            login_form(StatusCode::INTERNAL_SERVER_ERROR, why)
+        }
+        Refused::Often(wait) => {
             retry_after(wait.as_secs() + 1, login_form(StatusCode::TOO_MANY_REQUESTS, "Too many logins failed."))
         }
-        Err(Refused::Busy) => {
+        Refused::Busy => {
             retry_after(Busy::RETRY_S, login_form(StatusCode::TOO_MANY_REQUESTS, "Too many log in at once."))
         }
     }
 }
 
 async fn log_out(State(shared): State<Shared>, Extension(peer): Extension<Peer>, headers: HeaderMap) -> Response {
-    if let Some(session) = session(&headers, shared.has_tls()) {
+    if let Some(session) = session(&headers, peer.is_tls, &shared.config.base_path) {
         if let Some((name, role)) = shared.auth.account(&session) {
             shared.audit.note(AuditEntry::request(Doer::account(&name, Some(role)), peer.address, "POST /logout"));
         }
         shared.auth.log_out(&session);
     }
-    go_to("/login", &[(header::SET_COOKIE, &cookie("", Duration::ZERO, shared.has_tls()))])
+    with_cookie(&cookie(&shared, &peer, "", Duration::ZERO), go_to(&shared, "/login"))
 }
 
 async fn setup_page(State(shared): State<Shared>, uri: Uri) -> Response {
@@ -141,7 +199,7 @@ async fn set_up(State(shared): State<Shared>, Extension(peer): Extension<Peer>, 
     match shared.auth.make_account(token, name, password.to_owned()).await {
         Ok(()) => {
             shared.audit.note(entry);
-            go_to("/login", &[])
+            go_to(&shared, "/login")
         }
         Err(NotMade::Link) => no_link(),
         Err(NotMade::Taken) => setup_form(StatusCode::CONFLICT, token, &grant, "There is an account of that name."),
@@ -185,16 +243,22 @@ impl Form {
     }
 }
 
-fn cookie(id: &str, age: Duration, has_tls: bool) -> String {
-    let (name, secure) = if has_tls { (COOKIE_WITH_TLS, "; Secure") } else { (COOKIE, "") };
-    format!("{name}={id}; Path=/; HttpOnly; SameSite=Strict; Max-Age={}{secure}", age.as_secs())
+/// The cookie of a session, for so long.
+fn cookie(shared: &Shared, peer: &Peer, id: &str, age: Duration) -> String {
+    let base = &*shared.config.base_path;
+    let (name, path) = (cookie_name(peer.is_tls, base), if base.is_empty() { "/" } else { base });
+    let secure = if peer.is_tls { "; Secure" } else { "" };
+    format!("{name}={id}; Path={path}; HttpOnly; SameSite=Strict; Max-Age={}{secure}", age.as_secs())
 }
 
-fn go_to(path: &str, headers: &[(header::HeaderName, &str)]) -> Response {
-    let mut response = (StatusCode::SEE_OTHER, [(header::LOCATION, path)]).into_response();
-    for (name, value) in headers {
-        response.headers_mut().insert(name, value.parse().expect("ASCII"));
-    }
+/// Sends a browser to a path of the page.
+fn go_to(shared: &Shared, path: &str) -> Response {
+    let path = format!("{}{path}", shared.config.base_path);
+    (StatusCode::SEE_OTHER, [(header::LOCATION, path)]).into_response()
+}
+
+fn with_cookie(cookie: &str, mut response: Response) -> Response {
+    response.headers_mut().insert(header::SET_COOKIE, cookie.parse().expect("ASCII"));
     response
 }
 
@@ -227,6 +291,18 @@ fn login_form(status: StatusCode, why: &str) -> Response {
          <button>Log in</button>\n</form>\n\
          <p class=\"hint\">No password any more? <code>sudo evenair web setup</code> on the box makes a link for a new one.</p>";
     page(status, "Log in to Evenair", &(paragraph(why) + form))
+}
+
+/// Asks for the code of an account whose password was right.
+fn code_form(ticket: &str) -> Response {
+    let form = format!(
+        "<form method=\"post\" action=\"login\">\n<input type=\"hidden\" name=\"ticket\" value=\"{ticket}\">\n\
+         <label for=\"code\">Code of your authenticator app</label>\n\
+         <input id=\"code\" name=\"code\" autocomplete=\"one-time-code\" autocapitalize=\"none\" maxlength=\"32\" autofocus required>\n\
+         <button>Log in</button>\n</form>\n\
+         <p class=\"hint\">Without the app: one of your recovery codes.</p>"
+    );
+    page(StatusCode::OK, "Log in to Evenair", &form)
 }
 
 fn logged_in_as(name: &str, role: Role) -> String {

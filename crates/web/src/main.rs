@@ -1,6 +1,7 @@
 //! The program of the page. Errors end here: one line with the error and its remedy.
 
 mod commands;
+mod state_commands;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -15,6 +16,7 @@ use evenair_web::{
 use serde_json::{Value, json};
 
 use crate::commands::{AlertCommand, AuditArgs, HistoryArgs, TokenCommand, alert, audit, history, permit, token};
+use crate::state_commands::{AccountCommand, BackupArgs, RestoreArgs, account, backup, restore};
 
 /// Serve the page of a box to browsers. It only reads; the box does not notice whether it runs.
 #[derive(Parser)]
@@ -71,6 +73,13 @@ enum Command {
     /// Test the receivers of alerts, and mute what they hear of
     #[command(subcommand)]
     Alert(AlertCommand),
+    /// Change accounts
+    #[command(subcommand)]
+    Account(AccountCommand),
+    /// Write accounts, tokens, certificate, audit log and history to one file, while evenair-web may run
+    Backup(BackupArgs),
+    /// Put a backup in the place of what is in the state directory, which is kept; evenair-web must not run
+    Restore(RestoreArgs),
 }
 
 fn main() -> ExitCode {
@@ -111,6 +120,18 @@ fn run(cli: Cli) -> Result<ExitCode> {
             return Ok(ExitCode::SUCCESS);
         }
         Some(Command::Alert(command)) => return alert(command, &config),
+        Some(Command::Account(command)) => {
+            account(command, &config)?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        Some(Command::Backup(args)) => {
+            backup(args, &config)?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        Some(Command::Restore(args)) => {
+            restore(&args, &config)?;
+            return Ok(ExitCode::SUCCESS);
+        }
         None => {}
     }
     config.check_exposure()?;
@@ -145,7 +166,10 @@ fn directions(config: &WebConfig, ssh: Option<&str>) -> String {
     if let Some(tunnel) = tunnel(config.listen, ssh) {
         let scheme = if config.tls.is_some() { "https" } else { "http" };
         let local = config.listen.port();
-        text += &format!("On the machine with the browser: {tunnel}, then {scheme}://127.0.0.1:{local}/\n");
+        text += &format!(
+            "On the machine with the browser: {tunnel}, then {scheme}://127.0.0.1:{local}{}/\n",
+            config.base_path
+        );
     }
     match fingerprint(config) {
         None => {}

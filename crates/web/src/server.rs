@@ -1,5 +1,6 @@
 //! The page over HTTP: files of the page, live data, and who may have them.
 
+use std::borrow::Cow;
 use std::convert::Infallible;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -7,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use axum::Router;
-use axum::extract::{Extension, Request, State};
+use axum::extract::{Extension, OriginalUri, Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Redirect, Response};
@@ -26,7 +27,9 @@ use crate::control::Control;
 use crate::feed::{Feed, Range};
 use crate::history::{self, Recording};
 use crate::password::PasswordCost;
+use crate::proxy::asked_by;
 use crate::shared::Shared;
+use crate::state_lock::StateLock;
 use crate::tls::{Certificates, self_signed_fingerprint};
 use crate::token::bearer;
 use crate::{live, login};
@@ -70,16 +73,18 @@ pub struct Web {
     recording: Option<Recording>,
     /// `None`: there are no receivers.
     alerting: Option<Alerting>,
+    lock: Option<StateLock>,
 }
 
 impl Web {
     /// Reads accounts and certificate, and takes the address. `clock` and `cost` are the machine's and OWASP's, except in tests.
     ///
     /// # Errors
-    /// The accounts or the certificate cannot be used; other machines could reach the page without TLS or without a login; the address
+    /// A restore goes on or was cut short; the accounts or the certificate cannot be used; other machines could reach the page without TLS or without a login; the address
     /// is in use, or not of this machine.
     pub async fn bind(config: WebConfig, clock: Clock, cost: PasswordCost) -> Result<Self> {
         config.check_exposure()?;
+        let lock = StateLock::of_server(&config.state)?;
         let audit = Audit::of(&config.state, clock.clone());
         let auth = Auth::load(&config.state, clock.clone(), cost)?;
         if !config.listen.ip().is_loopback() && !auth.has_accounts() {
@@ -108,7 +113,7 @@ impl Web {
         let control = Control::new(config.control.clone());
         let (config, streams) = (Arc::new(config), Arc::default());
         let shared = Shared { feed, control, config, auth, audit, certificates, streams };
-        Ok(Self { listener, address, shared, recording, alerting })
+        Ok(Self { listener, address, shared, recording, alerting, lock })
     }
 
     /// Its address; the port is one that was free where 0 is configured.
@@ -123,7 +128,7 @@ impl Web {
 
     async fn run_within(self, request_time: Duration) -> Infallible {
         let certificates = self.shared.certificates.clone();
-        let _threads = (self.recording, self.alerting);
+        let _held = (self.recording, self.alerting, self.lock);
         answer(self.listener, router(self.shared), certificates, request_time).await
     }
 }
@@ -143,8 +148,29 @@ pub async fn serve(config: WebConfig) -> Result<()> {
     match web.run().await {}
 }
 
-/// The page.
+/// The page, below its path.
 fn router(shared: Shared) -> Router {
+    let base = shared.config.base_path.clone();
+    let page = at_root(shared.clone());
+    if base.is_empty() {
+        page
+    } else {
+        Router::new().nest_service(&base, page).fallback(move |uri| outside(shared, uri))
+    }
+}
+
+/// What is not below the page's path: "/" leads to it.
+async fn outside(shared: Shared, uri: Uri) -> Response {
+    let page = format!("{}/", shared.config.base_path);
+    let answer = match uri.path() {
+        "/" => Redirect::to(&page).into_response(),
+        _ => (StatusCode::NOT_FOUND, format!("the page is at {page}\n")).into_response(),
+    };
+    with_headers(&shared, answer)
+}
+
+/// The page as it is at "/".
+fn at_root(shared: Shared) -> Router {
     Router::new()
         .route("/events", get(events))
         .route("/history", get(|State(shared): State<Shared>| recent(shared, Range::TenMinutes)))
@@ -158,13 +184,21 @@ fn router(shared: Shared) -> Router {
 
 /// Refuses what [`admit`] does not admit, and adds the headers that every answer has.
 async fn guard(State(shared): State<Shared>, mut request: Request, next: Next) -> Response {
-    let mut response = match admit(&shared, &request) {
+    let peer = request.extensions().get::<Peer>().expect("every request has one");
+    let peer = asked_by(&shared.config.trusted_proxies, peer, request.headers());
+    let response = match admit(&shared, &request, &peer) {
         Ok(access) => {
             request.extensions_mut().insert(access);
+            request.extensions_mut().insert(peer);
             next.run(request).await
         }
-        Err(refusal) => refusal.answer(request.uri().path()),
+        Err(refusal) => refusal.answer(request.uri().path(), &shared.config.base_path),
     };
+    with_headers(&shared, response)
+}
+
+/// An answer with the headers that each has.
+fn with_headers(shared: &Shared, mut response: Response) -> Response {
     let headers = response.headers_mut();
     let fixed = [
         (header::CONTENT_SECURITY_POLICY, POLICY),
@@ -186,16 +220,21 @@ async fn guard(State(shared): State<Shared>, mut request: Request, next: Next) -
 /// Why a request is not answered.
 enum Refusal {
     /// With this status, and why.
-    Status(StatusCode, &'static str),
-    /// A browser that asks for the page logs in first.
-    LogIn,
+    Status(StatusCode, Cow<'static, str>),
+    /// A browser goes to this path of the page first.
+    GoTo(&'static str),
+}
+
+/// A request that is not answered, with this status.
+fn refused<T>(status: StatusCode, why: impl Into<Cow<'static, str>>) -> Result<T, Refusal> {
+    Err(Refusal::Status(status, why.into()))
 }
 
 impl Refusal {
-    /// The answer to a request for this path: one of the API gets it as JSON.
-    fn answer(self, path: &str) -> Response {
+    /// The answer to a request for this path of a page that is below `base`: one of the API gets it as JSON.
+    fn answer(self, path: &str, base: &str) -> Response {
         match self {
-            Self::LogIn => Redirect::to("/login").into_response(),
+            Self::GoTo(path) => Redirect::to(&format!("{base}{path}")).into_response(),
             Self::Status(status, why) if api::has(path) => Problem::new(status, why).into_response(),
             Self::Status(status, why) => (status, format!("{why}\n")).into_response(),
         }
@@ -205,47 +244,61 @@ impl Refusal {
 /// Whether a request is answered: under a name that is the page's (not one of an attacker's that leads to this address), from our own
 /// page if it may change something, and with a session where there is an account. A token, which no browser sends by itself, stands for
 /// both, in the API alone.
-fn admit(shared: &Shared, request: &Request) -> Result<Access, Refusal> {
-    let (headers, path) = (request.headers(), request.uri().path());
-    if !is_our_name(headers, &shared.config, request.extensions().get::<Peer>()) {
+fn admit(shared: &Shared, request: &Request, peer: &Peer) -> Result<Access, Refusal> {
+    let (headers, path, base) = (request.headers(), request.uri().path(), &*shared.config.base_path);
+    if !is_our_name(headers, &shared.config, peer) {
         let why = "this name is not the page's: add it to `names` in web.toml";
-        return Err(Refusal::Status(StatusCode::MISDIRECTED_REQUEST, why));
+        return refused(StatusCode::MISDIRECTED_REQUEST, why);
+    }
+    if peer.is_remote && !peer.is_tls {
+        let why = "the proxy was asked without TLS, or does not say so: let browsers use https, and have it set X-Forwarded-Proto";
+        return refused(StatusCode::FORBIDDEN, why);
+    }
+    if request.extensions().get::<OriginalUri>().is_some_and(|OriginalUri(uri)| !base.is_empty() && uri.path() == base)
+    {
+        return Err(Refusal::GoTo("/"));
     }
     let token = if api::has(path) { bearer(headers) } else { None };
     let only_reads = matches!(*request.method(), Method::GET | Method::HEAD);
-    if !only_reads && token.is_none() && !login::is_from_us(headers, shared.has_tls()) {
-        return Err(Refusal::Status(StatusCode::FORBIDDEN, "the request comes from another site"));
+    if !only_reads && token.is_none() && !login::is_from_us(headers, peer.is_tls) {
+        return refused(StatusCode::FORBIDDEN, "the request comes from another site");
     }
     let access = match token {
         Some(token) => Some(Access::Token(token)).filter(|access| shared.auth.lasts(*access)),
         None => {
-            let session = login::session(headers, shared.has_tls()).map(Access::Session);
+            let session = login::session(headers, peer.is_tls, base).map(Access::Session);
             session.into_iter().chain([Access::Open]).find(|access| shared.auth.lasts(*access))
         }
     };
-    let unauthorized = |why| Err(Refusal::Status(StatusCode::UNAUTHORIZED, why));
+    if access == Some(Access::Open) && peer.is_remote && !login::OPEN.contains(&path) {
+        let why = "there is no account yet: run `sudo evenair web setup` on the box, and open its link";
+        return refused(StatusCode::FORBIDDEN, why);
+    }
+    let unauthorized = |why: String| refused(StatusCode::UNAUTHORIZED, why);
     match access {
         Some(_) if api::has(path) && api::is_too_long(headers) => {
-            Err(Refusal::Status(StatusCode::PAYLOAD_TOO_LARGE, "a body has at most 64 kB"))
+            refused(StatusCode::PAYLOAD_TOO_LARGE, "a body has at most 64 kB")
         }
         Some(access) => Ok(access),
-        None if token.is_some() => unauthorized("the token is not valid: it is wrong, has ended or was removed"),
-        None if api::has(path) => unauthorized("show a token (`evenair web token add`), or log in first, at /login"),
+        None if token.is_some() => unauthorized("the token is not valid: it is wrong, has ended or was removed".into()),
+        None if api::has(path) => {
+            unauthorized(format!("show a token (`evenair web token add`), or log in first, at {base}/login"))
+        }
         None if login::OPEN.contains(&path) => Ok(Access::Open),
-        None if only_reads && matches!(path, "/" | "/index.html") => Err(Refusal::LogIn),
-        None => unauthorized("log in first, at /login"),
+        None if only_reads && matches!(path, "/" | "/index.html") => Err(Refusal::GoTo("/login")),
+        None => unauthorized(format!("log in first, at {base}/login")),
     }
 }
 
 /// Whether `Host` is the address that the browser connected to, a configured name, or one of loopback.
-fn is_our_name(headers: &HeaderMap, config: &WebConfig, peer: Option<&Peer>) -> bool {
+fn is_our_name(headers: &HeaderMap, config: &WebConfig, peer: &Peer) -> bool {
     let Some(host) = headers.get(header::HOST).and_then(|host| host.to_str().ok()) else { return false };
     let name = match host.strip_prefix('[') {
         Some(rest) => rest.split(']').next().unwrap_or_default(),
         None => host.split(':').next().unwrap_or_default(),
     };
-    let ours = peer.and_then(|peer| peer.ours);
-    let is_ours = |address: IpAddr| address.is_loopback() || address == config.listen.ip() || Some(address) == ours;
+    let is_ours =
+        |address: IpAddr| address.is_loopback() || address == config.listen.ip() || Some(address) == peer.ours;
     name.parse::<IpAddr>().is_ok_and(is_ours)
         || name.eq_ignore_ascii_case("localhost")
         || config.names.iter().any(|ours| ours.eq_ignore_ascii_case(name))

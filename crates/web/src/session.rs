@@ -18,15 +18,22 @@ struct Session {
 }
 
 /// All sessions, by the digest of their id: what memory shows is of no use to log in.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Sessions {
     open: HashMap<Digest256, Session>,
+    /// How long each lasts.
+    lifetime: Duration,
 }
 
 impl Sessions {
+    /// None yet; they will last so long.
+    pub(crate) fn lasting(lifetime: Duration) -> Self {
+        Self { open: HashMap::new(), lifetime }
+    }
+
     /// Begins a session, and returns its id: 256 random bits.
     pub(crate) fn begin(&mut self, account: &str, now: Duration) -> String {
-        self.open.retain(|_, session| now < session.began + LIFETIME);
+        self.open.retain(|_, session| now < session.began + self.lifetime);
         if self.open.len() >= MOST_SESSIONS {
             let oldest = self.open.iter().min_by_key(|(_, session)| session.began).map(|(key, _)| *key);
             oldest.and_then(|key| self.open.remove(&key));
@@ -38,12 +45,18 @@ impl Sessions {
 
     /// The account of a session that has not ended.
     pub(crate) fn account(&self, key: &Digest256, now: Duration) -> Option<&str> {
-        self.open.get(key).filter(|session| now < session.began + LIFETIME).map(|session| &*session.account)
+        self.open.get(key).filter(|session| now < session.began + self.lifetime).map(|session| &*session.account)
     }
 
     /// Ends a session.
     pub(crate) fn end(&mut self, key: &Digest256) {
         self.open.remove(key);
+    }
+
+    /// Ends a session that has not ended yet; its account.
+    pub(crate) fn take(&mut self, key: &Digest256, now: Duration) -> Option<String> {
+        let session = self.open.remove(key)?;
+        (now < session.began + self.lifetime).then_some(session.account)
     }
 
     /// Ends all sessions of an account.
@@ -58,7 +71,7 @@ mod tests {
 
     #[test]
     fn sessions_end_after_twelve_hours_and_are_kept_by_digest() {
-        let mut sessions = Sessions::default();
+        let mut sessions = Sessions::lasting(LIFETIME);
         let id = sessions.begin("anna", Duration::ZERO);
         assert_eq!(id.len(), 64);
         assert_eq!(sessions.open.keys().collect::<Vec<_>>(), [&digest(&id)]);
@@ -69,7 +82,7 @@ mod tests {
 
     #[test]
     fn sessions_are_bounded_and_the_oldest_ends() {
-        let mut sessions = Sessions::default();
+        let mut sessions = Sessions::lasting(LIFETIME);
         let ids: Vec<_> = (0..=1024).map(|second| sessions.begin("anna", Duration::from_secs(second))).collect();
         assert_eq!(sessions.open.len(), MOST_SESSIONS);
         let now = Duration::from_secs(1025);

@@ -22,10 +22,3 @@ pub(crate) struct Shared {
     /// How many streams are open.
     pub(crate) streams: Arc<AtomicUsize>,
 }
-
-impl Shared {
-    /// Whether browsers come over TLS.
-    pub(crate) fn has_tls(&self) -> bool {
-        self.certificates.is_some()
-    }
-}

@@ -49,6 +49,27 @@ enum WebCommand {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<OsString>,
     },
+    /// Give an account a second factor, or take it away
+    #[command(disable_help_flag = true)]
+    Account {
+        /// Arguments of `evenair-web account`: totp NAME; --off
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<OsString>,
+    },
+    /// Write accounts, tokens, certificate, audit log and history of the page to one file
+    #[command(disable_help_flag = true)]
+    Backup {
+        /// Arguments of `evenair-web backup`: FILE or "-"; --force; --rotate
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<OsString>,
+    },
+    /// Put such a backup in the place of what the page has, which is kept; the page must not run
+    #[command(disable_help_flag = true)]
+    Restore {
+        /// Arguments of `evenair-web restore`: FILE or "-"
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<OsString>,
+    },
 }
 
 /// Replaces this process with `evenair-web --where`, or with one of its commands.
@@ -58,6 +79,9 @@ pub fn web(args: &WebArgs) -> Result<ExitCode> {
         WebCommand::Token { arguments } => ("token", arguments),
         WebCommand::Audit { arguments } => ("audit", arguments),
         WebCommand::Alert { arguments } => ("alert", arguments),
+        WebCommand::Account { arguments } => ("account", arguments),
+        WebCommand::Backup { arguments } => ("backup", arguments),
+        WebCommand::Restore { arguments } => ("restore", arguments),
     });
     if let Some((name, arguments)) = command {
         return become_program(WEB, WEB, WEB, [OsString::from(name)].into_iter().chain(arguments.iter().cloned()));

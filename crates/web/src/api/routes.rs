@@ -68,7 +68,7 @@ pub(crate) fn operations() -> Vec<Operation> {
         Operation::get("/audit", "The audit log: logins, and what was changed, the newest first", audit).with(PAGES)
             .for_role(Role::Admin),
         Operation::get("/me", "Who asks: account or token, and role", |asked| async move { Ok(asked.shared.auth.doer(asked.access)) }),
-        Operation::get("/openapi.json", "This document", |_| async { Ok(Document(&DOCUMENT)) }),
+        Operation::get("/openapi.json", "This document", |asked| async move { Ok(Document(document_below(&asked.shared.config.base_path))) }),
     ];
     operations.extend(commands::operations());
     operations
@@ -77,9 +77,18 @@ pub(crate) fn operations() -> Vec<Operation> {
 /// The OpenAPI document of all operations.
 pub(crate) static DOCUMENT: LazyLock<Value> = LazyLock::new(|| document::of(BASE, &operations()));
 
+/// The same of a page that is below a path.
+fn document_below(base: &str) -> Value {
+    let mut document = DOCUMENT.clone();
+    if !base.is_empty() {
+        document["servers"][0]["url"] = base.into();
+    }
+    document
+}
+
 /// An OpenAPI document.
 #[derive(Serialize)]
-struct Document(&'static Value);
+struct Document(Value);
 
 impl JsonSchema for Document {
     fn schema_name() -> std::borrow::Cow<'static, str> {

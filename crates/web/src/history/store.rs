@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use evenair_api::watch::Event;
+use rusqlite::backup::{Backup, StepResult};
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Transaction, params};
 
 use super::row::Row;
@@ -21,6 +22,10 @@ use super::tier::Tier;
 
 /// The name of the file.
 pub(crate) const FILE: &str = "history.db";
+/// The names of its write-ahead log, of the index of that, and of the reserve, which mean nothing without the file.
+pub(crate) const LOG: &str = "history.db-wal";
+pub(crate) const INDEX: &str = "history.db-shm";
+pub(crate) const RESERVE: &str = "history.db.reserve";
 /// "evnH", so that `file` and we tell it from other databases.
 const APPLICATION: i64 = 0x65_76_6e_48;
 /// Version of the tables. A database of a later one is set aside.
@@ -303,6 +308,46 @@ pub(crate) fn open_to_read(path: &Path) -> Result<Connection> {
     connection.busy_timeout(BUSY)?;
     check_version(&connection)?;
     Ok(connection)
+}
+
+/// Copies a database as it is at one moment, while it may be written (SQLite's online backup, all pages in one step: the writer goes on
+/// in its log, and so does not make it begin anew).
+///
+/// # Errors
+/// It cannot be read or written, or is damaged.
+pub(crate) fn copy_database(from: &Path, to: &Path) -> Result<()> {
+    let source = open_to_read(from)?;
+    let mut copy = Connection::open(to)?;
+    let backup = Backup::new(&source, &mut copy)?;
+    match backup.step(-1)? {
+        StepResult::Done => {}
+        step => {
+            let code = if step == StepResult::Locked { ErrorCode::DatabaseLocked } else { ErrorCode::DatabaseBusy };
+            return Err(rusqlite::Error::SqliteFailure(
+                rusqlite::ffi::Error { code, extended_code: 0 },
+                Some("another program does not let go of it".into()),
+            ));
+        }
+    }
+    drop(backup);
+    check_whole(&copy)
+}
+
+/// Checks that a database is whole, and of this version.
+///
+/// # Errors
+/// Why not.
+pub(crate) fn check_database(path: &Path) -> Result<()> {
+    check_whole(&open_to_read(path)?)
+}
+
+fn check_whole(connection: &Connection) -> Result<()> {
+    let what: String = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
+    if what == "ok" {
+        return Ok(());
+    }
+    let code = ErrorCode::DatabaseCorrupt;
+    Err(rusqlite::Error::SqliteFailure(rusqlite::ffi::Error { code, extended_code: 0 }, Some(what)))
 }
 
 /// Up to where a tier is complete.

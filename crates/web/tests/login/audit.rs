@@ -55,7 +55,7 @@ async fn logins_accounts_and_tokens_leave_a_line_each_and_no_secret() {
     assert!(!shell.is_empty());
     let results: Vec<_> = entries.iter().map(|entry| entry.status).collect();
     assert_eq!(results, [None, Some(200), Some(200), Some(401), Some(401), None, None, Some(200)]);
-    assert_eq!(entries[3].result, "name or password is wrong");
+    assert_eq!(entries[3].result, "name, password or code is wrong");
     assert_eq!((&entries[2].from, entries[2].doer.role), (&Some("127.0.0.1".into()), Some(Role::Admin)));
     assert_eq!(entries[5].values["token"], *id);
     let text = text(&site);

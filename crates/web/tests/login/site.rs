@@ -96,6 +96,14 @@ impl Site {
         assert_eq!((answer.status, answer.header("location")), (303, Some("/login")), "{answer:?}");
     }
 
+    /// The same of a page below a path.
+    pub async fn make_below(&self, name: &str, password: &str) {
+        let token = self.token();
+        let form = [("token", &*token), ("name", name), ("password", password), ("again", password)];
+        let answer = self.post(&format!("{}/setup", self.config.base_path), &form, "").await;
+        assert_eq!(answer.status, 303, "{answer:?}");
+    }
+
     pub async fn log_in(&self, name: &str, password: &str) -> Answer {
         self.post("/login", &[("name", name), ("password", password)], "").await
     }
@@ -208,7 +216,7 @@ pub fn with_body(method: &str, path: &str, headers: &str, body: &str) -> String 
     request(method, path, &format!("{headers}Content-Length: {}\r\n", body.len())) + body
 }
 
-async fn exchange(mut stream: impl AsyncRead + AsyncWrite + Unpin, request: &str) -> Answer {
+pub async fn exchange(mut stream: impl AsyncRead + AsyncWrite + Unpin, request: &str) -> Answer {
     stream.write_all(request.as_bytes()).await.expect("written");
     let mut bytes = Vec::new();
     // Without the end of TLS: what has come counts.
