@@ -63,6 +63,8 @@ pub(crate) struct InFlight {
     first_train: u64,
     /// Of those that are open: medium time, number, those that an acknowledgment is due to.
     medium: Span,
+    /// Medium time of those to groups.
+    to_groups: Span,
     count: u64,
     due: u64,
     /// Of those that are open and were overtaken.
@@ -195,6 +197,7 @@ impl InFlight {
             trains: VecDeque::new(),
             first_train: 0,
             medium: Span::ZERO,
+            to_groups: Span::ZERO,
             count: 0,
             due: 0,
             passed: 0,
@@ -211,6 +214,11 @@ impl InFlight {
     /// The medium time of all releases in flight.
     pub(crate) const fn medium(&self) -> Span {
         self.medium
+    }
+
+    /// The part of it of frames to groups.
+    pub(crate) const fn to_groups(&self) -> Span {
+        self.to_groups
     }
 
     /// How many there are.
@@ -277,6 +285,9 @@ impl InFlight {
         });
         self.leaving.extend(leaves.map(|at| (number, at)));
         self.medium += load.medium;
+        if station.is_none() {
+            self.to_groups += load.medium;
+        }
         self.count += 1;
         self.due += u64::from(due);
         (number, cleared)
@@ -465,6 +476,9 @@ impl InFlight {
         self.due -= u64::from(due);
         self.passed -= u64::from(release.overtaken.is_some());
         let train = usize::try_from(release.train - self.first_train).expect("trains are kept as long as releases");
+        if self.trains[train].station.is_none() {
+            self.to_groups -= release.load.medium;
+        }
         self.trains[train].open -= release.load.medium;
         self.trains[train].due -= u32::from(due);
         release.load

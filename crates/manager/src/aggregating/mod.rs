@@ -392,7 +392,9 @@ impl Aggregating {
             0 => self.under_way(),
             _ => self.under_way().saturating_sub(self.in_flight.passed()),
         };
-        let outstanding = self.outstanding();
+        // While the access point sends frames to groups, which are no run, it is to have one. Beside 3 Mb/s of multicast a station gets
+        // 77 % of what it has without the box if all of them count, 95 % if half do; none: 12 instead of 10 ms in the access point.
+        let outstanding = self.outstanding().saturating_sub(self.in_flight.to_groups() / 2);
         if under_way < LEAST_UNDER_WAY || outstanding < most {
             return self.reckoned;
         }
