@@ -162,7 +162,7 @@ impl Watcher {
         let (lost, failing) = self.book.change(|state| {
             let mut lost = Vec::new();
             for receiver in receivers {
-                // Nobody is told by a receiver that it fails.
+                // A receiver does not hear that it fails itself.
                 let is_its_own =
                     |reason: &Reason| reason.code == Code::AlertFailing && reason.subject.id == receiver.name;
                 let reasons: Vec<_> = health.reasons.iter().filter(|reason| !is_its_own(reason)).cloned().collect();
