@@ -23,7 +23,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -52,13 +52,22 @@ use crate::secret::{hex, random};
 /// How often the queue is looked at.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// Ends the alerts when it is dropped.
-#[derive(Debug)]
-pub(crate) struct Alerting(Arc<AtomicBool>);
+/// Ends the alerts when it is dropped, which waits for an attempt that goes on, so that its message is not sent again.
+pub(crate) struct Alerting {
+    book: Book,
+    courier: Option<JoinHandle<()>>,
+}
 
 impl Drop for Alerting {
     fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
+        {
+            // Nothing is decided any more.
+            let _kept = self.book.lock();
+            self.book.ended.store(true, Ordering::Relaxed);
+        }
+        if let Some(courier) = self.courier.take() {
+            _ = courier.join();
+        }
     }
 }
 
@@ -106,7 +115,7 @@ pub(crate) fn start(config: &WebConfig, feed: &Feed, clock: Clock) -> Result<Opt
     state.known.retain(|receiver, _| senders.contains_key(receiver));
     state.queue.keep_only(|receiver| senders.contains_key(receiver));
     let ended = Arc::new(AtomicBool::new(false));
-    let book = Book { kept: Arc::new(Mutex::new((state, file))), clock, ended: Arc::clone(&ended) };
+    let book = Book { kept: Arc::new(Mutex::new((state, file))), clock, ended };
     let (_, messages) = feed.join();
     let watcher = Watcher {
         book: book.clone(),
@@ -115,11 +124,11 @@ pub(crate) fn start(config: &WebConfig, feed: &Feed, clock: Clock) -> Result<Opt
         feed: feed.clone(),
         state: config.state.clone(),
     };
-    let courier = Courier { book, senders, site: sender::site(config) };
+    let courier = Courier { book: book.clone(), senders, site: sender::site(config) };
     let spawn = |name: &str| thread::Builder::new().name(name.into());
     spawn("alerts").spawn(move || watcher.work(messages)).context("cannot watch for alerts")?;
-    spawn("deliveries").spawn(move || courier.work()).context("cannot deliver alerts")?;
-    Ok(Some(Alerting(ended)))
+    let courier = spawn("deliveries").spawn(move || courier.work()).context("cannot deliver alerts")?;
+    Ok(Some(Alerting { book, courier: Some(courier) }))
 }
 
 /// Watches the feed.
@@ -161,8 +170,9 @@ impl Watcher {
         let (receivers, mutes) = (&self.receivers, &self.mutes);
         let (lost, failing) = self.book.change(|state| {
             let mut lost = Vec::new();
+            let receivers = if self.book.has_ended() { &[][..] } else { &receivers[..] };
             for receiver in receivers {
-                // Nobody is told by a receiver that it fails.
+                // A receiver does not hear that it fails itself.
                 let is_its_own =
                     |reason: &Reason| reason.code == Code::AlertFailing && reason.subject.id == receiver.name;
                 let reasons: Vec<_> = health.reasons.iter().filter(|reason| !is_its_own(reason)).cloned().collect();
@@ -256,7 +266,7 @@ impl Courier {
         let chance = f64::from(random::<1>()[0]) / 255.0;
         let lost = self.book.change(|state| match &sent {
             Ok(()) => {
-                state.queue.delivered(id);
+                state.queue.delivered(id, now_s);
                 None
             }
             Err(why) => state.queue.failed(id, why, now_s, chance),

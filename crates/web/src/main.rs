@@ -14,6 +14,7 @@ use evenair_web::{
     setup_link,
 };
 use serde_json::{Value, json};
+use tokio::signal::unix::{SignalKind, signal};
 
 use crate::commands::{AlertCommand, AuditArgs, HistoryArgs, TokenCommand, alert, audit, history, permit, token};
 use crate::state_commands::{AccountCommand, BackupArgs, RestoreArgs, account, backup, restore};
@@ -151,9 +152,11 @@ fn run(cli: Cli) -> Result<ExitCode> {
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start")?;
     runtime.block_on(async {
+        let mut terminated = signal(SignalKind::terminate()).context("cannot hear of SIGTERM")?;
         tokio::select! {
             ended = evenair_web::serve(config) => ended,
             _ = tokio::signal::ctrl_c() => Ok(()),
+            _ = terminated.recv() => Ok(()),
         }
     })?;
     Ok(ExitCode::SUCCESS)

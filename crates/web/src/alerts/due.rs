@@ -52,7 +52,7 @@ pub(crate) struct Item {
 
 /// A reason that a receiver knows of.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-struct Told {
+struct Announced {
     level: Level,
     name: String,
     since_s: u64,
@@ -65,7 +65,7 @@ struct Told {
 
 /// All that a receiver knows of, by code, kind and id of the subject.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Known(BTreeMap<String, Told>);
+pub(crate) struct Known(BTreeMap<String, Announced>);
 
 /// What one line of the feed says, at a time in seconds since 1970.
 pub(crate) struct Observed<'a> {
@@ -123,20 +123,20 @@ impl Known {
     /// A reason is there.
     fn take(&mut self, rule: &Rule, reason: &Reason, may_say: bool, now_s: u64) -> Option<Item> {
         let key = key(reason);
-        let Some(told) = self.0.get_mut(&key) else {
+        let Some(announced) = self.0.get_mut(&key) else {
             if !may_say || self.0.len() >= MOST {
                 return None;
             }
-            self.0.insert(key, Told::of(reason, now_s));
+            self.0.insert(key, Announced::of(reason, now_s));
             return Some(Item::of(Event::Raised, reason));
         };
-        told.absent_s = None;
-        let is_worse = reason.level > told.level;
-        let is_due = rule.repeat_s.is_some_and(|repeat_s| now_s.saturating_sub(told.said_s) >= repeat_s);
+        announced.absent_s = None;
+        let is_worse = reason.level > announced.level;
+        let is_due = rule.repeat_s.is_some_and(|repeat_s| now_s.saturating_sub(announced.said_s) >= repeat_s);
         if !may_say || !(is_worse || is_due) {
             return None;
         }
-        *told = Told { since_s: told.since_s, ..Told::of(reason, now_s) };
+        *announced = Announced { since_s: announced.since_s, ..Announced::of(reason, now_s) };
         Some(Item::of(if is_worse { Event::Raised } else { Event::Repeated }, reason))
     }
 
@@ -144,18 +144,18 @@ impl Known {
     fn end(&mut self, rule: &Rule, present: &[(Reason, bool)], now_s: u64) -> Vec<Item> {
         let present: Vec<_> = present.iter().map(|(reason, _)| key(reason)).collect();
         let mut items = Vec::new();
-        self.0.retain(|key, told| {
+        self.0.retain(|key, announced| {
             if present.contains(key) {
                 return true;
             }
-            let since_s = *told.absent_s.get_or_insert(now_s);
+            let since_s = *announced.absent_s.get_or_insert(now_s);
             // A clock that was set back begins anew.
             if now_s < since_s {
-                told.absent_s = Some(now_s);
+                announced.absent_s = Some(now_s);
             }
             let is_over = now_s.saturating_sub(since_s) >= HELD_S;
             if is_over && rule.recovery {
-                items.push(told.recovered(key));
+                items.push(announced.recovered(key));
             }
             !is_over
         });
@@ -199,7 +199,7 @@ fn short(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(LONGEST).collect()
 }
 
-impl Told {
+impl Announced {
     fn of(reason: &Reason, now_s: u64) -> Self {
         let since_s = if reason.since_s > 0.0 { reason.since_s as u64 } else { now_s };
         Self { level: reason.level, name: short(&reason.subject.name), since_s, said_s: now_s, absent_s: None }

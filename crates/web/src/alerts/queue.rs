@@ -1,7 +1,8 @@
 //! Messages that are on their way: in which order, when tried again, when given up.
 //!
 //! A message that was not delivered is tried again after 30 s, 1 min, 2 min and so on up to an hour, each a fifth more or less by chance,
-//! for 24 h. The next one to the same receiver waits for it, so that a recovery does not come before its alert.
+//! for 24 h. The next one to the same receiver waits for it, so that a recovery does not come before its alert; but no longer than about
+//! an hour, so that a message that a receiver never takes does not hold up the others.
 
 use std::collections::BTreeMap;
 
@@ -17,6 +18,8 @@ const LONGEST_S: u64 = 60 * 60;
 pub(crate) const GIVEN_UP_S: u64 = 24 * 60 * 60;
 /// Most messages on their way; the oldest are given up for further ones. The state is a file of at most a megabyte.
 const MOST: usize = 64;
+/// After so many failed attempts, which take about an hour, a message holds up others no more.
+const PATIENCE: u32 = 8;
 /// Attempts before a message is given up, however old it is: a machine without a clock begins in 1970 and jumps ahead.
 const FEWEST: u32 = 10;
 /// Longest message that is kept, in reasons.
@@ -77,7 +80,8 @@ impl Queue {
     /// The message that is due now.
     pub(crate) fn due(&self, now_s: u64) -> Option<&Delivery> {
         let is_first = |index: usize, delivery: &Delivery| {
-            self.deliveries[..index].iter().all(|before| before.receiver != delivery.receiver)
+            let mut before = self.deliveries[..index].iter();
+            before.all(|before| before.receiver != delivery.receiver || before.failed >= PATIENCE)
         };
         let mut deliveries = self.deliveries.iter().enumerate();
         // A clock that was set back does not delay a message by more than the longest time.
@@ -87,11 +91,14 @@ impl Queue {
             .map(|(_, delivery)| delivery)
     }
 
-    /// A message has been delivered.
-    pub(crate) fn delivered(&mut self, id: &str) {
+    /// A message has been delivered: what waits for the same receiver is tried at once.
+    pub(crate) fn delivered(&mut self, id: &str, now_s: u64) {
         let Some(index) = self.place(id) else { return };
-        let delivery = self.deliveries.remove(index);
-        self.failing.remove(&delivery.receiver);
+        let Delivery { receiver, .. } = self.deliveries.remove(index);
+        self.failing.remove(&receiver);
+        for delivery in self.deliveries.iter_mut().filter(|delivery| delivery.receiver == receiver) {
+            delivery.next_s = delivery.next_s.min(now_s);
+        }
     }
 
     /// An attempt has failed; `chance` is a number of 0 to 1. Returns the message if it was given up.
@@ -179,14 +186,32 @@ mod tests {
         assert_eq!(due(&queue, 5), Some("a"));
         queue.failed("a", "refused", 5, 0.5);
         assert_eq!(due(&queue, 5), Some("c"));
-        queue.delivered("c");
+        queue.delivered("c", 5);
         assert_eq!(due(&queue, 34), None);
         assert_eq!(due(&queue, 35), Some("a"));
-        queue.delivered("a");
+        queue.delivered("a", 35);
         assert!(queue.failing.is_empty());
         assert_eq!(due(&queue, 35), Some("b"));
-        queue.delivered("b");
+        queue.delivered("b", 35);
         assert_eq!(due(&queue, 1_000_000), None);
+    }
+
+    #[test]
+    fn a_message_that_is_never_taken_does_not_hold_up_the_others() {
+        let mut queue = Queue::default();
+        queue.add(delivery("a", "ops", 0));
+        queue.add(delivery("b", "ops", 1));
+        let mut now_s = 0;
+        while due(&queue, now_s) != Some("b") {
+            if due(&queue, now_s) == Some("a") {
+                queue.failed("a", "refused", now_s, 0.5);
+            }
+            now_s += 1;
+        }
+        assert!((3600..3 * 3600).contains(&now_s), "{now_s}");
+        queue.delivered("b", now_s);
+        // The receiver is there, so that the first one is tried at once.
+        assert_eq!((due(&queue, now_s), queue.failing.is_empty()), (Some("a"), true));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use base64::Engine as _;
@@ -239,6 +240,49 @@ fn a_test_says_what_became_of_it_without_secrets() {
     assert!(right && output == "chat: sent\n", "{output}");
     let (right, _, error) = run(folder.path(), &["alert", "test", "chats"]);
     assert!(!right && error.contains("did you mean \"chat\""), "{error}");
+}
+
+/// The program itself, as the service runs it.
+#[tokio::test]
+async fn secrets_are_in_no_log_and_not_in_the_list_of_processes() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let made = generate_simple_self_signed(["localhost".to_owned()]).expect("made");
+    let refused = "535 no: mail-secret is wrong";
+    let (mail, mails) = mail_server(&made.cert.pem(), &made.signing_key.serialize_pem(), refused);
+    let (hook, posts) = webhook(&[500]);
+    let (url, secret) =
+        (put(folder.path(), "url", &format!("http://{hook}{PATH}")), put(folder.path(), "secret", SECRET));
+    let socket = folder.path().join("watch.sock");
+    Reasons::serve(&socket).set(vec![starving()]);
+    let text = format!(
+        "listen = \"127.0.0.1:0\"\nsocket = \"{}\"\n\
+         [[alert]]\nname = \"chat\"\nwebhook_file = \"{url}\"\nsecret_file = \"{secret}\"\n{}",
+        socket.display(),
+        mail_file(folder.path(), mail.port(), &made.cert.pem())
+    );
+    fs::write(folder.path().join("web.toml"), text).expect("written");
+    let program = Command::new(env!("CARGO_BIN_EXE_evenair-web"))
+        .args(["--config", "web.toml", "--state", "state"])
+        .current_dir(folder.path())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it runs");
+    mails.wait(1).await;
+    posts.wait(1).await;
+    sleep(QUIET).await;
+    let process = format!("/proc/{}", program.id());
+    let list = ["cmdline", "environ"].map(|file| fs::read(format!("{process}/{file}")).unwrap_or_default());
+    let stopped = Command::new("kill").arg(program.id().to_string()).status().expect("it runs");
+    let output = program.wait_with_output().expect("ended");
+    assert!(stopped.success() && output.status.success(), "SIGTERM ends it in order: {:?}", output.status);
+    let log = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+    assert!(log.contains("alert-failing: post") && log.contains("535"), "{log}");
+    assert!(log.contains("alert-failing: chat: 127.0.0.1 answers with status 500"), "{log}");
+    let all = log + &String::from_utf8_lossy(&list.concat());
+    for secret in [PASSWORD, SECRET, "path-secret"] {
+        assert!(!all.contains(secret), "{secret}: {all}");
+    }
 }
 
 #[tokio::test]

@@ -73,6 +73,7 @@ impl Site {
     /// Ends the server, and starts it again at another port.
     pub async fn restart(&mut self) {
         self.server.abort();
+        _ = (&mut self.server).await;
         (self.address, self.server) = serve(&self.config, &self.clock).await;
     }
 
