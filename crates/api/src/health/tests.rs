@@ -467,6 +467,25 @@ fn who_holds_the_air_is_found_although_some_seconds_time_few_packets() {
 }
 
 #[test]
+fn latency_waits_for_a_cause_that_is_about_to_be_raised() {
+    let first = |holds_from: u32| {
+        let (mut course, facts) = (Course::new(|_, _| {}), healthy().1);
+        (1..=12).find_map(|second| {
+            let mut line = latency(500.0, 900);
+            let air = if second >= holds_from { [0.8, 0.05, 0.05] } else { [0.3; 3] };
+            *stations(&mut line) =
+                ["held", "near", "far"].into_iter().zip(air).map(|(name, air)| station(name, air)).collect();
+            line.domains.as_mut().expect("there")[0].air_down = Value::new(0.9, Origin::Charged);
+            let reasons = course.observe(&line, &facts);
+            reasons.first().map(|reason| (second, reason.code))
+        })
+    };
+    assert_eq!(first(99), Some((5, Code::WifiLatency)));
+    assert_eq!(first(3), Some((7, Code::HoldsTheAir)));
+    assert_eq!(first(6), Some((5, Code::WifiLatency)), "no cause was in sight");
+}
+
+#[test]
 fn an_internet_queue_is_found_by_few_packets_of_each_second() {
     let raised = |packets: [u64; 10]| {
         let mut course = Course::new(|_, _| {});
