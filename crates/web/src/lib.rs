@@ -22,6 +22,7 @@ mod link;
 mod live;
 mod login;
 mod password;
+mod password_page;
 mod proxy;
 mod second_factor;
 mod secret;
