@@ -30,7 +30,7 @@ use evenair_units::Bytes;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::proxy::{Network, is_base_path};
+use crate::network::{Network, is_base_path};
 
 /// Where the file is.
 pub const CONFIG: &str = "/etc/evenair/web.toml";
