@@ -47,6 +47,7 @@ function Account() {
   return (
     <form method="post" action="logout">
       <span class="quiet">{me.value.who}, {me.value.role}</span>
+      <a href="password">Change password</a>
       <button>Log out</button>
     </form>
   );

@@ -1,6 +1,7 @@
-// What accounts do on the page: commands, names, the audit log, logout; by keyboard, under the real content security policy.
+// What accounts do on the page: commands, names, the audit log, logout, passwords and codes; by keyboard, under the real content security policy.
 import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
+import { createHmac } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -12,7 +13,7 @@ const program = process.env.EVENAIR_WEB;
 assert.ok(program, "EVENAIR_WEB must be the path of the program evenair-web");
 const pictures = process.env.EVENAIR_PICTURES;
 const folder = mkdtempSync(join(tmpdir(), "evenair-act-"));
-const port = 11000 + (process.pid % 8000);
+const port = 11000 + 2 * (process.pid % 4000);
 const address = `http://127.0.0.1:${port}/`;
 const file = join(folder, "web.toml");
 const PASSWORD = "correct-horse";
@@ -54,7 +55,7 @@ after(async () => {
 });
 
 /** The page of an account, in a browser of its own; nothing in it is refused by the content security policy. */
-async function as(name, options, act) {
+async function as(name, options, act, password = PASSWORD) {
   const context = await browser.newContext(options);
   const page = await context.newPage();
   page.setDefaultTimeout(10_000);
@@ -64,7 +65,7 @@ async function as(name, options, act) {
   try {
     await page.goto(`${address}login`);
     await page.getByLabel("Name").fill(name);
-    await page.getByLabel("Password").fill(PASSWORD);
+    await page.getByLabel("Password").fill(password);
     await page.getByRole("button", { name: "Log in" }).click();
     await page.getByText("laptop-1").waitFor();
     await act(page);
@@ -174,4 +175,95 @@ test("who may only look sees no commands", async () => {
     await page.getByText("MAC address", { exact: true }).waitFor();
     for (const name of [/Insert|Observe|Bypass/, "Save", "Audit log"]) assert.equal(await page.getByRole("button", { name }).count(), 0);
   });
+});
+
+const NEW = "battery-staple";
+
+test("an account changes its password", async () => {
+  for (const options of [phone, wide]) {
+    const [old, next] = options === phone ? [PASSWORD, NEW] : [NEW, PASSWORD];
+    await as("vera", options, async (page) => {
+      await page.getByRole("link", { name: "Change password" }).click();
+      await page.getByRole("heading", { name: "Password of Evenair" }).waitFor();
+      await isForEverybody(page, "the form of a new password");
+      const change = async (given) => {
+        await page.getByLabel("Old password").fill(given);
+        await page.getByLabel("New password, at least 10 characters").fill(next);
+        await page.getByLabel("New password again").fill(next);
+        await page.keyboard.press("Enter");
+      };
+      await change("wrong-password");
+      await page.getByRole("alert").getByText("The old password is wrong.").waitFor();
+      await change(old);
+      await page.getByText("Your password is changed").waitFor();
+      await picture(page, `password-${options.viewport.width}`);
+      await page.getByRole("link", { name: "To the page" }).click();
+      await page.getByText("vera, view").waitFor();
+    }, old);
+  }
+});
+
+/** The bytes of base32. */
+function bytesOf(text) {
+  const bits = [...text].map((c) => "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567".indexOf(c).toString(2).padStart(5, "0")).join("");
+  return Buffer.from(bits.match(/.{8}/g).map((byte) => parseInt(byte, 2)));
+}
+
+/** The code that an app shows now (RFC 6238). */
+function codeOf(secret) {
+  const step = Buffer.alloc(8);
+  step.writeBigUInt64BE(BigInt(Math.floor(Date.now() / 30_000)));
+  const hash = createHmac("sha1", bytesOf(secret)).update(step).digest();
+  return String((hash.readUInt32BE(hash[19] & 15) & 0x7fffffff) % 1_000_000).padStart(6, "0");
+}
+
+test("an account with a second factor is asked for a code, and others are not", async () => {
+  const command = spawn(program, ["account", "totp", "vera", "--config", file], { stdio: ["pipe", "pipe", "inherit"] });
+  let said = "";
+  for await (const part of command.stdout) {
+    said += part;
+    const secret = /app: ([A-Z2-7]+)\n/.exec(said)?.[1];
+    if (secret && !command.stdin.writableEnded) command.stdin.end(`${codeOf(secret)}\n`);
+  }
+  const recovery = said.trimEnd().split("\n").at(-1);
+  assert.match(recovery, /^[a-z2-7]{4}(-[a-z2-7]{4}){3}$/, said);
+  const context = await browser.newContext(phone);
+  const page = await context.newPage();
+  await page.goto(`${address}login`);
+  assert.equal(await page.getByLabel(/Code/).count(), 0);
+  await page.getByLabel("Name").fill("vera");
+  await page.getByLabel("Password").fill(PASSWORD);
+  await page.getByRole("button", { name: "Log in" }).click();
+  const code = page.getByLabel("Code of your authenticator app");
+  await code.waitFor();
+  assert.ok(await code.evaluate((field) => field === document.activeElement), "it can be typed at once");
+  await isForEverybody(page, "the form of the code");
+  await picture(page, "code");
+  await page.keyboard.type(recovery);
+  await page.keyboard.press("Enter");
+  await page.getByText("vera, view").waitFor();
+  await context.close();
+  execFileSync(program, ["account", "totp", "vera", "--off", "--config", file]);
+});
+
+test("the page works below a path", async () => {
+  const below = join(folder, "below.toml");
+  const other = `http://127.0.0.1:${port + 1}/evenair`;
+  const state = JSON.stringify(join(folder, "below"));
+  const socket = JSON.stringify(join(folder, "watch.sock"));
+  writeFileSync(below, `listen = "127.0.0.1:${port + 1}"\nbase_path = "/evenair"\nsocket = ${socket}\nstate = ${state}\n`);
+  const process = spawn(program, ["--config", below], { stdio: ["ignore", "pipe", "inherit"] });
+  const page = await browser.newPage();
+  try {
+    await started(process);
+    const missing = [];
+    page.on("response", (answer) => answer.status() >= 400 && missing.push(`${answer.status()} ${answer.url()}`));
+    await page.goto(other);
+    await page.getByText("laptop-1").waitFor();
+    assert.equal(page.url(), `${other}/`);
+    assert.deepEqual(missing, []);
+  } finally {
+    await page.close();
+    process.kill();
+  }
 });

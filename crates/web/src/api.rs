@@ -9,6 +9,7 @@ mod commands;
 mod document;
 mod list;
 mod operation;
+mod own;
 mod parameter;
 mod problem;
 mod routes;

@@ -1,11 +1,13 @@
 //! Who may see the page: accounts, sessions and the link that makes an account, together.
 
+use std::fmt::{self, Display};
 use std::net::IpAddr;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use anyhow::Result;
+use axum::http::StatusCode;
 
 use crate::account::{Account, Accounts, Role};
 use crate::audit::{Actor, Doer};
@@ -67,6 +69,52 @@ pub(crate) struct Confirmed {
     pub name: Option<String>,
     /// Id of the session, and what confirmed it; or why not.
     pub result: Result<(String, Factor), Refused>,
+}
+
+/// Why a password was not changed.
+#[derive(Debug)]
+pub(crate) enum NotChanged {
+    /// The session has ended.
+    NoSession,
+    /// The old password is wrong.
+    Wrong,
+    /// Too many logins failed: how long to wait.
+    Often(Duration),
+    /// Too many passwords are checked at once.
+    Busy,
+    /// The state directory cannot be written.
+    Write(std::io::Error),
+}
+
+impl From<Busy> for NotChanged {
+    fn from(_: Busy) -> Self {
+        Self::Busy
+    }
+}
+
+impl NotChanged {
+    /// The status that says so.
+    pub(crate) const fn status(&self) -> StatusCode {
+        match self {
+            Self::NoSession => StatusCode::UNAUTHORIZED,
+            Self::Wrong => StatusCode::FORBIDDEN,
+            Self::Often(_) => StatusCode::TOO_MANY_REQUESTS,
+            Self::Busy => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Write(_) => StatusCode::INTERNAL_SERVER_ERROR,
+        }
+    }
+}
+
+impl Display for NotChanged {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NoSession => "the session has ended",
+            Self::Wrong => "the old password is wrong",
+            Self::Often(_) => "too many logins failed",
+            Self::Busy => "too many passwords are checked at once",
+            Self::Write(_) => "the state directory cannot be written; the log of evenair-web says why",
+        })
+    }
 }
 
 /// Why a link made no account.
@@ -236,6 +284,46 @@ impl Auth {
             Ok(Some(factor)) => Ok((self.state().sessions.begin(&name, self.clock.uptime()), factor)),
             Err(error) => Err(unusable(&error)),
         }
+    }
+
+    /// Changes the password of a session's account. Its other sessions end. A wrong old password counts as a failed login.
+    ///
+    /// # Errors
+    /// Why not.
+    pub(crate) async fn change_password(
+        &self,
+        session: &Digest256,
+        old: String,
+        new: String,
+        from: IpAddr,
+    ) -> Result<(), NotChanged> {
+        let (name, _) = self.account(session).ok_or(NotChanged::NoSession)?;
+        let (attempt, hash) = {
+            let mut state = self.state();
+            let attempt = state.limit.begin(&name, from, self.clock.uptime()).map_err(NotChanged::Often)?;
+            (attempt, state.accounts.find(&name).map(|account| account.password.clone()))
+        };
+        let matches = self.passwords.matches(old, hash.clone()).await;
+        if matches != Ok(false) {
+            self.state().limit.take_back(&attempt);
+        }
+        if !matches? {
+            return Err(NotChanged::Wrong);
+        }
+        let password = self.passwords.hash(new).await?;
+        let mut state = self.state();
+        // Session and password may have ended meanwhile.
+        let is_open = state.sessions.account(session, self.clock.uptime()).is_some();
+        let Some(account) =
+            state.accounts.find(&name).filter(|account| is_open && Some(&account.password) == hash.as_ref())
+        else {
+            return Err(NotChanged::NoSession);
+        };
+        let account = Account { password, ..account.clone() };
+        state.accounts.put(account).map_err(NotChanged::Write)?;
+        state.sessions.end_others_of(&name, session);
+        state.tickets.end_all_of(&name);
+        Ok(())
     }
 
     /// Ends a session.

@@ -34,7 +34,7 @@ use evenair_units::Bytes;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::proxy::{Network, is_base_path};
+use crate::network::{Network, is_base_path};
 use crate::receiver::{AlertFile, MailFile, MailServer, ReceiverConfig, check_all};
 
 /// Where the file is.

@@ -17,7 +17,7 @@ use crate::audit::{AuditEntry, Doer};
 use crate::auth::{Confirmed, Login, NotMade, Refused, session_of};
 use crate::connections::{Peer, read_body};
 use crate::link::Grant;
-use crate::password::{Busy, LONGEST, SHORTEST};
+use crate::password::{Busy, LONGEST, SHORTEST, fault};
 use crate::secret::{Digest256, from_hex};
 use crate::session::LIFETIME;
 use crate::shared::Shared;
@@ -181,14 +181,12 @@ async fn set_up(State(shared): State<Shared>, Extension(peer): Extension<Peer>, 
     };
     let (token, name, password) = (form.get("token"), form.get("name"), form.get("password"));
     let Some(grant) = shared.auth.grant(token) else { return no_link() };
-    let problem = match () {
-        () if !is_name(name) => format!("A name is {NAMES}."),
-        () if password.chars().count() < SHORTEST => format!("A password has at least {SHORTEST} characters."),
-        () if password.len() > LONGEST => format!("A password has at most {LONGEST} bytes."),
-        () if password != form.get("again") => "The two passwords differ.".into(),
-        () => String::new(),
+    let problem = match fault(password) {
+        _ if !is_name(name) => Some(format!("A name is {NAMES}.")),
+        None if password != form.get("again") => Some("The two passwords differ.".into()),
+        problem => problem,
     };
-    if !problem.is_empty() {
+    if let Some(problem) = problem {
         return setup_form(StatusCode::UNPROCESSABLE_ENTITY, token, &grant, &problem);
     }
     if let Err(error) = shared.audit.check() {
@@ -219,7 +217,7 @@ fn not_made(why: &str) -> Response {
 }
 
 /// A form that a browser sent.
-struct Form(Vec<(String, String)>);
+pub(crate) struct Form(Vec<(String, String)>);
 
 impl Form {
     fn parse(text: &[u8]) -> Self {
@@ -227,12 +225,12 @@ impl Form {
     }
 
     /// A field; empty: it is missing.
-    fn get(&self, key: &str) -> &str {
+    pub(crate) fn get(&self, key: &str) -> &str {
         self.0.iter().find(|(name, _)| name == key).map_or("", |(_, value)| value)
     }
 
     /// Reads it, within its time and length, or answers why not.
-    async fn read(request: Request) -> Result<Self, Response> {
+    pub(crate) async fn read(request: Request) -> Result<Self, Response> {
         let kind = request.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
         if kind.split(';').next() != Some("application/x-www-form-urlencoded") {
             return Err((StatusCode::UNSUPPORTED_MEDIA_TYPE, "only forms are understood\n").into_response());
@@ -262,13 +260,14 @@ fn with_cookie(cookie: &str, mut response: Response) -> Response {
     response
 }
 
-fn retry_after(seconds: u64, mut response: Response) -> Response {
+/// An answer that says when to try again, in seconds.
+pub(crate) fn retry_after(seconds: u64, mut response: Response) -> Response {
     response.headers_mut().insert(header::RETRY_AFTER, seconds.into());
     response
 }
 
 /// A whole page. What it has in it is ours, or was checked to have no characters of HTML.
-fn page(status: StatusCode, title: &str, content: &str) -> Response {
+pub(crate) fn page(status: StatusCode, title: &str, content: &str) -> Response {
     let html = format!(
         "<!doctype html>\n<html lang=\"en\">\n<head><meta charset=\"utf-8\"><title>{title}</title>\n\
          <meta name=\"viewport\" content=\"width=device-width\"><link rel=\"stylesheet\" href=\"login.css\"></head>\n\
@@ -278,7 +277,7 @@ fn page(status: StatusCode, title: &str, content: &str) -> Response {
 }
 
 /// Why a form comes again.
-fn paragraph(why: &str) -> String {
+pub(crate) fn paragraph(why: &str) -> String {
     if why.is_empty() { String::new() } else { format!("<p class=\"why\" role=\"alert\">{why}</p>\n") }
 }
 
@@ -307,7 +306,7 @@ fn code_form(ticket: &str) -> Response {
 
 fn logged_in_as(name: &str, role: Role) -> String {
     format!(
-        "<p>You are logged in as {name} (role {}). <a href=\"./\">To the page</a></p>\n\
+        "<p>You are logged in as {name} (role {}). <a href=\"./\">To the page</a> <a href=\"password\">Change the password</a></p>\n\
          <form method=\"post\" action=\"logout\"><button>Log out</button></form>",
         role.name()
     )

@@ -98,42 +98,8 @@ fn run(cli: Cli) -> Result<ExitCode> {
     config.state = cli.state.unwrap_or(config.state);
     config.listen = cli.listen.unwrap_or(config.listen);
     let ssh = std::env::var("SSH_CONNECTION").ok();
-    match cli.command {
-        Some(Command::Setup { role, name }) => {
-            println!("{}", setup_link(&config, &Clock::new(), Grant { role, name })?);
-            if role > Role::View {
-                permit(&config);
-            }
-            print!("{}", directions(&config, ssh.as_deref()).split_once('\n').map_or("", |(_, rest)| rest));
-            println!("The link makes one account, within 15 minutes; whoever has it can.");
-            return Ok(ExitCode::SUCCESS);
-        }
-        Some(Command::Token(command)) => {
-            token(command, &config)?;
-            return Ok(ExitCode::SUCCESS);
-        }
-        Some(Command::Audit(args)) => {
-            audit(&args, &config)?;
-            return Ok(ExitCode::SUCCESS);
-        }
-        Some(Command::History(args)) => {
-            history(args, &config)?;
-            return Ok(ExitCode::SUCCESS);
-        }
-        Some(Command::Alert(command)) => return alert(command, &config),
-        Some(Command::Account(command)) => {
-            account(command, &config)?;
-            return Ok(ExitCode::SUCCESS);
-        }
-        Some(Command::Backup(args)) => {
-            backup(args, &config)?;
-            return Ok(ExitCode::SUCCESS);
-        }
-        Some(Command::Restore(args)) => {
-            restore(&args, &config)?;
-            return Ok(ExitCode::SUCCESS);
-        }
-        None => {}
+    if let Some(command) = cli.command {
+        return run_command(command, &config, ssh.as_deref());
     }
     config.check_exposure()?;
     if cli.check {
@@ -160,6 +126,32 @@ fn run(cli: Cli) -> Result<ExitCode> {
         }
     })?;
     Ok(ExitCode::SUCCESS)
+}
+
+fn run_command(command: Command, config: &WebConfig, ssh: Option<&str>) -> Result<ExitCode> {
+    match command {
+        Command::Alert(command) => return alert(command, config),
+        Command::Setup { role, name } => setup(Grant { role, name }, config, ssh),
+        Command::Token(command) => token(command, config),
+        Command::Audit(args) => audit(&args, config),
+        Command::History(args) => history(args, config),
+        Command::Account(command) => account(command, config),
+        Command::Backup(args) => backup(args, config),
+        Command::Restore(args) => restore(&args, config),
+    }?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Prints a link that makes an account, and permits the service to command the box if the account may.
+fn setup(grant: Grant, config: &WebConfig, ssh: Option<&str>) -> Result<()> {
+    let may_command = grant.role > Role::View;
+    println!("{}", setup_link(config, &Clock::new(), grant)?);
+    if may_command {
+        permit(config);
+    }
+    print!("{}", directions(config, ssh).split_once('\n').map_or("", |(_, rest)| rest));
+    println!("The link makes one account, within 15 minutes; whoever has it can.");
+    Ok(())
 }
 
 /// Where a browser finds the page, and how it knows it; `ssh`: the variable SSH_CONNECTION of a login through SSH (client, its port,

@@ -15,6 +15,15 @@ use crate::secret::{from_hex, hex, random};
 pub(crate) const SHORTEST: usize = 10;
 /// Longest password, in bytes: more than any passphrase has.
 pub(crate) const LONGEST: usize = 1024;
+/// What is wrong with a new password; `None`: nothing.
+pub(crate) fn fault(password: &str) -> Option<String> {
+    match () {
+        () if password.chars().count() < SHORTEST => Some(format!("A password has at least {SHORTEST} characters.")),
+        () if password.len() > LONGEST => Some(format!("A password has at most {LONGEST} bytes.")),
+        () => None,
+    }
+}
+
 /// Hashes at a time: each takes a core and [`PasswordCost::memory_kib`].
 const AT_A_TIME: usize = 2;
 /// How long a further one waits.

@@ -32,7 +32,7 @@ use crate::shared::Shared;
 use crate::state_lock::StateLock;
 use crate::tls::{Certificates, self_signed_fingerprint};
 use crate::token::bearer;
-use crate::{live, login};
+use crate::{live, login, password_page};
 
 /// A connection without a stream is closed if no request comes for so long, or if its header takes so long: browsers ask for the files
 /// of the page and the history within a second or two, and connect anew later.
@@ -176,6 +176,7 @@ fn at_root(shared: Shared) -> Router {
         .route("/history", get(|State(shared): State<Shared>| recent(shared, Range::TenMinutes)))
         .route("/history/day", get(|State(shared): State<Shared>| recent(shared, Range::Day)))
         .merge(login::routes())
+        .merge(password_page::routes())
         .merge(api::routes())
         .fallback(other)
         .layer(middleware::from_fn_with_state(shared.clone(), guard))

@@ -59,6 +59,11 @@ impl Sessions {
         (now < session.began + self.lifetime).then_some(session.account)
     }
 
+    /// Ends all sessions of an account but one.
+    pub(crate) fn end_others_of(&mut self, account: &str, kept: &Digest256) {
+        self.open.retain(|key, session| session.account != account || key == kept);
+    }
+
     /// Ends all sessions of an account.
     pub(crate) fn end_all_of(&mut self, account: &str) {
         self.open.retain(|_, session| session.account != account);

@@ -56,6 +56,11 @@ pub(crate) async fn read(request: Request, schema: Option<&Value>) -> Result<Val
     if errors.is_empty() { Ok(value) } else { Err(Problem::of_input(errors)) }
 }
 
+/// Whether values of this schema are in no answer and no log.
+pub(crate) fn is_secret(schema: &Value) -> bool {
+    schema["writeOnly"] == true
+}
+
 /// Whether a body of this schema may be left out: all that it can have has a default.
 pub(crate) fn may_be_missing(schema: &Value) -> bool {
     schema["required"].is_null() && schema["minProperties"].is_null()
@@ -86,6 +91,7 @@ impl Faults {
             ("number", Value::Number(_)) => self.number(place, value, schema),
             ("integer", Value::Number(_)) if value.is_u64() || value.is_i64() => self.number(place, value, schema),
             ("boolean", Value::Bool(_)) => {}
+            (kind, _) if is_secret(schema) => self.add(place, format!("it is no {kind}")),
             (kind, _) => self.add(place, format!("{} is no {kind}", shortened(&value.to_string()))),
         }
     }
@@ -124,17 +130,17 @@ impl Faults {
     }
 
     fn text(&mut self, place: &str, text: &str, schema: &Value) {
-        let shown = shortened(text);
+        let shown = if is_secret(schema) { "it".into() } else { format!("{:?}", shortened(text)) };
         let length = text.chars().count() as u64;
         let (least, most) =
             (schema["minLength"].as_u64().unwrap_or(0), schema["maxLength"].as_u64().unwrap_or(u64::MAX));
         if !(least..=most).contains(&length) {
-            self.add(place, format!("{shown:?} has {length} characters, and not {least} to {most}"));
+            self.add(place, format!("{shown} has {length} characters, and not {least} to {most}"));
         }
         if let Some(pattern) = schema["pattern"].as_str() {
             assert_eq!(pattern, MAC, "the only one");
             if !is_mac(text) {
-                self.add(place, format!("{shown:?} is no MAC address, such as 02:00:00:00:00:01"));
+                self.add(place, format!("{shown} is no MAC address, such as 02:00:00:00:00:01"));
             }
         }
     }

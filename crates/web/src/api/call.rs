@@ -42,6 +42,6 @@ impl Call {
             |error: &RawPathParamsRejection| Problem::of_input(vec![InputError::new("path", error.body_text())]);
         let variables = self.variables.as_ref().map_err(wrong)?;
         let query = Query::parse(self.request.uri().query().unwrap_or_default(), self.operation.parameters)?;
-        Ok(Asked::new(self.shared.clone(), self.access, variables, query))
+        Ok(Asked::new(self.shared.clone(), self.access, self.address, variables, query))
     }
 }

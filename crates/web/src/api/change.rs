@@ -46,7 +46,8 @@ async fn attempt(call: Call, values: &mut Map<String, Value>) -> Result<(), Prob
     let asked = call.admitted()?;
     let Answer::Done(act) = &call.operation.answer else { unreachable!("it changes something") };
     let body = body::read(call.request, act.body.as_ref()).await?;
-    values.extend(body.as_object().cloned().unwrap_or_default());
+    let is_secret = |key: &str| act.body.as_ref().is_some_and(|schema| body::is_secret(&schema["properties"][key]));
+    values.extend(body.as_object().cloned().unwrap_or_default().into_iter().filter(|(key, _)| !is_secret(key)));
     (act.act)(asked, body).await
 }
 

@@ -16,7 +16,7 @@ const DESCRIPTION: &str = "What a box says of itself, for programs, and its comm
      ignore fields that they do not know.";
 
 /// Answers that are not what was asked for: status, a name, and the meaning.
-const REFUSALS: [(&str, &str, &str); 13] = [
+const REFUSALS: [(&str, &str, &str); 14] = [
     ("304", "NotModified", "It is as the client has it."),
     ("400", "Wrong", "The input is wrong: everything that is wrong with it."),
     ("401", "Unauthorized", "There is no valid token or session."),
@@ -27,6 +27,7 @@ const REFUSALS: [(&str, &str, &str); 13] = [
     ("409", "Refused", "The box refuses, and says why."),
     ("413", "TooLong", "The body is longer than 64 kB."),
     ("415", "NotJson", "The body is not of type application/json."),
+    ("429", "Often", "Too many logins failed; the header Retry-After says when to try again."),
     ("500", "Failed", "The state directory of this program cannot be read or written."),
     ("502", "NoBox", "The box is not there, or does not answer."),
     ("503", "Away", "The box does not answer, or too many clients are there."),
@@ -44,6 +45,7 @@ fn is_possible(status: &str, operation: &Operation) -> bool {
         "408" => act.is_some(),
         "409" | "502" => operation.is_command,
         "415" => act.is_some_and(|act| act.body.is_some()),
+        "429" => act.is_some() && !operation.is_command,
         "500" => act.is_some() || has_role,
         "503" => !operation.is_command,
         _ => true,

@@ -1,6 +1,7 @@
 //! What the API can do: each operation with its path, the role that it needs, its parameters, and what it answers. Routes and the
 //! OpenAPI document are made from the same operations.
 
+use std::net::IpAddr;
 use std::pin::Pin;
 
 use axum::extract::RawPathParams;
@@ -23,6 +24,8 @@ pub(crate) struct Asked {
     pub shared: Shared,
     /// How its client came.
     pub access: Access,
+    /// Where from.
+    pub address: IpAddr,
     /// The names in its path.
     variables: Vec<(String, String)>,
     /// The parameters of its query.
@@ -31,9 +34,15 @@ pub(crate) struct Asked {
 
 impl Asked {
     /// With the names of a path.
-    pub(crate) fn new(shared: Shared, access: Access, variables: &RawPathParams, query: Query) -> Self {
+    pub(crate) fn new(
+        shared: Shared,
+        access: Access,
+        address: IpAddr,
+        variables: &RawPathParams,
+        query: Query,
+    ) -> Self {
         let variables = variables.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-        Self { shared, access, variables, query }
+        Self { shared, access, address, variables, query }
     }
 
     /// A name in its path.
@@ -132,13 +141,22 @@ impl Operation {
         T: DeserializeOwned + JsonSchema + Send + 'static,
         F: Future<Output = Result<(), Problem>> + Send + 'static,
     {
+        Self::write(method, path, summary, act).by_command().for_role(Role::Operate)
+    }
+
+    /// Changes what this program has, by requests with a body of this type.
+    pub(crate) fn write<T, F>(method: Method, path: &'static str, summary: &'static str, act: fn(Asked, T) -> F) -> Self
+    where
+        T: DeserializeOwned + JsonSchema + Send + 'static,
+        F: Future<Output = Result<(), Problem>> + Send + 'static,
+    {
         let act = move |asked, body| -> Doing {
             let read = serde_json::from_value(body).map(|body| act(asked, body));
             let wrong = |error: serde_json::Error| Problem::of_input(vec![InputError::new("body", error.to_string())]);
             Box::pin(async move { read.map_err(wrong)?.await })
         };
         let act = Act { body: Some(schema_of::<T>()), act: Box::new(act) };
-        Self::new(method, path, summary, Answer::Done(act)).by_command().for_role(Role::Operate)
+        Self::new(method, path, summary, Answer::Done(act))
     }
 
     fn new(method: Method, path: &'static str, summary: &'static str, answer: Answer) -> Self {

@@ -28,6 +28,9 @@ pub(crate) struct Problem {
     /// Everything that is wrong with the input.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<InputError>,
+    /// When to try again, in seconds; the header Retry-After has it.
+    #[serde(skip)]
+    pub retry_s: Option<u64>,
 }
 
 /// Something that is wrong with the input.
@@ -45,7 +48,12 @@ pub(crate) struct InputError {
 impl Problem {
     pub(crate) fn new(status: StatusCode, detail: impl Into<String>) -> Self {
         let title = status.canonical_reason().unwrap_or_default().to_owned();
-        Self { title, status: status.as_u16(), detail: detail.into(), nearest: None, errors: vec![] }
+        Self { title, status: status.as_u16(), detail: detail.into(), nearest: None, errors: vec![], retry_s: None }
+    }
+
+    /// With when to try again, in seconds.
+    pub(crate) fn retry_after(self, seconds: u64) -> Self {
+        Self { retry_s: Some(seconds), ..self }
     }
 
     /// Everything that is wrong with an input.
@@ -98,6 +106,9 @@ impl IntoResponse for Problem {
             }
             StatusCode::SERVICE_UNAVAILABLE => _ = headers.insert(header::RETRY_AFTER, RETRY_S.into()),
             _ => {}
+        }
+        if let Some(seconds) = self.retry_s {
+            headers.insert(header::RETRY_AFTER, seconds.into());
         }
         response
     }

@@ -15,6 +15,7 @@ use super::commands;
 use super::document;
 use super::list::{Item, List, Now};
 use super::operation::{Asked, Operation};
+use super::own;
 use super::parameter::{BASE, Cursor, PAGES, Parameter};
 use super::problem::Problem;
 use super::stored;
@@ -70,6 +71,7 @@ pub(crate) fn operations() -> Vec<Operation> {
         Operation::get("/me", "Who asks: account or token, and role", |asked| async move { Ok(asked.shared.auth.doer(asked.access)) }),
         Operation::get("/openapi.json", "This document", |asked| async move { Ok(Document(document_below(&asked.shared.config.base_path))) }),
     ];
+    operations.extend(own::operations());
     operations.extend(commands::operations());
     operations
 }

@@ -10,6 +10,7 @@ mod backup;
 mod commands;
 mod history;
 mod logins;
+mod passwords;
 mod proxies;
 mod sample_box;
 mod sample_control;
