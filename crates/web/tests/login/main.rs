@@ -12,6 +12,7 @@ mod history;
 mod logins;
 mod passwords;
 mod proxies;
+mod random;
 mod sample_box;
 mod sample_control;
 mod schema;
