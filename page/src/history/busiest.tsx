@@ -1,8 +1,9 @@
 // The busiest tenth of the minutes of each day: what people feel when it matters.
-import { signal, useSignalEffect } from "@preact/signals";
+import { signal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
 import { DAY, measure, subject, type Frame } from "./asked";
 import { measureOf, shown, unitOf } from "./measures";
-import { Refused, series, type Series } from "./series";
+import { refusedBy, series, type Refused, type Series } from "./series";
 import { dayOf } from "./words";
 
 const ALWAYS = ["wlan-p95", "internet-p95", "down-mbps", "up-mbps"];
@@ -15,7 +16,7 @@ interface Column {
 }
 
 const columns = signal<Column[]>([]);
-const failure = signal<string | null>(null);
+const failure = signal<Refused | null>(null);
 let requests = 0;
 
 async function load(frame: Frame): Promise<void> {
@@ -26,7 +27,7 @@ async function load(frame: Frame): Promise<void> {
     const all = await Promise.all(names.map(async (name) => ({ name, series: await series({ ...asked, measure: name }) })));
     if (mine === requests) [columns.value, failure.value] = [all, null];
   } catch (error) {
-    if (mine === requests) [columns.value, failure.value] = [[], error instanceof Refused ? error.message : String(error)];
+    if (mine === requests) [columns.value, failure.value] = [[], refusedBy(error)];
   }
 }
 
@@ -43,12 +44,12 @@ function Row({ day }: { day: number }) {
 }
 
 export function Busiest({ frame }: { frame: Frame }) {
-  useSignalEffect(() => void load(frame));
+  useEffect(() => void load(frame), [frame]);
   const days = [...new Set(columns.value.flatMap(({ series: { points } }) => points.map(({ at }) => at)))].sort((a, b) => b - a);
   return (
     <section class="card" aria-labelledby="busiest">
       <h2 id="busiest">The busiest 10 % of the minutes of each day</h2>
-      {failure.value != null ? <p class="why" role="alert">{failure.value}</p> : days.length === 0 ? <p class="quiet">Nothing is stored of these days.</p> : (
+      {failure.value != null ? <p class="why" role="alert">{failure.value.message}</p> : days.length === 0 ? <p class="quiet">Nothing is stored of these days.</p> : (
         <>
           <div class="scroll days" tabIndex={0} role="region" aria-label="Days">
             <table>

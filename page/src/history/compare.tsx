@@ -1,9 +1,11 @@
 // Before and after an event: the same measures over the same length of time.
-import { signal, useSignalEffect } from "@preact/signals";
+import { signal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
 import { hidden } from "../names";
 import { measure, second, subject } from "./asked";
+import { Field } from "./field";
 import { measureOf, shown, unitOf, type Measure } from "./measures";
-import { Refused, series, type Series, type Stored } from "./series";
+import { refusedBy, series, type Refused, type Series, type Stored } from "./series";
 import { lengthOf, moment } from "./words";
 
 const LENGTHS = [15 * 60, 3600, 6 * 3600, 24 * 3600];
@@ -22,7 +24,7 @@ interface Sides {
 }
 
 const sides = signal<Sides[]>([]);
-const failure = signal<string | null>(null);
+const failure = signal<Refused | null>(null);
 let requests = 0;
 
 async function load(event: Stored): Promise<void> {
@@ -32,15 +34,17 @@ async function load(event: Stored): Promise<void> {
   const minute = Math.floor(event.at / 60) * 60;
   const whole = { subject: subject.value, every: "all" as const };
   const ask = async (name: string): Promise<Sides> => {
-    const before = series({ ...whole, measure: name, from: minute - length.value, to: minute });
-    const after = series({ ...whole, measure: name, from: minute + 60, to: minute + 60 + length.value });
-    return { measure: measureOf(name), before: await before, after: await after };
+    const [before, after] = await Promise.all([
+      series({ ...whole, measure: name, from: minute - length.value, to: minute }),
+      series({ ...whole, measure: name, from: minute + 60, to: minute + 60 + length.value }),
+    ]);
+    return { measure: measureOf(name), before, after };
   };
   try {
     const all = await Promise.all(names.map(ask));
     if (mine === requests) [sides.value, failure.value] = [all, null];
   } catch (error) {
-    if (mine === requests) [sides.value, failure.value] = [[], error instanceof Refused ? error.message : String(error)];
+    if (mine === requests) [sides.value, failure.value] = [[], refusedBy(error)];
   }
 }
 
@@ -57,7 +61,7 @@ function Side({ of, series: { points, data_s } }: { of: Measure; series: Series 
 
 function Table() {
   return (
-    <div class="scroll" tabIndex={0} role="region" aria-label="Before and after">
+    <div class="scroll" tabIndex={0} role="region" aria-label="Measures before and after">
       <table>
         <thead>
           <tr>
@@ -88,28 +92,28 @@ const wordsOf = ({ at, event, text }: Stored): string => `${moment(at)}: ${hidde
 /** The fewest minutes that a value rests on, of both sides. */
 function restsOn(): string {
   const least = (side: "before" | "after") => Math.min(...sides.value.map((one) => Math.round(one[side].data_s / 60)));
-  return `The values rest on at least ${least("before")} minutes with data before and ${least("after")} after it, of ${length.value / 60} each.`;
+  const whole = length.value / 60;
+  return `Each value rests on at least ${least("before")} of ${whole} minutes before the event and ${least("after")} of ${whole} after it.`;
 }
 
 export function Compare({ events }: { events: Stored[] }) {
-  useSignalEffect(() => {
-    const event = eventOf(events);
-    if (event) void load(event);
-  });
+  const event = eventOf(events);
+  // Whatever else is asked for anew comes with other events.
+  useEffect(() => void (event && load(event)), [events, event, length.value]);
   return (
     <section class="card" aria-labelledby="compare">
       <h2 id="compare">Before and after</h2>
-      {events.length === 0 ? <p class="quiet">Nothing has happened in this time: no start, no change of mode, no new configuration.</p> : (
+      {!event ? <p class="quiet">Nothing has happened in this time: no start, no change of mode, no new configuration.</p> : (
         <>
-          <div class="choice">
-            <label>Event <select value={keyOf(eventOf(events) as Stored)} onChange={(at) => (chosen.value = at.currentTarget.value)}>
+          <div class="controls">
+            <Field id="event" label="Event"><select id="event" value={keyOf(event)} onChange={(at) => (chosen.value = at.currentTarget.value)}>
               {[...events].reverse().map((event) => <option key={keyOf(event)} value={keyOf(event)}>{wordsOf(event)}</option>)}
-            </select></label>
-            <label>Length <select value={length.value} onChange={(at) => (length.value = Number(at.currentTarget.value))}>
+            </select></Field>
+            <Field id="length" label="Length"><select id="length" value={length.value} onChange={(at) => (length.value = Number(at.currentTarget.value))}>
               {LENGTHS.map((one) => <option key={one} value={one}>{lengthOf(one)}</option>)}
-            </select></label>
+            </select></Field>
           </div>
-          {failure.value != null ? <p class="why" role="alert">{failure.value}</p> : <Table />}
+          {failure.value != null ? <p class="why" role="alert">{failure.value.message}</p> : <Table />}
           {sides.value.length > 0 && <p class="quiet note">{restsOn()} The minute of the event counts for neither.</p>}
         </>
       )}

@@ -1,11 +1,12 @@
 // The page "History": any measures over any time, before and after an event, and the busiest minutes of each day.
 import { signal, useSignalEffect } from "@preact/signals";
+import { Field } from "./field";
 import { measure, OWN, ownFrom, ownTo, second, span, SPANS, frameOf, subject, subjects, subjectWords, type Frame } from "./asked";
 import { Busiest } from "./busiest";
 import { Compare } from "./compare";
 import { MEASURES, measureOf, shown, unitOf, type Measure } from "./measures";
 import { columnsOf, MARKS, Plot } from "./plot";
-import { eventsOf, Refused, series, type Series, type Stored } from "./series";
+import { eventsOf, Refused, refusedBy, series, type Series, type Stored } from "./series";
 import { lengthOf, moment } from "./words";
 
 interface Found {
@@ -17,7 +18,7 @@ interface Found {
 
 /** Null: nothing has been answered yet, or there is a failure. */
 const found = signal<Found | null>(null);
-const failure = signal<string | null>(null);
+const failure = signal<Refused | null>(null);
 let requests = 0;
 const TONES = ["--wlan", "--up"];
 
@@ -25,7 +26,7 @@ async function load(): Promise<void> {
   const mine = ++requests;
   const frame = frameOf();
   if (!frame) {
-    [found.value, failure.value] = [null, "From and To need a day and a time each."];
+    [found.value, failure.value] = [null, new Refused("From and To need a day and a time each.")];
     return;
   }
   const names = [measure.value, ...(second.value && second.value !== measure.value ? [second.value] : [])];
@@ -34,49 +35,49 @@ async function load(): Promise<void> {
     const [charts, events] = await Promise.all([Promise.all(names.map(ask)), eventsOf(frame.from, frame.to)]);
     if (mine === requests) [found.value, failure.value] = [{ frame, charts, events, marks: events.slice(-MARKS) }, null];
   } catch (error) {
-    if (mine === requests) [found.value, failure.value] = [null, error instanceof Refused ? error.message : String(error)];
+    if (mine === requests) [found.value, failure.value] = [null, refusedBy(error)];
   }
 }
 
-function Measures({ of, label, isOptional }: { of: typeof measure; label: string; isOptional?: boolean }) {
+function Measures({ id, of, label, isOptional }: { id: string; of: typeof measure; label: string; isOptional?: boolean }) {
   const groups = [...new Set(MEASURES.map(({ group }) => group))];
   return (
-    <label>{label} <select value={of.value} onChange={(at) => (of.value = at.currentTarget.value)}>
+    <Field id={id} label={label}><select id={id} value={of.value} onChange={(at) => (of.value = at.currentTarget.value)}>
       {isOptional && <option value="">none</option>}
       {groups.map((group) => (
         <optgroup key={group} label={group}>
           {MEASURES.filter((one) => one.group === group).map(({ name, words }) => <option key={name} value={name}>{words}</option>)}
         </optgroup>
       ))}
-    </select></label>
+    </select></Field>
   );
 }
 
 function Subjects() {
   return (
-    <label>Of <select value={subject.value} onChange={(at) => (subject.value = at.currentTarget.value)}>
+    <Field id="of" label="Of"><select id="of" value={subject.value} onChange={(at) => (subject.value = at.currentTarget.value)}>
       <option value="box">the whole site</option>
       {subjects.value.map(({ kind, all }) => (
         <optgroup key={kind} label={kind}>{all.map(({ value, words }) => <option key={value} value={value}>{words}</option>)}</optgroup>
       ))}
-    </select></label>
+    </select></Field>
   );
 }
 
 function Controls() {
   return (
     <form class="controls" onSubmit={(at) => (at.preventDefault(), void load())}>
-      <Measures of={measure} label="Measure" />
-      <Measures of={second} label="Second" isOptional />
+      <Measures id="measure" of={measure} label="Measure" />
+      <Measures id="second" of={second} label="Second measure" isOptional />
       <Subjects />
-      <label>Time <select value={span.value} onChange={(at) => (span.value = at.currentTarget.value)}>
+      <Field id="time" label="Time"><select id="time" value={span.value} onChange={(at) => (span.value = at.currentTarget.value)}>
         {SPANS.map(({ name, words }) => <option key={name} value={name}>last {words}</option>)}
         <option value={OWN}>from … to</option>
-      </select></label>
+      </select></Field>
       {span.value === OWN && (
         <>
-          <label>From <input type="datetime-local" required value={ownFrom.value} onChange={(at) => (ownFrom.value = at.currentTarget.value)} /></label>
-          <label>To <input type="datetime-local" required value={ownTo.value} onChange={(at) => (ownTo.value = at.currentTarget.value)} /></label>
+          <Field id="from" label="From"><input id="from" type="datetime-local" required value={ownFrom.value} onChange={(at) => (ownFrom.value = at.currentTarget.value)} /></Field>
+          <Field id="to" label="To"><input id="to" type="datetime-local" required value={ownTo.value} onChange={(at) => (ownTo.value = at.currentTarget.value)} /></Field>
         </>
       )}
       <button>Reload</button>
@@ -127,6 +128,7 @@ function Numbers({ of }: { of: Found }) {
 function notesOf({ frame, charts, events, marks }: Found): string[] {
   const begins = charts[0]?.series.begins;
   const notes = [`Each point is of ${lengthOf(frame.every)}; where nothing is known the line has a gap.`];
+  if (charts.some(({ measure }) => measure.unit === "ms")) notes.push("Latencies are known to a tenth of their value.");
   if (begins != null && begins > frame.from) notes.push(`The history begins ${moment(begins)}.`);
   if (events.length > marks.length) notes.push(`Marked are the last ${marks.length} of ${events.length} events.`);
   else if (events.length > 0) notes.push("Dashed lines are events.");
@@ -154,6 +156,11 @@ function empty({ words, isOfSite }: Measure): string {
   return `${words}: nothing is stored of ${subjectWords.value} in this time.`;
 }
 
+function wordsOf({ message, isMissing }: Refused): string {
+  if (isMissing) return `Nothing is stored of ${subjectWords.value}: it begins with the first minute that has traffic.`;
+  return /no history yet/.test(message) ? `${message} Minutes are stored as they end: look again in two minutes.` : message;
+}
+
 export function History() {
   useSignalEffect(() => void load());
   return (
@@ -161,7 +168,7 @@ export function History() {
       <section class="card" aria-labelledby="history">
         <h1 id="history">History</h1>
         <Controls />
-        {failure.value != null && <p class="why" role="alert">{failure.value} {/no history yet/.test(failure.value) && "Minutes are stored as they end: look again in two minutes."}</p>}
+        {failure.value != null && <p class="why" role="alert">{wordsOf(failure.value)}</p>}
         {found.value && <Charts of={found.value} />}
         {found.value == null && failure.value == null && <p class="quiet">Reading …</p>}
       </section>

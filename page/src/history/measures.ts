@@ -23,12 +23,12 @@ const lost = measure("Packets lost", "");
 const health = measure("Health", "min", 1 / 60, { isOfSite: true });
 
 function leg(name: string, words: string): Measure[] {
-  const of = measure(`${words}, latency`, "ms");
+  const of = measure(words, "ms");
   return [[95, "p95"], [50, "median"], [99, "p99"]].map(([number, word]) => of(`${name}-p${number}`, `${words}, ${word}`));
 }
 
 export const MEASURES: Measure[] = [
-  ...leg("wlan", "Wi-Fi"),
+  ...leg("wlan", "Wi-Fi latency"),
   ...leg("box", "Wait in the box"),
   ...leg("internet", "Internet round trip"),
   ...leg("internet-queue", "Wait for the Internet link"),

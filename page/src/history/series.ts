@@ -21,10 +21,21 @@ interface Problem {
 }
 
 /** Why there is no answer, in words. */
-export class Refused extends Error {}
+export class Refused extends Error {
+  /** Nothing is stored of the subject. */
+  isMissing = false;
+}
+
+/** What a request ended with, as the reason that there is no answer. */
+export const refusedBy = (error: unknown): Refused => (error instanceof Refused ? error : new Refused(String(error)));
+
+/** A text as a sentence. */
+const sentence = (text: string): string => `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.?!]$/.test(text) ? "" : "."}`;
 
 /** Names of the controls that make a parameter. */
 const CONTROLS: Record<string, string> = { from: "From", to: "To", every: "Step", subject: "Of", measure: "Measure" };
+
+const controlOf = (parameter: string): string => CONTROLS[parameter] ?? parameter;
 
 async function get<T>(path: string): Promise<T> {
   const answer = await fetch(`api/v1/${path}`).catch(() => null);
@@ -32,8 +43,10 @@ async function get<T>(path: string): Promise<T> {
   if (answer.ok) return (await answer.json()) as T;
   if (answer.status === 401) location.assign("login");
   const { errors, detail } = (await answer.json().catch(() => ({}))) as Problem;
-  const all = errors?.map(({ parameter, detail }) => `${CONTROLS[parameter] ?? parameter}: ${detail}.`).join(" ");
-  throw new Refused(all || (detail ? `${detail.charAt(0).toUpperCase()}${detail.slice(1)}.` : `The program of the page answers with status ${answer.status}.`));
+  const all = errors?.map(({ parameter, detail }) => sentence(`${controlOf(parameter)}: ${detail.replace(/`(\w+)`/g, (_, name: string) => controlOf(name))}`)).join(" ");
+  const refused = new Refused(all || (detail ? sentence(detail) : `The program of the page answers with status ${answer.status}.`));
+  refused.isMissing = answer.status === 404;
+  throw refused;
 }
 
 /** A time as the API reads it. */

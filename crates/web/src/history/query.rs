@@ -15,7 +15,6 @@ use serde::Serialize;
 
 use super::measure::Measure;
 use super::row::{Row, Sum};
-use super::series::Question;
 use super::store::{Result, mark};
 use super::subject::{Kind, Subject};
 use super::tier::Tier;
@@ -48,6 +47,19 @@ impl Steps {
     pub(crate) const fn length_s(self) -> i64 {
         if self.every == WHOLE { self.to - self.from } else { self.every }
     }
+}
+
+/// What is asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Question {
+    /// The measure, by name.
+    pub measure: &'static str,
+    /// Of what.
+    pub subject: Subject,
+    /// Over which time.
+    pub steps: Steps,
+    /// Of each step only the tenth of the intervals that had the most bytes.
+    pub is_busiest: bool,
 }
 
 /// The steps of a series in which its measure is known.

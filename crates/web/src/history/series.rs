@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::measure::{MEASURES, Measure};
-use super::query::{self, Points, SeriesPoint, Steps, WHOLE};
+use super::query::{self, Points, Question, SeriesPoint, Steps, WHOLE};
 use super::store::{FILE, open_to_read};
 use super::subject::{Kind, Subject};
 use super::tier::Tier;
@@ -20,19 +20,6 @@ use super::tier::Tier;
 pub(crate) const MOST_STEPS: i64 = 3 * 365 * 24;
 /// What a subject is, for people.
 pub(crate) const SUBJECTS: &str = "box, domain:NAME, access-point:NAME, class:NAME or station:MAC (or its name)";
-
-/// What is asked for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Question {
-    /// The measure, by name.
-    pub measure: &'static str,
-    /// Of what.
-    pub subject: Subject,
-    /// Over which time.
-    pub steps: Steps,
-    /// Of each step only the tenth of the intervals that had the most bytes.
-    pub is_busiest: bool,
-}
 
 /// Why there is no answer.
 #[derive(Debug)]

@@ -10,9 +10,9 @@ use evenair_api::histogram::Histogram;
 use evenair_api::watch::{Event, LegHistograms};
 
 use super::measure::Measure;
-use super::query::{SeriesPoint, Steps};
+use super::query::WHOLE;
 use super::row::{Row, Sum};
-use super::series::{Question, Refusal, answer, measure};
+use super::series::{Refusal, answer, measure};
 use super::store::{Entry, FILE, Store, open_to_read};
 use super::subject::{Kind, Subject};
 use super::*;
@@ -197,7 +197,7 @@ fn a_whole_time_is_one_step_and_says_what_it_rests_on() {
     for minute in [0, 1, 5, 58, 70, 100].map(|minute| BEGIN + minute * 60) {
         store.keep(minute, &site(minute, 0, 1)).expect("kept");
     }
-    let steps = Steps { from: BEGIN + 60, to: BEGIN + 80 * 60, every: super::query::WHOLE };
+    let steps = Steps { from: BEGIN + 60, to: BEGIN + 80 * 60, every: WHOLE };
     for (name, subject) in [("wlan-p95", station(0)), ("down-mbps", station(0)), ("good-s", Subject::BOX)] {
         let question = Question { measure: measure(name).expect("a measure"), subject, steps, is_busiest: false };
         let found = answer(folder.path(), &question).expect("an answer");
@@ -209,11 +209,11 @@ fn a_whole_time_is_one_step_and_says_what_it_rests_on() {
 #[test]
 fn events_of_a_time_are_the_oldest_first() {
     let folder = tempfile::tempdir().expect("a folder");
-    let none = super::series::events(folder.path(), 0, 1).err();
+    let none = events(folder.path(), 0, 1).err();
     assert!(matches!(none, Some(Refusal::NoHistory(_))), "{none:?}");
     let event = |at: i64| Event { at: at as f64 + 0.5, event: "mode".into(), text: format!("inserted {at}") };
     open(folder.path(), LIMIT).keep_events(&[9, 3, 5, 1].map(event)).expect("kept");
-    let found = super::series::events(folder.path(), 3, 9).expect("readable");
+    let found = events(folder.path(), 3, 9).expect("readable");
     assert_eq!(found.iter().map(|event| event.at).collect::<Vec<_>>(), [3.5, 5.5]);
 }
 
