@@ -43,6 +43,11 @@ impl Steps {
         if self.every == WHOLE { self.from } else { at - at.rem_euclid(self.every) }
     }
 
+    /// An interval counts. One step of a whole time has nothing of before or after it, be that a part of an interval.
+    const fn has(self, Interval { at, length }: Interval) -> bool {
+        self.every != WHOLE || (self.from <= at && at + length <= self.to)
+    }
+
     /// Length of a step, in seconds.
     pub(crate) const fn length_s(self) -> i64 {
         if self.every == WHOLE { self.to - self.from } else { self.every }
@@ -142,10 +147,10 @@ pub(crate) fn series(connection: &Connection, id: i64, measure: Measure, questio
     let mut rows = |id: i64, is_known: &dyn Fn(&Row) -> bool| -> Result<BTreeMap<i64, Row>> {
         let mut rows = BTreeMap::<i64, Row>::new();
         data_s = 0;
-        each(connection, id, &parts, |Interval { at, length }, row| {
-            if is_chosen(at) {
-                data_s += if is_known(row) { length } else { 0 };
-                rows.entry(steps.begin_of(at)).or_default().merge(row);
+        each(connection, id, &parts, |interval, row| {
+            if is_chosen(interval.at) && steps.has(interval) {
+                data_s += if is_known(row) { interval.length } else { 0 };
+                rows.entry(steps.begin_of(interval.at)).or_default().merge(row);
             }
         })?;
         Ok(rows)
@@ -169,6 +174,9 @@ pub(crate) fn series(connection: &Connection, id: i64, measure: Measure, questio
 fn busiest(connection: &Connection, id: i64, parts: &[Part], steps: Steps) -> Result<BTreeSet<i64>> {
     let mut all = BTreeMap::<i64, Vec<(u64, Interval)>>::new();
     each(connection, id, parts, |interval, row| {
+        if !steps.has(interval) {
+            return;
+        }
         let rate = (row.get(Sum::DownBytes) + row.get(Sum::UpBytes)) / interval.length as u64;
         all.entry(steps.begin_of(interval.at)).or_default().push((rate, interval));
     })?;

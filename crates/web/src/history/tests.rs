@@ -204,6 +204,13 @@ fn a_whole_time_is_one_step_and_says_what_it_rests_on() {
         assert_eq!((found.data_s, found.every_s), (4 * 60, 79 * 60), "{name}");
         assert_eq!(found.points.iter().map(|point| point.at).collect::<Vec<_>>(), [steps.from], "{name}");
     }
+    // Minutes have gone, and the quarter of an hour is before and after the begin.
+    let last = BEGIN + 3540;
+    [last, last + 8 * DAY_S].iter().for_each(|&minute| store.keep(minute, &site(minute, 0, 1)).expect("kept"));
+    for (begin, count) in [(45, 1), (46, 0)] {
+        let steps = Steps { from: BEGIN + begin * 60, to: BEGIN + 3600, every: WHOLE };
+        assert_eq!(asked(folder.path(), "wlan-p95", Subject::BOX, steps).expect("an answer").len(), count, "{begin}");
+    }
 }
 
 #[test]
