@@ -1,5 +1,4 @@
-// The page "Now", beside the audit log: what the box does, who holds the air, how the access points are, what has happened.
-import { signal } from "@preact/signals";
+// The page "Now", beside the history and the audit log: what the box does, who holds the air, how the access points are, what has happened.
 import { AccessPoints } from "./access-points";
 import { Air } from "./air";
 import { Audit } from "./audit";
@@ -11,6 +10,8 @@ import { events, line, points, type BoxEvent } from "./feed";
 import { Head, Reasons } from "./head";
 import { may, me } from "./me";
 import { hidden } from "./names";
+import { History } from "./history/history";
+import { TITLES, view } from "./view";
 import { duration, time } from "./words";
 
 /** How an event is marked. */
@@ -38,9 +39,6 @@ function Events() {
   );
 }
 
-/** Whether the audit log is shown in place of the box. */
-const showsAudit = signal(false);
-
 /** Who has logged in, and the way out. */
 function Account() {
   if (me.value?.by !== "account") return null;
@@ -58,10 +56,12 @@ function Header() {
     <header>
       <img src="icon.svg" alt="" width="24" height="24" />
       <strong>Evenair</strong>
-      <span class="quiet">{showsAudit.value ? "Audit log" : "Now"}</span>
+      <nav aria-label="Views">
+        {(["now", "history"] as const).map((to) => <a key={to} href={`#${to}`} aria-current={view.value === to ? "page" : undefined}>{TITLES[to]}</a>)}
+      </nav>
       <div class="tools">
         {may("admin") && (
-          <button type="button" aria-pressed={showsAudit.value} onClick={() => (showsAudit.value = !showsAudit.value)}>Audit log</button>
+          <button type="button" aria-pressed={view.value === "audit"} onClick={() => (location.hash = view.value === "audit" ? "#now" : "#audit")}>Audit log</button>
         )}
         <button type="button" aria-pressed={hidden.value} onClick={() => (hidden.value = !hidden.value)}>Hide names</button>
         <Account />
@@ -72,7 +72,7 @@ function Header() {
 
 export function Now() {
   const at = line.value;
-  if (showsAudit.value) return <><Header /><main><Audit /></main></>;
+  if (view.value !== "now") return <><Header /><main>{view.value === "audit" ? <Audit /> : <History />}</main></>;
   return (
     <>
       <Header />

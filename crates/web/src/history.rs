@@ -30,8 +30,8 @@ use evenair_api::watch::{Line, Part, Request};
 
 use self::minute::Minute;
 pub use self::query::SeriesPoint;
-pub(crate) use self::query::Steps;
-pub(crate) use self::series::{Question, Refusal, SUBJECTS, answer, every, measure, measures, subject};
+pub(crate) use self::query::{Question, Steps};
+pub(crate) use self::series::{Refusal, SUBJECTS, answer, events, every, measure, measures, subject};
 pub use self::series::{Series, SeriesRequest, series_of};
 use self::store::{Entry, Store};
 pub(crate) use self::store::{FILE, INDEX, LOG, RESERVE, check_database, copy_database, is_damage};

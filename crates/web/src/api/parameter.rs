@@ -37,6 +37,8 @@ pub(crate) enum Parameter {
     To,
     /// Length of steps.
     Every,
+    /// Whether only the busiest minutes count.
+    Busiest,
 }
 
 /// Parameters of a query, checked; those that are missing have their defaults.
@@ -58,6 +60,8 @@ pub(crate) struct Query {
     pub to: Option<i64>,
     /// Length of steps, in seconds.
     pub every: Option<i64>,
+    /// Whether of each step only the busiest minutes count; `None`: all of them.
+    pub busiest: Option<bool>,
 }
 
 /// A place in a list: that of an item. Lists are in the order of their items' keys, so that a page neither repeats nor leaves out an
@@ -97,6 +101,7 @@ impl Parameter {
             Self::From => "from",
             Self::To => "to",
             Self::Every => "every",
+            Self::Busiest => "busiest",
         }
     }
 
@@ -113,9 +118,15 @@ impl Parameter {
             Self::Subject => {
                 "Of what the measure is: `box`, or `domain:`, `access-point:`, `class:` or `station:` with a name."
             }
-            Self::From => "Begin of the series: how long ago (`30d`), or a time in UTC (`2026-03-01 08:00`).",
-            Self::To => "End of the series, in the same way; without it now.",
-            Self::Every => "Length of its steps, in whole minutes: `1min`, `15min`, `1h`, `1day`.",
+            Self::From => "Begin of the time: how long ago (`30d`), or a time in UTC (`2026-03-01 08:00`).",
+            Self::To => "End of the time, in the same way; without it now.",
+            Self::Every => {
+                "Length of its steps, in whole minutes: `1min`, `15min`, `1h`, `1day`; or `all`: one step from `from` to `to`."
+            }
+            Self::Busiest => {
+                "Of each step only the tenth of its minutes in which the subject had the most bytes. Where only longer intervals are \
+                 kept, the tenth of these."
+            }
         }
     }
 
@@ -130,6 +141,7 @@ impl Parameter {
             Self::From => json!({"type": "string", "default": "24h"}),
             Self::To => json!({"type": "string"}),
             Self::Every => json!({"type": "string", "default": "1h"}),
+            Self::Busiest => json!({"type": "boolean", "default": false}),
         }
     }
 
@@ -155,8 +167,9 @@ impl Parameter {
             Self::From => query.from = Some(self.moment(text)?),
             Self::To => query.to = Some(self.moment(text)?),
             Self::Every => {
-                query.every = Some(history::every(text).ok_or_else(|| wrong("whole minutes, as 15min or 1h"))?)
+                query.every = Some(history::every(text).ok_or_else(|| wrong("whole minutes, as 15min or 1h, nor all"))?)
             }
+            Self::Busiest => query.busiest = Some(text.parse().map_err(|_| wrong("true or false"))?),
         }
         Ok(())
     }

@@ -29,8 +29,18 @@ use crate::token::TokenEntry;
 const SPAN: &[Parameter] = &[Parameter::Span];
 
 /// Parameters of the history of all.
-const SERIES: &[Parameter] =
-    &[Parameter::Span, Parameter::Measure, Parameter::Subject, Parameter::From, Parameter::To, Parameter::Every];
+const SERIES: &[Parameter] = &[
+    Parameter::Span,
+    Parameter::Measure,
+    Parameter::Subject,
+    Parameter::From,
+    Parameter::To,
+    Parameter::Every,
+    Parameter::Busiest,
+];
+
+/// Parameters of the events.
+const EVENTS: &[Parameter] = &[Parameter::Limit, Parameter::Cursor, Parameter::From, Parameter::To];
 
 type Outcome<T> = Result<T, Problem>;
 
@@ -63,7 +73,7 @@ pub(crate) fn operations() -> Vec<Operation> {
             |asked| async move { list(&asked, |line| line.classes) }).with(PAGES),
         Operation::get("/calls", "Calls that go on, by station",
             |asked| async move { list(&asked, |line| line.calls) }).with(PAGES),
-        Operation::get("/events", "The last 50 events, the oldest first", events).with(PAGES),
+        Operation::get("/events", "The last 50 events, or the stored ones of a time, the oldest first", events).with(EVENTS),
         Operation::live("/live", "Live data: what the box says, each second"),
         Operation::get("/tokens", "Tokens of the API", tokens).with(PAGES).for_role(Role::Admin),
         Operation::get("/audit", "The audit log: logins, and what was changed, the newest first", audit).with(PAGES)
@@ -220,6 +230,9 @@ async fn flows(asked: Asked) -> Outcome<List<FlowStatus>> {
 }
 
 async fn events(asked: Asked) -> Outcome<List<Event>> {
+    if let Some(events) = stored::events(asked.shared.config.state.clone(), &asked.query).await? {
+        return Ok(List::page(events, &asked.query));
+    }
     line(&asked)?;
     Ok(List::page(asked.shared.feed.events(), &asked.query))
 }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::SystemTime;
 
 use axum::http::StatusCode;
+use evenair_api::watch::Event;
 use tokio::task::spawn_blocking;
 
 use super::parameter::{Parameter, Query};
@@ -19,33 +20,58 @@ impl Query {
     /// # Errors
     /// Everything that does not go together.
     pub(crate) fn question(&self) -> Result<Option<Question>, Problem> {
-        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs() as i64;
         let Some(measure) = self.measure else {
             let given = [
                 (Parameter::Subject, self.subject.is_some()),
                 (Parameter::From, self.from.is_some()),
                 (Parameter::To, self.to.is_some()),
                 (Parameter::Every, self.every.is_some()),
+                (Parameter::Busiest, self.busiest.is_some()),
             ];
             let errors = given.into_iter().filter(|(_, is_given)| *is_given);
             let errors: Vec<_> =
                 errors.map(|(parameter, _)| InputError::new(parameter.name(), "it needs a `measure`")).collect();
             return if errors.is_empty() { Ok(None) } else { Err(Problem::of_input(errors)) };
         };
-        let to = self.to.unwrap_or(now);
-        let steps = Steps { from: self.from.unwrap_or(to - DAY_S), to, every: self.every.unwrap_or(HOUR_S) };
+        let (from, to) = self.time();
+        let steps = Steps { from, to, every: self.every.unwrap_or(HOUR_S) };
         let mut errors = Vec::new();
         if self.span.is_some() {
             errors.push(InputError::new(Parameter::Span.name(), "it is for requests without a `measure`"));
         }
-        if steps.from >= steps.to {
-            errors.push(InputError::new(Parameter::From.name(), "it is not before `to`, or before now"));
-        }
+        errors.extend(not_before(from, to));
         if !errors.is_empty() {
             return Err(Problem::of_input(errors));
         }
         let subject = self.subject.clone().unwrap_or(Subject::BOX);
-        Ok(Some(Question { measure, subject, steps }))
+        Ok(Some(Question { measure, subject, steps, is_busiest: self.busiest.unwrap_or(false) }))
+    }
+
+    /// Begin and end of the time that is asked for, in seconds since 1970; without them the day before now.
+    fn time(&self) -> (i64, i64) {
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs() as i64;
+        let to = self.to.unwrap_or(now);
+        (self.from.unwrap_or(to - DAY_S), to)
+    }
+}
+
+fn not_before(from: i64, to: i64) -> Option<InputError> {
+    (from >= to).then(|| InputError::new(Parameter::From.name(), "it is not before `to`, or before now"))
+}
+
+/// The stored events of a time; `None`: no time is asked for.
+pub(crate) async fn events(state: PathBuf, query: &Query) -> Result<Option<Vec<Event>>, Problem> {
+    if query.from.is_none() && query.to.is_none() {
+        return Ok(None);
+    }
+    let (from, to) = query.time();
+    if let Some(error) = not_before(from, to) {
+        return Err(Problem::of_input(vec![error]));
+    }
+    match spawn_blocking(move || history::events(&state, from, to)).await {
+        Ok(Ok(events)) => Ok(Some(events)),
+        Ok(Err(refusal)) => Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, refusal.to_string())),
+        Err(error) => Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, error.to_string())),
     }
 }
 

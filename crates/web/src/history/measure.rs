@@ -20,12 +20,16 @@ pub(crate) enum Measure {
     Percentile(Leg, u64),
     /// Packets that were timed on a leg.
     Timed(Leg),
+    /// Time in which nothing was wrong, in seconds: of the box alone.
+    Good,
+    /// Time in which the health was this, in seconds: of the box alone.
+    Unwell(Sum),
 }
 
 /// All measures by name.
-pub(crate) const MEASURES: [(&str, Measure); 24] = {
+pub(crate) const MEASURES: [(&str, Measure); 27] = {
     use Leg::{Box, Internet, InternetQueue, Wlan};
-    use Measure::{Active, Air, Bytes, Packets, Percentile, Rate, Timed};
+    use Measure::{Active, Air, Bytes, Good, Packets, Percentile, Rate, Timed, Unwell};
     [
         ("down-mbps", Rate(Sum::DownBytes)),
         ("up-mbps", Rate(Sum::UpBytes)),
@@ -51,6 +55,9 @@ pub(crate) const MEASURES: [(&str, Measure); 24] = {
         ("box-timed", Timed(Box)),
         ("wlan-timed", Timed(Wlan)),
         ("internet-timed", Timed(Internet)),
+        ("good-s", Good),
+        ("watch-s", Unwell(Sum::WatchMs)),
+        ("bad-s", Unwell(Sum::BadMs)),
     ]
 };
 
@@ -66,6 +73,7 @@ impl Measure {
             Self::Rate(_) => "Mb/s",
             Self::Bytes(_) => "bytes",
             Self::Percentile(..) => "ms",
+            Self::Good | Self::Unwell(_) => "s",
             Self::Air | Self::Active | Self::Packets(..) | Self::Timed(_) => "",
         }
     }
@@ -88,8 +96,19 @@ impl Measure {
             Self::Packets(down, up) => Some((row.get(down) + row.get(up)) as f64),
             Self::Percentile(leg, percent) => row.leg(leg).percentile_ms(percent),
             Self::Timed(leg) => Some(row.leg(leg).packets() as f64),
+            Self::Good | Self::Unwell(_) if kind != Kind::Box => None,
+            Self::Good => {
+                let known_ms = known_ms(row)?;
+                Some(known_ms.saturating_sub(row.get(Sum::WatchMs) + row.get(Sum::BadMs)) as f64 * 1e-3)
+            }
+            Self::Unwell(sum) => known_ms(row).map(|_| row.get(sum) as f64 * 1e-3),
         }
     }
+}
+
+/// Time in which the box was heard, in ms; `None`: it was not.
+fn known_ms(of_box: &Row) -> Option<u64> {
+    Some(of_box.get(Sum::KnownMs).max(of_box.get(Sum::SeenMs))).filter(|ms| *ms > 0)
 }
 
 #[cfg(test)]
@@ -121,5 +140,10 @@ mod tests {
         assert_eq!(of("air", Kind::Station, &of_box), Some(0.25));
         assert!((of("wlan-p50", Kind::Station, &of_box).expect("timed") - 0.96).abs() < 0.1);
         assert_eq!(of("internet-p50", Kind::Station, &of_box), None);
+        of_box.add(Sum::BadMs, 30_000);
+        let health = ["good-s", "watch-s", "bad-s"].map(|name| Measure::named(name).expect(name));
+        assert_eq!(health.map(|of| of.of(Kind::Box, &of_box, &of_box)), [Some(90.0), Some(0.0), Some(30.0)]);
+        assert_eq!(health.map(|of| of.of(Kind::Domain, &of_box, &of_box)), [None; 3]);
+        assert_eq!(health.map(|of| of.of(Kind::Box, &row, &row)), [None; 3], "it was not heard");
     }
 }

@@ -2,19 +2,29 @@
 //!
 //! Each part of the time is read from the longest intervals that fit into a step and are there: the newest, which have not ended, from
 //! minutes, and what is older than its tier from longer intervals, whose points are then further apart than was asked for. The rows of
-//! a step are merged before the measure is taken.
+//! a step are merged before the measure is taken. Of the busiest tenth of a step only the shortest intervals with the most bytes are
+//! merged.
 
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
 
+use evenair_api::watch::Event;
 use rusqlite::{Connection, OptionalExtension, params};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::measure::Measure;
-use super::row::Row;
+use super::row::{Row, Sum};
 use super::store::{Result, mark};
 use super::subject::{Kind, Subject};
 use super::tier::Tier;
+
+/// The length of a step that is as long as the time that is asked for, in seconds.
+pub(crate) const WHOLE: i64 = i64::MAX;
+/// Such a part of a step is its busiest one.
+const BUSIEST: i64 = 10;
+/// Most events of an answer: the newest ones.
+const MOST_EVENTS: i64 = 10_000;
 
 /// A time and its steps, in seconds since 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,8 +33,56 @@ pub(crate) struct Steps {
     pub from: i64,
     /// End.
     pub to: i64,
-    /// Length of a step: whole minutes.
+    /// Length of a step: whole minutes, or [`WHOLE`].
     pub every: i64,
+}
+
+impl Steps {
+    /// Begin of the step that a time is in.
+    const fn begin_of(self, at: i64) -> i64 {
+        if self.every == WHOLE { self.from } else { at - at.rem_euclid(self.every) }
+    }
+
+    /// An interval counts. One step of a whole time has nothing of before or after it, be that a part of an interval.
+    const fn has(self, Interval { at, length }: Interval) -> bool {
+        self.every != WHOLE || (self.from <= at && at + length <= self.to)
+    }
+
+    /// Length of a step, in seconds.
+    pub(crate) const fn length_s(self) -> i64 {
+        if self.every == WHOLE { self.to - self.from } else { self.every }
+    }
+}
+
+/// What is asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Question {
+    /// The measure, by name.
+    pub measure: &'static str,
+    /// Of what.
+    pub subject: Subject,
+    /// Over which time.
+    pub steps: Steps,
+    /// Of each step only the tenth of the intervals that had the most bytes.
+    pub is_busiest: bool,
+}
+
+/// The steps of a series in which its measure is known.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Points {
+    /// The oldest one first.
+    pub points: Vec<SeriesPoint>,
+    /// Length of the intervals in which the measure is known, in seconds.
+    pub data_s: i64,
+}
+
+/// An interval of the database.
+#[derive(Clone, Copy, Debug)]
+struct Interval {
+    /// Begin, in seconds since 1970.
+    at: i64,
+    /// Length in seconds.
+    length: i64,
 }
 
 /// A part of a time with rows of one tier.
@@ -69,34 +127,80 @@ pub(crate) fn oldest(connection: &Connection) -> Result<Option<i64>> {
     connection.query_row(sql, [], |row| row.get(0))
 }
 
-/// The values of a measure, of a subject by its number; steps of which it is unknown are left out.
-pub(crate) fn series(
-    connection: &Connection,
-    id: i64,
-    kind: Kind,
-    measure: Measure,
-    steps: Steps,
-) -> Result<Vec<SeriesPoint>> {
-    let parts = parts(connection, kind, steps)?;
-    let rows = rows(connection, id, &parts, steps.every)?;
+/// The newest events of a time, the oldest first.
+pub(crate) fn events(connection: &Connection, from: i64, to: i64) -> Result<Vec<Event>> {
+    let sql = "SELECT at, event, text FROM event WHERE at >= ? AND at < ? ORDER BY at DESC LIMIT ?";
+    let mut query = connection.prepare(sql)?;
+    let event = |row: &rusqlite::Row<'_>| Ok(Event { at: row.get(0)?, event: row.get(1)?, text: row.get(2)? });
+    let mut events = query.query_map(params![from, to, MOST_EVENTS], event)?.collect::<Result<Vec<_>>>()?;
+    events.reverse();
+    Ok(events)
+}
+
+/// The values of a measure, of the question's subject by its number; steps in which it is unknown are left out.
+pub(crate) fn series(connection: &Connection, id: i64, measure: Measure, question: &Question) -> Result<Points> {
+    let (steps, kind) = (question.steps, question.subject.kind);
+    let parts = parts(connection, kind, steps, question.is_busiest)?;
+    let busiest = if question.is_busiest { Some(busiest(connection, id, &parts, steps)?) } else { None };
+    let is_chosen = |at: i64| busiest.as_ref().is_none_or(|busiest| busiest.contains(&at));
+    let mut data_s = 0;
+    let mut rows = |id: i64, is_known: &dyn Fn(&Row) -> bool| -> Result<BTreeMap<i64, Row>> {
+        let mut rows = BTreeMap::<i64, Row>::new();
+        data_s = 0;
+        each(connection, id, &parts, |interval, row| {
+            if is_chosen(interval.at) && steps.has(interval) {
+                data_s += if is_known(row) { interval.length } else { 0 };
+                rows.entry(steps.begin_of(interval.at)).or_default().merge(row);
+            }
+        })?;
+        Ok(rows)
+    };
+    let none = Row::default();
+    let of_subject = rows(id, &|row| measure.of(kind, row, row).is_some())?;
     let of_box = match find(connection, &Subject::BOX)? {
         Some((of_box, _)) if measure.is_mean() && of_box != id => {
-            Some(self::rows(connection, of_box, &parts, steps.every)?)
+            Some(rows(of_box, &|row| measure.of(kind, &none, row).is_some())?)
         }
         _ => None,
     };
-    let none = Row::default();
     let value = |(at, row): (&i64, &Row)| {
         let of_box = of_box.as_ref().map_or(row, |of_box| of_box.get(at).unwrap_or(&none));
         Some(SeriesPoint { at: *at, value: measure.of(kind, row, of_box)? })
     };
-    Ok(rows.iter().filter_map(value).collect())
+    Ok(Points { points: of_subject.iter().filter_map(value).collect(), data_s })
+}
+
+/// The begins of the intervals that are the busiest tenth of each step, by the bytes of the subject.
+fn busiest(connection: &Connection, id: i64, parts: &[Part], steps: Steps) -> Result<BTreeSet<i64>> {
+    let mut all = BTreeMap::<i64, Vec<(u64, Interval)>>::new();
+    each(connection, id, parts, |interval, row| {
+        if !steps.has(interval) {
+            return;
+        }
+        let rate = (row.get(Sum::DownBytes) + row.get(Sum::UpBytes)) / interval.length as u64;
+        all.entry(steps.begin_of(interval.at)).or_default().push((rate, interval));
+    })?;
+    let mut busiest = BTreeSet::new();
+    for mut intervals in all.into_values() {
+        intervals.sort_by_key(|(rate, interval)| (Reverse(*rate), interval.at));
+        let total: i64 = intervals.iter().map(|(_, interval)| interval.length).sum();
+        let mut taken = 0;
+        for (_, interval) in intervals {
+            if taken * BUSIEST >= total {
+                break;
+            }
+            taken += interval.length;
+            busiest.insert(interval.at);
+        }
+    }
+    Ok(busiest)
 }
 
 /// Which tier has which part of a time, the oldest part first.
-fn parts(connection: &Connection, kind: Kind, steps: Steps) -> Result<Vec<Part>> {
+fn parts(connection: &Connection, kind: Kind, steps: Steps, is_shortest: bool) -> Result<Vec<Part>> {
     let tiers = kind.tiers();
-    let base = tiers.iter().rposition(|tier| steps.every % tier.length_s() == 0).unwrap_or(0);
+    let fits = |tier: &Tier| !is_shortest && steps.every % tier.length_s() == 0;
+    let base = tiers.iter().rposition(fits).unwrap_or(0);
     let (mut parts, mut to) = (Vec::new(), steps.to);
     if base > 0 {
         let merged = mark(connection, tiers[base])?.merged;
@@ -117,23 +221,22 @@ fn parts(connection: &Connection, kind: Kind, steps: Steps) -> Result<Vec<Part>>
     Ok(parts)
 }
 
-/// Rows by the begin of their step.
-fn rows(connection: &Connection, id: i64, parts: &[Part], every: i64) -> Result<BTreeMap<i64, Row>> {
-    let mut steps = BTreeMap::<i64, Row>::new();
-    let mut add = |at: i64, bytes: &[u8]| {
-        if let Some(row) = Row::unpack(bytes) {
-            steps.entry(at - at.rem_euclid(every)).or_default().merge(&row);
-        }
-    };
+/// Gives each row of a subject with its interval.
+fn each(connection: &Connection, id: i64, parts: &[Part], mut give: impl FnMut(Interval, &Row)) -> Result<()> {
     for part in parts {
-        let begin = part.tier.begin_of(part.from);
+        let (begin, length) = (part.tier.begin_of(part.from), part.tier.length_s());
+        let mut give = |at: i64, bytes: &[u8]| {
+            if let Some(row) = Row::unpack(bytes) {
+                give(Interval { at, length }, &row);
+            }
+        };
         if part.tier == Tier::Minute {
             // One look-up for each: beside it are the rows of other subjects.
             let first: Option<i64> = connection.query_row("SELECT min(at) FROM minute", [], |row| row.get(0))?;
             let mut query = connection.prepare("SELECT data FROM minute WHERE at = ? AND subject = ?")?;
             for at in (first.map_or(part.to, |first| first.max(begin))..part.to).step_by(60) {
                 let bytes: Option<Vec<u8>> = query.query_row([at, id], |row| row.get(0)).optional()?;
-                bytes.iter().for_each(|bytes| add(at, bytes));
+                bytes.iter().for_each(|bytes| give(at, bytes));
             }
             continue;
         }
@@ -142,8 +245,8 @@ fn rows(connection: &Connection, id: i64, parts: &[Part], every: i64) -> Result<
         let mut query = connection.prepare(&sql)?;
         let mut found = query.query([id, begin, part.to])?;
         while let Some(found) = found.next()? {
-            add(found.get(0)?, found.get_ref(1)?.as_blob()?);
+            give(found.get(0)?, found.get_ref(1)?.as_blob()?);
         }
     }
-    Ok(steps)
+    Ok(())
 }

@@ -4,12 +4,14 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow, ensure};
+use evenair_api::watch::Event;
 use evenair_reader::{closest, did_you_mean, nearest};
+use rusqlite::Connection;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::measure::{MEASURES, Measure};
-use super::query::{self, SeriesPoint, Steps};
+use super::query::{self, Points, Question, SeriesPoint, Steps, WHOLE};
 use super::store::{FILE, open_to_read};
 use super::subject::{Kind, Subject};
 use super::tier::Tier;
@@ -18,17 +20,6 @@ use super::tier::Tier;
 pub(crate) const MOST_STEPS: i64 = 3 * 365 * 24;
 /// What a subject is, for people.
 pub(crate) const SUBJECTS: &str = "box, domain:NAME, access-point:NAME, class:NAME or station:MAC (or its name)";
-
-/// What is asked for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Question {
-    /// The measure, by name.
-    pub measure: &'static str,
-    /// Of what.
-    pub subject: Subject,
-    /// Over which time.
-    pub steps: Steps,
-}
 
 /// Why there is no answer.
 #[derive(Debug)]
@@ -70,6 +61,8 @@ pub struct Series {
     /// Begin of the first interval of the history, in seconds since 1970, UTC.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub begins: Option<i64>,
+    /// Length of the stored intervals in which the measure is known, in seconds: what the points rest on.
+    pub data_s: i64,
     /// The oldest one first; steps of which the measure is unknown are left out.
     pub points: Vec<SeriesPoint>,
 }
@@ -98,6 +91,9 @@ pub(crate) fn subject(text: &str) -> Option<Subject> {
 
 /// A length of steps, in seconds; `None`: the text is no such length.
 pub(crate) fn every(text: &str) -> Option<i64> {
+    if text == "all" {
+        return Some(WHOLE);
+    }
     let length: Duration = humantime::parse_duration(text).ok()?;
     let seconds = i64::try_from(length.as_secs()).ok()?;
     let is_right = length.subsec_nanos() == 0 && seconds % Tier::Minute.length_s() == 0;
@@ -123,30 +119,45 @@ impl std::fmt::Display for Refusal {
 /// # Errors
 /// There is none.
 pub(crate) fn answer(state: &Path, question: &Question) -> Result<Series, Refusal> {
-    let Question { measure, subject, steps } = question;
+    let Question { measure, subject, steps, .. } = question;
     let span = steps.to - steps.from;
     if span / steps.every > MOST_STEPS {
         let shortest = (span / MOST_STEPS + 1) as u64;
         return Err(Refusal::TooMany(shortest.next_multiple_of(60) as i64));
     }
     let path = state.join(FILE);
-    if !path.exists() {
-        return Err(Refusal::NoHistory("there is no history yet: it begins with the first minute of the box".into()));
-    }
-    let failed = |error| Refusal::NoHistory(format!("the history cannot be read: {error}"));
-    let connection = open_to_read(&path).map_err(failed)?;
+    let connection = opened(&path)?;
     // One state of the database for all that is read.
     let connection = connection.unchecked_transaction().map_err(failed)?;
-    let Some((id, subject)) = query::find(&connection, subject).map_err(failed)? else {
+    let Some((id, found)) = query::find(&connection, subject).map_err(failed)? else {
         let names = query::names(&connection, subject.kind).map_err(failed)?;
         let near = nearest(&subject.name, names.iter().map(String::as_str), 1).first().copied();
         return Err(Refusal::NoSubject(near.map(|near| Subject::new(subject.kind, near).to_string())));
     };
     let of = Measure::named(measure).expect("questions have names of measures");
-    let points = query::series(&connection, id, subject.kind, of, *steps).map_err(failed)?;
+    let Points { points, data_s } = query::series(&connection, id, of, question).map_err(failed)?;
     let begins = query::oldest(&connection).map_err(failed)?;
-    let (unit, subject, every_s) = (of.unit(), subject.to_string(), steps.every);
-    Ok(Series { measure, unit, subject, every_s, begins, points })
+    let (unit, subject, every_s) = (of.unit(), found.to_string(), steps.length_s());
+    Ok(Series { measure, unit, subject, every_s, begins, data_s, points })
+}
+
+/// The events of a time, in seconds since 1970, from the database in a state directory; the oldest first.
+///
+/// # Errors
+/// There is none.
+pub(crate) fn events(state: &Path, from: i64, to: i64) -> Result<Vec<Event>, Refusal> {
+    query::events(&opened(&state.join(FILE))?, from, to).map_err(failed)
+}
+
+fn failed(error: rusqlite::Error) -> Refusal {
+    Refusal::NoHistory(format!("the history cannot be read: {error}"))
+}
+
+fn opened(path: &Path) -> Result<Connection, Refusal> {
+    if !path.exists() {
+        return Err(Refusal::NoHistory("there is no history yet: it begins with the first minute of the box".into()));
+    }
+    open_to_read(path).map_err(failed)
 }
 
 /// The answer to a question of the command line.
@@ -161,10 +172,11 @@ pub fn series_of(state: &Path, request: &SeriesRequest) -> anyhow::Result<Series
         format!("{name:?} is no measure{near}; measures are {}", names.join(", "))
     })?;
     let subject = subject(whose).with_context(|| format!("{whose:?} is not {SUBJECTS}"))?;
-    let every = every(length).with_context(|| format!("{length:?} is not whole minutes, as 15min or 1h"))?;
+    let every = every(length).with_context(|| format!("{length:?} is not whole minutes, as 15min or 1h, nor all"))?;
     let steps = Steps { from: *from_s as i64, to: *to_s as i64, every };
     ensure!(steps.from < steps.to, "--from is not before --to");
-    answer(state, &Question { measure, subject, steps }).map_err(|refusal| anyhow!("{whose}: {refusal}"))
+    answer(state, &Question { measure, subject, steps, is_busiest: false })
+        .map_err(|refusal| anyhow!("{whose}: {refusal}"))
 }
 
 #[cfg(test)]
@@ -181,6 +193,7 @@ mod tests {
             assert_eq!(subject(wrong), None, "{wrong}");
         }
         assert_eq!([every("1h"), every("1 min"), every("2days")], [Some(3600), Some(60), Some(172_800)]);
+        assert_eq!(every("all"), Some(WHOLE));
         for wrong in ["", "1", "30s", "90s", "0h", "9999y", "-1h"] {
             assert_eq!(every(wrong), None, "{wrong}");
         }

@@ -10,9 +10,9 @@ use evenair_api::histogram::Histogram;
 use evenair_api::watch::{Event, LegHistograms};
 
 use super::measure::Measure;
-use super::query::{SeriesPoint, Steps};
+use super::query::WHOLE;
 use super::row::{Row, Sum};
-use super::series::{Question, Refusal, answer, measure};
+use super::series::{Refusal, answer, measure};
 use super::store::{Entry, FILE, Store, open_to_read};
 use super::subject::{Kind, Subject};
 use super::*;
@@ -75,7 +75,7 @@ fn open(folder: &Path, limit: u64) -> Store {
 }
 
 fn asked(folder: &Path, name: &str, subject: Subject, steps: Steps) -> Result<Vec<SeriesPoint>, Refusal> {
-    let question = Question { measure: measure(name).expect("a measure"), subject, steps };
+    let question = Question { measure: measure(name).expect("a measure"), subject, steps, is_busiest: false };
     answer(folder, &question).map(|series| series.points)
 }
 
@@ -159,6 +159,69 @@ fn rows_go_when_they_are_older_than_their_tier_keeps_them() {
     assert_eq!(asked(folder.path(), "wlan-p95", Subject::BOX, minutes).expect("an answer").len(), 2);
     let hours = Steps { from: BEGIN + 75 * DAY_S, to: BEGIN + 1100 * DAY_S, every: DAY_S };
     assert_eq!(asked(folder.path(), "wlan-p95", Subject::BOX, hours).expect("an answer").len(), 4);
+}
+
+#[test]
+fn the_busiest_tenth_of_each_step_is_that_of_its_minutes() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut store = open(folder.path(), LIMIT);
+    let minutes: Vec<_> = (0..120).map(|minute| BEGIN + minute * 60).collect();
+    minutes.iter().for_each(|&minute| store.keep(minute, &site(minute, 1, 1)).expect("kept"));
+    let steps = Steps { from: BEGIN, to: BEGIN + 7200, every: 3600 };
+    let bytes = |row: &Row| row.get(Sum::DownBytes) + row.get(Sum::UpBytes);
+    for (number, subject) in [Subject::BOX, Subject::new(Kind::AccessPoint, "ap0"), station(0)].into_iter().enumerate()
+    {
+        for name in ["wlan-p95", "down-mbps"] {
+            let question = Question { measure: name, subject: subject.clone(), steps, is_busiest: true };
+            let found = answer(folder.path(), &question).expect("an answer");
+            assert_eq!(found.data_s, 12 * 60, "{subject} {name}");
+            let wanted = [0, 60].map(|first| {
+                let mut hour: Vec<_> = minutes[first..first + 60].iter().map(|&minute| site(minute, 1, 1)).collect();
+                hour.sort_by_key(|entries| std::cmp::Reverse(bytes(&entries[number].row)));
+                let (mut row, mut of_box) = (Row::default(), Row::default());
+                hour[..6].iter().for_each(|entries| {
+                    row.merge(&entries[number].row);
+                    of_box.merge(&entries[0].row);
+                });
+                Measure::named(name).and_then(|of| of.of(subject.kind, &row, &of_box)).expect("known")
+            });
+            assert_eq!(found.points.iter().map(|point| point.value).collect::<Vec<_>>(), wanted, "{subject} {name}");
+        }
+    }
+}
+
+#[test]
+fn a_whole_time_is_one_step_and_says_what_it_rests_on() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut store = open(folder.path(), LIMIT);
+    for minute in [0, 1, 5, 58, 70, 100].map(|minute| BEGIN + minute * 60) {
+        store.keep(minute, &site(minute, 0, 1)).expect("kept");
+    }
+    let steps = Steps { from: BEGIN + 60, to: BEGIN + 80 * 60, every: WHOLE };
+    for (name, subject) in [("wlan-p95", station(0)), ("down-mbps", station(0)), ("good-s", Subject::BOX)] {
+        let question = Question { measure: measure(name).expect("a measure"), subject, steps, is_busiest: false };
+        let found = answer(folder.path(), &question).expect("an answer");
+        assert_eq!((found.data_s, found.every_s), (4 * 60, 79 * 60), "{name}");
+        assert_eq!(found.points.iter().map(|point| point.at).collect::<Vec<_>>(), [steps.from], "{name}");
+    }
+    // Minutes have gone, and the quarter of an hour is before and after the begin.
+    let last = BEGIN + 3540;
+    [last, last + 8 * DAY_S].iter().for_each(|&minute| store.keep(minute, &site(minute, 0, 1)).expect("kept"));
+    for (begin, count) in [(45, 1), (46, 0)] {
+        let steps = Steps { from: BEGIN + begin * 60, to: BEGIN + 3600, every: WHOLE };
+        assert_eq!(asked(folder.path(), "wlan-p95", Subject::BOX, steps).expect("an answer").len(), count, "{begin}");
+    }
+}
+
+#[test]
+fn events_of_a_time_are_the_oldest_first() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let none = events(folder.path(), 0, 1).err();
+    assert!(matches!(none, Some(Refusal::NoHistory(_))), "{none:?}");
+    let event = |at: i64| Event { at: at as f64 + 0.5, event: "mode".into(), text: format!("inserted {at}") };
+    open(folder.path(), LIMIT).keep_events(&[9, 3, 5, 1].map(event)).expect("kept");
+    let found = events(folder.path(), 3, 9).expect("readable");
+    assert_eq!(found.iter().map(|event| event.at).collect::<Vec<_>>(), [3.5, 5.5]);
 }
 
 #[test]

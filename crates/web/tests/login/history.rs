@@ -124,6 +124,8 @@ async fn what_the_box_said_is_a_series() {
         ("measure=wlan-p95&every=90s", 400, None, "whole minutes"),
         ("measure=wlan-p95&span=24h", 400, None, "without a `measure`"),
         ("every=1h&from=2h", 400, None, "needs a `measure`"),
+        ("busiest=true", 400, None, "needs a `measure`"),
+        ("measure=wlan-p95&busiest=yes", 400, None, "true or false"),
     ] {
         let answer = asked(&site, query).await;
         assert_eq!(
@@ -136,6 +138,7 @@ async fn what_the_box_said_is_a_series() {
         assert!(nearest.is_none_or(|nearest| near == nearest), "{query}: {problem}");
         assert!(problem["detail"].as_str().expect("text").contains(part), "{query}: {problem}");
     }
+    the_page_has_what_it_asks_for(&site).await;
     let printed = |measure: &str| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_evenair-web"));
         command.args(["history", "--station", "Anne", "--format", "csv", "--measure", measure, "--state"]);
@@ -146,4 +149,21 @@ async fn what_the_box_said_is_a_series() {
     assert_eq!(String::from_utf8_lossy(&output.stdout), "time,down-mbps\n2026-03-01T08:00:00Z,8\n", "{output:?}");
     let wrong = String::from_utf8_lossy(&printed("down").stderr).into_owned();
     assert!(wrong.contains("no measure") && wrong.contains("wlan-p95"), "{wrong}");
+}
+
+/// A step of any length, the busiest minutes, and events.
+async fn the_page_has_what_it_asks_for(site: &Site) {
+    // The station had traffic in the first hour: what it rests on is the time that the box saw.
+    let span = "from=2026-03-01T08:30:00Z&to=2026-03-01T09:30:00Z";
+    let whole = asked(site, &format!("measure=down-mbps&subject=station:Anne&every=all&{span}")).await.json();
+    assert_eq!(
+        (&whole["points"][0]["value"], &whole["data_s"], &whole["every_s"]),
+        (&4.0.into(), &3600.into(), &3600.into())
+    );
+    assert_eq!(values(site, "measure=down-bytes&every=1h&busiest=true").await, [(0, 36e6), (3600, 36e6)]);
+    let events = async |query: &str| site.get(&format!("/api/v1/events?{query}"), "").await;
+    let stored = events("from=2026-03-01&to=2026-03-02").await.json();
+    assert_eq!((&stored["total"], &stored["items"][0]["text"]), (&1.into(), &"inserted by uid 0".into()), "{stored}");
+    assert_eq!(events("from=2026-03-02&to=2026-03-03").await.json()["total"], 0);
+    assert_eq!(events("from=2026-03-02&to=2026-03-01").await.status, 400);
 }
