@@ -100,7 +100,7 @@ test("a measure over a day by keyboard: gaps, numbers as a table, and the back b
     await page.getByRole("heading", { level: 1, name: "History" }).waitFor();
     assert.equal(new URL(page.url()).hash, "#history");
     await page.getByLabel("Measure", { exact: true }).selectOption("down-mbps");
-    await page.getByRole("img", { name: /^Throughput down of the whole site, .*known in 10[0-3] of 28[89] steps$/ }).waitFor();
+    await page.getByRole("img", { name: /^Throughput down of the whole site, .*known in (98|99|10[0-4]) of 28[89] steps$/ }).waitFor();
     await page.getByText(/Each point is of 5 minutes.*The history begins/).waitFor();
     await page.locator("summary").focus();
     await page.keyboard.press("Enter");

@@ -45,7 +45,7 @@ enum WebCommand {
     /// Test the receivers of alerts, and mute what they hear of
     #[command(disable_help_flag = true)]
     Alert {
-        /// Arguments of `evenair-web alert`: test [NAME]; mute CODE --for TIME; unmute CODE; list
+        /// Arguments of `evenair-web alert`: test NAME; mute CODE --for TIME; unmute CODE; list
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<OsString>,
     },
