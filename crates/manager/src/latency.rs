@@ -559,7 +559,7 @@ mod tests {
     fn an_ack_is_timed_to_its_echo_while_a_server_sends_without_pauses() {
         let at = |ms| Instant::ZERO + Span::from_millis(ms);
         let mut watch = Stopwatch::default();
-        let mut come = |watch: &mut Stopwatch, ms, tcp: &TcpMeta| {
+        let come = |watch: &mut Stopwatch, ms, tcp: &TcpMeta| {
             watch.note_from_wire(at(ms), tcp);
             watch.come_from_wire(at(ms), tcp)
         };
