@@ -40,12 +40,26 @@ ready_to_build() {
 
 encoded() { (IFS=$'\x1f' && printf %s "$*"); }
 
+# Crates that packets pass through, which are optimised for speed where all else is for size.
+fast_crates=(live manager packet sched sys units wifi)
+
+# small_options: options of cargo for programs of small routers, an argument on each line.
+small_options() {
+    printf '%s\n' --config 'profile.release.opt-level="z"'
+    printf -- '--config\nprofile.release.package.evenair-%s.opt-level=3\n' "${fast_crates[@]}"
+}
+
 # build_programs TRIPLE PROGRAM...: optimised, in $CARGO_TARGET_DIR/TRIPLE/release, after ready_to_build. Those of a triple with musl are
-# static; others are where $static is set.
+# static; others are where $static is set. Static ones are small.
 build_programs() {
-    local triple=$1 program flags=("${rust_flags[@]}") packages=()
+    local triple=$1 program flags=("${rust_flags[@]}") packages=() options=()
     shift
     for program in "$@"; do packages+=(-p "$program"); done
-    case ${static-}$triple in yes* | *-musl) flags+=("-Ctarget-feature=+crt-static") ;; esac
-    CARGO_ENCODED_RUSTFLAGS=$(encoded "${flags[@]}") scripts/cargo build --release --locked --target "$triple" "${packages[@]}"
+    case ${static-}$triple in
+        yes* | *-musl)
+            flags+=("-Ctarget-feature=+crt-static")
+            mapfile -t options < <(small_options)
+            ;;
+    esac
+    CARGO_ENCODED_RUSTFLAGS=$(encoded "${flags[@]}") scripts/cargo build "${options[@]}" --release --locked --target "$triple" "${packages[@]}"
 }
