@@ -111,7 +111,11 @@ impl JsonSchema for Document {
         json_schema!({
             "description": "An OpenAPI document.",
             "type": "object",
-            "properties": { "openapi": { "type": "string", "pattern": "^3\\.1\\." } },
+            "properties": {
+                "openapi": { "type": "string", "pattern": "^3\\.1\\." },
+                "info": { "type": "object" },
+                "paths": { "type": "object" },
+            },
             "required": ["openapi", "info", "paths"],
             "additionalProperties": true,
         })
