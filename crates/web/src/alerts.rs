@@ -186,7 +186,7 @@ impl Watcher {
             (lost, failing(state))
         });
         lost.iter().for_each(log);
-        self.feed.set_own(failing);
+        self.feed.set_own(Code::AlertFailing, failing);
         self.sum_up(now_s);
     }
 

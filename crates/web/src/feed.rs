@@ -3,13 +3,13 @@
 //! What comes is not understood here but passed on as it is, a line of JSON a second. The last line is kept for browsers that come
 //! later, and so are the last events. Where the box cannot be reached, browsers hear why, and the feed goes on by itself.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::iter;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use evenair_api::health::{Level, Reason};
+use evenair_api::health::{Code, Level, Reason};
 use evenair_api::{Json, watch};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
@@ -60,7 +60,7 @@ struct State {
     line: Option<Message>,
     events: VecDeque<Value>,
     /// Reasons of this program, which are added to those of the box.
-    own: Vec<Reason>,
+    own: BTreeMap<Code, Vec<Reason>>,
 }
 
 /// How far back a browser asks, for its charts.
@@ -87,7 +87,7 @@ impl Feed {
     pub fn start(socket: &Path, farewell: Option<String>) -> Self {
         let (lines, _) = broadcast::channel(BEHIND);
         let last = away("the box has not answered yet");
-        let state = Arc::new(Mutex::new(State { last, line: None, events: VecDeque::new(), own: vec![] }));
+        let state = Arc::new(Mutex::new(State { last, line: None, events: VecDeque::new(), own: BTreeMap::new() }));
         let asking = Arc::new(Semaphore::new(AT_A_TIME));
         let feed = Self { socket: socket.to_owned(), farewell, lines, state, asking };
         tokio::spawn(feed.clone().go_on());
@@ -180,14 +180,15 @@ impl Feed {
         }
     }
 
-    /// From the next line on, these are among its reasons.
-    pub(crate) fn set_own(&self, reasons: Vec<Reason>) {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).own = reasons;
+    /// From the next line on, these are its reasons of this code.
+    pub(crate) fn set_own(&self, code: Code, reasons: Vec<Reason>) {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).own.insert(code, reasons);
     }
 
     /// A line with the reasons of this program after those of the box; `None`: there are none.
-    fn with_own(&self, mut line: Value) -> Option<String> {
-        let own = self.state.lock().unwrap_or_else(PoisonError::into_inner).own.clone();
+    pub(crate) fn with_own(&self, mut line: Value) -> Option<String> {
+        let own: Vec<_> =
+            self.state.lock().unwrap_or_else(PoisonError::into_inner).own.values().flatten().cloned().collect();
         let worst = own.iter().map(|reason| reason.level).max()?;
         let health = line.get_mut("health")?;
         let level = health["level"].as_str().and_then(|level| level.parse::<Level>().ok()).unwrap_or_default();

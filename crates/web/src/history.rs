@@ -26,6 +26,7 @@ use std::thread;
 use std::time::Duration;
 
 use evenair_api::Json;
+use evenair_api::health::{Code, Reason, Subject as Concerned, SubjectKind};
 use evenair_api::watch::{Line, Part, Request};
 
 use self::minute::Minute;
@@ -41,6 +42,7 @@ use self::tier::Tier;
 pub(crate) use self::week::{Latency as WeekLatency, Worst};
 pub(crate) use self::week::{Week, week};
 use crate::config::WebConfig;
+use crate::feed::Feed;
 use crate::secret::make_folder;
 
 /// A line is no longer, in bytes: the counts of 4,096 stations are a megabyte.
@@ -64,7 +66,7 @@ impl Drop for Recording {
 ///
 /// # Errors
 /// The thread cannot be made.
-pub(crate) fn record(config: &WebConfig) -> std::io::Result<Recording> {
+pub(crate) fn record(config: &WebConfig, feed: Feed) -> std::io::Result<Recording> {
     let ended = Arc::new(AtomicBool::new(false));
     let recorder = Recorder {
         socket: config.socket.clone(),
@@ -75,6 +77,7 @@ pub(crate) fn record(config: &WebConfig) -> std::io::Result<Recording> {
         minute: Minute::default(),
         store: None,
         is_failing: false,
+        feed,
     };
     thread::Builder::new().name("history".into()).spawn(|| recorder.work())?;
     Ok(Recording(ended))
@@ -92,6 +95,8 @@ struct Recorder {
     store: Option<Store>,
     /// The last minute could not be kept, and that was logged.
     is_failing: bool,
+    /// Has that as a reason of the health.
+    feed: Feed,
 }
 
 impl Recorder {
@@ -142,6 +147,7 @@ impl Recorder {
         match kept {
             Ok(()) if self.is_failing => {
                 self.is_failing = false;
+                self.feed.set_own(Code::HistoryFailing, vec![]);
                 eprintln!("history-failing: it is kept again");
             }
             Ok(()) => {}
@@ -154,6 +160,7 @@ impl Recorder {
                 }
                 if !self.is_failing {
                     self.is_failing = true;
+                    self.feed.set_own(Code::HistoryFailing, vec![failing(now, &why)]);
                     eprintln!("history-failing: {why}; what cannot be kept is lost, and all else goes on");
                 }
             }
@@ -192,6 +199,20 @@ impl Recorder {
         if let Err(error) = read {
             eprintln!("what was missed is not in the history: {}: {error}", self.files.display());
         }
+    }
+}
+
+/// The reason of the health that the history of the page is not kept.
+fn failing(since_s: f64, why: &str) -> Reason {
+    let name = "the history of the page";
+    Reason {
+        code: Code::HistoryFailing,
+        level: Code::HistoryFailing.level(),
+        subject: Concerned { kind: SubjectKind::Box, id: "evenair-web".into(), name: name.into() },
+        since_s,
+        sentence: format!("{name} cannot be kept: {why}"),
+        remedy: "make room in the state directory of evenair-web, and see that its user may write there".into(),
+        ..Reason::default()
     }
 }
 

@@ -106,7 +106,7 @@ impl Web {
         let feed = Feed::start(&config.socket, config.farewell.clone());
         audit.prune();
         let recording = match config.farewell {
-            None => Some(history::record(&config).context("cannot record the history")?),
+            None => Some(history::record(&config, feed.clone()).context("cannot record the history")?),
             Some(_) => None,
         };
         let alerting = alerts::start(&config, &feed, clock)?;

@@ -24,6 +24,34 @@ const DAY_S: i64 = 24 * 3600;
 /// Begin of a day and of an hour.
 const BEGIN: i64 = 1_772_323_200;
 
+#[tokio::test]
+async fn what_cannot_be_kept_is_a_reason_of_the_health_until_it_can_be() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let feed = Feed::start(&folder.path().join("watch.sock"), None);
+    let mut recorder = Recorder {
+        socket: folder.path().join("watch.sock"),
+        state: folder.path().to_owned(),
+        files: folder.path().join("files"),
+        limit: LIMIT,
+        ended: Arc::default(),
+        minute: Minute::default(),
+        store: None,
+        is_failing: false,
+        feed: feed.clone(),
+    };
+    let line = || serde_json::json!({"health": {"level": "good", "reasons": []}});
+    recorder.keep(5.0, |_| {
+        Err(rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_FULL), None))
+    });
+    let failing = feed.with_own(line()).expect("a reason");
+    assert!(
+        failing.contains("\"history-failing\"") && failing.contains("the history of the page cannot be kept"),
+        "{failing}"
+    );
+    recorder.keep(6.0, |_| Ok(()));
+    assert_eq!(feed.with_own(line()), None);
+}
+
 /// Numbers that differ and are always the same.
 fn mixed(number: u64) -> u64 {
     let number = (number ^ number >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
