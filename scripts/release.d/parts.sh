@@ -46,7 +46,8 @@ smoke_test() {
     done
     "${command[@]}" "$work/usr/bin/evenair" config check "$work/usr/share/doc/evenair/box.toml"
     "${command[@]}" "$work/usr/bin/evenaird" --check --config "$work/usr/share/doc/evenair/box.toml"
-    "${command[@]}" "$work/usr/bin/evenair-web" --json --where | grep -q '"page": *true' || { echo "evenair-web was built without its page" >&2; exit 1; }
+    "${command[@]}" "$work/usr/bin/evenair-web" --json --where >"$work/where"
+    grep -q '"page": *true' "$work/where" || { echo "evenair-web was built without its page" >&2; exit 1; }
     "${command[@]}" "$work/usr/bin/evenair-lab" sim run "$work/usr/share/evenair/scenarios/smoke.toml" --quiet --out "$work/results"
     # It examines this machine, on which there may well be something to mend: status 1.
     "${command[@]}" "$work/usr/bin/evenair" doctor --json >"$work/doctor" || [ $? = 1 ]

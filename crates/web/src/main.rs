@@ -83,8 +83,19 @@ enum Command {
     Restore(RestoreArgs),
 }
 
+impl Cli {
+    /// It only prints, and may end when its reader has closed the pipe.
+    const fn ends_with_its_reader(&self) -> bool {
+        self.only_where || matches!(self.command, Some(Command::Audit(_) | Command::History(_)))
+    }
+}
+
 fn main() -> ExitCode {
-    evenair_cli::end("evenair-web", run(Cli::parse()))
+    let cli = Cli::parse();
+    if cli.ends_with_its_reader() {
+        evenair_sys::process::end_with_the_reader();
+    }
+    evenair_cli::end("evenair-web", run(cli))
 }
 
 fn run(cli: Cli) -> Result<ExitCode> {

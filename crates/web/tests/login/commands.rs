@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 use evenair_web::{Clock, PasswordCost, TlsConfig, Web};
 
@@ -64,4 +64,14 @@ fn addresses_beyond_loopback_are_refused_at_the_start() {
         let (right, _, error) = run(folder.path(), arguments);
         assert!(!right && error.contains("/nowhere/web.pem"), "{error}");
     }
+}
+
+#[test]
+fn what_only_prints_ends_quietly_when_its_reader_has_gone() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_evenair-web"));
+    command.args(["--json", "--where"]).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().expect("it starts");
+    drop(child.stdout.take());
+    let output = child.wait_with_output().expect("it ends");
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{:?}", output.status);
 }
