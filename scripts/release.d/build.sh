@@ -36,6 +36,8 @@ ready_to_build() {
     export "CARGO_TARGET_${variable^^}_LINKER=$compiler"
     if [ "$1" = "$(uname -m)-unknown-linux-musl" ] && command -v musl-gcc >/dev/null; then compiler=musl-gcc; fi
     export "CC_$variable=$compiler"
+    # By glibc's headers SQLite would call open64 and its like, which musl does not have; offsets have 64 bits anyhow.
+    case $1$compiler in *-musl*-gnu-gcc) export LIBSQLITE3_FLAGS=-DSQLITE_DISABLE_LFS ;; esac
 }
 
 encoded() { (IFS=$'\x1f' && printf %s "$*"); }
