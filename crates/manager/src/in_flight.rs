@@ -63,7 +63,7 @@ pub(crate) struct InFlight {
     first_train: u64,
     /// Of those that are open: medium time, number, those that an acknowledgment is due to.
     medium: Span,
-    /// Medium time of those to groups.
+    /// Medium time of those to no station: to groups, and to unknown receivers.
     to_groups: Span,
     count: u64,
     due: u64,
@@ -216,7 +216,7 @@ impl InFlight {
         self.medium
     }
 
-    /// The part of it of frames to groups.
+    /// The part of it of frames to groups, and to unknown receivers.
     pub(crate) const fn to_groups(&self) -> Span {
         self.to_groups
     }

@@ -60,7 +60,7 @@ pub(crate) struct Peer {
     pub ours: Option<IpAddr>,
     /// Whether the browser comes over TLS.
     pub is_tls: bool,
-    /// Whether a proxy brings the request, for somebody who is not known to be on this machine.
+    /// Whether the request came through a proxy, from a client that is not known to be on this machine.
     pub is_remote: bool,
     connection: Arc<Connection>,
 }

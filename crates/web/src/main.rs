@@ -161,7 +161,7 @@ fn setup(grant: Grant, config: &WebConfig, ssh: Option<&str>) -> Result<()> {
         permit(config);
     }
     print!("{}", directions(config, ssh).split_once('\n').map_or("", |(_, rest)| rest));
-    println!("The link makes one account, within 15 minutes; whoever has it can.");
+    println!("The link is valid once, for 15 minutes; keep it secret, since it makes an account.");
     Ok(())
 }
 

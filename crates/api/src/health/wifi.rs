@@ -244,8 +244,8 @@ impl<'a> Scene<'a> {
         (air / mean.max(1e-6)).min(FAR)
     }
 
-    /// A station with a low reported PHY rate that takes much of a busy medium, or holds the air. Beside an inserted box one that has its share slows no
-    /// other down.
+    /// A station with a low reported PHY rate that takes much of a busy medium, or holds the air. Beside an inserted box
+    /// one that has its share slows no other down.
     fn slow_link(&self, station: &Station) -> Option<Finding> {
         let rate = reported_rate(station)?;
         let fastest = self.active.iter().filter_map(|other| reported_rate(other)).fold(0.0, f64::max);

@@ -70,7 +70,7 @@ impl Mailer {
     fn mail(&self, notice: &Notice, envelope: &Envelope<'_>) -> Result<Message, lettre::error::Error> {
         let words = notice.words(envelope.site);
         let id = format!("<{}@{}>", envelope.id, self.from.email.domain());
-        // Nobody's absence is answered (RFC 3834).
+        // Mail servers send no notices of absence in return (RFC 3834).
         let automatic = HeaderName::new_from_ascii_str("Auto-Submitted");
         let mut builder = Message::builder().from(self.from.clone()).subject(words.title).message_id(Some(id));
         builder = builder.raw_header(HeaderValue::new(automatic, "auto-generated".into()));

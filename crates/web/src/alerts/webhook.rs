@@ -15,7 +15,7 @@ use crate::secret::read_private;
 /// A server that does not answer within this time has failed.
 const TIMEOUT: Duration = Duration::from_secs(15);
 
-/// A webhook. It is not printed: URL and secret are nobody's business.
+/// A webhook. It has no `Debug`, since URL and secret must not be logged.
 pub(crate) struct Webhook {
     agent: Agent,
     url: String,

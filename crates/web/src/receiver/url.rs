@@ -52,7 +52,7 @@ pub(crate) fn host_of(url: &str) -> String {
     uri.as_ref().and_then(Uri::host).unwrap_or("the webhook").to_owned()
 }
 
-/// Whether a host is an address of loopback. Names are not: whoever answers for them may lead elsewhere.
+/// Whether a host is an address of loopback. Names are not: a resolver may map them to other addresses.
 pub(super) fn is_loopback(host: &str) -> bool {
     let plain = host.trim_start_matches('[').trim_end_matches(']');
     plain.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
