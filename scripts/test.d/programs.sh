@@ -126,13 +126,13 @@ count_programs() {
 # record_repeat PROGRAM TEST RESULT SECONDS: a line of $logs/repeats.tsv, which has one for each repeat of a run.
 record_repeat() { printf '%s\t%s\t%s\t%s\n' "$@" >>"$logs/repeats.tsv"; }
 
-# repeat_late: runs the failed tests of target/test-log.txt again, if they are few and all of them live in wall-clock time.
+# repeat_late: runs the failed tests of target/test-log.txt again, if they are few and all of them depend on the time that they get.
 # Counts in $bad and $ok, and adds to $unsteady. What is said goes to a log of its own: the first is counted later, too.
 repeat_late() {
     local late program name folder file result begun
     late=$(scripts/failed-tests target/test-log.txt)
     [ "$(printf '%s\n' "$late" | grep -c .)" = "$bad" ] && [ "$bad" -le "$repeats" ] || return 0
-    while read -r program name; do is_real_time "$program" || return 0; done <<<"$late"
+    while read -r program name; do is_real_time "$program" || waits "$program" || return 0; done <<<"$late"
     while read -r program name; do
         printf '\n== once more: %s of %s\n' "$name" "$program"
         IFS=$'\t' read -r folder file < <(awk -F '\t' -v OFS='\t' -v name="$program" '$1 == name { print $2, $4 }' < <(programs))
