@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
+import { createServer } from "node:net";
 import { chromium } from "playwright-core";
 
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
@@ -11,6 +12,21 @@ export function launch() {
     executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
     args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
       "--disable-component-update", "--disable-sync"],
+  });
+}
+
+/** How long a test waits for what the page is to show, in milliseconds: other tests may have the processor meanwhile. */
+export const PATIENCE = 60_000;
+
+/** A TCP port of 127.0.0.1 at which nobody listens. */
+export function freePort() {
+  return new Promise((ready, failed) => {
+    const server = createServer();
+    server.once("error", failed);
+    server.listen(0, "127.0.0.1", () => {
+      const { port } = server.address();
+      server.close(() => ready(port));
+    });
   });
 }
 

@@ -6,14 +6,14 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { isForEverybody, launch, started } from "../browser-for-tests.mjs";
+import { freePort, isForEverybody, launch, PATIENCE, started } from "../browser-for-tests.mjs";
 import { control, serve } from "../feed-for-tests.mjs";
 
 const program = process.env.EVENAIR_WEB;
 assert.ok(program, "EVENAIR_WEB must be the path of the program evenair-web");
 const pictures = process.env.EVENAIR_PICTURES;
 const folder = mkdtempSync(join(tmpdir(), "evenair-act-"));
-const port = 11000 + 2 * (process.pid % 4000);
+const port = await freePort();
 const address = `http://127.0.0.1:${port}/`;
 const file = join(folder, "web.toml");
 const PASSWORD = "correct-horse";
@@ -58,7 +58,7 @@ after(async () => {
 async function as(name, options, act, password = PASSWORD) {
   const context = await browser.newContext(options);
   const page = await context.newPage();
-  page.setDefaultTimeout(10_000);
+  page.setDefaultTimeout(PATIENCE);
   const complaints = [];
   page.on("pageerror", (error) => complaints.push(error.message));
   page.on("console", (message) => /Content Security Policy/.test(message.text()) && complaints.push(message.text()));
@@ -248,10 +248,11 @@ test("an account with a second factor is asked for a code, and others are not", 
 
 test("the page works below a path", async () => {
   const below = join(folder, "below.toml");
-  const other = `http://127.0.0.1:${port + 1}/evenair`;
+  const otherPort = await freePort();
+  const other = `http://127.0.0.1:${otherPort}/evenair`;
   const state = JSON.stringify(join(folder, "below"));
   const socket = JSON.stringify(join(folder, "watch.sock"));
-  writeFileSync(below, `listen = "127.0.0.1:${port + 1}"\nbase_path = "/evenair"\nsocket = ${socket}\nstate = ${state}\n`);
+  writeFileSync(below, `listen = "127.0.0.1:${otherPort}"\nbase_path = "/evenair"\nsocket = ${socket}\nstate = ${state}\n`);
   const process = spawn(program, ["--config", below], { stdio: ["ignore", "pipe", "inherit"] });
   const page = await browser.newPage();
   try {

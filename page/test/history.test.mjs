@@ -5,14 +5,14 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { isForEverybody, launch, started } from "../browser-for-tests.mjs";
+import { freePort, isForEverybody, launch, PATIENCE, started } from "../browser-for-tests.mjs";
 import { serveWithPast } from "../history-for-tests.mjs";
 
 const program = process.env.EVENAIR_WEB;
 assert.ok(program, "EVENAIR_WEB must be the path of the program evenair-web");
 const pictures = process.env.EVENAIR_PICTURES;
 const folder = mkdtempSync(join(tmpdir(), "evenair-history-"));
-const address = `http://127.0.0.1:${61000 + (process.pid % 4000)}/`;
+const address = `http://127.0.0.1:${await freePort()}/`;
 /** Minutes of the past, and those of them in which nothing was heard of the box. */
 const [MINUTES, GAP, INSERTION] = [600, [200, 300], 420];
 
@@ -41,7 +41,7 @@ after(async () => {
 /** The page under its real content security policy, from which nothing is requested elsewhere. */
 async function onPage(options, act) {
   const page = await browser.newPage(options);
-  page.setDefaultTimeout(10_000);
+  page.setDefaultTimeout(PATIENCE);
   const complaints = [];
   page.on("pageerror", (error) => complaints.push(error.message));
   page.on("console", (message) => /Content Security Policy/.test(message.text()) && complaints.push(message.text()));
