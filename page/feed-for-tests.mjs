@@ -64,10 +64,16 @@ export const unwell = {
   },
 };
 
-/** Lines of an observing box in which laptop-2 waits, until this one; from it on the box is inserted and nothing is wrong. */
-export function insertion(at) {
-  return (seq) => {
-    const mode = seq < at ? "observing" : "inserted";
+/**
+ * Lines of an observing box in which laptop-2 waits, until `insert()`: from then on the box is inserted and nothing is wrong. Its seconds
+ * since then stop at 5, while the Wi-Fi is judged anew, until `judge()`. A test asks for each once it has seen what was before.
+ */
+export function insertion() {
+  let at = Infinity;
+  let mode = "observing";
+  let longest = 5;
+  const lines = (seq) => {
+    if (mode === "inserted") at = Math.min(at, seq);
     const [waits, gets] = mode === "observing" ? [500, 1] : [30, 9];
     const latency = mode === "observing" ? { wlan: times(500), internet: times(31) } : { box: times(50), wlan: times(30), internet: times(31) };
     const reasons = [reason("holds-the-air", "watch", subject(1), "laptop-2 waits long: laptop-1 holds 60 % of the air of hall", { suffering: [subject(2)] })];
@@ -79,9 +85,10 @@ export function insertion(at) {
     return {
       stations, uptime_s: seq, health: mode === "observing" ? { level: "watch", reasons } : { level: "good", reasons: [] },
       events: seq === at ? [{ at: Date.now() / 1000, event: "inserted", text }, { at: Date.now() / 1000, event: "health", text: "judged anew after insert: holds-the-air" }] : [],
-      totals: { mode, latency, since_s: mode === "observing" ? seq : seq - at },
+      totals: { mode, latency, since_s: mode === "observing" ? seq : Math.min(seq - at, longest) },
     };
   };
+  return { lines, insert: () => { mode = "inserted"; }, judge: () => { longest = Infinity; } };
 }
 
 export const bypassed = {
@@ -93,6 +100,14 @@ export const bypassed = {
   }],
   stations: [station(1, { down_mbps: unknown, up_mbps: unknown, air_down: unknown, air_up: unknown, active: undefined, latency: {}, losses: undefined })],
 };
+
+/** So many flows of a station that began at 0; each moves 0.1 Mb/s more than the one before it. */
+export function flowsOf(mac, count) {
+  return [...Array(count).keys()].map((at) => ({
+    low: "10.0.0.7:443", high: `10.1.0.9:${40_000 + at}`, station: mac, direction: "down", d: 2, from_wlan_bytes: 1000,
+    released_bytes: Math.round((Date.now() / 1000) * (at + 1) * 12_500), wlan_rtt_ms: 8.4, backlog_packets: at % 3, dropped: 0,
+  }));
+}
 
 /** Lines of so many stations behind ten access points in one domain; all numbers differ from line to line. */
 export function crowd(count) {
@@ -120,8 +135,10 @@ export function crowd(count) {
   };
 }
 
-/** Serves lines with `more` in them, or what `more` makes of the line's number, until it is closed. */
-export function serve(path, more = {}, period = 200) {
+/**
+ * Serves lines with `more` in them, or what `more` makes of the line's number, until it is closed; each station has this many flows.
+ */
+export function serve(path, more = {}, { period = 200, flows = 10 } = {}) {
   const open = new Set();
   const lineOf = (seq) => line(seq, typeof more === "function" ? more(seq) : more);
   const server = createServer((socket) => {
@@ -129,7 +146,10 @@ export function serve(path, more = {}, period = 200) {
     let seq = 0;
     let timer;
     socket.on("data", (request) => {
-      if (String(request).includes("history")) {
+      const mac = /"flows_of":"([0-9a-f:]+)"/.exec(String(request))?.[1];
+      if (mac) {
+        socket.write(`${JSON.stringify({ v: 1, flows: flowsOf(mac, flows) })}\n`);
+      } else if (String(request).includes("history")) {
         const isDay = String(request).includes("24 h");
         const [every_s, count] = isDay ? [60, 1440] : [1, 300];
         const { totals } = line(2);

@@ -1,4 +1,5 @@
-// What the page "Now" costs: 200 stations whose numbers all change each second, three browsers that show all of them, no GPU.
+// What the page "Now" costs: 200 stations whose numbers all change each second and 2,000 flows, three browsers that show all stations
+// and the flows of one, no GPU.
 //
 //   node bench/now.mjs [--minutes 8] [--early 2]       EVENAIR_WEB is the program, CHROMIUM the browser
 //
@@ -14,9 +15,12 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { gzipSync } from "node:zlib";
 import { chromium } from "playwright-core";
+import { freePort } from "../browser-for-tests.mjs";
 import { crowd, serve } from "../feed-for-tests.mjs";
 
 const STATIONS = 200;
+/** Flows of each station. */
+const FLOWS = 10;
 const BROWSERS = 3;
 const MINUTE = 60_000;
 /** Before CPU time is taken, in ms: the page is loaded, its history has come, its script is compiled. */
@@ -31,7 +35,7 @@ assert.ok(program, "EVENAIR_WEB must be the path of the program evenair-web");
 
 /** Starts evenair-web on this socket; returns it and its address. */
 async function startWeb(socket) {
-  const port = 20000 + (process.pid % 20000);
+  const port = await freePort();
   const web = spawn(program, ["--socket", socket, "--listen", `127.0.0.1:${port}`], { stdio: ["ignore", "pipe", "inherit"] });
   await new Promise((ready, failed) => {
     web.stdout.once("data", ready);
@@ -50,6 +54,8 @@ async function open(address) {
   const page = await browser.newPage({ viewport: { width: 1400, height: 900 } });
   await page.goto(address);
   await page.getByRole("button", { name: `Show all ${STATIONS}` }).click();
+  await page.locator("tbody button.name").first().click();
+  await page.getByText(`fastest of ${FLOWS} flows`).waitFor();
   const paint = await page.evaluate(() => performance.getEntriesByName("first-contentful-paint")[0].startTime);
   const cdp = await page.context().newCDPSession(page);
   await cdp.send("Performance.enable", { timeDomain: "threadTicks" });
@@ -103,13 +109,13 @@ async function measure(web, viewers) {
 
 const folder = mkdtempSync(join(tmpdir(), "evenair-bench-"));
 const socket = join(folder, "watch.sock");
-const feed = await serve(socket, crowd(STATIONS), 1000);
+const feed = await serve(socket, crowd(STATIONS), { period: 1000, flows: FLOWS });
 const { web, address } = await startWeb(socket);
 const viewers = [];
 try {
   for (let at = 0; at < BROWSERS; at += 1) viewers.push(await open(address));
   const script = gzipSync(readFileSync(new URL("../dist/main.js", import.meta.url)));
-  console.log(`${STATIONS} stations, ${BROWSERS} browsers (${viewers[0].browser.version()}), a line of ${JSON.stringify(feed.latest()).length} bytes a second`);
+  console.log(`${STATIONS} stations, ${STATIONS * FLOWS} flows, ${BROWSERS} browsers (${viewers[0].browser.version()}), a line of ${JSON.stringify(feed.latest()).length} bytes a second`);
   judge("script, gzip", script.length / 1000, 1, " kB", LARGEST_SCRIPT_KB);
   judge("first paint", Math.max(...viewers.map(({ paint }) => paint)), 0, " ms", 1000);
   await measure(web, viewers);

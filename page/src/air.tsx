@@ -1,6 +1,7 @@
 // Who holds the air, for each contention domain: its time by downloads, uploads and what nobody reports, and its stations.
 import { signal } from "@preact/signals";
 import { airOf, known, lately, type Domain, type Line, type Station } from "./feed";
+import { Flows } from "./flows";
 import { legs, lossOf, ms, spread } from "./legs";
 import { may } from "./me";
 import { domainMeans, meanIn, stationMeans, type Mean } from "./means";
@@ -136,6 +137,7 @@ function Details({ station, losses, columns }: { station: Station; losses: Mean[
             </div>
           ))}
         </dl>
+        <Flows mac={station.mac} />
       </td>
     </tr>
   );

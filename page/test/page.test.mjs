@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { isForEverybody, launch, started } from "../browser-for-tests.mjs";
+import { freePort, isForEverybody, launch, PATIENCE, started } from "../browser-for-tests.mjs";
 import { bypassed, insertion, serve, station, unwell } from "../feed-for-tests.mjs";
 
 const program = process.env.EVENAIR_WEB;
@@ -21,7 +21,7 @@ let web;
 let address;
 
 before(async () => {
-  const port = 20000 + (process.pid % 20000);
+  const port = await freePort();
   web = spawn(program, ["--socket", socket, "--listen", `127.0.0.1:${port}`], { stdio: ["ignore", "pipe", "inherit"] });
   await started(web);
   address = `http://127.0.0.1:${port}/`;
@@ -47,7 +47,7 @@ async function during(more, act) {
 /** A new page, which is closed in the end. */
 async function onPage(options, act) {
   const page = await browser.newPage(options);
-  page.setDefaultTimeout(20_000);
+  page.setDefaultTimeout(PATIENCE);
   try {
     await act(page);
   } finally {
@@ -100,11 +100,16 @@ test("inserted: who holds the air, in order", async () => {
     await page.getByText("mean of the last 10 s").waitFor();
     await page.getByText("in the box, 70 on the Wi-Fi, 10 beyond the wire port, of 10000 segments").waitFor();
     await page.getByText("4.2 ms, p95 8.4 ms (40 timed)").waitFor();
+    await page.getByText("The 8 fastest of 10 flows").waitFor();
+    const fastest = page.locator(".flows tbody tr").first();
+    // 1.0 Mb/s, by the time between two answers.
+    await fastest.filter({ hasText: /10\.0\.0\.7:443 – 10\.1\.0\.9:40009\s*(0\.[89]|1\.[012])/ }).waitFor();
+    assert.equal(await page.locator(".flows tbody tr").count(), 8);
   }));
 });
 
 test("a demo that has ended keeps its last numbers", async () => {
-  const [socket, port] = [join(folder, "demo.sock"), 41000 + (process.pid % 20000)];
+  const [socket, port] = [join(folder, "demo.sock"), await freePort()];
   const demo = spawn(program, ["--socket", socket, "--listen", `127.0.0.1:${port}`, "--farewell", "The demo has ended"],
     { stdio: ["ignore", "pipe", "inherit"] });
   let feed;
@@ -153,12 +158,15 @@ test("what is wrong comes first, with what to do, and the rest is listed", async
 });
 
 test("inserted: the reasons are judged anew, then it is said that they ended, beside numbers of before", async () => {
-  await during(insertion(15), async () => {
+  const box = insertion();
+  await during(box.lines, async () => {
     await onPage({ viewport: { width: 1400, height: 900 } }, async (page) => {
       await page.goto(address);
       await page.getByRole("heading", { level: 1, name: "laptop-2 waits long: laptop-1 holds 60 % of the air of hall" }).waitFor();
+      box.insert();
       await page.getByRole("heading", { level: 1, name: /^Inserted for \d s: the Wi-Fi is judged anew$/ }).waitFor();
       await page.getByText("Before: laptop-2 waits long").waitFor();
+      box.judge();
       await page.getByRole("heading", { level: 1, name: `${WELL} any more` }).waitFor();
       // Until no second of before is in the means.
       await page.getByText("mean of the last 10 s").waitFor();
@@ -184,8 +192,10 @@ test("names are hidden for screenshots", async () => {
       await page.getByText("laptop-1").waitFor();
       await page.getByRole("button", { name: "Hide names" }).click();
       await page.getByText("station 1").waitFor();
+      await page.getByRole("button", { name: "station 1" }).click();
+      await page.getByText("Flows are hidden").waitFor();
       const text = await page.locator("main").innerHTML();
-      assert.ok(!text.includes("laptop") && !/([0-9a-f]{2}:){5}/.test(text), text);
+      assert.ok(!text.includes("laptop") && !/([0-9a-f]{2}:){5}|10\.0\.0\.7/.test(text), text);
     });
   });
 });
