@@ -169,17 +169,20 @@ fn a_signal_ends_both_shards_without_loss() {
     assert_untouched(&arrivals, late.unless_held_up(&arrivals));
 }
 
-/// What each station got over the Internet link meanwhile, at IP level, in Mb/s.
+/// IP-level bytes that each station has got over the Internet link.
+fn bytes_of_stations(running: &BoxProcess) -> [u64; 2] {
+    let status = running.client().status().expect("answers");
+    VLANS.map(|vlan| {
+        let flows = status.flows.iter().filter(|flow| flow.vlan == Some(vlan));
+        flows.map(|flow| flow.released_bytes).sum()
+    })
+}
+
+/// IP-level throughput of each station over the Internet link meanwhile, in Mb/s.
 fn got(running: &BoxProcess, span: Duration) -> [f64; 2] {
-    let of_stations = |status: &Status| {
-        VLANS.map(|vlan| {
-            let flows = status.flows.iter().filter(|flow| flow.vlan == Some(vlan));
-            flows.map(|flow| flow.released_bytes).sum::<u64>()
-        })
-    };
-    let (start, before) = (Instant::now(), of_stations(&running.client().status().expect("answers")));
+    let (start, before) = (Instant::now(), bytes_of_stations(running));
     thread::sleep(span);
-    let after = of_stations(&running.client().status().expect("answers"));
+    let after = bytes_of_stations(running);
     let seconds = start.elapsed().as_secs_f64();
     [0, 1].map(|n| (after[n] - before[n]) as f64 * 8.0 / seconds / 1e6)
 }
@@ -200,15 +203,19 @@ fn shares_of_shards(lab: &Lab) -> Result<(), String> {
     let [stations, servers] = Trunk::both(lab, &VLANS);
     let span = Duration::from_secs(3);
     let (both, alone) = thread::scope(|scope| {
-        // The second one's transfer ends well before the first one's.
-        for (vlan, megabytes) in [(11, 24), (12, 12)] {
+        let start = |vlan, megabytes: usize| {
             let (station, server) = (stations.host(vlan), servers.host(vlan));
-            scope.spawn(move || transfer(server, station, &format!("10.{vlan}.0.1:5001"), megabytes << 20));
+            scope.spawn(move || transfer(server, station, &format!("10.{vlan}.0.1:5001"), megabytes << 20))
+        };
+        // At half the link, 12 MB take ten seconds; the first one's transfer then goes on for five.
+        let (_, second) = (start(VLANS[0], 24), start(VLANS[1], 12));
+        let begin = Instant::now();
+        while bytes_of_stations(&running).into_iter().any(|bytes| bytes < 1 << 20) {
+            assert!(begin.elapsed() < Duration::from_secs(5), "a transfer does not start");
+            thread::sleep(Duration::from_millis(50));
         }
-        thread::sleep(Duration::from_secs(1));
         let both = got(&running, span);
-        // 12 MB at half the link take ten seconds.
-        thread::sleep(Duration::from_secs(8));
+        second.join().expect("no panic");
         (both, got(&running, span))
     });
     let status = running.client().shutdown().expect("ends");
