@@ -30,7 +30,7 @@ mod drain;
 mod report;
 mod trials;
 
-pub(crate) use carried::{Carried, Confirmed};
+pub(crate) use carried::{Carried, Confirmed, left_by_groups};
 pub(crate) use drain::Undrained;
 pub(crate) use trials::Trials;
 

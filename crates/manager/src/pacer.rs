@@ -310,8 +310,9 @@ impl Pacer {
         self.rate.next_tick()
     }
 
-    /// Checks whether holding packets does harm; `waits`: packets are held that only the pacer keeps back.
-    pub(crate) fn guard(&mut self, waits: bool, carried: Carried) -> Option<GuardStep> {
+    /// Checks whether holding packets does harm; `waits`: packets are held that only the pacer keeps back; `left`: the part of the
+    /// interval that frames to groups have left to others, of which these use a part.
+    pub(crate) fn guard(&mut self, waits: bool, carried: Carried, left: Ratio) -> Option<GuardStep> {
         if self.undrained.is_most() && self.guard.note_drain(carried) {
             return None;
         }
@@ -321,6 +322,7 @@ impl Pacer {
             let Ratio { numerator, denominator } = self.backlog.speed();
             used = Span::from_nanos(used).mul_div(denominator, numerator.max(1)).as_nanos();
         }
+        used = Span::from_nanos(used).mul_div(left.denominator, left.numerator).as_nanos();
         let is_slow = Guard::is_slow(used);
         self.guard.tick(Interval { carried, waits, is_slow }, self.measures_at_start)
     }

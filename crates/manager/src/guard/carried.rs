@@ -18,6 +18,8 @@
 
 use evenair_units::{BitRate, Span};
 
+use crate::standing::Ratio;
+
 /// Bits that stations of a domain have confirmed in an interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Confirmed {
@@ -52,6 +54,12 @@ pub(crate) struct Carried {
     pub(crate) fair: u64,
 }
 
+/// The part of an interval that frames to groups have left to others. They are believed to take two thirds at most.
+pub(crate) fn left_by_groups(to_groups: Span, interval: Span) -> Ratio {
+    let left = interval.saturating_sub(to_groups).max(interval / 3);
+    Ratio { numerator: left.as_nanos().max(1), denominator: interval.as_nanos().max(1) }
+}
+
 impl Carried {
     pub(crate) const NONE: Self = Self { all: 0, fair: 0 };
 
@@ -59,11 +67,10 @@ impl Carried {
         self.all == 0
     }
 
-    /// What would be carried if frames to groups had not taken this part of the interval, of which they are believed to take two
-    /// thirds at most.
-    pub(crate) fn without_groups(self, to_groups: Span, interval: Span, capacity: BitRate) -> Self {
-        let rest = interval.saturating_sub(to_groups).max(interval / 3).as_nanos().max(1);
-        let grown = |bps| BitRate::from_bps(bps).mul_div(interval.as_nanos().max(1), rest).min(capacity).as_bps();
+    /// What would be carried if frames to groups had not left this part of the interval alone.
+    pub(crate) fn without_groups(self, left: Ratio, capacity: BitRate) -> Self {
+        let Ratio { numerator, denominator } = left;
+        let grown = |bps| BitRate::from_bps(bps).mul_div(denominator, numerator).min(capacity).as_bps();
         Self { all: grown(self.all), fair: grown(self.fair) }
     }
 
@@ -134,14 +141,11 @@ mod tests {
     fn what_groups_take_is_no_harm() {
         let carried = Carried { all: 12_000_000, fair: 9_000_000 };
         let second = Span::from_secs(1);
-        assert_eq!(carried.without_groups(Span::ZERO, second, CAPACITY), carried);
-        let grown = carried.without_groups(second / 4, second, CAPACITY);
+        let without = |to_groups| carried.without_groups(left_by_groups(to_groups, second), CAPACITY);
+        assert_eq!(without(Span::ZERO), carried);
+        let grown = without(second / 4);
         assert_eq!((grown.all, grown.fair), (16_000_000, 12_000_000));
-        assert_eq!(
-            carried.without_groups(second * 9, second, CAPACITY).fair,
-            27_000_000,
-            "three times as much at most"
-        );
+        assert_eq!(without(second * 9).fair, 27_000_000, "three times as much at most");
     }
 
     #[test]

@@ -11,6 +11,7 @@ use super::Manager;
 use crate::domain::Domain;
 use crate::guard::{Carried, Confirmed, GuardReport, GuardState, GuardStep, Trials};
 use crate::ids::DomainId;
+use crate::standing::Ratio;
 use crate::{Event, Label, Mode};
 
 /// A packet of full size.
@@ -22,10 +23,10 @@ impl<P: Send + 'static> Manager<P> {
         BitRate::from_bits_over(FULL_SIZE.bits(), self.models[id].shortest_airtime(FULL_SIZE))
     }
 
-    /// What a domain has carried in an interval in which frames to groups took so much of it.
-    pub(super) fn carried(&self, id: DomainId, confirmed: Confirmed, to_groups: Span, interval: Span) -> Carried {
+    /// What a domain has carried in an interval of which frames to groups left this part to others.
+    pub(super) fn carried(&self, id: DomainId, confirmed: Confirmed, left: Ratio, interval: Span) -> Carried {
         let capacity = self.most_carried(id);
-        confirmed.over(interval, capacity).without_groups(to_groups, interval, capacity)
+        confirmed.over(interval, capacity).without_groups(left, capacity)
     }
 
     /// An interval without the box has ended.
@@ -33,15 +34,15 @@ impl<P: Send + 'static> Manager<P> {
         self.domains.touch(id).pacer.guard_bypassed(carried);
     }
 
-    /// Checks whether the box holds packets while the medium waits.
-    pub(super) fn guard_against_harm(&mut self, now: Instant, id: DomainId, carried: Carried) {
+    /// Checks whether the box holds packets while the medium waits; `left`: the part of the interval that frames to groups have left.
+    pub(super) fn guard_against_harm(&mut self, now: Instant, id: DomainId, carried: Carried, left: Ratio) {
         let domain = self.domains.touch(id);
         if !can_do_harm(domain) || self.mode != Mode::Inserted {
             return;
         }
         let waits = domain.len() > 0 && domain.shaped_until() <= now;
         let (reference, _) = domain.pacer.state_of_guard().rates();
-        let Some(step) = domain.pacer.guard(waits, carried) else { return };
+        let Some(step) = domain.pacer.guard(waits, carried, left) else { return };
         let name = domain.name;
         self.tell_step(id, step);
         if step == GuardStep::Bypassed {

@@ -7,7 +7,7 @@ use evenair_units::{BitRate, Bytes, Instant, Span};
 use super::{Manager, configured_capacity, forget};
 use crate::discipline::Disciplined;
 use crate::domain::Domain;
-use crate::guard::Confirmed;
+use crate::guard::{Confirmed, left_by_groups};
 use crate::held::Service;
 use crate::ids::{DomainId, StationId};
 use crate::pacer::Pacer;
@@ -54,13 +54,15 @@ impl<P: Send + 'static> Manager<P> {
         if self.mode == Mode::Bypassed {
             let elapsed = domain.pacer.tick_unmanaged(now, waiting);
             domain.charged.end_interval(elapsed.saturating_sub(to_groups));
-            self.measure_without_box(id, self.carried(id, confirmed, to_groups, elapsed));
+            let left = left_by_groups(to_groups, elapsed);
+            self.measure_without_box(id, self.carried(id, confirmed, left, elapsed));
             return elapsed;
         }
         let elapsed = domain.pacer.tick(now, waiting, usual, said);
         domain.charged.end_interval(elapsed.saturating_sub(to_groups));
         self.set_capacity(now, id);
-        self.guard_against_harm(now, id, self.carried(id, confirmed, to_groups, elapsed));
+        let left = left_by_groups(to_groups, elapsed);
+        self.guard_against_harm(now, id, self.carried(id, confirmed, left, elapsed), left);
         elapsed
     }
 

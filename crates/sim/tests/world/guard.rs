@@ -239,3 +239,51 @@ fn a_box_that_breaks_aggregation_from_the_start_is_bypassed_after_a_measurement(
         assert_eq!(usual, ["guard: measures without holding"], "{radio}");
     }
 }
+
+/// Three downloads at 130 Mb/s beside multicast at the lowest basic rate, which takes half of the medium and is no harm of the box: what
+/// the stations use by their reported rates is judged by the rest.
+#[test]
+fn frames_to_groups_are_no_harm() {
+    for mbps in [2, 3] {
+        let text = format!(
+            r#"version = 1
+name = "groups"
+duration = "20 s"
+[radio]
+standard = "802.11n"
+ap_buffer = "1000 packets"
+[[station]]
+name = "s"
+count = 3
+mcs = 7
+streams = 2
+[[station]]
+name = "viewer"
+mcs = 7
+streams = 2
+[[server]]
+name = "server"
+[[bulk]]
+name = "down"
+stations = ["s"]
+server = "server"
+direction = "down"
+[[udp]]
+name = "multicast"
+stations = ["viewer"]
+server = "server"
+direction = "down"
+group = true
+rate = "{mbps} Mb/s"
+payload = "1316 bytes"
+[[event]]
+at = "2 s"
+do = "insert"
+"#
+        );
+        let scenario = Scenario::parse(&text, "groups.toml").unwrap_or_else(|error| panic!("{error}"));
+        let result = run(&scenario, |_| ()).expect("it can be simulated");
+        let acts = events(&result).into_iter().filter(|(_, event)| event.starts_with("guard")).collect::<Vec<_>>();
+        assert_eq!(acts, [], "{mbps} Mb/s");
+    }
+}
