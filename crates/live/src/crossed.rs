@@ -51,7 +51,9 @@ fn ip_bytes(traffic: Traffic) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::control::tests_support::snapshot;
+    use crate::control::status_of;
+    use crate::names::Names;
+    use crate::tests_support::snapshot;
 
     /// Ten packets of 2,500 bytes have left the kernel's port in each second, and a thousand of a kilobyte the box's.
     fn since(before: Carrier, now: Carrier, io: &str) -> [Option<u64>; 2] {
@@ -59,7 +61,7 @@ mod tests {
             let mut snapshot = snapshot();
             (snapshot.carrier, snapshot.wlan.io) = (carrier, io.into());
             (snapshot.wlan.sent, snapshot.wlan.sent_bytes) = (1_000 * seconds, 1_014_000 * seconds);
-            Status::from(snapshot)
+            status_of(&snapshot, &Names::default())
         };
         let kernel = |seconds: u64| {
             let sent = Traffic { packets: 10 * seconds, bytes: 25_140 * seconds };

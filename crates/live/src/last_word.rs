@@ -12,7 +12,7 @@ use evenair_boxfile::BoxConfig;
 use evenair_boxfile::small_file::{read_text, replace};
 use tracing::{info, warn};
 
-use crate::control::Wish;
+use crate::desk::Wish;
 
 /// Where it is kept.
 #[derive(Clone, Debug)]

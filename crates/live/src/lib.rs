@@ -5,12 +5,15 @@
 //! bridge does (see [`evenair_sys::hold`]). [`control`] is the control interface of the running box.
 
 mod awaited;
+mod box_run;
 pub mod checks;
 mod clock;
 pub mod control;
 pub mod crash;
 mod crossed;
+pub mod desk;
 mod engine;
+pub mod events;
 mod express;
 mod fail_open;
 mod foreign;
@@ -19,6 +22,7 @@ mod http;
 mod kinds;
 mod last_word;
 mod log_limit;
+mod management;
 mod metrics;
 mod names;
 mod offload;
@@ -29,20 +33,23 @@ mod pool;
 mod port;
 mod probes;
 mod punctual;
-mod random;
 mod recording;
 mod run;
 mod running;
 mod service;
 mod shards;
 mod slices;
+mod snapshot;
+mod state;
 mod switch;
 pub mod telemetry;
+#[cfg(test)]
+mod tests_support;
 mod users;
 mod vitals;
+mod wall_clock;
 mod watch;
 
-pub use awaited::run_when_ready;
+pub use box_run::{run, run_when_ready};
 pub use offloads::restore_offloads;
 pub use recording::{Replay, redact, replay};
-pub use run::run;

@@ -24,9 +24,10 @@ use evenair_boxfile::MetricsConfig;
 use hyper::http::request::Parts;
 use hyper::{Method, StatusCode};
 
-use crate::control::{Answer, Desk, Snapshot, Wish};
+use crate::desk::{Answer, Wish};
 use crate::http::{Reply, Server, Site};
-use crate::vitals::Vitals;
+use crate::snapshot::Snapshot;
+use crate::state::BoxState;
 use labels::Labels;
 use page::{Format, Kind, Page};
 use stations::Shown;
@@ -43,8 +44,7 @@ struct Metrics {
     /// The port toward the access points.
     interface: String,
     labels: Labels,
-    desk: Desk,
-    vitals: Vitals,
+    state: BoxState,
     totals: Mutex<Totals>,
 }
 
@@ -52,19 +52,19 @@ struct Metrics {
 ///
 /// # Errors
 /// The address is in use, or not this machine's.
-pub(crate) fn serve(config: MetricsConfig, interface: String, desk: Desk, vitals: Vitals) -> Result<Server> {
+pub(crate) fn serve(config: MetricsConfig, interface: String, state: BoxState) -> Result<Server> {
     let MetricsConfig { listen, stations } = config;
     let labels = Labels::new(stations, &labels::key_file());
-    let metrics = Metrics { interface, labels, desk, vitals, totals: Mutex::default() };
+    let metrics = Metrics { interface, labels, state, totals: Mutex::default() };
     let server = Server::start(listen, "metrics", REPLY_TIME, metrics);
     server.with_context(|| format!("[metrics] listen = \"{listen}\""))
 }
 
 impl Metrics {
     /// The page of a state, whose counts are added to the totals.
-    fn page(&self, snapshot: Snapshot, format: Format) -> String {
+    fn page(&self, snapshot: &Snapshot, format: Format) -> String {
         let latencies = totals::latencies(&snapshot.report);
-        let status = Status { health: self.vitals.latest(), ..snapshot.into() };
+        let status = Status { health: self.state.vitals.latest(), ..self.state.status(snapshot) };
         let mut totals = self.totals.lock().unwrap_or_else(PoisonError::into_inner);
         totals.update(&status, latencies);
         written(&status, &self.interface, &self.labels, &totals, format)
@@ -83,11 +83,11 @@ impl Site for Metrics {
     fn reply(&self, request: &Parts) -> Reply {
         let format = Format::wanted(request);
         let unavailable = |why| Reply::text(StatusCode::SERVICE_UNAVAILABLE, why);
-        match self.desk.ask(Wish::Status) {
+        match self.state.desk.ask(Wish::Status) {
             Ok(Answer::Status(snapshot)) => Reply {
                 status: StatusCode::OK,
                 content_type: format.content_type(),
-                body: self.page(*snapshot, format),
+                body: self.page(&snapshot, format),
             },
             Ok(_) => unavailable("the box did not tell its state"),
             Err(error) => unavailable(error),
@@ -419,8 +419,8 @@ mod tests {
     use evenair_boxfile::StationLabels;
 
     use super::*;
-    use crate::control::tests_support::status;
     use crate::http::tests_support::{get, survives};
+    use crate::tests_support::{self, snapshot, status};
 
     /// What Prometheus 2.42 accepts.
     const PROMETHEUS_ACCEPTS: &str = "\r\nAccept: application/openmetrics-text;version=1.0.0;q=0.75,\
@@ -700,16 +700,15 @@ mod tests {
 
     #[test]
     fn it_is_served_and_nothing_else_is_whatever_others_send() {
-        let (desk, inbox) = Desk::for_tests();
+        let (desk, inbox) = tests_support::desk();
         let answering = thread::spawn(move || {
             while let Ok(asked) = inbox.recv() {
-                let snapshot = crate::control::tests_support::snapshot();
-                let _ = asked.reply.send(Answer::Status(Box::new(snapshot)));
+                let _ = asked.reply.send(Answer::Status(Box::new(snapshot())));
             }
         });
         let listen = "127.0.0.1:0".parse().expect("an address");
         let config = MetricsConfig { listen, stations: StationLabels::default() };
-        let server = serve(config, "eth1".into(), desk, Vitals::default()).expect("free");
+        let server = serve(config, "eth1".into(), tests_support::state(desk)).expect("free");
         let address = server.address();
         let served = || {
             for (header, format) in [
@@ -734,10 +733,10 @@ mod tests {
 
     #[test]
     fn a_box_that_ends_is_reported_as_such() {
-        let (desk, inbox) = Desk::for_tests();
+        let (desk, inbox) = tests_support::desk();
         drop(inbox);
-        let (labels, vitals) = (Labels::Names, Vitals::default());
-        let site = Metrics { interface: "eth1".into(), labels, desk, vitals, totals: Mutex::default() };
+        let (labels, state) = (Labels::Names, tests_support::state(desk));
+        let site = Metrics { interface: "eth1".into(), labels, state, totals: Mutex::default() };
         let (request, ()) = hyper::Request::new(()).into_parts();
         assert_eq!(site.reply(&request).status, StatusCode::SERVICE_UNAVAILABLE);
     }

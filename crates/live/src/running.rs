@@ -20,7 +20,7 @@ use evenair_boxfile::small_file::{read_text, replace};
 use serde::{Deserialize, Serialize};
 use tracing::{info, warn};
 
-use crate::history::seconds;
+use crate::wall_clock::seconds;
 
 /// Name of the file in its directory.
 const NAME: &str = "run.json";

@@ -13,8 +13,9 @@ use evenair_boxfile::BoxConfig;
 use evenair_sys::rt::{Epoll, Waker};
 use tracing::{info, warn};
 
-use super::server::{Answer, Desk, check};
-use crate::history::{Commanded, Tap};
+use super::server::check;
+use crate::desk::{Answer, Desk};
+use crate::events::{Commanded, Tap};
 
 /// The thread that waits for the signal, until this is dropped. It reads the file, so that the packet loop need not.
 pub(crate) struct Hangup {

@@ -18,22 +18,20 @@
 
 mod door;
 mod hangup;
+mod packets;
 mod requests;
 mod server;
-mod shards;
 mod slots;
 mod status;
 mod telemetry;
 
 pub(crate) use door::{Door, End, Purpose, Timed};
 pub(crate) use hangup::Hangup;
+pub(crate) use packets::log_balance;
 pub(crate) use requests::RawLine;
 pub use requests::{Line, MAX_LINE, Requests};
-pub(crate) use server::{Answer, Asked, Desk, HostSettings, Parts, Server, Wish};
-pub(crate) use shards::merge;
-#[cfg(test)]
-pub(crate) use status::tests_support;
-pub(crate) use status::{Snapshot, log_balance};
+pub(crate) use server::{Parts, Server};
+pub(crate) use status::status_of;
 
 #[cfg(test)]
 mod tests {

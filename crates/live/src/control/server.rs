@@ -4,31 +4,30 @@ use std::fs;
 use std::io::{self, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, mpsc};
+use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use evenair_api::health::Limits;
-use evenair_api::{Json, Mode, ModeCommand, Request, Response, Status};
-use evenair_boxfile::{BoxConfig, SourceConfig};
+use evenair_api::{Json, ModeCommand, Request, Response, Status};
+use evenair_boxfile::BoxConfig;
 use evenair_config::RateSpec;
-use evenair_manager::{Config, Label, Observation, Place};
+use evenair_manager::{Label, Observation, Place};
 use evenair_packet::MacAddr;
 use evenair_reader::{ConfigError, Located};
 use evenair_sys::peer;
-use evenair_sys::rt::Waker;
 use evenair_units::BitRate;
 use tracing::{debug, warn};
 
-use super::Snapshot;
 use super::door::{Door, End, Purpose, Timed};
 use super::requests::{Line, MAX_LINE, Requests};
 use super::slots::{self, Slot, Slots};
+use super::status::status_of;
+use crate::desk::{Answer, Desk, HostSettings, Wish};
+use crate::events::{Commanded, Tap};
 use crate::fail_open::FailOpen;
-use crate::history::{Commanded, Tap};
 use crate::last_word::LastWord;
-use crate::names::{ByMac, NameRequests, Names};
+use crate::names::{NameRequests, Names};
 use crate::users;
 use crate::vitals::Vitals;
 
@@ -45,53 +44,6 @@ const PURPOSE: Purpose = Purpose { name: "control socket", key: "[control] socke
 /// How long the end waits for the last answers to be written.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
-/// A request on its way to the loop.
-pub(crate) struct Asked {
-    pub(crate) wish: Wish,
-    pub(crate) reply: mpsc::Sender<Answer>,
-}
-
-/// What is asked for, as far as it could be checked outside the loop.
-#[derive(Clone)]
-pub(crate) enum Wish {
-    Insert,
-    Bypass,
-    Observe,
-    Status,
-    /// A station's PHY rate; none: it has left.
-    SetRate(MacAddr, Option<RateSpec>),
-    /// What an access point has lost in all.
-    Losses(MacAddr, u64),
-    /// Where a station belongs.
-    Membership(Observation),
-    /// The reports of a telemetry source.
-    Observations(Vec<Observation>),
-    Reconfigure(Box<Config>, HostSettings),
-    /// All is well.
-    Nothing,
-    /// The word for what it does.
-    Mode,
-    Shutdown,
-}
-
-/// What a reload changes beside the manager, once for all loops.
-#[derive(Clone, Default)]
-pub(crate) struct HostSettings {
-    pub(crate) telemetry: Vec<SourceConfig>,
-    /// Names of stations in the configuration.
-    pub(crate) names: ByMac,
-    /// Limits of its health.
-    pub(crate) health: Limits,
-}
-
-/// The loop's answer, not yet JSON.
-pub(crate) enum Answer {
-    Done,
-    Refused(String),
-    Status(Box<Snapshot>),
-    Mode(Mode),
-}
-
 /// Serves the control socket until dropped.
 pub(crate) struct Server {
     path: PathBuf,
@@ -99,39 +51,6 @@ pub(crate) struct Server {
     /// Set and woken when the box ends.
     end: Arc<End>,
     thread: Option<JoinHandle<()>>,
-}
-
-/// Where the loop is asked from other threads.
-#[derive(Clone)]
-pub(crate) struct Desk {
-    inbox: mpsc::Sender<Asked>,
-    waker: Arc<Waker>,
-}
-
-impl Desk {
-    pub(crate) fn new(inbox: mpsc::Sender<Asked>, waker: Arc<Waker>) -> Self {
-        Self { inbox, waker }
-    }
-
-    /// Asks, and waits for the answer.
-    pub(crate) fn ask(&self, wish: Wish) -> Result<Answer, &'static str> {
-        self.begin(wish)?.recv().map_err(|_| "the box ended before it was done")
-    }
-
-    /// Asks, and gives where the answer will be.
-    pub(crate) fn begin(&self, wish: Wish) -> Result<mpsc::Receiver<Answer>, &'static str> {
-        let (reply, replies) = mpsc::channel();
-        self.inbox.send(Asked { wish, reply }).map_err(|_| "the box is ending")?;
-        self.waker.wake();
-        Ok(replies)
-    }
-
-    /// One whose loop is the test's.
-    #[cfg(test)]
-    pub(crate) fn for_tests() -> (Self, mpsc::Receiver<Asked>) {
-        let (inbox, asked) = mpsc::channel();
-        (Self::new(inbox, Arc::new(Waker::new().expect("a waker"))), asked)
-    }
 }
 
 /// What each client's thread works with.
@@ -291,9 +210,9 @@ fn answer(request: Result<Request, String>, context: &Client, bypass_only: bool)
         Ok(Answer::Done | Answer::Mode(_)) => Response { ok: true, error: None, status: None, names: None },
         Ok(Answer::Refused(error)) => refused(error),
         Ok(Answer::Status(snapshot)) => {
-            let vitals = &context.parts.vitals;
+            let Parts { names, vitals, .. } = &context.parts;
             let (health, run) = (vitals.latest(), Some(vitals.running().status()));
-            let status = Status { health, run, ..(*snapshot).into() };
+            let status = Status { health, run, ..status_of(&snapshot, names) };
             Response { ok: true, error: None, status: Some(Box::new(status)), names: None }
         }
         Err(error) => refused(error.into()),
@@ -429,10 +348,14 @@ fn phy_rate(mbps: f64) -> Result<BitRate, String> {
 #[cfg(test)]
 mod tests {
     use std::io::{BufRead, BufReader};
+    use std::sync::mpsc;
 
+    use evenair_manager::Config;
     use evenair_wifi::{Phy, Standard};
 
     use super::*;
+    use crate::desk::Asked;
+    use crate::tests_support;
 
     const FILE: &str = "[ports]\nwlan = \"a\"\nwire = \"b\"\n[radio]\nstandard = \"802.11g\"\n";
 
@@ -446,7 +369,7 @@ mod tests {
 
     fn start(path: &Path) -> Result<Server> {
         let config = BoxConfig::new("a", "b", Config::new(Phy::default_for(Standard::Dot11b)));
-        Server::start(path, &config, Desk::new(mpsc::channel().0, Arc::new(Waker::new()?)), Parts::default())
+        Server::start(path, &config, tests_support::desk().0, Parts::default())
     }
 
     #[test]
@@ -550,7 +473,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("box.sock");
         let config = BoxConfig::new("a", "b", Config::new(Phy::default_for(Standard::Dot11b)));
-        let (desk, inbox) = Desk::for_tests();
+        let (desk, inbox) = tests_support::desk();
         let server = Server::start(&path, &config, desk, Parts::default()).expect("free");
         (folder, path, server, inbox)
     }

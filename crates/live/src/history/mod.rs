@@ -2,30 +2,21 @@
 //!
 //! A separate thread requests the loop's state once per interval, like the metrics, computes the difference to the last
 //! one, and stores it with the events of the interval. The loop never waits: events go through a bounded queue, and events
-//! that do not fit are counted, and events about stations have a budget (`budget.rs`) and files of their own, so that a flood of
+//! that do not fit are counted, and events about stations have a budget ([`crate::events`]) and files of their own, so that a flood of
 //! made-up addresses displaces no sample and no other event. [`Keeper`] is the storage interface; the box stores lines of JSON ([`Files`]). If the disk
 //! is full or missing, only history is lost.
 //!
 //! Not here: downsampling of old records. They are deleted when the files reach their limit.
 
-mod attribution;
-mod budget;
-mod event;
 mod files;
-mod happened;
 mod recorder;
-mod tap;
 
 use std::io;
 
 use evenair_api::history::Record;
 
-pub(crate) use attribution::Commanded;
-pub(crate) use event::event_of;
 pub use files::Files;
-pub(crate) use happened::{Happened, seconds};
 pub(crate) use recorder::History;
-pub(crate) use tap::Tap;
 
 /// Where history is kept.
 pub trait Keeper: Send {

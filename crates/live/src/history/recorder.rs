@@ -12,12 +12,12 @@ use evenair_boxfile::BoxConfig;
 use evenair_sys::traffic::{self, Directions};
 use tracing::{info, warn};
 
-use super::happened::{Happened, seconds};
-use super::tap::{Queue, Queued};
 use super::{Files, Keeper};
-use crate::control::{Answer, Desk, Wish};
 use crate::crossed::Counted;
-use crate::vitals::Vitals;
+use crate::desk::{Answer, Wish};
+use crate::events::{Happened, Queue, Queued};
+use crate::state::BoxState;
+use crate::wall_clock::seconds;
 
 /// Keeps history until dropped. The loop, and all other senders of records, have to be dropped before.
 pub(crate) struct History {
@@ -29,7 +29,7 @@ pub(crate) struct History {
 struct Recorder<K> {
     keeper: K,
     interval: Duration,
-    desk: Desk,
+    state: BoxState,
     queue: Queue,
     /// Interface of the port of the access points.
     wlan: String,
@@ -37,7 +37,6 @@ struct Recorder<K> {
     before: Option<(Status, Option<Directions>)>,
     /// The last record could not be kept, and that was logged.
     failing: bool,
-    vitals: Vitals,
 }
 
 impl History {
@@ -46,19 +45,19 @@ impl History {
     ///
     /// # Errors
     /// The thread cannot be created.
-    pub(crate) fn start(config: &BoxConfig, queue: Queue, desk: Desk, vitals: Vitals) -> Result<Option<Self>> {
+    pub(crate) fn start(config: &BoxConfig, queue: Queue, state: BoxState) -> Result<Option<Self>> {
         let Some(spec) = &config.history else { return Ok(None) };
         let files = match Files::open(&spec.path, spec.limit.0) {
             Ok(files) => files,
             Err(error) => {
                 warn!("[history] path = {:?}: {error}; no history is kept", spec.path.display());
-                vitals.set_history_failing(true);
+                state.vitals.set_history_failing(true);
                 return Ok(None);
             }
         };
         let interval = Duration::from_nanos(spec.interval.as_nanos());
         let (wlan, before) = (config.wlan.clone(), None);
-        Self::work(Recorder { keeper: files, interval, desk, queue, wlan, before, failing: false, vitals }).map(Some)
+        Self::work(Recorder { keeper: files, interval, state, queue, wlan, before, failing: false }).map(Some)
     }
 
     fn work(mut recorder: Recorder<impl Keeper + 'static>) -> Result<Self> {
@@ -113,11 +112,11 @@ impl<K: Keeper> Recorder<K> {
 
     /// Asks the loop for its state. False: it has gone.
     fn sample(&mut self) -> bool {
-        let Ok(answer) = self.desk.ask(Wish::Status) else { return false };
+        let Ok(answer) = self.state.desk.ask(Wish::Status) else { return false };
         let Answer::Status(snapshot) = answer else { return true };
         // An interface that has gone has no counters.
         let kernel = traffic::by_direction(&self.wlan).ok();
-        self.keep_sample(Status::from(*snapshot), kernel, seconds(SystemTime::now()));
+        self.keep_sample(self.state.status(&snapshot), kernel, seconds(SystemTime::now()));
         true
     }
 
@@ -127,11 +126,11 @@ impl<K: Keeper> Recorder<K> {
             let mut sample = Sample::between(before.status, &now, at_s);
             sample.carried = carried(before, Counted { status: &now, kernel });
             sample.lost = self.queue.lost.swap(0, Ordering::Relaxed);
-            sample.events_left_out = self.queue.budget.take_left_out();
+            sample.events_left_out = self.queue.take_left_out();
             let (lost, left_out) = (sample.lost, sample.events_left_out);
             if !self.keep(&Record::Sample(sample.into())) {
                 self.queue.lost.fetch_add(lost, Ordering::Relaxed);
-                self.queue.budget.add_left_out(left_out);
+                self.queue.add_left_out(left_out);
             }
         }
         self.before = Some((now, kernel));
@@ -139,7 +138,7 @@ impl<K: Keeper> Recorder<K> {
 
     fn keep(&mut self, record: &Record) -> bool {
         let kept = self.keeper.keep(record);
-        self.vitals.set_history_failing(kept.is_err());
+        self.state.vitals.set_history_failing(kept.is_err());
         match kept {
             Ok(()) if self.failing => {
                 self.failing = false;
@@ -180,9 +179,10 @@ mod tests {
     use evenair_sys::traffic::Traffic;
     use evenair_units::Instant as Monotonic;
 
-    use super::super::tap::{EVENTS_WAITING, Tap};
     use super::*;
-    use crate::control::tests_support::snapshot;
+    use crate::desk::Desk;
+    use crate::events::{EVENTS_WAITING, Tap};
+    use crate::tests_support::{self, snapshot, status};
 
     /// Keeps records where the test sees them, unless the disk is full.
     #[derive(Clone, Default)]
@@ -226,14 +226,14 @@ mod tests {
     }
 
     fn recorder<K: Keeper>(keeper: K, interval: Duration, queue: Queue, desk: Desk) -> Recorder<K> {
-        let (wlan, vitals) = ("no-such-dev0".to_owned(), Vitals::default());
-        Recorder { keeper, interval, desk, queue, wlan, before: None, failing: false, vitals }
+        let (wlan, state) = ("no-such-dev0".to_owned(), tests_support::state(desk));
+        Recorder { keeper, interval, state, queue, wlan, before: None, failing: false }
     }
 
     #[test]
     fn while_bypassed_the_kernel_counts_and_af_xdp_is_not_measured() {
         let status = |mode, io: &str| {
-            let mut status = Status::from(snapshot());
+            let mut status = status();
             (status.mode, status.wlan.io) = (mode, io.into());
             status.carrier = if mode == Mode::Inserted { Carrier::Box } else { Carrier::Bridge };
             status
@@ -259,7 +259,7 @@ mod tests {
 
     #[test]
     fn samples_and_events_are_kept_and_what_is_lost_is_counted() {
-        let (desk, inbox) = Desk::for_tests();
+        let (desk, inbox) = tests_support::desk();
         let answering = thread::spawn(move || {
             while let Ok(asked) = inbox.recv_timeout(Duration::from_secs(20)) {
                 if matches!(asked.wish, Wish::Shutdown) {
@@ -312,10 +312,10 @@ mod tests {
         const EACH_SECOND: u32 = 30_000;
         let directory = tempfile::tempdir().expect("a directory");
         let files = Files::open(directory.path(), 64_000_000).expect("a place");
-        let (desk, _inbox) = Desk::for_tests();
+        let (desk, _inbox) = tests_support::desk();
         let (tap, queue) = Tap::with(None, Monotonic::ZERO);
         let mut recorder = recorder(files, Duration::from_secs(interval), queue, desk);
-        let mut status = Status::from(snapshot());
+        let mut status = status();
         let station = status.stations[0].clone();
         // The day before, with 30 stations.
         let mut minute = |recorder: &mut Recorder<Files>, at: u64, seconds: u64, stations: usize, first: u32| {
@@ -362,7 +362,7 @@ mod tests {
                 minute(&mut recorder, begin + second, interval, 4096, second as u32 * EACH_SECOND);
             }
         }
-        assert_eq!(tap.lost(), 0, "events have room in the queue");
+        assert_eq!(recorder.queue.lost.load(Ordering::Relaxed), 0, "events have room in the queue");
         tap.leave_at(Monotonic::from_nanos(600_000_000_000), &manager::Event::ModeChanged(manager::Mode::Bypassed));
         let (_, event) = recorder.queue.events.try_recv().expect("a mode event has no budget").expect("an event");
         recorder.note(UNIX_EPOCH + Duration::from_secs(begin + 600), &event);
@@ -398,15 +398,16 @@ mod tests {
 
     #[test]
     fn the_loop_never_waits_for_history() {
-        let (desk, _inbox) = Desk::for_tests();
+        let (desk, _inbox) = tests_support::desk();
         let (tap, queue) = Tap::with(None, Monotonic::ZERO);
+        let lost = Arc::clone(&queue.lost);
         let recorder = recorder(Shelf::default(), Duration::from_secs(3600), queue, desk);
         let history = History::work(recorder).expect("there is room");
         // The thread waits for an answer that never comes, as behind a disk that does not answer.
         let begin = Instant::now();
         (0..2 * EVENTS_WAITING).for_each(|_| tap.leave(&manager::Event::ModeChanged(manager::Mode::Inserted)));
         assert!(begin.elapsed() < Duration::from_secs(2));
-        let lost = tap.lost();
+        let lost = lost.load(Ordering::Relaxed);
         assert!(lost >= EVENTS_WAITING as u64 - 1, "{lost}");
         drop(_inbox);
         drop(history);

@@ -16,8 +16,6 @@ use evenair_boxfile::small_file::read_bytes;
 use siphasher::sip::SipHasher24;
 use tracing::warn;
 
-use crate::random::random;
-
 /// Bytes of the key.
 const KEY: usize = 16;
 
@@ -75,7 +73,7 @@ fn key(file: &Path) -> [u8; KEY] {
         Err(error) if error.kind() == ErrorKind::NotFound => {}
         Err(error) => warn!("read {}: {error}: a new key takes its place", file.display()),
     }
-    let key = random().expect("the kernel has random bytes");
+    let key = evenair_sys::random::random().expect("the kernel has random bytes");
     if let Err(error) = keep(file, &key) {
         warn!("write {}: {error}; the hashes of the metrics are others after the next start", file.display());
     }

@@ -1,47 +1,20 @@
 //! Events of the feed: what the history records as events, in the same words, unless it is about a station.
 //!
-//! The loop and the control socket leave them in a bounded queue, which the sampler empties once a second. What does not
-//! fit is lost to the feed.
+//! They come through a [`crate::events::FeedTap`], which the sampler empties once a second.
 
 use std::collections::VecDeque;
-use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::time::SystemTime;
 
 use evenair_api::Mode;
 use evenair_api::health::{Code, HealthStatus, Reason};
 use evenair_api::history::Event as Recorded;
 use evenair_api::watch::{Event, FIRST_EVENTS};
-use evenair_manager as manager;
 
-use crate::history::{Happened, seconds};
+use crate::events::Happened;
+use crate::wall_clock::seconds;
 
-/// Entries that may wait for the sampler.
-const WAITING: usize = 256;
 /// Events that are kept.
 const KEPT: usize = 256;
-
-/// Where the loop, or several, and the control socket leave entries.
-#[derive(Clone)]
-pub(crate) struct Tap(SyncSender<(SystemTime, Happened)>);
-
-impl Tap {
-    pub(super) fn new() -> (Self, Receiver<(SystemTime, Happened)>) {
-        let (sender, entries) = mpsc::sync_channel(WAITING);
-        (Self(sender), entries)
-    }
-
-    /// Leaves what happened, unless it is about a station: of these there may be very many.
-    pub(crate) fn leave(&self, at: SystemTime, what: &Happened) {
-        use manager::Event::{ConfigRefused, DomainsChanged, Guard};
-        let wanted = match what {
-            Happened::Managed(event) => matches!(event, ConfigRefused(_) | DomainsChanged { .. } | Guard { .. }),
-            Happened::OfBox(_) => true,
-        };
-        if wanted {
-            let _ = self.0.try_send((at, what.clone()));
-        }
-    }
-}
 
 /// The last events, numbered from the start of the box.
 #[derive(Debug, Default)]
@@ -161,17 +134,6 @@ mod tests {
             texts[1..],
             ["inserted: inserted by anne (uid 1000)", "bypassed: bypassed", "reload: reload by a signal"]
         );
-    }
-
-    #[test]
-    fn stations_are_not_in_the_feed() {
-        let (tap, entries) = Tap::new();
-        let station = manager::Event::StationLearned(evenair_packet::MacAddr([2; 6]));
-        for _ in 0..2 * WAITING {
-            tap.leave(SystemTime::now(), &Happened::Managed(station.clone()));
-        }
-        tap.leave(SystemTime::now(), &ports());
-        assert_eq!(entries.try_iter().count(), 1);
     }
 
     #[test]

@@ -163,7 +163,7 @@ mod tests {
 
     use super::super::request::{Wanted, parse};
     use super::*;
-    use crate::history::Happened;
+    use crate::events::Happened;
 
     fn parts(words: &str) -> Parts {
         let Ok(Wanted::Lines(parts, _)) = parse(format!(r#"{{"watch":{words}}}"#).as_bytes()) else {

@@ -25,10 +25,10 @@ use anyhow::{Context, Result};
 use evenair_boxfile::BoxConfig;
 use tracing::warn;
 
-use crate::control::{Desk, Door, End, Purpose};
-use crate::vitals::Vitals;
+use crate::control::{Door, End, Purpose};
+use crate::events::FeedTap;
+use crate::state::BoxState;
 
-pub(crate) use events::Tap;
 use feed::Feed;
 use sampler::Sampler;
 use server::Clients;
@@ -39,7 +39,7 @@ const PURPOSE: Purpose = Purpose { name: "watch socket", key: "[control] watch",
 /// Serves the watch socket until dropped.
 pub(crate) struct Watch {
     path: PathBuf,
-    tap: Tap,
+    tap: FeedTap,
     feed: Arc<Feed>,
     end: Arc<End>,
     thread: Option<JoinHandle<()>>,
@@ -51,7 +51,7 @@ impl Watch {
     ///
     /// # Errors
     /// The socket that the configuration names cannot be made, or a living box answers there already; no room for a thread.
-    pub(crate) fn start(config: &BoxConfig, desk: Desk, vitals: Vitals) -> Result<Option<Self>> {
+    pub(crate) fn start(config: &BoxConfig, state: BoxState) -> Result<Option<Self>> {
         let Some(path) = config.watch_socket() else { return Ok(None) };
         let door = match Door::open(&path, PURPOSE) {
             Ok(door) => door,
@@ -61,10 +61,10 @@ impl Watch {
             }
             Err(error) => return Err(error),
         };
-        let (tap, entries) = Tap::new();
+        let (tap, entries) = FeedTap::new();
         let (feed, end) = (Arc::new(Feed::default()), Arc::new(End::new()?));
         // It ends with the loop that it asks.
-        let sampler = Sampler::new(desk, entries, Arc::clone(&feed), config, vitals);
+        let sampler = Sampler::new(state, entries, Arc::clone(&feed), config);
         thread::Builder::new().name("watch".into()).spawn(|| sampler.work()).context("start the watch thread")?;
         let (clients, ended) = (Clients::new(Arc::clone(&feed)), Arc::clone(&end));
         let accept = move || {
@@ -78,7 +78,7 @@ impl Watch {
     }
 
     /// Where events and commands are left for the feed.
-    pub(crate) fn tap(&self) -> Tap {
+    pub(crate) fn tap(&self) -> FeedTap {
         self.tap.clone()
     }
 }
@@ -101,12 +101,13 @@ mod tests {
     use evenair_wifi::{Phy, Standard};
 
     use super::*;
+    use crate::tests_support;
 
     #[test]
     fn a_socket_that_cannot_be_made_ends_the_box_only_if_it_is_named() {
         let folder = tempfile::tempdir().expect("a folder");
         let config = BoxConfig::new("a", "b", Config::new(Phy::default_for(Standard::Dot11b)));
-        let start = |config: &BoxConfig| Watch::start(config, Desk::for_tests().0, Vitals::default());
+        let start = |config: &BoxConfig| Watch::start(config, tests_support::state(tests_support::desk().0));
         assert!(start(&config).expect("no control socket").is_none());
         // The name of the control socket fits into an address, that of the watch socket does not.
         let long = folder.path().join("x".repeat(98 - folder.path().as_os_str().len())).with_extension("sock");

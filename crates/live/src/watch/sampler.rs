@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant, SystemTime};
 
-use evenair_api::Status;
 use evenair_api::health::{Health, HealthStatus};
 use evenair_boxfile::BoxConfig;
 use evenair_sys::traffic::{self, Directions};
@@ -12,17 +11,19 @@ use evenair_view::{Beside, Taken};
 
 use super::facts::facts;
 use super::feed::Feed;
-use crate::control::{Answer, Desk, Snapshot, Wish};
 use crate::crossed::Counted;
-use crate::history::{Happened, seconds};
-use crate::vitals::Vitals;
+use crate::desk::{Answer, Wish};
+use crate::events::Entry;
+use crate::snapshot::Snapshot;
+use crate::state::BoxState;
+use crate::wall_clock::seconds;
 
 /// Time between two requests to the loop.
 const INTERVAL: Duration = Duration::from_secs(1);
 
 pub(super) struct Sampler {
-    desk: Desk,
-    entries: Receiver<(SystemTime, Happened)>,
+    state: BoxState,
+    entries: Receiver<Entry>,
     feed: Arc<Feed>,
     /// Interface of the port of the access points.
     wlan: String,
@@ -30,7 +31,6 @@ pub(super) struct Sampler {
     /// Uptime of the box when its mode was first seen.
     mode_since_s: f64,
     health: Health,
-    vitals: Vitals,
 }
 
 /// The state of the box in a second.
@@ -47,22 +47,16 @@ impl Second {
 }
 
 impl Sampler {
-    pub(super) fn new(
-        desk: Desk,
-        entries: Receiver<(SystemTime, Happened)>,
-        feed: Arc<Feed>,
-        config: &BoxConfig,
-        vitals: Vitals,
-    ) -> Self {
+    pub(super) fn new(state: BoxState, entries: Receiver<Entry>, feed: Arc<Feed>, config: &BoxConfig) -> Self {
         let (wlan, health) = (config.wlan.clone(), Health::default());
-        Self { desk, entries, feed, wlan, before: None, mode_since_s: 0.0, health, vitals }
+        Self { state, entries, feed, wlan, before: None, mode_since_s: 0.0, health }
     }
 
     /// Works until the loop or the feed has ended.
     pub(super) fn work(mut self) {
         let mut next = Instant::now();
         while !self.feed.has_ended_by(next) {
-            match self.desk.ask(Wish::Status) {
+            match self.state.desk.ask(Wish::Status) {
                 Ok(Answer::Status(snapshot)) => self.publish(&snapshot),
                 // It is ending, or a shard does not answer now.
                 Ok(_) => {}
@@ -76,7 +70,7 @@ impl Sampler {
     fn publish(&mut self, snapshot: &Snapshot) {
         // An interface that has gone has no counters.
         let (at, kernel) = (SystemTime::now(), traffic::by_direction(&self.wlan).ok());
-        let taken = Taken::new(seconds(at), &snapshot.report, Status::from(snapshot));
+        let taken = Taken::new(seconds(at), &snapshot.report, self.state.status(snapshot));
         let mut now = Second { taken, kernel };
         let (mode, uptime_s) = (now.taken.status().mode, now.taken.status().uptime_s);
         let before = self.before.as_ref();
@@ -87,15 +81,15 @@ impl Sampler {
         let crossed = before.map_or([None; 2], |before| now.counted().since(before.counted()));
         let beside = Beside { since_s: uptime_s - self.mode_since_s, crossed };
         let mut line = evenair_view::line(before.map(|before| &before.taken), &now.taken, beside);
-        let facts = facts(now.taken.status(), &self.vitals);
-        let health = HealthStatus::of(self.health.observe(&line, &facts, &self.vitals.limits()));
+        let facts = facts(now.taken.status(), &self.state.vitals);
+        let health = HealthStatus::of(self.health.observe(&line, &facts, &self.state.vitals.limits()));
         let flows = now.taken.take_flows();
         // The mode of the line and its event come in the same line.
         self.feed.log(|log| {
             self.entries.try_iter().for_each(|(at, happened)| log.note(at, &happened));
-            log.note_health(at, &self.vitals.latest().unwrap_or_default(), &health, new_mode);
+            log.note_health(at, &self.state.vitals.latest().unwrap_or_default(), &health, new_mode);
         });
-        self.vitals.publish(health.clone());
+        self.state.vitals.publish(health.clone());
         line.health = Some(health);
         self.feed.publish(line, mode, flows);
         self.before = Some(now);

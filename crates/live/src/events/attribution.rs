@@ -6,14 +6,16 @@ use evenair_manager::{self as manager, GuardStep};
 
 /// A command that has an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Commanded {
+pub enum Commanded {
+    /// A mode.
     Mode(ModeCommand),
+    /// Reading the configuration again.
     Reload,
 }
 
 impl Commanded {
     /// What a request commands; `None`: nothing that has an event.
-    pub(crate) const fn of(request: &Request) -> Option<Self> {
+    pub const fn of(request: &Request) -> Option<Self> {
         match request {
             Request::Insert => Some(Self::Mode(ModeCommand::Insert)),
             Request::Bypass { .. } | Request::Shutdown { .. } => Some(Self::Mode(ModeCommand::Bypass)),

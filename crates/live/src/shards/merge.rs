@@ -13,7 +13,7 @@ use evenair_manager::{
 };
 use evenair_packet::MacAddr;
 
-use super::status::Snapshot;
+use crate::snapshot::Snapshot;
 
 /// The state of all shards from that of each, in the order of their numbers.
 ///
@@ -87,7 +87,6 @@ fn add(a: Snapshot, b: Snapshot) -> Snapshot {
         },
         recording: a.recording.into_iter().chain(b.recording).reduce(recordings),
         telemetry: a.telemetry,
-        names: a.names,
         cpu: a.cpu + b.cpu,
         shards: Vec::new(),
         now: a.now.max(b.now),
@@ -289,11 +288,10 @@ fn rate_reports(a: ReportCounts, b: ReportCounts) -> ReportCounts {
 
 #[cfg(test)]
 mod tests {
-    use evenair_api::Status;
     use evenair_units::Span;
 
-    use super::super::tests_support::snapshot;
     use super::*;
+    use crate::snapshot::tests_support::snapshot;
 
     #[test]
     fn counts_add_up_and_stations_are_there_once() {
@@ -307,19 +305,19 @@ mod tests {
         assert_eq!((packets.taken, packets.received, packets.sent), (2 * each.taken, 2 * each.received, 2 * each.sent));
         assert!(packets.conserved);
         assert_eq!(merged.report.domains.len(), 1, "the default one is the first shard's");
-        let status = Status::from(merged);
-        assert_eq!((status.stations.len(), status.stations_known), (1, 1));
-        assert_eq!((status.stations[0].charged_airtime_s, status.stations[0].to_station_bytes), (0.003, 7));
-        assert_eq!((status.carrier, status.shards.len()), (Carrier::Releasing, 2));
-        assert_eq!((&status.shards[0].domains, status.shards[1].domains.len()), (&vec!["default".to_owned()], 0));
+        let stations = &merged.report.stations;
+        assert_eq!((stations.len(), merged.report.stations_known), (1, 1));
+        assert_eq!((stations[0].airtime, stations[0].to_station.0), (Span::from_millis(3), 7));
+        assert_eq!((merged.carrier, merged.shards.len()), (Carrier::Releasing, 2));
+        assert_eq!((&merged.shards[0].domains, merged.shards[1].domains.len()), (&vec!["default".to_owned()], 0));
     }
 
     #[test]
     fn one_shard_that_lost_a_packet_spoils_the_balance_of_all() {
         let mut bad = snapshot();
         bad.wlan.taken += 1;
-        let status = Status::from(merge(vec![snapshot(), bad]));
-        assert!(!status.packets.conserved && status.shards[0].conserved && !status.shards[1].conserved);
+        let merged = merge(vec![snapshot(), bad]);
+        assert!(!merged.packets().conserved && merged.shards[0].conserved && !merged.shards[1].conserved);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The loop's snapshot: raw numbers, from which other threads compute the status.
+//! A packet loop's snapshot: raw numbers, from which the threads that serve others compute the status.
 
 use evenair_api::causes::lost;
 use evenair_api::{
@@ -9,47 +9,84 @@ use evenair_manager::{Counters, Report};
 use evenair_telemetry::Health;
 use evenair_units::{Instant, Span};
 
-use crate::names::Names;
-
-/// The loop's raw numbers, from which [`super::Status`] is made on another thread.
+/// What a packet loop counts, or several together.
 #[derive(Clone)]
-pub(crate) struct Snapshot {
-    pub(crate) report: Report,
+pub struct Snapshot {
+    /// The manager's report.
+    pub report: Report,
     /// Packets are looked at that the bridge carries.
-    pub(crate) observing: bool,
-    pub(crate) kinds: Kinds,
+    pub observing: bool,
+    /// Packets by kind.
+    pub kinds: Kinds,
     /// Copies of such packets: taken, let go.
-    pub(crate) copied: (u64, u64),
-    pub(crate) carrier: Carrier,
-    pub(crate) fail_open: FailOpenStatus,
-    pub(crate) uptime_s: f64,
-    pub(crate) wlan: PortStatus,
-    pub(crate) wire: PortStatus,
+    pub copied: (u64, u64),
+    /// Who carries the traffic.
+    pub carrier: Carrier,
+    /// Whether the bridge can.
+    pub fail_open: FailOpenStatus,
+    /// Seconds since the ports were opened.
+    pub uptime_s: f64,
+    /// The port toward the access points.
+    pub wlan: PortStatus,
+    /// The port toward the wired side.
+    pub wire: PortStatus,
     /// Segments that super-packets were cut into, beyond one each.
-    pub(crate) more_segments: u64,
+    pub more_segments: u64,
     /// Packets that may be counted as taken and not yet be out of the rings, and the other way round, because the ring
     /// gets a packet before the gate counts it. None while the bridge carries the traffic.
-    pub(crate) underway: (u64, u64),
-    pub(crate) sending: u64,
+    pub underway: (u64, u64),
+    /// Packets queued to be sent.
+    pub sending: u64,
     /// Probes that the box has sent, or queued to be sent.
-    pub(crate) probes: u64,
-    pub(crate) pool: PoolStatus,
-    pub(crate) hold: HoldStatus,
-    pub(crate) pacing: PacingStatus,
-    pub(crate) recording: Option<RecordingStatus>,
-    pub(crate) telemetry: Vec<Health>,
-    /// Names of stations, beside those that they call themselves.
-    pub(crate) names: Names,
+    pub probes: u64,
+    /// Packet memory.
+    pub pool: PoolStatus,
+    /// Lapses of the lease.
+    pub hold: HoldStatus,
+    /// How late deadlines of the manager were met.
+    pub pacing: PacingStatus,
+    /// The recording, where there is one.
+    pub recording: Option<RecordingStatus>,
+    /// How each source of telemetry does.
+    pub telemetry: Vec<Health>,
     /// CPU time of the loop.
-    pub(crate) cpu: Span,
+    pub cpu: Span,
     /// Where it is of several loops, each of them.
-    pub(crate) shards: Vec<ShardStatus>,
-    pub(crate) now: Instant,
+    pub shards: Vec<ShardStatus>,
+    /// When the totals were counted.
+    pub now: Instant,
 }
 
 impl Snapshot {
+    /// That of a loop that has carried nothing, with this report.
+    pub fn new(report: Report, now: Instant) -> Self {
+        Self {
+            report,
+            observing: false,
+            kinds: Kinds::default(),
+            copied: (0, 0),
+            carrier: Carrier::Bridge,
+            fail_open: FailOpenStatus { available: true, why: Vec::new() },
+            uptime_s: 0.0,
+            wlan: PortStatus::default(),
+            wire: PortStatus::default(),
+            more_segments: 0,
+            underway: (0, 0),
+            sending: 0,
+            probes: 0,
+            pool: PoolStatus { used: 0, peak: 0, size: 0 },
+            hold: HoldStatus::default(),
+            pacing: PacingStatus::default(),
+            recording: None,
+            telemetry: Vec::new(),
+            cpu: Span::ZERO,
+            shards: Vec::new(),
+            now,
+        }
+    }
+
     /// The balance of all packets.
-    pub(crate) fn packets(&self) -> PacketStatus {
+    pub fn packets(&self) -> PacketStatus {
         let counters = &self.report.counters;
         let Counters { received, released, held, .. } = *counters;
         let (taken, sent) = (self.wlan.taken + self.wire.taken, self.wlan.sent + self.wire.sent);
@@ -78,7 +115,6 @@ impl Snapshot {
 /// A state to test with.
 #[cfg(test)]
 pub(crate) mod tests_support {
-    use evenair_api::Status;
     use evenair_api::causes::{LossReason, Losses};
     use evenair_manager::{Config, Manager, StationConfig};
     use evenair_packet::MacAddr;
@@ -101,37 +137,17 @@ pub(crate) mod tests_support {
             PortStatus { taken, sent, losses, ..PortStatus::default() }
         };
         Snapshot {
-            report,
-            observing: false,
-            kinds: Kinds::default(),
-            copied: (0, 0),
-            carrier: Carrier::Bridge,
-            fail_open: FailOpenStatus { available: true, why: Vec::new() },
             uptime_s: 1.0,
             wlan: port(60, 50),
             wire: port(taken - 60, 40),
-            more_segments: 0,
             underway,
-            sending: 0,
-            probes: 0,
             pool: PoolStatus { used: 0, peak: 10, size: 100 },
-            hold: HoldStatus::default(),
-            pacing: PacingStatus::default(),
-            recording: None,
-            telemetry: Vec::new(),
-            names: Names::default(),
-            cpu: Span::ZERO,
-            shards: Vec::new(),
-            now: Instant::ZERO,
+            ..Snapshot::new(report, Instant::ZERO)
         }
     }
 
     pub(crate) fn snapshot() -> Snapshot {
         snapshot_of(100, (0, 0))
-    }
-
-    pub(crate) fn status() -> Status {
-        snapshot().into()
     }
 }
 
@@ -152,7 +168,6 @@ mod tests {
         assert!(!snapshot.packets().conserved, "what was let go as a copy was not sent");
         snapshot.wlan.sent -= 30;
         assert!(snapshot.packets().conserved);
-        assert_eq!(super::super::Status::from(snapshot).mode, evenair_api::Mode::Bypassed);
     }
 
     #[test]

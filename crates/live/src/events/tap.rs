@@ -13,21 +13,21 @@ use evenair_units::Instant as Monotonic;
 
 use super::attribution::{Attribution, Commanded};
 use super::budget::Budget;
+use super::feed::FeedTap;
 use super::happened::Happened;
-use crate::watch::Tap as WatchTap;
 
 /// Events that may wait for the history thread.
-pub(super) const EVENTS_WAITING: usize = 1024;
+pub const EVENTS_WAITING: usize = 1024;
 
 /// An event in the queue of the history; `None`: the history ends.
-pub(super) type Queued = Option<(SystemTime, Happened)>;
+pub type Queued = Option<(SystemTime, Happened)>;
 
 /// Where the loop, or several, and the control socket leave events. Copies are the same.
 #[derive(Clone)]
-pub(crate) struct Tap {
+pub struct Tap {
     events: Option<SyncSender<Queued>>,
     /// The watch feed, which gets events that are not about a station.
-    watch: Option<WatchTap>,
+    watch: Option<FeedTap>,
     /// Events for which there was no room.
     lost: Arc<AtomicU64>,
     budget: Arc<Budget>,
@@ -35,17 +35,19 @@ pub(crate) struct Tap {
 }
 
 /// The history's end of a tap.
-pub(crate) struct Queue {
-    pub(super) events: Receiver<Queued>,
+pub struct Queue {
+    /// Events in order.
+    pub events: Receiver<Queued>,
     /// Where the end is left.
-    pub(super) end: SyncSender<Queued>,
-    pub(super) lost: Arc<AtomicU64>,
-    pub(super) budget: Arc<Budget>,
+    pub end: SyncSender<Queued>,
+    /// Events for which there was no room.
+    pub lost: Arc<AtomicU64>,
+    budget: Arc<Budget>,
 }
 
 impl Tap {
     /// Where events go to the history, to the watch feed, to both; `None`: to neither.
-    pub(crate) fn new(keeps_history: bool, watch: Option<WatchTap>) -> (Option<Self>, Option<Queue>) {
+    pub fn new(keeps_history: bool, watch: Option<FeedTap>) -> (Option<Self>, Option<Queue>) {
         if !keeps_history {
             let (tap, _) = Self::with(watch.clone(), monotonic());
             return (watch.map(|_| Self { events: None, ..tap }), None);
@@ -54,7 +56,8 @@ impl Tap {
         (Some(tap), Some(queue))
     }
 
-    pub(super) fn with(watch: Option<WatchTap>, now: Monotonic) -> (Self, Queue) {
+    /// As [`Self::new`] with a history, whose budgets are full at this time.
+    pub fn with(watch: Option<FeedTap>, now: Monotonic) -> (Self, Queue) {
         let (sender, events) = mpsc::sync_channel(EVENTS_WAITING);
         let (lost, budget) = (Arc::new(AtomicU64::new(0)), Arc::new(Budget::new(now)));
         let queue = Queue { events, end: sender.clone(), lost: Arc::clone(&lost), budget: Arc::clone(&budget) };
@@ -62,11 +65,12 @@ impl Tap {
     }
 
     /// Leaves an event. It is lost where the thread is too far behind, and left out where events of its kind are too many.
-    pub(crate) fn leave(&self, event: &manager::Event) {
+    pub fn leave(&self, event: &manager::Event) {
         self.leave_at(monotonic(), event);
     }
 
-    pub(super) fn leave_at(&self, now: Monotonic, event: &manager::Event) {
+    /// As [`Self::leave`], at this time.
+    pub fn leave_at(&self, now: Monotonic, event: &manager::Event) {
         if matches!(event, manager::Event::RateChanged { .. } | manager::Event::ObservationRefused(_))
             || !self.budget.admits(now, event)
         {
@@ -83,17 +87,17 @@ impl Tap {
     }
 
     /// Leaves an event of the box itself. Stations cannot cause it, so it has no budget.
-    pub(crate) fn leave_own(&self, event: Event) {
+    pub fn leave_own(&self, event: Event) {
         self.send(Happened::OfBox(event));
     }
 
     /// Notes that a command is about to be carried out: the change of mode that follows is its author's.
-    pub(crate) fn begin(&self, command: ModeCommand, author: Author) {
+    pub fn begin(&self, command: ModeCommand, author: Author) {
         self.attribution().begin(command, author);
     }
 
     /// Leaves that a command was carried out.
-    pub(crate) fn leave_done(&self, command: Commanded, author: Option<Author>) {
+    pub fn leave_done(&self, command: Commanded, author: Option<Author>) {
         let event = match (command, author) {
             (Commanded::Reload, by) => Some(Event::Reload { by }),
             (Commanded::Mode(command), Some(author)) => self.attribution().done(command, &author),
@@ -118,11 +122,17 @@ impl Tap {
             self.lost.fetch_add(1, Ordering::Relaxed);
         }
     }
+}
 
-    /// Events for which there was no room.
-    #[cfg(test)]
-    pub(super) fn lost(&self) -> u64 {
-        self.lost.load(Ordering::Relaxed)
+impl Queue {
+    /// How many events about stations were left out since the last call: too many of their kind.
+    pub fn take_left_out(&self) -> u64 {
+        self.budget.take_left_out()
+    }
+
+    /// Counts events that were left out.
+    pub fn add_left_out(&self, events: u64) {
+        self.budget.add_left_out(events);
     }
 }
 
