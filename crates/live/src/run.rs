@@ -80,7 +80,7 @@ pub struct Surroundings {
     pub signals: UnixStream,
     /// Where events are left.
     pub events: Option<Tap>,
-    /// Who is told of new settings and of names.
+    /// Takes new settings, and the aliases that telemetry reports.
     pub management: Arc<dyn ManagementPlane>,
     /// Where a port or the bridge is another one than at the start, the path is to end with [`PortLost`].
     pub reopens: bool,

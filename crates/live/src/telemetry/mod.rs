@@ -4,7 +4,6 @@
 //! stations delays no packet. The manager checks the reports. Without sources, or if all of them fail or are wrong, the box
 //! relies on the traffic.
 
-mod listen;
 mod losses;
 mod places;
 
@@ -23,8 +22,6 @@ use crate::management::ManagementPlane;
 use evenair_boxfile::SourceConfig;
 use losses::LossTotals;
 use places::Places;
-
-pub use listen::Listener;
 
 /// So many stations are handed to the loop at once: it takes them in some tens of microseconds.
 const PORTION: usize = 32;
