@@ -100,7 +100,7 @@ bench: setup page ## How fast the parts are on this machine, beside ns-3 if `mak
 	@scripts/measured bench-scaling $(CARGO) run --release --locked -p evenair-sim --example scaling
 	@scripts/measured bench-stations $(CARGO) run --release --locked -p evenair-manager --example stations
 	@scripts/measured bench-manager $(CARGO) run --release --locked -p evenair-manager --example stations -- tcp
-	$(CARGO) build --release --locked -p evenair-live --example forwarding -p evenair-web --bin evenair-web
+	$(CARGO) build --release --locked -p evenair-serve --example forwarding -p evenair-web --bin evenair-web
 	@scripts/measured bench-box scripts/as-root target/release/examples/forwarding $(ARGS)
 	@scripts/python bench
 	@$(MAKE) bench-page ARGS=
@@ -110,11 +110,11 @@ bench-page: setup-test page ## What the page of a box with 200 stations costs th
 	@EVENAIR_WEB=$(CURDIR)/target/release/evenair-web scripts/measured bench-page npm --prefix page run --silent bench -- $(ARGS)
 
 bench-watched: setup page ## What those who watch a box cost its packet loop (4 minutes)
-	$(CARGO) build --release --locked -p evenair-live --example forwarding -p evenair-web --bin evenair-web
+	$(CARGO) build --release --locked -p evenair-serve --example forwarding -p evenair-web --bin evenair-web
 	@scripts/measured bench-watched scripts/as-root target/release/examples/forwarding --watched
 
 field-day: setup-test ## Ten minutes in which everything happens to a box that may in a day (SEED=7 for another order)
-	EVENAIR_FIELD_DAY=600 EVENAIR_FIELD_SEED=$(or $(SEED),1) scripts/as-root $(CARGO) test -p evenair-live --test inline a_day_in_the_field -- --nocapture
+	EVENAIR_FIELD_DAY=600 EVENAIR_FIELD_SEED=$(or $(SEED),1) scripts/as-root $(CARGO) test -p evenair-serve --test inline a_day_in_the_field -- --nocapture
 
 soak: setup-test ## The same for hours, with memory and open descriptors flat after the first; goes on after an interruption (HOURS=8 for more than one)
 	scripts/soak $(or $(HOURS),1)
@@ -141,13 +141,13 @@ sites: build ## The default controller beside six other policies at six sites, i
 	@scripts/measured sites scripts/sites
 
 fail-open: setup-test ## How long the gap is when the box is killed or hangs, beside its bounds
-	@scripts/measured fail-open --lines '^(ok    |MISSED|        the bridge)' scripts/as-root $(CARGO) test -p evenair-live --test inline --test inline_xdp figures_of_failing_open -- --ignored --nocapture
+	@scripts/measured fail-open --lines '^(ok    |MISSED|        the bridge)' scripts/as-root $(CARGO) test -p evenair-serve --test inline --test inline_xdp figures_of_failing_open -- --ignored --nocapture
 
 attacks: setup-test ## What floods and attacks on an inserted box leave to others, beside its bounds; a table goes to docs/measured
-	@scripts/measured attacks --lines '^(ok    |MISSED)' scripts/as-root $(CARGO) test -p evenair-live --test inline figures_of_attacks -- --ignored --nocapture
+	@scripts/measured attacks --lines '^(ok    |MISSED)' scripts/as-root $(CARGO) test -p evenair-serve --test inline figures_of_attacks -- --ignored --nocapture
 
 offload: setup-test ## iperf3 through the box between virtual ports with their default offloads, beside its bounds; a table goes to docs/measured
-	@scripts/measured offload --lines '^(ok    |MISSED)' scripts/as-root $(CARGO) test -p evenair-live --test inline figures_of_default_offloads -- --ignored --nocapture
+	@scripts/measured offload --lines '^(ok    |MISSED)' scripts/as-root $(CARGO) test -p evenair-serve --test inline figures_of_default_offloads -- --ignored --nocapture
 
 wifi: setup-test ## The box beside a real Wi-Fi stack, hostapd and stations in a virtual machine (fetches 130 MB at first)
 	@scripts/wifi-vm

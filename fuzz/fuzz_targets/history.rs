@@ -1,7 +1,7 @@
 //! The history of a box: read, and gone on with.
 #![no_main]
 
-#[path = "../../crates/live/tests/changed/history.rs"]
+#[path = "../../crates/serve/tests/changed/history.rs"]
 mod history;
 
 use libfuzzer_sys::fuzz_target;

@@ -1,7 +1,7 @@
 //! A request to the box's HTTP listener, with and without its password.
 #![no_main]
 
-#[path = "../../crates/live/tests/changed/http.rs"]
+#[path = "../../crates/serve/tests/changed/http.rs"]
 mod http;
 
 use libfuzzer_sys::fuzz_target;

@@ -1,7 +1,7 @@
 //! What `evenair init` finds of a machine's network: what `ip` prints, networkd's files, interfaces(5).
 #![no_main]
 
-#[path = "../../crates/live/tests/changed/init.rs"]
+#[path = "../../crates/serve/tests/changed/init.rs"]
 mod init;
 
 use libfuzzer_sys::fuzz_target;

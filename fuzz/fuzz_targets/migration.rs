@@ -1,7 +1,7 @@
 //! A file of an older version: refused, or written with the present names.
 #![no_main]
 
-#[path = "../../crates/live/tests/changed/migration.rs"]
+#[path = "../../crates/serve/tests/changed/migration.rs"]
 mod migration;
 
 use libfuzzer_sys::fuzz_target;

@@ -1,7 +1,7 @@
 //! Records of history, printed in words, as CSV and as JSON.
 #![no_main]
 
-#[path = "../../crates/live/tests/changed/printed.rs"]
+#[path = "../../crates/serve/tests/changed/printed.rs"]
 mod printed;
 
 use libfuzzer_sys::fuzz_target;

@@ -1,7 +1,7 @@
 //! A file of secrets.
 #![no_main]
 
-#[path = "../../crates/live/tests/changed/secrets.rs"]
+#[path = "../../crates/serve/tests/changed/secrets.rs"]
 mod secrets;
 
 use libfuzzer_sys::fuzz_target;

@@ -1,7 +1,7 @@
 //! What a client sends on the control socket, in parts: lines, and the requests among them.
 #![no_main]
 
-#[path = "../../crates/live/tests/changed/control.rs"]
+#[path = "../../crates/serve/tests/changed/control.rs"]
 mod control;
 
 use libfuzzer_sys::fuzz_target;

@@ -1,5 +1,5 @@
 // The dashboard evenair.json, made with Grafana's typed builders: prints it. `scripts/dashboard` writes the file, and
-// `scripts/dashboard check` compares it. Each query is of the metrics of `crates/live/src/metrics.rs`; a test of the box asks a real
+// `scripts/dashboard check` compares it. Each query is of the metrics of `crates/serve/src/metrics.rs`; a test of the box asks a real
 // Prometheus server each of them.
 
 import { DashboardBuilder, DatasourceVariableBuilder, QueryVariableBuilder, RowBuilder, VariableHide, VariableRefresh }

@@ -1,6 +1,6 @@
 //! The daemon of the box: it runs in line between access points and wire, until a signal or a command ends it.
 //!
-//! This crate only parses the command line and sets up logging; the box is `evenair-live`. Errors end here: one line with the error
+//! This crate only parses the command line and sets up logging; the box is `evenair-serve`. Errors end here: one line with the error
 //! and its remedy, and exit status 1 (2 for a wrong command line).
 
 use std::io::IsTerminal;
@@ -85,14 +85,14 @@ fn run(args: &RunArgs) -> Result<ExitCode> {
     }
     crash::report_crashes(&crash::state_directory(), file);
     let last =
-        if args.wait_for_ports { evenair_live::run_when_ready(config)? } else { Some(evenair_live::run(config)?) };
+        if args.wait_for_ports { evenair_serve::run_when_ready(config)? } else { Some(evenair_serve::run(config)?) };
     if let Some(last) = last {
         println!("{}", last.packets.in_short());
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// Which parts log how much: the variable EVENAIR_LOG, such as `debug` or `evenair_live=debug,info`.
+/// Which parts log how much: the variable EVENAIR_LOG, such as `debug` or `evenair_serve=debug,info`.
 fn log_filter(variable: Option<&str>) -> Targets {
     let usual = Targets::new().with_default(LevelFilter::INFO);
     variable.filter(|text| !text.is_empty()).and_then(|text| text.parse().ok()).unwrap_or(usual)
@@ -120,7 +120,7 @@ mod tests {
         assert_eq!(level(Some("")), Some(LevelFilter::INFO));
         assert_eq!(level(Some("nonsense=loud")), Some(LevelFilter::INFO));
         assert_eq!(level(Some("debug")), Some(LevelFilter::DEBUG));
-        assert_eq!(level(Some("evenair_live=debug,warn")), Some(LevelFilter::WARN));
+        assert_eq!(level(Some("evenair_serve=debug,warn")), Some(LevelFilter::WARN));
     }
 
     #[test]

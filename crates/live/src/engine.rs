@@ -21,11 +21,9 @@ use evenair_units::{Instant, Span};
 use evenair_view::{codec as codec_of, refusal_word, speech as speech_status};
 use tracing::{info, warn};
 
-use crate::control::Snapshot;
+use crate::events::{Tap, event_of};
 use crate::fail_open::{self, FailOpen};
-use crate::history::{Tap, event_of};
 use crate::log_limit::LogLimit;
-use crate::names::Names;
 use crate::offloads::restore_offloads;
 use crate::pacing::Pacing;
 use crate::pool::{FrameId, Pool, Put};
@@ -34,6 +32,7 @@ use crate::probes;
 use crate::recording::Recording;
 use crate::shards::Leases;
 use crate::slices::Source;
+use crate::snapshot::Snapshot;
 use crate::switch::{Carrier, Switch};
 use crate::{clock, foreign, packet_io};
 
@@ -664,13 +663,13 @@ impl Source for Engine {
     fn state(&mut self, now: Instant, report: Report) -> Result<Snapshot> {
         let copied = self.copied().iter().sum();
         let fail_open = self.fail_open.status();
+        let report = Report {
+            mode: self.manager.mode(),
+            counters: self.manager.counters(),
+            guard: self.manager.report_guard(),
+            ..report
+        };
         Ok(Snapshot {
-            report: Report {
-                mode: self.manager.mode(),
-                counters: self.manager.counters(),
-                guard: self.manager.report_guard(),
-                ..report
-            },
             observing: self.is_observing(),
             kinds: self.wlan.kinds() + self.wire.kinds(),
             copied: (copied, self.watch.done),
@@ -697,11 +696,8 @@ impl Source for Engine {
             hold: HoldStatus { lapses: self.switch.lapses() },
             pacing: self.pacing.status(),
             recording: self.recording.as_ref().map(Recording::status),
-            telemetry: Vec::new(),
-            names: Names::default(),
             cpu: Span::from_nanos(rt::thread_cpu_ns()),
-            shards: Vec::new(),
-            now,
+            ..Snapshot::new(report, now)
         })
     }
 }

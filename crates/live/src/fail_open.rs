@@ -33,9 +33,9 @@ use evenair_sys::links::LinkEvents;
 use evenair_sys::rt::{Epoll, Waker};
 use tracing::{error, info, warn};
 
-use crate::control::{Desk, Wish};
+use crate::desk::{Desk, Wish};
+use crate::events::Tap;
 use crate::foreign::Ports;
-use crate::history::Tap;
 use crate::port;
 
 /// Pause after each look at the interfaces, so that a flood of changes elsewhere on the machine costs little.
@@ -45,7 +45,7 @@ const EVERY: Duration = Duration::from_secs(1);
 
 /// The bridge and the ports as the box found them, and what became of them.
 #[derive(Debug)]
-pub(crate) struct FailOpen {
+pub struct FailOpen {
     bridge: Option<Interface>,
     ports: [Interface; 2],
     found: Mutex<Found>,
@@ -228,7 +228,7 @@ impl FailOpen {
 
     /// Why the traffic must not be handed to the bridge; none if it can carry the traffic, or without a configured bridge. Asks
     /// the kernel: not for the packet loop.
-    pub(crate) fn refusal(&self) -> Option<String> {
+    pub fn refusal(&self) -> Option<String> {
         self.bridge.as_ref()?;
         let why = self.ask().why;
         let what = "the bridge cannot carry the traffic";

@@ -21,7 +21,7 @@ use evenair_sys::port_lock::{DIRECTORY, LockError, PortLock};
 use serde_json::Value;
 use tracing::{debug, warn};
 
-use crate::history::Tap;
+use crate::events::Tap;
 
 /// A box that was killed may take a moment to lose its locks and programs.
 const PATIENCE: Duration = Duration::from_secs(1);

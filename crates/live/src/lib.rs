@@ -1,26 +1,25 @@
-//! The box: a Linux machine in line between the wired side and the access points.
+//! The packet path of a box: a Linux machine in line between the wired side and the access points.
 //!
-//! [`run`] drives the manager with real packets in real time: while the box is inserted, it takes packets from the kernel's
+//! A [`PacketPath`] drives the manager with real packets in real time: while the box is inserted, it takes packets from the kernel's
 //! bridge, lets the manager decide, and sends them on. Whenever the box does not carry the traffic, for any reason, the
-//! bridge does (see [`evenair_sys::hold`]). [`control`] is the control interface of the running box.
+//! bridge does (see [`evenair_sys::hold`]).
+//!
+//! Other threads ask it through [`desk`] and get a [`Snapshot`], take its events out of [`events`], and are called as its
+//! [`ManagementPlane`]. Not here: who these are. `evenair-serve` has them, and joins them to the path.
 
 mod awaited;
 pub mod checks;
 mod clock;
-pub mod control;
 pub mod crash;
-mod crossed;
+pub mod desk;
 mod engine;
+pub mod events;
 mod express;
 mod fail_open;
 mod foreign;
-pub mod history;
-mod http;
 mod kinds;
-mod last_word;
 mod log_limit;
-mod metrics;
-mod names;
+mod management;
 mod offload;
 mod offloads;
 mod pacing;
@@ -29,20 +28,20 @@ mod pool;
 mod port;
 mod probes;
 mod punctual;
-mod random;
 mod recording;
 mod run;
-mod running;
 mod service;
 mod shards;
 mod slices;
+mod snapshot;
 mod switch;
-pub mod telemetry;
-mod users;
-mod vitals;
-mod watch;
+mod telemetry;
 
-pub use awaited::run_when_ready;
+pub use awaited::{PortLost, has_ports, wait_for_ports};
+pub use fail_open::FailOpen;
+pub use management::ManagementPlane;
 pub use offloads::restore_offloads;
 pub use recording::{Replay, redact, replay};
-pub use run::run;
+pub use run::{PacketPath, Surroundings};
+pub use service::Ending;
+pub use snapshot::Snapshot;

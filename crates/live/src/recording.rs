@@ -19,7 +19,6 @@ use evenair_units::Instant;
 use tracing::{error, info};
 
 use crate::pool::FrameId;
-use crate::random::random;
 
 /// Inputs that are handed to the writer at once: some tens of kilobytes.
 const CHUNK_INPUTS: u32 = 256;
@@ -256,7 +255,7 @@ pub fn replay(path: &Path) -> Result<Replay> {
 /// The file cannot be read, or is no recording; the other exists, or cannot be written; the decisions are others.
 pub fn redact(path: &Path, to: &Path) -> Result<Option<String>> {
     let bytes = fs::read(path).with_context(|| format!("read {}", path.display()))?;
-    let key = random().context("read /dev/urandom")?;
+    let key = evenair_sys::random::random().context("read /dev/urandom")?;
     let redacted = evenair_recording::redact(&bytes, &key).with_context(|| format!("redact {}", path.display()))?;
     if !evenair_recording::decide_alike(&bytes, &redacted.bytes)? {
         bail!("{}: a replay without addresses decides otherwise; nothing was written", path.display());

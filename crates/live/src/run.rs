@@ -1,45 +1,40 @@
-//! The box: a thread that waits for packets, deadlines, commands and signals, and advances the [`Engine`]; or one thread
-//! for each shard (see [`crate::shards`]).
+//! The packet path at work: a thread that waits for packets, deadlines, requests and signals, and advances the [`Engine`]; or one
+//! thread for each shard (see [`crate::shards`]).
 //!
 //! It sleeps until the next event. While the box carries the traffic it wakes up every few milliseconds to renew the
-//! fail-open lease; while the bridge does, only for commands.
+//! fail-open lease; while the bridge does, only for requests.
 
 use std::os::unix::net::UnixStream;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Result, anyhow};
+use evenair_api::ModeCommand;
 use evenair_api::history::Author;
-use evenair_api::{ModeCommand, Status};
-use evenair_boxfile::BoxConfig;
+use evenair_boxfile::{BoxConfig, Plan};
 use evenair_config::RateSpec;
 use evenair_manager::{Command, Config, Mode, Observation};
 use evenair_packet::MacAddr;
 use evenair_sys::rt::{self, Epoll, Waker};
 use evenair_units::{Instant, Span};
 use evenair_wifi::{Phy, Standard};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use tracing::{info, warn};
 
 use crate::awaited::PortLost;
-use crate::control::{Answer, Asked, Desk, Hangup, HostSettings, Parts, Server, Snapshot, Wish, log_balance};
+use crate::desk::{Answer, Asked, Desk, HostSettings, Wish};
 use crate::engine::Engine;
+use crate::events::Tap;
 use crate::fail_open::FailOpen;
 use crate::foreign::Ports;
-use crate::history::{History, Tap};
-use crate::last_word::LastWord;
-use crate::metrics;
-use crate::names::Names;
+use crate::management::ManagementPlane;
 use crate::port::Port;
 use crate::punctual::Punctual;
-use crate::running::{Running, configured_mode};
-use crate::service::{Ending, ServiceManager};
-use crate::shards::{Front, Requests};
+use crate::service::ServiceManager;
+use crate::shards::Front;
 use crate::slices::Slices;
+use crate::snapshot::Snapshot;
 use crate::switch::Carrier;
 use crate::telemetry::Telemetry;
-use crate::vitals::Vitals;
-use crate::watch::Watch;
 
 const RINGS: u64 = 0;
 const COMMANDS: u64 = 1;
@@ -62,123 +57,94 @@ enum Taken {
 /// How much longer than the manager's drain limit the end may take, before it is forced.
 const END_MARGIN: Span = Span::from_secs(2);
 
-/// Runs a box until SIGTERM, SIGINT or a command ends it, and returns its final state.
-///
-/// The calling process gets handlers for SIGTERM, SIGINT and SIGHUP; at the last one it reads its configuration again.
-///
-/// # Errors
-/// A missing interface or privilege, a control socket that cannot be made, an interface that goes away. The bridge
-/// carries the traffic from then on.
-pub fn run(config: BoxConfig) -> Result<Status> {
-    let _ending = Ending;
-    let running = Running::begin(&config);
-    let status = once(config, Signals::catch()?, false, running.clone())?;
-    running.end();
-    Ok(status)
+/// The packet path of a box: its ports are open, and the bridge carries the traffic until [`Self::run`].
+pub struct PacketPath {
+    engines: Vec<Engine>,
+    plan: Plan,
+    desk: Desk,
+    requests: Requests,
+    /// Of the only loop, which runs on the thread that has opened the ports.
+    punctual: Option<Punctual>,
 }
 
-/// Runs a box until it is ended, or, if it `reopens`, must reopen its ports ([`PortLost`]).
-pub(crate) fn once(config: BoxConfig, signals: Signals, reopens: bool, running: Running) -> Result<Status> {
-    // Dropped after all that it may wait for, whatever fails: its thread asks the loop, and ends when there is none.
-    let mut history = None;
-    let plan = config.plan().map_err(|(what, right)| anyhow!("[shards] count: {what}; right would be: {right}"))?;
-    let (sender, inbox) = mpsc::channel();
-    let waker = Arc::new(Waker::new()?);
-    // The front of several shards is no packet loop.
-    let punctual = (plan.shards() == 1).then(|| Punctual::ask(now()));
-    let mut engines = Engine::open_all(&config, &plan, now())?;
-    let desk = Desk::new(sender, Arc::clone(&waker));
-    let fail_open = Arc::clone(engines[0].fail_open());
-    let vitals = Vitals::new(config.health, running);
-    let recalled = match LastWord::of(&config) {
-        Some(last_word) => last_word.recall(config.clone()),
-        None => config.clone(),
-    };
-    let watch = Watch::start(&recalled, desk.clone(), vitals.clone())?;
-    let names = Names::open(&evenair_boxfile::names::file(), config.names.clone());
-    let (kept, queue) = Tap::new(config.history.is_some(), watch.as_ref().map(Watch::tap));
-    let start = vitals.running().start(configured_mode(&recalled));
-    kept.iter().for_each(|tap| tap.leave_own(start.clone()));
-    let parts = Parts {
-        fail_open: Some(Arc::clone(&fail_open)),
-        events: kept.clone(),
-        names: names.clone(),
-        vitals: vitals.clone(),
-    };
-    let server = match &config.control {
-        Some(path) => Some(Server::start(path, &config, desk.clone(), parts)?),
-        None => None,
-    };
-    if let Some(queue) = queue {
-        history = History::start(&config, queue, desk.clone(), vitals.clone())?;
+/// What a packet path is asked over its control handles.
+pub(crate) struct Requests {
+    pub(crate) inbox: mpsc::Receiver<Asked>,
+    /// Woken when there is a request.
+    pub(crate) waker: Arc<Waker>,
+}
+
+/// What a packet path works with beside its configuration.
+pub struct Surroundings {
+    /// Gets a byte for each signal to end.
+    pub signals: UnixStream,
+    /// Where events are left.
+    pub events: Option<Tap>,
+    /// Takes new settings, and the aliases that telemetry reports.
+    pub management: Arc<dyn ManagementPlane>,
+    /// Where a port or the bridge is another one than at the start, the path is to end with [`PortLost`].
+    pub reopens: bool,
+}
+
+impl PacketPath {
+    /// Opens the ports. To be run on this thread.
+    ///
+    /// # Errors
+    /// A missing interface or privilege, a configuration that shards cannot have.
+    pub fn open(config: &BoxConfig) -> Result<Self> {
+        let plan = config.plan().map_err(|(what, right)| anyhow!("[shards] count: {what}; right would be: {right}"))?;
+        let (sender, inbox) = mpsc::channel();
+        let waker = Arc::new(Waker::new()?);
+        // The front of several shards is no packet loop.
+        let punctual = (plan.shards() == 1).then(|| Punctual::ask(now()));
+        let engines = Engine::open_all(config, &plan, now())?;
+        let desk = Desk::new(sender, Arc::clone(&waker));
+        Ok(Self { engines, plan, desk, requests: Requests { inbox, waker }, punctual })
     }
-    engines.iter_mut().for_each(|engine| engine.keep_events(kept.clone()));
-    let telemetry = Telemetry::start(config.telemetry.clone(), desk.clone(), names.clone());
-    let serve = |metrics| metrics::serve(metrics, config.wlan.clone(), desk.clone(), vitals.clone());
-    let metrics = config.metrics.map(serve).transpose()?;
-    let hangup = Hangup::start(signals.reload, config.clone(), desk.clone(), kept.clone())?;
-    let ports = Ports::new(engines[0].ports().map(Port::interface), engines[0].locks().cloned());
-    let events = kept.clone();
-    let watching = fail_open.watch(kept, reopens.then_some(desk), ports)?;
-    let host = Host { telemetry, names, vitals, signals: signals.end, service: None, fail_open, events };
-    info!("between {} (WLAN) and {} (wired side)", config.wlan, config.wire);
-    let end = match (punctual, engines.len()) {
-        (Some(punctual), 1) => {
-            let engine = engines.remove(0);
-            Live::new(engine, recalled, Some((host, punctual)), inbox, waker).work()
-        }
-        _ => Front::start(engines, &recalled, plan, host, Requests { inbox, waker }).and_then(Front::work),
-    };
-    drop((watching, hangup));
-    // The answers to those who wait are written before the process may end.
-    drop((server, watch));
-    drop(metrics);
-    drop(history);
-    let status = Status::from(end?);
-    log_balance(&status.packets);
-    Ok(status)
+
+    /// Where it is asked.
+    pub fn desk(&self) -> &Desk {
+        &self.desk
+    }
+
+    /// Whether the bridge can carry the traffic.
+    pub fn fail_open(&self) -> &Arc<FailOpen> {
+        self.engines[0].fail_open()
+    }
+
+    /// Carries and manages the traffic, in the mode of `config` first, until a signal or a request ends it, and gives the final state.
+    ///
+    /// # Errors
+    /// A refused system call, no room for a thread, an interface that has gone ([`PortLost`]).
+    pub fn run(self, config: &BoxConfig, surroundings: Surroundings) -> Result<Snapshot> {
+        let Self { mut engines, plan, desk, requests, punctual } = self;
+        let Surroundings { signals, events, management, reopens } = surroundings;
+        let fail_open = Arc::clone(engines[0].fail_open());
+        engines.iter_mut().for_each(|engine| engine.keep_events(events.clone()));
+        let telemetry = Telemetry::start(config.telemetry.clone(), desk.clone(), Arc::clone(&management));
+        let ports = Ports::new(engines[0].ports().map(Port::interface), engines[0].locks().cloned());
+        let watching = fail_open.watch(events.clone(), reopens.then_some(desk), ports)?;
+        let host = Host { telemetry, management, signals, service: None, fail_open, events };
+        info!("between {} (WLAN) and {} (wired side)", config.wlan, config.wire);
+        let end = match (punctual, engines.len()) {
+            (Some(punctual), 1) => {
+                Live::new(engines.remove(0), config.clone(), Some((host, punctual)), requests).work()
+            }
+            _ => Front::start(engines, config, plan, host, requests).and_then(Front::work),
+        };
+        drop(watching);
+        end
+    }
 }
 
 pub(crate) fn now() -> Instant {
     Instant::from_nanos(rt::monotonic_ns())
 }
 
-/// The pipe of signals: a byte for each.
-#[derive(Debug)]
-pub(crate) struct Signals {
-    /// SIGTERM and SIGINT.
-    pub(crate) end: UnixStream,
-    /// SIGHUP.
-    pub(crate) reload: UnixStream,
-}
-
-impl Signals {
-    /// From now on these signals are reported here, and do not end the process by themselves.
-    pub(crate) fn catch() -> Result<Self> {
-        Ok(Self { end: pipe_of(&[SIGTERM, SIGINT])?, reload: pipe_of(&[SIGHUP])? })
-    }
-
-    pub(crate) fn try_clone(&self) -> Result<Self> {
-        Ok(Self { end: self.end.try_clone()?, reload: self.reload.try_clone()? })
-    }
-}
-
-fn pipe_of(which: &[i32]) -> Result<UnixStream> {
-    let (signals, signal_writer) = UnixStream::pair().context("make a pipe for signals")?;
-    for &signal in which {
-        let writer = signal_writer.try_clone().context("make a pipe for signals")?;
-        signal_hook::low_level::pipe::register(signal, writer).context("install a signal handler")?;
-    }
-    signals.set_nonblocking(true).context("make a pipe for signals")?;
-    Ok(signals)
-}
-
 /// What a box has once, however many loops.
 pub(crate) struct Host {
     pub(crate) telemetry: Telemetry,
-    /// Names of stations.
-    pub(crate) names: Names,
-    vitals: Vitals,
+    management: Arc<dyn ManagementPlane>,
     pub(crate) signals: UnixStream,
     /// Once the box is ready.
     service: Option<ServiceManager>,
@@ -189,13 +155,12 @@ pub(crate) struct Host {
 impl Host {
     /// Adds what the loops do not know to their state.
     pub(crate) fn complete(&self, snapshot: Snapshot) -> Snapshot {
-        Snapshot { telemetry: self.telemetry.health(), names: self.names.clone(), ..snapshot }
+        Snapshot { telemetry: self.telemetry.health(), ..snapshot }
     }
 
     /// Takes what a reload changes beside the manager.
     pub(crate) fn take(&mut self, settings: HostSettings) {
-        self.names.configure(settings.names);
-        self.vitals.configure(settings.health);
+        self.management.reconfigure(settings.names, settings.health);
         self.telemetry.change(settings.telemetry);
         info!("a new configuration is in force");
     }
@@ -250,13 +215,8 @@ pub(crate) struct Live {
 
 impl Live {
     /// A loop; `alone`: the only one of its box, on the thread that has asked for its place already.
-    pub(crate) fn new(
-        engine: Engine,
-        config: BoxConfig,
-        alone: Option<(Host, Punctual)>,
-        inbox: mpsc::Receiver<Asked>,
-        waker: Arc<Waker>,
-    ) -> Self {
+    pub(crate) fn new(engine: Engine, config: BoxConfig, alone: Option<(Host, Punctual)>, requests: Requests) -> Self {
+        let Requests { inbox, waker } = requests;
         let (host, punctual) = alone.unzip();
         let (waiting, ending, last) = (Vec::new(), None, None);
         Self { engine, config, host, punctual, inbox, waker, waiting, ending, last }

@@ -15,8 +15,9 @@ use evenair_sys::rt::thread_cpu_ns;
 use evenair_units::{Instant, Span};
 use tracing::{Level, debug, enabled};
 
-use crate::control::{Answer, Snapshot};
+use crate::desk::Answer;
 use crate::run::now;
+use crate::snapshot::Snapshot;
 
 /// After this no more is copied in a slice. A packet that comes then waits so long and a little more.
 const SLICE: Span = Span::from_micros(50);
@@ -231,7 +232,7 @@ mod tests {
     use evenair_wifi::{Phy, PhyRate, Standard};
 
     use super::*;
-    use crate::control::tests_support;
+    use crate::snapshot::tests_support;
 
     const STATIONS: u8 = 200;
 

@@ -18,6 +18,7 @@ pub mod networks;
 pub mod peer;
 pub mod port_lock;
 pub mod process;
+pub mod random;
 pub mod ring;
 pub mod rt;
 pub mod tap;

@@ -1,7 +1,7 @@
 //! A manager's report as types of the box's contract ([`evenair_api`]), which knows nothing of the manager: the same for
 //! the box and the simulator. [`status`] is the state at one instant, [`line()`] a second of the watch feed from two of them.
 //!
-//! Not here: what only the box reports. `evenair_live::control` converts that.
+//! Not here: what only the box reports. `evenair_serve::control` converts that.
 
 mod calls;
 mod difference;

@@ -8,8 +8,8 @@ use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 use evenair_boxfile::telemetry::password_in;
 use evenair_boxfile::{BoxConfig, SourceConfig, TelemetrySpec};
-use evenair_live::telemetry::Listener;
 use evenair_reader::{Problems, Written};
+use evenair_serve::Listener;
 use evenair_telemetry::remote::entry;
 use evenair_telemetry::{Reading, ReportedMode, StationReading};
 

@@ -15,9 +15,11 @@ use evenair_manager::Config;
 use evenair_sys::rt::{Epoll, Waker};
 use tracing::warn;
 
-use crate::control::{Answer, Asked, Desk, HostSettings, Snapshot, Wish, merge};
+use super::merge::merge;
+use crate::desk::{Answer, Asked, Desk, HostSettings, Wish};
 use crate::engine::Engine;
-use crate::run::{Host, Live, now};
+use crate::run::{Host, Live, Requests, now};
+use crate::snapshot::Snapshot;
 
 const COMMANDS: u64 = 0;
 const SIGNALS: u64 = 1;
@@ -39,13 +41,6 @@ pub(crate) struct Front {
 struct Shard {
     desk: Desk,
     thread: JoinHandle<Result<Snapshot>>,
-}
-
-/// What the box is asked over its control handles.
-pub(crate) struct Requests {
-    pub(crate) inbox: mpsc::Receiver<Asked>,
-    /// Woken when there is a request.
-    pub(crate) waker: Arc<Waker>,
 }
 
 /// Wakes the waiter for a thread, however the thread ends.
@@ -78,7 +73,7 @@ impl Front {
             let (config, wakes) = (config.clone(), Wakes(Arc::clone(&waker)));
             let work = move || {
                 let _wakes = wakes;
-                Live::new(engine, config, None, inbox, own).work()
+                Live::new(engine, config, None, Requests { inbox, waker: own }).work()
             };
             let thread = thread::Builder::new().name(format!("shard {number}")).spawn(work);
             shards.push(Shard { desk, thread: thread.context("start the thread of a shard")? });

@@ -15,6 +15,7 @@
 
 mod front;
 mod link;
+mod merge;
 
-pub(crate) use front::{Front, Requests};
+pub(crate) use front::Front;
 pub(crate) use link::Leases;

@@ -4,7 +4,6 @@
 //! stations delays no packet. The manager checks the reports. Without sources, or if all of them fail or are wrong, the box
 //! relies on the traffic.
 
-mod listen;
 mod losses;
 mod places;
 
@@ -18,13 +17,11 @@ use evenair_telemetry::{Health, Pollers, Reading, Scheduled};
 use evenair_units::{Instant, Span};
 use tracing::warn;
 
-use crate::control::{Desk, Wish};
-use crate::names::Names;
+use crate::desk::{Desk, Wish};
+use crate::management::ManagementPlane;
 use evenair_boxfile::SourceConfig;
 use losses::LossTotals;
 use places::Places;
-
-pub use listen::Listener;
 
 /// So many stations are handed to the loop at once: it takes them in some tens of microseconds.
 const PORTION: usize = 32;
@@ -37,13 +34,13 @@ pub(crate) struct Telemetry {
     pollers: Option<Pollers>,
     desk: Desk,
     /// Gets the aliases of stations.
-    names: Names,
+    management: Arc<dyn ManagementPlane>,
 }
 
 impl Telemetry {
     /// Starts polling. Sources that cannot be polled are logged: the box runs without them.
-    pub(crate) fn start(sources: Vec<SourceConfig>, desk: Desk, names: Names) -> Self {
-        let mut this = Self { sources: Vec::new(), pollers: None, desk, names };
+    pub(crate) fn start(sources: Vec<SourceConfig>, desk: Desk, management: Arc<dyn ManagementPlane>) -> Self {
+        let mut this = Self { sources: Vec::new(), pollers: None, desk, management };
         this.change(sources);
         this
     }
@@ -54,7 +51,7 @@ impl Telemetry {
             return;
         }
         self.pollers = None;
-        self.names.forget_aliases();
+        self.management.forget_aliases();
         let open = |source: &SourceConfig| match source.open() {
             Ok(opened) => Some((source.clone(), opened)),
             Err(error) => {
@@ -69,11 +66,11 @@ impl Telemetry {
         let scheduled: Vec<_> = scheduled.collect();
         let validity: Vec<Span> = configs.iter().map(|config| config.interval * VALID_INTERVALS).collect();
         let own: Vec<_> = configs.iter().map(|config| config.access_point).collect();
-        let (desk, names) = (self.desk.clone(), self.names.clone());
+        let (desk, management) = (self.desk.clone(), Arc::clone(&self.management));
         let known = Arc::new(Mutex::new((Places::default(), LossTotals::default())));
         let deliver = move |number: u16, asked: Clock, reading: &Reading| {
             let at = usize::from(number);
-            names.report(number, &reading.stations);
+            management.report_aliases(number, &reading.stations);
             // A thread that panicked while holding the lock left a consistent state: the one before or after a report.
             let mut known = known.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
             let (places, losses) = &mut *known;

@@ -86,7 +86,7 @@ fn remedies(losses: &Losses) -> String {
 #[cfg(test)]
 mod tests {
     use evenair_api::history::Sample;
-    use evenair_live::history::{Files, Keeper};
+    use evenair_serve::history::{Files, Keeper};
 
     use super::*;
     use crate::doctor::Verdict;

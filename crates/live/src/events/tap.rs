@@ -1,0 +1,141 @@
+//! Where the loop and the control socket leave events, for the history and for the watch feed.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{self, Receiver, SyncSender};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
+
+use evenair_api::ModeCommand;
+use evenair_api::history::{Author, Event};
+use evenair_manager as manager;
+use evenair_sys::rt;
+use evenair_units::Instant as Monotonic;
+
+use super::attribution::{Attribution, Commanded};
+use super::budget::Budget;
+use super::feed::FeedTap;
+use super::happened::Happened;
+
+/// Events that may wait for the history thread.
+pub const EVENTS_WAITING: usize = 1024;
+
+/// An event in the queue of the history; `None`: the history ends.
+pub type Queued = Option<(SystemTime, Happened)>;
+
+/// Where the loop, or several, and the control socket leave events. Copies are the same.
+#[derive(Clone)]
+pub struct Tap {
+    events: Option<SyncSender<Queued>>,
+    /// The watch feed, which gets events that are not about a station.
+    watch: Option<FeedTap>,
+    /// Events for which there was no room.
+    lost: Arc<AtomicU64>,
+    budget: Arc<Budget>,
+    attribution: Arc<Mutex<Attribution>>,
+}
+
+/// The history's end of a tap.
+pub struct Queue {
+    /// Events in order.
+    pub events: Receiver<Queued>,
+    /// Where the end is left.
+    pub end: SyncSender<Queued>,
+    /// Events for which there was no room.
+    pub lost: Arc<AtomicU64>,
+    budget: Arc<Budget>,
+}
+
+impl Tap {
+    /// Where events go to the history, to the watch feed, to both; `None`: to neither.
+    pub fn new(keeps_history: bool, watch: Option<FeedTap>) -> (Option<Self>, Option<Queue>) {
+        if !keeps_history {
+            let (tap, _) = Self::with(watch.clone(), monotonic());
+            return (watch.map(|_| Self { events: None, ..tap }), None);
+        }
+        let (tap, queue) = Self::with(watch, monotonic());
+        (Some(tap), Some(queue))
+    }
+
+    /// As [`Self::new`] with a history, whose budgets are full at this time.
+    pub fn with(watch: Option<FeedTap>, now: Monotonic) -> (Self, Queue) {
+        let (sender, events) = mpsc::sync_channel(EVENTS_WAITING);
+        let (lost, budget) = (Arc::new(AtomicU64::new(0)), Arc::new(Budget::new(now)));
+        let queue = Queue { events, end: sender.clone(), lost: Arc::clone(&lost), budget: Arc::clone(&budget) };
+        (Self { events: Some(sender), watch, lost, budget, attribution: Arc::default() }, queue)
+    }
+
+    /// Leaves an event. It is lost where the thread is too far behind, and left out where events of its kind are too many.
+    pub fn leave(&self, event: &manager::Event) {
+        self.leave_at(monotonic(), event);
+    }
+
+    /// As [`Self::leave`], at this time.
+    pub fn leave_at(&self, now: Monotonic, event: &manager::Event) {
+        if matches!(event, manager::Event::RateChanged { .. } | manager::Event::ObservationRefused(_))
+            || !self.budget.admits(now, event)
+        {
+            return;
+        }
+        if let manager::Event::ModeChanged(mode) = event {
+            let event = self.attribution().changed(*mode);
+            return self.send(Happened::OfBox(event));
+        }
+        if let manager::Event::Guard { step, .. } = event {
+            self.attribution().guard(*step);
+        }
+        self.send(Happened::Managed(event.clone()));
+    }
+
+    /// Leaves an event of the box itself. Stations cannot cause it, so it has no budget.
+    pub fn leave_own(&self, event: Event) {
+        self.send(Happened::OfBox(event));
+    }
+
+    /// Notes that a command is about to be carried out: the change of mode that follows is its author's.
+    pub fn begin(&self, command: ModeCommand, author: Author) {
+        self.attribution().begin(command, author);
+    }
+
+    /// Leaves that a command was carried out.
+    pub fn leave_done(&self, command: Commanded, author: Option<Author>) {
+        let event = match (command, author) {
+            (Commanded::Reload, by) => Some(Event::Reload { by }),
+            (Commanded::Mode(command), Some(author)) => self.attribution().done(command, &author),
+            (Commanded::Mode(_), None) => None,
+        };
+        event.into_iter().for_each(|event| self.leave_own(event));
+    }
+
+    fn attribution(&self) -> MutexGuard<'_, Attribution> {
+        // It is whole between any two statements.
+        self.attribution.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn send(&self, what: Happened) {
+        let at = SystemTime::now();
+        if let Some(watch) = &self.watch {
+            watch.leave(at, &what);
+        }
+        if let Some(events) = &self.events
+            && events.try_send(Some((at, what))).is_err()
+        {
+            self.lost.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Queue {
+    /// How many events about stations were left out since the last call: too many of their kind.
+    pub fn take_left_out(&self) -> u64 {
+        self.budget.take_left_out()
+    }
+
+    /// Counts events that were left out.
+    pub fn add_left_out(&self, events: u64) {
+        self.budget.add_left_out(events);
+    }
+}
+
+fn monotonic() -> Monotonic {
+    Monotonic::from_nanos(rt::monotonic_ns())
+}

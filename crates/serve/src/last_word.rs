@@ -1,0 +1,106 @@
+//! The last mode that the operator commanded, stored for the next process: a box that systemd restarts after a crash, a
+//! hang or an upgrade continues in that mode.
+//!
+//! The file is in the runtime directory of the service, which exists while the service runs or restarts (RUNTIME_DIRECTORY
+//! in systemd.exec(5), RuntimeDirectoryPreserve=restart), and is removed when the service is stopped or the machine boots:
+//! then the configuration applies. The configuration also applies if its mode has changed since. Without a runtime
+//! directory nothing is stored.
+
+use std::path::{Path, PathBuf};
+
+use evenair_boxfile::BoxConfig;
+use evenair_boxfile::small_file::{read_text, replace};
+use evenair_live::desk::Wish;
+use tracing::{info, warn};
+
+/// Where it is kept.
+#[derive(Clone, Debug)]
+pub(crate) struct LastWord {
+    file: PathBuf,
+    /// What the configuration says.
+    configured: &'static str,
+}
+
+/// Far above what is kept, in bytes.
+const LONGEST_FILE: u64 = 1024;
+const INSERT: &str = "insert";
+const OBSERVE: &str = "observe";
+const BYPASS: &str = "bypass";
+
+impl LastWord {
+    /// Where the service manager has a place for it.
+    pub(crate) fn of(config: &BoxConfig) -> Option<Self> {
+        let directories = std::env::var_os("RUNTIME_DIRECTORY")?;
+        Some(Self::below(&std::env::split_paths(&directories).next()?, config))
+    }
+
+    fn below(directory: &Path, config: &BoxConfig) -> Self {
+        let configured = match config {
+            BoxConfig { inserted: true, .. } => INSERT,
+            BoxConfig { observing: true, .. } => OBSERVE,
+            _ => BYPASS,
+        };
+        Self { file: directory.join("last-word"), configured }
+    }
+
+    /// The configuration with what was last said in the place of what it says of the start.
+    pub(crate) fn recall(&self, config: BoxConfig) -> BoxConfig {
+        let Ok(text) = read_text(&self.file, LONGEST_FILE) else { return config };
+        let said = match text.split_once(" instead of ") {
+            Some((said, instead)) if instead.trim_end() == self.configured => said,
+            _ => return config,
+        };
+        if said != self.configured {
+            info!("the box continues in the mode last requested: {said}");
+        }
+        BoxConfig { inserted: said == INSERT, observing: said == OBSERVE, ..config }
+    }
+
+    /// Keeps what is wished for, if it is one of these things.
+    pub(crate) fn keep(&self, wish: &Wish) {
+        let said = match wish {
+            Wish::Insert => INSERT,
+            Wish::Bypass => BYPASS,
+            Wish::Observe => OBSERVE,
+            _ => return,
+        };
+        let text = format!("{said} instead of {}\n", self.configured);
+        if let Err(error) = replace(&self.file, text.as_bytes()) {
+            warn!("keep that the box is to {said}, in {}: {error}", self.file.display());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use evenair_manager::Config;
+    use evenair_wifi::{Phy, Standard};
+
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn the_last_word_outlives_the_box_until_the_file_says_something_else() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let config = BoxConfig::new("a", "b", Config::new(Phy::default_for(Standard::Dot11g)));
+        let start = |config: &BoxConfig| {
+            let BoxConfig { inserted, observing, .. } =
+                LastWord::below(directory.path(), config).recall(config.clone());
+            (inserted, observing)
+        };
+        assert_eq!(start(&config), (false, false), "nothing was said");
+        let word = LastWord::below(directory.path(), &config);
+        word.keep(&Wish::Insert);
+        word.keep(&Wish::Status);
+        assert_eq!(start(&config), (true, false));
+        word.keep(&Wish::Observe);
+        assert_eq!(start(&config), (false, true));
+        let changed = BoxConfig { inserted: true, ..config.clone() };
+        assert_eq!(start(&changed), (true, false), "the file was changed since");
+        LastWord::below(directory.path(), &changed).keep(&Wish::Bypass);
+        assert_eq!(start(&changed), (false, false));
+        fs::write(directory.path().join("last-word"), "nonsense").expect("written");
+        assert_eq!(start(&changed), (true, false));
+    }
+}
