@@ -109,7 +109,7 @@ bench-page: setup-test page ## What the page of a box with 200 stations costs th
 	$(CARGO) build --release --locked -p evenair-web
 	@EVENAIR_WEB=$(CURDIR)/target/release/evenair-web scripts/measured bench-page npm --prefix page run --silent bench -- $(ARGS)
 
-bench-watched: setup page ## What those who watch a box cost its packet loop (4 minutes)
+bench-watched: setup page ## What those who watch a box, or attack its page, cost its packet loop (8 minutes)
 	$(CARGO) build --release --locked -p evenair-serve --example forwarding -p evenair-web --bin evenair-web
 	@scripts/measured bench-watched scripts/as-root target/release/examples/forwarding --watched
 

@@ -14,13 +14,14 @@
 //! the packet I/O that it chooses itself and with AF_XDP. Of each the highest rate with at most 0.5 % lost is sought, and at parts of
 //! that what it adds to the bridge's latency.
 //!
-//! At last the box has as many who watch as it admits, the page among them with all the browsers that it admits, and is compared with
-//! one without clients (`watched.rs`).
+//! At last the box has as many who watch as it admits, the page among them with all the browsers that it admits, and then those who
+//! attack its page; each is compared with a box without clients (`watched.rs`, `attackers.rs`).
 //!
 //! Ends with 1 where a bound is missed.
 //!
 //! `forwarding [--short] [--bytes 64|512|1500] [--stations N] [--shards | --all-cores | --watched] [--web PROGRAM]`; needs root, `tc`, `taskset` and `chrt`.
 
+mod attackers;
 mod lab;
 mod load;
 mod measure;
@@ -35,9 +36,10 @@ use anyhow::{Context, Result, bail};
 use evenair_boxfile::BoxConfig;
 use evenair_serve::run;
 
+use attackers::Attackers;
 use lab::{Lab, Middle};
 use measure::{Latency, MOST_LOST, Reading};
-use watched::Watched;
+use watched::{Watched, Watchers};
 
 /// Bytes of a frame without its check sequence, and what it is called.
 const SIZES: [(usize, &str); 3] = [(60, "64"), (508, "512"), (1514, "1500")];
@@ -102,7 +104,9 @@ fn main() -> Result<ExitCode> {
     }
     if matches!(alone, None | Some("--watched")) {
         // Nine, or five in short: the bound is closer than those above.
-        results.watched = Some(watched::measure(&web, 2 * plan.rounds - 1)?);
+        let rounds = 2 * plan.rounds - 1;
+        results.watched.push(watched::measure::<Watchers>(&web, rounds)?);
+        results.watched.push(watched::measure::<Attackers>(&web, rounds)?);
     }
     Ok(if results.judge() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
@@ -127,7 +131,7 @@ struct Results {
     highest: BTreeMap<(Middle, usize), f64>,
     /// By what it was measured on: what two shards carry for each packet of one, with as much CPU time each.
     shards: Vec<(String, f64)>,
-    watched: Option<Watched>,
+    watched: Vec<Watched>,
 }
 
 fn median(mut values: Vec<f64>) -> f64 {
@@ -331,12 +335,33 @@ impl Results {
         if let Some(&kpps) = self.highest.get(&(Middle::Managed, SIZES[0].0)) {
             say("all management, default I/O, at most 0.5 % lost", kpps, " kpps", kpps >= 350.0, ">= 350 kpps");
         }
-        if let Some(Watched { loop_ratio, p99_us: [alone, watched], slice_us, lost }) = self.watched {
-            say("CPU time of the loop, watched beside not", loop_ratio, "", loop_ratio <= 1.03, "<= 1.03");
+        for Watched { by, loop_ratio, p99_us: [alone, beside], slice_us, lost, web } in &self.watched {
+            let beside_them = |what: &str| format!("{what}, beside {by}");
+            say(&beside_them("CPU time of the loop"), *loop_ratio, " of that alone", *loop_ratio <= 1.03, "<= 1.03");
             let bound = 1.2 * alone + 10.0;
-            say("latency, p99, watched", watched, " us", watched <= bound, &format!("<= {bound:.0} us: 1.2 x + 10 us"));
-            say("packets lost, watched", lost as f64, "", lost == 0, "none");
-            say("longest stop for the state, in CPU time", slice_us, " us", slice_us <= 100.0, "<= 100 us");
+            say(
+                &beside_them("latency, p99"),
+                *beside,
+                " us",
+                *beside <= bound,
+                &format!("<= {bound:.0} us: 1.2 x + 10 us"),
+            );
+            say(&beside_them("packets lost"), *lost as f64, "", *lost == 0, "none");
+            say(
+                &beside_them("longest stop for the state, in CPU time"),
+                *slice_us,
+                " us",
+                *slice_us <= 100.0,
+                "<= 100 us",
+            );
+            say(&beside_them("memory of evenair-web at most"), web.most_mb, " MB", web.most_mb <= 256.0, "<= 256 MB");
+            say(
+                &beside_them("evenair-web answers after it hung"),
+                web.answers_after_s,
+                " s",
+                web.answers_after_s <= 10.0,
+                "<= 10 s",
+            );
         }
         for (what, ratio) in &self.shards {
             say(&format!("two shards beside one, {what}"), *ratio, "", *ratio >= 1.5, ">= 1.5");

@@ -1,17 +1,20 @@
-//! What those who watch a box cost its packet loop: as many clients of the watch socket as it admits, one of them evenair-web with as
-//! many browsers as it admits and a thousand connections that ask for nothing. In the middle of each run evenair-web hangs (SIGSTOP),
-//! until the box drops it.
+//! What those who watch a box, and those who attack its page, cost its packet loop.
+//!
+//! Watchers are as many clients of the watch socket as it admits, one of them evenair-web with as many browsers as it admits and a thousand
+//! connections that ask for nothing. Attackers are in `attackers.rs`. In the middle of each run evenair-web hangs (SIGSTOP), until the box
+//! drops it; after the run it goes on, and is asked for its page.
 //!
 //! Runs with and without them alternate, at a rate far below the highest, so that what is lost is lost by the box. On a machine of few
 //! cores all who watch run beside the packet loop on its core.
 
+use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use evenair_sys::process;
@@ -34,11 +37,16 @@ const CLIENTS: usize = 15;
 const BROWSERS: usize = 64;
 /// Connections to evenair-web without a request.
 const IDLE: usize = 1_000;
-/// As `kill -STOP`.
+/// As `kill -STOP` and `kill -CONT`.
 const SIGSTOP: i32 = 19;
+const SIGCONT: i32 = 18;
+/// After this evenair-web is taken not to recover.
+const LONGEST_RECOVERY: Duration = Duration::from_secs(60);
 
-/// A watched box beside one that is not.
+/// A box beside others, compared with itself alone.
 pub struct Watched {
+    /// Who was there.
+    pub by: &'static str,
     /// CPU time of the packet loop for a packet, watched beside not; the median.
     pub loop_ratio: f64,
     /// Medians of the 99th percentile of latency, not watched and watched, in microseconds.
@@ -47,22 +55,49 @@ pub struct Watched {
     pub slice_us: f64,
     /// Packets lost in all watched runs.
     pub lost: u64,
+    /// evenair-web after the worst run.
+    pub web: Recovery,
 }
 
-/// Runs without and with clients in turn.
-pub fn measure(web: &Path, rounds: usize) -> Result<Watched> {
+/// evenair-web after it has hung.
+#[derive(Clone, Copy, Default)]
+pub struct Recovery {
+    /// Most memory that it had (VmHWM), in MB.
+    pub most_mb: f64,
+    /// From SIGCONT to an answer, in seconds.
+    pub answers_after_s: f64,
+}
+
+/// Those who are beside the box in a run.
+pub trait Beside: Sized {
+    /// What they are called in sentences and in tables.
+    const NAMES: [&str; 2];
+
+    /// Who they are, in numbers.
+    fn numbers() -> String;
+
+    /// Starts them and evenair-web, which hangs in the middle of a run.
+    fn start(lab: &Lab, web: &Path) -> Result<Self>;
+
+    /// Ends them, and has evenair-web go on.
+    fn end(self) -> Result<Recovery>;
+}
+
+/// Runs without and with them in turn.
+pub fn measure<T: Beside>(web: &Path, rounds: usize) -> Result<Watched> {
     let lab = Lab::new(Middle::Managed, STATIONS, None)?;
-    println!(
-        "\n{STATIONS} stations, {} packets/s, {CLIENTS} clients, {BROWSERS} browsers, {IDLE} idle connections:",
-        PPS
-    );
+    println!("\n{STATIONS} stations, {PPS} packets/s, {}:", T::numbers());
+    let [by, short] = T::NAMES;
     let mut runs: Vec<[Passage; 2]> = Vec::new();
+    let mut worst = Recovery::default();
     for round in 1..=rounds {
         let alone = passage(&lab, LEN, PPS, SPAN)?;
-        let clients = Clients::start(&lab, web)?;
+        let others = T::start(&lab, web)?;
         let watched = passage(&lab, LEN, PPS, SPAN)?;
-        clients.end()?;
-        for (name, run) in [("alone", alone), ("watched", watched)] {
+        let Recovery { most_mb, answers_after_s } = others.end()?;
+        worst.most_mb = worst.most_mb.max(most_mb);
+        worst.answers_after_s = worst.answers_after_s.max(answers_after_s);
+        for (name, run) in [("alone", alone), (short, watched)] {
             println!(
                 "  {round} {name:<8} loop {:>6.0} ns/packet, p50 {:>4.0} us, p99 {:>5.0}, p99.9 {:>5.0}, lost {}",
                 run.loop_ns, run.latency.p50, run.latency.p99, run.latency.p999, run.lost
@@ -75,39 +110,99 @@ pub fn measure(web: &Path, rounds: usize) -> Result<Watched> {
     let of = |f: &dyn Fn(&[Passage; 2]) -> f64| median(runs.iter().map(f).collect());
     let [alone, watched] = [0, 1].map(|at| of(&|run| run[at].loop_ns));
     Ok(Watched {
+        by,
         loop_ratio: watched / alone,
         p99_us: [0, 1].map(|at| of(&|run| run[at].latency.p99)),
         slice_us,
         lost: runs.iter().map(|[_, watched]| watched.lost).sum(),
+        web: worst,
     })
 }
 
+/// evenair-web beside a box.
+pub struct Web {
+    child: Child,
+    pub address: SocketAddr,
+}
+
+impl Drop for Web {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Web {
+    /// Starts it with these arguments, at a free port.
+    pub fn start(program: &Path, arguments: &[&OsStr]) -> Result<Self> {
+        let address = TcpListener::bind("127.0.0.1:0")?.local_addr()?;
+        let mut command = Command::new(program);
+        command.args(arguments).args(["--listen", &address.to_string()]).stdout(Stdio::piped());
+        let started = process::tie(&mut command, None).spawn();
+        let mut child = started.with_context(|| format!("start {} (--web names another)", program.display()))?;
+        let said = child.stdout.take().context("piped")?;
+        let web = Self { child, address };
+        BufReader::new(said).read_line(&mut String::new())?;
+        Ok(web)
+    }
+
+    /// Has it hang after [`HANGS`].
+    pub fn hang_later(&self) {
+        let web = self.child.id();
+        thread::spawn(move || {
+            thread::sleep(HANGS);
+            // It may have ended with its run.
+            let _ = process::signal(web, SIGSTOP);
+        });
+    }
+
+    /// Has it go on, and waits for its page. It may not have ended.
+    pub fn recovery(mut self) -> Result<Recovery> {
+        let start = Instant::now();
+        process::signal(self.child.id(), SIGCONT)?;
+        while let Err(why) = self.page() {
+            ensure!(self.child.try_wait()?.is_none(), "evenair-web has ended");
+            ensure!(start.elapsed() < LONGEST_RECOVERY, "evenair-web does not recover: {why:#}");
+            thread::sleep(Duration::from_millis(50));
+        }
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
+        let most = status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.split_whitespace().next()?.parse().ok());
+        let most_kib: f64 = most.context("no VmHWM in /proc/PID/status")?;
+        Ok(Recovery { most_mb: most_kib * 1024.0 / 1e6, answers_after_s: start.elapsed().as_secs_f64() })
+    }
+
+    /// The answer to a request for a page that is open to everybody.
+    fn page(&self) -> Result<()> {
+        let mut stream = TcpStream::connect(self.address)?;
+        stream.set_read_timeout(Some(Duration::from_secs(1)))?;
+        write!(stream, "GET /login HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")?;
+        let mut status = [0; 12];
+        stream.read_exact(&mut status)?;
+        ensure!(matches!(&status[9..], b"200" | b"303"), "status {}", String::from_utf8_lossy(&status));
+        Ok(())
+    }
+}
+
 /// All who watch.
-struct Clients {
-    web: Child,
+pub struct Watchers {
+    web: Web,
     /// To the watch socket.
     watching: Vec<UnixStream>,
     /// To evenair-web.
     connections: Vec<TcpStream>,
 }
 
-impl Drop for Clients {
-    fn drop(&mut self) {
-        let _ = self.web.kill();
-        let _ = self.web.wait();
-    }
-}
+impl Beside for Watchers {
+    const NAMES: [&str; 2] = ["watchers", "watched"];
 
-impl Clients {
+    fn numbers() -> String {
+        format!("{CLIENTS} clients, {BROWSERS} browsers, {IDLE} idle connections")
+    }
+
     fn start(lab: &Lab, web: &Path) -> Result<Self> {
-        let address = TcpListener::bind("127.0.0.1:0")?.local_addr()?;
-        let mut command = Command::new(web);
-        command.arg("--socket").arg(lab.watch_socket()).args(["--listen", &address.to_string()]).stdout(Stdio::piped());
-        let started = process::tie(&mut command, None).spawn();
-        let mut web = started.with_context(|| format!("start {} (--web names another)", web.display()))?;
-        let said = web.stdout.take().context("piped")?;
+        let web = Web::start(web, &["--socket".as_ref(), lab.watch_socket().as_ref()])?;
+        let address = web.address;
         let mut clients = Self { web, watching: Vec::new(), connections: Vec::new() };
-        BufReader::new(said).read_line(&mut String::new())?;
         for _ in 0..CLIENTS {
             let stream = UnixStream::connect(lab.watch_socket()).context("the watch socket")?;
             (&stream).write_all(b"{\"watch\":[\"health\",\"totals\",\"domains\",\"stations\",\"events\"]}\n")?;
@@ -120,22 +215,16 @@ impl Clients {
             let stream = browse(address)?;
             clients.connections.push(read_on(stream.try_clone()?, stream)?);
         }
-        let web = clients.web.id();
-        thread::spawn(move || {
-            thread::sleep(HANGS);
-            // It may have ended with its run.
-            let _ = process::signal(web, SIGSTOP);
-        });
+        clients.web.hang_later();
         Ok(clients)
     }
 
-    /// Ends them; none may have ended before.
-    fn end(mut self) -> Result<()> {
-        ensure!(self.web.try_wait()?.is_none(), "evenair-web has ended");
+    /// None of the clients may have ended before.
+    fn end(self) -> Result<Recovery> {
         self.watching.iter().try_for_each(|stream| stream.shutdown(Shutdown::Both)).context("a client")?;
         // Those that evenair-web has closed have ended already.
         self.connections.iter().for_each(|stream| _ = stream.shutdown(Shutdown::Both));
-        Ok(())
+        self.web.recovery()
     }
 }
 
