@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use clap::{Parser, Subcommand};
 use evenair_web::{
     CONFIG, Clock, Grant, Role, TlsConfig, WebConfig, check_alerts, check_certificate, self_signed_fingerprint,
@@ -21,7 +21,7 @@ use crate::state_commands::{AccountCommand, BackupArgs, RestoreArgs, account, ba
 
 /// Serve the page of a box to browsers. It only reads; the box does not notice whether it runs.
 #[derive(Parser)]
-#[command(name = "evenair-web", version = evenair_cli::VERSION, args_conflicts_with_subcommands = true)]
+#[command(name = "evenair-web", version = evenair_cli::VERSION)]
 struct Cli {
     #[command(subcommand)]
     command: Option<Command>,
@@ -35,7 +35,7 @@ struct Cli {
     #[arg(long, value_name = "PATH")]
     socket: Option<PathBuf>,
     /// Address and port of the page, instead of the configured one
-    #[arg(long, value_name = "ADDRESS:PORT")]
+    #[arg(long, value_name = "ADDRESS:PORT", global = true)]
     listen: Option<SocketAddr>,
     /// The box ends once and for all, as that of the demo: what the page says then, above its last numbers
     #[arg(long, value_name = "TEXT")]
@@ -110,6 +110,8 @@ fn run(cli: Cli) -> Result<ExitCode> {
     config.listen = cli.listen.unwrap_or(config.listen);
     let ssh = std::env::var("SSH_CONNECTION").ok();
     if let Some(command) = cli.command {
+        let serves_only = cli.check || cli.only_where || config.farewell.is_some();
+        ensure!(!serves_only, "--check, --where and --farewell go without a command");
         return run_command(command, &config, ssh.as_deref());
     }
     config.check_exposure()?;

@@ -34,6 +34,13 @@ async fn setup_prints_a_link_and_where_prints_the_fingerprint() {
     assert_eq!(fs::metadata(&file).expect("written").permissions().mode() & 0o777, 0o600);
     assert!(!fs::read_to_string(&file).expect("text").contains(token));
     assert_ne!(run(folder.path(), &["setup"]).1, first, "another link");
+    let (_, elsewhere, error) = run(folder.path(), &["--listen", "127.0.0.1:2", "setup"]);
+    assert!(
+        elsewhere.starts_with("https://127.0.0.1:2/setup?token="),
+        "options come before or after: {elsewhere}{error}"
+    );
+    let (right, _, error) = run(folder.path(), &["--check", "setup"]);
+    assert!(!right && error.contains("--check, --where and --farewell go without a command"), "{error}");
 
     let (_, unknown, _) = run(folder.path(), &["--where"]);
     assert!(unknown.contains("at the first start"), "{unknown}");
