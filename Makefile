@@ -154,7 +154,7 @@ wifi: setup-test ## The box beside a real Wi-Fi stack, hostapd and stations in a
 	$(CARGO) build -p evenaird --locked
 	scripts/as-root $(CARGO) test -p evenair --test wifi --locked -- --ignored --nocapture
 
-service: setup-test $(if $(RELEASE),,deb) ## The package in a small Debian with systemd, a virtual machine: start, watchdog, upgrade, removal (RELEASE=target/release-0.1.0 for that of a release)
+service: setup-test $(if $(RELEASE),,deb) ## The packages of box and page in a small Debian with systemd, a virtual machine: start, watchdog, first account, upgrade, backup, removal (RELEASE=target/release-0.1.0 for that of a release)
 	@scripts/as-root scripts/service-vm
 	scripts/as-root $(if $(RELEASE),env EVENAIR_DEB=$(abspath $(RELEASE))) $(CARGO) test -p evenair --test service --locked -- --ignored --nocapture
 

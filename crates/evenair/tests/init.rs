@@ -185,7 +185,8 @@ fn purge(machine: &Netns, root: &Path, way_back: &str) {
         |text: String, folder: &str| text.replace(&format!(" {folder}"), &format!(" {}{folder}", root.display()));
     // Files, users and the service manager are not those of this machine.
     let text = ["/etc/", "/var/", "/run/"].into_iter().fold(text, below);
-    let text = text.replace("getent passwd evenair", "false").replace("systemctl", "true");
+    let asks = ["getent passwd evenair-web", "getent passwd evenair", "getent group evenair-watch"];
+    let text = asks.into_iter().fold(text, |text, asks| text.replace(asks, "false")).replace("systemctl", "true");
     let run = || Command::new("sh").args(["-ec", &text, "postrm", "purge"]).output().expect("a shell");
     let output = machine.run(run).expect("entered");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

@@ -99,15 +99,19 @@ fn the_service_has_bounds_that_its_defaults_fit_into() {
     assert!((100..=1000).contains(&tasks), "{tasks}");
 }
 
-/// The script that a package manager runs when the package is purged, for a machine below this folder.
-fn purge(root: &Path) -> String {
+/// The script that a package manager runs when the package is purged, for a machine below this folder, which may have the page.
+fn purge(root: &Path, has_page: bool) -> String {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../packaging/debian/postrm");
     let text = std::fs::read_to_string(path).expect("it is packaged");
     let root = root.display();
     let below = |text: String, folder: &str| text.replace(&format!(" {folder}"), &format!(" {root}{folder}"));
     // Users and the service manager are those of this machine, and not to be touched.
     let text = ["/etc/", "/var/", "/run/"].into_iter().fold(text, below);
-    text.replace("getent passwd evenair", "false").replace("systemctl", "true")
+    let text = text.replace("getent passwd evenair-web", if has_page { "true" } else { "false" });
+    ["getent passwd evenair", "getent group evenair-watch"]
+        .into_iter()
+        .fold(text, |text, asks| text.replace(asks, "false"))
+        .replace("systemctl", "true")
 }
 
 #[test]
@@ -125,12 +129,19 @@ fn purging_leaves_nothing_behind() {
     make("etc/systemd/system/evenair.service.d/af-xdp.conf", "");
     make("var/lib/evenair/history/0", "");
     make("run/evenair/mode", "");
-    let status = Command::new("sh").args(["-c", &purge(root), "postrm", "purge"]).status().expect("a shell");
+    let status = Command::new("sh").args(["-c", &purge(root, false), "postrm", "purge"]).status().expect("a shell");
     assert!(status.success());
     let left = Command::new("find").arg(root).args(["-name", "*evenair*"]).output().expect("it is installed");
     assert_eq!(String::from_utf8_lossy(&left.stdout).trim(), "");
     // Another file of the operator stays, and the purge goes on.
     make("etc/systemd/system/evenair.service.d/own.conf", "");
-    let status = Command::new("sh").args(["-c", &purge(root), "postrm", "purge"]).status().expect("a shell");
+    let status = Command::new("sh").args(["-c", &purge(root, false), "postrm", "purge"]).status().expect("a shell");
     assert!(status.success() && root.join("etc/systemd/system/evenair.service.d/own.conf").exists());
+    // The page, which is not purged, has its configuration, and no right to the box any more.
+    let files =
+        ["etc/evenair/web.toml", "etc/evenair/box.toml", "etc/systemd/system/evenair-web.service.d/50-control.conf"];
+    files.iter().for_each(|path| make(path, ""));
+    let status = Command::new("sh").args(["-c", &purge(root, true), "postrm", "purge"]).status().expect("a shell");
+    assert!(status.success());
+    assert_eq!(files.map(|path| root.join(path).exists()), [true, false, false]);
 }

@@ -1,12 +1,13 @@
-//! The package under the service manager that it is made for: a small Debian with systemd as its first process, in a virtual
-//! machine. Its kernel is an older one (6.1), on which the box puts its programs on the ports in the older way.
+//! The packages of the box and of its page under the service manager that they are made for: a small Debian with systemd as its first
+//! process, in a virtual machine. Its kernel is an older one (6.1), on which the box puts its programs on the ports in the older way.
 //!
-//! `make service` builds the package, makes the machine and runs this.
+//! `make service` builds the packages, makes the machine and runs this.
 
 mod faults;
 #[path = "../wifi/guest.rs"]
 mod guest;
 mod network;
+mod page;
 
 use std::path::{Path, PathBuf};
 
@@ -18,24 +19,47 @@ const CABLES: &str = "ip link add br0 type bridge; \
     for n in 0 1; do ip link add eth$n type veth peer name far$n; ip link set eth$n master br0; \
     ip link set eth$n up; ip link set far$n up; done; ip link set br0 up";
 
-/// The newest package of the box that was built; a release has those of other machines beside it.
-fn package() -> PathBuf {
+/// The newest package of this name that was built; a release has those of other machines beside it.
+fn package(name: &str) -> PathBuf {
     let folder = std::env::var_os("EVENAIR_DEB").map_or_else(|| Path::new(TARGET).join("debian"), PathBuf::from);
     let files = std::fs::read_dir(&folder).into_iter().flatten().flatten().map(|entry| entry.path());
-    let is_of_the_box = |name: &str| name.starts_with("evenair_") && name.ends_with("_amd64.deb");
-    let packages = files.filter(|path| path.file_name().and_then(|name| name.to_str()).is_some_and(is_of_the_box));
+    let is_wanted = |file: &str| file.starts_with(&format!("{name}_")) && file.ends_with("_amd64.deb");
+    let packages = files.filter(|path| path.file_name().and_then(|name| name.to_str()).is_some_and(is_wanted));
     packages.max_by_key(|path| path.metadata().and_then(|data| data.modified()).ok()).expect("make deb")
 }
 
-fn property(guest: &mut Guest, name: &str) -> String {
-    guest.must(&format!("systemctl show evenair --property {name} --value")).trim().to_owned()
+/// Starts a machine with these packages in `/root`; the folder has its files.
+fn boot(folder: &Path, packages: &[&str]) -> Guest {
+    let paths: Vec<_> = packages.iter().map(|name| format!("root/{name}.deb")).collect();
+    let extras = packages.iter().zip(&paths).map(|(name, path)| {
+        let bytes = std::fs::read(package(name)).expect("readable");
+        Extra { path, mode: 0o644, bytes }
+    });
+    let extras: Vec<_> = faults::extras().into_iter().chain(extras).collect();
+    let machine = Machine { folder: &Path::new(TARGET).join("service-vm"), memory_mb: 1_400, network: None };
+    Guest::boot(&machine, folder, &extras)
 }
 
-/// Waits until another process is the box and has said that it is ready; its number.
-fn await_another(guest: &mut Guest, pid: &str) -> String {
+/// Makes `/root/NAME-next.deb` of `/root/NAME.deb`: the same with a higher version.
+fn make_next(guest: &mut Guest, name: &str) {
+    let next = format!("/root/{name}-next");
+    guest.must(&format!("dpkg-deb -R /root/{name}.deb {next} && sed -i 's/^Version:.*/&.1/' {next}/DEBIAN/control"));
+    guest.must(&format!("dpkg-deb -Znone --build {next} {next}.deb && rm -r {next}"));
+}
+
+fn property(guest: &mut Guest, name: &str) -> String {
+    property_of(guest, "evenair", name)
+}
+
+fn property_of(guest: &mut Guest, unit: &str, name: &str) -> String {
+    guest.must(&format!("systemctl show {unit} --property {name} --value")).trim().to_owned()
+}
+
+/// Waits until another process is that of the unit and, if it says so, is ready; its number.
+fn await_another(guest: &mut Guest, unit: &str, pid: &str) -> String {
     let value = |text: &str, key: &str| text.lines().find_map(|line| line.strip_prefix(key)).map(str::to_owned);
     let another = |text: &str| value(text, "MainPID=").filter(|now| now != "0" && now != pid);
-    let shown = guest.until("systemctl show evenair --property MainPID,ActiveState", |text| {
+    let shown = guest.until(&format!("systemctl show {unit} --property MainPID,ActiveState"), |text| {
         another(text).is_some() && value(text, "ActiveState=").as_deref() == Some("active")
     });
     another(&shown).expect("awaited")
@@ -45,7 +69,7 @@ fn await_another(guest: &mut Guest, pid: &str) -> String {
 fn is_killed_for_want_of_memory(guest: &mut Guest, pid: &str) -> String {
     // The box asks to be spared no more than others.
     guest.must(&format!("echo 1000 >/proc/{pid}/oom_score_adj && echo f >/proc/sysrq-trigger"));
-    let next = await_another(guest, pid);
+    let next = await_another(guest, "evenair", pid);
     let log = guest.must("dmesg");
     assert!(log.lines().any(|line| line.contains("Out of memory") && line.contains(pid)), "{log}");
     guest.until("systemctl show --value --property StatusText evenair", |text| text.trim() == "inserted");
@@ -82,11 +106,7 @@ fn has_af_xdp_with_what_the_doctor_says(guest: &mut Guest) {
 #[ignore = "needs the virtual machine that scripts/service-vm makes: make service"]
 fn the_package_is_installed_watched_upgraded_and_removed() {
     let folder = tempfile::tempdir().expect("a folder");
-    let deb = Extra { path: "root/evenair.deb", mode: 0o644, bytes: std::fs::read(package()).expect("readable") };
-    let made = Path::new(TARGET).join("service-vm");
-    let machine = Machine { folder: &made, memory_mb: 1_400, network: None };
-    let extras: Vec<_> = faults::extras().into_iter().chain([deb]).collect();
-    let mut guest = Guest::boot(&machine, folder.path(), &extras);
+    let mut guest = boot(folder.path(), &["evenair"]);
     guest.must("dpkg -i /root/evenair.deb");
     network::is_made_kept_and_taken_back(&mut guest);
     guest.must(CABLES);
@@ -115,11 +135,11 @@ fn the_package_is_installed_watched_upgraded_and_removed() {
 
     // One that hangs is found out by the watchdog, one that is killed is started again.
     guest.must(&format!("kill -STOP {first}"));
-    let second = await_another(&mut guest, &first);
+    let second = await_another(&mut guest, "evenair", &first);
     let log = guest.must("journalctl -u evenair --no-pager");
     assert!(log.contains("Watchdog timeout") || log.contains("watchdog"), "{log}");
     guest.must(&format!("kill -KILL {second}"));
-    let third = await_another(&mut guest, &second);
+    let third = await_another(&mut guest, "evenair", &second);
     assert_eq!(property(&mut guest, "NRestarts"), "2");
     // It was set to manage, and goes on with it.
     guest.until("systemctl show --value --property StatusText evenair", |text| text.trim() == "inserted");
@@ -134,10 +154,9 @@ fn the_package_is_installed_watched_upgraded_and_removed() {
     faults::goes_on_with_a_full_disk(&mut guest);
     let third = property(&mut guest, "MainPID");
 
-    guest.must("dpkg-deb -R /root/evenair.deb /root/next && sed -i 's/^Version:.*/&.1/' /root/next/DEBIAN/control");
-    guest.must("dpkg-deb -Znone --build /root/next /root/next.deb");
-    guest.must("dpkg -i /root/next.deb");
-    await_another(&mut guest, &third);
+    make_next(&mut guest, "evenair");
+    guest.must("dpkg -i /root/evenair-next.deb");
+    await_another(&mut guest, "evenair", &third);
     let log = guest.must("journalctl -u evenair --no-pager");
     assert!(log.contains("the sum agrees"), "the old one has ended in order: {log}");
 
@@ -156,4 +175,21 @@ fn the_package_is_installed_watched_upgraded_and_removed() {
     assert_ne!(guest.run("id evenair").0, 0, "its user is gone");
     assert_ne!(guest.run("ls /etc/evenair").0, 0, "and its configuration");
     assert_ne!(guest.run("ls /etc/systemd/system/evenair.service.d/af-xdp.conf").0, 0, "and what else it was allowed");
+}
+
+#[test]
+#[ignore = "needs the virtual machine that scripts/service-vm makes: make service"]
+fn the_page_is_installed_used_upgraded_restored_and_removed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut guest = boot(folder.path(), &["evenair", "evenair-web"]);
+    page::is_installed(&mut guest);
+    page::makes_the_first_account(&mut guest);
+    page::shows_and_commands_the_box(&mut guest);
+    page::is_confined(&mut guest);
+    let newest = page::is_backed_up(&mut guest);
+    page::is_upgraded(&mut guest);
+    page::is_upgraded_without_a_backup(&mut guest);
+    page::is_restored(&mut guest, newest);
+    page::is_removed_and_purged(&mut guest);
+    page::outlives_the_box(&mut guest);
 }
