@@ -11,7 +11,7 @@
 //! The inputs are CBOR items (RFC 8949) behind eight bytes that name the format. The codecs are derived on the types
 //! themselves, by the numbers of their fields: recordings of earlier builds stay readable, because a field that they
 //! lack has a default, and those of later builds are read as far as fields are new, which are skipped. A variant that
-//! is new is an error, or absent where it is optional. `tests/it/recordings` says how the format grows.
+//! is new is an error, or absent where it is optional. `tests/it/main.rs` says how the format grows.
 //!
 //! A truncated or damaged recording is replayed as far as it can be read, and the error gives the position.
 
