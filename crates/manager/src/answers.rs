@@ -6,8 +6,7 @@
 //!   sent that packet after the ACK had arrived, for whatever reason.
 //! - An ACK of an upload without timestamps has no acknowledgment. More DATA may be caused by it, by any ACK before
 //!   it that is still in the access point, or by a growing window; when they were taken for acknowledgments, the
-//!   access point's queue filled in one of six runs. Packets from such a connection only show how fast the medium is
-//!   (see `crossing`).
+//!   access point's queue filled in one of six runs. Packets from such a connection only show how fast the medium is.
 //!
 //! A station that acknowledges DATA which it cannot have received, since they wait in the box or have not come to it
 //! yet, forges its ACKs: after some of these nothing of its connection counts as an acknowledgment ([`Answers::is_forged`]).

@@ -1,5 +1,5 @@
-//! How fast time alone moves the estimate of the access points' backlog: as fast as the medium where nothing is due, not at all
-//! while completions come, and at a small part of the speed where nothing is heard for long.
+//! How fast time alone moves the estimate of the access points' backlog: at nine tenths of the medium's speed where nothing is due, not
+//! at all while completions come, and at a small part of the speed where nothing is heard for long.
 
 use evenair_units::{Instant, Span};
 

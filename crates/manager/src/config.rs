@@ -45,7 +45,7 @@ pub struct Config {
     /// What a packet costs the virtual server.
     #[n(3)]
     pub charge: Charge,
-    /// What sets the service rate.
+    /// What decides when packets are released.
     #[n(4)]
     pub controller: Controller,
     /// Stations known beforehand. Others are learned as they appear.

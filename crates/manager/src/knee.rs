@@ -43,7 +43,8 @@ const COMPLETIONS: u32 = 60;
 const WINDOW: (Span, Span) = (Span::from_millis(120), Span::from_millis(600));
 /// It lasts for so many times of what a packet and its answer take.
 const ROUNDS: u64 = 3;
-/// Without a judgement for so long the allowance is more than is used, or a trial is given up; for the second, all is forgotten.
+/// Without a judgement for so long the allowance is more than is used; a trial is given up, and an allowance that was never judged
+/// halved; all is forgotten.
 const UNJUDGED: Span = Span::from_millis(400);
 const GIVEN_UP: Span = Span::from_secs(2);
 const FORGOTTEN: Span = Span::from_secs(10);

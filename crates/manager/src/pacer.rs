@@ -45,7 +45,7 @@ pub(crate) struct Outgoing {
     pub(crate) airtime: Span,
     /// Of it, that of DATA that its station sends for it.
     pub(crate) for_data: Span,
-    /// That is what it takes, however fast the medium was found to be.
+    /// Before access points that aggregate: that is what it takes, whatever cost was measured.
     pub(crate) is_sure: bool,
     pub(crate) completion: Completion,
     /// The release before it of its flow.

@@ -25,8 +25,8 @@
 //!   service rate, field `slowness`).
 //!
 //! Beside an unresponsive sender that takes more than its share, the medium does not wait for the box: each node with
-//! a packet contends with that sender, and so one packet in flight is enough. More packets would only wait behind the
-//! one at the head. Nothing is released in advance then, and the target is reduced by that sender's part of the
+//! a packet contends with that sender, and so few packets in flight are enough. More would only wait behind the one at
+//! the head. Nothing is released in advance then, and the target is reduced by half of that sender's part of the
 //! medium.
 //!
 //! The lag of a path is no backlog, and is allowed in flight in addition ([`crate::knee`]).
@@ -318,7 +318,7 @@ impl Standing {
         self.in_flight.is_given_up(mark.number())
     }
 
-    /// The newest release, which takes this medium time, is of a protocol whose answers are not known.
+    /// The newest release, of this airtime by the airtime model, is of a protocol whose answers are not known.
     pub(crate) fn note_unanswerable(&mut self, airtime: Span) {
         self.window.unanswerable += airtime;
     }

@@ -4,7 +4,7 @@
 //! - A turn of a station is a *run* of packets ([`runs`]), so that the access point has whole aggregates to send. A run that has
 //!   begun is finished; the next one begins when less is in flight than the target and what the path's lag needs.
 //! - What a release takes is measured by station, from the time between completions ([`costs`]). Shares, what is in flight and runs
-//!   are scaled by it; reported rates are where that begins.
+//!   are scaled by it. A reported rate is where that begins, and holds while the measured cost is within a factor of two.
 //! - The lag of the path is measured without a queue, by draining ([`lag`]).
 //! - Completions show which releases have left ([`crate::in_flight`]): by flow, and by station for what nothing acknowledges.
 //!
@@ -52,7 +52,7 @@ const NEWS_PART: u64 = 8;
 const QUIET_PART: u64 = 8;
 /// Whether completions or time let packets go is judged over at least so long.
 const WINDOW: Span = Span::from_millis(100);
-/// Bounds of the slowness: no medium is so much faster than assumed (1 Mb/s assumed, 54 real), or slower.
+/// Bounds of the slowness: no medium is so much faster than assumed (1 Mb/s assumed, an aggregate at 500 Mb/s real), or slower.
 const SLOWNESS: core::ops::RangeInclusive<u64> = UNIT / 512..=UNIT * 64;
 
 /// Where more of the completions than this, in thousandths, are of late stations, the access point is late, and they are not.
@@ -212,7 +212,7 @@ impl Aggregating {
         self.in_flight.is_given_up(mark.number())
     }
 
-    /// The newest release, which takes this medium time, is of a protocol whose answers are not known.
+    /// The newest release, of this airtime by the airtime model, is of a protocol whose answers are not known.
     pub(crate) fn note_unanswerable(&mut self, airtime: Span) {
         self.window.unanswerable += airtime;
     }

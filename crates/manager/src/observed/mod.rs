@@ -11,7 +11,7 @@
 //!
 //! By itself a fair scheduler serves the same mixture in each stretch, and the equations cannot separate the
 //! stations. Therefore the scheduler adds a dither ([`Observed::lean`]): in each stretch a station is charged so that it gets
-//! more than its share or less, by a sequence of six seconds in which both are equally frequent, and in which each
+//! more than its share or less, by a sequence of some seconds in which both are equally frequent, and in which each
 //! station begins elsewhere. Over that time no station loses. The dither is large while costs are unknown, and small
 //! afterwards. While it is large each stretch is followed by its opposite, so that shares are right over two of them.
 //!

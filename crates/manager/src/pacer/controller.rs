@@ -19,7 +19,7 @@ use minicbor::{Decode, Encode};
 use crate::config_error::ConfigError;
 use law::{Law, Pacing, Settings};
 
-/// What sets the service rate C.
+/// What decides when packets are released: completions, or a service rate C and what sets it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 pub enum Controller {
     /// The published additive rule: up by `delta` while TCP's measured use of the WLAN keeps up with C, else down.
