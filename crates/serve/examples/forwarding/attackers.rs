@@ -103,7 +103,7 @@ impl Beside for Attackers {
 /// The token of the link that makes the first account.
 fn setup_token(program: &Path, state: &Path, address: SocketAddr) -> Result<String> {
     let mut command = Command::new(program);
-    command.args(["setup", "--role", "view", "--state"]).arg(state).args(["--listen", &address.to_string()]);
+    command.args(["setup", "--state"]).arg(state).args(["--listen", &address.to_string()]);
     let output = process::tie(&mut command, None).output().context("evenair-web setup")?;
     let said = String::from_utf8_lossy(&output.stdout);
     let token = said.lines().next().and_then(|link| link.split_once("setup?token="));

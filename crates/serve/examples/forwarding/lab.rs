@@ -272,13 +272,15 @@ impl Lab {
         self.dir.path().join("box.watch.sock")
     }
 
-    /// The longest slice in which the box copied its state, in microseconds: by the clock and in CPU time.
-    pub fn longest_slice_us(&self) -> Result<[f64; 2]> {
+    /// The longest slice in which the box copied its state, in microseconds: by the clock and in CPU time; and what was copied in the
+    /// longest of either.
+    pub fn longest_slice_us(&self) -> Result<([f64; 2], String)> {
         let log = std::fs::read_to_string(log_of(&self.dir.path().join("box.toml")))?;
         let line = log.lines().rev().find(|line| line.contains("the longest slice")).context("no slice in the log")?;
         let numbers: Vec<f64> = line.split(' ').filter_map(|word| word.parse().ok()).collect();
+        let copied = line.split(": ").nth(1).unwrap_or_default();
         match numbers[..] {
-            [.., wall, cpu] => Ok([wall / 1e3, cpu / 1e3]),
+            [.., wall, cpu] => Ok(([wall / 1e3, cpu / 1e3], copied.to_owned())),
             _ => bail!("two times are missing in {line:?}"),
         }
     }

@@ -105,8 +105,8 @@ pub fn measure<T: Beside>(web: &Path, rounds: usize) -> Result<Watched> {
         }
         runs.push([alone, watched]);
     }
-    let [wall_us, slice_us] = lab.longest_slice_us()?;
-    println!("  longest slice of the state: {wall_us:.0} us by the clock, {slice_us:.0} us of CPU time");
+    let ([wall_us, slice_us], copied) = lab.longest_slice_us()?;
+    println!("  longest slice of the state: {wall_us:.0} us by the clock, {slice_us:.0} us of CPU time, of {copied}");
     let of = |f: &dyn Fn(&[Passage; 2]) -> f64| median(runs.iter().map(f).collect());
     let [alone, watched] = [0, 1].map(|at| of(&|run| run[at].loop_ns));
     Ok(Watched {
