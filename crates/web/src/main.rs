@@ -19,6 +19,9 @@ use tokio::signal::unix::{SignalKind, signal};
 use crate::commands::{AlertCommand, AuditArgs, HistoryArgs, TokenCommand, alert, audit, history, permit, token};
 use crate::state_commands::{AccountCommand, BackupArgs, RestoreArgs, account, backup, restore};
 
+/// Threads that hash passwords and read files and the database: fewer than the service may have tasks (`TasksMax=` of its unit).
+const BLOCKING_THREADS: usize = 16;
+
 /// Serve the page of a box to browsers. It only reads; the box does not notice whether it runs.
 #[derive(Parser)]
 #[command(name = "evenair-web", version = evenair_cli::VERSION)]
@@ -129,7 +132,8 @@ fn run(cli: Cli) -> Result<ExitCode> {
         }
         return Ok(ExitCode::SUCCESS);
     }
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start")?;
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    let runtime = runtime.enable_all().max_blocking_threads(BLOCKING_THREADS).build().context("cannot start")?;
     runtime.block_on(async {
         let mut terminated = signal(SignalKind::terminate()).context("cannot hear of SIGTERM")?;
         tokio::select! {

@@ -1,9 +1,9 @@
 //! Hashes of passwords: argon2id (RFC 9106).
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use argon2::{Algorithm, Argon2, Params, Version};
+use argon2::{Algorithm, Argon2, Block, Params, Version};
 use serde::{Deserialize, Serialize};
 use subtle::ConstantTimeEq;
 use tokio::sync::Semaphore;
@@ -79,15 +79,15 @@ impl PasswordHash {
         self.argon2id.params().is_some() && from_hex::<16>(&self.salt).is_some() && from_hex::<32>(&self.hash).is_some()
     }
 
-    fn of(password: &str, cost: PasswordCost) -> Self {
+    fn of(password: &str, cost: PasswordCost, memory: &mut Memory) -> Self {
         let salt = random();
-        Self { argon2id: cost, salt: hex(&salt), hash: hex(&argon2id(password, salt, cost)) }
+        Self { argon2id: cost, salt: hex(&salt), hash: hex(&argon2id(password, salt, cost, memory)) }
     }
 
-    fn matches(&self, password: &str) -> bool {
+    fn matches(&self, password: &str, memory: &mut Memory) -> bool {
         let salt = from_hex(&self.salt).expect("checked when read");
         let hash: [u8; 32] = from_hex(&self.hash).expect("checked when read");
-        argon2id(password, salt, self.argon2id).ct_eq(&hash).into()
+        argon2id(password, salt, self.argon2id, memory).ct_eq(&hash).into()
     }
 
     /// A hash that no password has.
@@ -96,12 +96,17 @@ impl PasswordHash {
     }
 }
 
-fn argon2id(password: &str, salt: [u8; 16], cost: PasswordCost) -> [u8; 32] {
+/// What a hash works in. It is used again: memory of this size that is freed in one thread of many stays with that thread.
+type Memory = Vec<Block>;
+
+fn argon2id(password: &str, salt: [u8; 16], cost: PasswordCost, memory: &mut Memory) -> [u8; 32] {
     let params = cost.params().expect("checked when read");
     let mut hash = [0; 32];
+    memory.resize(params.block_count(), Block::default());
     Argon2::new(Algorithm::Argon2id, Version::V0x13, params)
-        .hash_password_into(password.as_bytes(), &salt, &mut hash)
+        .hash_password_into_with_memory(password.as_bytes(), &salt, &mut hash, &mut memory[..])
         .expect("the lengths are allowed");
+    memory.fill(Block::default());
     hash
 }
 
@@ -120,35 +125,40 @@ pub(crate) struct Passwords {
     cost: PasswordCost,
     patience: Duration,
     places: Arc<Semaphore>,
+    /// That of hashes which have ended: as many as were made at a time.
+    memories: Arc<Mutex<Vec<Memory>>>,
 }
 
 impl Passwords {
     pub(crate) fn new(cost: PasswordCost) -> Self {
-        Self { cost, patience: PATIENCE, places: Arc::new(Semaphore::new(AT_A_TIME)) }
+        Self { cost, patience: PATIENCE, places: Arc::new(Semaphore::new(AT_A_TIME)), memories: Arc::default() }
     }
 
     /// The hash of a new password.
     pub(crate) async fn hash(&self, password: String) -> Result<PasswordHash, Busy> {
         let cost = self.cost;
-        self.run(move || PasswordHash::of(&password, cost)).await
+        self.run(move |memory| PasswordHash::of(&password, cost, memory)).await
     }
 
     /// Whether the password is the one of this hash. Without a hash (there is no such account) it takes the same time and is not.
     pub(crate) async fn matches(&self, password: String, hash: Option<PasswordHash>) -> Result<bool, Busy> {
         let cost = self.cost;
-        self.run(move || {
+        self.run(move |memory| {
             let is_known = hash.is_some();
-            hash.unwrap_or_else(|| PasswordHash::dummy(cost)).matches(&password) && is_known
+            hash.unwrap_or_else(|| PasswordHash::dummy(cost)).matches(&password, memory) && is_known
         })
         .await
     }
 
     /// The place belongs to the work, not to who waits for it: a browser that goes away does not make room.
-    async fn run<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T, Busy> {
+    async fn run<T: Send + 'static>(&self, work: impl FnOnce(&mut Memory) -> T + Send + 'static) -> Result<T, Busy> {
         let place = timeout(self.patience, Arc::clone(&self.places).acquire_owned()).await.map_err(|_| Busy)?;
         let place = place.expect("it is never closed");
+        let memories = Arc::clone(&self.memories);
         let work = tokio::task::spawn_blocking(move || {
-            let result = work();
+            let mut memory = memories.lock().expect("unbroken").pop().unwrap_or_default();
+            let result = work(&mut memory);
+            memories.lock().expect("unbroken").push(memory);
             drop(place);
             result
         });
@@ -168,20 +178,26 @@ mod tests {
         let argon2 = Argon2::new(Algorithm::Argon2id, Version::V0x13, params);
         argon2.hash_password_into(b"password", b"somesalt", &mut hash).expect("allowed");
         assert_eq!(hex(&hash), "9dfeb910e80bad0311fee20f9c0e2b12c17987b4cac90c2ef54d5b3021c68bfe");
+        // In memory in which other hashes were made, smaller and larger ones.
+        let (salt, mut memory) = ([7; 16], Memory::new());
+        let costs = [8, 256, 64].map(|memory_kib| PasswordCost { memory_kib, ..PasswordCost::for_tests() });
+        let again = costs.map(|cost| argon2id("password", salt, cost, &mut memory));
+        assert_eq!(again, costs.map(|cost| argon2id("password", salt, cost, &mut Memory::new())));
     }
 
     #[test]
     fn the_cost_is_owasps_and_hashes_of_the_same_password_differ() {
-        let hash = PasswordHash::of("correct horse", PasswordCost::OWASP);
+        let memory = &mut Memory::new();
+        let hash = PasswordHash::of("correct horse", PasswordCost::OWASP, memory);
         assert_eq!(hash.argon2id, PasswordCost { memory_kib: 19_456, passes: 2, lanes: 1 });
-        assert!(hash.is_whole() && hash.matches("correct horse") && !hash.matches("correct horsf"));
+        assert!(hash.is_whole() && hash.matches("correct horse", memory) && !hash.matches("correct horsf", memory));
         assert_eq!(
             PasswordHash::dummy(PasswordCost::OWASP).argon2id,
             PasswordCost::OWASP,
             "an unknown account costs the same"
         );
         let (one, two) = (PasswordCost::for_tests(), PasswordCost::for_tests());
-        assert_ne!(PasswordHash::of("correct horse", one), PasswordHash::of("correct horse", two));
+        assert_ne!(PasswordHash::of("correct horse", one, memory), PasswordHash::of("correct horse", two, memory));
     }
 
     #[tokio::test]
@@ -195,7 +211,7 @@ mod tests {
             let (passwords, wait) = (passwords.clone(), Arc::clone(&wait));
             let (begun, begins) = tokio::sync::oneshot::channel();
             let held = tokio::spawn(async move {
-                let hold = move || {
+                let hold = move |_: &mut Memory| {
                     _ = begun.send(());
                     wait.lock().expect("unbroken").recv()
                 };
