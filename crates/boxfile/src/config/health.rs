@@ -21,8 +21,9 @@ ranges! {
     pub Ratings: u32 = "1 to 93";
 }
 
-/// Limits beyond which the box reports a reason of the health of the network. A reason is raised after 5 s beyond its limit, and cleared
-/// after 15 s below 80 % of it, or 60 s if it came back within ten minutes.
+/// Limits beyond which the box reports a reason of the health of the network. A reason is raised after 5 s beyond its limit
+/// (`wifi-latency` after 9 s at most, while a reason that is its cause is about to be raised), and cleared after 15 s below 80 % of it, or
+/// 60 s if it came back within ten minutes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct HealthSpec {
