@@ -206,7 +206,7 @@ mod tests {
         let patience = Duration::from_millis(50);
         let passwords = Passwords { patience, ..Passwords::new(PasswordCost::for_tests()) };
         let (go, wait) = std::sync::mpsc::channel::<()>();
-        let wait = Arc::new(std::sync::Mutex::new(wait));
+        let wait = Arc::new(Mutex::new(wait));
         for _ in 0..2 {
             let (passwords, wait) = (passwords.clone(), Arc::clone(&wait));
             let (begun, begins) = tokio::sync::oneshot::channel();
