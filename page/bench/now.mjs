@@ -36,7 +36,7 @@ assert.ok(program, "EVENAIR_WEB must be the path of the program evenair-web");
 /** Starts evenair-web on this socket; returns it and its address. */
 async function startWeb(socket) {
   const port = await freePort();
-  const web = spawn(program, ["--socket", socket, "--listen", `127.0.0.1:${port}`], { stdio: ["ignore", "pipe", "inherit"] });
+  const web = spawn(program, ["--socket", socket, "--state", `${socket}.state`, "--listen", `127.0.0.1:${port}`], { stdio: ["ignore", "pipe", "inherit"] });
   await new Promise((ready, failed) => {
     web.stdout.once("data", ready);
     web.once("exit", (code) => failed(new Error(`evenair-web ended with ${code}`)));

@@ -22,7 +22,7 @@ let address;
 
 before(async () => {
   const port = await freePort();
-  web = spawn(program, ["--socket", socket, "--listen", `127.0.0.1:${port}`], { stdio: ["ignore", "pipe", "inherit"] });
+  web = spawn(program, ["--socket", socket, "--state", `${socket}.state`, "--listen", `127.0.0.1:${port}`], { stdio: ["ignore", "pipe", "inherit"] });
   await started(web);
   address = `http://127.0.0.1:${port}/`;
   browser = await launch();
@@ -110,7 +110,7 @@ test("inserted: who holds the air, in order", async () => {
 
 test("a demo that has ended keeps its last numbers", async () => {
   const [socket, port] = [join(folder, "demo.sock"), await freePort()];
-  const demo = spawn(program, ["--socket", socket, "--listen", `127.0.0.1:${port}`, "--farewell", "The demo has ended"],
+  const demo = spawn(program, ["--socket", socket, "--state", `${socket}.state`, "--listen", `127.0.0.1:${port}`, "--farewell", "The demo has ended"],
     { stdio: ["ignore", "pipe", "inherit"] });
   let feed;
   try {

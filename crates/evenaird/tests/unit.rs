@@ -127,6 +127,7 @@ fn purging_leaves_nothing_behind() {
     make("etc/evenair/network/down", &format!("rm {}/etc/systemd/system/evenair-network.service\n", root.display()));
     make("etc/systemd/system/evenair-network.service", "");
     make("etc/systemd/system/evenair.service.d/af-xdp.conf", "");
+    make("etc/systemd/system/multi-user.target.wants/evenair.service", "");
     make("var/lib/evenair/history/0", "");
     make("run/evenair/mode", "");
     let status = Command::new("sh").args(["-c", &purge(root, false), "postrm", "purge"]).status().expect("a shell");

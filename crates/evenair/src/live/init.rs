@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
 use evenair_api::Mode;
 use evenair_reader::{FromWritten, Scalar};
@@ -274,6 +274,10 @@ impl Side<'_> {
             _ => None,
         };
         let Self { what, option, .. } = self;
+        ensure!(
+            free().next().is_some(),
+            "no interface is left {what}: the box needs two ports of its own; name it with {option}"
+        );
         match proposal {
             Some(only) if !dialogue.asks() => Ok(only.to_owned()),
             None if !dialogue.asks() => bail!("which interface is {what}? Say it with {option}: {}", names()),

@@ -40,7 +40,8 @@ impl Page {
         BufReader::new(page.program.stdout.take()?).read_line(&mut line).ok()?;
         // It has said why it cannot.
         let address = line.split_whitespace().next()?;
-        println!("See it in a browser, from the beginning: {address}\n");
+        println!("See it in a browser, from the beginning: {address}");
+        println!("Or in another terminal: sudo evenair top --socket {}\n", page.socket().display());
         Some(page)
     }
 

@@ -89,7 +89,7 @@ pub fn examine(file: &Path) -> Vec<Finding> {
             findings.extend(examine_for(&config));
         }
         Err(error @ ConfigError::Read { .. }) => {
-            findings.push(Finding::wrong("configuration", error, "write it: docs/box.md has one that is enough"));
+            findings.push(Finding::wrong("configuration", error, "write it by sudo evenair init --apply, or by hand: docs/box.md (/usr/share/doc/evenair/box.md) has one that is enough"));
         }
         Err(error) => findings.push(Finding::wrong("configuration", error, "correct these lines of the file")),
     }
