@@ -2,7 +2,8 @@
 //!
 //! A slice takes about [`SLICE`], the next one comes [`APART`] later. Copied are stations that have changed since the last collection,
 //! the flows that were used last, and at the end the totals of the manager and of the ports (see [`evenair_manager::Collection`]). A
-//! thread of the loop keeps the copies and makes the state from them. Who asks while a collection goes on gets the next one: a state
+//! thread of the loop keeps the copies, makes the state from them, and gives the emptied parts back: a loop that asked for memory would
+//! at times wait until the allocator has tidied up what that thread has freed. Who asks while a collection goes on gets the next one: a state
 //! is never older than the request.
 
 use std::ops::Range;
@@ -56,7 +57,10 @@ pub(crate) struct Slices {
     asked: Vec<Reply>,
     next: Vec<Reply>,
     stage: Stage,
+    /// What this collection has copied, and room for more, which comes back from that thread.
     parts: Vec<Part>,
+    room: Vec<Part>,
+    emptied: mpsc::Receiver<Vec<Part>>,
     /// When the next slice may begin.
     due: Instant,
     longest: Longest,
@@ -114,10 +118,20 @@ impl Slices {
     /// There is no room for a thread.
     pub(crate) fn start() -> Result<Self> {
         let (keeper, collections) = mpsc::channel();
-        let keep = move || keep(&collections);
+        let (back, emptied) = mpsc::channel();
+        let keep = move || keep(&collections, &back);
         thread::Builder::new().name("status".into()).spawn(keep).context("start the thread of the status")?;
-        let (asked, next, parts) = (Vec::new(), Vec::new(), Vec::new());
-        Ok(Self { keeper, asked, next, stage: Stage::Idle, parts, due: Instant::ZERO, longest: Longest::default() })
+        Ok(Self {
+            keeper,
+            asked: Vec::new(),
+            next: Vec::new(),
+            stage: Stage::Idle,
+            parts: Vec::new(),
+            room: Vec::new(),
+            emptied,
+            due: Instant::ZERO,
+            longest: Longest::default(),
+        })
     }
 
     /// A request for the state.
@@ -162,10 +176,15 @@ impl Slices {
         if matches!(self.stage, Stage::Idle) {
             self.asked.append(&mut self.next);
             self.stage = Stage::Collecting(Collection::new(MOST_FLOWS));
+            if let Ok(mut emptied) = self.emptied.try_recv() {
+                self.room.append(&mut emptied);
+                self.parts = emptied;
+            }
         }
         match &mut self.stage {
             Stage::Collecting(collection) => {
-                let mut part = Part::new(time.start);
+                let mut part = self.room.pop().unwrap_or_else(|| Part::new(time.start));
+                part.reset(time.start);
                 let mut more = true;
                 while more && now() < time.end {
                     more = source.collect(time.start, collection, AT_ONCE, &mut part);
@@ -209,11 +228,13 @@ impl Slices {
     }
 }
 
-/// Keeps the copies, and makes the state from them after each collection.
-fn keep(collections: &mpsc::Receiver<Copied>) {
+/// Keeps the copies, and makes the state from them after each collection. Gives the parts back, empty.
+fn keep(collections: &mpsc::Receiver<Copied>, back: &mpsc::Sender<Vec<Part>>) {
     let mut collected = Collected::default();
-    for Copied { parts, totals, replies } in collections {
-        parts.into_iter().for_each(|part| collected.take(part));
+    for Copied { mut parts, totals, replies } in collections {
+        parts.iter_mut().for_each(|part| collected.take(part));
+        // A loop that has ended needs none.
+        let _ = back.send(parts);
         let mut state = *totals;
         state.report = collected.finish(state.report, MOST_STATIONS);
         for reply in replies {

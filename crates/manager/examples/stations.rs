@@ -122,7 +122,7 @@ impl Reports {
             let totals = manager.report_totals(now);
             self.note(before.elapsed());
             self.last = core::mem::replace(&mut self.taken, Taken { sum: time::Duration::ZERO, slices: 0 });
-            self.parts.drain(..).for_each(|part| self.collected.take(part));
+            self.parts.drain(..).for_each(|mut part| self.collected.take(&mut part));
             drop(self.collected.finish(totals, usize::MAX));
         }
     }

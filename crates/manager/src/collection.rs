@@ -58,6 +58,13 @@ impl Part {
         Self { at, slots: 0..0, stations: Vec::new(), flows: Vec::new() }
     }
 
+    /// It is of this instant now, and empty. Its room stays: to make room for a part takes longer than to fill it.
+    pub fn reset(&mut self, at: Instant) {
+        (self.at, self.slots) = (at, 0..0);
+        self.stations.clear();
+        self.flows.clear();
+    }
+
     /// The stations in it.
     pub fn stations(&self) -> impl Iterator<Item = &StationReport> {
         self.stations.iter().filter_map(|(_, station)| station.as_ref())
@@ -78,10 +85,10 @@ pub struct Collected {
 }
 
 impl Collected {
-    /// Takes the next part.
-    pub fn take(&mut self, part: Part) {
+    /// Takes what is in the next part.
+    pub fn take(&mut self, part: &mut Part) {
         let Part { at, slots, stations, flows } = part;
-        for (slot, station) in stations {
+        for (slot, station) in stations.drain(..) {
             let slot = slot as usize;
             if slot >= self.stations.len() {
                 self.stations.resize(slot + 1, None);
@@ -90,8 +97,8 @@ impl Collected {
         }
         // What has not changed is of that instant as well.
         let present = self.stations.iter_mut().skip(slots.start as usize).take(slots.len());
-        present.flatten().for_each(|station| station.copied = at);
-        self.flows.extend(flows);
+        present.flatten().for_each(|station| station.copied = *at);
+        self.flows.append(flows);
     }
 
     /// The report at the end of a collection, from these totals; with at most so many stations, those with the most medium time.

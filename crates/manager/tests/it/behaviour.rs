@@ -301,7 +301,7 @@ fn a_short_report_tells_of_the_connections_used_last() {
     let (mut collection, mut part) = (Collection::new(2), Part::new(START));
     while manager.collect(START, &mut collection, 1, &mut part) {}
     let mut collected = Collected::default();
-    collected.take(part);
+    collected.take(&mut part);
     let (all, recent) = (manager.report(START), collected.finish(manager.report_totals(START), 1_000));
     let keys = |flows: &[evenair_manager::FlowReport]| flows.iter().map(|flow| flow.key).collect::<Vec<_>>();
     assert_eq!(keys(&recent.flows), [keys(&all.flows)[1], keys(&all.flows)[2]], "in the order of use");

@@ -28,7 +28,7 @@ impl Both {
         let mut part = Part::new(now);
         let more = manager.collect(now, &mut self.collection, most, &mut part);
         self.flows.extend(part.flows().iter().map(|flow| flow.key));
-        self.collected.take(part);
+        self.collected.take(&mut part);
         more
     }
 
