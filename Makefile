@@ -112,7 +112,7 @@ bench-page: setup-test page ## What the page of a box with 200 stations costs th
 bench-watched: setup page ## What those who watch a box, or attack its page, cost its packet loop (7 minutes)
 	$(CARGO) build --release --locked -p evenair-serve --example forwarding -p evenair-web --bin evenair-web
 	@scripts/measured bench-watched scripts/as-root target/release/examples/forwarding --watched
-	@scripts/measured bench-attacked scripts/as-root target/release/examples/forwarding --attacked
+	@scripts/measured bench-attacked scripts/as-root target/release/examples/forwarding --attacked --web scripts/web-limited
 
 field-day: setup-test ## Ten minutes in which everything happens to a box that may in a day (SEED=7 for another order)
 	EVENAIR_FIELD_DAY=600 EVENAIR_FIELD_SEED=$(or $(SEED),1) scripts/as-root $(CARGO) test -p evenair-serve --test inline a_day_in_the_field -- --nocapture

@@ -1,5 +1,8 @@
 //! Those who attack the page of a box: a thousand connections whose requests come at a byte a second, and a hundred logins a second with
 //! wrong passwords, each from an address of its own and for an account of its own, so that no limit for either holds them off.
+//!
+//! `--web scripts/web-limited` gives evenair-web as much of the processor as its service has. Attackers and page share the core of the
+//! packet loop, which they would not on a network.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
