@@ -15,7 +15,7 @@ use evenair_units::{Bytes, Instant, Span};
 
 use crate::packet_cost::Packets;
 
-/// A packet toward the WLAN is charged for at most so many that came: nobody acknowledges more at once (receivers
+/// A packet toward the WLAN is charged for at most so many that came: no receiver acknowledges more at once (receivers
 /// behind receive offload some tens), and an upload of a huge window is not to be blocked by one packet.
 const MOST: u64 = 64;
 /// Whoever answers does so within this time; a round trip to the other side of the Earth takes 300 ms, and an answer
