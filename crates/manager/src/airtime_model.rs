@@ -8,6 +8,7 @@
 //! Each contention domain has the model of its PHY ([`AirtimeModels`]). A station is always at a rate of the standard of its domain, so
 //! what it costs is computed by the model of its domain, even while a discipline still holds packets for it in another one.
 
+pub(crate) mod rate_classes;
 mod shared;
 
 use alloc::collections::BTreeSet;
@@ -17,10 +18,10 @@ use core::ops::{AddAssign, Index};
 use evenair_units::{BitRate, Bytes, Span};
 use evenair_wifi::{Phy, PhyRate, Standard, TcpShape, tcp_capacity};
 
-use crate::access_points::{AccessPoint, Table};
 use crate::ids::{DomainId, ModelId};
 use crate::packet_cost::{PacketCost, Packets};
-use crate::rate_classes::RateClasses;
+use crate::stations::access_points::{AccessPoint, Table};
+use rate_classes::RateClasses;
 
 use shared::SharedAccesses;
 

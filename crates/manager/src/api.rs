@@ -11,10 +11,10 @@ use evenair_units::{BitRate, Bytes, Instant, Span};
 use evenair_wifi::PhyRate;
 use minicbor::{Decode, Encode};
 
-use crate::guard::{GuardReport, GuardStep};
 use crate::ids::{ClassId, Direction};
 use crate::latency::Latency;
 use crate::loss::Losses;
+use crate::pacer::guard::{GuardReport, GuardStep};
 use crate::{
     Codec, Config, ConfigError, Counted, Counter, DelayReport, DropReason, Drops, GroupReport, Label, Place,
     RateReport, Refusal, ReportCounts, ReportedRate, SpeechReport, UplinkReport,

@@ -16,7 +16,7 @@ use core::ops::Range;
 use evenair_units::Instant;
 
 use crate::api::{FlowReport, Report, StationReport};
-use crate::station::complete_domains;
+use crate::stations::complete_domains;
 
 /// How far a collection has come.
 #[derive(Clone, Debug)]

@@ -1,5 +1,8 @@
 //! The operator's settings of a manager: plain data, checked as a whole.
 
+pub(crate) mod error;
+pub(crate) mod limits;
+
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
@@ -8,26 +11,25 @@ use evenair_units::{BitRate, Bytes, Limit, Span};
 use evenair_wifi::{Phy, PhyRate, Standard};
 use minicbor::{Decode, Encode};
 
-use crate::access_points::{self, AccessPoint, AccessPointError, Table};
 use crate::airtime_model::AirtimeModels;
-use crate::classes::Policy;
-use crate::config_error::{ConfigError, nonzero, not_long};
-use crate::discipline::config::QueueConfig;
-use crate::groups::GroupShare;
-use crate::guard::GuardConfig;
+use crate::domain::groups::GroupShare;
 use crate::ids::DomainId;
-use crate::limits;
 use crate::pacer::config::{PacerConfig, ReleaseLimits};
 use crate::pacer::controller::Controller;
-use crate::probes::config::ProbeConfig;
+use crate::pacer::guard::GuardConfig;
+use crate::pacer::probes::config::ProbeConfig;
+use crate::pacer::rate::Charge;
 use crate::queues::TreeConfig;
-use crate::rate::Charge;
+use crate::queues::classes::Policy;
+use crate::queues::discipline::config::QueueConfig;
 use crate::receiver::ReceiverConfig;
-use crate::reports::RssiConfig;
-use crate::station::config::StationConfig;
+use crate::stations::access_points::{self, AccessPoint, AccessPointError, Table};
+use crate::stations::config::StationConfig;
+use crate::stations::reports::RssiConfig;
 use crate::uplink::UplinkLimit;
 use crate::voice::VoiceConfig;
 use crate::wan::config::WanConfig;
+use error::{ConfigError, nonzero, not_long};
 
 /// The settings of a [`Manager`](crate::Manager), at start or by [`Command::Reconfigure`](crate::Command).
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
@@ -354,8 +356,8 @@ impl Config {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::classes::Level;
     use crate::ids::ClassId;
+    use crate::queues::classes::Level;
     use evenair_packet::MacAddr;
     use evenair_wifi::adwiser_80211b;
 

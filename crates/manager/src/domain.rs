@@ -11,6 +11,10 @@
 //! What is not here: the way of a packet through a domain (see `manager`), what is above all domains: the Internet
 //! link, the tables of stations and flows, totals.
 
+pub(crate) mod charged_sum;
+mod control_budget;
+pub(crate) mod groups;
+
 use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
@@ -20,21 +24,21 @@ use evenair_units::{BitRate, Bytes, Instant, Span};
 use evenair_wifi::Standard;
 
 use crate::airtime_model::{AirtimeModels, Counted};
-use crate::charged_sum::ChargedSum;
-use crate::control_budget::ControlBudget;
-use crate::discipline::Disciplined;
-use crate::groups::Groups;
 use crate::ids::{DomainId, ModelId};
-use crate::observed::Observed;
+use crate::pacer::probes::Probes;
 use crate::pacer::{Outgoing, Pacer};
-use crate::probes::Probes;
 use crate::queues::Queues;
+use crate::queues::discipline::Disciplined;
 use crate::receiver::Steered;
-use crate::reports::Shares;
-use crate::station::Stations;
+use crate::stations::Stations;
+use crate::stations::observed::Observed;
+use crate::stations::reports::Shares;
 use crate::uplink::Limiter;
 use crate::wan::Waits;
 use crate::{Config, Label, PathReport, ProbeState};
+use charged_sum::ChargedSum;
+use control_budget::ControlBudget;
+use groups::Groups;
 
 /// What is known of a medium before anything was seen.
 #[derive(Clone, Copy, Debug)]

@@ -13,14 +13,17 @@
 //! A segment that is sent again is not timed (Karn and Partridge, 1987). A SACK block (RFC 2018) ends the times of all segments up to its
 //! end: they have arrived, or were lost, and would have been acknowledged no earlier.
 
+pub(crate) mod delays;
+mod right_edges;
+
 use alloc::collections::VecDeque;
 
 use evenair_packet::TcpMeta;
 use evenair_units::{Bytes, Instant, Span};
 
-use crate::delays::{class_of, end_of};
-use crate::right_edges::RightEdges;
-use crate::tcp::after;
+use crate::flows::tcp::after;
+use delays::{class_of, end_of};
+use right_edges::RightEdges;
 
 /// The class of [`class_of`] that ends with the first bucket, 0.5 ms.
 const FIRST: usize = 35;
@@ -395,7 +398,7 @@ mod tests {
     use evenair_packet::Timestamps;
 
     use super::*;
-    use crate::tcp::tests::segment;
+    use crate::flows::tcp::tests::segment;
 
     #[test]
     fn percentiles_are_near_those_of_the_times() {

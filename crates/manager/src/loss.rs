@@ -15,8 +15,8 @@ use alloc::collections::VecDeque;
 use evenair_packet::{Port, TcpMeta};
 use evenair_units::{Instant, Span};
 
+use crate::flows::tcp::after;
 use crate::ids::{DOWN, UP};
-use crate::tcp::after;
 
 /// DATA that come so soon after those that follow them were overtaken by them.
 const OVERTAKEN: Span = Span::from_millis(3);
@@ -189,7 +189,7 @@ mod tests {
     use alloc::vec::Vec;
 
     use super::*;
-    use crate::tcp::tests::segment;
+    use crate::flows::tcp::tests::segment;
 
     /// The losses before and behind the box of segments that come so many milliseconds after the start, by number.
     fn losses(came: &[(u64, u32)], acked: Option<u32>, mut dropped: u32) -> (u64, u64) {

@@ -7,36 +7,50 @@
 //!
 //! | pacing | controllers |
 //! |---|---|
-//! | the backlog of the access points, estimated from completions ([`crate::standing`]), unless the guard holds nothing | `queue` |
-//! | a virtual server at the service rate ([`crate::server`], [`crate::rate`]), which the law moves | `published`, `pi`, `fixed` |
+//! | the backlog of the access points, estimated from completions ([`standing`]), unless the guard holds nothing | `queue` |
+//! | a virtual server at the service rate ([`server`], [`rate`]), which the law moves | `published`, `pi`, `fixed` |
 //! | nothing | `none` |
 //!
 //! The backlog is estimated whatever the controller is, since calls and reports use it.
 
+mod account;
+pub(crate) mod aggregating;
+mod by_time;
 pub(crate) mod config;
 pub(crate) mod controller;
+pub(crate) mod guard;
+mod in_flight;
+mod knee;
+mod lateness;
+mod load;
+pub(crate) mod marks;
+pub(crate) mod probes;
+pub(crate) mod rate;
+mod server;
+mod speed_steps;
+pub(crate) mod standing;
 
 use alloc::boxed::Box;
 
 use evenair_units::{BitRate, Instant, Span};
 use evenair_wifi::PhyRate;
 
-use crate::account::Account;
-use crate::aggregating::Aggregating;
-use crate::aggregating::costs::Learned;
-use crate::aggregating::paced::Paced;
-use crate::aggregating::runs::RunLimit;
 use crate::airtime_model::{AirtimeModel, Counted};
-use crate::guard::{Carried, Guard, GuardStep, Interval, Undrained};
 use crate::ids::{DomainId, StationId};
-use crate::marks::{Allowance, Mark, Next, Release};
 use crate::packet_cost::PacketCost;
-use crate::probes::speed::Waited;
-use crate::rate::{Rates, ServiceRate};
-use crate::server::Server;
-use crate::standing::{RatesSaid, Ratio, Standing};
+use account::Account;
+use aggregating::Aggregating;
+use aggregating::costs::Learned;
+use aggregating::paced::Paced;
+use aggregating::runs::RunLimit;
 use config::PacerConfig;
 use controller::law::{Law, Pacing, Released, Seen};
+use guard::{Carried, Guard, GuardStep, Interval, Undrained};
+use marks::{Allowance, Mark, Next, Release};
+use probes::speed::Waited;
+use rate::{Rates, ServiceRate};
+use server::Server;
+use standing::{RatesSaid, Ratio, Standing};
 
 /// A packet on its way to the access points.
 #[derive(Clone, Copy, Debug)]

@@ -11,8 +11,11 @@
 //! be fair, because the server's work is counted in bits (equation 2 of Hegde et al., 2013).
 
 mod attained;
+pub(crate) mod classes;
 mod config;
+pub(crate) mod discipline;
 mod layout;
+mod sparse;
 mod state;
 
 pub(crate) use config::TreeConfig;
@@ -27,13 +30,13 @@ use evenair_packet::TcpMeta;
 use evenair_sched::{Codel, CodelConfig, Hsfq, NodeId, Verdict};
 use evenair_units::{BitRate, Bytes, Instant, Limit, Span};
 
-use crate::aggregating::runs::RunLimit;
-use crate::classes::nodes::{ClassNodes, LEAD as LEAD_OF_MINIMUM};
+use crate::flows::tcp::supersedes;
 use crate::held::{Held, Service};
 use crate::ids::{ClassId, Direction, FlowId, StationId};
-use crate::sparse::{Credit, LEAD, LEAD_ABOVE};
-use crate::tcp::supersedes;
+use crate::pacer::aggregating::runs::RunLimit;
 use crate::{DropReason, Level};
+use classes::nodes::{ClassNodes, LEAD as LEAD_OF_MINIMUM};
+use sparse::{Credit, LEAD, LEAD_ABOVE};
 
 /// Why a packet goes now.
 #[derive(Clone, Copy, Debug)]

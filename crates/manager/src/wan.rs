@@ -18,13 +18,14 @@
 //! What is not here: more than one link; the link's own queue, which is empty as long as only the box feeds it.
 
 pub(crate) mod config;
+pub(crate) mod leases;
 
 use evenair_units::{BitRate, Bytes, Instant, Span};
 
 use crate::api::{Hop, HopReport};
-use crate::delays::Delays;
 use crate::held::{Held, Service};
 use crate::ids::{DOWN, UP};
+use crate::latency::delays::Delays;
 use crate::queues::{Queues, TreeConfig};
 use crate::{DelayReport, Lease, LinkNeed};
 use config::WanConfig;

@@ -46,6 +46,11 @@ impl Imports {
         circles
     }
 
+    /// The modules that `lib.rs` lists.
+    pub fn at_the_top(&self) -> BTreeSet<&str> {
+        self.0.keys().filter_map(|module| module.first()).map(String::as_str).collect()
+    }
+
     fn reached_from(&self, module: &Module) -> BTreeSet<Module> {
         let mut reached = BTreeSet::new();
         let mut open = vec![module];

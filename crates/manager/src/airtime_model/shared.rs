@@ -12,8 +12,8 @@ use alloc::vec::Vec;
 use evenair_units::{BitRate, Bytes, Span};
 use evenair_wifi::{AggregateCost, AggregateLimits, AggregateSender, AggregateTcp, Phy, PhyRate, TcpShape};
 
+use super::rate_classes::RateClasses;
 use crate::packet_cost::PacketCost;
-use crate::rate_classes::RateClasses;
 
 /// What is no longer than this counts as an ACK: the largest that TCP sends without DATA, with all its options, over IPv6.
 const LARGEST_ACK: Bytes = Bytes(100);

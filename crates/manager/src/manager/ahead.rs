@@ -12,9 +12,9 @@ use evenair_packet::{PacketMeta, Port};
 
 use super::Manager;
 use crate::domain::Domains;
-use crate::flow::Flows;
+use crate::flows::Flows;
 use crate::ids::{DomainId, FlowId};
-use crate::station::Stations;
+use crate::stations::Stations;
 
 /// Packets at once: more than a processor asks memory for at a time, and few enough to be still there when they are
 /// wanted.

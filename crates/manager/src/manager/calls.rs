@@ -9,7 +9,7 @@ use super::Manager;
 use crate::api::CallReport;
 use crate::held::Held;
 use crate::ids::{Direction, FlowId, StationId};
-use crate::standing::Ratio;
+use crate::pacer::standing::Ratio;
 use crate::voice::{Beginning, Call, LARGEST, Sample, Speaker, index};
 use crate::{Counter, Event, Mode, SpeechReport};
 

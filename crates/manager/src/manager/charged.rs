@@ -2,9 +2,10 @@
 //!
 //! The airtime model says what packets take at the rate that is known of a station, or else at the default rate. What the medium
 //! really takes for the same packets the account of the domain measures, from completions: before access points of 802.11n and
-//! later of each station ([`crate::aggregating::costs`]), before others of all stations together ([`crate::standing`]). Charged
-//! airtime is the airtime of the model, times that. So it includes what the model leaves out: retries, collisions, back-off, frames
-//! of other networks in between. Together, stations of a domain are charged no more than the time ([`crate::charged_sum`]).
+//! later of each station ([`crate::pacer::aggregating::costs`]), before others of all stations together
+//! ([`crate::pacer::standing`]). Charged airtime is the airtime of the model, times that. So it includes what the model leaves out:
+//! retries, collisions, back-off, frames of other networks in between. Together, stations of a domain are charged no more than the
+//! time ([`crate::domain::charged_sum`]).
 //!
 //! Limits: until something is measured it is what the model says, and after that what was measured last. It is measured while the
 //! box holds packets and always has more to release. Frames to groups are charged at their own rate and not scaled.
@@ -15,12 +16,12 @@ use evenair_wifi::PhyRate;
 use super::Manager;
 use crate::Config;
 use crate::airtime_model::{AirtimeModel, Counted};
-use crate::charged_sum::ChargedSum;
 use crate::domain::Domain;
+use crate::domain::charged_sum::ChargedSum;
 use crate::held::Held;
 use crate::pacer::Pacer;
 use crate::packet_cost::{PacketCost, Packets};
-use crate::station::Station;
+use crate::stations::Station;
 
 /// What charged airtime follows from, in a domain.
 #[derive(Debug)]

@@ -6,10 +6,10 @@ use evenair_packet::{MacAddr, Port, TcpMeta};
 use evenair_units::{Bytes, Instant, Span};
 
 use super::Manager;
-use crate::classes::totals::Total;
 use crate::ids::{ClassId, DOWN, Direction, FlowId, UP};
 use crate::latency::Leg;
 use crate::loss::Passage;
+use crate::queues::classes::totals::Total;
 use crate::{ClassReport, Event, Observation};
 
 impl<P: Send + 'static> Manager<P> {

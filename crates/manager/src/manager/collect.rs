@@ -4,9 +4,9 @@ use evenair_units::{BitRate, Instant};
 
 use super::Manager;
 use crate::collection::{Collection, Part};
-use crate::flow::Flow;
-use crate::recency::Look;
-use crate::station::complete_domains;
+use crate::flows::Flow;
+use crate::flows::recency::Look;
+use crate::stations::complete_domains;
 use crate::{Counters, FlowReport, Report};
 
 impl<P: Send + 'static> Manager<P> {

@@ -1,4 +1,4 @@
-//! The guard against harm (see [`crate::guard`]), as far as the whole box is concerned: what is carried while it is
+//! The guard against harm (see [`crate::pacer::guard`]), as far as the whole box is concerned: what is carried while it is
 //! bypassed, what became of the guard's steps, and when a box that it has bypassed is tried again.
 
 pub(super) mod record;
@@ -9,9 +9,9 @@ use record::Harm;
 
 use super::Manager;
 use crate::domain::Domain;
-use crate::guard::{Carried, Confirmed, GuardReport, GuardState, GuardStep, Trials};
 use crate::ids::DomainId;
-use crate::standing::Ratio;
+use crate::pacer::guard::{Carried, Confirmed, GuardReport, GuardState, GuardStep, Trials};
+use crate::pacer::standing::Ratio;
 use crate::{Event, Label, Mode};
 
 /// A packet of full size.

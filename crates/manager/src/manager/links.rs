@@ -8,10 +8,10 @@ use evenair_units::{Bytes, Instant};
 
 use super::Manager;
 use crate::api::{Hop, HopReport};
-use crate::discipline::Disciplined;
 use crate::held::Held;
 use crate::ids::{DOWN, FlowId, UP};
 use crate::latency::Leg;
+use crate::queues::discipline::Disciplined;
 use crate::queues::{Judgement, Room};
 use crate::wan::{Wan, direction_of, hop};
 use crate::{Config, Counter, DropReason, Lease, LinkNeed, Mode, QueueReport};

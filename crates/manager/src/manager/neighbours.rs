@@ -5,7 +5,7 @@ use evenair_units::Instant;
 
 use super::Manager;
 use crate::ids::StationId;
-use crate::neighbours::{Address, Claimant, SILENT, Verdict};
+use crate::stations::neighbours::{Address, Claimant, SILENT, Verdict};
 use crate::{Counter, Event};
 
 impl<P: Send + 'static> Manager<P> {

@@ -8,7 +8,7 @@ use evenair_wifi::PhyRate;
 use super::charged::Charging;
 use super::probes::note_for_probes;
 use super::{Manager, forget};
-use crate::flow::{Answer, Flow, Key, ONE_WAY};
+use crate::flows::{Answer, Flow, Key, ONE_WAY};
 use crate::held::{Arrival, Arrived, Held, Service};
 use crate::ids::{DOWN, DomainId, FlowId, StationId, UP};
 use crate::latency::Leg;

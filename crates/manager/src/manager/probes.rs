@@ -9,12 +9,12 @@ use super::Manager;
 use super::charged::Charging;
 use crate::domain::Domain;
 use crate::ids::{DomainId, StationId};
-use crate::neighbours::Address;
+use crate::pacer::probes::trust::Load;
+use crate::pacer::probes::{Probes, Sent, length};
 use crate::pacer::{Completion, Outgoing};
 use crate::packet_cost::{PacketCost, Packets};
-use crate::probes::trust::Load;
-use crate::probes::{Probes, Sent, length};
-use crate::station::Station;
+use crate::stations::Station;
+use crate::stations::neighbours::Address;
 use crate::{Config, Mode, Output};
 
 impl<P: Send + 'static> Manager<P> {

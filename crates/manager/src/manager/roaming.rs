@@ -14,7 +14,7 @@ use evenair_units::Instant;
 
 use super::Manager;
 use crate::domain::{Domain, Domains};
-use crate::flow::Key;
+use crate::flows::Key;
 use crate::held::{Held, Service};
 use crate::ids::{DomainId, FlowId, StationId};
 use crate::{Config, DomainReport, Event, Hop, Label, Observation, Place};

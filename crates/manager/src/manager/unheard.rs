@@ -2,7 +2,7 @@
 //!
 //! A frame from the WLAN makes its sender a station. A frame from the wire makes none: if its address was never
 //! heard, it waits in the one queue that all unheard stations of its contention domain share (see
-//! `station::unheard`). When the address is heard, its flows move to queues of its own, each with its held packets
+//! `stations::unheard`). When the address is heard, its flows move to queues of its own, each with its held packets
 //! and in order.
 
 use alloc::vec::Vec;

@@ -8,8 +8,8 @@ use evenair_units::{Bytes, Instant, Span};
 
 use super::Manager;
 use super::charged::Charging;
-use crate::flow::Key;
-use crate::groups::ToGroup;
+use crate::domain::groups::ToGroup;
+use crate::flows::Key;
 use crate::ids::{DomainId, StationId};
 use crate::pacer::Outgoing;
 use crate::packet_cost::{PacketCost, Packets};

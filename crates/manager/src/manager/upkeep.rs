@@ -5,14 +5,14 @@ use alloc::vec::Vec;
 use evenair_units::{BitRate, Bytes, Instant, Span};
 
 use super::{Manager, configured_capacity, forget};
-use crate::discipline::Disciplined;
 use crate::domain::Domain;
-use crate::guard::{Confirmed, left_by_groups};
 use crate::held::Service;
 use crate::ids::{DomainId, StationId};
 use crate::pacer::Pacer;
+use crate::pacer::guard::{Confirmed, left_by_groups};
+use crate::pacer::standing::{RatesSaid, Ratio};
 use crate::queues::Queues;
-use crate::standing::{RatesSaid, Ratio};
+use crate::queues::discipline::Disciplined;
 use crate::{Config, Event, Mode, Output};
 
 /// From time to time.

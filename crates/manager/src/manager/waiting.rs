@@ -6,10 +6,10 @@ use evenair_sched::{Cause, Dropped};
 use evenair_units::Instant;
 
 use super::Manager;
-use crate::discipline::Disciplined;
 use crate::held::{Held, Service, Tags};
 use crate::ids::{DomainId, FlowId};
 use crate::packet_cost::PacketCost;
+use crate::queues::discipline::Disciplined;
 use crate::{Config, DropReason};
 
 impl<P: Send + 'static> Manager<P> {

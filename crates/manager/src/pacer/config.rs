@@ -4,10 +4,10 @@ use evenair_units::Span;
 use evenair_wifi::Standard;
 use minicbor::{Decode, Encode};
 
+use super::aggregating::runs::RunLimit;
 use super::controller::Controller;
-use crate::aggregating::runs::RunLimit;
-use crate::config_error::{ConfigError, not_long};
-use crate::rate::Charge;
+use super::rate::Charge;
+use crate::config::error::{ConfigError, not_long};
 
 /// What a pacer takes of a configuration.
 #[derive(Clone, Copy, Debug)]

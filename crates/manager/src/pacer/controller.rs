@@ -16,7 +16,7 @@ use alloc::boxed::Box;
 use evenair_units::{BitRate, Instant, Span};
 use minicbor::{Decode, Encode};
 
-use crate::config_error::ConfigError;
+use crate::config::error::ConfigError;
 use law::{Law, Pacing, Settings};
 
 /// What decides when packets are released: completions, or a service rate C and what sets it.

@@ -3,7 +3,7 @@
 use evenair_sched::CodelConfig;
 use evenair_units::Limit;
 
-use crate::classes::Policy;
+use super::classes::Policy;
 
 /// See the fields of the same names of [`Config`](crate::Config).
 #[derive(Clone, Copy, Debug)]

@@ -7,14 +7,14 @@ use evenair_sched::{Codel, CodelConfig, Hsfq, NodeId};
 use evenair_units::{BitRate, Bytes, Instant, Span};
 
 use super::attained::{Attained, InLevels, UNANSWERED, count};
+use super::classes::nodes::ClassNodes;
 use super::config::TreeConfig;
+use super::sparse::Credit;
 use super::{Node, Queues, Share};
 use crate::Level;
-use crate::classes::nodes::ClassNodes;
-use crate::flow::{Answer, Flow};
+use crate::flows::{Answer, Flow};
 use crate::ids::{ClassId, Direction, FlowId, StationId};
-use crate::sparse::Credit;
-use crate::station::Station;
+use crate::stations::Station;
 use crate::wan::config::WanConfig;
 
 /// The station of the connection for which a node is made.
@@ -69,7 +69,7 @@ impl<P> Queues<P> {
             nodes: Vec::new(),
             children: BTreeMap::new(),
             recent: Vec::new(),
-            run_limit: crate::aggregating::runs::RunLimit::SINGLE,
+            run_limit: crate::pacer::aggregating::runs::RunLimit::SINGLE,
             run: None,
             pace: (1, 1),
         }

@@ -9,9 +9,9 @@ use evenair_wifi::mixed_capacity;
 
 use super::attained::count;
 use super::{Queues, Share};
-use crate::flow::Flows;
+use crate::flows::Flows;
 use crate::ids::ClassId;
-use crate::station::Stations;
+use crate::stations::Stations;
 use crate::{Hop, Level, QueueReport};
 
 /// A queue counts as active for this long after it held something: longer than the pauses of a connection that waits

@@ -15,7 +15,7 @@
 use evenair_units::{Instant, Span};
 
 use crate::ReceiverConfig;
-use crate::tcp::after;
+use crate::flows::tcp::after;
 
 /// The first judgement, and the least time between two. A change shows after a round trip, of which the box sees only
 /// the part behind it; the mean that was just seen is added twice.

@@ -13,7 +13,7 @@
 
 use evenair_packet::{Port, TcpFlags, TcpMeta};
 
-use crate::tcp::after;
+use crate::flows::tcp::after;
 
 /// Largest scale (RFC 7323, 2.3): a larger one counts as this.
 const MAX_SCALE: u8 = 14;
@@ -201,7 +201,7 @@ fn units(most: Most, segment: u64, scale: u8) -> u16 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tcp::tests::segment;
+    use crate::flows::tcp::tests::segment;
     use evenair_units::{Bytes, Rng, Streams};
     use proptest::prelude::*;
 

@@ -4,8 +4,8 @@ use evenair_sched::BucketConfig;
 use evenair_units::{BitRate, Bytes, Span};
 use minicbor::{Decode, Encode};
 
-use crate::config_error::ConfigError;
-use crate::limits::{MAX_RATE, MAX_SPAN};
+use crate::config::error::ConfigError;
+use crate::config::limits::{MAX_RATE, MAX_SPAN};
 
 /// The limit on what comes from the WLAN toward the wire. What goes over it is dropped, so that TCP's senders slow
 /// down and leave the medium to the downloads.

@@ -8,7 +8,7 @@ use evenair_sched::CodelConfig;
 use evenair_units::{BitRate, Span};
 use minicbor::{Decode, Encode};
 
-use crate::config_error::{ConfigError, not_high, not_long};
+use crate::config::error::{ConfigError, not_high, not_long};
 
 /// The Internet link, and the servers before it.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]

@@ -3,7 +3,7 @@
 use evenair_units::{BitRate, Instant};
 
 use crate::Label;
-use crate::guard::{GuardState, Trials};
+use crate::pacer::guard::{GuardState, Trials};
 
 /// What is kept beside the guards of the contention domains.
 #[derive(Clone, Copy, Debug)]

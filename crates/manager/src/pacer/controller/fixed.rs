@@ -5,8 +5,8 @@ use alloc::boxed::Box;
 use evenair_units::{BitRate, Instant};
 
 use super::law::{Law, Settings};
-use crate::config_error::{ConfigError, not_high};
-use crate::rate::Rates;
+use crate::config::error::{ConfigError, not_high};
+use crate::pacer::rate::Rates;
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Fixed {

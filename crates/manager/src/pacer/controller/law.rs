@@ -8,10 +8,10 @@ use core::fmt;
 
 use evenair_units::{BitRate, Instant, Span};
 
-use crate::config_error::ConfigError;
-use crate::rate::Rates;
-use crate::server::Account;
-use crate::standing::Ratio;
+use crate::config::error::ConfigError;
+use crate::pacer::rate::Rates;
+use crate::pacer::server::Account;
+use crate::pacer::standing::Ratio;
 
 /// Time between two evaluations where the controller names none.
 const DEFAULT_INTERVAL: Span = Span::from_secs(1);
@@ -19,9 +19,9 @@ const DEFAULT_INTERVAL: Span = Span::from_secs(1);
 /// What releases are paced by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Pacing {
-    /// The backlog of the access points, estimated from completions and kept at this much medium time ([`crate::standing`]).
+    /// The backlog of the access points, estimated from completions and kept at this much medium time ([`crate::pacer::standing`]).
     Backlog { target: Span },
-    /// The virtual server, at the service rate ([`crate::server`]).
+    /// The virtual server, at the service rate ([`crate::pacer::server`]).
     Server,
     /// Nothing: packets toward the WLAN are not held.
     None,

@@ -1,14 +1,14 @@
 //! `pi`: the service rate follows the time that packets wait in the access points. What it does to C, and why, is decided in
-//! [`crate::load`]; this is where C moves, between a floor and what no medium carries.
+//! [`crate::pacer::load`]; this is where C moves, between a floor and what no medium carries.
 
 use alloc::boxed::Box;
 
 use evenair_units::{BitRate, Instant, Span};
 
 use super::law::{Law, Released, Settings};
-use crate::config_error::{ConfigError, not_long};
-use crate::load::{Shaper, Step};
-use crate::rate::Rates;
+use crate::config::error::{ConfigError, not_long};
+use crate::pacer::load::{Shaper, Step};
+use crate::pacer::rate::Rates;
 
 /// C at the start, and where nothing tells what the load does, of C*.
 const BLIND_PERMILLE: u64 = 900;

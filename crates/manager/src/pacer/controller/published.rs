@@ -17,8 +17,8 @@ use alloc::boxed::Box;
 use evenair_units::{BitRate, Instant, Span};
 
 use super::law::{Law, Seen, Settings};
-use crate::config_error::{ConfigError, not_high, not_long};
-use crate::rate::{Charge, Rates};
+use crate::config::error::{ConfigError, not_high, not_long};
+use crate::pacer::rate::{Charge, Rates};
 
 /// An interval is evaluated if pauses make up at most this part of it.
 const IDLE_PART: u64 = 10;
@@ -86,7 +86,7 @@ impl Law for Published {
 mod tests {
     use super::*;
     use crate::pacer::controller::Controller;
-    use crate::server::Account;
+    use crate::pacer::server::Account;
 
     const SECOND: Span = Span::from_secs(1);
 

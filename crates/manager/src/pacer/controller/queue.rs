@@ -1,14 +1,14 @@
-//! `queue`: keeps the access points' backlog at a target. The mechanism, with its sources, is in [`crate::standing`], [`crate::knee`]
-//! and [`crate::guard`]. The service rate is a result here: C* at the measured speed of the medium.
+//! `queue`: keeps the access points' backlog at a target. The mechanism, with its sources, is in [`crate::pacer::standing`],
+//! [`crate::pacer::knee`] and [`crate::pacer::guard`]. The service rate is a result here: C* at the measured speed of the medium.
 
 use alloc::boxed::Box;
 
 use evenair_units::{BitRate, Instant, Span};
 
 use super::law::{Law, Pacing, Settings};
-use crate::config_error::{ConfigError, not_long};
-use crate::rate::Rates;
-use crate::standing::Ratio;
+use crate::config::error::{ConfigError, not_long};
+use crate::pacer::rate::Rates;
+use crate::pacer::standing::Ratio;
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Queue {
