@@ -33,7 +33,7 @@ use evenair_sys::links::LinkEvents;
 use evenair_sys::rt::{Epoll, Waker};
 use tracing::{error, info, warn};
 
-use crate::desk::{Desk, Wish};
+use crate::control::{ControlHandle, ControlRequest};
 use crate::events::Tap;
 use crate::foreign::Ports;
 use crate::port;
@@ -116,7 +116,7 @@ impl FailOpen {
     pub(crate) fn watch(
         self: &Arc<Self>,
         history: Option<Tap>,
-        reopens: Option<Desk>,
+        reopens: Option<ControlHandle>,
         mut ports: Ports,
     ) -> Result<Watching> {
         let events = LinkEvents::subscribe()?;
@@ -145,15 +145,15 @@ impl FailOpen {
         Ok(Watching { end, thread: Some(thread.context("start the thread that watches the bridge")?) })
     }
 
-    fn look_and_reopen(&self, history: Option<&Tap>, reopens: Option<&Desk>) {
+    fn look_and_reopen(&self, history: Option<&Tap>, reopens: Option<&ControlHandle>) {
         self.look(history, reopens.is_some());
-        if let Some(desk) = reopens
+        if let Some(control) = reopens
             && let Found { why, replaced: Some(new), .. } = self.found()
             && why.is_empty()
         {
             *self.replaced.lock().unwrap_or_else(PoisonError::into_inner) = Some(new);
             // It checks at every request.
-            let _ = desk.begin(Wish::Nothing);
+            let _ = control.begin(ControlRequest::Nothing);
         }
     }
 

@@ -4,14 +4,14 @@
 //! bridge, lets the manager decide, and sends them on. Whenever the box does not carry the traffic, for any reason, the
 //! bridge does (see [`evenair_sys::hold`]).
 //!
-//! Other threads ask it through [`desk`] and get a [`Snapshot`], take its events out of [`events`], and are called as its
+//! Other threads ask it through [`control`] and get a [`Snapshot`], take its events out of [`events`], and are called as its
 //! [`ManagementPlane`]. Not here: who these are. `evenair-serve` has them, and joins them to the path.
 
 mod awaited;
 pub mod checks;
 mod clock;
+pub mod control;
 pub mod crash;
-pub mod desk;
 mod engine;
 pub mod events;
 mod express;
@@ -27,7 +27,7 @@ mod packet_io;
 mod pool;
 mod port;
 mod probes;
-mod punctual;
+mod real_time;
 mod recording;
 mod run;
 mod service;

@@ -11,11 +11,11 @@
 //! all on the first shard.
 //!
 //! Shards share the Internet link by leases ([`evenair_manager::LinkShare`]); with several shards, the control socket and
-//! all other threads use `front` instead of a loop.
+//! all other threads use `coordinator` instead of a loop.
 
-mod front;
+mod coordinator;
 mod link;
 mod merge;
 
-pub(crate) use front::Front;
+pub(crate) use coordinator::Coordinator;
 pub(crate) use link::Leases;

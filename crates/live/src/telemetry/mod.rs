@@ -17,7 +17,7 @@ use evenair_telemetry::{Health, Pollers, Reading, Scheduled};
 use evenair_units::{Instant, Span};
 use tracing::warn;
 
-use crate::desk::{Desk, Wish};
+use crate::control::{ControlHandle, ControlRequest};
 use crate::management::ManagementPlane;
 use evenair_boxfile::SourceConfig;
 use losses::LossTotals;
@@ -32,15 +32,19 @@ const VALID_INTERVALS: u64 = 3;
 pub(crate) struct Telemetry {
     sources: Vec<SourceConfig>,
     pollers: Option<Pollers>,
-    desk: Desk,
+    control: ControlHandle,
     /// Gets the aliases of stations.
     management: Arc<dyn ManagementPlane>,
 }
 
 impl Telemetry {
     /// Starts polling. Sources that cannot be polled are logged: the box runs without them.
-    pub(crate) fn start(sources: Vec<SourceConfig>, desk: Desk, management: Arc<dyn ManagementPlane>) -> Self {
-        let mut this = Self { sources: Vec::new(), pollers: None, desk, management };
+    pub(crate) fn start(
+        sources: Vec<SourceConfig>,
+        control: ControlHandle,
+        management: Arc<dyn ManagementPlane>,
+    ) -> Self {
+        let mut this = Self { sources: Vec::new(), pollers: None, control, management };
         this.change(sources);
         this
     }
@@ -66,7 +70,7 @@ impl Telemetry {
         let scheduled: Vec<_> = scheduled.collect();
         let validity: Vec<Span> = configs.iter().map(|config| config.interval * VALID_INTERVALS).collect();
         let own: Vec<_> = configs.iter().map(|config| config.access_point).collect();
-        let (desk, management) = (self.desk.clone(), Arc::clone(&self.management));
+        let (control, management) = (self.control.clone(), Arc::clone(&self.management));
         let known = Arc::new(Mutex::new((Places::default(), LossTotals::default())));
         let deliver = move |number: u16, asked: Clock, reading: &Reading| {
             let at = usize::from(number);
@@ -81,7 +85,7 @@ impl Telemetry {
                 rate_reports(number, asked, validity[at], reading).filter(|report| !news.gone.contains(&report.mac));
             let reports = reports.map(Observation::RateReport);
             let places = news.places.into_iter().map(|(mac, place)| Observation::StationAt { mac, place: Some(place) });
-            hand_over(&desk, &reports.chain(places).collect::<Vec<_>>(), &losses)
+            hand_over(&control, &reports.chain(places).collect::<Vec<_>>(), &losses)
         };
         self.sources = sources;
         if scheduled.is_empty() {
@@ -118,8 +122,8 @@ fn rate_reports(source: u16, asked: Clock, valid_for: Span, reading: &Reading) -
 }
 
 /// Hands an answer to the loop; false: it has ended.
-fn hand_over(desk: &Desk, observations: &[Observation], losses: &[(MacAddr, u64)]) -> bool {
-    let portions = observations.chunks(PORTION).map(|portion| Wish::Observations(portion.to_vec()));
-    let losses = losses.iter().map(|&(mac, total)| Wish::Losses(mac, total));
-    portions.chain(losses).all(|wish| desk.ask(wish).is_ok())
+fn hand_over(control: &ControlHandle, observations: &[Observation], losses: &[(MacAddr, u64)]) -> bool {
+    let portions = observations.chunks(PORTION).map(|portion| ControlRequest::Observations(portion.to_vec()));
+    let losses = losses.iter().map(|&(mac, total)| ControlRequest::Losses(mac, total));
+    portions.chain(losses).all(|request| control.ask(request).is_ok())
 }

@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 use evenair_api::history::{Carried, EventRecord, Record, Sample};
 use evenair_api::{Mode, Status};
 use evenair_boxfile::BoxConfig;
-use evenair_live::desk::{Answer, Wish};
+use evenair_live::control::{Answer, ControlRequest};
 use evenair_live::events::{Happened, Queue, Queued};
 use evenair_sys::traffic::{self, Directions};
 use tracing::{info, warn};
@@ -112,7 +112,7 @@ impl<K: Keeper> Recorder<K> {
 
     /// Asks the loop for its state. False: it has gone.
     fn sample(&mut self) -> bool {
-        let Ok(answer) = self.state.desk.ask(Wish::Status) else { return false };
+        let Ok(answer) = self.state.control.ask(ControlRequest::Status) else { return false };
         let Answer::Status(snapshot) = answer else { return true };
         // An interface that has gone has no counters.
         let kernel = traffic::by_direction(&self.wlan).ok();
@@ -174,7 +174,7 @@ mod tests {
     use std::time::UNIX_EPOCH;
 
     use evenair_api::Carrier;
-    use evenair_live::desk::Desk;
+    use evenair_live::control::ControlHandle;
     use evenair_live::events::{EVENTS_WAITING, Tap};
     use evenair_manager as manager;
     use evenair_packet::MacAddr;
@@ -225,8 +225,8 @@ mod tests {
         samples.collect()
     }
 
-    fn recorder<K: Keeper>(keeper: K, interval: Duration, queue: Queue, desk: Desk) -> Recorder<K> {
-        let (wlan, state) = ("no-such-dev0".to_owned(), tests_support::state(desk));
+    fn recorder<K: Keeper>(keeper: K, interval: Duration, queue: Queue, control: ControlHandle) -> Recorder<K> {
+        let (wlan, state) = ("no-such-dev0".to_owned(), tests_support::state(control));
         Recorder { keeper, interval, state, queue, wlan, before: None, failing: false }
     }
 
@@ -259,10 +259,10 @@ mod tests {
 
     #[test]
     fn samples_and_events_are_kept_and_what_is_lost_is_counted() {
-        let (desk, inbox) = tests_support::desk();
+        let (control, inbox) = tests_support::control();
         let answering = thread::spawn(move || {
             while let Ok(asked) = inbox.recv_timeout(Duration::from_secs(20)) {
-                if matches!(asked.wish, Wish::Shutdown) {
+                if matches!(asked.request, ControlRequest::Shutdown) {
                     return;
                 }
                 let _ = asked.reply.send(Answer::Status(Box::new(snapshot())));
@@ -270,7 +270,7 @@ mod tests {
         });
         let shelf = Shelf::default();
         let (tap, queue) = Tap::with(None, Monotonic::ZERO);
-        let recorder = recorder(shelf.clone(), Duration::from_millis(20), queue, desk.clone());
+        let recorder = recorder(shelf.clone(), Duration::from_millis(20), queue, control.clone());
         let history = History::work(recorder).expect("there is room");
         tap.leave(&learned(1));
         tap.leave(&manager::Event::ModeChanged(manager::Mode::Inserted));
@@ -296,7 +296,7 @@ mod tests {
         drop(history);
         let kept = shelf.until(|_| true);
         assert!(kept.iter().any(|record| matches!(record, Record::Event(event) if event.event == own)), "{kept:?}");
-        assert!(desk.ask(Wish::Shutdown).is_err());
+        assert!(control.ask(ControlRequest::Shutdown).is_err());
         answering.join().expect("it ends");
     }
 
@@ -312,9 +312,9 @@ mod tests {
         const EACH_SECOND: u32 = 30_000;
         let directory = tempfile::tempdir().expect("a directory");
         let files = Files::open(directory.path(), 64_000_000).expect("a place");
-        let (desk, _inbox) = tests_support::desk();
+        let (control, _inbox) = tests_support::control();
         let (tap, queue) = Tap::with(None, Monotonic::ZERO);
-        let mut recorder = recorder(files, Duration::from_secs(interval), queue, desk);
+        let mut recorder = recorder(files, Duration::from_secs(interval), queue, control);
         let mut status = status();
         let station = status.stations[0].clone();
         // The day before, with 30 stations.
@@ -398,10 +398,10 @@ mod tests {
 
     #[test]
     fn the_loop_never_waits_for_history() {
-        let (desk, _inbox) = tests_support::desk();
+        let (control, _inbox) = tests_support::control();
         let (tap, queue) = Tap::with(None, Monotonic::ZERO);
         let lost = Arc::clone(&queue.lost);
-        let recorder = recorder(Shelf::default(), Duration::from_secs(3600), queue, desk);
+        let recorder = recorder(Shelf::default(), Duration::from_secs(3600), queue, control);
         let history = History::work(recorder).expect("there is room");
         // The thread waits for an answer that never comes, as behind a disk that does not answer.
         let begin = Instant::now();

@@ -107,7 +107,7 @@ mod tests {
     fn a_socket_that_cannot_be_made_ends_the_box_only_if_it_is_named() {
         let folder = tempfile::tempdir().expect("a folder");
         let config = BoxConfig::new("a", "b", Config::new(Phy::default_for(Standard::Dot11b)));
-        let start = |config: &BoxConfig| Watch::start(config, tests_support::state(tests_support::desk().0));
+        let start = |config: &BoxConfig| Watch::start(config, tests_support::state(tests_support::control().0));
         assert!(start(&config).expect("no control socket").is_none());
         // The name of the control socket fits into an address, that of the watch socket does not.
         let long = folder.path().join("x".repeat(98 - folder.path().as_os_str().len())).with_extension("sock");
