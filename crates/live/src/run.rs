@@ -33,7 +33,7 @@ use crate::service::ServiceManager;
 use crate::shards::Coordinator;
 use crate::slices::Slices;
 use crate::snapshot::Snapshot;
-use crate::switch::Carrier;
+use crate::switchover::DataPath;
 use crate::telemetry::Telemetry;
 
 const RINGS: u64 = 0;
@@ -280,7 +280,7 @@ impl Live {
                 self.engine.check_ports().map_err(|error| self.lost(error.to_string()))?;
             }
             slices.advance(&mut self.engine, |totals| completed(self.host.as_ref(), totals))?;
-            if self.settled()? {
+            if self.answer_waiting()? {
                 return self.finish(slices);
             }
         }
@@ -317,13 +317,13 @@ impl Live {
     }
 
     /// Answers those who wait for the bridge, once it carries the traffic. Returns whether the box is to end now.
-    fn settled(&mut self) -> Result<bool> {
+    fn answer_waiting(&mut self) -> Result<bool> {
         if self.engine.mode() == Mode::Inserted {
             for reply in self.waiting.drain(..) {
                 let _ = reply.send(Answer::Refused("the box was inserted again before it was bypassed".into()));
             }
         }
-        if self.engine.carrier() == Carrier::Bridge {
+        if self.engine.data_path() == DataPath::Bridge {
             for reply in self.waiting.drain(..) {
                 let _ = reply.send(Answer::Done);
             }

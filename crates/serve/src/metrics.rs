@@ -166,7 +166,7 @@ fn packets(page: &mut Page, status: &Status) {
     let help = "1 while the bridge can carry the traffic: it goes on if the box dies, hangs or is bypassed.";
     let available = u64::from(status.fail_open.available);
     page.single("evenair_fail_open_available", Kind::Gauge, help, available);
-    let help = "How often the hold on the path ran out because the box was late.";
+    let help = "How often the fail-open lease expired because the box was late.";
     page.single("evenair_hold_lapses_total", Kind::Counter, help, status.hold.lapses);
 }
 
@@ -364,7 +364,7 @@ fn shards(page: &mut Page, status: &Status) {
     let help = "Packets that a packet loop has lost or dropped.";
     of_each("evenair_shard_lost_packets_total", Kind::Counter, help, |shard| shard.lost as f64);
     of_each("evenair_shard_held_packets", Kind::Gauge, "Packets in its queues.", |shard| shard.held as f64);
-    let help = "How often the hold on its packets ran out because it was late.";
+    let help = "How often its fail-open lease expired because it was late.";
     of_each("evenair_shard_hold_lapses_total", Kind::Counter, help, |shard| shard.lapses as f64);
 }
 
