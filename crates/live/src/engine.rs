@@ -21,7 +21,7 @@ use evenair_units::{Instant, Span};
 use evenair_view::{codec as codec_of, refusal_word, speech as speech_status};
 use tracing::{info, warn};
 
-use crate::events::{Tap, event_of};
+use crate::events::{EventSink, event_of};
 use crate::fail_open::{self, FailOpen};
 use crate::log_limit::LogLimit;
 use crate::offloads::restore_offloads;
@@ -34,7 +34,7 @@ use crate::shards::Leases;
 use crate::slices::Source;
 use crate::snapshot::Snapshot;
 use crate::switchover::{DataPath, Switchover};
-use crate::{clock, foreign, packet_io};
+use crate::{clock, other_programs, packet_io};
 
 /// Packets taken from one ring in one round. A round of two such batches takes well below a millisecond.
 const BATCH: usize = 64;
@@ -95,14 +95,14 @@ pub struct Engine {
     /// Why the manager refused its last input.
     refused: Option<String>,
     /// Where events are kept.
-    history: Option<Tap>,
+    history: Option<EventSink>,
     /// Of what stations and their calls cause.
     log_limit: LogLimit,
     /// When a deadline of the manager was last met.
     met: Instant,
     started: Instant,
     /// The locks of both ports, which all shards share. The last field: the ports are free once all else is closed.
-    locks: Option<Arc<foreign::Locks>>,
+    locks: Option<Arc<other_programs::Locks>>,
 }
 
 /// Looking at packets that the bridge carries.
@@ -145,8 +145,8 @@ impl Engine {
         let fail_open = FailOpen::new(bridge.clone(), [wlan.clone(), wire.clone()]);
         clock::check()?;
         restore_offloads();
-        let locks = Arc::new(foreign::lock([&wlan, &wire])?);
-        foreign::refuse([&config.wlan, &config.wire])?;
+        let locks = Arc::new(other_programs::lock([&wlan, &wire])?);
+        other_programs::refuse([&config.wlan, &config.wire])?;
         let open = |side, interface| Port::open(side, interface, config.ring_frames);
         let ports = (0..plan.shards()).map(|_| Ok([open(Side::Wlan, &wlan)?, open(Side::Wire, &wire)?]));
         let ports = ports.collect::<Result<Vec<_>>>()?;
@@ -209,7 +209,7 @@ impl Engine {
     }
 
     /// From now on events are kept, too.
-    pub(crate) fn keep_events(&mut self, history: Option<Tap>) {
+    pub(crate) fn keep_events(&mut self, history: Option<EventSink>) {
         self.history = history;
     }
 
@@ -224,7 +224,7 @@ impl Engine {
     }
 
     /// The locks of the ports.
-    pub(crate) fn locks(&self) -> Option<&Arc<foreign::Locks>> {
+    pub(crate) fn locks(&self) -> Option<&Arc<other_programs::Locks>> {
         self.locks.as_ref()
     }
 

@@ -140,7 +140,7 @@ impl Pool {
     /// Asks memory for the beginnings of these frames, which will be read one after the other: a frame that was held for long
     /// is no longer in the processor's cache, and to wait for each would take longer than to wait for all at once. The
     /// rest of a long frame follows quickly once it is read from its beginning on.
-    pub fn bring<'a>(&self, ids: impl Iterator<Item = &'a FrameId>) {
+    pub fn prefetch<'a>(&self, ids: impl Iterator<Item = &'a FrameId>) {
         const LINE: usize = 64;
         const LINES: usize = 4;
         for id in ids {

@@ -17,9 +17,9 @@ use evenair_sys::xsk::Sent;
 use tracing::{info, warn};
 
 use crate::af_xdp::AfXdpPath;
-use crate::kinds::count_kind;
 use crate::offload::{Cut, Cutter, Joiner};
 use crate::pool::{FrameId, Pool, Put};
+use crate::protocol_counters::count_protocol;
 
 /// Bytes that the kernel may hold for a port before it refuses more.
 const SEND_BUFFER: u32 = 4 << 20;
@@ -288,7 +288,7 @@ impl Port {
                 checksum::complete_if_partial(bytes);
             }
             let meta = evenair_packet::parse(side, bytes);
-            count_kind(kinds, &meta);
+            count_protocol(kinds, &meta);
             batch.push((id, meta));
         });
         taken.max(more)
@@ -299,7 +299,7 @@ impl Port {
         let begin = batch.len();
         let mut store = |pool: &Pool, id: FrameId, batch: &mut Vec<_>| {
             let meta = evenair_packet::parse(*side, pool.get(&id));
-            count_kind(kinds, &meta);
+            count_protocol(kinds, &meta);
             batch.push((id, meta));
         };
         for n in 0..most {
@@ -374,7 +374,7 @@ impl Port {
         if self.queue.is_empty() {
             return false;
         }
-        pool.bring(self.queue.iter().take(SEND_BATCH));
+        pool.prefetch(self.queue.iter().take(SEND_BATCH));
         self.joiner.plan(&self.queue, pool);
         let sent = self.sender.send_batch(&self.joiner.batch(&self.queue, pool));
         match sent {

@@ -23,10 +23,10 @@ use tracing::{info, warn};
 use crate::awaited::PortLost;
 use crate::control::{Answer, ControlHandle, ControlRequest, HostSettings, QueuedRequest};
 use crate::engine::Engine;
-use crate::events::Tap;
+use crate::events::EventSink;
 use crate::fail_open::FailOpen;
-use crate::foreign::Ports;
 use crate::management::ManagementPlane;
+use crate::other_programs::Ports;
 use crate::port::Port;
 use crate::real_time::RealTimeGuard;
 use crate::service::ServiceManager;
@@ -79,7 +79,7 @@ pub struct Surroundings {
     /// Gets a byte for each signal to end.
     pub signals: UnixStream,
     /// Where events are left.
-    pub events: Option<Tap>,
+    pub events: Option<EventSink>,
     /// Takes new settings, and the aliases that telemetry reports.
     pub management: Arc<dyn ManagementPlane>,
     /// Where a port or the bridge is another one than at the start, the path is to end with [`PortLost`].
@@ -149,7 +149,7 @@ pub(crate) struct Host {
     /// Once the box is ready.
     service: Option<ServiceManager>,
     fail_open: Arc<FailOpen>,
-    events: Option<Tap>,
+    events: Option<EventSink>,
 }
 
 impl Host {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use anyhow::{Context, Result};
 use evenair_api::{Mode, Status};
 use evenair_boxfile::BoxConfig;
-use evenair_live::events::Tap;
+use evenair_live::events::EventSink;
 use evenair_live::{Ending, PacketPath, PortLost, Surroundings, has_ports, wait_for_ports};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use tracing::{error, warn};
@@ -100,9 +100,9 @@ fn once(config: BoxConfig, signals: Signals, reopens: bool, running: Running) ->
     let names = Names::open(&evenair_boxfile::names::file(), config.names.clone());
     let state = BoxState { control: control.clone(), names: names.clone(), vitals: vitals.clone() };
     let watch = Watch::start(&recalled, state.clone())?;
-    let (events, queue) = Tap::new(config.history.is_some(), watch.as_ref().map(Watch::tap));
+    let (events, queue) = EventSink::new(config.history.is_some(), watch.as_ref().map(Watch::sink));
     let start = vitals.running().start(configured_mode(&recalled));
-    events.iter().for_each(|tap| tap.leave_own(start.clone()));
+    events.iter().for_each(|sink| sink.leave_own(start.clone()));
     let parts = Parts { fail_open: Some(Arc::clone(path.fail_open())), events: events.clone(), names, vitals };
     let server = match &config.control {
         Some(path) => Some(Server::start(path, &config, control.clone(), parts)?),

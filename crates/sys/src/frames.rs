@@ -149,7 +149,7 @@ impl Frames {
     }
 
     /// Asks memory for the headers of the frame that the kernel has put at `address`.
-    pub(crate) fn bring(&self, address: u64) {
+    pub(crate) fn prefetch(&self, address: u64) {
         const LINE: usize = 64;
         for at in [address as usize, address as usize + LINE] {
             if at < self.spans.len() * self.slot_len {

@@ -4,8 +4,8 @@
 //! stations delays no packet. The manager checks the reports. Without sources, or if all of them fail or are wrong, the box
 //! relies on the traffic.
 
+mod associations;
 mod losses;
-mod places;
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant as Clock};
@@ -19,9 +19,9 @@ use tracing::warn;
 
 use crate::control::{ControlHandle, ControlRequest};
 use crate::management::ManagementPlane;
+use associations::Associations;
 use evenair_boxfile::SourceConfig;
 use losses::LossTotals;
-use places::Places;
 
 /// So many stations are handed to the loop at once: it takes them in some tens of microseconds.
 const PORTION: usize = 32;
@@ -71,21 +71,22 @@ impl Telemetry {
         let validity: Vec<Span> = configs.iter().map(|config| config.interval * VALID_INTERVALS).collect();
         let own: Vec<_> = configs.iter().map(|config| config.access_point).collect();
         let (control, management) = (self.control.clone(), Arc::clone(&self.management));
-        let known = Arc::new(Mutex::new((Places::default(), LossTotals::default())));
+        let known = Arc::new(Mutex::new((Associations::default(), LossTotals::default())));
         let deliver = move |number: u16, asked: Clock, reading: &Reading| {
             let at = usize::from(number);
             management.report_aliases(number, &reading.stations);
             // A thread that panicked while holding the lock left a consistent state: the one before or after a report.
             let mut known = known.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-            let (places, losses) = &mut *known;
-            let news = places.take(number, own[at], asked, reading);
+            let (associations, losses) = &mut *known;
+            let changes = associations.take(number, own[at], asked, reading);
             let losses = losses.take(number, &reading.access_points);
             drop(known);
             let reports =
-                rate_reports(number, asked, validity[at], reading).filter(|report| !news.gone.contains(&report.mac));
+                rate_reports(number, asked, validity[at], reading).filter(|report| !changes.gone.contains(&report.mac));
             let reports = reports.map(Observation::RateReport);
-            let places = news.places.into_iter().map(|(mac, place)| Observation::StationAt { mac, place: Some(place) });
-            hand_over(&control, &reports.chain(places).collect::<Vec<_>>(), &losses)
+            let associations =
+                changes.associations.into_iter().map(|(mac, place)| Observation::StationAt { mac, place: Some(place) });
+            hand_over(&control, &reports.chain(associations).collect::<Vec<_>>(), &losses)
         };
         self.sources = sources;
         if scheduled.is_empty() {

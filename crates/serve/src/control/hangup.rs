@@ -11,7 +11,7 @@ use evenair_api::Request;
 use evenair_api::history::Author;
 use evenair_boxfile::BoxConfig;
 use evenair_live::control::{Answer, ControlHandle};
-use evenair_live::events::{Commanded, Tap};
+use evenair_live::events::{Commanded, EventSink};
 use evenair_sys::rt::{Epoll, Waker};
 use tracing::{info, warn};
 
@@ -32,7 +32,7 @@ impl Hangup {
         signals: UnixStream,
         config: BoxConfig,
         control: ControlHandle,
-        events: Option<Tap>,
+        events: Option<EventSink>,
     ) -> Result<Self> {
         let end = Arc::new((AtomicBool::new(false), Waker::new()?));
         let mut epoll = Epoll::new(2)?;
@@ -63,7 +63,7 @@ impl Drop for Hangup {
     }
 }
 
-fn reload(config: &BoxConfig, control: &ControlHandle, events: Option<&Tap>) {
+fn reload(config: &BoxConfig, control: &ControlHandle, events: Option<&EventSink>) {
     let request = check(Request::Reconfigure { file: None, check: false }, config);
     let answer = request.and_then(|request| control.ask(request).map_err(str::to_owned));
     match answer {

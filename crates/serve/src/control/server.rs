@@ -14,7 +14,7 @@ use evenair_boxfile::BoxConfig;
 use evenair_config::RateSpec;
 use evenair_live::FailOpen;
 use evenair_live::control::{Answer, ControlHandle, ControlRequest, HostSettings};
-use evenair_live::events::{Commanded, Tap};
+use evenair_live::events::{Commanded, EventSink};
 use evenair_manager::{Label, Observation, Place};
 use evenair_packet::MacAddr;
 use evenair_reader::{ConfigError, Located};
@@ -70,7 +70,7 @@ pub(crate) struct Parts {
     /// Whether the bridge can carry the traffic.
     pub(crate) fail_open: Option<Arc<FailOpen>>,
     /// Where history and watch feed learn who commanded what.
-    pub(crate) events: Option<Tap>,
+    pub(crate) events: Option<EventSink>,
     /// Names of stations.
     pub(crate) names: Names,
     /// Shown in the status.

@@ -175,7 +175,7 @@ mod tests {
 
     use evenair_api::Carrier;
     use evenair_live::control::ControlHandle;
-    use evenair_live::events::{EVENTS_WAITING, Tap};
+    use evenair_live::events::{EVENTS_WAITING, EventSink};
     use evenair_manager as manager;
     use evenair_packet::MacAddr;
     use evenair_sys::traffic::Traffic;
@@ -269,18 +269,18 @@ mod tests {
             }
         });
         let shelf = Shelf::default();
-        let (tap, queue) = Tap::with(None, Monotonic::ZERO);
+        let (sink, queue) = EventSink::with(None, Monotonic::ZERO);
         let recorder = recorder(shelf.clone(), Duration::from_millis(20), queue, control.clone());
         let history = History::work(recorder).expect("there is room");
-        tap.leave(&learned(1));
-        tap.leave(&manager::Event::ModeChanged(manager::Mode::Inserted));
+        sink.leave(&learned(1));
+        sink.leave(&manager::Event::ModeChanged(manager::Mode::Inserted));
         let kept = shelf.until(|kept| samples(kept).len() > 1 && kept.len() > 4);
         assert!(matches!(kept[0], Record::Start { .. }), "{kept:?}");
         let event = |record: &Record| matches!(record, Record::Event(event) if event.event.name() == "station");
         assert_eq!(kept.iter().filter(|record| event(record)).count(), 1);
         // The disk is full for a while: events and samples are lost, and later counted.
         *shelf.full.lock().expect("free") = true;
-        (0..5).for_each(|number| tap.leave(&learned(number)));
+        (0..5).for_each(|number| sink.leave(&learned(number)));
         let begin = Instant::now();
         while shelf.refused.load(Ordering::Relaxed) < 6 {
             assert!(begin.elapsed() < Duration::from_secs(20), "nobody tries to keep anything");
@@ -291,8 +291,8 @@ mod tests {
         let kept = shelf.until(|kept| samples(kept).iter().any(|sample| sample.lost > 0) && kept.len() > before);
         assert!(samples(&kept).iter().map(|sample| sample.lost).sum::<u64>() >= 6, "five events, a sample at least");
         let own = evenair_api::history::Event::Ports { text: "the last one".into() };
-        tap.leave_own(own.clone());
-        // A tap that is still there does not hold it up.
+        sink.leave_own(own.clone());
+        // A sink that is still there does not hold it up.
         drop(history);
         let kept = shelf.until(|_| true);
         assert!(kept.iter().any(|record| matches!(record, Record::Event(event) if event.event == own)), "{kept:?}");
@@ -313,7 +313,7 @@ mod tests {
         let directory = tempfile::tempdir().expect("a directory");
         let files = Files::open(directory.path(), 64_000_000).expect("a place");
         let (control, _inbox) = tests_support::control();
-        let (tap, queue) = Tap::with(None, Monotonic::ZERO);
+        let (sink, queue) = EventSink::with(None, Monotonic::ZERO);
         let mut recorder = recorder(files, Duration::from_secs(interval), queue, control);
         let mut status = status();
         let station = status.stations[0].clone();
@@ -353,7 +353,7 @@ mod tests {
                 let now = Monotonic::from_nanos(second * 1_000_000_000 + u64::from(n) * 33_333);
                 let number = second as u32 * EACH_SECOND + n;
                 let [a, b, c, d] = number.to_be_bytes();
-                tap.leave_at(now, &flood(MacAddr([2, 2, a, b, c, d])));
+                sink.leave_at(now, &flood(MacAddr([2, 2, a, b, c, d])));
             }
             while let Ok(Some((_, event))) = recorder.queue.events.try_recv() {
                 recorder.note(UNIX_EPOCH + Duration::from_secs(begin + second), &event);
@@ -363,7 +363,7 @@ mod tests {
             }
         }
         assert_eq!(recorder.queue.lost.load(Ordering::Relaxed), 0, "events have room in the queue");
-        tap.leave_at(Monotonic::from_nanos(600_000_000_000), &manager::Event::ModeChanged(manager::Mode::Bypassed));
+        sink.leave_at(Monotonic::from_nanos(600_000_000_000), &manager::Event::ModeChanged(manager::Mode::Bypassed));
         let (_, event) = recorder.queue.events.try_recv().expect("a mode event has no budget").expect("an event");
         recorder.note(UNIX_EPOCH + Duration::from_secs(begin + 600), &event);
         let reader = evenair_client::history::Reader::open(directory.path()).expect("there");
@@ -399,13 +399,13 @@ mod tests {
     #[test]
     fn the_loop_never_waits_for_history() {
         let (control, _inbox) = tests_support::control();
-        let (tap, queue) = Tap::with(None, Monotonic::ZERO);
+        let (sink, queue) = EventSink::with(None, Monotonic::ZERO);
         let lost = Arc::clone(&queue.lost);
         let recorder = recorder(Shelf::default(), Duration::from_secs(3600), queue, control);
         let history = History::work(recorder).expect("there is room");
         // The thread waits for an answer that never comes, as behind a disk that does not answer.
         let begin = Instant::now();
-        (0..2 * EVENTS_WAITING).for_each(|_| tap.leave(&manager::Event::ModeChanged(manager::Mode::Inserted)));
+        (0..2 * EVENTS_WAITING).for_each(|_| sink.leave(&manager::Event::ModeChanged(manager::Mode::Inserted)));
         assert!(begin.elapsed() < Duration::from_secs(2));
         let lost = lost.load(Ordering::Relaxed);
         assert!(lost >= EVENTS_WAITING as u64 - 1, "{lost}");

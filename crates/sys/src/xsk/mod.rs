@@ -383,7 +383,7 @@ impl Socket {
 
     fn receive(&mut self, frames: &mut Frames, most: usize, with: &mut impl FnMut(&mut Frames, FrameId)) -> usize {
         // All at once, since to wait for one after the other takes longer.
-        self.received.ahead(most).for_each(|libc::xdp_desc { addr, .. }| frames.bring(addr));
+        self.received.ahead(most).for_each(|libc::xdp_desc { addr, .. }| frames.prefetch(addr));
         let mut taken = 0;
         while taken < most
             && let Some(libc::xdp_desc { addr, len, .. }) = self.received.take()
