@@ -7,7 +7,7 @@ use evenair_medium::RateControl;
 use evenair_scenario::{Action, Event};
 use evenair_units::{Instant, Span};
 
-use crate::agenda::Task;
+use crate::event_queue::Task;
 use crate::middlebox::station_of;
 use crate::watch;
 use crate::world::World;
@@ -23,15 +23,15 @@ impl World {
     pub(crate) fn begin_telling(&mut self) {
         let scenario = &self.scenario;
         if let Some(middlebox) = &mut self.middlebox {
-            middlebox.settle(&mut self.agenda);
+            middlebox.schedule(&mut self.event_queue);
             if scenario.radio.rate_control != RateControl::Fixed && scenario.telemetry.rates {
-                self.agenda.enter(Instant::ZERO + TELL_RATES, Task::Rates);
+                self.event_queue.schedule(Instant::ZERO + TELL_RATES, Task::Rates);
             }
             if let Some(interval) = middlebox.losses_interval() {
-                self.agenda.enter(Instant::ZERO + interval, Task::Losses);
+                self.event_queue.schedule(Instant::ZERO + interval, Task::Losses);
             }
             if middlebox.knows_signals() {
-                self.agenda.enter(Instant::ZERO, Task::Signals);
+                self.event_queue.schedule(Instant::ZERO, Task::Signals);
             }
         }
     }
@@ -40,7 +40,7 @@ impl World {
         let number = self.next_event;
         self.next_event += 1;
         if let Some(next) = self.scenario.events.get(self.next_event) {
-            self.agenda.enter(Instant::ZERO + next.at, Task::Event);
+            self.event_queue.schedule(Instant::ZERO + next.at, Task::Event);
         }
         self.act(number);
     }
@@ -65,43 +65,43 @@ impl World {
             Action::Bypass => self.command("bypass", Command::Bypass),
             Action::Join(host) => {
                 self.note("join", name(host));
-                let station = self.airs.first.station_of(host);
-                self.airs.join(station);
+                let station = self.domains.first.station_of(host);
+                self.domains.join(station);
                 self.will_tell_place(host);
             }
             Action::Leave(host) => {
                 self.note("leave", name(host));
-                let station = self.airs.first.station_of(host);
-                self.airs.of_mut(station).leave(self.now, station);
+                let station = self.domains.first.station_of(host);
+                self.domains.of_mut(station).leave(self.now, station);
                 self.observe(host, None);
             }
             Action::Rate(host, rate) => {
                 self.note("rate", format!("{} {}", name(host), rate.bit_rate()));
-                let station = self.airs.first.station_of(host);
-                self.airs.all_mut().for_each(|air| air.set_rate(station, rate));
+                let station = self.domains.first.station_of(host);
+                self.domains.all_mut().for_each(|air| air.set_rate(station, rate));
                 self.observe(host, Some(rate));
             }
             Action::Roam { station: host, access_point, gap } => {
                 let to = &scenario.access_points[access_point].name;
                 self.note("roam", format!("{} to {to}", name(host)));
-                let station = self.airs.first.station_of(host);
-                self.airs.go(self.now, station);
+                let station = self.domains.first.station_of(host);
+                self.domains.go(self.now, station);
                 let task = Task::Come { host: host as u32, access_point: access_point as u16 };
-                self.agenda.enter(self.now + gap, task);
+                self.event_queue.schedule(self.now + gap, task);
             }
         }
     }
 
     /// A station has come to where an event has led it.
     pub(crate) fn come(&mut self, host: usize, access_point: usize) {
-        let station = self.airs.first.station_of(host);
-        self.airs.come(self.now, station, access_point);
+        let station = self.domains.first.station_of(host);
+        self.domains.come(self.now, station, access_point);
         self.note("roamed", self.scenario.hosts[host].name.clone());
         self.will_tell_place(host);
     }
 
     /// Where stations are in the beginning.
-    pub(crate) fn begin_places(&mut self) {
+    pub(crate) fn begin_associations(&mut self) {
         for host in 0..self.scenario.hosts.len() {
             let is_station = self.scenario.hosts[host].place.is_station();
             if is_station && self.scenario.is_present(host, Span::ZERO) {
@@ -120,7 +120,7 @@ impl World {
         }
         middlebox.set_vlan(host, self.scenario.access_points[number].vlan);
         if let Some(delay) = middlebox.places_delay() {
-            self.agenda.enter(self.now + delay, Task::Place(host as u32));
+            self.event_queue.schedule(self.now + delay, Task::Place(host as u32));
         }
     }
 
@@ -135,7 +135,7 @@ impl World {
 
     /// The number of the access point that a station is at, or was at last.
     fn access_point_of(&self, host: usize) -> usize {
-        self.airs.access_point_of(self.airs.first.station_of(host))
+        self.domains.access_point_of(self.domains.first.station_of(host))
     }
 
     fn command(&mut self, what: &str, command: Command) {
@@ -148,8 +148,8 @@ impl World {
 
     /// As from polling an access point.
     pub(crate) fn tell_rates(&mut self) {
-        self.agenda.enter(self.now + TELL_RATES, Task::Rates);
-        let changed: Vec<_> = self.airs.all_mut().flat_map(|air| air.changed_rates()).collect();
+        self.event_queue.schedule(self.now + TELL_RATES, Task::Rates);
+        let changed: Vec<_> = self.domains.all_mut().flat_map(|air| air.changed_rates()).collect();
         for (host, rate) in changed {
             self.observe(host, Some(rate));
         }
@@ -158,20 +158,20 @@ impl World {
     /// As from polling an access point's counters.
     pub(crate) fn tell_losses(&mut self) {
         let Some(middlebox) = &mut self.middlebox else { return };
-        for (access_point, total) in self.airs.all().flat_map(|air| air.overflows()) {
+        for (access_point, total) in self.domains.all().flat_map(|air| air.overflows()) {
             middlebox.tell_losses(self.now, access_point, total);
         }
         if let Some(interval) = middlebox.losses_interval() {
-            self.agenda.enter(self.now + interval, Task::Losses);
+            self.event_queue.schedule(self.now + interval, Task::Losses);
         }
         self.drain_box();
     }
 
     /// As from polling an access point for its stations.
     pub(crate) fn tell_signals(&mut self) {
-        self.agenda.enter(self.now + TELL_SIGNALS, Task::Signals);
+        self.event_queue.schedule(self.now + TELL_SIGNALS, Task::Signals);
         let Some(middlebox) = &mut self.middlebox else { return };
-        let signals = self.airs.all_mut().flat_map(|air| air.signals());
+        let signals = self.domains.all_mut().flat_map(|air| air.signals());
         for (host, signal) in signals {
             middlebox.tell_signal(self.now, host, signal);
         }
@@ -188,7 +188,7 @@ impl World {
     /// Starts to observe the box, where that is asked for.
     pub(crate) fn begin_watch(&mut self) {
         if self.watch.is_some() {
-            self.agenda.enter(self.now + watch::INTERVAL, Task::Watch);
+            self.event_queue.schedule(self.now + watch::INTERVAL, Task::Watch);
         }
     }
 

@@ -19,8 +19,8 @@ use evenair_wifi::PhyRate;
 use evenair_workload::Direction;
 
 use crate::SimError;
-use crate::agenda::{Agenda, Alarm, Task};
 use crate::connections::Connections;
+use crate::event_queue::{EventQueue, Task, Timer};
 use crate::packet::{Body, Packet, PacketId, Pool};
 use crate::tcp::segment::Segment;
 
@@ -54,7 +54,7 @@ pub(crate) struct Middlebox {
     manager: Manager<PacketId>,
     /// The box carries the traffic, not the bridge.
     carries: bool,
-    alarm: Alarm,
+    timer: Timer,
     /// Who talks to whom, by application.
     talks: Vec<Talk>,
     knows_stations: bool,
@@ -87,7 +87,7 @@ impl Middlebox {
         Ok(Self {
             manager,
             carries: false,
-            alarm: Alarm::OFF,
+            timer: Timer::OFF,
             talks: scenario.apps.iter().map(|app| talk(scenario, app)).collect(),
             knows_stations: scenario.telemetry.stations,
             knows_rates: scenario.telemetry.rates,
@@ -179,8 +179,8 @@ impl Middlebox {
     }
 
     /// Its entry came up.
-    pub(crate) fn ring(&mut self, now: Instant) {
-        if self.alarm.rings(now) && self.deadline().is_some_and(|at| at <= now) {
+    pub(crate) fn fire(&mut self, now: Instant) {
+        if self.timer.fires(now) && self.deadline().is_some_and(|at| at <= now) {
             self.manager.handle_timeout(now);
         }
     }
@@ -194,9 +194,9 @@ impl Middlebox {
         output
     }
 
-    pub(crate) fn settle(&mut self, agenda: &mut Agenda) {
+    pub(crate) fn schedule(&mut self, event_queue: &mut EventQueue) {
         let deadline = self.deadline();
-        agenda.arm(&mut self.alarm, deadline, Task::Box);
+        event_queue.arm(&mut self.timer, deadline, Task::Box);
     }
 
     fn deadline(&self) -> Option<Instant> {

@@ -28,7 +28,7 @@ const LEAD: Span = Span::from_millis(300);
 /// How long the last samples of the agents are waited for.
 const LAST_SAMPLES: Duration = Duration::from_millis(300);
 /// How often the run looks at everything.
-const GLANCE: Duration = Duration::from_millis(10);
+const SAMPLE_WAIT: Duration = Duration::from_millis(10);
 
 /// Runs a scenario in real time; `progress` is called at the end of each interval.
 ///
@@ -153,13 +153,13 @@ impl<'a> Session<'a> {
             if passed >= self.scenario.duration && self.collected.intervals.len() >= whole {
                 return Ok(self.scenario.duration);
             }
-            self.glance(progress)?;
+            self.sample(progress)?;
         }
     }
 
     /// One look at everything.
-    fn glance(&mut self, progress: &mut impl FnMut(&Progress)) -> Result<(), TestbedError> {
-        let wait = self.until_next_event().min(GLANCE);
+    fn sample(&mut self, progress: &mut impl FnMut(&Progress)) -> Result<(), TestbedError> {
+        let wait = self.until_next_event().min(SAMPLE_WAIT);
         if let Some(report) = self.fleet.hear(wait)? {
             self.collected.add_report(self.scenario, report);
         }
@@ -331,7 +331,7 @@ impl<'a> Session<'a> {
     fn finish(mut self, length: Span) -> Result<RunResult, TestbedError> {
         let deadline = std::time::Instant::now() + LAST_SAMPLES;
         while std::time::Instant::now() < deadline {
-            if let Some(report) = self.fleet.hear(GLANCE)? {
+            if let Some(report) = self.fleet.hear(SAMPLE_WAIT)? {
                 self.collected.add_report(self.scenario, report);
             }
             self.listen_to_box()?;
