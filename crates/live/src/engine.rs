@@ -139,7 +139,7 @@ impl Engine {
     pub fn open_all(config: &BoxConfig, plan: &Plan, now: Instant) -> Result<Vec<Self>> {
         let (bridge, [wlan, wire]) = port::look_up_all(config)?;
         match &bridge {
-            Some(bridge) => port::tell_of(bridge),
+            Some(bridge) => port::log_bridge(bridge),
             None => warn!("[ports] bridge is not set: nothing passes while the box is bypassed, hangs or is not there"),
         }
         let fail_open = FailOpen::new(bridge.clone(), [wlan.clone(), wire.clone()]);

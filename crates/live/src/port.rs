@@ -140,7 +140,7 @@ pub fn link_local_group(frame: &[u8]) -> Option<u8> {
 }
 
 /// Logs what does not pass.
-pub fn tell_of(bridge: &Interface) {
+pub fn log_bridge(bridge: &Interface) {
     let name = &bridge.name;
     if bridge.bridge_group_forward == Some(0) {
         info!(

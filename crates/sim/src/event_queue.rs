@@ -32,7 +32,7 @@ pub(crate) enum Task {
     /// A station comes to another access point.
     Come { host: u32, access_point: u16 },
     /// A report to the box of a host's access point.
-    Place(u32),
+    Association(u32),
     /// The next second of the box's watch feed.
     Watch,
 }

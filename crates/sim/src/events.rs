@@ -13,24 +13,24 @@ use crate::watch;
 use crate::world::World;
 
 /// Interval of the reports to the box of the senders' rates.
-const TELL_RATES: Span = Span::from_secs(1);
+const RATES_INTERVAL: Span = Span::from_secs(1);
 /// Interval of the reports to the box of signals, if there are any.
-const TELL_SIGNALS: Span = Span::from_secs(1);
+const SIGNALS_INTERVAL: Span = Span::from_secs(1);
 
 /// The scenario's events.
 impl World {
     /// Starts the reports to the box.
-    pub(crate) fn begin_telling(&mut self) {
+    pub(crate) fn begin_reports(&mut self) {
         let scenario = &self.scenario;
         if let Some(middlebox) = &mut self.middlebox {
             middlebox.schedule(&mut self.event_queue);
             if scenario.radio.rate_control != RateControl::Fixed && scenario.telemetry.rates {
-                self.event_queue.schedule(Instant::ZERO + TELL_RATES, Task::Rates);
+                self.event_queue.schedule(Instant::ZERO + RATES_INTERVAL, Task::Rates);
             }
             if let Some(interval) = middlebox.losses_interval() {
                 self.event_queue.schedule(Instant::ZERO + interval, Task::Losses);
             }
-            if middlebox.knows_signals() {
+            if middlebox.reports_signals() {
                 self.event_queue.schedule(Instant::ZERO, Task::Signals);
             }
         }
@@ -67,7 +67,7 @@ impl World {
                 self.note("join", name(host));
                 let station = self.domains.first.station_of(host);
                 self.domains.join(station);
-                self.will_tell_place(host);
+                self.schedule_association_report(host);
             }
             Action::Leave(host) => {
                 self.note("leave", name(host));
@@ -97,7 +97,7 @@ impl World {
         let station = self.domains.first.station_of(host);
         self.domains.come(self.now, station, access_point);
         self.note("roamed", self.scenario.hosts[host].name.clone());
-        self.will_tell_place(host);
+        self.schedule_association_report(host);
     }
 
     /// Where stations are in the beginning.
@@ -105,30 +105,30 @@ impl World {
         for host in 0..self.scenario.hosts.len() {
             let is_station = self.scenario.hosts[host].place.is_station();
             if is_station && self.scenario.is_present(host, Span::ZERO) {
-                self.will_tell_place(host);
+                self.schedule_association_report(host);
             }
         }
     }
 
     /// The frames of a station come in the VLAN of its access point from now on, and the box will get a report of its access
     /// point.
-    fn will_tell_place(&mut self, host: usize) {
+    fn schedule_association_report(&mut self, host: usize) {
         let number = self.access_point_of(host);
         let Some(middlebox) = &mut self.middlebox else { return };
         if self.scenario.access_points[number].channel.is_none() {
             return;
         }
         middlebox.set_vlan(host, self.scenario.access_points[number].vlan);
-        if let Some(delay) = middlebox.places_delay() {
-            self.event_queue.schedule(self.now + delay, Task::Place(host as u32));
+        if let Some(delay) = middlebox.associations_delay() {
+            self.event_queue.schedule(self.now + delay, Task::Association(host as u32));
         }
     }
 
     /// As a controller would report it.
-    pub(crate) fn tell_place(&mut self, host: usize) {
+    pub(crate) fn report_association(&mut self, host: usize) {
         let number = self.access_point_of(host);
         if let Some(middlebox) = &mut self.middlebox {
-            middlebox.tell_place(self.now, host, &self.scenario.access_points[number].name);
+            middlebox.report_association(self.now, host, &self.scenario.access_points[number].name);
             self.drain_box();
         }
     }
@@ -147,8 +147,8 @@ impl World {
     }
 
     /// As from polling an access point.
-    pub(crate) fn tell_rates(&mut self) {
-        self.event_queue.schedule(self.now + TELL_RATES, Task::Rates);
+    pub(crate) fn report_rates(&mut self) {
+        self.event_queue.schedule(self.now + RATES_INTERVAL, Task::Rates);
         let changed: Vec<_> = self.domains.all_mut().flat_map(|air| air.changed_rates()).collect();
         for (host, rate) in changed {
             self.observe(host, Some(rate));
@@ -156,10 +156,10 @@ impl World {
     }
 
     /// As from polling an access point's counters.
-    pub(crate) fn tell_losses(&mut self) {
+    pub(crate) fn report_losses(&mut self) {
         let Some(middlebox) = &mut self.middlebox else { return };
         for (access_point, total) in self.domains.all().flat_map(|air| air.overflows()) {
-            middlebox.tell_losses(self.now, access_point, total);
+            middlebox.report_losses(self.now, access_point, total);
         }
         if let Some(interval) = middlebox.losses_interval() {
             self.event_queue.schedule(self.now + interval, Task::Losses);
@@ -168,12 +168,12 @@ impl World {
     }
 
     /// As from polling an access point for its stations.
-    pub(crate) fn tell_signals(&mut self) {
-        self.event_queue.schedule(self.now + TELL_SIGNALS, Task::Signals);
+    pub(crate) fn report_signals(&mut self) {
+        self.event_queue.schedule(self.now + SIGNALS_INTERVAL, Task::Signals);
         let Some(middlebox) = &mut self.middlebox else { return };
         let signals = self.domains.all_mut().flat_map(|air| air.signals());
         for (host, signal) in signals {
-            middlebox.tell_signal(self.now, host, signal);
+            middlebox.report_signal(self.now, host, signal);
         }
         self.drain_box();
     }

@@ -57,11 +57,11 @@ pub(crate) struct Middlebox {
     timer: Timer,
     /// Who talks to whom, by application.
     talks: Vec<Talk>,
-    knows_stations: bool,
-    knows_rates: bool,
-    knows_signals: bool,
+    reports_stations: bool,
+    reports_rates: bool,
+    reports_signals: bool,
     /// Delay of a report after an association, if there are reports.
-    places_delay: Option<Span>,
+    associations_delay: Option<Span>,
     /// Interval of the reports of the access point's losses.
     losses_interval: Option<Span>,
 }
@@ -89,10 +89,10 @@ impl Middlebox {
             carries: false,
             timer: Timer::OFF,
             talks: scenario.apps.iter().map(|app| talk(scenario, app)).collect(),
-            knows_stations: scenario.telemetry.stations,
-            knows_rates: scenario.telemetry.rates,
-            knows_signals: scenario.telemetry.signal,
-            places_delay: scenario.telemetry.associations.filter(|_| knows_places(scenario)),
+            reports_stations: scenario.telemetry.stations,
+            reports_rates: scenario.telemetry.rates,
+            reports_signals: scenario.telemetry.signal,
+            associations_delay: scenario.telemetry.associations.filter(|_| reports_associations(scenario)),
             losses_interval: limit.and_then(|limit| limit.steps()).map(|steps| steps.interval),
         })
     }
@@ -122,20 +122,20 @@ impl Middlebox {
     pub(crate) fn observe(&mut self, now: Instant, host: usize, rate: Option<PhyRate>) {
         let mac = mac_of(host);
         match rate {
-            Some(rate) if self.knows_rates => {
+            Some(rate) if self.reports_rates => {
                 self.manager.handle_observation(now, Observation::StationRate { mac, rate });
             }
-            None if self.knows_stations => self.manager.handle_observation(now, Observation::StationGone { mac }),
+            None if self.reports_stations => self.manager.handle_observation(now, Observation::StationGone { mac }),
             _ => {}
         }
     }
 
-    pub(crate) fn knows_signals(&self) -> bool {
-        self.knows_signals
+    pub(crate) fn reports_signals(&self) -> bool {
+        self.reports_signals
     }
 
     /// The access point receives a station so strongly: in whole decibels, as access points report it.
-    pub(crate) fn tell_signal(&mut self, now: Instant, host: usize, signal: Dbm) {
+    pub(crate) fn report_signal(&mut self, now: Instant, host: usize, signal: Dbm) {
         let report = RateReport {
             mac: mac_of(host),
             source: 0,
@@ -150,12 +150,12 @@ impl Middlebox {
         self.manager.handle_observation(now, Observation::RateReport(report));
     }
 
-    pub(crate) fn places_delay(&self) -> Option<Span> {
-        self.places_delay
+    pub(crate) fn associations_delay(&self) -> Option<Span> {
+        self.associations_delay
     }
 
     /// A station is at the access point of this name.
-    pub(crate) fn tell_place(&mut self, now: Instant, host: usize, access_point: &str) {
+    pub(crate) fn report_association(&mut self, now: Instant, host: usize, access_point: &str) {
         let place = access_point.parse().ok().map(At::Named);
         self.manager.handle_observation(now, Observation::StationAt { mac: mac_of(host), place });
     }
@@ -172,7 +172,7 @@ impl Middlebox {
     }
 
     /// The packets that the buffer of an access point has lost so far.
-    pub(crate) fn tell_losses(&mut self, now: Instant, number: usize, total: u64) {
+    pub(crate) fn report_losses(&mut self, now: Instant, number: usize, total: u64) {
         let MacAddr([a, b, c, d, e, f]) = ACCESS_POINT;
         let access_point = MacAddr([a, b, c, d, e, f + number as u8]);
         self.manager.handle_observation(now, Observation::AccessPointLosses { access_point, total });
@@ -341,7 +341,7 @@ fn tcp_meta(segment: &Segment, ports: Ports) -> TcpMeta {
 }
 
 /// Whether there are reports of stations' access points.
-fn knows_places(scenario: &Scenario) -> bool {
+fn reports_associations(scenario: &Scenario) -> bool {
     !scenario.manager.access_point.is_empty() && scenario.access_points.iter().any(|point| point.channel.is_some())
 }
 

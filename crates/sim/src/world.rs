@@ -146,7 +146,7 @@ impl World {
         if let Some(event) = scenario.events.first() {
             self.event_queue.schedule(Instant::ZERO + event.at, Task::Event);
         }
-        self.begin_telling();
+        self.begin_reports();
         self.begin_watch();
     }
 
@@ -227,11 +227,11 @@ impl World {
             Task::Start(app) => self.start_app(app),
             Task::Stop(app) => self.stop_app(app),
             Task::Event => self.do_event(),
-            Task::Rates => self.tell_rates(),
-            Task::Losses => self.tell_losses(),
-            Task::Signals => self.tell_signals(),
+            Task::Rates => self.report_rates(),
+            Task::Losses => self.report_losses(),
+            Task::Signals => self.report_signals(),
             Task::Come { host, access_point } => self.come(host as usize, access_point.into()),
-            Task::Place(host) => self.tell_place(host as usize),
+            Task::Association(host) => self.report_association(host as usize),
             Task::Watch => self.watch_second(),
         }
     }

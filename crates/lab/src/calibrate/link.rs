@@ -135,7 +135,7 @@ impl<'a> Sender<'a> {
     fn run(&mut self, stop: &AtomicBool, progress: &mut impl FnMut(LinkSample)) -> Result<Vec<Seen>> {
         let begun = Instant::now();
         let gap = Duration::from_nanos(self.frame.len() as u64 * 8 * 1_000_000_000 / self.link.rate_bps.max(1));
-        let (mut due, mut next_glance) = (begun, begun + Duration::from_secs(1));
+        let (mut due, mut next_sample) = (begun, begun + Duration::from_secs(1));
         while !stop.load(Ordering::Relaxed) && begun.elapsed() < self.link.lasts {
             let now = Instant::now();
             due = due.max(now.checked_sub(MOST_BEHIND).unwrap_or(now));
@@ -144,8 +144,8 @@ impl<'a> Sender<'a> {
                 due += gap;
             }
             self.take_reports()?;
-            if now >= next_glance {
-                next_glance += Duration::from_secs(1);
+            if now >= next_sample {
+                next_sample += Duration::from_secs(1);
                 progress(self.sample(begun));
             }
             if self.windows.is_empty() && begun.elapsed() > SILENCE {
