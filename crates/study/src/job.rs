@@ -18,7 +18,7 @@ use crate::plan::hex;
 /// All inputs of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Job {
-    /// The program that makes the run, see [`program`](crate::program). It only affects the key: whoever runs the job compares it.
+    /// The program that makes the run, see [`program`](crate::program). It only affects the key: the process that runs the job compares it.
     pub program: String,
     /// The scenario's file: its name in messages; files that the scenario names are relative to its folder.
     pub file: String,
