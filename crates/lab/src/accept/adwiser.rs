@@ -227,7 +227,7 @@ fn a07_figures(run: &Run<'_>) -> Result<Vec<Figure>> {
     ])
 }
 
-/// Longest of the calls' 95th percentiles of delay, in milliseconds; NaN if a direction of a call is missing.
+/// Longest of the calls' 99th percentiles of delay, in milliseconds; NaN if a direction of a call is missing.
 fn slowest_call_ms(result: &RunResult) -> f64 {
     let stretch = phase(result, LIMIT);
     // A call has at least nine of ten packets, one each 20 ms.
