@@ -1,4 +1,4 @@
-//! A capture, whichever its format.
+//! A capture file of either format.
 
 use std::path::{Path, PathBuf};
 
@@ -32,10 +32,10 @@ impl Capture {
         Self { path: path.to_owned(), input, format: Format::Pcapng(pcapng), packets: 0, cut: None }
     }
 
-    /// The next packet; none at the end, or where the file ends within a packet, which [`Self::cut`] says then.
+    /// The next packet; `None` at the end, also where the file ends within a packet ([`Self::cut`] is set then).
     ///
     /// # Errors
-    /// What is wrong with the bytes, and at which packet. A file that ends within its first packet is such an error.
+    /// Malformed bytes, with the number of the packet. A file that ends within its first packet is such an error, too.
     pub fn next_record(&mut self) -> Result<Option<Record<'_>>, CaptureError> {
         if self.cut.is_some() {
             return Ok(None);
@@ -69,12 +69,12 @@ impl Capture {
         CaptureError::new(&self.path, format!("at packet {}: {what}", self.packets + 1))
     }
 
-    /// Where the file ends within a packet. Known after the last packet.
+    /// Where the file ends within a packet, if it does. Known after the last packet.
     pub fn cut(&self) -> Option<&Cut> {
         self.cut.as_ref()
     }
 
-    /// Link types of all interfaces, each once: of pcap all, of pcapng those that came before the last packet that was read.
+    /// Link types of all interfaces, each once. For pcapng, only of those described before the last packet that was read.
     pub fn links(&self) -> &[Link] {
         match &self.format {
             Format::Pcap(pcap) => std::slice::from_ref(&pcap.link),
@@ -82,7 +82,7 @@ impl Capture {
         }
     }
 
-    /// Whether interfaces may come that [`Self::links`] does not have.
+    /// Whether interfaces may follow that [`Self::links`] does not yet have.
     pub fn may_add_links(&self) -> bool {
         matches!(self.format, Format::Pcapng(_))
     }

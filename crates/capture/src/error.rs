@@ -1,8 +1,8 @@
-//! What is wrong with a capture.
+//! Errors of capture files.
 
 use std::path::{Path, PathBuf};
 
-/// A capture that ends within a packet: what was read before it counts.
+/// A capture that ends within a packet. The packets before it are valid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}: ends within packet {}; the {packets} before it are used", path.display(), packets + 1)]
 pub struct Cut {
@@ -28,11 +28,11 @@ impl CaptureError {
 /// Why the next packet cannot be read.
 #[derive(Debug)]
 pub(crate) enum Broken {
-    /// The input ends within it.
+    /// The input ends within the packet.
     Cut,
-    /// What is wrong with its bytes.
+    /// A violation of the format, as a clause.
     Format(String),
-    /// What the operating system or the decompression says.
+    /// An error of the operating system or of the decompression.
     Io(std::io::Error),
 }
 

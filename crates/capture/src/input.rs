@@ -1,10 +1,10 @@
-//! The bytes of a file, record by record.
+//! Reads the bytes of a file, record by record.
 
 use std::io::{BufRead, ErrorKind, Read};
 
 use crate::error::Broken;
 
-/// The records of a file: reads no byte beyond what is asked for.
+/// The records of a file. Reads no byte beyond what is requested.
 pub(crate) struct Input {
     reader: Box<dyn BufRead>,
     record: Vec<u8>,
@@ -17,12 +17,12 @@ impl Input {
         Self { reader, record: Vec::new(), ends_early: false }
     }
 
-    /// Bytes of the record, as far as they were read.
+    /// Bytes of the record read so far.
     pub(crate) fn record(&self) -> &[u8] {
         &self.record
     }
 
-    /// Begins a record with `len` bytes; `false`: there is none.
+    /// Begins a record and reads its first `len` bytes; `false` at the end of the input.
     pub(crate) fn begin(&mut self, len: usize) -> Result<bool, Broken> {
         self.record.clear();
         match self.extend(len) {

@@ -33,15 +33,15 @@ pub use self::wanted::Wanted;
 pub struct Record<'a> {
     /// Which packet of the file it is; the first is 1.
     pub number: u64,
-    /// Since the beginning of 1970, UTC. Simple Packet blocks have none.
+    /// Time since the beginning of 1970, UTC. Simple Packet blocks have none.
     pub time: Option<Duration>,
-    /// What the bytes begin with.
+    /// Link type: the header that the bytes begin with.
     pub link: Link,
-    /// As much of the packet as was captured.
+    /// The captured part of the packet.
     pub bytes: &'a [u8],
-    /// Bytes of the whole packet.
+    /// Length of the whole packet, in bytes.
     pub original_len: u32,
-    /// Bytes of the frame check sequence at the end of the whole packet, if the file says that.
+    /// Length of the frame check sequence at the end of the whole packet, in bytes, if the file states it.
     pub fcs_len: Option<u8>,
 }
 
@@ -49,7 +49,7 @@ pub struct Record<'a> {
 pub enum Opened {
     /// A capture.
     Capture(Capture),
-    /// Something else, to be read as text.
+    /// Another file, to be read as text.
     Other(Other),
 }
 
@@ -59,7 +59,7 @@ const STANDARD_INPUT: &str = "-";
 /// Opens a file; `-` is standard input.
 ///
 /// # Errors
-/// Where the file cannot be opened, or is of a kind that is known and not read.
+/// The file cannot be opened, or is of a known kind that is not supported.
 pub fn open(path: &Path) -> Result<Opened, CaptureError> {
     if path == Path::new(STANDARD_INPUT) {
         return open::opened(name_of(path), Box::new(std::io::stdin()));
@@ -68,15 +68,15 @@ pub fn open(path: &Path) -> Result<Opened, CaptureError> {
     open::opened(path, Box::new(file))
 }
 
-/// What messages call it.
+/// The file's name in messages.
 fn name_of(path: &Path) -> &Path {
     if path == Path::new(STANDARD_INPUT) { Path::new("standard input") } else { path }
 }
 
-/// Opens what `reader` gives; `name` is for messages.
+/// Opens the capture that `reader` supplies; `name` is for messages.
 ///
 /// # Errors
-/// As of [`open`].
+/// As [`open`].
 pub fn read(name: &Path, reader: impl std::io::Read + 'static) -> Result<Opened, CaptureError> {
     open::opened(name, Box::new(reader))
 }

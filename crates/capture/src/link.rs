@@ -1,4 +1,4 @@
-//! Link types: what the bytes of a packet begin with.
+//! Link types: which header the bytes of a packet begin with.
 
 use std::fmt;
 
@@ -7,30 +7,31 @@ use std::fmt;
 pub struct Link(pub u32);
 
 impl Link {
-    /// The address family in four bytes, of the byte order of the capturing host.
+    /// The address family in four bytes, in the byte order of the capturing host.
     pub const NULL: Self = Self(0);
     /// Ethernet.
     pub const ETHERNET: Self = Self(1);
-    /// IP without a header before it; DLT_RAW of most systems, which some programs write as it is.
+    /// IP without a link-layer header: DLT_RAW of most systems, which some programs write
+    /// unconverted.
     pub const RAW_DLT: Self = Self(12);
-    /// The same of OpenBSD.
+    /// IP without a link-layer header: DLT_RAW of OpenBSD.
     pub const RAW_OPENBSD: Self = Self(14);
-    /// IP without a header before it.
+    /// IP without a link-layer header.
     pub const RAW: Self = Self(101);
     /// The address family in four bytes, most significant first.
     pub const LOOP: Self = Self(108);
-    /// Linux's "any" device, first form.
+    /// Linux's "any" device, version 1 (SLL).
     pub const LINUX_SLL: Self = Self(113);
     /// 802.11 with a radiotap header.
     pub const RADIOTAP: Self = Self(127);
-    /// IPv4 without a header before it.
+    /// IPv4 without a link-layer header.
     pub const RAW_IPV4: Self = Self(228);
-    /// IPv6 without a header before it.
+    /// IPv6 without a link-layer header.
     pub const RAW_IPV6: Self = Self(229);
-    /// Linux's "any" device, second form.
+    /// Linux's "any" device, version 2 (SLL2).
     pub const LINUX_SLL2: Self = Self(276);
 
-    /// What Wireshark calls it.
+    /// Wireshark's name of the link type.
     fn name(self) -> Option<&'static str> {
         NAMES.iter().find(|(number, _)| *number == self.0).map(|(_, name)| *name)
     }
@@ -45,7 +46,7 @@ impl fmt::Display for Link {
     }
 }
 
-/// Names as Wireshark and capinfos show them, of the link types that people capture.
+/// Names of common link types, as Wireshark and capinfos show them.
 const NAMES: [(u32, &str); 54] = [
     (0, "NULL/Loopback"),
     (1, "Ethernet"),

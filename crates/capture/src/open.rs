@@ -1,4 +1,4 @@
-//! What a file is: decompressed, and distinguished by how it begins.
+//! Decompresses a file and detects its format by its first bytes.
 
 use std::io::{BufRead, BufReader, Cursor, ErrorKind, Read};
 use std::path::Path;
@@ -11,13 +11,13 @@ use crate::pcap::Pcap;
 use crate::pcapng::{self, Pcapng};
 use crate::{Capture, CaptureError, Opened};
 
-/// Bytes that tell all known kinds apart.
+/// Bytes that suffice to distinguish all known formats.
 const MAGIC_BYTES: u64 = 6;
 const GZIP: [u8; 2] = [0x1f, 0x8b];
-/// Bytes that are read from the file at a time.
+/// Read buffer, in bytes.
 const BUFFER_BYTES: usize = 64 * 1024;
 
-/// Kinds of files that are not read: how they begin, and what to do about it.
+/// Formats that are not supported: their first bytes, and what to do instead.
 const FOREIGN: [(&[u8], &str); 6] = [
     (&[0xfd, b'7', b'z', b'X', b'Z', 0], "is compressed with xz: decompress it with `xz -d`, or use gzip"),
     (&[0x28, 0xb5, 0x2f, 0xfd], "is compressed with zstd: decompress it with `zstd -d`, or use gzip"),
@@ -35,7 +35,7 @@ pub struct Other {
 }
 
 impl Other {
-    /// Why it is no capture, as a clause.
+    /// Why the file is no capture, as a clause.
     pub fn why(&self) -> String {
         if self.begins.is_empty() {
             return "is empty".into();
@@ -45,7 +45,7 @@ impl Other {
     }
 }
 
-/// Finds out what `reader` gives.
+/// Detects the format of the bytes that `reader` supplies.
 pub(crate) fn opened(path: &Path, reader: Box<dyn Read>) -> Result<Opened, CaptureError> {
     let (mut begins, mut reader) = peek(path, reader)?;
     if begins.starts_with(&GZIP) {

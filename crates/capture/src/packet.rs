@@ -1,11 +1,11 @@
-//! What both formats say of a packet.
+//! The packet that both formats produce.
 
 use std::ops::Range;
 use std::time::Duration;
 
 use crate::Link;
 
-/// A packet, with the place of its bytes in the input's record.
+/// A packet, with the position of its bytes in the input's record.
 pub(crate) struct Packet {
     pub(crate) time: Option<Duration>,
     pub(crate) link: Link,

@@ -10,31 +10,30 @@ use crate::error::{Broken, broken};
 use crate::input::Input;
 use crate::packet::Packet;
 
-/// Bytes of the file's header.
+/// Length of the file header, in bytes.
 const FILE_HEADER: usize = 24;
-/// Bytes of a packet's header.
+/// Length of a packet header, in bytes.
 const PACKET_HEADER: usize = 16;
-/// The most bytes of a packet: libpcap's MAXIMUM_SNAPLEN, or the file's own snapshot length up to what libpcap allows for any
+/// Largest packet, in bytes: libpcap's MAXIMUM_SNAPLEN, or the file's own snapshot length up to what libpcap allows for any
 /// link type (D-Bus, USB).
 const USUAL_SNAPLEN: u32 = 262_144;
 const LARGEST_SNAPLEN: u32 = 128 * 1024 * 1024;
-/// Of the field with the link type: the link type with the bits that are reserved, so that these give an unknown one (libpcap
-/// does alike).
+/// Mask of the link type in its field. It includes the reserved bits, which make the link type unknown, as in libpcap.
 const LINK_BITS: u32 = 0x03ff_ffff;
-/// The same: the bits above say the length of the frame check sequence, in words of 16 bits.
+/// Flag in the same field: the bits above it have the length of the frame check sequence, in 16-bit words.
 const HAS_FCS_LEN: u32 = 0x0400_0000;
 const FCS_LEN_SHIFT: u32 = 28;
 
-/// How the packets of a file are written.
+/// Byte order, time resolution and link type of a pcap file.
 pub(crate) struct Pcap {
     parser: PcapParser,
-    /// Of all packets.
+    /// Link type of all packets.
     pub(crate) link: Link,
     fcs_len: Option<u8>,
 }
 
 impl Pcap {
-    /// Whether a file that begins with these bytes is pcap.
+    /// Whether these first bytes are those of a pcap file.
     pub(crate) fn begins_so(bytes: &[u8]) -> bool {
         let (us, ns) = (0xa1b2_c3d4_u32, 0xa1b2_3c4d_u32);
         [us.to_be_bytes(), us.to_le_bytes(), ns.to_be_bytes(), ns.to_le_bytes()]
@@ -53,7 +52,7 @@ impl Pcap {
         Ok(Self { parser, link: Link(field & LINK_BITS), fcs_len })
     }
 
-    /// The next packet, if there is one.
+    /// The next packet; `None` at the end.
     pub(crate) fn next(&self, input: &mut Input) -> Result<Option<Packet>, Broken> {
         if !input.begin(PACKET_HEADER)? {
             return Ok(None);

@@ -1,4 +1,5 @@
-//! pcapng: sections of blocks. Interfaces are described before their packets, and say how the packets' times are written.
+//! pcapng: sections of blocks. Interfaces are described before their packets, with the resolution and offset of the
+//! packets' times.
 
 use std::time::Duration;
 
@@ -7,7 +8,7 @@ use crate::error::{Broken, broken};
 use crate::input::Input;
 use crate::packet::Packet;
 
-/// The type of a Section Header block, the first in a file; the same in both byte orders.
+/// Type of a Section Header block, which a file begins with; the same in both byte orders.
 pub(crate) const MAGIC: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];
 const SECTION: u32 = 0x0a0d_0d0a;
 const INTERFACE: u32 = 1;
@@ -15,15 +16,15 @@ const OBSOLETE_PACKET: u32 = 2;
 const SIMPLE_PACKET: u32 = 3;
 const ENHANCED_PACKET: u32 = 6;
 
-/// Type and length of a block, and its length again at its end.
+/// Lengths in bytes of a block's head (type and length) and of its end (the length again).
 const BLOCK_BEGIN: usize = 8;
 const BLOCK_END: usize = 4;
-/// The most bytes of a block, as in Wireshark.
+/// Largest block, in bytes, as in Wireshark.
 const LARGEST_BLOCK: usize = 16 * 1024 * 1024;
 /// Bytes before the data of an Enhanced Packet block and of an obsolete Packet block.
 const PACKET_FIELDS: usize = 20;
 
-/// Options of an interface.
+/// Option codes of an interface description.
 const IF_TSRESOL: u16 = 9;
 const IF_FCSLEN: u16 = 13;
 const IF_TSOFFSET: u16 = 14;
@@ -36,7 +37,7 @@ const FLAGS: u16 = 2;
 pub(crate) struct Pcapng {
     order: Order,
     interfaces: Vec<Interface>,
-    /// Those of all sections so far, each once.
+    /// Link types of all sections so far, each once.
     links: Vec<Link>,
 }
 
@@ -50,7 +51,7 @@ enum Order {
 
 struct Interface {
     link: Link,
-    /// The most bytes that are captured of a packet; 0: all.
+    /// Snapshot length of the interface, in bytes; 0: unlimited.
     snaplen: u32,
     clock: Clock,
     fcs_len: Option<u8>,
@@ -62,7 +63,7 @@ impl Pcapng {
         &self.links
     }
 
-    /// The next packet, if there is one.
+    /// The next packet; `None` at the end.
     pub(crate) fn next(&mut self, input: &mut Input) -> Result<Option<Packet>, Broken> {
         while input.begin(BLOCK_BEGIN)? {
             let end = self.block(input)?;
@@ -91,7 +92,7 @@ impl Pcapng {
         Ok(None)
     }
 
-    /// Reads the rest of a block, and returns where its body ends.
+    /// Reads the rest of a block. Returns the offset at which its body ends.
     fn block(&mut self, input: &mut Input) -> Result<usize, Broken> {
         if input.record().starts_with(&MAGIC) {
             input.extend(BLOCK_BEGIN + 4)?;
@@ -168,7 +169,7 @@ impl Pcapng {
         })
     }
 
-    /// A Simple Packet block is of the first interface. What follows its data is padding.
+    /// A Simple Packet block, which belongs to the first interface. What follows its data is padding.
     fn simple(&self, body: &[u8]) -> Result<Packet, Broken> {
         let Interface { link, snaplen, fcs_len, .. } = self.interface_of(0)?;
         let original_len = self.order.u32(body, 0);
@@ -204,7 +205,7 @@ impl Order {
         }
     }
 
-    /// The value of an option, if the block has it. Code 0 ends the options.
+    /// The value of an option, if the block has it. An option with code 0 ends the list.
     fn option(self, mut options: &[u8], code: u16) -> Result<Option<&[u8]>, Broken> {
         while options.len() >= 4 {
             let (found, len) = (self.u16(options, 0), usize::from(self.u16(options, 2)));
@@ -223,11 +224,11 @@ impl Order {
     }
 }
 
-/// How an interface's times are written.
+/// Resolution and offset of an interface's times.
 struct Clock {
-    /// Units of the times; microseconds without the option if_tsresol.
+    /// Time units per second; a million without the option if_tsresol.
     per_second: u64,
-    /// Seconds that are added to each.
+    /// Seconds to add to each time (if_tsoffset).
     offset: i64,
 }
 
@@ -250,7 +251,7 @@ impl Clock {
         Ok(clock)
     }
 
-    /// The time of so many units. What is before 1970 is its beginning.
+    /// The time at `units` of this clock. Times before 1970 become 1970.
     fn time(&self, units: u64) -> Duration {
         let ns = u128::from(units % self.per_second) * 1_000_000_000 / u128::from(self.per_second);
         let time = Duration::new(units / self.per_second, ns as u32);
@@ -277,7 +278,7 @@ mod tests {
         assert_eq!(time(&offset(3), 1_500_000).unwrap(), ns(4_500_000_000));
         assert_eq!(time(&offset(-1), 1_500_000).unwrap(), ns(500_000_000));
         assert_eq!(time(&offset(-2), 1_500_000).unwrap(), ns(0));
-        // After an option that nothing is known of, and of an option that is cut off.
+        // Behind an unknown option, and with an option that is cut off.
         assert_eq!(time(&[0, 2, 0, 3, 1, 2, 3, 0, 0, 9, 0, 1, 0, 0, 0, 0], 2).unwrap(), ns(2_000_000_000));
         assert!(time(&[0, 9, 0, 9, 9, 0, 0, 0], 1).is_err());
     }

@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use crate::{CaptureError, Cut, Link, Opened, Record, name_of, open};
 
-/// The packets that are wanted of a capture.
+/// Reads the packets of one link type.
 #[derive(Clone, Copy, Debug)]
 pub struct Wanted {
-    /// Packets of interfaces with other link types are left out, as long as there is one with this.
+    /// The link type. Packets of interfaces with other link types are skipped, provided that one interface has this.
     pub link: Link,
-    /// What to capture where no interface has this link type, with an example.
+    /// What to capture instead if no interface has this link type, with an example.
     pub instead: &'static str,
 }
 
@@ -18,7 +18,7 @@ impl Wanted {
     /// Calls `each` with time, bytes and original length of each packet. A file that ends within a packet is read up to there.
     ///
     /// # Errors
-    /// Where the file cannot be read, has no interface with this link type, or a wanted packet has no time.
+    /// The file cannot be read, has no interface with this link type, or a packet of it has no time.
     pub fn read(&self, path: &Path, mut each: impl FnMut(Duration, &[u8], usize)) -> Result<Option<Cut>, CaptureError> {
         let opened = open(path)?;
         let path = name_of(path);

@@ -1,5 +1,5 @@
-//! What the programs `evenaird`, `evenair` and `evenair-lab` share: the version that they name, errors in one line, and how one
-//! finds another and replaces itself with it.
+//! Code that the programs `evenaird`, `evenair` and `evenair-lab` share: the version that they print, one-line errors, and how one
+//! program finds another and replaces itself with it.
 
 mod moment;
 
@@ -13,8 +13,8 @@ use anyhow::{Context, Error, Result, anyhow};
 
 pub use self::moment::moment_s;
 
-/// The version with the commit that the program was built from, as Semantic Versioning writes build metadata: "0.1.0+1a2b3c4d5e6f",
-/// with ".dirty" behind it where the sources had been changed since; without a commit where they were not in a repository.
+/// The version with the commit that the program was built from, as build metadata of Semantic Versioning: "0.1.0+1a2b3c4d5e6f",
+/// followed by ".dirty" if the sources had uncommitted changes; without a commit if the sources were not in a repository.
 pub const VERSION: &str = env!("EVENAIR_VERSION");
 
 /// The daemon's program, which its package installs beside `evenair`.
@@ -26,7 +26,7 @@ pub const WEB: &str = "evenair-web";
 /// The program of simulator, testbed and studies, and the name of its package.
 pub const LAB: &str = "evenair-lab";
 
-/// The commands of [`LAB`] with their descriptions, which `evenair` lists and passes on. A test of [`LAB`] compares them with its own.
+/// The commands of [`LAB`] with their descriptions, which `evenair` lists and forwards. A test of [`LAB`] compares them with its own.
 pub const LAB_COMMANDS: [(&str, &str); 10] = [
     ("demo", "Demonstrate the box in a minute: a room without and with it, in a browser and here"),
     ("testbed", "Run scenarios with real hosts over a simulated radio, in real time"),
@@ -43,7 +43,7 @@ pub const LAB_COMMANDS: [(&str, &str); 10] = [
     ("calibrate", "Measure the goodput of a link by its signal, for channel-aware schedulers"),
 ];
 
-/// The exit status of a command; an error is printed first, in one line after the program's name.
+/// The exit status of a command. Prints an error first, in one line after the program's name.
 pub fn end(program: &str, outcome: Result<ExitCode>) -> ExitCode {
     outcome.unwrap_or_else(|error| {
         eprintln!("{program}: {}", in_one_line(&error));
@@ -51,7 +51,7 @@ pub fn end(program: &str, outcome: Result<ExitCode>) -> ExitCode {
     })
 }
 
-/// The error, then each cause that is not in the text yet: some errors include their cause.
+/// The error, followed by each cause whose text it does not contain: some errors include their cause.
 fn in_one_line(error: &Error) -> String {
     let mut text = error.to_string();
     for cause in error.chain().skip(1).map(ToString::to_string) {
@@ -62,7 +62,7 @@ fn in_one_line(error: &Error) -> String {
     text
 }
 
-/// The file of a program: beside the file of the running program, else in PATH.
+/// Path of a program: beside the running program's file, else in PATH.
 pub fn find_program(name: &str) -> Option<PathBuf> {
     let beside = std::env::current_exe().ok().and_then(|this| this.parent().map(Path::to_owned));
     let path = std::env::var_os("PATH").unwrap_or_default();
@@ -76,7 +76,7 @@ fn first_with_program(mut folders: impl Iterator<Item = PathBuf>, name: &str) ->
     folders.find_map(|folder| Some(folder.join(name)).filter(|path| is_program(path)))
 }
 
-/// What to say of a program that is not found: the package that has it.
+/// Error message for a program that is not found: names the package to install.
 pub fn missing(name: &str, package: &str) -> String {
     format!("the program {name} is neither beside this one nor in PATH: install the package {package}")
 }
@@ -84,7 +84,7 @@ pub fn missing(name: &str, package: &str) -> String {
 /// Replaces this process with another program. `shown_as` is the name of that program in its usage lines.
 ///
 /// # Errors
-/// The program is not found (the error names the `package` to install) or cannot be started. It returns in no other case.
+/// The program is not found (the error names the `package` to install) or cannot be started. It returns only on error.
 pub fn become_program(
     name: &str,
     package: &str,

@@ -2,14 +2,14 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// A moment in seconds since 1970, UTC: a time, or how long ago.
+/// Parses a moment, in seconds since 1970, UTC: a time, or a time ago.
 ///
 /// # Errors
-/// The text is neither: what would be right.
+/// The text is neither; the error lists the valid forms.
 pub fn moment_s(text: &str) -> Result<f64, String> {
     let now = SystemTime::now();
     let ago = humantime::parse_duration(text).ok().and_then(|ago| now.checked_sub(ago));
-    // Dates may be without a time, and times without seconds.
+    // The time of day may be missing, and so may its seconds.
     let padded = match text.len() {
         10 => format!("{text} 00:00:00"),
         16 => format!("{text}:00"),

@@ -9,11 +9,11 @@ use evenair_api::{Json, NamedStation, Request, Response, StationName, Status};
 use evenair_packet::MacAddr;
 use evenair_units::BitRate;
 
-/// How the end of a connection shows.
+/// Kinds of errors with which a closed connection shows.
 const HUNG_UP: [io::ErrorKind; 3] =
     [io::ErrorKind::BrokenPipe, io::ErrorKind::ConnectionReset, io::ErrorKind::UnexpectedEof];
 
-/// Names in a request: with 64 characters of four bytes each they are 40 kB, and a request has at most 64 KiB.
+/// Names per request: with 64 characters of four bytes each they are 40 kB, and a request has at most 64 KiB.
 const NAMES_OF_REQUEST: usize = 128;
 
 /// A connection to a running box.
@@ -21,21 +21,21 @@ const NAMES_OF_REQUEST: usize = 128;
 pub struct Client {
     stream: BufReader<UnixStream>,
     path: PathBuf,
-    /// A request was answered on it.
+    /// Whether a request was answered on this connection.
     answered: bool,
 }
 
-/// Why a request was not done.
+/// Why a request failed.
 #[derive(Debug)]
 pub enum ClientError {
     /// The box cannot be reached.
     Io {
         /// The control socket.
         path: PathBuf,
-        /// What the operating system says.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// The box refused, and says why.
+    /// The box refused, with its reason.
     Refused(String),
 }
 
@@ -63,7 +63,7 @@ impl Client {
     /// Connects to the box whose control socket is at `path`.
     ///
     /// # Errors
-    /// There is no listener.
+    /// Nothing listens there.
     pub fn connect(path: impl AsRef<Path>) -> Result<Self, ClientError> {
         let path = path.as_ref().to_owned();
         match UnixStream::connect(&path) {
@@ -72,7 +72,7 @@ impl Client {
         }
     }
 
-    /// Starts to manage.
+    /// Starts managing.
     ///
     /// # Errors
     /// As [`Self::ask`].
@@ -80,15 +80,15 @@ impl Client {
         self.ask(&Request::Insert).map(drop)
     }
 
-    /// Stops to manage; returns when the queues have drained and the bridge carries the traffic.
+    /// Stops managing. Returns when the queues have drained and the bridge carries the traffic.
     ///
     /// # Errors
-    /// As [`Self::ask`]; also where the box was inserted again meanwhile, and where the bridge cannot carry the traffic.
+    /// As [`Self::ask`]; also if the box was inserted again meanwhile, or the bridge cannot carry the traffic.
     pub fn bypass(&mut self) -> Result<(), ClientError> {
         self.ask(&Request::Bypass { force: false }).map(drop)
     }
 
-    /// Stops to manage even where the bridge cannot carry the traffic: then nothing does.
+    /// Stops managing even if the bridge cannot carry the traffic, which is then not forwarded.
     ///
     /// # Errors
     /// As [`Self::ask`].
@@ -96,7 +96,7 @@ impl Client {
         self.ask(&Request::Bypass { force: true }).map(drop)
     }
 
-    /// Measures what the bridge carries and changes nothing; returns when the queues have drained and the bridge carries the traffic.
+    /// Measures the bridge's traffic and changes nothing. Returns when the queues have drained and the bridge carries the traffic.
     ///
     /// # Errors
     /// As [`Self::bypass`].
@@ -136,15 +136,15 @@ impl Client {
         self.ask(&Request::Losses { access_point: access_point.to_string(), total }).map(drop)
     }
 
-    /// Names a station; `None`: takes away the name that was set so.
+    /// Sets the name of a station; `None` removes the name that was set.
     ///
     /// # Errors
-    /// As [`Self::ask`]; the name is none.
+    /// As [`Self::ask`]; an invalid name.
     pub fn name(&mut self, mac: MacAddr, name: Option<&str>) -> Result<(), ClientError> {
         self.ask(&Request::Name { mac: mac.to_string(), name: name.map(str::to_owned) }).map(drop)
     }
 
-    /// All names but those of DHCP.
+    /// All names except those from DHCP.
     ///
     /// # Errors
     /// As [`Self::ask`].
@@ -152,10 +152,10 @@ impl Client {
         Ok(self.ask(&Request::Names)?.names.unwrap_or_default())
     }
 
-    /// Names many stations, all or none. Names of others stay.
+    /// Names many stations, all or none. Names of other stations stay.
     ///
     /// # Errors
-    /// As [`Self::ask`]; one of them is no name, or a station is there twice.
+    /// As [`Self::ask`]; an invalid name, or a station that is listed twice.
     pub fn import_names(&mut self, names: &[(MacAddr, String)]) -> Result<(), ClientError> {
         for (part, names_of_part) in names.chunks(NAMES_OF_REQUEST).enumerate() {
             let name = |(mac, name): &(MacAddr, String)| StationName { mac: mac.to_string(), name: name.clone() };
@@ -165,15 +165,15 @@ impl Client {
         Ok(())
     }
 
-    /// Makes the box read its configuration again, or another file.
+    /// Makes the box reload its configuration, or load another file.
     ///
     /// # Errors
-    /// As [`Self::ask`]; what is wrong with the file. The box then goes on as before.
+    /// As [`Self::ask`]; the file's errors. The box then keeps its configuration.
     pub fn reconfigure(&mut self, file: Option<&Path>) -> Result<(), ClientError> {
         self.ask(&Request::Reconfigure { file: file.map(Path::to_owned), check: false }).map(drop)
     }
 
-    /// Asks the box whether it would take its configuration file, or another one. It goes on as before.
+    /// Checks whether the box would accept its configuration file, or another one. Changes nothing.
     ///
     /// # Errors
     /// As [`Self::reconfigure`].
@@ -206,7 +206,7 @@ impl Client {
         }
     }
 
-    /// The box hangs up on clients that are idle for long: then the request is sent once more, over a new connection.
+    /// Sends a request. The box closes connections that are idle for long: then sends it once more, over a new connection.
     fn exchange(&mut self, request: &Request) -> io::Result<Response> {
         let mut line = request.to_json().into_bytes();
         line.push(b'\n');

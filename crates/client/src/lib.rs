@@ -1,7 +1,7 @@
-//! Clients of a running box, and readers of what it has kept: the control socket ([`control`]), the watch socket ([`watch`]), the
-//! files of the history ([`history`]), and names of stations ([`lookup`]).
+//! Clients of a running box and readers of its files: the control socket ([`control`]), the watch socket ([`watch`]), the history
+//! files ([`history`]), and names of stations ([`lookup`]).
 //!
-//! Not here: the box itself, which answers on these sockets (`evenair-serve`).
+//! Not here: the box itself, which serves these sockets (`evenair-serve`).
 
 pub mod control;
 pub mod history;

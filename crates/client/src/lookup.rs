@@ -1,4 +1,4 @@
-//! Which station is meant by what an operator writes: a MAC address or a name, in upper or lower case.
+//! Finds the station that an operator names: by MAC address or by name, in upper or lower case.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -10,15 +10,15 @@ use evenair_reader::nearest;
 
 use crate::control::{Client, ClientError};
 
-/// Names offered in place of an unknown one.
+/// Number of similar names offered for an unknown one.
 const OFFERED: usize = 3;
 
-/// Why a text means no station.
+/// Why no single station matches a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LookupError {
-    /// No station has this name; the names nearest to it.
+    /// No station has this name; the most similar names.
     Unknown(String, Vec<String>),
-    /// Several stations have it.
+    /// Several stations have the name.
     Several(String, Vec<MacAddr>),
 }
 
@@ -42,14 +42,14 @@ impl fmt::Display for LookupError {
 
 impl std::error::Error for LookupError {}
 
-/// The names that stations have and had.
+/// Present and past names of stations.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Directory {
     /// Present names, as the box has them.
     present: BTreeMap<MacAddr, String>,
     /// The latest names of the history.
     latest: BTreeMap<MacAddr, String>,
-    /// All names of the history.
+    /// All names in the history.
     past: BTreeSet<(MacAddr, String)>,
 }
 
@@ -57,7 +57,7 @@ impl Directory {
     /// The present names of a running box.
     ///
     /// # Errors
-    /// The box cannot be reached any more, or refused.
+    /// The box cannot be reached any more, or refuses.
     pub fn of_box(client: &mut Client) -> Result<Self, ClientError> {
         let listed = client.names()?.into_iter().map(|named| (named.mac, Some(named.name)));
         let stations = client.status()?.stations.into_iter().map(|station| (station.mac, station.name));
@@ -65,12 +65,12 @@ impl Directory {
         Ok(Self { present: named.collect(), ..Self::default() })
     }
 
-    /// The names that a box of this machine has kept, if they can be read.
+    /// The names in the files of a box on this machine, if they can be read.
     pub fn kept() -> Self {
         Self { present: read_table(&file()).unwrap_or_default().into_iter().collect(), ..Self::default() }
     }
 
-    /// Notes the names in a record of the history; the oldest record comes first.
+    /// Adds the names in a record of the history. Records must come oldest first.
     pub fn note(&mut self, record: &Record) {
         let Record::Sample(sample) = record else { return };
         for StationSample { mac, name, .. } in &sample.stations {
@@ -82,10 +82,10 @@ impl Directory {
         }
     }
 
-    /// The station that is meant by a MAC address, a present name or, if no station has that now, a name of the history.
+    /// The station with this MAC address or present name or, if no station has that now, with this name in the history.
     ///
     /// # Errors
-    /// There is no such station, or several.
+    /// No station matches, or several do.
     pub fn find(&self, text: &str) -> Result<MacAddr, LookupError> {
         let older = self.latest.iter().filter(|(mac, _)| !self.present.contains_key(mac));
         let present = self.present.iter().chain(older).map(|(&mac, name)| (mac, name.as_str()));
@@ -97,10 +97,10 @@ impl Directory {
     }
 }
 
-/// The station that is meant, among stations with names. A MAC address need not be among them.
+/// The matching station among stations with names. A MAC address need not be among them.
 ///
 /// # Errors
-/// There is none of this name, or several.
+/// No station has this name, or several do.
 fn find<'a>(text: &str, stations: impl Iterator<Item = (MacAddr, &'a str)> + Clone) -> Result<MacAddr, LookupError> {
     if let Ok(mac) = text.parse() {
         return Ok(mac);
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn without_names_none_is_offered() {
+    fn an_empty_directory_offers_no_names() {
         let error = find("x", std::iter::empty()).expect_err("unknown").to_string();
         assert_eq!(error, "no station is named \"x\", and none has a name");
     }

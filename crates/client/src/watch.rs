@@ -11,11 +11,11 @@ use evenair_api::{FlowStatus, Json};
 
 /// Default path of the watch socket.
 pub const SOCKET: &str = "/run/evenair/watch.sock";
-/// Longest line, in bytes. 256 stations and 1000 calls have less than 1 MB.
+/// Longest line, in bytes. A line with 256 stations and 1000 calls has less than 1 MB.
 const LONGEST_LINE: u64 = 8 << 20;
-/// How long the box may take beyond the time between two lines.
+/// How much longer than the interval between two lines a line may take.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How long the flows of a station may take, for which the screen waits.
+/// Timeout for the flows of a station: the screen waits for them.
 const FLOWS_PATIENCE: Duration = Duration::from_secs(1);
 
 /// A connection to the watch socket that asks for lines.
@@ -25,19 +25,19 @@ pub struct Feed {
 }
 
 impl Feed {
-    /// Asks for lines with these parts, one each so many seconds.
+    /// Subscribes to lines with these parts, one every `every_s` seconds.
     ///
     /// # Errors
-    /// The socket cannot be opened; the message says how it can.
+    /// The socket cannot be opened; the message names the remedy.
     pub fn open(socket: &Path, parts: &[Part], every_s: u64) -> Result<Self> {
         let request = Request::Watch { watch: parts.to_vec(), every: format!("{every_s} s") };
         Ok(Self { stream: ask(socket, &request, PATIENCE + Duration::from_secs(every_s))? })
     }
 
-    /// The next line as the box wrote it, and what it says.
+    /// The next line: its text, and the parsed form.
     ///
     /// # Errors
-    /// The box has ended the connection or refuses the request, or it is not the watch socket.
+    /// The box has closed the connection or refuses the request, or this is not the watch socket.
     pub fn read(&mut self) -> Result<(String, Line)> {
         let text = line_of(&mut self.stream)?;
         let line = Line::from_json(text.as_bytes()).ok().filter(|line| line.v > 0 && line.totals.is_some());
@@ -48,7 +48,7 @@ impl Feed {
     }
 }
 
-/// The flows of a station, the last used first.
+/// The flows of a station, the most recently used first.
 ///
 /// # Errors
 /// As [`Feed::open`] and [`Feed::read`].
@@ -70,7 +70,7 @@ fn ask(socket: &Path, request: &Request, patience: Duration) -> Result<BufReader
     Ok(BufReader::new(stream))
 }
 
-/// What opens the socket.
+/// How to make the socket accessible after this error.
 fn remedy(error: &std::io::Error) -> &'static str {
     match error.kind() {
         ErrorKind::PermissionDenied => {
@@ -96,7 +96,7 @@ fn line_of(stream: &mut BufReader<UnixStream>) -> Result<String> {
     Ok(text)
 }
 
-/// Why something else than the wanted line came.
+/// The error for a response that is not the requested line.
 fn refusal(text: &str) -> anyhow::Error {
     match Answer::from_json(text.as_bytes()) {
         Ok(Answer { content: Content::Error(why), .. }) => anyhow!("the box refuses: {why}"),
@@ -111,7 +111,7 @@ mod tests {
 
     use super::*;
 
-    /// The error of a client to whom the socket says this.
+    /// The client's error message when the socket responds like this.
     fn error_after(answer: &'static str) -> String {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("watch.sock");
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_says_what_would_be_right() {
+    fn errors_name_the_remedy() {
         let gone = Feed::open(Path::new("/nowhere/watch.sock"), &[Part::Totals], 1).expect_err("no box").to_string();
         assert!(gone.contains("/nowhere/watch.sock") && gone.contains("is the box running?"), "{gone}");
         assert!(remedy(&ErrorKind::PermissionDenied.into()).contains("evenair-watch"));

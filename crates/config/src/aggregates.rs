@@ -4,18 +4,18 @@ use std::fmt;
 
 use evenair_manager::Config;
 
-/// Packets are held for access points of 802.11n or later by a service rate or a queue discipline, which release single packets.
+/// A service rate or a queue discipline, which release single packets, is configured for access points of 802.11n or later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BrokenAggregates;
 
 impl BrokenAggregates {
-    /// What is the matter.
+    /// The problem.
     pub const FOUND: &str = "a service rate or a queue discipline in the box breaks up the aggregates of access points of 802.11n and \
                              later, which then may carry less than half";
-    /// What to use instead.
+    /// The remedy.
     pub const MEND: &str = "use the default: no [manager.controller] and no [manager.queue]";
 
-    /// The warning, if a configuration deserves it.
+    /// The warning, if it applies to a configuration.
     pub fn of(config: &Config) -> Option<Self> {
         config.breaks_aggregates().then_some(Self)
     }

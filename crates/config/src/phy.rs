@@ -7,7 +7,7 @@ use schemars::{JsonSchema, Schema, json_schema};
 use serde::{Deserialize, Serialize};
 
 ranges! {
-    /// Up to the largest IP packet (RFC 791), which is never sent so.
+    /// RTS thresholds: up to the largest IP packet (RFC 791), for which RTS is never sent.
     pub RtsThresholds: Bytes = "0 to 65535 bytes";
 }
 
@@ -32,7 +32,7 @@ pub struct PhySpec {
     pub rts_threshold: Option<Written<Bytes, RtsThresholds>>,
 }
 
-/// A rate of `standard`, or a problem that lists them.
+/// The PHY rate of `standard`, or a problem that lists the rates.
 pub fn phy_rate(standard: Standard, written: &Written<BitRate>, problems: &mut Problems) -> Option<PhyRate> {
     let rate = written.get(problems)?;
     let found = standard.rate(rate);
@@ -46,14 +46,14 @@ pub fn phy_rate(standard: Standard, written: &Written<BitRate>, problems: &mut P
 /// The PHY rate of a station: a bit rate, or a mode of 802.11n and later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RateSpec {
-    /// Of a mode it is that of the newest format in the narrowest channel with the fewest streams.
+    /// A bit rate. Of several modes with this rate: the newest format in the narrowest channel with the fewest streams.
     BitRate(BitRate),
     /// MCS, width, streams and guard interval.
     Mode(PhyMode),
 }
 
 impl RateSpec {
-    /// The rate in one of these PHY profiles: the first that has it.
+    /// The rate in the first of these PHY profiles that has it.
     pub fn in_any(self, phys: &[Phy]) -> Option<PhyRate> {
         phys.iter().find_map(|phy| match self {
             Self::BitRate(rate) => phy.data_rate(rate),
@@ -102,7 +102,7 @@ pub fn station_rate(phys: &[Phy], written: &Written<RateSpec>, problems: &mut Pr
 }
 
 impl PhySpec {
-    /// The profile and the RTS threshold, or `None` and what is wrong.
+    /// The profile and the RTS threshold, or `None` and the problems.
     pub fn check(&self, problems: &mut Problems) -> Option<(Phy, Option<Bytes>)> {
         let threshold = self.rts_threshold.get_optional(problems);
         let standard = self.standard.get(problems)?;
@@ -117,7 +117,7 @@ impl PhySpec {
                 let rates: Vec<_> = list.items().iter().map(|rate| phy_rate(standard, rate, problems)).collect();
                 rates.into_iter().collect::<Option<Vec<_>>>()?
             }
-            // The same as `Phy::default_for`, which has no say in the preamble.
+            // The same as `Phy::default_for`, which ignores the preamble.
             None if standard == Standard::Dot11b => standard.rates()[..2].to_vec(),
             None => standard.mandatory_rates().to_vec(),
         };

@@ -1,5 +1,4 @@
-//! `evenair init` as a person runs it, on a machine that is a network namespace: what it leaves if it is not to change anything, and
-//! if it is killed before it is confirmed.
+//! `evenair init` in a network namespace: its effect without `--apply`, and when it is killed before the confirmation.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -10,7 +9,7 @@ use std::time::{Duration, Instant};
 use evenair_site::setup::{self, Gateway};
 use evenair_sys::netns::Netns;
 
-/// A machine with two interfaces, of which the wired one has an address and the way out.
+/// A machine with two interfaces, of which the wired one has an address and the default route.
 fn machine() -> Option<Netns> {
     if let Err(error) = Command::new("nft").arg("--version").output() {
         eprintln!("skipped: needs nft (package nftables): {error}");
@@ -44,7 +43,7 @@ fn ip(namespace: &Netns, line: &str) -> String {
     String::from_utf8(output.stdout).expect("text")
 }
 
-/// What it has of bridges, addresses and routes; without the numbers that change by themselves.
+/// Its bridges, addresses and routes, without numbers that change by themselves.
 fn network(namespace: &Netns) -> String {
     let links = ip(namespace, "-br link show type bridge");
     let ports = ip(namespace, "-o link show").lines().filter(|line| line.contains(" master ")).count();
@@ -93,10 +92,10 @@ fn the_plan_is_printed_as_json_and_nothing_is_written_or_changed() {
     assert_eq!(network(&machine), before);
 }
 
-/// Kills `command`, which changes the network, while it waits for the confirmation: soon all is as it was before.
+/// Kills `command`, which changes the network, while it waits for the confirmation: the network must soon be as before.
 fn killed_it_leaves_the_network_as_it_was(machine: &Netns, mut command: Command, out: &Path) {
     let before = network(machine);
-    // Its standard input stays open and silent: somebody who has not answered yet.
+    // Its standard input stays open and silent: the operator has not answered yet.
     let start = || command.arg("--apply").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("started");
     let mut child = machine.run(start).expect("entered");
     let mut lines = BufReader::new(child.stdout.take().expect("piped")).lines();
@@ -121,14 +120,14 @@ fn killed_before_it_is_confirmed_it_leaves_the_network_as_it_was() {
     killed_it_leaves_the_network_as_it_was(&machine, init(&out), &out);
 }
 
-/// A gateway of stations at eth1, which has an address and a route already.
+/// A gateway for stations at eth1, which already has an address and a route.
 fn router(out: &Path) -> Command {
     let mut command = init(out);
     command.args(["--router", "--address", "192.168.77.1/24"]);
     command
 }
 
-/// What a gateway changes besides: forwarding, and the kernel's tables of filters.
+/// Further changes of a gateway: forwarding, and the kernel's filter tables.
 fn gateway(namespace: &Netns) -> String {
     let read = |name: &str| {
         let read = || fs::read_to_string(Path::new("/proc/sys").join(name)).unwrap_or_default();
@@ -150,7 +149,7 @@ fn a_router_killed_before_it_is_confirmed_leaves_the_network_as_it_was() {
     let out = folder.path().join("box.toml");
     let before = gateway(&machine);
     killed_it_leaves_the_network_as_it_was(&machine, router(&out), &out);
-    // The watchdog has removed its file before it begins, and addresses may be back before the rest is.
+    // The watchdog removes its file before it begins, and addresses may be restored before the rest.
     let limit = Instant::now() + Duration::from_secs(10);
     while gateway(&machine) != before {
         assert!(Instant::now() < limit, "{}\nbefore:\n{before}", gateway(&machine));
@@ -174,7 +173,7 @@ fn confirmed_it_stays_and_the_watchdog_goes() {
     assert!(network(&machine).contains("br0"));
 }
 
-/// The way back that init leaves where systemd keeps the network, and what a package manager runs when the package is purged.
+/// Runs the revert script of init with systemd, and the package's purge script.
 fn purge(machine: &Netns, root: &Path, way_back: &str) {
     let network = root.join("etc/evenair/network");
     fs::create_dir_all(&network).expect("made");
@@ -183,7 +182,7 @@ fn purge(machine: &Netns, root: &Path, way_back: &str) {
     let text = fs::read_to_string(path).expect("it is packaged");
     let below =
         |text: String, folder: &str| text.replace(&format!(" {folder}"), &format!(" {}{folder}", root.display()));
-    // Files, users and the service manager are not those of this machine.
+    // The script must not touch this machine's files, users and service manager.
     let text = ["/etc/", "/var/", "/run/"].into_iter().fold(text, below);
     let asks = ["getent passwd evenair-web", "getent passwd evenair", "getent group evenair-watch"];
     let text = asks.into_iter().fold(text, |text, asks| text.replace(asks, "false")).replace("systemctl", "true");
@@ -199,7 +198,7 @@ fn purge(machine: &Netns, root: &Path, way_back: &str) {
 fn purged_while_it_carries_traffic_the_network_is_as_before_init_and_the_rest_stays() {
     for is_router in [false, true] {
         let Some(machine) = machine() else { return };
-        // What the operator has besides: another bridge, a filter of their own, and at a router addresses of the stations' port.
+        // Other configuration of the operator: a bridge, a filter, and for a gateway addresses of the stations' port.
         ip(&machine, "link add own0 type bridge");
         ip(&machine, "addr add 10.9.0.1/24 dev own0");
         if is_router {
@@ -226,8 +225,7 @@ fn purged_while_it_carries_traffic_the_network_is_as_before_init_and_the_rest_st
     }
 }
 
-/// Everything of addresses, neighbours, routes of all tables and rules, without what every interface has by itself and without
-/// times that pass.
+/// All addresses, neighbours, routes of all tables and rules, without those that every interface has and without lifetimes.
 fn state(machine: &Netns) -> Vec<String> {
     let mut lines = Vec::new();
     for command in [
@@ -254,7 +252,7 @@ fn state(machine: &Netns) -> Vec<String> {
     lines
 }
 
-/// A machine whose wired side, without the address of [`machine`], was configured by these commands.
+/// A machine whose wired side, without the address of [`machine`], is configured by these commands.
 fn configured(commands: &[&str]) -> Option<Netns> {
     let machine = machine()?;
     ip(&machine, "addr flush dev eth0");
@@ -263,7 +261,7 @@ fn configured(commands: &[&str]) -> Option<Netns> {
     Some(machine)
 }
 
-/// Runs `init` with this answer. Whether it succeeded, and all that it printed.
+/// Runs `init` with this answer. Returns whether it succeeded, and its output.
 fn answered(machine: &Netns, answer: &str) -> (bool, String) {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("answer");
@@ -277,7 +275,7 @@ fn answered(machine: &Netns, answer: &str) -> (bool, String) {
     (output.status.success(), text)
 }
 
-/// Wired sides as people configure them.
+/// Typical configurations of the wired side.
 const WIRES: [&[&str]; 8] = [
     // A gateway outside of the address's network.
     &["addr add 203.0.113.7/32 dev eth0", "route add default via 169.254.0.1 dev eth0 onlink"],
@@ -297,7 +295,7 @@ const WIRES: [&[&str]; 8] = [
         "addr add 10.5.0.9/24 brd + dev eth0 valid_lft 4000 preferred_lft 3000",
         "route add default via 10.5.0.1 dev eth0",
     ],
-    // A gateway that is reached by a route, and routes without an address's own.
+    // A gateway reached by a route, and routes without an own address.
     &[
         "addr add 10.9.0.1 peer 10.9.0.2/32 dev eth0",
         "addr add 10.8.0.1/24 dev eth0 noprefixroute",
@@ -323,7 +321,7 @@ const WIRES: [&[&str]; 8] = [
         "route add 10.5.0.1 dev eth0",
         "route add default via 10.5.0.1 dev eth0",
     ],
-    // A route elsewhere from the address that moves.
+    // A route elsewhere whose source is the address that moves.
     &[
         "addr add 10.5.0.7/24 dev eth0",
         "link add other0 type veth peer name other1",
@@ -351,7 +349,7 @@ fn confirmed_every_field_of_addresses_and_routes_is_at_the_bridge() {
         let before = state(&machine);
         let (succeeded, said) = answered(&machine, "yes\n");
         assert!(succeeded, "{wire:?}: {said}");
-        // Without a lifetime, which nobody would renew.
+        // Without a lifetime, which nothing would renew.
         let renamed = |line: &String| {
             line.replace("eth0", "br0")
                 .replace("global dynamic", "global")
@@ -381,7 +379,7 @@ fn killed_it_restores_every_field() {
 }
 
 #[test]
-fn what_could_not_be_restored_is_refused_before_the_first_change() {
+fn state_that_cannot_be_restored_is_refused_before_the_first_change() {
     let address = "addr add 10.5.0.7/24 dev eth0";
     for (wire, named) in [
         (
@@ -434,7 +432,7 @@ fn a_change_that_fails_midway_leaves_every_field_as_before() {
         "-6 route add default via fe80::1 dev eth0",
     ];
     let Some(machine) = configured(&wire) else { return };
-    // The bridge gets no address of IPv6: when that fails, those of IPv4 have moved.
+    // The bridge accepts no IPv6 address: when that fails, the IPv4 addresses have moved.
     let set = || evenair_sys::netns::set_sysctl("net/ipv6/conf/default/disable_ipv6", "1");
     machine.run(set).expect("entered").expect("set");
     let before = state(&machine);
@@ -444,13 +442,13 @@ fn a_change_that_fails_midway_leaves_every_field_as_before() {
     assert_eq!(state(&machine), before);
 }
 
-/// "As it was" is said after a look, not because the undo was made.
+/// "As it was" is printed after a comparison, not because the undo ran.
 #[test]
 fn what_the_undo_does_not_restore_is_named() {
     let Some(machine) = configured(&["addr add 10.5.0.7/24 dev eth0"]) else { return };
     let revert = || {
         let applied = setup::plan("eth1", "eth0", "br0").expect("it can be done").apply().expect("done");
-        // Another program takes the port away meanwhile.
+        // Meanwhile another program removes the port.
         for line in ["link set eth0 nomaster", "link set eth0 name gone0"] {
             assert!(Command::new("ip").args(line.split(' ')).status().expect("it is installed").success());
         }

@@ -1,4 +1,4 @@
-//! How `evenair` finds the other two programs, and what it hands to them. Small scripts take their places.
+//! How `evenair` finds the other two programs, and the arguments that it passes to them. Small scripts replace them.
 
 use std::fs::{self, Permissions};
 use std::io::{BufRead, BufReader, Write};
@@ -18,8 +18,8 @@ fn alone() -> tempfile::TempDir {
     folder
 }
 
-/// Copies a program by a process of its own: a program cannot be started while anyone has it open for writing, and a child that
-/// another test has just forked has all that this process has open.
+/// Copies a program in a separate process: a program cannot be started while it is open for writing, and a child that another
+/// test has just forked inherits all open files of this process.
 fn copy(program: &Path, to: &Path) {
     let status = Command::new("cp").arg("--preserve=mode").args([program, to]).status().expect("cp runs");
     assert!(status.success(), "cp {} {}: {status}", program.display(), to.display());
@@ -118,7 +118,7 @@ fn a_service_rate_before_access_points_that_aggregate_is_right_with_a_warning() 
 }
 
 #[test]
-fn what_is_checked_is_printed_as_json_too() {
+fn checks_are_printed_as_json_too() {
     let folder = alone();
     let path = |name: &str| folder.path().join(name).to_str().expect("a path of plain text").to_owned();
     let [right, wrong] = [path("right.toml"), path("wrong.toml")];

@@ -1,4 +1,4 @@
-//! `evenair top` without a terminal: what it prints of a watch feed, and a reader that goes away.
+//! `evenair top` without a terminal: its output from a watch feed, and a closed pipe.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixListener;
@@ -86,7 +86,7 @@ fn a_pipe_to_head_ends_quietly() {
 }
 
 #[test]
-fn without_a_box_it_says_what_to_do() {
+fn without_a_box_the_error_names_the_remedy() {
     let output = top(Path::new("/nowhere/watch.sock"), &["--count", "1"]).output().expect("it starts");
     let (said, complained) = text(&output);
     assert_eq!((output.status.code(), said.as_str()), (Some(1), ""));

@@ -1,4 +1,4 @@
-//! The daemon of the box: it runs in line between access points and wire, until a signal or a command ends it.
+//! The daemon of the box: forwards packets in line between access points and wire, until a signal or a command ends it.
 //!
 //! This crate only parses the command line and sets up logging; the box is `evenair-serve`. Errors end here: one line with the error
 //! and its remedy, and exit status 1 (2 for a wrong command line).
@@ -92,7 +92,7 @@ fn run(args: &RunArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Which parts log how much: the variable EVENAIR_LOG, such as `debug` or `evenair_serve=debug,info`.
+/// Log levels per module, from the variable EVENAIR_LOG, such as `debug` or `evenair_serve=debug,info`.
 fn log_filter(variable: Option<&str>) -> Targets {
     let usual = Targets::new().with_default(LevelFilter::INFO);
     variable.filter(|text| !text.is_empty()).and_then(|text| text.parse().ok()).unwrap_or(usual)
@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_logged_is_info_unless_said_otherwise() {
+    fn the_default_log_level_is_info() {
         use tracing_subscriber::filter::LevelFilter;
         let level = |variable| log_filter(variable).default_level();
         assert_eq!(level(None), Some(LevelFilter::INFO));
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn the_file_may_stand_alone_and_is_given_once() {
+    fn the_file_is_a_positional_argument_and_given_once() {
         let file = |words: &[&str]| Cli::try_parse_from([&["evenaird"], words].concat()).map(|cli| cli.run.file);
         assert_eq!(file(&["--check"]).expect("understood"), None);
         assert_eq!(file(&["box.toml", "--check"]).expect("understood"), Some("box.toml".into()));

@@ -1,10 +1,10 @@
-//! The unit of the service manager that is packaged (`packaging/evenair.service`), as the service manager itself sees it.
+//! Tests of the packaged systemd unit (`packaging/evenair.service`), with systemd's own tools.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// The most that `systemd-analyze security` may find the service exposed, in tenths: 0 is nothing, 100 everything. What is left
-/// is what the box is for (packets, interfaces, BPF, running first), the files of the machine, and its names.
+/// Highest exposure that `systemd-analyze security` may report, in tenths: 0 is none, 100 the worst. The remainder is what the
+/// box needs (packets, interfaces, BPF, real-time priority), the machine's files, and its names.
 const MOST_EXPOSED: u32 = 23;
 
 fn packaged() -> String {
@@ -12,7 +12,7 @@ fn packaged() -> String {
     std::fs::read_to_string(path).expect("it is packaged")
 }
 
-/// A unit with this text, whose programs are the one under test, since those that it names are not installed here.
+/// Writes a unit with this text. The program under test replaces those that the unit names, which are not installed here.
 fn unit(folder: &Path, text: &str) -> PathBuf {
     let file = folder.join("evenair.service");
     let daemon = env!("CARGO_BIN_EXE_evenaird");
@@ -21,7 +21,7 @@ fn unit(folder: &Path, text: &str) -> PathBuf {
     file
 }
 
-/// `None`, with the reason printed, where there is no such program.
+/// Output of `systemd-analyze`; `None`, with the reason printed, where the program is missing.
 fn analyze(arguments: &[&str], unit: &Path) -> Option<Output> {
     match Command::new("systemd-analyze").args(arguments).arg("--no-pager").arg(unit).output() {
         Ok(output) => Some(output),
@@ -37,10 +37,10 @@ fn said(output: &Output) -> String {
 }
 
 #[test]
-fn the_unit_is_without_fault() {
+fn systemd_finds_no_fault_in_the_unit() {
     let folder = tempfile::tempdir().expect("a folder");
     let Some(output) = analyze(&["verify"], &unit(folder.path(), &packaged())) else { return };
-    // It tells of other units of the machine as well, which are not ours to mend.
+    // It reports other units of the machine as well, which are not checked here.
     let of_ours = said(&output).lines().any(|line| line.contains("evenair"));
     assert!(output.status.success() && !of_ours, "{}", said(&output));
     let wrong = packaged().replace("ProtectSystem=strict", "ProtectSystems=strict");
@@ -49,7 +49,7 @@ fn the_unit_is_without_fault() {
 }
 
 #[test]
-fn the_service_is_exposed_to_little() {
+fn the_exposure_of_the_service_is_low() {
     let folder = tempfile::tempdir().expect("a folder");
     let threshold = format!("--threshold={MOST_EXPOSED}");
     let judge = |text: &str| analyze(&["security", "--offline=true", &threshold], &unit(folder.path(), text));
@@ -69,11 +69,11 @@ fn the_service_is_started_again_however_often_it_fails() {
         after.split("\n[").next().expect("at least nothing").lines().collect::<Vec<_>>()
     };
     let (unit, service) = (section("Unit"), section("Service"));
-    // With the default limit of five starts in ten seconds a box would stay away for good.
+    // The default limit of five starts in ten seconds would leave the box stopped for good.
     assert!(unit.contains(&"StartLimitIntervalSec=0"), "{unit:?}");
-    // After a failure, a signal and a missed watchdog, and not after a stop that somebody wants.
+    // Restarts after a failure, a signal and a missed watchdog, but not after a requested stop.
     assert!(service.contains(&"Restart=on-failure") && service.contains(&"RestartSec=1"), "{service:?}");
-    // A killed box cannot give the cards their offloads back.
+    // A killed box cannot restore the offloads of the interfaces.
     assert!(service.contains(&"ExecStopPost=/usr/bin/evenaird restore-offloads"), "{service:?}");
     for line in service.iter().filter(|line| line.contains("=/usr/bin/evenaird")) {
         let (_, arguments) = line.split_once(' ').expect("it has some");
@@ -83,7 +83,7 @@ fn the_service_is_started_again_however_often_it_fails() {
     }
 }
 
-/// The defaults take less than the unit allows, and the unit allows no more than a small machine can spare.
+/// The defaults need less than the unit's limits, which are no more than a small machine can spare.
 #[test]
 fn the_service_has_bounds_that_its_defaults_fit_into() {
     let text = packaged();
@@ -99,13 +99,13 @@ fn the_service_has_bounds_that_its_defaults_fit_into() {
     assert!((100..=1000).contains(&tasks), "{tasks}");
 }
 
-/// The script that a package manager runs when the package is purged, for a machine below this folder, which may have the page.
+/// The maintainer script for a purge, with its paths below `root`; `has_page`: whether the page's package is installed.
 fn purge(root: &Path, has_page: bool) -> String {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../packaging/debian/postrm");
     let text = std::fs::read_to_string(path).expect("it is packaged");
     let root = root.display();
     let below = |text: String, folder: &str| text.replace(&format!(" {folder}"), &format!(" {root}{folder}"));
-    // Users and the service manager are those of this machine, and not to be touched.
+    // The script must not change users and services of this machine.
     let text = ["/etc/", "/var/", "/run/"].into_iter().fold(text, below);
     let text = text.replace("getent passwd evenair-web", if has_page { "true" } else { "false" });
     ["getent passwd evenair", "getent group evenair-watch"]
@@ -134,11 +134,11 @@ fn purging_leaves_nothing_behind() {
     assert!(status.success());
     let left = Command::new("find").arg(root).args(["-name", "*evenair*"]).output().expect("it is installed");
     assert_eq!(String::from_utf8_lossy(&left.stdout).trim(), "");
-    // Another file of the operator stays, and the purge goes on.
+    // Another file of the operator is kept, and the purge continues.
     make("etc/systemd/system/evenair.service.d/own.conf", "");
     let status = Command::new("sh").args(["-c", &purge(root, false), "postrm", "purge"]).status().expect("a shell");
     assert!(status.success() && root.join("etc/systemd/system/evenair.service.d/own.conf").exists());
-    // The page, which is not purged, has its configuration, and no right to the box any more.
+    // The page, which is not purged, keeps its configuration and loses its access to the box.
     let files =
         ["etc/evenair/web.toml", "etc/evenair/box.toml", "etc/systemd/system/evenair-web.service.d/50-control.conf"];
     files.iter().for_each(|path| make(path, ""));

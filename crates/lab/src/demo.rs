@@ -1,7 +1,7 @@
 //! `evenair demo`: the effect of the box in under a minute, on a page and in the terminal.
 //!
-//! A room of 802.11ax with the kernel's real TCP: one laptop is slow, two stations upload, one telephones. At first the box is bypassed;
-//! then it manages. `--long` runs the published case instead: ten stations at 11 Mb/s, three of which upload.
+//! An 802.11ax room with the kernel's TCP: one slow laptop, two uploads, one call. At first the box is bypassed; then it manages.
+//! `--long` runs the published case instead: ten stations at 11 Mb/s, three of which upload.
 
 mod page;
 
@@ -17,7 +17,7 @@ use self::page::Page;
 use crate::commands::scenario_run::{Shown, run_into};
 use crate::commands::testbed::{options, run_scenario};
 
-/// A scenario that is shown, part of the program so that the demo needs no file.
+/// A scenario of the demo, compiled into the program so that the demo needs no file.
 struct Case {
     file: &'static str,
     text: &'static str,
@@ -57,7 +57,7 @@ pub struct DemoArgs {
     no_page: bool,
 }
 
-/// Runs the demo and prints what it showed.
+/// Runs the demo and prints its results.
 pub fn demo(args: &DemoArgs) -> Result<ExitCode> {
     let shown = if args.long { &PUBLISHED } else { &ROOM };
     let scenario = Scenario::parse(shown.text, shown.file)?;
@@ -79,8 +79,8 @@ pub fn demo(args: &DemoArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What changed, as far as it was measured: the least that one of equal downloads gets, the most that one station holds of the air,
-/// and how long a page takes.
+/// Changes by the box, as far as they were measured: the least throughput of the equal downloads, the largest airtime share of a
+/// station, and the mean load time of a page.
 fn in_three_numbers(result: &RunResult, without: &PhaseResult, with: &PhaseResult) -> Vec<String> {
     let line = |what: &str, pair: [Option<f64>; 2], unit: &str| {
         let [before, after] = pair;
@@ -105,7 +105,7 @@ fn in_three_numbers(result: &RunResult, without: &PhaseResult, with: &PhaseResul
     lines.into_iter().flatten().collect()
 }
 
-/// A machine that was busy has shown what there is to see; all else that makes a run invalid is an error.
+/// Accepts a run that is invalid only because the machine was busy; any other reason is an error.
 fn ended_well(result: &RunResult) -> Result<()> {
     if result.was_only_late() {
         println!(

@@ -55,8 +55,8 @@ enum Command {
 }
 
 impl Command {
-    /// Commands that only print may exit when their reader has closed the pipe. The others have sockets and children, and
-    /// handle a closed one as an error.
+    /// Commands that only print may exit on a closed pipe. The others have sockets and children, and handle a closed pipe as
+    /// an error.
     const fn ends_with_its_reader(&self) -> bool {
         matches!(
             self,

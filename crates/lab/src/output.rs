@@ -22,7 +22,7 @@ pub fn write_without_pictures(directory: &Path, scenario: &Scenario, result: &Ru
     Ok(Made::now(VERSION).write(directory)?)
 }
 
-/// Writes the tables with a row for each number: of each run, `runs.parquet`, and of each point, `points_long.parquet`.
+/// Writes the tables with a row per number: `runs.parquet` for the runs, `points_long.parquet` for the points.
 pub fn write_rows(directory: &Path, plan: &Plan, store: &Store, result: &SweepResult) -> Result<()> {
     let tables: [(&str, Option<Vec<u8>>); 2] = [
         ("runs.parquet", to_compressed_parquet(run_rows(plan, store))),
@@ -36,12 +36,12 @@ pub fn write_rows(directory: &Path, plan: &Plan, store: &Store, result: &SweepRe
     Ok(())
 }
 
-/// The file of a table of series.
+/// The file name of a table of series.
 pub fn series_file(kind: SeriesKind) -> String {
     format!("series_{kind}.parquet")
 }
 
-/// Writes the series of all runs that have them: `series_flow.parquet` and so on. Names of the files.
+/// Writes the series of all runs that have them: `series_flow.parquet` and so on. Returns the file names.
 pub fn write_series(directory: &Path, plan: &Plan, store: &Store) -> Result<Vec<String>> {
     let write = |&kind: &SeriesKind| {
         let mut failed = None;
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn a_result_folder_holds_what_makes_the_run_again() {
+    fn a_result_folder_has_all_inputs_of_the_run() {
         let text = include_str!("../../../scenarios/smoke.toml");
         let scenario = Scenario::parse_with(text, "smoke.toml", &[("seed", "7"), ("radio.ap_buffer", "50 packets")]);
         let scenario = scenario.expect("a sound scenario");

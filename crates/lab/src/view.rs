@@ -1,4 +1,4 @@
-//! The live view of a run: present throughput by flow.
+//! The live view of a run: the current throughput of each flow.
 //!
 //! On a terminal it is a panel that is redrawn in place; elsewhere (a pipe, a log) it is one line every few seconds. The
 //! panel is inline: earlier output stays above it.
@@ -20,20 +20,20 @@ use ratatui::{Frame, Terminal, TerminalOptions, Viewport};
 const BAR_CELLS: usize = 40;
 /// Lines of the panel that are not flows: heading, state, blank, footer.
 const FIXED_LINES: u16 = 5;
-/// The panel shows at most this many flows and says how many more there are.
+/// The panel shows at most this many flows, and the number of the others.
 const MAX_FLOWS: usize = 24;
-/// Seconds between two lines where there is no terminal.
+/// Seconds between two lines without a terminal.
 const PLAIN_EVERY_S: f64 = 5.0;
-/// Names and numbers around a bar take this many cells; narrower terminals get shorter bars.
+/// Terminal cells for the names and numbers around a bar; narrower terminals get shorter bars.
 const AROUND_BAR: usize = 38;
-/// Where no flow has had more yet.
+/// Smallest throughput of a whole bar, in Mb/s.
 const LEAST_SCALE_MBPS: f64 = 0.1;
 
 /// Shows the progress of one run.
 pub struct View {
     title: String,
     duration_s: f64,
-    /// Length of a whole bar, in Mb/s: the most that any flow had so far, so that bars of one moment and the next compare.
+    /// Throughput of a whole bar, in Mb/s: the highest of any flow so far, so that bars stay comparable over time.
     scale_mbps: f64,
     screen: Screen,
 }
@@ -57,7 +57,7 @@ impl View {
         }
     }
 
-    /// Shows the newest state. A terminal that goes away does not end the run.
+    /// Shows the newest state. A closed terminal does not end the run.
     pub fn show(&mut self, progress: &Progress) {
         self.scale_mbps = progress.flows.iter().map(|flow| flow.ip_mbps).fold(self.scale_mbps, f64::max);
         match &mut self.screen {
@@ -152,7 +152,7 @@ fn flow_line(flow: &FlowProgress, scale_mbps: f64, bar_cells: usize) -> Line<'st
     ])
 }
 
-/// A bar of so many eighths of a cell.
+/// A bar, with its length in eighths of a cell.
 fn bar(eighths: usize) -> String {
     const PARTS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
     format!("{}{}", "█".repeat(eighths / 8), PARTS[eighths % 8])
@@ -165,7 +165,7 @@ fn truncated(text: &str, most: usize) -> String {
     text.chars().take(most - 1).chain(['…']).collect()
 }
 
-/// Of the flows whose sender knows one.
+/// Median round-trip time of the flows whose sender reports one, in milliseconds.
 fn median_rtt_ms(progress: &Progress) -> Option<f64> {
     let mut rtts: Vec<f64> = progress.flows.iter().filter_map(|flow| flow.rtt_ms).collect();
     rtts.sort_by(f64::total_cmp);

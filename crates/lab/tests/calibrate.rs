@@ -1,5 +1,5 @@
-//! Calibration of a link that is real but for the radio: UDP over loopback, through a relay that passes on what a channel of
-//! the moment carries and loses the rest, while a source tells the signal of that moment.
+//! Calibration of a link with a simulated radio: UDP over loopback, through a relay that forwards what the current channel
+//! carries and drops the rest, while a source reports the current signal.
 
 use std::net::UdpSocket;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -14,12 +14,12 @@ use evenair_telemetry::{Reading, Source, StationReading, TelemetryError};
 
 const STATION: MacAddr = MacAddr([2, 0, 0, 0, 0, 1]);
 const PAYLOAD: usize = 1024;
-/// Signals in dBm, and what the channel then carries, packets a second.
+/// Signals in dBm, and the channel's capacity at each, in packets per second.
 const CHANNEL: [(i64, u64); 3] = [(-60, 600), (-70, 300), (-80, 75)];
-/// Each signal lasts this long.
+/// Duration of each signal.
 const STEP: Duration = Duration::from_millis(2_500);
 
-/// The channel of a moment.
+/// The current state of the channel.
 struct Channel {
     begun: Instant,
 }
@@ -44,7 +44,7 @@ impl Source for AccessPoint<'static> {
     }
 }
 
-/// Passes packets on to `to` at the channel's rate, a few of them in advance, and reports back.
+/// Forwards packets to `to` at the channel's rate, with a short burst, and reports back.
 fn relay(inner: &UdpSocket, outer: &UdpSocket, channel: &Channel, stop: &AtomicBool, lost: &AtomicU64) {
     let (mut frame, mut credit, mut then) = ([0; 2048], 0.0, Instant::now());
     outer.set_read_timeout(Some(Duration::from_millis(1))).expect("a time-out");
@@ -131,7 +131,7 @@ fn a_link_on_which_nothing_is_lost_makes_no_table() {
 }
 
 #[test]
-fn what_cannot_be_measured_says_why() {
+fn links_that_cannot_be_measured_are_errors_with_a_reason() {
     let run = |knows, to: &UdpSocket| {
         let sender = socket();
         sender.connect(to.local_addr().expect("bound")).expect("loopback");

@@ -1,4 +1,4 @@
-//! The program as a person calls it.
+//! The program as users call it.
 
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -137,7 +137,8 @@ fn a_comparison_warns_of_policies_that_break_aggregates() {
     }
 }
 
-/// A run of a few seconds with a box that is inserted, a phase after that, and a published value of the phase.
+/// A run of a few seconds with a box that is inserted, a phase after that, and a published value for the
+/// phase.
 const SHORT: &str = "version = 1\nname = \"short\"\nduration = \"4 s\"\n[radio]\nstandard = \"802.11g\"\n\
     [[station]]\nname = \"near\"\ncount = 2\nrate = \"54 Mb/s\"\n[[server]]\nname = \"server\"\n\
     [[bulk]]\nname = \"down\"\nstations = [\"near2\"]\nserver = \"server\"\ndirection = \"down\"\n\

@@ -1,4 +1,4 @@
-//! A sweep in parts, as on a cluster, is the whole sweep.
+//! A sweep in parts, as on a cluster, equals the whole sweep.
 
 use std::fs;
 use std::path::Path;
@@ -15,7 +15,7 @@ const SMALL: &str = "version = 1\nname = \"small\"\nduration = \"2 s\"\nradio = 
     station = [{ name = \"sta\", rate = \"11 Mb/s\" }]\nserver = [{ name = \"server\" }]\n\
     bulk = [{ name = \"up\", stations = [\"sta\"], server = \"server\", direction = \"up\" }]\n";
 
-/// 40 runs.
+/// A sweep of 40 runs.
 const SWEEP: [&str; 9] = [
     "sim",
     "sweep",
@@ -38,21 +38,21 @@ fn text(output: &Output) -> String {
     String::from_utf8_lossy(&[&*output.stdout, &*output.stderr].concat()).into_owned()
 }
 
-/// What a command that succeeds prints.
+/// Output of a command that must succeed.
 fn succeeds(folder: &Path, arguments: &[&str]) -> String {
     let output = program(folder, arguments).output().expect("it starts");
     assert!(output.status.success(), "{arguments:?}: {}", text(&output));
     text(&output)
 }
 
-/// What a command that fails prints.
+/// Output of a command that must fail.
 fn fails(folder: &Path, arguments: &[&str]) -> String {
     let output = program(folder, arguments).output().expect("it starts");
     assert!(!output.status.success(), "{arguments:?}: {}", text(&output));
     text(&output)
 }
 
-/// A part of the sweep, with more arguments.
+/// Arguments of a part of the sweep, with further ones.
 fn part<'a>(part: &'a str, more: &[&'a str]) -> Vec<&'a str> {
     [&SWEEP[..], &["--store", "store", "--part", part], more].concat()
 }
@@ -63,7 +63,7 @@ fn small() -> tempfile::TempDir {
     folder
 }
 
-/// Starts a part, kills it once a run is kept, and cuts the last line.
+/// Starts a part, kills it once a run is stored, and truncates the last line.
 fn kill_in_the_middle(folder: &Path, number: &str, file: &str) {
     let file = folder.join("store").join(file);
     let mut child = program(folder, &part(number, &["--threads=1"])).stdout(Stdio::null()).spawn().expect("it starts");
@@ -106,7 +106,7 @@ fn parts_in_any_order_and_one_killed_are_the_whole_sweep() {
         let read = |results: &str| fs::read(folder.join(results).join(name)).expect("it is there");
         assert!(read("store") == read("results/small-sweep-1"), "{name}");
     }
-    // Parts find what was joined, and a store joins that of another folder once more.
+    // Parts reuse merged runs, and a store merges those of another folder again.
     let again = succeeds(folder, &part("1/2", &[]));
     assert!(again.contains("part 1 of 2: 0 of 20 runs made") && again.contains("20 known before"), "{again}");
     let both = succeeds(folder, &["sim", "merge", "new", "store", "results/small-sweep-1"]);
@@ -158,7 +158,8 @@ fn rows(file: &Path) -> Vec<Vec<(String, Field)>> {
     reader.get_row_iter(None).expect("rows").map(|row| row.expect("a row").into_columns()).collect()
 }
 
-/// The series that `sim run` writes of one of the runs of [`SWEEP`] are its rows in the table of the sweep, to the bit.
+/// The series that `sim run` writes for one of the runs of [`SWEEP`] equal its rows in the table of the sweep, bit by
+/// bit.
 fn check_against_a_single_run(folder: &Path) {
     let all = rows(&folder.join("results/small-sweep-1/series_flow.parquet"));
     let names: Vec<_> = all[0].iter().take(4).map(|(name, _)| name.as_str()).collect();
@@ -213,7 +214,7 @@ fn series_that_are_asked_for_later_are_made_and_change_nothing_else() {
         said.contains("note: 2 runs were kept without these series") && said.contains("2 of 2 runs made"),
         "{said}"
     );
-    // More runs in the folder are added to its table of series, without the option.
+    // Further runs in the folder are added to its table of series without the option.
     let said = succeeds(folder, &[&sweep[..], &["--replications=2"]].concat());
     assert!(!said.contains("note: ") && said.contains("2 of 4 runs made"), "{said}");
     assert!(said.contains("series_flow.parquet"), "{said}");

@@ -1,4 +1,4 @@
-//! `evenair results`: a folder says what it is, and what it keeps makes it again.
+//! `evenair results`: folders of results are described and repeated from their content.
 
 use std::fs;
 use std::path::Path;
@@ -11,10 +11,10 @@ const SMALL: &str = "version = 1\nname = \"small\"\nduration = \"2 s\"\nradio = 
     station = [{ name = \"sta\", rate = \"11 Mb/s\" }]\nserver = [{ name = \"server\" }]\n\
     bulk = [{ name = \"up\", stations = [\"sta\"], server = \"server\", direction = \"up\" }]\n";
 
-/// A policy of a file.
+/// A policy from a file.
 const MINE: &str = "[radio]\nap_buffer = \"20 packets\"\n";
 
-/// Exit status and all that is printed.
+/// Exit status and all output.
 fn run(folder: &Path, arguments: &[&str]) -> (Option<i32>, String) {
     let output = Command::new(env!("CARGO_BIN_EXE_evenair-lab")).args(arguments).current_dir(folder).output();
     let output = output.expect("it starts");
@@ -46,7 +46,7 @@ fn json(text: &str) -> Value {
 }
 
 #[test]
-fn a_run_is_shown_and_made_again_and_one_altered_number_is_named() {
+fn a_run_is_shown_and_repeated_and_an_altered_number_is_named() {
     let folder = small();
     let folder = folder.path();
     succeeds(folder, &["sim", "run", "small.toml", "--set", "radio.ap_buffer=50 packets", "--seed", "7", "--quiet"]);
@@ -67,7 +67,7 @@ fn a_run_is_shown_and_made_again_and_one_altered_number_is_named() {
     let shown = json(&succeeds(folder, &["results", "show", "results/small-1", "--json"]));
     assert_eq!((&shown["kind"], &shown["seed"], &shown["valid"]), (&"run".into(), &7.into(), &true.into()));
 
-    // The file and the folder in which the run was made are not needed.
+    // Neither the original file nor the working directory of the run is needed.
     fs::remove_file(folder.join("small.toml")).expect("it was there");
     let elsewhere = tempfile::tempdir().expect("a temporary directory");
     let path = kept.to_str().expect("text");
@@ -107,7 +107,7 @@ fn another_version_is_named_and_run_only_where_that_is_asked_for() {
     }
     let said = succeeds(folder, &["results", "rerun", "results/small-1", "--anyway"]);
     assert!(said.contains("the same: result.json"), "{said}");
-    // Where the simulator is not known, the version decides.
+    // If the simulator is unknown, the version decides.
     fs::remove_file(folder.join("results/small-1/made.json")).expect("it was there");
     succeeds(folder, &["results", "rerun", "results/small-1"]);
     alter(&folder.join("results/small-1/run.json"), "\"version\": \"", "\"version\": \"0-");
@@ -115,7 +115,7 @@ fn another_version_is_named_and_run_only_where_that_is_asked_for() {
 }
 
 #[test]
-fn sweeps_and_comparisons_are_shown_and_made_again() {
+fn sweeps_and_comparisons_are_shown_and_repeated() {
     let folder = small();
     let folder = folder.path();
     let commands: [(&[&str], &str, &str); 4] = [
@@ -157,14 +157,14 @@ fn sweeps_and_comparisons_are_shown_and_made_again() {
     assert_eq!(code, Some(1), "{said}");
     assert!(said.contains(&format!("{name} is {other:?} as kept and {value:?} made again")), "{said}");
 
-    // A run that is missing is no difference of those that are there, but the folder is not complete.
+    // A missing run is no difference of the others, but the folder is incomplete.
     fs::write(&file, text.lines().take(3).map(|line| format!("{line}\n")).collect::<String>()).expect("written");
     let shown = json(&succeeds(folder, &["results", "show", "results/small-compare-1", "--json"]));
     assert_eq!((&shown["complete"], &shown["missing"]), (&false.into(), &"runs.jsonl has 3 of 4 runs".into()));
 }
 
 #[test]
-fn a_folder_without_results_is_refused_with_what_would_be_right() {
+fn a_folder_without_results_is_refused_with_suggestions() {
     let folder = small();
     let folder = folder.path();
     succeeds(folder, &["sim", "run", "small.toml", "--quiet", "--trace", "traces"]);

@@ -16,7 +16,7 @@ use crate::keys;
 use crate::renames::Kind;
 use crate::settings::{self, File, Set, element_name};
 
-/// A file that was read: knows which key and line a span belongs to.
+/// A parsed file, which maps spans to keys and lines.
 #[derive(Clone, Debug)]
 pub struct Document {
     file: String,
@@ -32,7 +32,7 @@ const SHOWN_COLUMNS: usize = 120;
 /// Reads `text` as a `T`, after setting each `(key, value)` of `sets` in it as if the file said so.
 ///
 /// A key is a path such as `radio.ap_buffer`, `station.slow.rate` (the entry of `[[station]]` named `slow`), or `event.1.at`
-/// (the first `[[event]]`). A value that is not TOML by itself is taken as text. Unknown keys come back as problems beside the
+/// (the first `[[event]]`). A value that is not TOML by itself is read as text. Unknown keys are returned as problems with the
 /// value, so that all problems can be reported together.
 ///
 /// # Errors
@@ -80,7 +80,7 @@ pub fn read<T: DeserializeOwned + JsonSchema>(
     }
 }
 
-/// The schema of a `T`. It is made once in a process: making that of a scenario takes longer than reading one.
+/// The schema of a `T`, made once per process: making that of a scenario takes longer than reading one.
 fn schema_of<T: JsonSchema>() -> Arc<Schema> {
     static MADE: Mutex<BTreeMap<Cow<'static, str>, Arc<Schema>>> = Mutex::new(BTreeMap::new());
     let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -119,7 +119,7 @@ fn root_span(text: &str) -> Range<usize> {
 }
 
 impl Document {
-    /// A text with its keys, and no opinion about them yet.
+    /// Parses a text without checking its keys.
     ///
     /// # Errors
     /// Syntax errors.
@@ -137,11 +137,11 @@ impl Document {
 
     /// The position of a key's value, by its path.
     pub fn place_of(&self, key: &str) -> Option<Range<usize>> {
-        // A key's own place comes before that of its value.
+        // A key's own span precedes that of its value.
         self.places.iter().rfind(|(_, path)| path == key).map(|(place, _)| place.clone())
     }
 
-    /// A problem of another text at the same key of this one; where that has no such key, without a place.
+    /// A problem of another text, moved to the same key of this one; without a position if the key does not exist here.
     pub fn relocate(&self, problem: &Located) -> Located {
         let Located { key, what, allowed, .. } = problem.clone();
         match self.place_of(&key) {

@@ -4,18 +4,18 @@ use std::fmt;
 use std::ops::Range;
 use std::path::PathBuf;
 
-/// Something wrong at a place in the text.
+/// A problem at a position in the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// Where, in bytes from the start of the text.
+    /// Position, in bytes from the start of the text.
     pub span: Range<usize>,
     /// What is wrong, as a clause.
     pub what: String,
-    /// What would be right; empty where that is plain from `what`.
+    /// What would be right; empty if that is obvious from `what`.
     pub allowed: String,
 }
 
-/// All that has been found wrong so far.
+/// All problems found so far.
 #[derive(Debug, Default)]
 pub struct Problems(Vec<Problem>);
 
@@ -27,7 +27,7 @@ pub enum ConfigError {
     Read {
         /// The file.
         path: PathBuf,
-        /// What the operating system said.
+        /// The error of the operating system.
         source: std::io::Error,
     },
     /// The file was read, and is wrong in these places (at least one, in order).
@@ -35,12 +35,12 @@ pub enum ConfigError {
     Invalid(Vec<Located>),
 }
 
-/// A problem as it is shown.
+/// A problem with its position, for display.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Located {
     /// Where it is.
     pub place: Place,
-    /// The key's path, such as `station[2].rate`; empty where no key is concerned.
+    /// The key's path, such as `station[2].rate`; empty if no key is concerned.
     pub key: String,
     /// What is wrong.
     pub what: String,
@@ -55,7 +55,7 @@ pub struct Located {
 pub struct Place {
     /// The file, or the command-line option that set the value.
     pub file: String,
-    /// Line and column, from 1; absent where the whole is meant, and for options.
+    /// Line and column, from 1; absent for the whole file, and for options.
     pub position: Option<(usize, usize)>,
 }
 
@@ -73,7 +73,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// More than this many problems are not listed one by one: they usually have one cause.
+/// Maximum number of problems listed individually: more usually have one cause.
 const SHOWN: usize = 20;
 
 struct Listing<'a>(&'a [Located]);

@@ -8,19 +8,19 @@ use schemars::Schema;
 use crate::quantity::{Units, quantity, quantity_schema, with_unit};
 use crate::{FromWritten, Scalar};
 
-/// How often something happens.
+/// A frequency of events.
 #[derive(Clone, Copy, Debug)]
 pub struct Frequency {
-    /// Millionths of a time in each of the spans that follow.
+    /// Millionths of an event per the following span.
     millionths: u64,
     per: Span,
 }
 
-/// In millionths, each per the span of the same name.
+/// Millionths of an event, per the span of the same name.
 const FREQUENCY: Units = &[("/s", 1_000_000), ("/min", 1_000_000), ("/h", 1_000_000)];
 
 impl Frequency {
-    /// Mean time from one to the next, to the nanosecond (rounded down); [`Span::MAX`] where it never happens.
+    /// Mean time between events, in nanoseconds, rounded down; [`Span::MAX`] if there are none.
     pub fn gap(self) -> Span {
         if self.millionths == 0 { Span::MAX } else { self.per.mul_div(1_000_000, self.millionths) }
     }
@@ -33,7 +33,7 @@ impl PartialOrd for Frequency {
     }
 }
 
-/// As often, such as "60 /min" and "1 /s".
+/// Equal frequencies may be written differently, such as "60 /min" and "1 /s".
 impl PartialEq for Frequency {
     fn eq(&self, other: &Self) -> bool {
         self.partial_cmp(other) == Some(Ordering::Equal)

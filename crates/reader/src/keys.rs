@@ -16,19 +16,18 @@ use crate::error::Problems;
 use crate::renames::{Kind, now_called};
 use crate::spelling::{closest, did_you_mean};
 
-/// One walk over a file.
+/// State of a traversal of a file.
 struct Walk<'s, 'p> {
     schema: &'s Value,
     problems: &'p mut Problems,
     kind: Kind,
-    /// The words and switches of the tables that are being walked, the innermost last.
+    /// String enums and switches of the enclosing tables, the innermost last.
     words: Vec<Map<String, Value>>,
     /// Whether the raw form can be built.
     sound: bool,
 }
 
-/// Notes what is wrong with the keys of `root` and takes unknown ones out. Returns whether the raw form can be built
-/// from what is left.
+/// Checks the keys of `root` and removes unknown ones. Returns whether the raw form can be built from the rest.
 pub(crate) fn check(root: &mut DeTable<'_>, span: Range<usize>, schema: &Value, problems: &mut Problems) -> bool {
     let kind = Kind::of(|table| schema["properties"].get(table).is_some());
     let mut walk = Walk { schema, problems, kind, words: Vec::new(), sound: true };
@@ -36,13 +35,13 @@ pub(crate) fn check(root: &mut DeTable<'_>, span: Range<usize>, schema: &Value, 
     walk.sound
 }
 
-/// What another key must be for a key to have an effect: its name, and its values.
+/// Condition for a key to have an effect: another key's name, and its values.
 pub(crate) const ONLY_WITH: &str = "x-only-with";
 
-/// What another key must be for a key to be needed: its name, and its values.
+/// Condition for a key to be required: another key's name, and its values.
 pub(crate) const NEEDED_WITH: &str = "x-needed-with";
 
-/// The words and switches of a table, as far as they are known ones; the defaults of those that are left out.
+/// String enums and switches of a table with known values, including defaults of missing ones.
 fn words(table: &DeTable<'_>, properties: &Map<String, Value>) -> Map<String, Value> {
     let word = |(key, schema): (&String, &Value)| {
         let word = match table.get(key.as_str()).map(Spanned::get_ref) {
@@ -58,7 +57,7 @@ fn words(table: &DeTable<'_>, properties: &Map<String, Value>) -> Map<String, Va
 }
 
 impl<'s> Walk<'s, '_> {
-    /// The entries of a list are at the path of the list.
+    /// Checks a value. The entries of a list have the path of the list.
     fn value(&mut self, value: &mut Spanned<DeValue<'_>>, path: &str, schema: &'s Value) {
         let schema = self.resolve(schema);
         let span = value.span();
@@ -88,7 +87,7 @@ impl<'s> Walk<'s, '_> {
                 Some(schema) => {
                     let key = key.get_ref();
                     let path = if path.is_empty() { key.to_string() } else { format!("{path}.{key}") };
-                    // An empty list says what no list says.
+                    // An empty list means the same as no list.
                     if !matches!(value.get_ref(), DeValue::Array(list) if list.is_empty()) {
                         self.only_with(&value.span(), schema);
                     }
@@ -124,13 +123,13 @@ impl<'s> Walk<'s, '_> {
         }
     }
 
-    /// Whether a table has the name that a single value had once, and this is that value.
+    /// Whether a table has the name of a former single value, and this is such a value.
     fn was_a_value(&self, value: &DeValue<'_>, schema: &Value, path: &str, key: &str) -> bool {
         let is_table = matches!(value, DeValue::Table(_) | DeValue::Array(_));
         !is_table && self.resolve(schema).get("properties").is_some() && now_called(self.kind, path, key).is_some()
     }
 
-    /// Notes a key that has no effect with the values of others: of the same table, or with `../` of the one above.
+    /// Reports a key that has no effect with the values of others: in the same table, or with `../` in the one above.
     fn only_with(&mut self, span: &Range<usize>, schema: &Value) {
         for (of, with) in schema[ONLY_WITH].as_object().into_iter().flatten() {
             let (above, of) = of.strip_prefix("../").map_or((0, of.as_str()), |of| (1, of));
@@ -145,7 +144,7 @@ impl<'s> Walk<'s, '_> {
         }
     }
 
-    /// Notes keys that are missing with the values of others.
+    /// Reports missing keys that the values of others require.
     fn needed_with(&mut self, table: &DeTable<'_>, span: &Range<usize>, properties: &Map<String, Value>) {
         let Some(words) = self.words.last() else { return };
         for (key, schema) in properties.iter().filter(|(key, _)| !table.contains_key(key.as_str())) {

@@ -1,4 +1,4 @@
-//! Migration of files to the present names of keys and values. Comments and order stay.
+//! Migration of files to the current names of keys and values. Keeps comments and order.
 
 use std::fmt;
 
@@ -8,12 +8,12 @@ use crate::document::Document;
 use crate::error::{ConfigError, Problems};
 use crate::renames::{Kind, RENAMES, Rename, path_of};
 
-/// A file with the present names.
+/// A file with the current names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Migrated {
     /// Its text.
     pub text: String,
-    /// What was changed; empty: nothing, and the text is the old one.
+    /// The changes; if empty, the text is unchanged.
     pub changes: Vec<Change>,
 }
 
@@ -22,9 +22,9 @@ pub struct Migrated {
 pub struct Change {
     /// The line of the old file, from 1.
     pub line: usize,
-    /// What was there.
+    /// Old text.
     pub old: String,
-    /// What is there now.
+    /// New text.
     pub new: String,
 }
 
@@ -34,15 +34,16 @@ impl fmt::Display for Change {
     }
 }
 
-/// The text of a box's configuration, a scenario or a policy with the present names in the place of old ones. All else stays
-/// as it is: comments, order, blank lines. Whether the file is right otherwise is not looked at.
+/// The text of a box's configuration, a scenario or a policy with the current names in place of old ones. All else stays:
+/// comments, order, blank lines. Other errors in the file are not checked.
 ///
 /// # Errors
-/// It is no TOML, has a key under both its names, or an old key with a value that it never had; with places.
+/// It is no TOML, has a key under both its names, or an old key with an invalid value; with positions.
 pub fn migrate(text: &str, file: &str) -> Result<Migrated, ConfigError> {
     let document = Document::of(text, file)?;
     let mut problems = Problems::default();
-    // The lines of the tree that is written are ended by "\n".
+    // The output has "
+    // " as line ending.
     let plain = text.replace("\r\n", "\n");
     let parsed = match Parsed::parse(plain.as_str()) {
         Ok(parsed) => parsed,
@@ -54,7 +55,7 @@ pub fn migrate(text: &str, file: &str) -> Result<Migrated, ConfigError> {
     let kind = Kind::of(|table| parsed.get(table).is_some());
     let renames = || RENAMES.iter().filter(|rename| rename.is_for(kind));
 
-    // Places are known before the first change only.
+    // Positions are known before the first change only.
     let mut lines = Vec::new();
     let line_of = |key: &Key| key.span().map_or(1, |span| plain[..span.start].matches('\n').count() + 1);
     for rename in renames() {
@@ -136,12 +137,12 @@ fn in_table_mut(table: &mut dyn TableLike, path: &str, f: &mut dyn FnMut(&mut dy
     }
 }
 
-/// Whether a rename changes this item of its key.
+/// Whether a rename applies to this item of its key.
 fn is_old(rename: &Rename, item: &Item) -> bool {
     if rename.keeps_key() {
         return new_value(rename, item).is_some();
     }
-    // A table may have the name that a value in its place had.
+    // A table may have the name of a former value.
     rename.inner() != Some(rename.old.1) || item.is_value() && !item.is_inline_table() && !item.is_array()
 }
 
@@ -155,7 +156,7 @@ fn new_value(rename: &Rename, item: &Item) -> Option<&'static str> {
     rename.value(&word)
 }
 
-/// The present path of the key that an entry of `[[sweep]]` names, where it is an old one.
+/// The current path of the key in a `[[sweep]]` entry, if it is an old one.
 fn swept(item: &Item) -> Option<String> {
     let path = item.as_str()?;
     let is_it = |rename: &&Rename| {
@@ -165,7 +166,7 @@ fn swept(item: &Item) -> Option<String> {
     RENAMES.iter().find(is_it).map(|rename| format!("{}.{}", path_of(rename.new.0), rename.new.1))
 }
 
-/// The text in the place of a value, with what is around it.
+/// Replaces the text of a value, keeping its surroundings.
 fn replace(item: &mut Item, with: &str) {
     if let Some(value) = item.as_value_mut() {
         let around = value.decor().clone();
@@ -174,18 +175,18 @@ fn replace(item: &mut Item, with: &str) {
     }
 }
 
-/// The same key under another name, with the comments in front of it.
+/// The same key with another name, and its comments.
 fn named(old: &Key, name: &str) -> Key {
     Key::new(name).with_leaf_decor(old.leaf_decor().clone()).with_dotted_decor(old.dotted_decor().clone())
 }
 
-/// Takes a key out of a table.
+/// Removes a key from a table.
 fn take(table: &mut dyn TableLike, key: &str) -> Option<(Key, Item)> {
     let key = table.key(key)?.clone();
     table.remove(key.get()).map(|item| (key, item))
 }
 
-/// Another name for a key, at its place among the others.
+/// Renames a key, keeping its position.
 fn rename_in(table: &mut dyn TableLike, old: &str, new: &str) {
     let names: Vec<String> = table.iter().map(|(name, _)| name.to_owned()).skip_while(|name| name != old).collect();
     for name in names {
@@ -195,7 +196,7 @@ fn rename_in(table: &mut dyn TableLike, old: &str, new: &str) {
     }
 }
 
-/// Moves a key into the table `inner` of its own table. Where that is missing it is made at the key's place, of dotted keys.
+/// Moves a key into the table `inner` of its own table, which is made at the key's position, as dotted keys, if missing.
 fn nest(table: &mut dyn TableLike, old: &str, inner: &str, new: &str, inline: bool) {
     if inner != old
         && let Some(into) = table.get(inner).map(Item::is_inline_table)
@@ -228,30 +229,30 @@ fn nest(table: &mut dyn TableLike, old: &str, inner: &str, new: &str, inline: bo
     }
 }
 
-/// The word of the controller in a `[manager]`, in the old form or in the new one.
+/// The word of the controller in a `[manager]`, in the old form or the new one.
 fn controller_of(manager: &dyn TableLike) -> String {
     let written = manager.get("controller");
     let kind = written.and_then(|item| item.as_str().or_else(|| item.get("kind")?.as_str()));
     kind.unwrap_or("queue").to_owned()
 }
 
-/// A key on its way to another table.
+/// A key being moved to another table.
 struct MovedKey {
     line: usize,
-    /// As it was written.
+    /// Its original text.
     was: String,
     key: Key,
     item: Item,
 }
 
-/// The changes of one file.
+/// State of a migration.
 struct Migration<I> {
-    /// Of what is changed, in the order of the changes.
+    /// Lines of the changes, in their order.
     lines: I,
     changes: Vec<Change>,
-    /// What cannot be changed: line, key and why.
+    /// Items that cannot be migrated: line, key and reason.
     wrong: Vec<(usize, &'static str, String)>,
-    /// The table that keys are put into is a new one.
+    /// Whether the table that keys are moved into is new.
     made: bool,
 }
 
@@ -292,7 +293,7 @@ impl<I: Iterator<Item = usize>> Migration<I> {
                 return;
             }
             if let Some(there) = table.get(new.1) {
-                // What was false beside another said nothing.
+                // A false switch had no meaning beside another key.
                 if item.as_bool() == Some(false) || value.is_some() && there.as_str() == value {
                     table.remove(old.1);
                     self.changes.push(Change { line, old: was, new: format!("left out, for `{}` is there", new.1) });
@@ -317,7 +318,7 @@ impl<I: Iterator<Item = usize>> Migration<I> {
         }
     }
 
-    /// A rename into a table of the table that the key is in.
+    /// Applies a rename into a subtable of the key's table.
     fn apply_inside(&mut self, table: &mut dyn TableLike, rename: &Rename, inline: bool, line: usize) {
         let (old, new) = (rename.old, rename.new);
         let Some(inner) = rename.inner() else { return };
@@ -344,7 +345,7 @@ impl<I: Iterator<Item = usize>> Migration<I> {
         self.changed(line, format!("`{} {}`", old.0, old.1), rename, None);
     }
 
-    /// Puts a key into its new table, which is made beside the old one where it is missing.
+    /// Puts a key into its new table, which is made beside the old one if missing.
     fn put(&mut self, root: &mut DocumentMut, rename: &Rename, moved: MovedKey) {
         let MovedKey { line, was, key, item } = moved;
         let (old, new) = (path_of(rename.old.0), path_of(rename.new.0));
@@ -393,8 +394,8 @@ impl<I: Iterator<Item = usize>> Migration<I> {
     }
 }
 
-/// A scenario's table that has nothing in it any more leaves its place, and the comments in front of it, to the new one. In a
-/// policy an empty `[manager]` has a meaning.
+/// Replaces a scenario's table that has become empty by the new one, at its position and with its comments. In a policy an
+/// empty `[manager]` has a meaning.
 fn replace_empty(root: &mut DocumentMut, old: &str, new: &str) {
     let is_empty = |table: &Table| table.is_empty() && !table.is_dotted() && !table.is_implicit();
     if !root.contains_key("version") || !root.get(old).and_then(Item::as_table).is_some_and(is_empty) {
@@ -405,7 +406,7 @@ fn replace_empty(root: &mut DocumentMut, old: &str, new: &str) {
     }
 }
 
-/// A value as it is written, without what is around it.
+/// A value as written, without its surroundings.
 fn shown(item: &Item) -> String {
     let mut value = item.clone();
     value.as_value_mut().into_iter().for_each(|value| value.decor_mut().clear());

@@ -5,7 +5,7 @@ use schemars::{Schema, json_schema};
 use crate::range::declare;
 use crate::{FromWritten, Scalar};
 
-/// How many of something there are: one at least.
+/// A number of things, at least one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Count(pub u32);
 

@@ -20,7 +20,7 @@ pub trait FromWritten: Sized {
     /// What would have been right, with an example.
     fn allowed() -> String;
 
-    /// For editors.
+    /// The schema, for editors.
     fn schema() -> Schema;
 }
 
@@ -36,7 +36,7 @@ pub struct PerBillion(pub u32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Metres(pub i64);
 
-/// Units of one kind of quantity: spelling, and how many of the smallest.
+/// Units of a quantity: spelling, and the number of smallest units.
 pub(crate) type Units = &'static [(&'static str, u64)];
 
 const TIME: Units = &[
@@ -71,7 +71,7 @@ const POWER: Units = &[("dBm", 1_000)];
 /// In millimetres.
 const LENGTH: Units = &[("cm", 10), ("m", 1_000), ("km", 1_000_000)];
 
-/// Spellings of other programs, in lower case, by the unit that they mean.
+/// Spellings used elsewhere, in lower case, by the intended unit.
 const OTHER_SPELLINGS: &[(&str, &[&str])] = &[
     ("b/s", &["bps", "bit", "bit/s", "bits/s"]),
     ("kb/s", &["kbps", "kbit", "kbit/s", "kbits/s"]),
@@ -89,7 +89,7 @@ const OTHER_SPELLINGS: &[(&str, &[&str])] = &[
     ("m", &["metre", "metres", "meter", "meters"]),
 ];
 
-/// Reads `"<number> <unit>"` into the smallest unit.
+/// Parses `"<number> <unit>"` into the smallest unit.
 pub(crate) fn quantity(text: &str, units: Units) -> Result<u64, String> {
     let text = text.trim();
     let split = text.find(|c: char| !(c.is_ascii_digit() || c == '.' || c == '-' || c == '+')).unwrap_or(text.len());
@@ -110,7 +110,7 @@ pub(crate) fn quantity(text: &str, units: Units) -> Result<u64, String> {
     decimal(number, scale).map_err(|why| format!("\"{text}\" {why}"))
 }
 
-/// The unit that a spelling of other programs means, where it is one of `units`.
+/// The unit that a foreign spelling stands for, if it is one of `units`.
 fn meant(unit: &str, units: Units) -> Option<&'static str> {
     let lower = unit.to_lowercase();
     let other = OTHER_SPELLINGS.iter().filter(|(_, others)| others.contains(&lower.as_str()));
@@ -119,7 +119,7 @@ fn meant(unit: &str, units: Units) -> Option<&'static str> {
     meant.next().or_else(same_letters).map(|&(name, _)| name)
 }
 
-/// The same where the number may be negative.
+/// The same for a number that may be negative.
 fn signed_quantity(scalar: &Scalar, units: Units) -> Result<i64, String> {
     let text = with_unit(scalar)?.trim();
     let (sign, rest) = text.strip_prefix('-').map_or((1, text), |rest| (-1, rest));
@@ -127,7 +127,7 @@ fn signed_quantity(scalar: &Scalar, units: Units) -> Result<i64, String> {
     Ok(sign * value)
 }
 
-/// One that fits into 32 bits.
+/// A value that fits into 32 bits.
 fn signed_milli(scalar: &Scalar, units: Units) -> Result<i32, String> {
     i32::try_from(signed_quantity(scalar, units)?).map_err(|_| format!("{scalar} is too large"))
 }
@@ -401,9 +401,9 @@ impl FromWritten for String {
     }
 }
 
-/// Gives an enumeration its spelling in files: `words!(Colour { "red" => Self::Red })`. That of another crate gets a type of its
-/// own for it: `words!(ColourWord(Colour) { "red" => Colour::Red })`. A function behind them, `else of_word`, may say more of a word
-/// that is not known than the nearest one.
+/// Gives an enumeration its spelling in files: `words!(Colour { "red" => Self::Red })`. An enumeration of another crate gets a
+/// wrapper type: `words!(ColourWord(Colour) { "red" => Colour::Red })`. A function after them, `else of_word`, may explain an
+/// unknown word better than the nearest one does.
 #[macro_export]
 macro_rules! words {
     ($type:ident($inner:ty) { $($word:literal => $value:expr),+ $(,)? }) => {
@@ -447,7 +447,7 @@ words!(Standard {
     "802.11ax" => Self::Dot11ax,
 } else other_standard);
 
-/// What to say of a standard under another name, or of one that is not modelled; nothing of other words.
+/// Explanation of a standard under another name, or of one that is not modelled; `None` for other words.
 fn other_standard(text: &str) -> Option<String> {
     const OTHER_NAMES: &[(&str, &[&str])] = &[
         ("802.11n", &["n", "ht", "wifi4"]),
@@ -513,7 +513,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_exact_or_does_not_fit_is_refused() {
+    fn inexact_and_too_large_numbers_are_refused() {
         for bad in ["0.5 ns", "-1 s", "+1 s", "1", "s", "", "1. s", ".5 s", "1.2.3 s", "1 sec", "1e3 s", "6000000 h"] {
             assert!(read::<Span>(bad).is_err(), "{bad}");
         }

@@ -11,18 +11,18 @@ use schemars::Schema;
 
 use crate::{FromWritten, Scalar};
 
-/// The words of a key's range, in the schema.
+/// Keyword of a key's range in the schema.
 pub(crate) const RANGE: &str = "x-range";
 
-/// Which of the values that can be read as a `T` a key may have. [`ranges!`](crate::ranges) makes those that are intervals.
+/// The values that a key may have, among those that parse as a `T`. [`ranges!`](crate::ranges) makes intervals.
 pub trait Allowed<T> {
-    /// What they are, for people; `None` where that is every value.
+    /// The range as text; `None` if every value is allowed.
     fn words() -> Option<String>;
 
-    /// Whether a value is one of them.
+    /// Whether a value is in the range.
     fn admits(value: &T) -> bool;
 
-    /// The lowest and the highest, where they are an interval.
+    /// Lower and upper bound of an interval.
     fn bounds() -> (Bound<T>, Bound<T>) {
         (Unbounded, Unbounded)
     }
@@ -42,9 +42,9 @@ impl<T> Allowed<T> for Any {
     }
 }
 
-/// Declares ranges by their words, each as a type for the second parameter of [`Written`](crate::Written):
-/// `ranges! { /// How long a packet may be delayed. pub Delays: Span = "0 to 10 s"; }`. Where the words declare no interval, a function
-/// follows: `pub Even: u32 = "even numbers" if |n: &u32| n % 2 == 0;`.
+/// Declares ranges by their words, each as a type for the second parameter of [`Written`](crate::Written): `ranges! { /// How long a
+/// packet may be delayed. pub Delays: Span = "0 to 10 s"; }`. If the words declare no interval, a function follows: `pub Even: u32 =
+/// "even numbers" if |n: &u32| n % 2 == 0;`.
 #[macro_export]
 macro_rules! ranges {
     ($($(#[$meta:meta])* $visibility:vis $name:ident: $type:ty = $words:literal $(if $admits:expr)?;)+) => {$(
@@ -85,7 +85,7 @@ macro_rules! ranges {
 /// The bounds that `words` declare.
 ///
 /// # Panics
-/// If they are no range of `T`s.
+/// They are no range of `T`s.
 #[doc(hidden)]
 pub fn bounds_of<T: FromWritten>(words: &str) -> (Bound<T>, Bound<T>) {
     let Some((lower, upper)) = split(words) else { panic!("\"{words}\" is no range") };
@@ -155,25 +155,25 @@ mod tests {
     use crate::{Count, Frequency, OrDefault, Problems, Written, read, reference, schema_of};
 
     ranges! {
-        /// From one to another.
+        /// Both bounds.
         Rates: BitRate = "1 kb/s to 100 Gb/s";
-        /// Without the lowest.
+        /// Excluding the lower bound.
         Limits: Span = "above 0 and up to 60 s";
         /// A noun after numbers.
         Beacons: u32 = "1 to 100 beacons";
-        /// Without the highest.
+        /// Excluding the upper bound.
         Impairments: f64 = "0 to below 95.5";
-        /// One end.
+        /// Only a lower bound.
         Several: u64 = "1 or more";
-        /// One end, which is none of them.
+        /// Only an excluded lower bound.
         Fast: BitRate = "above 0 b/s";
-        /// Signs.
+        /// Negative numbers.
         Levels: Dbm = "-120 dBm to -30 dBm";
-        /// In the singular.
+        /// A unit in the singular.
         Sizes: Bytes = "1 byte to 1 MB";
         /// No interval.
         Even: u32 = "even numbers" if |n: &u32| n.is_multiple_of(2);
-        /// Not by their numbers alone.
+        /// Units that differ.
         Arrivals: Frequency = "1 /h to 1000000 /s";
     }
 

@@ -7,8 +7,8 @@ use serde_json::{Map, Value};
 use crate::keys::{NEEDED_WITH, ONLY_WITH};
 use crate::range::RANGE;
 
-/// All tables and keys of `schema`, as [`schema_of`](crate::schema_of) makes it, after an introduction: each with what its value looks
-/// like, its default, and what it means.
+/// The reference with all tables and keys of `schema`, as [`schema_of`](crate::schema_of) makes it, after an introduction: notation,
+/// default and description of each.
 pub fn reference(introduction: &str, schema: &Value) -> String {
     let mut reference = Reference { schema, text: introduction.to_owned(), printed: BTreeMap::new() };
     let required = required(schema);
@@ -29,7 +29,7 @@ pub fn reference(introduction: &str, schema: &Value) -> String {
 struct Reference<'a> {
     schema: &'a Value,
     text: String,
-    /// The first heading with the keys of each type of table.
+    /// The first heading under which the keys of each type of table are printed.
     printed: BTreeMap<&'a str, String>,
 }
 
@@ -70,7 +70,7 @@ fn required(table: &Value) -> Vec<&str> {
     table["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect()
 }
 
-/// The type of a table or of a list of tables, and whether it is a list; `None`: it is a value.
+/// The type of a table or of a list of tables, and whether it is a list; `None` for a value.
 fn type_of_table(property: &Value) -> Option<(&str, bool)> {
     let name = |value: &'_ Value| value["$ref"].as_str().and_then(|path| path.strip_prefix("#/$defs/")).is_some();
     let is_list = name(&property["items"]);
@@ -78,7 +78,7 @@ fn type_of_table(property: &Value) -> Option<(&str, bool)> {
     of["$ref"].as_str()?.strip_prefix("#/$defs/").map(|name| (name, is_list))
 }
 
-/// With which values of other keys a key goes, as a sentence.
+/// The condition on other keys, as a sentence.
 fn condition(word: &str, with: &Value) -> String {
     let of = |(of, with): (&String, &Value)| {
         let values: Vec<_> = with.as_array().into_iter().flatten().map(|value| format!("`{value}`")).collect();
@@ -110,7 +110,7 @@ fn row(table: &str, key: &str, property: &Value, required: bool) -> String {
     format!("| `{key}` | {value} | {default} | {meaning}{} |\n", with.concat())
 }
 
-/// The example that each kind of quantity has in the schema, and its name.
+/// Example of each quantity in the schema, and its name.
 const QUANTITIES: [(&str, &str); 10] = [
     ("20 s", "time"),
     ("5.5 Mb/s", "bit rate"),
@@ -124,7 +124,7 @@ const QUANTITIES: [(&str, &str); 10] = [
     ("16 dBm", "power in dBm"),
 ];
 
-/// What a value looks like.
+/// Notation of a value.
 fn kind(property: &Value) -> String {
     let quoted = |values: &Vec<Value>| values.iter().map(|value| format!("`{value}`")).collect::<Vec<_>>().join(", ");
     if let Some(words) = property["enum"].as_array() {
@@ -146,7 +146,7 @@ fn kind(property: &Value) -> String {
     property[RANGE].as_str().map_or_else(|| kind.clone(), |range| format!("{kind}{comma} {range}"))
 }
 
-/// On one line, and with nothing that would end a cell of a table.
+/// A text in one line, escaped for a table cell.
 fn line(text: &str) -> String {
     text.replace('\n', " ").replace('|', "\\|")
 }

@@ -5,7 +5,7 @@
 use serde_json::Value;
 use toml::de::DeTable;
 
-/// What kind of file a text is.
+/// The kind of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// The box's configuration.
@@ -14,17 +14,17 @@ pub(crate) enum Kind {
     Scenario,
 }
 
-/// A name that has changed.
+/// A renamed key.
 #[derive(Debug)]
 pub(crate) struct Rename {
-    /// Only in files of this kind; `None`: in both.
+    /// The only kind of file that it applies to; `None`: both.
     pub(crate) only: Option<Kind>,
     /// The table's heading and the key.
     pub(crate) old: (&'static str, &'static str),
     pub(crate) new: (&'static str, &'static str),
-    /// Values that have other names with it, old and new; empty: the value stays.
+    /// Renamed values, old and new; if empty, the value stays.
     pub(crate) values: &'static [(&'static str, &'static str)],
-    /// The key went with this controller only, where the new one goes with others too.
+    /// The controller with which the old key was used; the new one is also used with others.
     pub(crate) controller: Option<&'static str>,
 }
 
@@ -32,7 +32,7 @@ const fn key(only: Option<Kind>, old: (&'static str, &'static str), new: (&'stat
     Rename { only, old, new, values: &[], controller: None }
 }
 
-/// A key of one controller, once in the manager's table.
+/// A renamed key of one controller, formerly in the manager's table.
 const fn of_controller(kind: &'static str, old: &'static str, new: &'static str) -> Rename {
     Rename { controller: Some(kind), ..key(None, ("[manager]", old), ("[manager.controller]", new)) }
 }
@@ -40,7 +40,7 @@ const fn of_controller(kind: &'static str, old: &'static str, new: &'static str)
 const SCENARIO: Option<Kind> = Some(Kind::Scenario);
 const BOX: Option<Kind> = Some(Kind::Box);
 
-/// All names that have changed. A value of a key is renamed before another key takes the key's name.
+/// All renames. A value of a key is renamed before another key takes over the key's name.
 pub(crate) const RENAMES: &[Rename] = &[
     key(None, ("[manager]", "controller"), ("[manager.controller]", "kind")),
     of_controller("queue", "ap_target", "target"),
@@ -77,12 +77,12 @@ pub(crate) const RENAMES: &[Rename] = &[
 ];
 
 impl Kind {
-    /// By the tables of a file or of its schema.
+    /// Detected by the tables of a file or of its schema.
     pub(crate) fn of(has_table: impl Fn(&str) -> bool) -> Self {
         if has_table("ports") { Self::Box } else { Self::Scenario }
     }
 
-    /// What to say where `root` is of the other kind than `schema` is for.
+    /// Error message if `root` is of another kind than `schema`.
     pub(crate) fn mistaken(root: &DeTable<'_>, schema: &Value, file: &str) -> Option<String> {
         let asked = |key: &str| schema["properties"].get(key).is_some();
         let has = |key: &str| root.contains_key(key);
@@ -106,23 +106,23 @@ impl Rename {
         self.only.is_none_or(|only| only == kind)
     }
 
-    /// Whether only values have other names.
+    /// Whether only values are renamed.
     pub(crate) fn keeps_key(&self) -> bool {
         self.old == self.new
     }
 
-    /// Where the new table is one in the old one: its key there.
+    /// The key in the new table, if that is a subtable of the old one.
     pub(crate) fn inner(&self) -> Option<&'static str> {
         path_of(self.new.0).strip_prefix(path_of(self.old.0))?.strip_prefix('.').filter(|rest| !rest.contains('.'))
     }
 
-    /// The new name of a value; `None`: it has no other.
+    /// The new name of a value; `None` if it is not renamed.
     pub(crate) fn value(&self, old: &str) -> Option<&'static str> {
         self.values.iter().find(|(value, _)| *value == old).map(|(_, new)| *new)
     }
 }
 
-/// What is said of an old key, which is in the table at `path` of a file of this kind; `None`: it is none.
+/// Error message for an old key in the table at `path` of a file of this kind; `None` if it is not renamed.
 pub(crate) fn now_called(kind: Kind, path: &str, key: &str) -> Option<String> {
     let is_it = |rename: &&Rename| !rename.keeps_key() && (path_of(rename.old.0), rename.old.1) == (path, key);
     let Rename { only, new: (table, name), .. } = RENAMES.iter().find(is_it)?;
@@ -132,7 +132,7 @@ pub(crate) fn now_called(kind: Kind, path: &str, key: &str) -> Option<String> {
     })
 }
 
-/// The present name of a value of the key at `path`, such as `ports.mode`; `None`: it has no other.
+/// The current name of a value of the key at `path`, such as `ports.mode`; `None` if it is not renamed.
 pub fn value_now_called(path: &str, value: &str) -> Option<&'static str> {
     let (table, key) = path.rsplit_once('.')?;
     let of = |rename: &&Rename| rename.keeps_key() && (path_of(rename.old.0), rename.old.1) == (table, key);

@@ -1,11 +1,11 @@
-//! The values that TOML has in a leaf.
+//! Scalar values of TOML.
 
 use std::fmt;
 
 use serde::de::{self, Deserialize, Deserializer, Visitor};
 use serde::{Serialize, Serializer};
 
-/// What TOML makes of a leaf.
+/// A scalar value of TOML.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Scalar {
     /// Text in quotes.

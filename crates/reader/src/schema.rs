@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 
 use crate::keys::{NEEDED_WITH, ONLY_WITH};
 
-/// The schema of files that are read as a `T`: keys, kinds of values, units, and descriptions. What only the checks know
-/// (names that must exist, instants inside the run) is not in it.
+/// The schema of files that are read as a `T`: keys, kinds of values, units, and descriptions. Rules that only the
+/// checks know (names that must exist, instants inside the run) are not in it.
 pub fn schema_of<T: JsonSchema>(title: &str) -> Value {
     let mut schema = SchemaGenerator::default().into_root_schema_for::<T>().to_value();
     without_null(&mut schema);
@@ -15,7 +15,7 @@ pub fn schema_of<T: JsonSchema>(title: &str) -> Value {
     schema
 }
 
-/// Which keys go with which values of others, as conditions that editors check.
+/// Adds the conditions between keys, for editors.
 fn conditions(schema: &mut Value) {
     for table in schema["$defs"].as_object_mut().into_iter().flat_map(|tables| tables.values_mut()) {
         let Some(properties) = table["properties"].as_object() else { continue };
@@ -50,7 +50,7 @@ fn conditions(schema: &mut Value) {
     }
 }
 
-/// A key that may be left out is optional in TOML, which has no null.
+/// Removes null from optional keys: TOML has no null.
 fn without_null(schema: &mut Value) {
     match schema {
         Value::Object(object) => {

@@ -10,10 +10,10 @@ use toml::de::{DeTable, DeValue};
 use crate::keys;
 use crate::spelling::{closest, did_you_mean};
 
-/// The most entries of a list that a message names.
+/// Maximum number of list entries that a message names.
 const ENTRIES_SHOWN: usize = 12;
 
-/// A value from the command line. Its span lies behind the text: `start` onward.
+/// A value from the command line. Its span lies after the text, from `start` on.
 #[derive(Clone, Debug)]
 pub(crate) struct Set {
     pub(crate) start: usize,
@@ -23,9 +23,9 @@ pub(crate) struct Set {
 
 /// The file that values are set in.
 pub(crate) struct File<'a> {
-    /// What errors call it.
+    /// Its name in errors.
     pub(crate) name: &'a str,
-    /// Its schema; `Null` where keys are not checked.
+    /// Its schema; `Null` if keys are not checked.
     pub(crate) schema: &'a Value,
 }
 
@@ -33,7 +33,7 @@ pub(crate) struct File<'a> {
 type Wrong = (String, String);
 
 impl Set {
-    /// Keys with their values, behind a text of `length` bytes and each other.
+    /// Keys with their values, whose spans follow a text of `length` bytes and each other.
     pub(crate) fn all(sets: &[(&str, &str)], length: usize) -> Vec<Self> {
         let mut start = length + 1;
         let one = |&(key, value): &(&str, &str)| {
@@ -44,7 +44,7 @@ impl Set {
         sets.iter().map(one).collect()
     }
 
-    /// The value as TOML. As many blanks as there is text before it give it a span of its own.
+    /// The value as TOML, padded with blanks to the position of its span.
     pub(crate) fn padded(&self) -> String {
         format!("{}v={}", " ".repeat(self.start), self.value)
     }
@@ -70,14 +70,14 @@ pub(crate) fn apply<'i>(root: &mut DeTable<'i>, set: &Set, padded: &'i str, file
     Ok(())
 }
 
-/// The way to a key.
+/// The path to a key, for messages.
 struct Way<'a> {
     set: &'a Set,
     file: &'a File<'a>,
 }
 
 impl Way<'_> {
-    /// The table at `path` below `table`, whose schema is `schema`; tables that are missing on the way are made.
+    /// The table at `path` below `table`, whose schema is `schema`; missing tables on the path are made.
     fn descend<'t, 'i>(
         &self,
         table: &'t mut DeTable<'i>,
@@ -115,7 +115,7 @@ impl Way<'_> {
         }
     }
 
-    /// The list `segment` has entries of these names, but not the wanted one.
+    /// The error for a list `segment` without the wanted entry, with the existing names.
     fn no_entry(&self, segment: &str, wanted: &str, names: &[String]) -> Wrong {
         let hint = closest(wanted, names.iter().map(String::as_str).filter(|name| name.len() > 1));
         let hint = did_you_mean(hint);
@@ -125,7 +125,7 @@ impl Way<'_> {
     }
 }
 
-/// What an element of an array is called in paths: its name, or its number from 1.
+/// The name of an array element in paths: its own name, or its number from 1.
 pub(crate) fn element_name(element: &DeValue<'_>, index: usize) -> String {
     let name = element.get("name").and_then(|name| name.get_ref().as_str());
     name.map_or_else(|| (index + 1).to_string(), str::to_owned)

@@ -3,7 +3,7 @@
 /// Longest word that is compared, in bytes or characters: the distance is quadratic in the length.
 const LONGEST_WORD: usize = 64;
 
-/// The candidate nearest to `word`, if it is near enough to be worth offering: at most a third of its letters wrong.
+/// The candidate nearest to `word`, if at most a third of its letters are wrong.
 pub fn closest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     // A long word is no misspelling of a key.
     if word.len() > LONGEST_WORD {
@@ -17,7 +17,7 @@ pub fn closest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         .map(|(_, candidate)| candidate)
 }
 
-/// The `most` candidates nearest to `word`, the nearest first, however far they are. Upper and lower case are the same.
+/// The `most` candidates nearest to `word`, the nearest first, at any distance. Case-insensitive.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>, most: usize) -> Vec<&'a str> {
     let word: String = word.chars().take(LONGEST_WORD).flat_map(char::to_lowercase).collect();
     let mut all: Vec<_> =
@@ -27,12 +27,12 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>, mo
     all.into_iter().take(most).map(|(_, candidate)| candidate).collect()
 }
 
-/// The end of a message that offers a spelling, if there is one to offer: `; did you mean "rate"?`.
+/// The end of a message that suggests a spelling, if there is one: `; did you mean "rate"?`.
 pub fn did_you_mean(near: Option<&str>) -> String {
     near.map_or_else(String::new, |near| format!("; did you mean \"{near}\"?"))
 }
 
-/// The spelling that a message offers, see [`did_you_mean`].
+/// The suggested spelling in a message, see [`did_you_mean`].
 pub fn offered(message: &str) -> Option<&str> {
     let (_, rest) = message.split_once("did you mean \"")?;
     rest.split_once("\"?").map(|(near, _)| near)
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn the_nearest_are_offered_however_far_they_are() {
+    fn the_nearest_are_suggested_at_any_distance() {
         let names = ["Maria", "Mario", "printer", "marta", "Maria"];
         assert_eq!(nearest("MARIA", names, 3), ["Maria", "Mario", "marta"]);
         assert_eq!(nearest("x", ["abc"], 3), ["abc"]);
@@ -81,14 +81,14 @@ mod tests {
     }
 
     #[test]
-    fn an_offer_is_found_in_its_message() {
+    fn a_suggestion_is_found_in_its_message() {
         for near in [Some("rate"), Some("55 Mb/s"), None] {
             assert_eq!(offered(&format!("\"x\" is not known{}", did_you_mean(near))), near);
         }
     }
 
     #[test]
-    fn only_near_words_are_offered() {
+    fn only_near_words_are_suggested() {
         let keys = ["delay", "rate", "buffer"];
         assert_eq!(closest("dealy", keys), Some("delay"));
         assert_eq!(closest("bufer", keys), Some("buffer"));

@@ -24,7 +24,7 @@ impl<T> Tables<T> {
         self.span.clone()
     }
 
-    /// The tables, at least one, each with its position; or `None` and one more problem.
+    /// The tables, at least one, each with its position; or `None` and a further problem.
     pub fn get(&self, problems: &mut Problems) -> Option<&[(Range<usize>, T)]> {
         if self.tables.is_empty() {
             problems.add(self.span(), "the list is empty", "at least one table");

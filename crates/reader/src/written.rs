@@ -15,8 +15,8 @@ use crate::{Allowed, Any, FromWritten, Problems, Scalar};
 
 /// A value that will be read as a `T` in the range `R`, and its place in the file.
 ///
-/// Deserializing accepts any scalar: that the value is such a `T` is for [`Written::get`] to say, which can then name all
-/// the wrong values of a file together and what each should have been. Two are equal when they were written alike.
+/// Deserializing accepts any scalar: only [`Written::get`] parses it as a `T`, so that all invalid values of a file are reported
+/// together. Two are equal if they are written alike.
 pub struct Written<T, R = Any> {
     scalar: Scalar,
     span: Range<usize>,
@@ -24,7 +24,7 @@ pub struct Written<T, R = Any> {
 }
 
 impl<T, R> Written<T, R> {
-    /// A value without a file: a default, or one made by a program.
+    /// A value that is not from a file: a default, or one made by a program.
     pub fn new(scalar: impl Into<Scalar>) -> Self {
         Self { scalar: scalar.into(), span: 0..0, kind: PhantomData }
     }
@@ -41,7 +41,7 @@ impl<T, R> Written<T, R> {
 }
 
 impl<T: FromWritten, R: Allowed<T>> Written<T, R> {
-    /// The value, or `None` and one more problem.
+    /// The value, or `None` and a further problem.
     pub fn get(&self, problems: &mut Problems) -> Option<T> {
         match T::from_written(&self.scalar) {
             Ok(value) if R::admits(&value) => Some(value),
@@ -53,8 +53,8 @@ impl<T: FromWritten, R: Allowed<T>> Written<T, R> {
         }
     }
 
-    /// The value where `accept` says it may be, or `None` and one more problem that says `allowed`: for what depends on more than the
-    /// value. A fixed range belongs into the type, with [`ranges!`](crate::ranges).
+    /// The value if `accept` does, or `None` and a further problem with `allowed`: for conditions that depend on more than the value.
+    /// A fixed range belongs in the type, with [`ranges!`](crate::ranges).
     pub fn get_if(
         &self,
         problems: &mut Problems,

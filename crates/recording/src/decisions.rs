@@ -1,4 +1,4 @@
-//! The decisions of a manager as bytes: plain, little endian, and never read back, because only their digest is compared.
+//! The decisions of a manager as bytes: little endian, never parsed, because only their digest is compared.
 //!
 //! An optional field is a presence byte followed by the value.
 
@@ -15,14 +15,14 @@ const TAG_EVENT: u8 = 3;
 const TAG_PROBE: u8 = 4;
 const TAG_CONSUME: u8 = 5;
 
-/// What a manager decided, as bytes.
+/// The decisions of a manager, as bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DecisionLog {
     bytes: Vec<u8>,
 }
 
 impl DecisionLog {
-    /// A decision that came out after the input of this instant; `number` tells a packet's number.
+    /// Logs a decision that followed the input at this instant; `number` gives a packet's number.
     pub fn decision<P>(&mut self, now: Instant, output: &Output<P>, number: impl FnOnce(&P) -> u64) {
         self.bytes.put_u64(now.as_nanos());
         match output {
@@ -61,7 +61,7 @@ impl DecisionLog {
         &self.bytes
     }
 
-    /// The log in 64 bits (FNV-1a): to tell logs apart, not to protect them.
+    /// A 64-bit digest of the log (FNV-1a): not cryptographic.
     pub fn digest(&self) -> u64 {
         let step = |hash: u64, &byte: &u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
         self.bytes.iter().fold(0xcbf2_9ce4_8422_2325, step)
@@ -93,7 +93,7 @@ fn put_event(event: &Event, out: &mut Vec<u8>) {
                 Mode::Draining => 2,
             });
         }
-        // Which configuration was refused is in the recording; why follows from it.
+        // The recording has the refused configuration, from which the reason follows.
         Event::ConfigRefused(_) => out.put_u8(1),
         Event::ObservationRefused(_) => out.put_u8(2),
         Event::StationLearned(mac) => {
@@ -190,7 +190,7 @@ fn put_label(out: &mut Vec<u8>, label: Label) {
     out.put(label.as_bytes());
 }
 
-/// Which kind of rate it is, and its bit rate. Of a mode also which, since several have the same bit rate.
+/// Writes the kind of a rate and its bit rate; for a mode also the mode, since several have the same bit rate.
 fn put_rate(rate: PhyRate, out: &mut Vec<u8>) {
     match rate.mode() {
         None => {
@@ -207,7 +207,7 @@ fn put_rate(rate: PhyRate, out: &mut Vec<u8>) {
     out.put_u64(rate.bit_rate().as_bps());
 }
 
-/// Writes values to the end of some bytes.
+/// Appends values to bytes.
 trait Write {
     fn put(&mut self, bytes: &[u8]);
 

@@ -1,17 +1,15 @@
 //! Recording and replay: every input of a manager to bytes, and bytes back to decisions.
 //!
-//! A driver passes each input of its manager to a [`Recorder`] too and stores the bytes that this returns; it passes
-//! each decision to a [`DecisionLog`]. [`replay`] runs a new manager on a recording and returns the log of its
-//! decisions, which is the same to the byte: that proves that both ran the same code, and shows what the recorded
-//! manager did.
+//! A driver passes each input of its manager to a [`Recorder`] too and stores the bytes that this returns; it passes each decision to a
+//! [`DecisionLog`]. [`replay`] runs a new manager on a recording and returns the log of its decisions, which is equal to the byte: that
+//! proves that both ran the same code, and shows the decisions of the recorded manager.
 //!
-//! Packets are named by numbers that the driver assigns. A recording begins with a header and the configuration, so
-//! that it needs nothing else. The replay drains the decisions after each input; a driver may pass several inputs at
-//! one instant and drain then, because a decision carries no other time than that instant, and the order is the same.
-//! The inputs are CBOR items (RFC 8949) behind eight bytes that name the format. The codecs are derived on the types
-//! themselves, by the numbers of their fields: recordings of earlier builds stay readable, because a field that they
-//! lack has a default, and those of later builds are read as far as fields are new, which are skipped. A variant that
-//! is new is an error, or absent where it is optional. `tests/it/main.rs` says how the format grows.
+//! Packets are named by numbers that the driver assigns. A recording begins with a header and the configuration, so that it is
+//! self-contained. The replay drains the decisions after each input; a driver may pass several inputs at one instant and drain then,
+//! because a decision carries no other time than that instant, and the order is the same. The inputs are CBOR items (RFC 8949) behind
+//! eight bytes that name the format. The codecs are derived on the types themselves, by the numbers of their fields: recordings of
+//! earlier builds stay readable, because a field that they lack has a default, and in recordings of later builds new fields are
+//! skipped. A new variant is an error, or absent if it is optional. `tests/it/main.rs` describes how to extend the format.
 //!
 //! A truncated or damaged recording is replayed as far as it can be read, and the error gives the position.
 
@@ -32,14 +30,14 @@ pub use redact::{Redacted, redact};
 /// First bytes of a recording.
 const MAGIC: [u8; 7] = *b"evenair";
 
-/// Version of the format, in the byte after [`MAGIC`]. A new one is for a change that leaves older recordings unreadable,
-/// which a new field never does.
+/// Version of the format, in the byte after [`MAGIC`]. Increased only for changes that make older recordings unreadable, which a new
+/// field never does.
 const VERSION: u8 = 15;
 
-/// No clock that begins with the machine gets this far, to ten years; computations have room beyond it.
+/// Latest valid instant, ten years: beyond any clock that starts with the machine, with room for computations.
 const LATEST: Instant = Instant::from_nanos(10 * 365 * 86_400 * 1_000_000_000);
 
-/// What precedes the inputs.
+/// Header before the inputs.
 #[derive(Encode, Decode)]
 struct Header<C> {
     #[n(0)]
@@ -57,13 +55,13 @@ struct Entry<I> {
     input: I,
 }
 
-/// Turns the inputs of a manager into bytes.
+/// Encodes the inputs of a manager.
 #[derive(Clone, Debug)]
 pub struct Recorder {
     out: Vec<u8>,
 }
 
-/// One recorded input. A recorder encodes one that refers to what the manager is given.
+/// One recorded input. The recorder encodes one with references to the manager's arguments.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 #[cbor(flat)]
 pub enum Input<P = PacketMeta, C = Command, O = Observation> {
@@ -84,7 +82,7 @@ pub enum Input<P = PacketMeta, C = Command, O = Observation> {
     Lease(#[n(0)] Hop, #[n(1)] Lease),
 }
 
-/// An input of which the recorder has references.
+/// An input with references.
 type InputRef<'a> = Input<&'a PacketMeta, &'a Command, &'a Observation>;
 
 /// Reads a recording.
@@ -97,31 +95,31 @@ pub struct Player<'a> {
     now: Instant,
 }
 
-/// Why a recording cannot be read on.
+/// Why a recording cannot be read further.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReplayError {
     /// It is not a recording.
     NotARecording,
     /// It is a recording in a format of this version, which this build does not read.
     Version(u8),
-    /// Its bytes have no meaning from this offset on.
+    /// Its bytes are malformed from this offset on.
     Broken {
         /// Offset of the input that cannot be read.
         at: usize,
         /// What is wrong with it.
         error: String,
     },
-    /// It begins with a configuration that no manager can have been made with.
+    /// It begins with an invalid configuration.
     Config(ConfigError),
     /// Time goes back in it.
     TimeGoesBack {
-        /// Offset of the input that is earlier than the one before.
+        /// Offset of the input that is earlier than the previous one.
         at: usize,
     },
 }
 
 impl Recorder {
-    /// Begins a recording of a manager made with this configuration at this instant.
+    /// Starts a recording of a manager made with this configuration at this instant.
     pub fn new(config: &Config, now: Instant) -> Self {
         let mut recorder = Self { out: MAGIC.to_vec() };
         recorder.out.push(VERSION);
@@ -129,32 +127,32 @@ impl Recorder {
         recorder
     }
 
-    /// The manager is given the packet of this number.
+    /// Records that the manager gets the packet of this number.
     pub fn packet(&mut self, now: Instant, number: u64, meta: &PacketMeta) {
         self.input(now, Input::Packet(number, meta));
     }
 
-    /// The manager is called at its deadline.
+    /// Records a call of the manager at its deadline.
     pub fn timeout(&mut self, now: Instant) {
         self.input(now, Input::Timeout);
     }
 
-    /// The manager is given a command.
+    /// Records a command to the manager.
     pub fn command(&mut self, now: Instant, command: &Command) {
         self.input(now, Input::Command(command));
     }
 
-    /// The manager is given an observation.
+    /// Records an observation for the manager.
     pub fn observation(&mut self, now: Instant, observation: &Observation) {
         self.input(now, Input::Observation(observation));
     }
 
-    /// The manager is given a lease.
+    /// Records a lease for the manager.
     pub fn lease(&mut self, now: Instant, hop: Hop, lease: Lease) {
         self.input(now, Input::Lease(hop, lease));
     }
 
-    /// The bytes since the last call, to be stored behind the earlier ones.
+    /// The bytes since the last call, to be appended to the earlier ones.
     pub fn take(&mut self) -> Vec<u8> {
         core::mem::take(&mut self.out)
     }
@@ -168,8 +166,8 @@ impl Recorder {
     }
 }
 
-/// Appends to a vector, as the vector's own [`Write`](encode::Write) does, but always inline: nearly all that is written is
-/// a byte or a few of them, and a call for each would take longer.
+/// Appends to a vector, as the vector's own [`Write`](encode::Write) does, but always inlined: nearly all writes are a few bytes, for
+/// which a call would take longer.
 struct Appender<'a>(&'a mut Vec<u8>);
 
 impl encode::Write for Appender<'_> {
@@ -183,10 +181,10 @@ impl encode::Write for Appender<'_> {
 }
 
 impl<'a> Player<'a> {
-    /// Begins to read a recording.
+    /// Starts reading a recording.
     ///
     /// # Errors
-    /// If it does not begin as one.
+    /// It does not begin as a recording.
     pub fn new(bytes: &'a [u8]) -> Result<Self, ReplayError> {
         let rest = bytes.strip_prefix(&MAGIC).ok_or(ReplayError::NotARecording)?;
         match rest.first() {
@@ -203,7 +201,7 @@ impl<'a> Player<'a> {
         Ok(Self { decoder, config, start, now: start })
     }
 
-    /// What the recorded manager was made with.
+    /// Configuration of the recorded manager.
     pub const fn config(&self) -> &Config {
         &self.config
     }
@@ -216,7 +214,7 @@ impl<'a> Player<'a> {
     /// The next input; `None` at the end.
     ///
     /// # Errors
-    /// If the bytes from here on have no meaning, or go back in time.
+    /// The following bytes are malformed, or go back in time.
     pub fn next_input(&mut self) -> Result<Option<(Instant, Input)>, ReplayError> {
         let at = self.decoder.position();
         if at == self.decoder.input().len() {
@@ -240,8 +238,8 @@ impl<'a> Player<'a> {
     }
 }
 
-/// Decodes a whole item. Within an optional field, a variant of a later build may leave the decoder in the middle of it:
-/// what follows would be misread.
+/// Decodes a whole item. Within an optional field, a variant of a later build may leave the decoder in the middle of the item, and the
+/// following bytes would be misread.
 fn decode_item<'b, T: Decode<'b, ()>>(decoder: &mut Decoder<'b>) -> Result<T, decode::Error> {
     let mut end = decoder.clone();
     end.skip()?;
@@ -261,17 +259,17 @@ fn check_instants(instants: &[Instant]) -> Result<(), decode::Error> {
     }
 }
 
-/// Runs a new manager on a recording, and gives its decisions and how the recording ended.
+/// Runs a new manager on a recording. Returns its decisions, and how the recording ended.
 ///
 /// # Errors
-/// If the recording does not even begin as one. A later fault is returned with the decisions until then.
+/// The recording does not begin as one. A later fault is returned with the decisions until then.
 pub fn replay(bytes: &[u8]) -> Result<(DecisionLog, Result<(), ReplayError>), ReplayError> {
     let mut log = DecisionLog::default();
     let end = run(bytes, |now, output| log.decision(now, output, |number| *number))?;
     Ok((log, end))
 }
 
-/// Runs a new manager on a recording; how the recording ended.
+/// Runs a new manager on a recording. Returns how the recording ended.
 fn run(bytes: &[u8], mut decided: impl FnMut(Instant, &Output<u64>)) -> Result<Result<(), ReplayError>, ReplayError> {
     let mut player = Player::new(bytes)?;
     let mut manager = Manager::<u64>::new(player.config().clone(), player.start());
@@ -294,17 +292,17 @@ fn run(bytes: &[u8], mut decided: impl FnMut(Instant, &Output<u64>)) -> Result<R
     }
 }
 
-/// Whether new managers decide the same about each packet of two recordings, at the same instants; addresses and names in events may be
-/// others.
+/// Whether new managers make equal decisions about each packet of two recordings, at the same instants; addresses and names in events
+/// may differ.
 ///
 /// # Errors
-/// Where one of them cannot be read.
+/// One of them cannot be read.
 pub fn decide_alike(one: &[u8], other: &[u8]) -> Result<bool, ReplayError> {
     let (one, other) = (decisions_on_packets(one)?, decisions_on_packets(other)?);
     Ok(one == other)
 }
 
-/// The same as [`replay`] without events and probes, as far as the recording can be read.
+/// As [`replay`], without events and probes, as far as the recording can be read.
 fn decisions_on_packets(bytes: &[u8]) -> Result<DecisionLog, ReplayError> {
     let (mut log, of_packets) =
         (DecisionLog::default(), |output: &Output<u64>| !matches!(output, Output::Event(_) | Output::Probe { .. }));

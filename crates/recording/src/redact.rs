@@ -1,13 +1,13 @@
-//! Recordings without what identifies people and places: addresses and names are replaced one to one.
+//! Redacts recordings: addresses and names, which identify people and places, are replaced one to one.
 //!
-//! - MAC addresses keep their first octet, with the bits of groups and of random addresses; IP addresses keep what kind they are of
-//!   (private, link-local, multicast, ...). Two addresses have as many leading bits in common as before, so that the networks and the
-//!   prefixes of a configuration hold what they held (Xu et al., "Prefix-preserving IP address anonymization", 2002).
+//! - MAC addresses keep their first octet, with the bits of groups and of random addresses; IP addresses keep their kind
+//!   (private, link-local, multicast, ...). Two addresses have as many leading bits in common as before, so that networks and
+//!   prefixes of a configuration match the same addresses (Xu et al., "Prefix-preserving IP address anonymization", 2002).
 //! - Names become `name-0001` and so on, in the same order.
 //! - Times, sizes, ports, sequence numbers, rates and signals stay: a replay decides the same about each packet.
 //!
-//! Bits are flipped by SHA-256 of a secret key and the bits before them: without the key, the real address cannot be found by
-//! trying all of them.
+//! Bits are flipped by SHA-256 of a secret key and the bits before them: without the key, the real address cannot be found by trying
+//! all of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,14 +23,15 @@ use crate::{Appender, Input, MAGIC, Player, ReplayError, broken};
 pub struct Redacted {
     /// Its bytes.
     pub bytes: Vec<u8>,
-    /// Why the recording could not be read to its end; what was read is redacted.
+    /// Why the recording could not be read to its end; the part before is redacted.
     pub cut: Option<ReplayError>,
 }
 
-/// Redacts a recording. The key is to be secret, and random for each one; or the same for several whose addresses are to be compared.
+/// Redacts a recording. The key must be secret, and random for each recording, or shared by recordings whose addresses are to be
+/// compared.
 ///
 /// # Errors
-/// If the recording does not even begin as one.
+/// The recording does not begin as one.
 pub fn redact(bytes: &[u8], key: &[u8; 32]) -> Result<Redacted, ReplayError> {
     let mut player = Player::new(bytes)?;
     let mut labels = Labels::default();
@@ -124,7 +125,7 @@ fn texts(bytes: &[u8], item: std::ops::Range<usize>, names: &mut BTreeSet<Vec<u8
     Ok(())
 }
 
-/// Passes the head of a list or a map, or a value.
+/// Skips the head of a list or a map, or a value.
 fn pass(decoder: &mut Decoder<'_>, head: Type) -> Result<(), decode::Error> {
     match head {
         Type::Array => decoder.array().map(drop),
@@ -137,7 +138,7 @@ fn pass(decoder: &mut Decoder<'_>, head: Type) -> Result<(), decode::Error> {
     }
 }
 
-/// Writes items anew.
+/// Writes redacted items.
 struct Writer {
     out: Vec<u8>,
     labels: BTreeSet<Vec<u8>>,
@@ -146,7 +147,7 @@ struct Writer {
 }
 
 impl Writer {
-    /// An item, which ends with the bytes. Those of packets have no labels.
+    /// Writes an item, which ends with the bytes. Items of packets have no labels.
     fn item(&mut self, bytes: &[u8], at: usize, is_packet: bool) -> Result<(), decode::Error> {
         let mut decoder = Decoder::new(bytes);
         decoder.set_position(at);
@@ -187,16 +188,16 @@ impl Writer {
     }
 }
 
-/// Addresses that share their first bits, and have a meaning by them.
+/// A range of addresses with a special meaning, by their first bits.
 struct Range {
     value: u128,
-    /// Bits of the prefix.
+    /// Length of the prefix, in bits.
     length: u32,
-    /// What is behind the prefix stays, too.
+    /// Whether the bits after the prefix are kept, too.
     is_kept: bool,
 }
 
-/// The meanings of IPv4 addresses (RFC 6890, RFC 5771).
+/// Special ranges of IPv4 addresses (RFC 6890, RFC 5771).
 const V4: [Range; 10] = [
     v4([0, 0, 0, 0], 8, true),
     v4([10, 0, 0, 0], 8, false),
@@ -214,7 +215,7 @@ const fn v4(value: [u8; 4], length: u32, is_kept: bool) -> Range {
     Range { value: u32::from_be_bytes(value) as u128, length, is_kept }
 }
 
-/// The meanings of IPv6 addresses (RFC 4291, RFC 4193). What is within ::/8 is not an interface's, but for IPv4 in IPv6.
+/// Special ranges of IPv6 addresses (RFC 4291, RFC 4193). Addresses in ::/8 belong to no interface, except IPv4-mapped ones.
 const V6: [Range; 5] =
     [v6(0, 8, true), v6(0x2000, 3, false), v6(0xfc00, 7, false), v6(0xfe80, 64, false), v6(0xff00, 8, true)];
 
@@ -225,14 +226,14 @@ const fn v6(first: u16, length: u32, is_kept: bool) -> Range {
 /// MAC addresses keep the first octet.
 const MAC_OCTET: u32 = 8;
 
-/// The first prefixes of IPv6 addresses behind which an IPv4 address stands (RFC 4291, 2.5.5.2; RFC 6052), 96 bits.
+/// 96-bit prefixes of IPv6 addresses that contain an IPv4 address (RFC 4291, 2.5.5.2; RFC 6052).
 const V4_IN_V6: [u128; 2] = [0xffff, 0x0064_ff9b << 64];
-/// ff02::1:ff00:0/104, the groups of which everybody with the same last 24 bits of an address is a member (RFC 4291, 2.7.1).
+/// ff02::1:ff00:0/104, the solicited-node groups: their members share the last 24 bits of an address (RFC 4291, 2.7.1).
 const SOLICITED: u128 = 0xff02_0000_0000_0000_0000_0001_ff00_0000;
 /// The MAC addresses of these groups (RFC 2464, 7): 33:33:ff and 24 bits.
 const SOLICITED_MAC: [u8; 3] = [0x33, 0x33, 0xff];
 
-/// Replaces addresses, each by the same one.
+/// Replaces addresses consistently.
 struct Addresses {
     key: [u8; 32],
     known: BTreeMap<Vec<u8>, Vec<u8>>,
@@ -243,7 +244,7 @@ impl Addresses {
         Self { key, known: BTreeMap::new() }
     }
 
-    /// `None`: it has not the length of an address.
+    /// The replacement; `None` if the length is not that of an address.
     fn replace(&mut self, value: &[u8]) -> Option<Vec<u8>> {
         if let Some(new) = self.known.get(value) {
             return Some(new.clone());
@@ -296,7 +297,7 @@ impl Addresses {
         u32::try_from((0..24).fold(bits, |new, bit| new ^ self.flip(b"l24", bits, 24, bit))).unwrap_or_default()
     }
 
-    /// Flips bits behind the prefix of the range that an address is in, and where no range begins with the bits before them.
+    /// Flips bits, except those at which the leading bits match the beginning of a special range with a longer prefix.
     fn within(&self, kind: &[u8; 3], address: u128, width: u32, ranges: &[Range]) -> u128 {
         let begins_alike = |range: &Range, bits: u32| {
             let behind = width - bits;
@@ -309,7 +310,7 @@ impl Addresses {
         (0..width).filter(|&bit| !is_fixed(bit)).fold(address, |new, bit| new ^ self.flip(kind, address, width, bit))
     }
 
-    /// The mask that flips this bit of a value, counted from its first one, or does not: by the bits before it.
+    /// The mask that flips this bit of a value, counted from its first one, or zero, depending on the bits before it.
     fn flip(&self, kind: &[u8; 3], value: u128, width: u32, bit: u32) -> u128 {
         let before = value.checked_shr(width - bit).unwrap_or(0);
         let mut hash = Sha256::new_with_prefix(self.key);
@@ -330,7 +331,7 @@ mod tests {
         Addresses::new([3; 32])
     }
 
-    /// Pairs of addresses have as many leading bits in common as before.
+    /// Checks that pairs of addresses have as many leading bits in common as before.
     fn alike<T: Copy>(all: &[T], bits: impl Fn(T) -> u128, new: impl Fn(T) -> T) {
         for (n, &a) in all.iter().enumerate() {
             for &b in &all[n..] {
@@ -414,7 +415,7 @@ mod tests {
         for kept in [[0xff; 6], [0; 6], [1, 0, 0x5e, 0, 0, 0xfb], [0x33, 0x33, 0, 0, 0, 1]] {
             assert_eq!(addresses.mac(kept), kept);
         }
-        // The group that neighbours are asked in, and its MAC address, tell the same 24 bits.
+        // The solicited-node group and its MAC address share the 24 bits.
         let [_, _, _, d, e, f] = addresses.mac([0x33, 0x33, 0xff, 7, 8, 9]);
         let group = addresses.v6(SOLICITED | 0x0007_0809);
         assert_eq!(group, SOLICITED | u128::from(u32::from_be_bytes([0, d, e, f])));

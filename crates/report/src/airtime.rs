@@ -1,35 +1,35 @@
-//! The plot of airtime: one bar for each phase, with the parts of the phase's time.
+//! The plot of airtime: one bar per phase, divided into proportions of its time.
 //!
-//! A station is a piece of the bar: frames to it, then frames from it, in the colours that downloads and uploads have in the
-//! other pictures. Neighbouring stations differ in shade, and stations are in the same order in all bars, so that equal
-//! shares are pieces of equal length. Collisions are a part of their own, for all stations together.
+//! A station is a piece of the bar: frames to it, then frames from it, in the colours of downloads and uploads in the other
+//! plots. Neighbouring stations differ in shade and are in the same order in all bars, so that equal shares are pieces of equal
+//! length. Collisions are one piece for all stations together.
 
 use evenair_results::tables::airtime_lines;
 use evenair_results::{MediumAirtime, PhaseResult, RunResult, StationAirtime};
 
 use crate::chart::{Axis, Chart, Data, Ink, Name, Stack};
 
-/// So many stations are drawn one by one; the others of a larger network together.
+/// Maximum number of stations drawn individually; those of a larger network are drawn together.
 const ONE_BY_ONE: usize = 40;
 
-/// The time of the medium in each phase.
+/// Chart of the medium's time in each phase.
 pub(crate) fn airtime(run: &RunResult) -> Option<Chart> {
     let phases: Vec<_> =
         run.phases.iter().filter_map(|phase| Some((phase, phase.measured_airtime.as_ref()?))).collect();
     let stations = &phases.first()?.1.stations;
     let shown = shown(&phases);
-    // A station's airtime is a part of its own medium's time, and bars are of all media together.
+    // A station's airtime is relative to its own medium's time, whereas bars cover all media.
     let media = phases.iter().map(|(phase, _)| phase.domains.len()).max().unwrap_or(1).max(1);
     let stacks: Vec<_> = phases.iter().map(|(phase, measured)| stack(phase, measured, &shown, media)).collect();
     let others = stations.len() - shown.len();
     let rest = if others > 0 { format!(", then the {others} others together") } else { String::new() };
     let subtitle = format!("part of each phase; {} stations, in turn darker and lighter{rest}", shown.len());
-    // The last tick has its number in the picture.
+    // The plot includes the number of the last tick.
     let x = Axis { to: Some(102.0), ..Axis::from_zero("medium time, %") };
     Some(Chart::new("Airtime", &subtitle, x, Axis::new(""), Data::Stacks(legend(&phases), stacks)))
 }
 
-/// Places of the stations that are drawn one by one, in their order.
+/// Indices of the stations drawn individually, in order.
 fn shown(phases: &[(&PhaseResult, &MediumAirtime)]) -> Vec<usize> {
     let of = |place: usize| -> f64 {
         let stations = phases.iter().filter_map(|(_, measured)| measured.stations.get(place));
@@ -42,7 +42,7 @@ fn shown(phases: &[(&PhaseResult, &MediumAirtime)]) -> Vec<usize> {
     places
 }
 
-/// Frames to a station and from it, without its part of collisions.
+/// Airtime of frames to a station and from it, without its part of collisions.
 fn ways(station: &StationAirtime) -> [f64; 2] {
     let down_collisions = station.collisions_share - station.collisions_up_share;
     [station.down_share - down_collisions, station.up_share - station.collisions_up_share]
@@ -85,7 +85,8 @@ fn label(phase: &PhaseResult, measured: &MediumAirtime) -> String {
     }
 }
 
-/// All parts that are no station's. Collisions are those of stations' frames; those of beacons, say, are in the lines of these.
+/// All pieces without a station. Collisions are those of stations' frames; those of other frames, such as beacons, are in the
+/// lines of these.
 fn lines(measured: &MediumAirtime, media: usize) -> Vec<(&'static str, f64)> {
     let of_stations = measured.stations.iter().map(|station| station.collisions_share).sum::<f64>();
     [("collisions", of_stations / media as f64)].into_iter().chain(airtime_lines(measured)).collect()
@@ -103,7 +104,7 @@ fn inks() -> [Ink; 6] {
     ]
 }
 
-/// What the colours mean, of those parts that there are.
+/// Legend of the pieces that occur.
 fn legend(phases: &[(&PhaseResult, &MediumAirtime)]) -> Vec<(String, Ink)> {
     let mut entries = vec![("to stations".to_owned(), down_ink(false)), ("from stations".to_owned(), up_ink(false))];
     let Some((_, first)) = phases.first() else { return entries };
@@ -115,8 +116,8 @@ fn legend(phases: &[(&PhaseResult, &MediumAirtime)]) -> Vec<(String, Ink)> {
     entries
 }
 
-/// Orange and blue as of downloads and uploads, so light, and so dark where it is dark, that a name in the colour of all text can
-/// be read on them.
+/// Orange and blue as for downloads and uploads, light enough (or dark enough on dark backgrounds) for text on them to be
+/// readable.
 fn down_ink(lighter: bool) -> Ink {
     if lighter { Ink::new("#f7c9a5", "#bf6a1c") } else { Ink::new("#e07b39", "#a34a00") }
 }

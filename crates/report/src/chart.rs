@@ -1,8 +1,8 @@
 //! Charts: one description, drawn for light and for dark backgrounds.
 //!
-//! `kuva` draws them; only this file uses it. Colours are those of Okabe and Ito ("Color Universal Design", 2008), which people
-//! with any colour vision can tell apart; lines differ in their dashes too where there are more of them than colours. The
-//! legend is beside the plot, where nothing overlaps, and below it on a narrow screen.
+//! `kuva` draws them; only this file uses it. Colours are those of Okabe and Ito ("Color Universal Design", 2008), which people with
+//! any colour vision can tell apart; lines also differ in their dashes if there are more of them than colours. The legend is beside
+//! the plot, where nothing overlaps, and below it on a narrow screen.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use kuva::render::plots::Plot;
 use kuva::render::render::{Scene, render_multiple};
 use kuva::{RasterBackend, Theme};
 
-/// Pixels of a PNG for each unit of the picture: sharp on screens of high density and in print.
+/// Pixels of a PNG per unit of the picture: sharp on high-density screens and in print.
 const PNG_SCALE: f32 = 2.0;
 /// Height of a plot of lines with its axes, and of title and subtitle above it, in pixels.
 const HEIGHT: f64 = 370.0;
@@ -24,30 +24,30 @@ const TITLES: f64 = 50.0;
 /// Pixels of a bar, and of the gap between two groups of bars.
 const BAR: f64 = 13.0;
 const BAR_GAP: f64 = 10.0;
-/// Intervals between numbers at an axis, where there is little room.
+/// Maximum number of tick intervals on an axis with little room.
 const NARROW_TICKS: usize = 4;
-/// Pixels of a line of the legend below a plot.
+/// Height of a line of the legend below a plot, in pixels.
 const LEGEND: f64 = 20.0;
-/// Pixels from one stack to the next.
+/// Distance of stacks, in pixels.
 const STACK: f64 = 64.0;
-/// Pixels of a label's character, and from the middle of a stack down to a label's anchor.
+/// Width of a label's character, and distance from the middle of a stack down to a label's anchor, in pixels.
 const CHARACTER: f64 = 7.0;
 const LABEL_DOWN: f64 = 10.0;
 
 /// A finished picture.
 pub struct Picture {
-    /// Name of its file, without ending.
+    /// Name of its file, without extension.
     pub name: String,
     chart: Chart,
 }
 
 impl Picture {
-    /// What it shows, in a line.
+    /// Title in one line.
     pub fn title(&self) -> &str {
         &self.chart.title
     }
 
-    /// What it was made of.
+    /// Origin of the data.
     pub fn subtitle(&self) -> &str {
         &self.chart.subtitle
     }
@@ -72,8 +72,8 @@ impl Picture {
     }
 }
 
-/// An SVG document whose clips are named after the picture, so that several fit into one page. The library counts them over all that a
-/// program draws.
+/// The SVG document with clip ids named after the picture, so that several fit into one page. The library numbers them over all
+/// drawings of a process.
 fn named_clips(svg: &str, picture: &str) -> String {
     let prefix = picture.replace(|c: char| !c.is_ascii_alphanumeric(), "-");
     const NAME: &str = "kuva-clip-";
@@ -91,7 +91,7 @@ fn named_clips(svg: &str, picture: &str) -> String {
     out
 }
 
-/// The background that is drawn for.
+/// Background of a drawing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shade {
     /// White.
@@ -100,12 +100,12 @@ pub enum Shade {
     Dark,
 }
 
-/// The screen that is drawn for: a picture is as wide as it, so that text keeps its size.
+/// Screen of a drawing: the picture has its width, so that text keeps its size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Screen {
     /// A page of a document, a browser's window.
     Wide,
-    /// A phone held upright. Title and subtitle are not in the picture: they are to be a text above it.
+    /// A phone in portrait orientation. The picture has no title and subtitle: they belong in the text above it.
     Narrow,
 }
 
@@ -118,7 +118,7 @@ impl Screen {
         }
     }
 
-    /// Characters of the label of an axis in one line.
+    /// Characters per line of an axis label.
     const fn line(self) -> usize {
         match self {
             Self::Wide => 100,
@@ -126,7 +126,7 @@ impl Screen {
         }
     }
 
-    /// Characters of a name at an axis or in a legend: it leaves room for the data.
+    /// Maximum length of a name on an axis or in a legend, in characters, which leaves room for the data.
     const fn name(self) -> usize {
         match self {
             Self::Wide => 28,
@@ -157,12 +157,12 @@ impl Ink {
         Self::new("#d55e00", "#e69f00")
     }
 
-    /// Everything together.
+    /// The total.
     pub fn total() -> Self {
         Self::new("#222222", "#e0e0e0")
     }
 
-    /// What serves for orientation only.
+    /// For orientation lines.
     pub fn faint() -> Self {
         Self::new("#6b7280", "#9ca3af")
     }
@@ -177,7 +177,7 @@ impl Ink {
         Self::new("#b4568f", "#e2a3cb")
     }
 
-    /// Distinct colours, again from the first where they do not suffice.
+    /// Distinct colours; repeated with other dashes when they run out.
     pub fn cycle(index: usize) -> (Self, Dash) {
         let colours = [
             Self::up(),
@@ -212,7 +212,7 @@ impl Ink {
     }
 }
 
-/// How a line is broken.
+/// Dash pattern of a line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Dash {
     #[default]
@@ -224,7 +224,7 @@ pub(crate) enum Dash {
 /// A line, or points.
 #[derive(Clone, Debug)]
 pub(crate) struct Line {
-    /// Its name in the legend; not there where absent.
+    /// Name in the legend; without one the line is not listed.
     pub name: Option<String>,
     pub ink: Ink,
     pub dash: Dash,
@@ -232,16 +232,16 @@ pub(crate) struct Line {
     pub points: Vec<(f64, f64)>,
     /// Half-widths of confidence intervals, one per point.
     pub errors: Option<Vec<f64>>,
-    /// Whether the area below is filled.
+    /// Whether the area below it is filled.
     pub filled: bool,
     /// Whether the points are marked.
     pub marked: bool,
-    /// Whether it goes from point to point in steps, as an empirical distribution does.
+    /// Whether it is a step function, such as an empirical distribution.
     pub stepped: bool,
 }
 
 impl Line {
-    /// A plain line. Points that are no numbers are left out.
+    /// A plain line. Points that are NaN or infinite are left out.
     pub fn new(name: Option<&str>, ink: Ink, points: impl IntoIterator<Item = (f64, f64)>) -> Self {
         let points = points.into_iter().filter(|(x, y)| x.is_finite() && y.is_finite()).collect();
         Self {
@@ -292,11 +292,11 @@ impl Line {
 /// One axis.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Axis {
-    /// What it shows, with the unit: `time, s`.
+    /// Label with the unit: `time, s`.
     pub label: String,
-    /// Whether it is logarithmic; its values are above zero then.
+    /// Whether it is logarithmic, for positive values only.
     pub logarithmic: bool,
-    /// Its ends, where they do not follow from the data.
+    /// Its ends, if they do not follow from the data.
     pub from: Option<f64>,
     pub to: Option<f64>,
 }
@@ -318,7 +318,7 @@ pub(crate) struct Bars {
     pub label: String,
     /// Values, one per series.
     pub values: Vec<f64>,
-    /// How far the whiskers go below and above a value, one pair per series.
+    /// Lengths of the whiskers below and above a value, one pair per series.
     pub whiskers: Vec<(f64, f64)>,
 }
 
@@ -328,11 +328,11 @@ pub(crate) struct Stack {
     pub label: String,
     /// Each part's length and colour, from left to right.
     pub parts: Vec<(f64, Ink)>,
-    /// Its label, if there is room.
+    /// Labels of the parts, if there is room.
     pub names: Vec<Name>,
 }
 
-/// A name across a piece of a stack.
+/// A label on a part of a stack.
 #[derive(Clone, Debug)]
 pub(crate) struct Name {
     pub text: String,
@@ -357,11 +357,11 @@ pub(crate) struct Mark {
     pub label: String,
 }
 
-/// What the data of a chart are.
+/// Data of a chart.
 #[derive(Clone, Debug)]
 pub(crate) enum Data {
     Lines(Vec<Line>),
-    /// Horizontal bars: names, which may be empty, and colours of the series, and the bars.
+    /// Horizontal bars: names (possibly empty) and colours of the series, and the bars.
     Bars(Vec<(String, Ink)>, Vec<Bars>),
     /// Horizontal stacks: names and colours in the legend, and the stacks.
     Stacks(Vec<(String, Ink)>, Vec<Stack>),
@@ -378,7 +378,7 @@ pub(crate) struct Chart {
     pub y: Axis,
     pub data: Data,
     pub marks: Vec<Mark>,
-    /// Shaded stretches of the x axis.
+    /// Shaded ranges of the x axis.
     pub bands: Vec<(f64, f64)>,
 }
 
@@ -388,7 +388,7 @@ impl Chart {
         Self { title, subtitle, x, y, data, marks: Vec::new(), bands: Vec::new() }
     }
 
-    /// Gives the y axis room for all points with their intervals, from zero where that is near.
+    /// Extends the y axis to all points with their intervals, and to zero if that is near.
     pub fn with_room(mut self) -> Self {
         let Data::Lines(lines) = &self.data else { return self };
         let ends = lines.iter().flat_map(|line| {
@@ -406,7 +406,7 @@ impl Chart {
         self
     }
 
-    /// The picture of it, with the name of its file.
+    /// Draws the picture; `name`: its file name.
     pub fn picture(self, name: &str) -> Picture {
         Picture { name: name.to_owned(), chart: self }
     }
@@ -462,7 +462,7 @@ impl Chart {
         render_multiple(plots, layout)
     }
 
-    /// Names in stacks, those that fit.
+    /// Labels of stacks, as far as they fit.
     fn names(&self, stacks: &[Stack], screen: Screen) -> Vec<TextAnnotation> {
         let whole = self.x.to.unwrap_or(100.0);
         let fits = |name: &&Name| {
@@ -483,7 +483,7 @@ impl Chart {
             Data::Lines(lines) => lines.iter().flat_map(|line| line.plots(shade, screen)).collect(),
             Data::Bars(series, bars) => {
                 let mut plot = BarPlot::new().with_horizontal(true).with_width(0.75);
-                // The library counts upward; people read downward.
+                // The library draws upward; people read downward.
                 for bar in bars.iter().rev() {
                     let values = bar.values.iter().zip(series).map(|(value, (_, ink))| (*value, ink.on(shade)));
                     plot = plot.with_group(plain(&shortened(&bar.label, screen)), values.rev().collect::<Vec<_>>());
@@ -583,12 +583,12 @@ fn theme(shade: Shade) -> Theme {
     }
 }
 
-/// A text in which nothing is taken for a formula.
+/// A text with escapes, so that nothing is parsed as a formula.
 fn plain(text: &str) -> String {
     text.replace('$', "\\$")
 }
 
-/// A name that leaves room for the data.
+/// A name truncated to leave room for the data.
 fn shortened(text: &str, screen: Screen) -> String {
     let most = screen.name();
     if text.chars().count() <= most {
@@ -597,7 +597,7 @@ fn shortened(text: &str, screen: Screen) -> String {
     text.chars().take(most - 1).chain(['…']).collect()
 }
 
-/// The end of a path, which tells it apart from others: `phase.steady.ap.loss_rate` ends in `ap.loss_rate`.
+/// The end of a path that distinguishes it: `phase.steady.ap.loss_rate` ends in `ap.loss_rate`.
 fn ending(path: &str, screen: Screen) -> String {
     let most = screen.name();
     let whole = path.match_indices('.').map(|(at, _)| &path[at + 1..]).find(|rest| rest.chars().count() <= most);

@@ -1,4 +1,4 @@
-//! The folder of a run's results: what it takes to make the run again, its results as JSON, tables and plots, and a page.
+//! The folder of a run's results: the inputs of the run, its results as JSON, tables and plots, and a page.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use crate::{Picture, measures_table, run_page, to_parquet};
 /// Makes a new directory for results: `parent/name-N` with the first N that is free.
 ///
 /// # Errors
-/// The operating system refuses.
+/// The operating system returns an error.
 pub fn new_directory(parent: &Path, name: &str) -> Result<PathBuf, StoreError> {
     let fail = |path: &Path, source| StoreError::Io { path: path.to_owned(), doing: "making the directory", source };
     fs::create_dir_all(parent).map_err(|source| fail(parent, source))?;
@@ -46,7 +46,7 @@ pub fn write_run(
     write_file(directory, "report.html", run_page(result, pictures).as_bytes())
 }
 
-/// What a run was, beside the scenario file that is kept with it.
+/// Facts about a run, in addition to the scenario file stored with it.
 fn about(scenario: &Scenario, result: &RunResult) -> Value {
     let Source { file, settings, .. } = &scenario.source;
     let settings: Vec<_> = settings.iter().map(|(key, value)| format!("{key}={value}")).collect();
@@ -81,7 +81,7 @@ pub fn write_table(directory: &Path, name: &str, table: &Table) -> Result<(), St
     write_file(directory, &format!("{name}.parquet"), &to_parquet(table))
 }
 
-/// Writes a file whole.
+/// Writes a file atomically.
 ///
 /// # Errors
 /// It cannot be written.

@@ -1,13 +1,13 @@
-//! The plots of many runs: a measure over what was varied, and differences between two variants.
+//! The plots of many runs: a measure over the varied key, and differences between two variants.
 
 use evenair_results::{Curve, Curves};
 
 use crate::chart::{Axis, Bars, Chart, Data, Ink, Interval, Line, Picture};
 
-/// Most lines that a picture can hold and still be read.
+/// Maximum number of lines in a readable plot.
 const LINES: usize = 21;
 
-/// Draws curves, or bars of categories; `None` where there is nothing to draw. Of too many the first are drawn, and it is said so.
+/// Draws curves, or bars of categories; `None` without data. Of too many, the first are drawn, with a note.
 pub fn draw_curves(curves: &Curves) -> Option<Picture> {
     let drawn: Vec<_> = curves.curves.iter().filter(|curve| !curve.points.is_empty()).take(LINES).collect();
     let finite = |curve: &&&Curve| curve.points.iter().any(|(x, y, _)| x.is_finite() && y.is_finite());
@@ -17,11 +17,11 @@ pub fn draw_curves(curves: &Curves) -> Option<Picture> {
     let subtitle = format!("{}{more}", curves.subtitle);
     let chart = |x: &str, y: &str, data| Chart::new(&curves.title, &subtitle, Axis::new(x), Axis::new(y), data);
     let chart = match &curves.categories {
-        // Bars lie, so that the names of categories have room, and the measure's axis is that below.
+        // Bars are horizontal, so that names of categories have room; the measure is on the x axis.
         Some(names) => {
             let mut chart = chart(&curves.y_label, &curves.x_label, bars(names, &drawn));
             let is_negative = drawn.iter().flat_map(|curve| &curve.points).any(|point| point.1 < 0.0);
-            // An interval may reach below zero where no value does.
+            // Intervals may reach below zero although no value does.
             chart.x.from = (!is_negative).then_some(0.0);
             chart
         }
@@ -36,14 +36,14 @@ fn lines(curves: &[&Curve]) -> Data {
         let points = curve.points.iter().map(|point| (point.0, point.1));
         let errors = curve.points.iter().map(|point| point.2.unwrap_or(0.0)).collect::<Vec<_>>();
         let line = Line::new(curve.name.as_deref(), ink, points);
-        // Points that are no numbers were left out; intervals must be those of the others.
+        // Points without a number were left out, so the intervals no longer match.
         let errors = (errors.len() == line.points.len()).then_some(errors);
         Line { dash, marked: true, errors, ..line }
     };
     Data::Lines(curves.iter().enumerate().map(line).collect())
 }
 
-/// A group of bars for each category, in it one for each curve, with its interval.
+/// A group of bars for each category, with a bar and interval for each curve.
 fn bars(names: &[String], curves: &[&Curve]) -> Data {
     let name = |curve: &Curve| curve.name.clone().unwrap_or_default();
     let series = curves.iter().enumerate().map(|(index, curve)| (name(curve), Ink::cycle(index).0));
@@ -63,7 +63,7 @@ fn bars(names: &[String], curves: &[&Curve]) -> Data {
 pub struct Difference {
     /// The measure.
     pub label: String,
-    /// How much larger it is, in percent.
+    /// Relative difference, in percent.
     pub percent: f64,
     /// Half-width of the confidence interval, in percent.
     pub half_width: f64,
@@ -71,8 +71,7 @@ pub struct Difference {
     pub significant: bool,
 }
 
-/// Differences below each other, with a line at zero: blue where they are significant, grey where they are not.
-/// `None` of none.
+/// Differences below each other, with a line at zero: blue if significant, grey if not. `None` without any.
 pub fn differences(name: &str, title: &str, subtitle: &str, differences: &[Difference]) -> Option<Picture> {
     let finite = differences.iter().filter(|d| d.percent.is_finite() && d.half_width.is_finite());
     let intervals: Vec<_> = finite

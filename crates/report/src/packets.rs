@@ -1,8 +1,8 @@
-//! The packets of a run as one Parquet document that is written while the run goes on.
+//! Writes the packets of a run to a Parquet document during the run.
 //!
-//! Rows are kept until a row group is full, so that memory does not grow with the run but for the footer, some kilobytes for each group.
-//! Columns are compressed by zstd, and words are in dictionaries. Times are signed integers in nanoseconds of virtual time: exact, and
-//! their differences are negative where they should be.
+//! Rows are buffered until a row group is full, so that memory does not grow with the run, except for the footer with some kilobytes per
+//! group. Columns are compressed with zstd, and words are in dictionaries. Times are signed integers in nanoseconds of virtual time:
+//! exact, with negative differences where appropriate.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -38,9 +38,9 @@ pub struct PacketWriter<W: Write + Send> {
     rows: u64,
 }
 
-/// The words of the rows. Copies share their bytes.
+/// The words of the rows; copies share their bytes.
 struct Words {
-    /// Of hosts, access points and applications, by their numbers in the scenario.
+    /// Names of hosts, access points and applications, by their numbers in the scenario.
     hosts: Vec<ByteArray>,
     access_points: Vec<ByteArray>,
     apps: Vec<ByteArray>,
@@ -51,7 +51,7 @@ struct Words {
 }
 
 impl PacketWriter<BufWriter<File>> {
-    /// A new file, in place of one that is there.
+    /// Creates a file, replacing an existing one.
     ///
     /// # Errors
     /// It cannot be written.
@@ -79,7 +79,7 @@ impl<W: Write + Send> PacketWriter<W> {
         Ok(Self { file, words: Words::new(scenario), pending: Vec::new(), rows: 0 })
     }
 
-    /// Adds packets. They are written when a row group is full.
+    /// Adds packets, which are written when a row group is full.
     ///
     /// # Errors
     /// They cannot be written.
@@ -96,7 +96,7 @@ impl<W: Write + Send> PacketWriter<W> {
         Ok(())
     }
 
-    /// Writes what is left, and the footer; how many rows there are.
+    /// Writes the remaining rows and the footer. Returns the number of rows.
     ///
     /// # Errors
     /// It cannot be written.
@@ -150,7 +150,7 @@ impl Words {
         self.outcomes.entry(outcome).or_insert_with(|| word(outcome)).clone()
     }
 
-    /// The modulation and coding scheme, where the standard has such; as rates are named in the other results.
+    /// The modulation and coding scheme, if the standard has one, named as in other results.
     fn mode(&mut self, rate: PhyRate) -> Option<ByteArray> {
         let name = || Some(word(&UsedRate::from(rate).scheme?.to_string()));
         self.modes.entry(rate).or_insert_with(name).clone()
@@ -161,7 +161,7 @@ fn word(text: &str) -> ByteArray {
     text.into()
 }
 
-/// Columns of words and of integers.
+/// Types of columns of words and of integers.
 const WORD: (Physical, Option<LogicalType>) = (Physical::BYTE_ARRAY, Some(LogicalType::String));
 const INTEGER: (Physical, Option<LogicalType>) = (Physical::INT64, None);
 const NUMBER: (Physical, Option<LogicalType>) = (Physical::DOUBLE, None);
@@ -215,7 +215,7 @@ fn write_rows<W: Write + Send>(
     write::<ByteArrayType, _>(group, rows.iter().map(|row| words.mode(row.rate?)))
 }
 
-/// Since the start of the run.
+/// Nanoseconds since the start of the run.
 fn nanoseconds(at: Instant) -> i64 {
     at.as_nanos().cast_signed()
 }

@@ -21,7 +21,7 @@ use evenair_results::{Column, Table};
 
 use crate::{Picture, Screen, Shade};
 
-/// With more senders than this, the rates that each used are not listed.
+/// Maximum number of senders whose rates are listed.
 const SENDERS_SHOWN: usize = 24;
 
 const STYLE: &str = "
@@ -51,7 +51,7 @@ td.number { text-align: right; white-space: nowrap } th.number { text-align: rig
 @media print { body { background: #fff } figure, .wide { break-inside: avoid } }
 ";
 
-/// A page as it grows.
+/// A page under construction.
 pub struct Page {
     out: String,
 }
@@ -68,7 +68,7 @@ impl Page {
         Self { out }
     }
 
-    /// What to think of the results: good, or bad for these reasons.
+    /// Adds the conclusion: good, or bad with these reasons.
     pub fn verdict(&mut self, good: &str, bad: &str, reasons: &[String]) {
         if reasons.is_empty() {
             let _ = writeln!(self.out, "<div class=\"verdict\">{}</div>", escape(good));
@@ -86,7 +86,7 @@ impl Page {
         let _ = writeln!(self.out, "<p>{}</p>", escape(text));
     }
 
-    /// A picture, as it fits the reader's screen.
+    /// Adds a picture for each kind of screen and background.
     pub fn picture(&mut self, picture: &Picture) {
         let url =
             |shade, screen| format!("data:image/svg+xml;base64,{}", STANDARD.encode(picture.svg_for(shade, screen)));
@@ -104,7 +104,7 @@ impl Page {
         let _ = writeln!(self.out, "<img alt=\"{title}\" src=\"{url}\"></picture></figure>");
     }
 
-    /// A table below a heading; its first row is its own heading. Nothing where there are no further rows.
+    /// Adds a table below a heading; the first row has the column headings. Nothing without further rows.
     pub fn rows(&mut self, heading: &str, rows: &[Vec<String>]) {
         if rows.len() < 2 {
             return;
@@ -240,7 +240,7 @@ fn row<const N: usize>(cells: [&str; N]) -> Vec<String> {
     cells.map(str::to_owned).to_vec()
 }
 
-/// Text that cannot be taken for markup.
+/// Escapes HTML.
 fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }

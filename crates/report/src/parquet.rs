@@ -1,7 +1,7 @@
 //! Tables as Apache Parquet: columns with their types, for pandas, polars and DuckDB.
 //!
-//! A table of results is one row group without compression: it is small, and every reader takes that. Tables with a row for each
-//! number are long: they come in parts, a row group each, compressed by zstd; their words are in dictionaries.
+//! A table of results is one uncompressed row group: it is small, and every reader supports that. Tables with a row for each
+//! number are long: they are written in parts, a row group each, compressed with zstd, with dictionaries for words.
 
 use std::borrow::Cow;
 use std::io::Write;
@@ -25,7 +25,7 @@ pub fn to_parquet(table: &Table) -> Vec<u8> {
     write_groups(table, iter::once(Cow::Borrowed(table)), plain).expect("memory takes it")
 }
 
-/// The parts of a long table as one compressed Parquet document; of no parts, none. Absent values are null.
+/// The parts of a long table as one compressed Parquet document; `None` without parts. Absent values are null.
 ///
 /// # Panics
 /// If the parts have different columns.
@@ -65,7 +65,7 @@ fn write_column<W: Write + Send>(group: &mut SerializedRowGroupWriter<'_, W>, va
         Values::Text(values) => {
             write::<ByteArrayType, _>(group, values.iter().map(|text| Some(text.as_deref()?.into())))
         }
-        // Counts are written as unsigned numbers of 64 bits, whose form on disk is that of signed ones.
+        // Counts are written as unsigned 64-bit integers, which have the same encoding as signed ones.
         Values::Count(values) => write::<Int64Type, _>(group, values.iter().map(|n| n.map(u64::cast_signed))),
         Values::Number(values) => write::<DoubleType, _>(group, values.iter().copied()),
     }
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_back() {
+    fn written_tables_are_read_back() {
         let bytes = to_parquet(&sample());
         let reader = SerializedFileReader::new(bytes::Bytes::from(bytes)).unwrap();
         let rows: Vec<Vec<(String, Field)>> =

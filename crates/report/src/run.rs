@@ -7,12 +7,12 @@ use evenair_workload::Direction;
 use crate::airtime::airtime;
 use crate::chart::{Axis, Bars, Chart, Dash, Data, Ink, Line, Mark, Picture};
 
-/// With more flows than this their lines are named by direction only, and those that are alike share a bar.
+/// Number of flows above which lines are named by direction only, and similar flows share a bar.
 const NAMED_FLOWS: usize = 10;
-/// Bars of shares, at most.
+/// Maximum number of bars of shares.
 const BARS: usize = 40;
 
-/// Every picture that the run has data for.
+/// All pictures for which the run has data.
 pub fn run_pictures(run: &RunResult) -> Vec<Picture> {
     let charts = [
         ("throughput", throughput(run)),
@@ -27,7 +27,7 @@ pub fn run_pictures(run: &RunResult) -> Vec<Picture> {
     charts.into_iter().filter_map(|(name, chart)| Some(marked_if_invalid(chart?, run).picture(name))).collect()
 }
 
-/// Numbers must not be taken from a plot of an invalid run.
+/// Marks plots of an invalid run, from which no numbers must be taken.
 fn marked_if_invalid(mut chart: Chart, run: &RunResult) -> Chart {
     if let Some(warning) = run.warning() {
         chart.title = format!("{}: {warning}", chart.title);
@@ -85,7 +85,7 @@ fn directions(run: &RunResult) -> Option<Chart> {
     Some(over_the_run(run, "Uploads and downloads", &subtitle, "throughput, Mb/s", lines))
 }
 
-/// Totals of the classes of stations over time, where there are several.
+/// Totals of the classes of stations over time, if there are several.
 fn classes(run: &RunResult) -> Option<Chart> {
     let of_class = run.series.flows.iter().filter_map(|flow| flow.class.as_deref());
     let names: std::collections::BTreeSet<_> = of_class.collect();
@@ -105,7 +105,7 @@ fn classes(run: &RunResult) -> Option<Chart> {
     Some(over_the_run(run, "Classes of stations", &subtitle, "throughput, Mb/s", lines))
 }
 
-/// The box's service rate, a line for each stretch in which it managed.
+/// The box's service rate, one line per period in which it managed.
 fn service_rate(run: &RunResult) -> Vec<Line> {
     let values: Vec<_> = run.series.service_rate_mbps.iter().enumerate().collect();
     let stretches = values.chunk_by(|a, b| a.1.is_some() == b.1.is_some());
@@ -129,7 +129,7 @@ fn capacity(run: &RunResult) -> Vec<Line> {
     known.enumerate().map(line).collect()
 }
 
-/// Every flow's share of the total in each phase; of flows that are alike the mean, with the least and the greatest.
+/// Each flow's share of the total in each phase; for similar flows the mean, minimum and maximum.
 fn shares(run: &RunResult) -> Option<Chart> {
     let flows = run.phases.first().map(|phase| phase.flows.as_slice()).filter(|flows| !flows.is_empty())?;
     let series = run.phases.iter().enumerate().map(|(index, phase)| {
@@ -161,14 +161,15 @@ fn shares(run: &RunResult) -> Option<Chart> {
     Some(chart)
 }
 
-/// Flows that one bar stands for.
+/// Similar flows, drawn as one bar.
 struct Alike {
     label: String,
-    /// Their places in the phase.
+    /// Their indices in the phase.
     rows: Vec<usize>,
 }
 
-/// Each flow for itself; of many, those together that have direction, PHY rate and, but for its numbers, name in common.
+/// Each flow on its own; with many flows, those with the same direction, PHY rate and name (without its numbers)
+/// together.
 fn alike(flows: &[FlowResult]) -> Vec<Alike> {
     let plain = |flow: &FlowResult| flow.app.replace(|c: char| c.is_ascii_digit(), "");
     let same = |a: &FlowResult, b: &FlowResult| {
@@ -203,7 +204,7 @@ fn ap_queue(run: &RunResult) -> Option<Chart> {
     Some(over_the_run(run, "Queue of the access point", &subtitle, "queue, packets", vec![line]))
 }
 
-/// How long web pages took: the distribution in each phase.
+/// Distribution of web page load times in each phase.
 fn pages(run: &RunResult) -> Option<Chart> {
     let mut lines = Vec::new();
     for (index, phase) in run.phases.iter().enumerate() {
@@ -232,7 +233,7 @@ fn pages(run: &RunResult) -> Option<Chart> {
     Some(Chart::new("Web pages", &subtitle, x, y, Data::Lines(lines)))
 }
 
-/// How late frames were handed over, and how long packets waited to get into the model.
+/// Lateness of frames, and lag of packets into the model.
 fn lateness(run: &RunResult) -> Option<Chart> {
     let late = run.lateness.as_ref()?;
     let line = |index, name, marks: &[(f64, f64)]| {
@@ -255,13 +256,13 @@ fn lateness(run: &RunResult) -> Option<Chart> {
     Some(Chart::new("Lateness of the testbed", &subtitle, x, y, Data::Lines(lines)))
 }
 
-/// A chart with the time of the run to the right, phases shaded, and the box's switching marked.
+/// A chart over the time of the run, with shaded phases and the box's mode changes.
 fn over_the_run(run: &RunResult, title: &str, subtitle: &str, y: &str, lines: Vec<Line>) -> Chart {
     let x = Axis { to: Some(run.duration_s), ..Axis::from_zero("time, s") };
     let top = lines.iter().flat_map(|line| &line.points).map(|point| point.1).fold(0.0, f64::max);
     let y = Axis { to: Some(if top > 0.0 { 1.08 * top } else { 1.0 }), ..Axis::from_zero(y) };
     let mut chart = Chart::new(title, subtitle, x, y, Data::Lines(lines));
-    // One phase that is the whole run needs no shade.
+    // A phase that spans the whole run needs no shade.
     let part = run.phases.iter().filter(|phase| phase.to_s - phase.from_s < run.duration_s);
     chart.bands = part.map(|phase| (phase.from_s, phase.to_s)).collect();
     let mut last = f64::MIN;
@@ -271,7 +272,7 @@ fn over_the_run(run: &RunResult, title: &str, subtitle: &str, y: &str, lines: Ve
             "bypassed" => "box out",
             _ => continue,
         };
-        // Names that would overlap are left out; the line stays.
+        // Overlapping labels are left out; the line stays.
         let label = if event.at_s - last > 0.08 * run.duration_s { label } else { "" };
         last = event.at_s;
         chart.marks.push(Mark { at: event.at_s, upright: true, label: label.into() });
@@ -279,7 +280,7 @@ fn over_the_run(run: &RunResult, title: &str, subtitle: &str, y: &str, lines: Ve
     chart
 }
 
-/// The values of intervals at their middles.
+/// The values of intervals at their midpoints.
 fn over_time<'a>(run: &'a RunResult, values: &'a [f64]) -> impl Iterator<Item = (f64, f64)> + 'a {
     values.iter().enumerate().map(|(k, value)| (middle(run, k), *value))
 }

@@ -1,4 +1,4 @@
-//! Packets of a run as a table: written group by group, and read back.
+//! Packets of a run as a table: written in groups, and read back.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -20,7 +20,7 @@ const SCENARIO: &str = "version = 1\nname = \"small\"\nduration = \"2 s\"\nseed 
     station = [{ name = \"sta\", rate = \"11 Mb/s\" }]\nserver = [{ name = \"server\" }]\n\
     bulk = [{ name = \"up\", stations = [\"sta\"], server = \"server\", direction = \"up\" }]\n";
 
-/// What has been written so far, for a test that looks at it meanwhile.
+/// The bytes written so far, which a test can inspect meanwhile.
 #[derive(Clone, Default)]
 struct Shared(Arc<Mutex<Vec<u8>>>);
 
@@ -39,7 +39,7 @@ fn scenario() -> Scenario {
     Scenario::parse(SCENARIO, "small.toml").unwrap()
 }
 
-/// The packet of this number, of which there are as many as numbers.
+/// A packet with this number.
 fn packet(scenario: &Scenario, number: u64) -> PacketRecord {
     let at = |ns: u64| Instant::from_nanos(1_000 * number + ns);
     PacketRecord {

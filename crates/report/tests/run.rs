@@ -48,7 +48,7 @@ fn run() -> RunResult {
     evenair_sim::run(&scenario, |_| {}).unwrap()
 }
 
-/// With all that a run can have.
+/// A run with all optional results.
 fn full() -> RunResult {
     let mut run = run();
     run.phases[1].capacity_cstar_mbps = Some(5.0);
@@ -82,7 +82,7 @@ fn every_picture_is_a_document_in_every_form() {
 }
 
 #[test]
-fn what_is_drawn_is_named() {
+fn pictures_are_named() {
     let run = full();
     let jain = run.phases[0].measured_airtime.as_ref().unwrap().jain.expect("there are two stations");
     let pictures = run_pictures(&run);
@@ -111,7 +111,7 @@ fn what_is_drawn_is_named() {
 }
 
 #[test]
-fn a_picture_of_a_run_that_is_not_valid_says_so() {
+fn pictures_of_an_invalid_run_are_marked() {
     let mut run = full();
     assert!(run_pictures(&run).iter().all(|picture| !picture.svg().contains("NOT VALID")));
     run.valid = false;
@@ -129,7 +129,7 @@ fn a_run_without_data_has_no_pictures() {
 }
 
 #[test]
-fn what_is_no_number_is_left_out() {
+fn values_that_are_no_numbers_are_left_out() {
     let mut run = full();
     run.series.flows[0].ip_mbps[2] = f64::NAN;
     run.series.flows[1].ip_mbps.fill(f64::INFINITY);
@@ -171,7 +171,7 @@ fn the_page_stands_alone_on_light_and_dark_screens() {
     let page = run_page(&run, &pictures);
     assert!(page.contains("The run is valid."));
     assert_eq!(page.matches("<img ").count(), 7);
-    // The style, and of each picture the wide and the narrow form.
+    // The style, and the wide and narrow forms of each picture.
     assert_eq!(page.matches("prefers-color-scheme: dark").count(), 1 + 2 * 7);
     assert_eq!(page.matches("(max-width: 600px)").count(), 1 + 2 * 7);
     for outside in ["src=\"http", "href=", "url(", "@import", "<script", "http:", "https:"] {

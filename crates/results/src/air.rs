@@ -1,4 +1,4 @@
-//! Results of the air: by sender, by interval and by phase; and losses by site.
+//! Results of the medium: by sender, by interval and by phase; and losses by site.
 //!
 //! At each site offered frames are delivered, lost for a reason, or still queued: `offered = delivered + lost + change of
 //! the queue`. An empty series means zeros throughout, so that events that never occur need no memory.
@@ -16,32 +16,32 @@ use super::{Distribution, DropCount, PpduResult};
 pub struct NodeSeries {
     /// "ap", or the name of the access point or of the station.
     pub node: String,
-    /// It is an access point with a name.
+    /// Whether it is a named access point.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub access_point: bool,
-    /// Frames that came to its buffer, those included that found no room.
+    /// Frames that arrived at its buffer, including those that found it full.
     pub offered_frames: Vec<u64>,
     /// Frames that it delivered.
     pub delivered_frames: Vec<u64>,
     /// Frames that were lost there, by reason.
     pub lost_frames: Vec<LossSeries>,
-    /// Accesses to the medium, which began in the interval.
+    /// Medium accesses that began in the interval.
     pub attempts: Vec<u64>,
-    /// Those that ended in the interval and delivered: with an answer, or, to a group, without a collision.
+    /// Accesses that ended in the interval in delivery: with an acknowledgment or, to a group, without a collision.
     pub successes: Vec<u64>,
-    /// Those that ended in the interval in a collision.
+    /// Accesses that ended in the interval in a collision.
     pub collisions: Vec<u64>,
-    /// Those that ended in the interval, failed without a collision.
+    /// Accesses that ended in the interval in a failure without a collision.
     pub errors: Vec<u64>,
     /// Attempts that failed right after another attempt of the same frame had failed.
     pub repeated_failures: Vec<u64>,
     /// Attempts with DATA at a lower rate than the station's.
     pub slowed: Vec<u64>,
-    /// Part of the interval that its accesses took, failed ones included.
+    /// Proportion of the interval that its accesses occupied, including failed ones.
     pub airtime_share: Vec<f64>,
-    /// Time average of its queue, the frame in service included.
+    /// Time average of its queue length, including the frame in service.
     pub queue_packets: Vec<f64>,
-    /// The most that its queue held.
+    /// Largest queue length.
     pub queue_max_packets: Vec<u64>,
 }
 
@@ -50,7 +50,7 @@ pub struct NodeSeries {
 pub struct LossSeries {
     /// "buffer full", "retry limit" ...
     pub reason: String,
-    /// How many.
+    /// Lost frames.
     pub frames: Vec<u64>,
 }
 
@@ -60,7 +60,7 @@ pub struct LossSeries {
 pub struct PlaceSeries {
     /// "box", "lan to the box", "internet down" ...
     pub place: String,
-    /// Packets that came to it.
+    /// Packets that arrived at it.
     pub offered_packets: Vec<u64>,
     /// Packets that were lost there, by reason.
     pub lost_packets: Vec<LossSeries>,
@@ -70,17 +70,17 @@ pub struct PlaceSeries {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct MediumSeries {
-    /// Part of the interval with frames, and the gaps inside of exchanges.
+    /// Proportion of the interval with frames, including the gaps within exchanges.
     pub busy_share: Vec<f64>,
-    /// Part without a frame on the medium, while a node had a frame to send.
+    /// Proportion without a frame on the medium while a node had a frame to send.
     pub contending_share: Vec<f64>,
-    /// Part in silence with nothing to send.
+    /// Proportion of silence with nothing to send.
     pub idle_share: Vec<f64>,
-    /// Times that it became busy.
+    /// How often the medium became busy.
     pub transmissions: Vec<u64>,
-    /// Those in which two or more sent at once.
+    /// Of these, those with two or more simultaneous senders.
     pub collisions: Vec<u64>,
-    /// Time average of the stations (the access point left out) that had a frame to send.
+    /// Time average of the number of stations (not access points) with a frame to send.
     pub active_stations: Vec<f64>,
 }
 
@@ -90,32 +90,32 @@ pub struct MediumSeries {
 pub struct NodeResult {
     /// "ap", or the name of the access point or of the station.
     pub node: String,
-    /// It is an access point with a name.
+    /// Whether it is a named access point.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub access_point: bool,
-    /// Frames that came to its buffer, those included that found no room.
+    /// Frames that arrived at its buffer, including those that found it full.
     pub offered_frames: u64,
     /// Frames that it delivered.
     pub delivered_frames: u64,
     /// Frames that were lost there, by reason.
     pub lost_frames: Vec<DropCount>,
-    /// Lost of those delivered or lost in the phase; absent where there are none.
+    /// Lost frames relative to those delivered or lost in the phase; absent without any.
     pub loss_rate: Option<f64>,
-    /// Accesses to the medium and what became of them.
+    /// Medium accesses and their outcomes.
     pub access: AccessResult,
-    /// Part of the phase that its accesses took, failed ones included.
+    /// Proportion of the phase that its accesses occupied, including failed ones.
     pub airtime_share: f64,
-    /// Time average of its queue, the frame in service included.
+    /// Time average of its queue length, including the frame in service.
     pub queue_mean_packets: f64,
-    /// The most that its queue held.
+    /// Largest queue length.
     pub queue_max_packets: u64,
-    /// Time-weighted percentiles of its queue, where they were counted.
+    /// Time-weighted percentiles of its queue length, if counted.
     pub queue: Option<QueueLevels>,
-    /// From a frame's arrival in the buffer to its delivery.
+    /// Sojourn time: from a frame's arrival in the buffer to its delivery.
     pub sojourn: Option<Distribution>,
-    /// Each access category by itself, where there are any: "bk", "be", "vi", "vo".
+    /// Results per access category, if there are any: "bk", "be", "vi", "vo".
     pub categories: Vec<CategoryResult>,
-    /// PPDUs toward the station and from it, where nodes aggregate; empty of access points.
+    /// PPDUs toward the station and from it, if nodes aggregate; empty for access points.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ppdus: Vec<PpduResult>,
 }
@@ -132,19 +132,19 @@ impl NodeResult {
 pub struct CategoryResult {
     /// "bk", "be", "vi" or "vo".
     pub category: String,
-    /// Frames that came to its buffer, those included that found no room.
+    /// Frames that arrived at its buffer, including those that found it full.
     pub offered_frames: u64,
     /// Frames that were delivered.
     pub delivered_frames: u64,
     /// Frames that were lost.
     pub lost_frames: u64,
-    /// Lost of those delivered or lost in the phase; absent where there are none.
+    /// Lost frames relative to those delivered or lost in the phase; absent without any.
     pub loss_rate: Option<f64>,
-    /// Time average of its queue, the frame in service included.
+    /// Time average of its queue length, including the frame in service.
     pub queue_mean_packets: f64,
-    /// The most that its queue held.
+    /// Largest queue length.
     pub queue_max_packets: u64,
-    /// From a frame's arrival in the buffer to its delivery.
+    /// Sojourn time: from a frame's arrival in the buffer to its delivery.
     pub sojourn: Option<Distribution>,
 }
 
@@ -156,17 +156,17 @@ pub struct RateUse {
     /// Its modulation and coding scheme and streams, of a mode of 802.11n or later.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scheme: Option<Scheme>,
-    /// Attempts whose DATA were sent at it, or would have been after RTS and CTS.
+    /// Attempts whose DATA was sent at it, or would have been after RTS and CTS.
     pub attempts: u64,
 }
 
-/// Number of streams, and modulation and coding scheme of each, of a mode of 802.11n or later, in whatever width and with
-/// whatever guard interval.
+/// Number of streams, and modulation and coding scheme, of a mode of 802.11n or later, whatever its width and guard
+/// interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Scheme {
     /// Streams.
     pub streams: u8,
-    /// Index of the modulation and coding scheme, without the streams that 802.11n counts in.
+    /// Index of the modulation and coding scheme, not including the streams as in 802.11n.
     pub mcs: u8,
 }
 
@@ -176,12 +176,12 @@ impl fmt::Display for Scheme {
     }
 }
 
-/// A PHY rate as attempts are counted by it, lowest first.
+/// A PHY rate as a key of attempt counters; sorted by rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct UsedRate {
     /// The rate in b/s.
     pub bps: u64,
-    /// Several modes may have it.
+    /// Scheme of a mode; several modes may have the same rate.
     pub scheme: Option<Scheme>,
 }
 
@@ -192,34 +192,34 @@ impl From<PhyRate> for UsedRate {
     }
 }
 
-/// Levels that a queue did not exceed for a part of the time.
+/// Queue lengths that were not exceeded for a proportion of the time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct QueueLevels {
-    /// For half of the time.
+    /// For 50 % of the time.
     pub p50_packets: f64,
-    /// For 90 % of it.
+    /// For 90 % of the time.
     pub p90_packets: f64,
-    /// For 99 % of it.
+    /// For 99 % of the time.
     pub p99_packets: f64,
 }
 
-/// Accesses to the medium and what became of them: of one sender, or of all.
+/// Medium accesses and their outcomes: of one sender, or of all.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct AccessResult {
-    /// Accesses, which began in the phase.
+    /// Accesses that began in the phase.
     pub attempts: u64,
-    /// Accesses that ended in the phase: they delivered, collided or failed without a collision.
+    /// Accesses that ended in the phase: in delivery, a collision, or a failure without a collision.
     pub ended: u64,
     /// Those that collided.
     pub collisions: u64,
     /// Those that failed without a collision.
     pub errors: u64,
-    /// Collided of those that ended; absent without any.
+    /// Collisions relative to ended accesses; absent without any.
     pub collision_rate: Option<f64>,
-    /// Failed of those that ended, for any cause; absent without any.
+    /// Failures of any cause relative to ended accesses; absent without any.
     pub failure_rate: Option<f64>,
-    /// Failed ones after which the frame was sent again.
+    /// Failed accesses after which the frame was sent again.
     pub retries: u64,
     /// Frames given up at a retry limit.
     pub retry_drops: u64,
@@ -229,13 +229,13 @@ pub struct AccessResult {
     pub attempts_per_frame: Option<f64>,
     /// Attempts that failed right after another attempt of the same frame had failed.
     pub repeated_failures: u64,
-    /// Back-to-back missing ACKs: repeated failures of attempts that ended; absent without any.
+    /// Proportion of ended attempts that were repeated failures (back-to-back missing ACKs); absent without any.
     pub back_to_back_share: Option<f64>,
     /// Attempts with DATA at a lower rate than the station's.
     pub slowed: u64,
-    /// Slowed attempts of all; absent without any.
+    /// Slowed attempts relative to all; absent without any.
     pub slowed_share: Option<f64>,
-    /// By PHY rate, lowest first; empty where senders do not choose their rates.
+    /// Attempts by PHY rate, lowest first; empty if senders do not choose their rates.
     pub by_rate: Vec<RateUse>,
 }
 
@@ -244,11 +244,11 @@ pub struct AccessResult {
 pub struct PlaceResult {
     /// "box", "lan to the box", "internet down" ...
     pub place: String,
-    /// Packets that came to it.
+    /// Packets that arrived at it.
     pub offered_packets: u64,
     /// Packets that were lost there, by reason.
     pub lost_packets: Vec<DropCount>,
-    /// Lost of offered, at most 1: some may have come before the phase. Absent where there are none.
+    /// Lost packets relative to arrivals, at most 1, since some may have arrived before the phase. Absent without any.
     pub loss_rate: Option<f64>,
 }
 
@@ -256,18 +256,18 @@ pub struct PlaceResult {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct MediumResult {
-    /// Part of the phase with frames, and the gaps inside of exchanges.
+    /// Proportion of the phase with frames, including the gaps within exchanges.
     pub busy_share: f64,
-    /// Part without a frame on the medium, while a node had a frame to send.
+    /// Proportion without a frame on the medium while a node had a frame to send.
     pub contending_share: f64,
-    /// Part in silence with nothing to send.
+    /// Proportion of silence with nothing to send.
     pub idle_share: f64,
-    /// Times that it became busy.
+    /// How often the medium became busy.
     pub transmissions: u64,
-    /// Those in which two or more sent at once.
+    /// Of these, those with two or more simultaneous senders.
     pub collisions: u64,
     /// Accesses of all senders.
     pub access: AccessResult,
-    /// Mean number of stations (the access point left out) that had a frame to send.
+    /// Mean number of stations (not access points) with a frame to send.
     pub active_stations: f64,
 }

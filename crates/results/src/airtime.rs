@@ -14,66 +14,66 @@ use serde::{Deserialize, Serialize};
 
 use super::stats::{jain, share};
 
-/// Airtime as parts of the time: of the run or of a phase. Of all stations and lines the sum is 1 where there is
-/// one medium; of several media the lines are means, and a station's airtime is a part of the time of its own medium.
+/// Airtime as proportions of the time of a run or of a phase. With one medium, all stations and lines sum up to 1; with
+/// several, the lines are means, and a station's airtime is relative to the time of its own medium.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct MediumAirtime {
-    /// Each station's.
+    /// Airtime of each station.
     pub stations: Vec<StationAirtime>,
-    /// Beacons and group frames.
+    /// Airtime of beacons and group frames.
     pub groups_share: f64,
-    /// Networks of others.
+    /// Airtime of other networks.
     pub neighbours_share: f64,
-    /// Frames to and from stations after they had left, which are no station's any more.
+    /// Airtime of frames to and from stations that had left.
     pub departed_share: f64,
     /// Silence while some node had a frame to send, without inter-frame spaces, which are part of airtime.
     pub back_off_share: f64,
     /// Silence with nothing to send, without inter-frame spaces.
     pub idle_share: f64,
-    /// Of all airtime, time in which several exchanges were under way, which their senders share.
+    /// Proportion with several simultaneous exchanges, which is included in their senders' airtime.
     pub collisions_share: f64,
     /// Jain's index of the measured airtime, down and up together, of the stations that have an application; in a phase,
     /// one that is active in it.
     pub jain: Option<f64>,
-    /// The same of the backlogged stations of a phase ([`super::PhaseResult::backlogged_stations`]); absent of a run, and where
-    /// there are none.
+    /// Jain's index of the backlogged stations of a phase ([`super::PhaseResult::backlogged_stations`]); absent for a run, and
+    /// without any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jain_backlogged: Option<f64>,
 }
 
-/// Measured airtime of a station, as parts of the time.
+/// Measured airtime of a station, as proportions of the time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct StationAirtime {
     /// The station's name.
     pub station: String,
-    /// Frames to it, their answers, the gaps between them and the inter-frame spaces before them.
+    /// Frames to it, their responses, the gaps between them and the inter-frame spaces before them.
     pub down_share: f64,
     /// The same of frames from it.
     pub up_share: f64,
-    /// Of both, its part of time in which several exchanges were under way.
+    /// Of both, its share of the time with several simultaneous exchanges.
     pub collisions_share: f64,
     /// Of that, the part of frames from it.
     #[serde(default)]
     pub collisions_up_share: f64,
 }
 
-/// What the box estimates that a station took, as parts of the time: an estimate, from the rates that it knows.
+/// Airtime that the box charged a station, as proportions of the time: an estimate from the rates that it knows.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ChargedAirtime {
     /// The station's name.
     pub station: String,
-    /// For packets to it.
+    /// Airtime of packets to it.
     pub down_share: f64,
-    /// For packets from it.
+    /// Airtime of packets from it.
     pub up_share: f64,
 }
 
-/// Airtime as an engine counted it since the start of the run.
+/// Airtime counted by an engine since the start of the run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CountedAirtime {
     /// Time since the start of the run.
     pub length: Span,
-    /// What each medium was used for.
+    /// Totals of each medium.
     pub media: Vec<Totals>,
     /// Each station, in an order that stays the same throughout a run.
     pub stations: Vec<CountedStation>,
@@ -82,25 +82,25 @@ pub struct CountedAirtime {
 /// A station's counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct CountedStation {
-    /// Its number among the scenario's hosts.
+    /// Number of the station among the scenario's hosts.
     pub host: usize,
-    /// What the medium saw.
+    /// Measured airtime.
     pub measured: MeasuredAirtime,
-    /// What the box charged; absent where there is no box, or it does not know the station.
+    /// Charged airtime; absent without a box, or if it does not know the station.
     pub charged: Option<Charge>,
 }
 
-/// What the box has charged a station.
+/// Airtime that the box has charged a station.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Charge {
-    /// For packets to it.
+    /// Airtime of packets to it.
     pub down: Span,
-    /// For packets from it.
+    /// Airtime of packets from it.
     pub up: Span,
 }
 
 impl CountedAirtime {
-    /// What was counted since an earlier account of the same run; all of it where there is none.
+    /// The difference from an earlier account of the same run; all of it without one.
     #[must_use]
     pub fn since(&self, earlier: Option<&Self>) -> Self {
         let Some(earlier) = earlier else { return self.clone() };
@@ -112,7 +112,7 @@ impl CountedAirtime {
         }
     }
 
-    /// Charged airtime of the stations that the box knows; of none where it charged nothing at all, as while it is bypassed.
+    /// Charged airtime of the stations that the box knows; empty if it charged nothing at all, for example while bypassed.
     pub fn charged(&self, scenario: &Scenario) -> Vec<ChargedAirtime> {
         let part = |span: Span| share(span.as_secs_f64(), self.length.as_secs_f64());
         let known = || self.stations.iter().filter_map(|station| Some((station.host, station.charged?)));
@@ -128,7 +128,7 @@ impl CountedAirtime {
 
 impl CountedStation {
     fn since(&self, earlier: &Self) -> Self {
-        // A box that has forgotten the station, or has met it since, counts from zero.
+        // A box that has forgotten the station, or first sees it later, counts from zero.
         let since = |now: Charge| match earlier.charged {
             Some(before) if before.down <= now.down && before.up <= now.up => {
                 Charge { down: now.down - before.down, up: now.up - before.up }
@@ -140,7 +140,7 @@ impl CountedStation {
 }
 
 impl MediumAirtime {
-    /// Of all media and all stations; `is_used` says of a host whether it counts for Jain's index.
+    /// From all media and stations; `is_used`: whether a host counts for Jain's index.
     pub fn new(scenario: &Scenario, counted: &CountedAirtime, is_used: impl Fn(usize) -> bool) -> Self {
         let CountedAirtime { length, media, stations } = counted;
         let part = |span: Span| share(span.as_secs_f64(), length.as_secs_f64());
@@ -177,13 +177,13 @@ impl MediumAirtime {
         jain(&stations.map(|station| station.down_share + station.up_share).collect::<Vec<_>>())
     }
 
-    /// Of the whole run: all stations count that have an application.
+    /// Airtime of the whole run: all stations with an application count for Jain's index.
     pub fn of_run(scenario: &Scenario, counted: &CountedAirtime) -> Self {
         Self::new(scenario, counted, |host| scenario.apps.iter().any(|app| app.station == host))
     }
 }
 
-/// A difference of sums, where what is less than rounding is nothing.
+/// A difference of sums; one below the rounding error is zero.
 fn without_rounding(share: f64) -> f64 {
     if share.abs() < 1e-12 { 0.0 } else { share }
 }

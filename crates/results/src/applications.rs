@@ -1,8 +1,8 @@
-//! Calls, datagrams and echoes by entry of the scenario: delay, loss and quality of an application in a phase, all its
-//! stations together, and both directions of a call.
+//! Calls, datagrams and echoes by entry of the scenario: delay, loss and quality of an application in a phase, all its stations
+//! together, and both directions of a call.
 //!
-//! A packet counts in the phase in which it was sent, and in that in which it arrived; those under way at the ends of a
-//! phase make its loss inexact. Calls have an exact account of their own, [`CallResult`], from which their loss is taken.
+//! A packet counts as sent in one phase and as received in another, so that packets in flight at the ends of a phase make its
+//! loss inexact. Calls have an exact account of their own, [`CallResult`], from which their loss is taken.
 
 use evenair_scenario::AppKind;
 use serde::{Deserialize, Serialize};
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::stats::{mean, share};
 use super::{CallResult, Distribution, PhaseResult, RunResult};
 
-/// What an application sends.
+/// Kind of traffic of an application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ApplicationKind {
@@ -27,33 +27,33 @@ pub enum ApplicationKind {
 pub struct ApplicationResult {
     /// Name of the entry.
     pub application: String,
-    /// What it sends.
+    /// Kind of its traffic.
     pub kind: ApplicationKind,
     /// Number of flows; each direction of a call is one.
     pub flows: u64,
-    /// One-way delays of packets of calls and of datagrams; absent where none arrived or the engine does not measure them.
+    /// One-way delays of packets of calls and of datagrams; absent if none arrived or the engine does not measure them.
     pub delay: Option<Distribution>,
-    /// Round-trip times of echoes; absent where none came back or the engine does not measure them.
+    /// Round-trip times of echoes; absent if none returned or the engine does not measure them.
     pub rtt: Option<Distribution>,
-    /// Packets or echo requests sent; zero where the engine does not count them.
+    /// Packets or echo requests sent; zero if the engine does not count them.
     pub sent_packets: u64,
-    /// Packets that arrived, echoes that came back.
+    /// Packets received, or echo replies.
     pub received_packets: u64,
 }
 
 /// Loss and quality of an application in a phase.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Quality {
-    /// Lost of sent packets, 0 to 1; absent where none was sent.
+    /// Lost packets relative to sent ones, 0 to 1; absent without any.
     pub loss_rate: Option<f64>,
-    /// Mean rating factor R over the directions of calls; absent of others.
+    /// Mean rating factor R over the directions of calls; absent for other kinds.
     pub r_factor_mean: Option<f64>,
-    /// Their least R.
+    /// Lowest R.
     pub r_factor_min: Option<f64>,
 }
 
 impl ApplicationKind {
-    /// Of an application that sends packets at its own pace; `None` of those over TCP.
+    /// The kind of an application that sends packets at its own pace; `None` for those over TCP.
     pub fn of(kind: &AppKind) -> Option<Self> {
         match kind {
             AppKind::Voip(_) => Some(Self::Call),
@@ -63,7 +63,7 @@ impl ApplicationKind {
         }
     }
 
-    /// The word for it in tables.
+    /// The kind as a word, for tables.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Call => "calls",
@@ -74,7 +74,7 @@ impl ApplicationKind {
 }
 
 impl ApplicationResult {
-    /// Loss and quality in `phase` of `run`, of which it is a part.
+    /// Loss and quality in `phase`, which belongs to `run`.
     pub fn quality(&self, run: &RunResult, phase: &PhaseResult) -> Quality {
         if self.kind != ApplicationKind::Call {
             let lost = self.sent_packets.saturating_sub(self.received_packets);
@@ -91,7 +91,7 @@ impl ApplicationResult {
     }
 }
 
-/// A part of packets; `None` of none.
+/// A proportion of packets; `None` without any.
 fn part(packets: u64, all: u64) -> Option<f64> {
     (all > 0).then(|| share(packets as f64, all as f64))
 }
@@ -148,7 +148,8 @@ start = "9 s"
         times
     }
 
-    /// Calls with delays of 10 ms up and 30 ms down; datagrams that all came; of two pings one half is lost, the other nothing.
+    /// Calls with delays of 10 ms up and 30 ms down; datagrams without loss; two pings, of which one loses half and the other
+    /// nothing.
     fn run() -> RunResult {
         let scenario = Scenario::parse(FILE, "applications.toml").unwrap();
         let apps: Vec<_> = scenario.apps.iter().map(|app| app.name.as_str()).collect();

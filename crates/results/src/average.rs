@@ -14,11 +14,11 @@ use super::stats::{jain, mean, part};
 use super::{Backlog, CountedAirtime, Evenness, MediumAirtime, PhaseResult, Series, domains, warm_up};
 
 impl PhaseResult {
-    /// The averages of `series` over a phase of the scenario it was measured in, as far as the run went, with what was
-    /// counted in `periods` beside it. `series.flows` has the scenario's applications in their order.
+    /// Averages of `series` over a phase of its scenario, as far as the run went, with the counters in `periods`.
+    /// `series.flows` has the scenario's applications in order.
     ///
     /// # Panics
-    /// If the series has other applications than the scenario.
+    /// The series has other applications than the scenario.
     pub fn average(scenario: &Scenario, series: &Series, periods: &[Period], phase: &Phase) -> Self {
         assert_eq!(series.flows.len(), scenario.apps.len(), "a series of another scenario");
         let nominal = intervals(scenario, phase);
@@ -91,13 +91,13 @@ impl PhaseResult {
     }
 }
 
-/// The intervals of a phase; its ends lie on their edges, which the scenario's checks see to.
+/// The intervals of a phase. The scenario's checks ensure that phases end at interval boundaries.
 fn intervals(scenario: &Scenario, phase: &Phase) -> Range<usize> {
     let index = |at: Span| (at / scenario.measure.interval) as usize;
     index(phase.from)..index(phase.to)
 }
 
-/// Intervals at the phase's start that are left out as its transient, where the scenario wants that.
+/// Number of intervals at the phase's start that are cut off as its transient, if the scenario requests that.
 fn transient(scenario: &Scenario, series: &Series, phase: &Range<usize>) -> Option<usize> {
     if scenario.measure.warm_up != WarmUp::Auto {
         return None;
@@ -105,11 +105,11 @@ fn transient(scenario: &Scenario, series: &Series, phase: &Range<usize>) -> Opti
     let total = |interval: usize| series.flows.iter().filter_map(|flow| flow.ip_mbps.get(interval)).sum();
     let whole = series.flows.iter().map(|flow| flow.ip_mbps.len()).max().unwrap_or(0);
     let totals: Vec<f64> = phase.clone().take_while(|&interval| interval < whole).map(total).collect();
-    // What has no series can be cut at some places only.
+    // Counters without series can be cut at certain intervals only.
     Some(warm_up::transient(&totals).unwrap_or(0).next_multiple_of(warm_up::step(phase.len())))
 }
 
-/// Airtime of some intervals, as far as the run went: the difference of what was counted by their end and by their start.
+/// Airtime of some intervals, as far as the run went: the difference of the counters at their end and start.
 fn airtime(periods: &[Period], intervals: &Range<usize>) -> Option<CountedAirtime> {
     let counted_by = |end: usize| periods.iter().find(|period| period.intervals.end == end)?.airtime.as_ref();
     let ends = periods.iter().map(|period| period.intervals.end);
@@ -118,8 +118,7 @@ fn airtime(periods: &[Period], intervals: &Range<usize>) -> Option<CountedAirtim
     Some(counted_by(end)?.since(before))
 }
 
-/// Stations with queued packets for more than half of the time in which that was counted, which is so many intervals; `None`
-/// where it was not.
+/// Stations with queued packets for more than half of `intervals`; `None` if that was not counted.
 fn backlogged(scenario: &Scenario, counted: &Period, intervals: usize) -> Option<Vec<String>> {
     let queued = &counted.backlogged_ns;
     let half = (scenario.measure.interval * intervals as u64).as_nanos() / 2;
@@ -132,13 +131,13 @@ fn sum(counts: &[u64], intervals: &Range<usize>) -> u64 {
     part(counts, intervals).iter().sum()
 }
 
-/// Whether an application is active in the phase, on a station that is there.
+/// Whether an application is active in the phase, on an associated station.
 fn is_active(scenario: &Scenario, app: &App, phase: &Phase) -> bool {
     let runs = app.start < phase.to && app.stop.is_none_or(|stop| stop > phase.from);
     runs && scenario.is_present(app.station, phase.from)
 }
 
-/// Whether an application takes what it can get in the phase, so that it belongs into an index of fairness.
+/// Whether an application is greedy in the phase, so that it counts for a fairness index.
 fn is_greedy(scenario: &Scenario, app: &App, phase: &Phase) -> bool {
     matches!(app.kind, AppKind::Bulk { .. }) && is_active(scenario, app, phase)
 }
@@ -157,7 +156,7 @@ mod tests {
     fn a_phase_is_the_mean_of_its_intervals() {
         let (scenario, run) = sample::two_flows();
         let (bypassed, inserted) = (&run.phases[0], &run.phases[1]);
-        // Made as 4.0 and 0.5 before 5 s, 2.0 and 2.0 from 5 s on.
+        // The sample has 4.0 and 0.5 before 5 s, 2.0 and 2.0 from then on.
         assert!((bypassed.total_ip_mbps - 4.5).abs() < 1e-9);
         assert!((bypassed.directions.up_ip_mbps - 4.0).abs() < 1e-9);
         assert!((bypassed.flows[0].share - 4.0 / 4.5).abs() < 1e-9);
@@ -196,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn an_automatic_warm_up_cuts_series_and_stretches_alike() {
+    fn an_automatic_warm_up_cuts_series_and_periods_alike() {
         let (mut scenario, mut run) = sample::two_flows();
         scenario.measure.warm_up = WarmUp::Auto;
         scenario.measure.phases = vec![Phase { name: "all".into(), from: Span::ZERO, to: Span::from_secs(50) }];
@@ -231,7 +230,7 @@ mod tests {
         let periods = [period(5, 500), period(8, 2000), period(10, 4250)];
         assert_eq!([up_of(&periods, 0), up_of(&periods, 1)], [Some(0.1), Some(0.75)]);
         assert_eq!([up_of(&periods[..2], 0), up_of(&periods[..2], 1)], [Some(0.1), Some(0.5)]);
-        // Of a phase that was not reached, or whose start is not known, nothing is said.
+        // A phase that was not reached, or whose start is unknown, has no airtime.
         assert_eq!([up_of(&periods[..1], 1), up_of(&periods[1..], 1)], [None, None]);
     }
 }

@@ -10,20 +10,20 @@ use std::collections::BTreeMap;
 use evenair_medium::BacklogChain;
 use serde::{Deserialize, Serialize};
 
-/// The chain of one phase.
+/// Backlog statistics of one phase.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Backlog {
-    /// Successful transmissions but for the first, each of them a visit of a state.
+    /// Successful transmissions after the first, each a visit of a state.
     pub successes: u64,
     /// Mean state.
     pub mean: f64,
     /// Standard deviation of the state.
     pub sigma: f64,
-    /// Mean and twice the standard deviation.
+    /// Mean plus two standard deviations.
     pub mean_plus_2_sigma: f64,
     /// Highest state.
     pub max: u64,
-    /// The states that were visited.
+    /// The visited states.
     pub states: Vec<BacklogState>,
 }
 
@@ -34,16 +34,16 @@ pub struct BacklogState {
     pub nodes: u64,
     /// Visits.
     pub visits: u64,
-    /// Part of all visits: the chain's equilibrium.
+    /// Proportion of all visits: the chain's equilibrium.
     pub share: f64,
-    /// Where it went from here: the next state and the part of the visits after which it was that.
+    /// Next states, with their proportions of the visits.
     pub next: Vec<(u64, f64)>,
     /// Mean change of the state from here.
     pub drift: f64,
 }
 
 impl Backlog {
-    /// What a chain says; `None` without a transition.
+    /// Statistics of a chain; `None` without a transition.
     pub fn of(chain: &BacklogChain) -> Option<Self> {
         let states: Vec<(u32, u64)> = chain.states().collect();
         let successes: u64 = states.iter().map(|(_, visits)| visits).sum();
@@ -130,7 +130,7 @@ mod tests {
             assert!((state.share - exact).abs() < 0.005, "{state:?} against {exact}");
         }
         assert!((backlog.mean - 2.5).abs() < 0.02, "{}", backlog.mean);
-        // Parts of visits are the equilibrium of the transition rates.
+        // Proportions of visits are the equilibrium of the transition rates.
         for state in &backlog.states {
             let to = |from: &BacklogState| from.next.iter().find(|(to, _)| *to == state.nodes).map_or(0.0, |n| n.1);
             let entered: f64 = backlog.states.iter().map(|from| from.share * to(from)).sum();

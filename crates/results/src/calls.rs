@@ -15,11 +15,11 @@ pub struct CallResult {
     pub entry: String,
     /// Name of the station.
     pub station: String,
-    /// Which way it speaks.
+    /// Direction of the speech.
     pub direction: Direction,
     /// Name of the phase.
     pub phase: String,
-    /// What its receiver heard.
+    /// The receiver's measurements.
     #[serde(flatten)]
     pub heard: Heard,
 }
@@ -30,7 +30,7 @@ impl CallResult {
         meter.heard().map(|(phase, heard)| Self::new(scenario, app, phase, heard))
     }
 
-    /// What was heard of an application's call in a phase.
+    /// One phase of an application's call.
     pub fn new(scenario: &Scenario, app: &App, phase: &Phase, heard: Heard) -> Self {
         Self {
             app: app.name.clone(),

@@ -1,4 +1,4 @@
-//! A measure over what was varied, as lines: what is drawn of many runs.
+//! A measure over a varied key, as lines: the data of plots of many runs.
 
 /// A measure over the first key of a sweep.
 #[derive(Clone, Debug)]
@@ -7,13 +7,13 @@ pub struct Curves {
     pub name: String,
     /// What the picture shows.
     pub title: String,
-    /// How the values were found.
+    /// Origin of the values.
     pub subtitle: String,
     /// The key at the x axis, with its unit.
     pub x_label: String,
     /// The measure, with its unit.
     pub y_label: String,
-    /// Names of the values at the x axis where they are not numbers: x is the number of one then, from 1.
+    /// Names of the values on the x axis if they are not numbers; x is then their number, from 1.
     pub categories: Option<Vec<String>>,
     /// A line for each setting of the other keys.
     pub curves: Vec<Curve>,

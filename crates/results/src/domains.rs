@@ -11,16 +11,16 @@ use serde::{Deserialize, Serialize};
 use super::stats::{mean, part};
 use super::{FlowResult, MediumSeries, NodeSeries, PhaseResult, RunResult, Series};
 
-/// One access point per interval, with the stations that are at it.
+/// One access point with its stations, per interval.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct AccessPointSeries {
     /// Name of the access point.
     pub access_point: String,
     /// Name of its contention domain.
     pub domain: String,
-    /// DATA and ACKs that it and its stations delivered to each other, IP level.
+    /// IP-level rate of DATA and ACKs between it and its stations.
     pub ip_mbps: Vec<f64>,
-    /// Part of the interval that its accesses and those of its stations took, failed ones included.
+    /// Proportion of the interval that its accesses and those of its stations occupied, including failed ones.
     pub airtime_share: Vec<f64>,
 }
 
@@ -33,16 +33,16 @@ pub struct DomainSeries {
     pub medium: MediumSeries,
 }
 
-/// One access point in a phase, with the stations that are at it.
+/// One access point with its stations, in a phase.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct AccessPointResult {
     /// Name of the access point.
     pub access_point: String,
     /// Name of its contention domain.
     pub domain: String,
-    /// DATA and ACKs that it and its stations delivered to each other, IP level.
+    /// IP-level rate of DATA and ACKs between it and its stations.
     pub ip_mbps: f64,
-    /// Part of the phase that its accesses and those of its stations took, failed ones included.
+    /// Proportion of the phase that its accesses and those of its stations occupied, including failed ones.
     pub airtime_share: f64,
 }
 
@@ -53,26 +53,26 @@ pub struct DomainResult {
     pub domain: String,
     /// Names of its access points.
     pub access_points: Vec<String>,
-    /// DATA and ACKs over its medium, IP level.
+    /// IP-level rate of DATA and ACKs over its medium.
     pub ip_mbps: f64,
     /// The computed capacity C* for its flows in this phase.
     pub capacity_cstar_mbps: Option<f64>,
-    /// Part of the phase with frames, and the gaps inside of exchanges.
+    /// Proportion of the phase with frames, including the gaps within exchanges.
     pub busy_share: f64,
-    /// Part without a frame on the medium, while a node had a frame to send.
+    /// Proportion without a frame on the medium while a node had a frame to send.
     pub contending_share: f64,
-    /// Part in silence with nothing to send.
+    /// Proportion of silence with nothing to send.
     pub idle_share: f64,
-    /// Times that its medium became busy.
+    /// How often its medium became busy.
     pub transmissions: u64,
-    /// Those in which two or more sent at once.
+    /// Of these, those with two or more simultaneous senders.
     pub collisions: u64,
-    /// Mean number of stations (access points left out) that had a frame to send; absent where that was not counted.
+    /// Mean number of stations (not access points) with a frame to send; absent if not counted.
     pub active_stations: Option<f64>,
 }
 
 impl MediumSeries {
-    /// Several media as one: counts are added up, and of parts of time it is the mean.
+    /// Combines several media: counts are summed, proportions of time averaged.
     pub fn together<'a>(all: impl Iterator<Item = &'a Self> + Clone) -> Self {
         let media = all.clone().count().max(1) as f64;
         let sum = |of: fn(&Self) -> &Vec<f64>| columns(all.clone().map(of), |values| values.sum::<f64>());
@@ -90,7 +90,7 @@ impl MediumSeries {
 }
 
 impl NodeSeries {
-    /// Adds what the same station did on another medium, on which it is at other times.
+    /// Adds the same station's results on another medium, where it was at other times.
     pub fn add(&mut self, other: &Self) {
         let counts = |of: fn(&mut Self) -> &mut Vec<u64>, own: &mut Self, other: &mut Self| {
             let (own, other) = (of(own), &*of(other));
@@ -121,7 +121,7 @@ impl NodeSeries {
     }
 }
 
-/// Interval by interval, for series where an empty one means zeros.
+/// Combines series interval by interval; an empty series means zeros.
 fn columns<'a, T: Copy + Default + 'a, S>(
     all: impl Iterator<Item = &'a Vec<T>> + Clone,
     of: impl Fn(&mut dyn Iterator<Item = T>) -> S,
@@ -131,7 +131,7 @@ fn columns<'a, T: Copy + Default + 'a, S>(
     (0..intervals).map(|at| of(&mut all.clone().map(|series| value(series, at)))).collect()
 }
 
-/// The mean over intervals of a series that may be left empty for zeros.
+/// Mean over intervals of a series, which is empty for zeros.
 fn average(values: &[f64], intervals: &Range<usize>) -> f64 {
     mean(part(values, intervals).iter().copied()).unwrap_or(0.0)
 }
@@ -176,7 +176,7 @@ pub(super) fn domains(
     series.domains.iter().enumerate().map(result).collect()
 }
 
-/// One row per quantity of an access point or a domain, one column per phase; nothing where none is named.
+/// One row per quantity of an access point or a domain, one column per phase; none if none is named.
 pub(super) fn rows(run: &RunResult) -> Vec<Vec<String>> {
     let Some(first) = run.phases.first() else { return Vec::new() };
     let row = |name: String, value: &dyn Fn(&PhaseResult) -> Option<String>| {

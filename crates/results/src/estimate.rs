@@ -19,7 +19,7 @@ pub const CONFIDENCE: f64 = 0.95;
 pub struct Estimate {
     /// Name of the measure, as [`super::scalars`] has it.
     pub name: String,
-    /// How many replications had a value.
+    /// Number of replications with a value.
     pub count: u64,
     /// Mean of their values.
     pub mean: f64,
@@ -36,10 +36,10 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// Of the values of a measure, in the order of their seeds; `None` where no replication had one.
+    /// From the values of a measure, in the order of their seeds; `None` without any.
     ///
     /// # Panics
-    /// If the confidence is not between 0 and 1.
+    /// The confidence is not between 0 and 1.
     pub fn of(name: &str, values: Vec<Option<f64>>, confidence: f64) -> Option<Self> {
         let known: Vec<f64> = values.iter().copied().flatten().collect();
         Some(Self {
@@ -54,8 +54,7 @@ impl Estimate {
         })
     }
 
-    /// Half width as a part of the mean's size; absent with fewer than two values, infinite around zero unless all
-    /// values are equal.
+    /// Half-width relative to the mean; absent with fewer than two values, infinite around zero unless all values are equal.
     pub fn relative_half_width(&self) -> Option<f64> {
         let half_width = self.half_width?;
         Some(if half_width == 0.0 { 0.0 } else { half_width / self.mean.abs() })

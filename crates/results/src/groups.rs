@@ -12,11 +12,11 @@ pub struct GroupResult {
     pub group: String,
     /// How many flows.
     pub flows: u64,
-    /// DATA and ACKs over the WLAN hop.
+    /// IP-level rate of DATA and ACKs over the WLAN hop.
     pub ip_mbps: f64,
-    /// Bytes that applications received.
+    /// Rate of bytes that applications received.
     pub goodput_mbps: f64,
-    /// Part of the phase's total, 0 to 1.
+    /// Share of the phase's total, 0 to 1.
     pub share: f64,
     /// Round-trip times that the flows' TCP senders or echoes measured.
     pub rtt: Option<Distribution>,
@@ -24,10 +24,10 @@ pub struct GroupResult {
     pub delay: Option<Distribution>,
 }
 
-/// How evenly something is shared.
+/// Evenness of shares.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Evenness {
-    /// Among how many.
+    /// Number of members.
     pub members: u64,
     /// Jain's index; absent if all are zero.
     pub jain: Option<f64>,
@@ -38,7 +38,7 @@ pub struct Evenness {
 }
 
 impl Evenness {
-    /// Of what each member got; `None` without members.
+    /// From the share of each member; `None` without members.
     pub fn of(values: &[f64]) -> Option<Self> {
         let min = values.iter().copied().reduce(f64::min)?;
         let max = values.iter().copied().reduce(f64::max)?;

@@ -1,9 +1,9 @@
 //! Histograms of times in little memory: round trips, delays, sojourn times.
 //!
-//! A histogram has buckets whose width grows with the value, so that each value is known to better than one per cent
-//! whatever its size, and so that memory depends on the range of values and not on their number: the buckets of
-//! HdrHistogram (Tene, hdrhistogram.org). It is our own because one is written to for every frame that is delivered,
-//! where a general one costs three times as much. Count, mean, least and greatest value are exact.
+//! The width of buckets grows with the value, as in HdrHistogram (Tene, hdrhistogram.org), so that each value is known
+//! to better than one per cent, and memory depends on the range of values rather than their number. This implementation
+//! is specialized because every delivered frame is recorded, for which a general one costs three times as much. Count,
+//! mean, least and greatest value are exact.
 
 use std::collections::BTreeMap;
 
@@ -17,24 +17,24 @@ const BUCKET_BITS: u32 = 6;
 /// Buckets of a reported histogram for each doubling of the value.
 const REPORTED_PER_OCTAVE: f64 = 8.0;
 
-/// Times as they are recorded. Buckets count up to 255, so that a doubling's fit into what a processor fetches at once:
-/// where there are thousands of histograms, that is what a value costs.
+/// A histogram of times for recording. Buckets count up to 255, so that those of a doubling fit into one cache line:
+/// with thousands of histograms, that determines the cost of a value.
 #[derive(Clone, Debug)]
 pub struct Histogram {
-    /// From `first` on, to where they are needed.
+    /// Buckets from `first` on, as far as needed.
     buckets: Vec<u8>,
     first: usize,
-    /// How often a bucket's count went round to zero, in buckets where it did.
+    /// Number of overflows of a bucket's counter, for buckets that overflowed.
     rounds: BTreeMap<usize, u64>,
     sum_ns: u64,
     min_ns: u64,
     max_ns: u64,
 }
 
-/// Times that were recorded, in compact form, to be put together with those of other periods or senders.
+/// Recorded times in compact form, to be merged with those of other periods or senders.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Times {
-    /// By the middle of the bucket, in nanoseconds.
+    /// Counts by the middle of the bucket, in nanoseconds.
     buckets: BTreeMap<u64, u64>,
     count: u64,
     sum_ns: u128,
@@ -42,7 +42,7 @@ pub struct Times {
     max_ns: u64,
 }
 
-/// What a histogram says.
+/// Statistics of a histogram.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Distribution {
     /// Number of values.
@@ -78,7 +78,7 @@ impl Default for Histogram {
 }
 
 impl Histogram {
-    /// Takes a value in.
+    /// Records a value.
     pub fn record(&mut self, time: Span) {
         let ns = time.as_nanos();
         let bucket = bucket_of(ns);
@@ -96,7 +96,7 @@ impl Histogram {
         self.max_ns = self.max_ns.max(ns);
     }
 
-    /// The bucket that a value would be counted in, where there is one: to have it fetched before that.
+    /// The counter of a value's bucket, if it exists: for a prefetch before the value is recorded.
     pub fn place(&self, time: Span) -> Option<&u8> {
         self.buckets.get(bucket_of(time.as_nanos()).wrapping_sub(self.first))
     }
@@ -106,7 +106,7 @@ impl Histogram {
         *self.rounds.entry(bucket).or_default() += 1;
     }
 
-    /// Counts a value in a bucket that is not there yet. Buckets come by the doubling.
+    /// Counts a value in a new bucket. Buckets are added by the doubling.
     #[cold]
     fn widen(&mut self, bucket: usize) {
         const OCTAVE: usize = 1 << BUCKET_BITS;
@@ -123,7 +123,7 @@ impl Histogram {
         self.buckets[bucket - self.first] += 1;
     }
 
-    /// What was recorded since the last call.
+    /// Takes the values recorded since the last call.
     pub fn take(&mut self) -> Times {
         let first = self.first;
         let mut times = Times { sum_ns: u128::from(self.sum_ns), max_ns: self.max_ns, ..Times::default() };
@@ -157,7 +157,7 @@ fn middle_ns(bucket: usize) -> u64 {
 }
 
 impl Times {
-    /// Takes a value in. For values that come by the thousand; by the million, a [`Histogram`] is quicker.
+    /// Records a value. Suited to thousands of values; for millions, a [`Histogram`] is faster.
     pub fn record(&mut self, time: Span) {
         let ns = time.as_nanos();
         self.min_ns = if self.count == 0 { ns } else { self.min_ns.min(ns) };
@@ -167,7 +167,7 @@ impl Times {
         *self.buckets.entry(middle_ns(bucket_of(ns))).or_default() += 1;
     }
 
-    /// Adds the values of another.
+    /// Adds the values of another histogram.
     pub fn add(&mut self, other: &Self) {
         if other.count == 0 {
             return;
@@ -181,19 +181,19 @@ impl Times {
         }
     }
 
-    /// How many values there are.
+    /// Number of values.
     pub const fn count(&self) -> u64 {
         self.count
     }
 
-    /// Several together.
+    /// Sum of several histograms.
     pub fn sum<'a>(all: impl IntoIterator<Item = &'a Self>) -> Self {
         let mut sum = Self::default();
         all.into_iter().for_each(|times| sum.add(times));
         sum
     }
 
-    /// What they say; `None` without values.
+    /// Statistics of the values; `None` without any.
     pub fn distribution(&self) -> Option<Distribution> {
         if self.count == 0 {
             return None;
@@ -215,8 +215,8 @@ impl Times {
         })
     }
 
-    /// The value that `permille` thousandths do not exceed (nearest rank), to the width of a bucket; the greatest, 1000,
-    /// exactly. Zero without values.
+    /// The value that `permille` thousandths of the values do not exceed (nearest rank), to the width of a bucket; exact
+    /// for 1000, the maximum. Zero without values.
     pub fn quantile(&self, permille: u64) -> Span {
         Span::from_nanos(if permille >= 1000 { self.max_ns } else { self.quantile_ns(permille) })
     }

@@ -64,10 +64,10 @@ pub use summary::{in_words, summary};
 pub use table::{Column, Table, Values};
 pub use transfers::{TransferCount, TransferEnd, TransferLog, TransferRecord, TransferSizes, Transfers};
 
-/// As many transfers, web pages and notes are listed one by one, of each kind: files of some megabytes.
+/// Maximum number of transfers, of web pages and of notes that are listed individually: files of some megabytes.
 pub const LISTED: usize = 100_000;
 
-/// Everything that one run has to say.
+/// All results of one run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunResult {
     /// [`evenair_scenario::Scenario::name`].
@@ -80,11 +80,11 @@ pub struct RunResult {
     pub engine: String,
     /// Version of the program.
     pub version: String,
-    /// Whether the numbers may be used at all: nothing is in `invalid_because` or `box_faults`.
+    /// Whether the numbers are usable: `invalid_because` and `box_faults` are empty.
     pub valid: bool,
-    /// Why not, in words: the run itself went wrong, and says nothing about the box.
+    /// Reasons why the run is invalid, which concern the run rather than the box.
     pub invalid_because: Vec<String>,
-    /// What the box did wrong, in words; to run again would not excuse it.
+    /// Faults of the box, which a repetition would not excuse.
     pub box_faults: Vec<String>,
     /// Length of the run.
     pub duration_s: f64,
@@ -94,14 +94,14 @@ pub struct RunResult {
     pub series: Series,
     /// How far behind its simulated time the testbed's radio ran; absent from the simulator.
     pub lateness: Option<Lateness>,
-    /// The box's account of packets; absent where no box was in the path.
+    /// The box's packet balance; absent without a box in the path.
     pub box_counters: Option<BoxCounters>,
-    /// How long packets waited in the box for each hop, over the whole run; empty where no box was in the path.
+    /// Waiting times in the box for each hop, over the whole run; empty without a box in the path.
     #[serde(default)]
     pub box_hops: Vec<HopResult>,
-    /// What happened when.
+    /// Events of the run.
     pub events: Vec<EventRecord>,
-    /// What the medium was used for; absent where the engine did not count it.
+    /// Use of the medium; absent if the engine does not count it.
     pub medium: Option<MediumUse>,
     /// Frames lost, by place and reason.
     pub losses: Vec<LossCount>,
@@ -118,9 +118,9 @@ pub struct RunResult {
     pub calls: Vec<CallResult>,
     /// Echoes, one entry per application that sent them.
     pub echoes: Vec<EchoResult>,
-    /// What others published, copied from the scenario.
+    /// Published values, copied from the scenario.
     pub published: Vec<Published>,
-    /// What of the scenario's file lies beyond a duration that was set, see [`evenair_scenario::Scenario::left_out`].
+    /// Entries of the scenario's file that lie beyond a shortened duration, see [`evenair_scenario::Scenario::left_out`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<String>,
 }
@@ -134,8 +134,7 @@ pub struct PhaseResult {
     pub from_s: f64,
     /// Its end.
     pub to_s: f64,
-    /// What was found to be the initial transient and left out: `from_s` comes after it. Only where the scenario asks
-    /// for that.
+    /// Length of the detected initial transient, which was cut off: `from_s` comes after it. Only if the scenario requests that.
     #[serde(default)]
     pub transient_s: Option<f64>,
     /// Sum over all flows, IP level.
@@ -158,26 +157,26 @@ pub struct PhaseResult {
     pub ap_queue_mean_packets: f64,
     /// Largest of the queue's interval averages.
     pub ap_queue_max_packets: f64,
-    /// How many greedy flows had not received anything yet at the phase's end.
+    /// Number of greedy flows that had not received anything by the phase's end.
     #[serde(default)]
     pub flows_not_started: u64,
-    /// How evenly greedy flows share: uploads.
+    /// Evenness of greedy uploads.
     #[serde(default)]
     pub evenness_up: Option<Evenness>,
-    /// How evenly greedy flows share: downloads.
+    /// Evenness of greedy downloads.
     #[serde(default)]
     pub evenness_down: Option<Evenness>,
-    /// How evenly the stations share that have greedy flows or datagrams.
+    /// Evenness of the stations with greedy flows or datagrams.
     #[serde(default)]
     pub evenness_stations: Option<Evenness>,
-    /// Names of the backlogged stations: packets to it or from it were queued, in the box, at an access point or in its own MAC,
-    /// for more than half of the phase. Absent where the engine does not count that.
+    /// Names of the backlogged stations: those with queued packets (in the box, at an access point or in their own MAC) for more
+    /// than half of the phase. Absent if the engine does not count that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backlogged_stations: Option<Vec<String>>,
-    /// How evenly the backlogged stations share.
+    /// Evenness of the backlogged stations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub evenness_backlogged: Option<Evenness>,
-    /// Flows by direction: "up" and "down", as far as there are any.
+    /// Flows by direction: "up" and "down", if there are any.
     #[serde(default)]
     pub groups_direction: Vec<GroupResult>,
     /// Flows by the class of their station.
@@ -207,10 +206,10 @@ pub struct PhaseResult {
     /// Backlogged nodes at successful transmissions.
     #[serde(default)]
     pub backlog: Option<Backlog>,
-    /// Measured airtime of each station and direction, and all else that the phase's time went to.
+    /// Measured airtime of each station and direction, and the rest of the phase's time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub measured_airtime: Option<MediumAirtime>,
-    /// With a box, the airtime that it charged each station that it knew: its estimate.
+    /// Airtime that the box charged each station it knew (an estimate), if there is a box.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub charged_airtime: Vec<ChargedAirtime>,
 }
@@ -222,17 +221,17 @@ pub struct FlowResult {
     pub app: String,
     /// Name of the station.
     pub station: String,
-    /// Which way the data flow.
+    /// Direction of the data.
     pub direction: Direction,
     /// The station's PHY rate.
     pub rate_mbps: f64,
-    /// DATA and ACKs over the WLAN hop.
+    /// IP-level rate of DATA and ACKs over the WLAN hop.
     pub ip_mbps: f64,
-    /// Bytes that the application received.
+    /// Rate of bytes that the application received.
     pub goodput_mbps: f64,
-    /// Part of the phase's total IP-level rate, 0 to 1.
+    /// Share of the phase's total IP-level rate, 0 to 1.
     pub share: f64,
-    /// DATA packets per ACK; absent where there were no ACKs.
+    /// DATA packets per ACK; absent without ACKs.
     pub d: Option<f64>,
     /// Mean congestion window of the sender.
     pub cwnd_segments: Option<f64>,
@@ -252,17 +251,17 @@ pub struct FlowResult {
     /// Datagrams and echo requests that it sent.
     #[serde(default)]
     pub sent_packets: u64,
-    /// Datagrams that arrived, and echoes that came back.
+    /// Datagrams received, or echo replies.
     #[serde(default)]
     pub received_packets: u64,
-    /// Standard deviation over mean of its IP-level rate from interval to interval; absent where it got nothing.
+    /// Standard deviation over mean of its IP-level rate from interval to interval; absent if it received nothing.
     #[serde(default)]
     pub variation: Option<f64>,
 }
 
 impl FlowResult {
-    /// The part of datagrams or echo requests that did not arrive or come back in the phase they were sent in; those
-    /// under way at its ends count for nothing.
+    /// Proportion of datagrams or echo requests sent in the phase that did not arrive or return in it; packets in flight at its
+    /// ends are not corrected for.
     pub fn loss_rate(&self) -> f64 {
         if self.sent_packets == 0 {
             return 0.0;
@@ -278,14 +277,14 @@ pub struct StationResult {
     pub station: String,
     /// Its PHY rate.
     pub rate_mbps: f64,
-    /// DATA and ACKs over the WLAN hop.
+    /// IP-level rate of DATA and ACKs over the WLAN hop.
     pub ip_mbps: f64,
-    /// Part of the phase's total, 0 to 1.
+    /// Share of the phase's total, 0 to 1.
     pub share: f64,
-    /// Bytes that its applications received, either end.
+    /// Rate of bytes that its applications received, at either end.
     #[serde(default)]
     pub goodput_mbps: f64,
-    /// Standard deviation over mean of its IP-level rate from interval to interval; absent where it got nothing.
+    /// Standard deviation over mean of its IP-level rate from interval to interval; absent if it received nothing.
     #[serde(default)]
     pub variation: Option<f64>,
 }
@@ -300,14 +299,14 @@ pub struct Directions {
 }
 
 impl RunResult {
-    /// Whether the run is invalid for no other reason than that this machine was too busy to keep real time: it shows what it
-    /// is to show, with numbers that must not be published.
+    /// Whether the run is invalid only because this machine was too busy for real time: it demonstrates the effect, with numbers
+    /// that must not be published.
     pub fn was_only_late(&self) -> bool {
         let exceeded = self.lateness.map_or(0, |lateness| lateness.bounds_exceeded as usize);
         exceeded > 0 && exceeded == self.invalid_because.len() && self.box_faults.is_empty()
     }
 
-    /// What an invalid run says before all its numbers; `None` of a valid one.
+    /// Warning before the numbers of an invalid run; `None` for a valid one.
     pub fn warning(&self) -> Option<&'static str> {
         match (self.valid, self.was_only_late()) {
             (true, _) => None,
@@ -330,20 +329,20 @@ pub struct Lateness {
     pub p999_us: f64,
     /// Worst.
     pub max_us: f64,
-    /// Share of the run, in thousandths, in which the medium was idle only because the testbed was late.
+    /// Proportion of the run, in thousandths, in which the medium was idle only because the testbed was late.
     pub idle_for_late_permille: f64,
-    /// From a packet's arrival at the testbed's device to its entry into the model: median.
+    /// Lag from a packet's arrival at the testbed's device to its entry into the model: median.
     pub ingress_lag_p50_us: f64,
-    /// The same: 99th percentile.
+    /// The same lag: 99th percentile.
     pub ingress_lag_p99_us: f64,
-    /// The same: worst.
+    /// The same lag: maximum.
     pub ingress_lag_max_us: f64,
-    /// Reasons in [`RunResult::invalid_because`] that are bounds of lateness exceeded.
+    /// Number of exceeded lateness bounds in [`RunResult::invalid_because`].
     #[serde(default)]
     pub bounds_exceeded: u32,
 }
 
-/// The box's account: `received = released + dropped + probe_answers + held`. Its losses are counted beside it.
+/// The box's packet balance: `received = released + dropped + probe_answers + held`. Its losses are counted separately.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BoxCounters {
     /// Packets that entered.
@@ -352,46 +351,46 @@ pub struct BoxCounters {
     pub released: u64,
     /// Packets dropped, by reason.
     pub dropped: Vec<DropCount>,
-    /// Packets that answered a probe of the box, and were sent nowhere.
+    /// Replies to the box's own probes, which are not forwarded.
     #[serde(default)]
     pub probe_answers: u64,
     /// Packets still held at the end.
     pub held: u64,
-    /// Packets that the box lost without the manager's decision, by reason; each under its own key.
+    /// Packets lost without the manager's decision, by reason; each under its own key.
     #[serde(flatten, with = "evenair_api::causes::flat")]
     pub losses: Losses,
 }
 
 impl DropCount {
-    /// A count for each reason.
+    /// One count per reason.
     pub fn each(drops: &Drops) -> Vec<Self> {
         drops.iter().map(|(reason, packets)| Self { reason: reason.word().to_owned(), packets }).collect()
     }
 }
 
 impl BoxCounters {
-    /// Packets that the box lost where it should not have.
+    /// Packets that the box lost without the manager's decision.
     pub fn lost(&self) -> u64 {
         self.losses.total()
     }
 
-    /// By how many packets the account does not add up.
+    /// Number of packets by which the balance is off.
     pub fn unaccounted(&self) -> u64 {
         let dropped: u64 = self.dropped.iter().map(|drop| drop.packets).sum();
         self.received.abs_diff(self.released + dropped + self.probe_answers + self.held)
     }
 }
 
-/// How many packets were dropped for one reason.
+/// Number of packets dropped for one reason.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DropCount {
-    /// The reason's name.
+    /// Name of the reason.
     pub reason: String,
-    /// How many.
+    /// Dropped packets.
     pub packets: u64,
 }
 
-/// Something that happened in the run.
+/// An event of the run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct EventRecord {
     /// When.
@@ -399,27 +398,27 @@ pub struct EventRecord {
     /// "insert", "bypass", "inserted", "bypassed", "join", "leave", "rate", "roam", "roamed", "over its share",
     /// "within its share".
     pub what: String,
-    /// Station or detail; empty where there is none.
+    /// Station or detail; empty without any.
     pub detail: String,
 }
 
-/// What the medium was used for over the whole run. The three shares add up to 1.
+/// Use of the medium over the whole run. The first three shares add up to 1.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct MediumUse {
-    /// Frames, and the gaps inside of exchanges.
+    /// Frames, including the gaps within exchanges.
     pub busy_share: f64,
     /// No frame on the medium, while a node had a frame to send: inter-frame spaces, back-off.
     pub contending_share: f64,
     /// Silence with nothing to send.
     pub idle_share: f64,
-    /// Times that the medium became busy.
+    /// How often the medium became busy.
     pub transmissions: u64,
-    /// Those in which two or more sent at once.
+    /// Of these, those with two or more simultaneous senders.
     pub collisions: u64,
-    /// What beacons took, and what stations say of their sleep. It is part of the airtime of their senders.
+    /// Airtime of beacons and of power save signalling. It is part of the airtime of their senders.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub management_share: f64,
-    /// Group-addressed packets: part of the access point's airtime.
+    /// Airtime of group-addressed packets: part of the access point's airtime.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub group_share: f64,
     /// Airtime of other networks, which belongs to no station here.
@@ -427,45 +426,45 @@ pub struct MediumUse {
     pub foreign_share: f64,
     /// Attempts to deliver a frame, by all senders.
     pub attempts: u64,
-    /// Those that failed right after another attempt of the same frame had failed.
+    /// Of these, attempts that failed right after another attempt of the same frame had failed.
     pub repeated_failures: u64,
-    /// Those that repeated a frame which had been received, for its ACK was lost.
+    /// Of these, retransmissions of frames that had been received but whose ACK was lost.
     pub duplicates: u64,
-    /// Those with DATA at a lower rate than the station's.
+    /// Of these, attempts with DATA at a lower rate than the station's.
     pub slowed: u64,
-    /// Of the attempts those of the access point.
+    /// Attempts of the access point.
     pub ap_attempts: u64,
-    /// Of the repeated failures those of the access point.
+    /// Repeated failures of the access point.
     pub ap_repeated_failures: u64,
-    /// Of the slowed attempts those of the access point.
+    /// Slowed attempts of the access point.
     pub ap_slowed: u64,
-    /// Medium time of each sender's own accesses, failed ones included; an access point without a name is called "ap".
+    /// Airtime of each sender's own accesses, including failed ones; an access point without a name is called "ap".
     pub airtime: Vec<AirtimeShare>,
-    /// Measured airtime of each station and direction, and all else that the time went to.
+    /// Measured airtime of each station and direction, and the rest of the time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub measured_airtime: Option<MediumAirtime>,
-    /// With a box, the airtime that it charged each station that it knew: its estimate.
+    /// Airtime that the box charged each station it knew (an estimate), if there is a box.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub charged_airtime: Vec<ChargedAirtime>,
 }
 
-/// Medium time of one sender.
+/// Airtime of one sender.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct AirtimeShare {
     /// Name of the station, or "ap".
     pub sender: String,
-    /// Part of the run's time.
+    /// Proportion of the run's time.
     pub share: f64,
 }
 
-/// How many frames were lost in one place for one reason.
+/// Number of frames lost at one place for one reason.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LossCount {
     /// "ap", the name of a station, or a wired port ("lan to the box", "lan to server", "internet down" ...).
     pub place: String,
     /// "buffer full", "retry limit" ...
     pub reason: String,
-    /// How many.
+    /// Lost frames.
     pub frames: u64,
 }
 
@@ -474,9 +473,9 @@ pub struct LossCount {
 pub struct PageRecord {
     /// Name of the application.
     pub app: String,
-    /// When its first connection was opened.
+    /// Time at which its first connection was opened.
     pub at_s: f64,
-    /// Until the last object was complete.
+    /// Time until the last object was complete.
     pub took_s: f64,
     /// Objects, the main one included.
     pub objects: u32,
@@ -489,7 +488,7 @@ pub struct PageRecord {
 pub struct EchoResult {
     /// Name of the application.
     pub app: String,
-    /// How many came back.
+    /// Number of echo replies.
     pub answers: u64,
     /// Median round-trip time.
     pub p50_ms: f64,
@@ -534,7 +533,7 @@ pub struct FlowProgress {
     pub rtt_ms: Option<f64>,
 }
 
-/// A share that most runs do not have.
+/// Whether a share is zero, as most runs have it; such shares are not serialized.
 fn is_zero(share: &f64) -> bool {
     *share == 0.0
 }

@@ -13,21 +13,21 @@ use super::period::Periods;
 use super::stats::{mean, percentile};
 use super::{Distribution, LISTED, PageRecord, PhaseResult, RunResult};
 
-/// Times of all pages that were begun in a phase.
+/// Load times of all pages begun in a phase.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PageTimes {
     /// Name of the phase.
     pub phase: String,
-    /// From the first connection to the last object; absent where none was read.
+    /// Time from the first connection to the last object; absent without pages.
     pub time: Option<Distribution>,
 }
 
-/// What the pages of a phase say.
+/// Statistics of a phase's pages.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct PageSummary {
-    /// How many were read.
+    /// Number of pages.
     pub count: u64,
-    /// Mean time that one took.
+    /// Mean load time.
     pub mean_s: Option<f64>,
     /// Median.
     pub p50_s: Option<f64>,
@@ -38,7 +38,7 @@ pub struct PageSummary {
 }
 
 impl RunResult {
-    /// The pages that were begun in a phase: exactly, or where not all are listed to the width of a histogram's bucket.
+    /// Statistics of the pages begun in a phase: exact, or accurate to a histogram's bucket if not all are listed.
     pub fn pages_of(&self, phase: &PhaseResult) -> PageSummary {
         if let Some(times) = self.page_times.iter().find(|times| times.phase == phase.name) {
             return times.time.as_ref().map_or_else(PageSummary::default, |time| PageSummary {
@@ -61,15 +61,15 @@ impl RunResult {
     }
 }
 
-/// Pages as they are read.
+/// Log of pages.
 #[derive(Clone, Debug)]
 pub struct PageLog {
     loads: Vec<PageLoad>,
-    /// How many are listed.
+    /// Maximum number of listed pages.
     most: usize,
     left_out: u64,
     periods: Periods,
-    /// By the period in which they began.
+    /// Times by the period in which the page began.
     times: BTreeMap<usize, Times>,
 }
 
@@ -78,13 +78,13 @@ pub struct PageLog {
 pub struct PageLoad {
     /// Number of the application.
     pub app: u32,
-    /// When it began, since the run's start.
+    /// Start, since the start of the run.
     pub began: Span,
-    /// Until its last object was there.
+    /// Time until its last object was complete.
     pub took: Span,
-    /// How many objects it has.
+    /// Number of objects.
     pub objects: u32,
-    /// Of all objects.
+    /// Total bytes.
     pub bytes: u64,
 }
 
@@ -95,12 +95,12 @@ impl PageLog {
         Self { loads: Vec::new(), most: LISTED, left_out: 0, periods, times }
     }
 
-    /// The same with so many listed one by one.
+    /// Sets the maximum number of listed pages.
     pub fn listing(self, most: usize) -> Self {
         Self { most, ..self }
     }
 
-    /// A page is complete.
+    /// Records a complete page.
     pub fn record(&mut self, load: PageLoad) {
         self.times.entry(self.periods.of(load.began)).or_default().record(load.took);
         if self.loads.len() < self.most {
@@ -110,7 +110,7 @@ impl PageLog {
         }
     }
 
-    /// The form of the results: the list, and where that has not all of them the times by phase.
+    /// The results: the list and, if it is incomplete, the times by phase.
     pub fn finish(self, scenario: &Scenario, phases: &[PhaseResult]) -> (Vec<PageRecord>, Vec<PageTimes>) {
         let record = |load: &PageLoad| PageRecord {
             app: scenario.apps[load.app as usize].name.clone(),
@@ -133,7 +133,7 @@ mod tests {
     use super::super::sample;
     use super::*;
 
-    /// Pages that take 1 to 10 ms in turns, one each 10 ms; phases are 0 to 5 s and 5 to 10 s.
+    /// Pages that take 1 to 10 ms in turn, one each 10 ms; phases are 0 to 5 s and 5 to 10 s.
     fn run(listed: usize) -> RunResult {
         let (scenario, mut run) = sample::two_flows();
         let mut log = PageLog::new(&scenario).listing(listed);
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_without_pages_says_nothing() {
+    fn a_run_without_pages_has_no_summary() {
         let (scenario, run) = sample::two_flows();
         assert_eq!(PageLog::new(&scenario).finish(&scenario, &run.phases), (Vec::new(), Vec::new()));
         assert_eq!(run.pages_of(&run.phases[0]), PageSummary::default());

@@ -27,10 +27,10 @@ pub struct Paired {
 }
 
 impl Paired {
-    /// Of pairs of values; `None` of no pairs.
+    /// From pairs of values; `None` without any.
     ///
     /// # Panics
-    /// If the confidence is not between 0 and 1.
+    /// The confidence is not between 0 and 1.
     pub fn of(pairs: &[(f64, f64)], confidence: f64) -> Option<Self> {
         let differences: Vec<f64> = pairs.iter().map(|(first, second)| second - first).collect();
         Some(Self {
@@ -43,7 +43,7 @@ impl Paired {
         })
     }
 
-    /// A value in percent of the first ones' mean; `None` where that is zero.
+    /// A value as a percentage of the first values' mean; `None` if that is zero.
     pub fn percent(&self, value: f64) -> Option<f64> {
         (self.first != 0.0).then(|| 100.0 * value / self.first.abs())
     }
@@ -54,7 +54,7 @@ impl Paired {
         Some(self.mean / self.deviation?).filter(|effect| !effect.is_nan())
     }
 
-    /// Probability of a mean difference of this size or more if the expectation were zero (two-sided paired t test); absent as the
+    /// Probability of a mean difference of this size or more if the expectation were zero (two-sided paired t test); absent if the
     /// effect size is.
     ///
     /// # Panics
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_known_is_absent() {
+    fn values_that_cannot_be_known_are_absent() {
         assert_eq!(Paired::of(&[], 0.95), None);
         let one = Paired::of(&[(1.0, 3.0)], 0.95).unwrap();
         assert_eq!((one.mean, one.half_width, one.effect(), one.p()), (2.0, None, None, None));

@@ -14,7 +14,7 @@ use evenair_units::Span;
 use super::histogram::{Histogram, Times};
 use super::{CountedAirtime, PhaseResult, UsedRate, warm_up};
 
-/// What was counted in a period.
+/// Counters of a period.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Period {
     /// Its intervals.
@@ -25,11 +25,10 @@ pub struct Period {
     pub flows: Vec<FlowPeriod>,
     /// Backlogged nodes at successful transmissions.
     pub chain: BacklogChain,
-    /// By the number of each station among the scenario's hosts, nanoseconds in which packets to it or from it were queued: in
-    /// the box, at an access point or in its own MAC. Empty where that was not counted.
+    /// Nanoseconds with queued packets to or from a station (in the box, at an access point or in its own MAC), by its number
+    /// among the scenario's hosts. Empty if not counted.
     pub backlogged_ns: BTreeMap<usize, u64>,
-    /// Airtime from the start of the run to the end of the period; absent where it was not counted. A sum of periods has
-    /// none.
+    /// Airtime from the start of the run to the end of the period; absent if not counted, and in a sum of periods.
     pub airtime: Option<CountedAirtime>,
 }
 
@@ -40,7 +39,7 @@ pub struct NodePeriod {
     pub sojourn: Times,
     /// Delivered frames by the number of attempts they took, from one on.
     pub frames_by_attempts: Vec<u64>,
-    /// Nanoseconds at each level of the queue; empty where that was not counted.
+    /// Nanoseconds at each queue length; empty if not counted.
     pub time_at_level: Vec<u64>,
     /// Attempts by PHY rate; empty where senders do not choose their rates.
     pub attempts_by_rate: BTreeMap<UsedRate, u64>,
@@ -53,17 +52,17 @@ pub struct NodePeriod {
 /// One access category of one sender.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CategoryPeriod {
-    /// Frames that came to its buffer, those included that found no room.
+    /// Frames that arrived at its buffer, including those that found it full.
     pub offered: u64,
     /// Frames that were delivered.
     pub delivered: u64,
     /// Frames that were lost.
     pub lost: u64,
-    /// Packets times nanoseconds in its queue.
+    /// Queue length times nanoseconds, integrated.
     pub area_ns: u64,
     /// Length of the period.
     pub length_ns: u64,
-    /// The most that the queue held.
+    /// Largest queue length.
     pub most: u64,
     /// From a frame's arrival in the buffer to its delivery.
     pub sojourn: Times,
@@ -92,7 +91,7 @@ pub struct Jitter {
 }
 
 impl Jitter {
-    /// A packet arrived after a delay of `ns` nanoseconds.
+    /// Records the delay of a packet, in nanoseconds.
     #[inline]
     pub fn record(&mut self, ns: u64) {
         if let Some(last) = self.last_ns.replace(ns) {
@@ -103,7 +102,7 @@ impl Jitter {
         }
     }
 
-    /// What was counted since the last call; the stream goes on.
+    /// Takes the values since the last call; the stream continues.
     pub fn take(&mut self) -> Self {
         std::mem::replace(self, Self { sum_ns: 0, count: 0, ..*self })
     }
@@ -158,7 +157,7 @@ impl FlowPeriod {
 }
 
 impl Period {
-    /// Several together.
+    /// Sum of several periods.
     pub fn sum<'a>(all: impl IntoIterator<Item = &'a Self>) -> Self {
         let mut sum = Self::default();
         for period in all {
@@ -172,7 +171,7 @@ impl Period {
         sum
     }
 
-    /// The numbers of the intervals of a scenario before which its periods end.
+    /// Numbers of the intervals before which periods of a scenario end.
     pub fn ends(scenario: &Scenario) -> BTreeSet<usize> {
         let measure = &scenario.measure;
         let mut ends = BTreeSet::new();
@@ -188,7 +187,7 @@ impl Period {
     }
 }
 
-/// In which period something happened.
+/// Maps instants to periods.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Periods {
     interval: Span,
@@ -201,12 +200,12 @@ impl Periods {
         Self { interval: scenario.measure.interval, ends: Period::ends(scenario).into_iter().collect() }
     }
 
-    /// The number of the period of an instant of the run.
+    /// The period of an instant of the run.
     pub(super) fn of(&self, at: Span) -> usize {
         self.ends.partition_point(|&end| self.interval * end as u64 <= at)
     }
 
-    /// Those of a phase.
+    /// The periods of a phase.
     pub(super) fn within(&self, phase: &PhaseResult) -> Range<usize> {
         let interval = self.interval.as_secs_f64();
         let [from, to] = [phase.from_s, phase.to_s].map(|at| (at / interval).round() as usize);
@@ -228,18 +227,18 @@ pub struct DelayRecord {
 }
 
 impl DelayRecord {
-    /// A packet arrived after this delay.
+    /// Records the delay of a packet.
     pub fn record(&mut self, delay: Span) {
         self.times.record(delay);
         self.jitter.record(delay.as_nanos());
     }
 
-    /// Where this delay will be counted, where there is such a place: to have it fetched before that.
+    /// The counter of a delay's bucket, if it exists: for a prefetch before the delay is recorded.
     pub fn place(&self, delay: Span) -> Option<&u8> {
         self.times.place(delay)
     }
 
-    /// What was recorded since the last call.
+    /// Takes the values recorded since the last call.
     pub fn take(&mut self) -> (Times, Jitter) {
         (self.times.take(), self.jitter.take())
     }

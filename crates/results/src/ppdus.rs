@@ -1,4 +1,4 @@
-//! PPDUs and MPDUs of one station and direction in a phase, where nodes aggregate.
+//! PPDUs and MPDUs of one station and direction in a phase, if nodes aggregate.
 
 use std::collections::BTreeMap;
 
@@ -13,26 +13,26 @@ use super::{Scheme, UsedRate};
 pub const PPDU_SIZES: [&str; PpduCounters::SIZES] =
     ["1", "2_to_3", "4_to_7", "8_to_15", "16_to_31", "32_to_63", "64_to_127", "128_or_more"];
 
-/// PPDUs with packets to a station, or from it, whose accesses ended in a phase, and MPDUs whose fate was decided in it.
+/// PPDUs to a station, or from it, whose accesses ended in a phase, and MPDUs whose outcome was decided in it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PpduResult {
     /// Toward the station (down) or from it (up), whatever the direction of the transfer.
     pub direction: Direction,
     /// PPDUs with MPDUs.
     pub ppdus: u64,
-    /// Their MPDUs, each as often as it was sent.
+    /// Their MPDUs, counted per transmission.
     pub mpdus: u64,
-    /// Those of them that had been sent before.
+    /// Of these, retransmissions.
     pub repeated_mpdus: u64,
-    /// PPDUs by how many MPDUs they have, as in [`PPDU_SIZES`].
+    /// PPDUs by number of MPDUs, as in [`PPDU_SIZES`].
     pub by_size: Vec<u64>,
     /// MPDUs that were delivered.
     pub delivered_mpdus: u64,
-    /// MPDUs that were given up after as many transmissions as the scenario allows.
+    /// MPDUs given up after the maximum number of transmissions.
     pub lost_mpdus: u64,
-    /// BlockAckReq frames that were sent.
+    /// BlockAckReq frames sent.
     pub block_ack_requests: u64,
-    /// Times that the receiver gave up to wait for a missing MPDU.
+    /// How often the receiver stopped waiting for a missing MPDU.
     pub reorder_timeouts: u64,
     /// PPDUs by their PHY rate, lowest first.
     pub by_rate: Vec<PpduRate>,
@@ -46,9 +46,9 @@ pub struct PpduRate {
     /// Its modulation and coding scheme and streams, of a mode of 802.11n or later.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scheme: Option<Scheme>,
-    /// How many.
+    /// Number of PPDUs.
     pub ppdus: u64,
-    /// Medium time of their accesses, failed ones included: RTS, CTS, DATA, answer and SIFS between them.
+    /// Airtime of their accesses, including failed ones: RTS, CTS, DATA, response and SIFS between them.
     pub airtime_ms: f64,
 }
 
@@ -81,17 +81,17 @@ impl PpduResult {
         }
     }
 
-    /// Mean number of MPDUs of a PPDU; `None` without any.
+    /// Mean number of MPDUs per PPDU; `None` without any.
     pub fn mpdus_per_ppdu(&self) -> Option<f64> {
         part(self.mpdus, self.ppdus)
     }
 
-    /// Transmissions of MPDUs that had been sent before, for each that was delivered; `None` where none was.
+    /// Retransmissions per delivered MPDU; `None` without any.
     pub fn retries_per_mpdu(&self) -> Option<f64> {
         part(self.repeated_mpdus, self.delivered_mpdus)
     }
 
-    /// MPDUs given up, of those delivered or given up; `None` without any.
+    /// MPDUs given up relative to those delivered or given up; `None` without any.
     pub fn mpdu_loss_rate(&self) -> Option<f64> {
         part(self.lost_mpdus, self.delivered_mpdus + self.lost_mpdus)
     }

@@ -1,23 +1,23 @@
-//! Quantiles of any number of times in bounded memory: exact while they are few, and to the width of a histogram's
-//! bucket, which is better than one per cent, once they are many.
+//! Quantiles of any number of times in bounded memory: exact for few, accurate to a histogram's bucket (better than
+//! one per cent) for many.
 
 use evenair_units::Span;
 
 use super::histogram::Times;
 
-/// Up to so many times quantiles are exact.
+/// Number of times up to which quantiles are exact.
 pub const EXACT: usize = 10_000;
 
 /// Times for quantiles.
 #[derive(Clone, Debug, Default)]
 pub struct Quantiles {
-    /// The first of them.
+    /// The first times.
     exact: Vec<Span>,
     all: Times,
 }
 
 impl Quantiles {
-    /// Takes a value in.
+    /// Records a value.
     pub fn record(&mut self, time: Span) {
         if self.exact.len() < EXACT {
             self.exact.push(time);
@@ -25,13 +25,13 @@ impl Quantiles {
         self.all.record(time);
     }
 
-    /// How many values there are.
+    /// Number of values.
     pub fn count(&self) -> u64 {
         self.all.count()
     }
 
-    /// The least value that at least so many thousandths do not exceed (nearest rank), for each of `permille`; `None`
-    /// without values. The greatest value, 1000, is always exact.
+    /// For each of `permille`, the least value that at least this many thousandths do not exceed (nearest rank);
+    /// `None` without values. The maximum, 1000, is always exact.
     pub fn at<const N: usize>(&self, permille: [u64; N]) -> Option<[Span; N]> {
         let count = self.count();
         if count > EXACT as u64 {
@@ -50,7 +50,7 @@ mod tests {
 
     fn of(count: u64) -> Quantiles {
         let mut quantiles = Quantiles::default();
-        // All of 1 us to `count` us, in an order of their own: 7 919 is a prime.
+        // All times from 1 us to `count` us, in a mixed order: 7 919 is a prime.
         (0..count).for_each(|k| quantiles.record(Span::from_micros(1 + k * 7_919 % count)));
         quantiles
     }

@@ -7,13 +7,13 @@ use super::stats::share;
 use super::tables::{heading, percent};
 use super::{PhaseResult, RateUse, RunResult, Scheme};
 
-/// Most columns of rates, those that are used less together in one of them: more do not fit beside one another.
+/// Maximum number of columns; less used rates share one of them, because more do not fit.
 const COLUMNS: usize = 10;
 
 /// A column of the table: rates first, then schemes by streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Column {
-    /// A rate that is no mode's, in kb/s.
+    /// A rate without a mode, in kb/s.
     Rate(u64),
     /// All modes with this scheme.
     Scheme(Scheme),
@@ -37,8 +37,8 @@ impl fmt::Display for Column {
     }
 }
 
-/// Which PHY rates were used, by phase, where senders choose: all together and the first `senders` of them, of which the
-/// access point comes first.
+/// PHY rates used, by phase, if senders choose them: all senders together, and the first `senders` of them, beginning with
+/// the access point.
 pub fn rate_rows(run: &RunResult, senders: usize) -> Vec<Vec<String>> {
     let mut rows = heading(["phase", "sender"]);
     let media = || run.phases.iter().filter_map(|phase| Some((phase, &phase.medium.as_ref()?.access.by_rate)));
@@ -69,11 +69,11 @@ fn columns<'a>(used: impl Iterator<Item = &'a RateUse>) -> Vec<Column> {
     columns
 }
 
-/// What part of a sender's attempts each column has.
+/// Proportion of a sender's attempts in each column.
 fn row(columns: &[Column], phase: &PhaseResult, sender: &str, used: &[RateUse]) -> Vec<String> {
     let mut attempts = vec![0; columns.len()];
     for used in used {
-        // Without a column of its own it belongs to the others, which are the last.
+        // Rates without a column belong to the last one.
         let column = columns.iter().position(|&column| column == Column::of(used)).unwrap_or(columns.len() - 1);
         attempts[column] += used.attempts;
     }
@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn of_many_rates_the_most_used_have_columns_and_the_others_share_the_last() {
-        // Of sixteen modes, those of two streams are used the less the higher they are, all of them less than those of one.
+        // Of sixteen modes, those of two streams are used less the higher they are, all of them less than those of one.
         let used = |streams: u8, mcs: u8| mode(streams, mcs, if streams == 1 { 100 } else { 25 - u64::from(mcs) });
         let all: Vec<_> = [1, 2].into_iter().flat_map(|streams| (0..8).map(move |mcs| used(streams, mcs))).collect();
         let rows = rate_rows(&run(all, vec![mode(2, 0, 1), mode(2, 6, 1), mode(2, 7, 2)]), 1);

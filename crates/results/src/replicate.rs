@@ -26,46 +26,46 @@ pub const LEAST: u32 = 10;
 /// Most replications of a sequential plan, unless it says otherwise.
 pub const MOST: u32 = 1000;
 
-/// How many replications, from which seeds.
+/// Number of replications and their seeds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
     /// Seed of the first replication; the others count up from it.
     pub first_seed: u64,
-    /// At least so many replications; at least one.
+    /// Minimum number of replications; at least one.
     pub least: u32,
-    /// At most so many.
+    /// Maximum number of replications.
     pub most: u32,
-    /// When to stop between the two; at `most` where absent.
+    /// Stopping rule between the two; without one, `most` replications.
     pub until: Option<Until>,
     /// Confidence of the intervals, between 0 and 1.
     pub confidence: f64,
-    /// How many run at once; at least one.
+    /// Number of concurrent replications; at least one.
     pub threads: usize,
 }
 
-/// When a sequential plan stops.
+/// Stopping rule of a sequential plan.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Until {
-    /// Half the width of the interval, as a part of the mean, must not be above this.
+    /// Upper limit of the interval's half-width, relative to the mean.
     pub relative_half_width: f64,
-    /// For each of these measures, by full name.
+    /// Full names of the measures that must meet the limit.
     pub measures: Vec<String>,
 }
 
 impl Plan {
-    /// So many replications, 95 % intervals, on all cores.
+    /// A fixed number of replications, 95 % intervals, on all cores.
     pub fn fixed(first_seed: u64, replications: u32) -> Self {
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         Self { first_seed, least: replications, most: replications, until: None, confidence: CONFIDENCE, threads }
     }
 
-    /// Until the intervals are narrow enough, within the usual bounds.
+    /// Replications until the intervals are narrow enough, within the usual limits.
     pub fn sequential(first_seed: u64, until: Until) -> Self {
         Self { least: LEAST, until: Some(until), ..Self::fixed(first_seed, MOST) }
     }
 }
 
-/// What the replications gave.
+/// Results of the replications.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Replications {
     /// Short name of the scenario.
@@ -80,7 +80,7 @@ pub struct Replications {
     pub confidence: f64,
     /// Seeds of the replications that count, in order.
     pub seeds: Vec<u64>,
-    /// Seeds of those that were not valid and do not count.
+    /// Seeds of invalid replications, which do not count.
     pub invalid_seeds: Vec<u64>,
     /// Whether a sequential plan reached its width; absent where the number was fixed.
     pub reached: Option<bool>,
@@ -95,14 +95,14 @@ impl Replications {
     }
 }
 
-/// How far replications have come.
+/// Progress of replications.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Advance {
-    /// Replications done.
+    /// Completed replications.
     pub done: u32,
-    /// At most so many.
+    /// Maximum number.
     pub most: u32,
-    /// The widest relative half width among the measures of a sequential plan, as far as it is known.
+    /// Largest relative half-width among the measures of a sequential plan, if known.
     pub widest: Option<f64>,
 }
 
@@ -117,12 +117,12 @@ pub enum ReplicateError<E> {
     Unknown {
         /// The name.
         name: String,
-        /// The nearest that there is.
+        /// The nearest existing name.
         near: Option<String>,
     },
 }
 
-/// What is kept of one replication.
+/// The part of a replication that is kept.
 #[derive(Clone, Debug)]
 struct Kept {
     seed: u64,
@@ -142,10 +142,10 @@ impl Kept {
 /// Executes a plan. `run` makes the run of a seed; `advance` is called after each replication, in the order of seeds.
 ///
 /// # Errors
-/// The first run's that failed, in the order of seeds; a measure that does not exist.
+/// The first failed run, in the order of seeds; an unknown measure.
 ///
 /// # Panics
-/// If `run` does, or the plan's confidence is not between 0 and 1.
+/// `run` panics, or the plan's confidence is not between 0 and 1.
 pub fn replicate<E: Send>(
     plan: &Plan,
     run: impl Fn(u64) -> Result<RunResult, E> + Sync,
@@ -165,7 +165,7 @@ pub fn replicate<E: Send>(
                     }
                     let seed = plan.first_seed.wrapping_add(u64::from(number));
                     let kept = run(seed).map(|result| Kept::of(seed, result));
-                    // The receiver is gone once the plan is done.
+                    // The receiver is dropped once the plan has ended.
                     let _ = sender.send((number, kept));
                 }
             });
@@ -177,7 +177,7 @@ pub fn replicate<E: Send>(
     })
 }
 
-/// Puts replications into the order of their seeds, and ends where the plan does.
+/// Sorts replications by seed, and applies the stopping rule.
 fn collect<E>(
     plan: &Plan,
     most: u32,
@@ -207,7 +207,7 @@ fn collect<E>(
     Ok(summarise(plan, &kept, plan.until.as_ref().map(|_| reached)))
 }
 
-/// Said at the first valid replication, rather than after the last.
+/// Reported at the first valid replication rather than after the last.
 fn check_measures<E>(plan: &Plan, kept: &[Kept]) -> Result<(), ReplicateError<E>> {
     let mut valid = kept.iter().filter(|kept| kept.valid);
     let (Some(until), Some(first), None) = (&plan.until, valid.next(), valid.next()) else { return Ok(()) };
@@ -217,7 +217,7 @@ fn check_measures<E>(plan: &Plan, kept: &[Kept]) -> Result<(), ReplicateError<E>
     Err(ReplicateError::Unknown { name: name.clone(), near })
 }
 
-/// `None` while one of the measures has no interval.
+/// Largest relative half-width; `None` while a measure has no interval.
 fn widest(until: &Until, kept: &[Kept], confidence: f64) -> Option<f64> {
     let mut widest: f64 = 0.0;
     for name in &until.measures {
@@ -236,7 +236,7 @@ fn values(name: &str, kept: &[Kept]) -> Vec<Option<f64>> {
 fn summarise(plan: &Plan, kept: &[Kept], reached: Option<bool>) -> Replications {
     let valid = || kept.iter().filter(|kept| kept.valid);
     let count = valid().count();
-    // The order of names is that of their first appearance.
+    // Names are sorted by their first appearance.
     let mut places: BTreeMap<&str, usize> = BTreeMap::new();
     let mut columns: Vec<(&str, Vec<Option<f64>>)> = Vec::new();
     for (row, kept) in valid().enumerate() {
@@ -305,7 +305,7 @@ mod tests {
         let n = one.seeds.len();
         let width = |all: &Replications| all.estimate("phase.bypassed.total_ip_mbps")?.relative_half_width();
         assert!(n > 4 && width(&one).unwrap() <= 0.05);
-        // With one less it is not.
+        // One replication less is not enough.
         let fewer = of(2, n as u32 - 1);
         assert_eq!(fewer.reached, Some(false));
         assert!(width(&fewer).unwrap() > 0.05);

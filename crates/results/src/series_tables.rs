@@ -1,4 +1,4 @@
-//! Tables of what changed over a run: a row for each thing and interval ("long" form), of the kinds that there are series of.
+//! Series as tables: one row per object and interval ("long" form), for each kind of series.
 
 use std::fmt;
 use std::str::FromStr;
@@ -48,8 +48,8 @@ impl SeriesKind {
         }
     }
 
-    /// The series of this kind: `time_s`, the end of the interval, then what the row is of, then its values. The columns are the same
-    /// for all runs; without series of the kind there are no rows.
+    /// The series of this kind: `time_s`, the end of the interval, then the object of the row, then its values. The columns are the
+    /// same for all runs; without series of the kind there are no rows.
     pub fn table(self, series: &Series) -> Table {
         match self {
             Self::Flow => flows(series),
@@ -87,14 +87,14 @@ impl FromStr for SeriesKind {
     }
 }
 
-/// The intervals of things that have series, one thing after the other.
+/// The intervals of all objects, one object after the other.
 struct Rows<'a, T> {
     interval_s: f64,
     rows: Vec<(&'a T, usize)>,
 }
 
 impl<'a, T> Rows<'a, T> {
-    /// Rows of each thing, as many as its values; where all of these are zero and were not kept, as many as the run has intervals.
+    /// Rows of each object, one per value; for an object whose series are all zero and were not stored, one per interval of the run.
     fn of(series: &Series, things: &[&'a T], length: impl Fn(&T) -> usize) -> Self {
         let intervals = series.ap_queue_packets.len();
         let rows = things.iter().flat_map(|&thing| (0..length(thing).max(intervals)).map(move |k| (thing, k)));
@@ -115,17 +115,17 @@ impl<'a, T> Rows<'a, T> {
         Values::Number(self.rows.iter().map(|&(thing, k)| of(thing, k).filter(|x| x.is_finite())).collect())
     }
 
-    /// Counts that are absent where the engine did not count them.
+    /// Counts that are absent if the engine does not count them.
     fn counts(&self, of: impl Fn(&T) -> &[u64]) -> Values {
         Values::Count(self.rows.iter().map(|&(thing, k)| of(thing).get(k).copied()).collect())
     }
 
-    /// Numbers that are zero throughout where there are none.
+    /// Numbers that are zero throughout if the series is empty.
     fn full_numbers(&self, of: impl Fn(&T) -> &[f64]) -> Values {
         self.numbers(|thing, k| Some(of(thing).get(k).copied().unwrap_or(0.0)))
     }
 
-    /// Counts that are zero throughout where there are none.
+    /// Counts that are zero throughout if the series is empty.
     fn full_counts(&self, of: impl Fn(&T) -> &[u64]) -> Values {
         Values::Count(self.rows.iter().map(|&(thing, k)| Some(of(thing).get(k).copied().unwrap_or(0))).collect())
     }
@@ -171,7 +171,7 @@ fn flows(series: &Series) -> Table {
     table
 }
 
-/// One station: what its flows have in sum.
+/// One station: the sum of its flows.
 struct StationSeries<'a> {
     first: &'a FlowSeries,
     sums: FlowSeries,
@@ -199,7 +199,7 @@ impl StationSeries<'_> {
     }
 }
 
-/// Adds values to those of the same intervals.
+/// Adds values interval by interval.
 fn add<T: Copy + Default + std::ops::AddAssign>(sums: &mut Vec<T>, values: &[T]) {
     sums.resize(sums.len().max(values.len()), T::default());
     sums.iter_mut().zip(values).for_each(|(sum, value)| *sum += *value);
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn what_never_happened_is_zero_and_losses_are_summed() {
+    fn empty_series_are_zero_and_losses_are_summed() {
         let loss = |reason: &str, frames: &[u64]| LossSeries { reason: reason.into(), frames: frames.to_vec() };
         let node = NodeSeries {
             node: "ap".into(),

@@ -12,12 +12,12 @@ pub fn jain(values: &[f64]) -> Option<f64> {
     (squares > 0.0).then(|| sum * sum / (values.len() as f64 * squares))
 }
 
-/// `part` of `whole`, 0 to 1; zero of nothing.
+/// Ratio of `part` to `whole`, 0 to 1; zero if `whole` is.
 pub fn share(part: f64, whole: f64) -> f64 {
     if whole > 0.0 { part / whole } else { 0.0 }
 }
 
-/// The mean; `None` of nothing.
+/// The mean; `None` without values.
 pub fn mean(values: impl IntoIterator<Item = f64>) -> Option<f64> {
     let (sum, count) = values.into_iter().fold((0.0, 0u64), |(sum, count), x| (sum + x, count + 1));
     (count > 0).then(|| sum / count as f64)
@@ -30,8 +30,8 @@ pub fn deviation(values: &[f64]) -> Option<f64> {
     Some((squares / (values.len() as f64 - 1.0)).sqrt())
 }
 
-/// The smallest value that at least `permille` thousandths of the values do not exceed (nearest rank); `None` of
-/// nothing.
+/// The smallest value that at least `permille` thousandths of the values do not exceed (nearest rank); `None` without
+/// values.
 pub fn percentile(values: &[f64], permille: u32) -> Option<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -39,7 +39,7 @@ pub fn percentile(values: &[f64], permille: u32) -> Option<f64> {
     sorted.get(rank as usize - 1).copied()
 }
 
-/// The values of some intervals, as far as there are any.
+/// The values of some intervals, as far as they exist.
 pub(crate) fn part<'a, T>(values: &'a [T], intervals: &Range<usize>) -> &'a [T] {
     let to = intervals.end.min(values.len());
     &values[intervals.start.min(to)..to]

@@ -12,14 +12,14 @@ pub enum StoreError {
     /// No room left.
     #[error("{}: the disk is full; make room, the results were not written", .0.display())]
     DiskFull(PathBuf),
-    /// The operating system refused.
+    /// The operating system returned an error.
     #[error("{}: {doing}: {source}", path.display())]
     Io {
         /// The file.
         path: PathBuf,
-        /// What was being done.
+        /// The failed operation.
         doing: &'static str,
-        /// What the operating system said.
+        /// The error of the operating system.
         source: io::Error,
     },
     /// The file is not a result of a version that this program knows.
@@ -33,8 +33,8 @@ pub enum StoreError {
 }
 
 impl RunResult {
-    /// Writes the results to `path`, in place of what was there. A reader sees the old file or the new one, never a
-    /// part: the document goes to a file beside it first.
+    /// Writes the results to `path`, replacing the file atomically: the document is first written to a file beside
+    /// it.
     ///
     /// # Errors
     /// See [`StoreError`]; nothing is left behind then.
@@ -55,7 +55,7 @@ impl RunResult {
     }
 }
 
-/// Writes a file whole or not at all.
+/// Writes a file atomically.
 ///
 /// # Errors
 /// See [`StoreError`].
@@ -79,7 +79,7 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
         fs::rename(&part, path).map_err(fail("putting it in place"))
     };
     write().inspect_err(|_| {
-        // The part may not exist; and what went wrong first is what matters.
+        // The partial file may not exist; the first error is the one that matters.
         let _ = fs::remove_file(&part);
     })
 }
@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read_back() {
+    fn written_results_are_read_back() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("result.json");
         let (_, run) = sample::two_flows();
@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn a_full_disk_is_called_that() {
-        // The one device that is always full. Its folder is no place to rename into, which comes later.
+        // The only device that is always full. Files cannot be renamed in its folder, which would be the next step.
         let mut file = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
         let source = file.write_all(b"x").unwrap_err();
         assert_eq!(source.kind(), io::ErrorKind::StorageFull);
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn another_file_is_no_result() {
+    fn other_files_are_no_results() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x.json");
         fs::write(&path, "{}").unwrap();

@@ -10,7 +10,7 @@ use super::rates::rate_rows;
 use super::tables::{FLOWS_SHOWN, airtime_tables, application_rows, call_rows, category_rows, transfer_rows};
 use super::{MediumAirtime, NodeResult, PhaseResult, RunResult, scalar};
 
-/// A run in plain words and tables: who got what in each phase, against C* and against what was published.
+/// A run as text and tables: the shares in each phase, compared with C* and with published values.
 pub fn summary(run: &RunResult) -> String {
     let mut out = String::new();
     let _ = writeln!(out, "{}", run.title);
@@ -67,7 +67,7 @@ pub fn summary(run: &RunResult) -> String {
     out
 }
 
-/// Who gets what in a phase.
+/// The shares in a phase, as a sentence.
 pub fn in_words(run: &RunResult, phase: &PhaseResult) -> String {
     let mut out = format!("{} ({:.0} to {:.0} s): ", capitalised(&phase.name), phase.from_s, phase.to_s);
     let both = [Direction::Up, Direction::Down].map(|d| phase.flows.iter().any(|flow| flow.direction == d));
@@ -86,7 +86,7 @@ pub fn in_words(run: &RunResult, phase: &PhaseResult) -> String {
     if let Some(capacity) = phase.capacity_cstar_mbps.filter(|&capacity| capacity > 0.0) {
         let _ = write!(out, ", together {:.0} % of C*", 100.0 * phase.total_ip_mbps / capacity);
     }
-    // Readers and echoes ask for little: that they get little says nothing.
+    // Page readers and echoes demand little, so their low rates are no finding.
     let modest = |app: &str| run.echoes.iter().any(|e| e.app == app) || run.pages.iter().any(|page| page.app == app);
     let greedy = || phase.flows.iter().filter(|flow| !modest(&flow.app));
     let most = greedy().max_by(|a, b| a.ip_mbps.total_cmp(&b.ip_mbps));
@@ -151,7 +151,7 @@ pub fn phase_rows(run: &RunResult) -> Vec<Vec<String>> {
         row("stations with a frame, mean", &|phase| Some(format!("{:.2}", phase.medium.as_ref()?.active_stations))),
     ];
     rows.extend(super::domains::rows(run));
-    // What no phase has a value of, for want of a box or of an engine that counts it, is left out.
+    // Rows without a value in any phase, for want of a box or of an engine that counts them, are left out.
     rows.retain(|row| row[1..].iter().any(|cell| cell != "-"));
     rows
 }
@@ -174,12 +174,12 @@ pub fn flow_rows(run: &RunResult) -> Vec<Vec<String>> {
     rows
 }
 
-/// What was published beside what was measured; the first row is the heading.
+/// Published values beside measured ones; the first row is the heading.
 pub fn published_rows(run: &RunResult) -> Vec<Vec<String>> {
     let heading = ["quantity", "phase", "published", "measured", "difference", "note"];
     let mut rows = vec![heading.map(str::to_owned).to_vec()];
     for published in &run.published {
-        // What speaks of a variant says nothing about this run.
+        // A value of a variant does not concern this run.
         let Some(value) = published.value.filter(|_| published.at.is_none()) else { continue };
         let measured = measured(run, published);
         let difference = measured.filter(|_| value != 0.0).map(|m| format!("{:+.1} %", 100.0 * (m / value - 1.0)));
@@ -195,7 +195,7 @@ pub fn published_rows(run: &RunResult) -> Vec<Vec<String>> {
     rows
 }
 
-/// The run's own value of a published quantity: of its phase, or of the last one.
+/// The run's own value of a published quantity: that of its phase, or of the last one.
 fn measured(run: &RunResult, published: &Published) -> Option<f64> {
     let phase = match &published.phase {
         Some(name) => run.phases.iter().find(|phase| phase.name == *name)?,
@@ -214,7 +214,7 @@ fn measured(run: &RunResult, published: &Published) -> Option<f64> {
     }
 }
 
-/// A quantity for people.
+/// A quantity as text.
 fn quantity(what: &Quantity) -> String {
     match what {
         Quantity::Total => "total".into(),
@@ -228,7 +228,7 @@ fn quantity(what: &Quantity) -> String {
     }
 }
 
-/// The phase and the variant that a published value speaks of, and where it is of a variant its value.
+/// The phase of a published value, and its variant with the key's value.
 fn of_phase(published: &Published) -> String {
     let value = published.value.map(|value| format!("{value} {}", published.unit).trim_end().to_owned());
     let parts: Vec<_> = published.phase.iter().chain(&published.at).cloned().chain(value).collect();
@@ -269,7 +269,7 @@ pub fn numeric_columns(rows: &[Vec<String>]) -> Vec<bool> {
         .collect()
 }
 
-/// Columns under one another: words to the left, numbers to the right.
+/// Aligned columns: text to the left, numbers to the right.
 fn table(rows: &[Vec<String>]) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max();
@@ -288,7 +288,7 @@ fn table(rows: &[Vec<String>]) -> String {
     out
 }
 
-/// A text as a sentence or a title begins.
+/// A text with a capital first letter.
 pub fn capitalised(text: &str) -> String {
     let mut chars = text.chars();
     chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
@@ -300,7 +300,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_summary_says_who_gets_what() {
+    fn the_summary_has_the_shares() {
         let (_, run) = sample::two_flows();
         let text = summary(&run);
         for part in [
@@ -336,7 +336,7 @@ mod tests {
         let text = summary(&run);
         assert!(text.contains("This machine was busy: not fit for publication:\n  - the radio was late"), "{text}");
         assert!(!text.contains("NOT VALID"));
-        // Another reason beside it, or a fault of the box, is more than lateness.
+        // Another reason, or a fault of the box, is more than lateness.
         run.invalid_because.push("a host ended".into());
         assert!(summary(&run).contains("NOT VALID"));
         run.invalid_because.pop();

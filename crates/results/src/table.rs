@@ -32,7 +32,7 @@ pub enum Values {
 }
 
 impl Values {
-    /// How many there are.
+    /// Number of values.
     pub const fn len(&self) -> usize {
         match self {
             Self::Text(values) => values.len(),
@@ -55,10 +55,10 @@ impl Values {
         }
     }
 
-    /// Puts values of the same kind at the end.
+    /// Appends values of the same kind.
     ///
     /// # Panics
-    /// If they are of another kind.
+    /// They are of another kind.
     pub fn append(&mut self, more: Self) {
         match (self, more) {
             (Self::Text(values), Self::Text(more)) => values.extend(more),
@@ -68,7 +68,7 @@ impl Values {
         }
     }
 
-    /// The value of a row as it is written in a text; empty where there is none.
+    /// The value of a row as text; empty if absent.
     pub fn text(&self, row: usize) -> String {
         match self {
             Self::Text(values) => values[row].clone().unwrap_or_default(),
@@ -88,10 +88,10 @@ impl Values {
 }
 
 impl Table {
-    /// Puts a column at the right.
+    /// Appends a column.
     ///
     /// # Panics
-    /// If it has another length than those before it, or the name of one of them.
+    /// Its length differs from that of the existing ones, or its name exists.
     pub fn push(&mut self, name: impl Into<String>, values: Values) {
         let name = name.into();
         assert!(self.columns.iter().all(|column| column.values.len() == values.len()), "{name} has another length");
@@ -99,10 +99,10 @@ impl Table {
         self.columns.push(Column { name, values });
     }
 
-    /// Puts the rows of a table with the same columns below.
+    /// Appends the rows of a table with the same columns.
     ///
     /// # Panics
-    /// If its columns are others, see [`Table::is_like`].
+    /// Its columns differ, see [`Table::is_like`].
     pub fn append(&mut self, more: Self) {
         assert!(self.is_like(&more), "a table has other columns");
         self.columns.iter_mut().zip(more.columns).for_each(|(column, more)| column.values.append(more.values));
@@ -130,7 +130,7 @@ impl Table {
         self.columns.first().map_or(0, |column| column.values.len())
     }
 
-    /// RFC 4180, with a heading. Absent values are empty.
+    /// The table as CSV (RFC 4180), with a heading. Absent values are empty.
     ///
     /// # Panics
     /// Never: writing to memory does not fail.

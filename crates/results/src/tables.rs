@@ -7,10 +7,10 @@ use super::{
     PhaseResult, RunResult, StationAirtime, TransferSizes,
 };
 
-/// More flows than this are not listed one by one: the table would hide what matters.
+/// Maximum number of flows that are listed individually: a longer table would hide what matters.
 pub(super) const FLOWS_SHOWN: usize = 24;
 
-/// How well calls were heard, by phase.
+/// Quality of calls, by phase.
 pub fn call_rows(run: &RunResult) -> Vec<Vec<String>> {
     let mut rows = heading(["phase", "call", "R", "MOS", "delay ms: median", "99 %", "jitter ms", "lost", "too late"]);
     for call in run.calls.iter().take(FLOWS_SHOWN) {
@@ -103,7 +103,7 @@ pub fn airtime_tables(run: &RunResult) -> Vec<(String, Vec<Vec<String>>)> {
     run.phases.iter().map(|phase| (heading(phase), airtime_rows(phase))).collect()
 }
 
-/// Measured airtime in a phase: the stations that took most, what else the time went to, and beside it what the box charged.
+/// Measured airtime in a phase: the stations with most airtime, the rest of the time, and the charged airtime.
 fn airtime_rows(phase: &PhaseResult) -> Vec<Vec<String>> {
     let heading_cells =
         ["part of the phase", "measured: down", "up", "both", "of it collisions", "charged: down", "up"];
@@ -134,7 +134,7 @@ fn airtime_rows(phase: &PhaseResult) -> Vec<Vec<String>> {
     rows
 }
 
-/// What a phase's time went to beside the airtime of stations, in the order of all tables and pictures.
+/// Uses of a phase's time besides the airtime of stations, in the order of all tables and plots.
 pub fn airtime_lines(measured: &MediumAirtime) -> [(&'static str, f64); 5] {
     [
         ("beacons and group frames", measured.groups_share),
@@ -145,7 +145,7 @@ pub fn airtime_lines(measured: &MediumAirtime) -> [(&'static str, f64); 5] {
     ]
 }
 
-/// The access point's queues by access category, by phase; those through which nothing went are left out.
+/// The access point's queues by access category, by phase; unused ones are left out.
 pub fn category_rows(run: &RunResult) -> Vec<Vec<String>> {
     let mut rows =
         heading(["phase", "category", "delivered", "lost", "queue, packets", "delay ms: median", "99 %", "worst"]);
@@ -172,7 +172,7 @@ fn category_row(phase: &PhaseResult, node: &NodeResult, category: &CategoryResul
     ]
 }
 
-/// What each flow got in a phase, and how long its packets took.
+/// Rates and delays of each flow in a phase.
 pub fn flow_detail_rows(phase: &PhaseResult) -> Vec<Vec<String>> {
     let mut rows = heading([
         "flow",
@@ -205,7 +205,7 @@ pub fn flow_detail_rows(phase: &PhaseResult) -> Vec<Vec<String>> {
     rows
 }
 
-/// What each sender did on the medium in a phase.
+/// Results of each sender on the medium in a phase.
 pub fn sender_rows(phase: &PhaseResult) -> Vec<Vec<String>> {
     let mut rows = heading([
         "sender",
@@ -242,7 +242,7 @@ pub(super) fn heading<const N: usize>(cells: [&str; N]) -> Vec<Vec<String>> {
     vec![cells.map(str::to_owned).to_vec()]
 }
 
-/// A number with so many decimals, where there is one.
+/// A number with `decimals` decimals, if there is one.
 fn cell(value: Option<f64>, decimals: usize) -> String {
     value.map_or_else(|| NONE.to_owned(), |value| format!("{value:.decimals$}"))
 }
@@ -263,7 +263,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_not_measured_has_no_rows() {
+    fn unmeasured_values_have_no_rows() {
         let (_, run) = sample::two_flows();
         for rows in [call_rows(&run), transfer_rows(&run), category_rows(&run)] {
             assert_eq!(rows.len(), 1);

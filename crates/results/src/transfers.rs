@@ -14,7 +14,7 @@ use super::histogram::Times;
 use super::period::Periods;
 use super::{Distribution, LISTED, PhaseResult};
 
-/// Classes of sizes: up to so many bytes, and their names.
+/// Upper limits of size classes, in bytes, and their names.
 const CLASSES: [(u64, &str); 6] = [
     (1_000, "to_1_kB"),
     (10_000, "to_10_kB"),
@@ -29,13 +29,13 @@ const ALL_SIZES: &str = "all";
 /// Transfers of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Transfers {
-    /// For each application that had any.
+    /// Counts of each application with transfers.
     pub counts: Vec<TransferCount>,
     /// One by one, in the order of their ends; those cut at the end of the run come last.
     pub records: Vec<TransferRecord>,
-    /// How many are counted but not listed.
+    /// Number of transfers that are counted but not listed.
     pub left_out: u64,
-    /// Response times by phase, direction and class of sizes: all transfers, those included that are not listed.
+    /// Response times by phase, direction and size class, including transfers that are not listed.
     #[serde(default)]
     pub by_size: Vec<TransferSizes>,
 }
@@ -49,28 +49,28 @@ pub struct TransferSizes {
     pub direction: String,
     /// The class: `to_10_kB` has those above 1 kB and up to 10 kB; `all` has all.
     pub sizes: String,
-    /// How many came to their end, whenever that was.
+    /// Number of completed transfers, at any time.
     pub complete: u64,
-    /// How many failed, or were under way when their application or the run ended.
+    /// Number of transfers that failed, or were cut by the end of their application or the run.
     pub unfinished: u64,
     /// Response times of the complete ones.
     pub time: Option<Distribution>,
 }
 
-/// What became of an application's transfers: `started = complete + failed + cut`.
+/// Outcomes of an application's transfers: `started = complete + failed + cut`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TransferCount {
     /// Name of the application.
     pub app: String,
     /// How many began.
     pub started: u64,
-    /// How many came to their end.
+    /// Number of completed ones.
     pub complete: u64,
-    /// How many TCP gave up.
+    /// Number given up by TCP.
     pub failed: u64,
-    /// How many were under way when the application or the run ended.
+    /// Number cut by the end of the application or the run.
     pub cut: u64,
-    /// How many never began, since as many as are allowed at once were under way.
+    /// Number that never began, because of the limit of concurrent transfers.
     pub refused: u64,
     /// Bytes of the complete ones.
     pub complete_bytes: u64,
@@ -85,39 +85,39 @@ pub struct TransferRecord {
     pub station: String,
     /// Which way the data flow.
     pub direction: Direction,
-    /// When it began: when the connection was opened, or the file was written to one that stood.
+    /// Its start: when the connection was opened, or the file was written to an existing one.
     pub at_s: f64,
     /// Its size.
     pub bytes: u64,
-    /// Response time: from then until its receiver had the last byte; absent of one that is not complete.
+    /// Response time: from its start until the receiver had the last byte; absent if it did not complete.
     pub took_s: Option<f64>,
-    /// What became of it.
+    /// Its outcome.
     pub end: TransferEnd,
 }
 
-/// What became of a transfer.
+/// Outcome of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TransferEnd {
-    /// Its receiver has all of it.
+    /// The receiver has all of it.
     Complete,
-    /// TCP gave up: no connection, or no answer any more.
+    /// TCP gave up: no connection, or no response any more.
     Failed,
-    /// It was under way when the application or the run ended.
+    /// The application or the run ended before it was complete.
     Cut,
 }
 
-/// Transfers as they end.
+/// Log of transfers.
 #[derive(Clone, Debug, Default)]
 pub struct TransferLog {
     counts: Vec<TransferCount>,
     ended: Vec<Ended>,
-    /// How many are listed.
+    /// Maximum number of listed transfers.
     most: usize,
     left_out: u64,
     directions: Vec<Direction>,
     periods: Periods,
-    /// By the period in which they began, whether down, and class.
+    /// Times by the period in which the transfer began, whether it is a download, and size class.
     sizes: BTreeMap<(usize, bool, usize), SizeLog>,
 }
 
@@ -149,7 +149,7 @@ impl TransferLog {
         }
     }
 
-    /// The same with so many listed one by one.
+    /// Sets the maximum number of listed transfers.
     pub fn listing(self, most: usize) -> Self {
         Self { most, ..self }
     }
@@ -162,19 +162,19 @@ impl TransferLog {
         self.list(Ended { app: app as u32, began, bytes, took: Some(took), end: TransferEnd::Complete });
     }
 
-    /// One was given up by TCP.
+    /// Records a transfer given up by TCP.
     pub fn fail(&mut self, app: usize, began: Span, bytes: Bytes) {
         self.counts[app].failed += 1;
         self.list(Ended { app: app as u32, began, bytes, took: None, end: TransferEnd::Failed });
     }
 
-    /// One was under way when its application or the run ended.
+    /// Records a transfer cut by the end of its application or the run.
     pub fn cut(&mut self, app: usize, began: Span, bytes: Bytes) {
         self.counts[app].cut += 1;
         self.list(Ended { app: app as u32, began, bytes, took: None, end: TransferEnd::Cut });
     }
 
-    /// One never began.
+    /// Records a transfer that never began.
     pub fn refuse(&mut self, app: usize) {
         self.counts[app].refused += 1;
     }
@@ -192,7 +192,7 @@ impl TransferLog {
         if self.ended.len() < self.most { self.ended.push(ended) } else { self.left_out += 1 }
     }
 
-    /// The form of the results, with response times for these phases of the scenario.
+    /// The results, with response times for these phases of the scenario.
     pub fn finish(self, scenario: &Scenario, phases: &[PhaseResult]) -> Transfers {
         let record = |ended: &Ended| {
             let app = &scenario.apps[ended.app as usize];
@@ -214,7 +214,7 @@ impl TransferLog {
         }
     }
 
-    /// Classes that have any, each direction's first of all sizes together.
+    /// Size classes with transfers; the total of each direction comes first.
     fn by_size(&self, phase: &PhaseResult) -> Vec<TransferSizes> {
         let periods = self.periods.within(phase);
         let mut classes: BTreeMap<(bool, usize), SizeLog> = BTreeMap::new();

@@ -6,22 +6,22 @@
 //! the first half is searched: near the end a few values that happen to be equal would win. If the best point is the last of
 //! them, the series has no steady state, and is not truncated.
 
-/// Values in a batch.
+/// Values per batch.
 pub const BATCH: usize = 5;
-/// Fewer batches than this say nothing.
+/// Minimum number of batches.
 const LEAST_BATCHES: usize = 4;
 
-/// A phase has no more than about so many places at which it may be cut, for what is counted between any two is kept.
+/// Approximate maximum number of cut points of a phase, since the counters between any two are stored.
 const PLACES: usize = 256;
 
-/// A phase of so many intervals may be cut after every so many, which is one batch where that is not too often.
+/// Number of intervals between cut points of a phase with `intervals`: one batch, unless that gives too many.
 pub fn step(intervals: usize) -> usize {
     let batches = intervals.div_ceil(BATCH);
     BATCH * batches.div_ceil(PLACES).next_power_of_two()
 }
 
-/// How many values at the start belong to the transient, a multiple of [`BATCH`]; `None` where there are too few to
-/// tell, or where no cut in the first half makes the rest steady.
+/// Number of values in the initial transient, a multiple of [`BATCH`]; `None` with too few values, or if no cut in the first
+/// half makes the rest steady.
 pub fn transient(values: &[f64]) -> Option<usize> {
     let (batches, _) = values.as_chunks::<BATCH>();
     let means: Vec<f64> = batches.iter().map(|batch| batch.iter().sum::<f64>() / BATCH as f64).collect();
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn what_never_settles_and_what_is_too_short_is_not_cut() {
+    fn unsteady_and_short_series_are_not_cut() {
         assert_eq!(transient(&(0..100).map(f64::from).collect::<Vec<_>>()), None);
         assert_eq!(transient(&[1.0; 19]), None);
         assert_eq!(transient(&[]), None);

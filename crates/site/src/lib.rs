@@ -1,5 +1,5 @@
-//! The machine that a box runs on: how its ports and its bridge are set up, and kept over restarts ([`setup`], for `evenair init`), and
-//! whether all is as the box needs it ([`doctor`], for `evenair doctor`).
+//! The machine that a box runs on: setup of its ports and bridge that survives reboots ([`setup`], for `evenair init`), and checks of
+//! the box's requirements ([`doctor`], for `evenair doctor`).
 //!
 //! Nothing here is part of the running box.
 

@@ -1,15 +1,15 @@
-//! The number of backlogged nodes from captures, beside the number that the runs themselves have counted: sixteen mixes of traffic, each
-//! with so many seeds (five unless said).
+//! The number of backlogged nodes from captures, beside the number that the runs counted: sixteen mixes of traffic, each with several seeds
+//! (five by default).
 //!
-//! `cargo run --release -p evenair-study --example backlog -- [seeds]`. Ends with 1 where an interval does not hold the mean to 0.05, or is
-//! wider than its mix allows.
+//! `cargo run --release -p evenair-study --example backlog -- [seeds]`. Exits with 1 if an interval does not contain the mean to within
+//! 0.05, or is wider than its mix allows.
 
 #[path = "../tests/captures/mixes.rs"]
 mod mixes;
 
 use std::process::ExitCode;
 
-/// By how much the mean of a run may be outside of the interval.
+/// Tolerance: how far outside of the interval a run's mean may be, in nodes.
 const OUTSIDE: f64 = 0.05;
 
 fn main() -> ExitCode {

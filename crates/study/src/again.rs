@@ -1,18 +1,18 @@
-//! Runs that were made again beside those that were kept.
+//! Compares repeated runs with the stored ones.
 
 use std::fmt;
 
 use crate::merge::{first_measure, value_text};
 use crate::{Plan, PlannedRun, Store};
 
-/// The first difference between a run that was kept and the same one made again.
+/// The first difference between a stored run and its repetition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunDifference {
-    /// What was varied, and the seed.
+    /// The varied keys, and the seed.
     pub run: String,
-    /// The measure, or `failed` where one of the two ended well and the other did not.
+    /// The measure, or `failed` if one of the two failed.
     pub measure: String,
-    /// Its value as kept and as made again.
+    /// The value in the stored run and in its repetition.
     pub values: [String; 2],
 }
 
@@ -23,8 +23,8 @@ impl fmt::Display for RunDifference {
     }
 }
 
-/// Compares the runs of a plan that `kept` has with those in `again`, to the bit, in the plan's order; the time that they took is not
-/// compared. `None` where all are equal.
+/// Compares the runs of a plan in `kept` with those in `again`, bit by bit, in the plan's order; run times are not compared. `None`
+/// if all are equal.
 pub fn first_difference(plan: &Plan, kept: &Store, again: &Store) -> Option<RunDifference> {
     plan.runs().iter().find_map(|run| {
         let (measure, values) = difference(run, kept, again)?;
@@ -62,7 +62,7 @@ mod tests {
     use crate::{Record, Source, Variant};
 
     #[test]
-    fn one_bit_of_a_measure_a_failure_and_an_absent_run_are_differences() {
+    fn a_changed_bit_a_failure_and_an_absent_run_are_differences() {
         let text = include_str!("../../../scenarios/smoke.toml").to_owned();
         let variant =
             || Variant { source: Source { file: "smoke.toml".into(), text: text.clone() }, settings: Vec::new() };

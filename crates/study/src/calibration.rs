@@ -1,15 +1,14 @@
-//! Calibration of a scheduler that knows channels by their signal: goodput by signal, from a link that is sent more than
-//! it carries.
+//! Calibration of a channel-aware scheduler: goodput as a function of the signal, measured on a saturated link.
 //!
-//! The station is put at one signal after the other. At each, the goodput is measured over windows of n packets or a few more,
-//! `n * length / time`, which gives pairs of signal and goodput; the table has their mean at each signal, smoothed over
-//! neighbours, and never falling as the signal rises. A signal at which nothing arrived is not in the table: below its
-//! first point a scheduler takes the goodput there.
+//! The station is measured at one signal after the other. At each, the goodput is measured over windows of n packets or a few
+//! more, `n * length / time`, which gives pairs of signal and goodput. The table has the mean goodput at each signal, smoothed
+//! over neighbours and never falling as the signal rises. A signal at which nothing arrived is not in the table: below its
+//! first point a scheduler uses the goodput of that point.
 //!
 //! Source: Garroppo, Giordano, Lucetti, Valori, "The Wireless Hierarchical Token Bucket: a Channel Aware Scheduler for 802.11
-//! Networks", n = 100. They do not say how they smooth; here it is a quarter, a half and a quarter of three neighbours.
+//! Networks", n = 100. They do not state how they smooth; here it is a quarter, a half and a quarter of three neighbours.
 //!
-//! In a simulation the signal is what the scenario sets; of a real link pairs of signal and goodput come from elsewhere
+//! In a simulation the scenario sets the signal. For a real link, pairs of signal and goodput come from elsewhere
 //! ([`Calibration::of_pairs`]).
 
 use std::sync::Mutex;
@@ -21,84 +20,85 @@ use evenair_results::{FlowSeries, RunResult};
 use evenair_scenario::{AppKind, Scenario};
 use evenair_workload::Direction;
 
-/// Packets that a window has, as published.
+/// Packets per window, as published.
 pub const WINDOW: u64 = 100;
-/// With fewer packets than this in the queue on average the link was not always busy.
+/// Mean queue length, in packets, below which the link was not saturated.
 const SATURATED: f64 = 1.0;
-/// Intervals at the start of a run that do not count.
+/// Intervals at the start of a run that are ignored.
 const SKIPPED: usize = 1;
 
-/// What is to be calibrated.
+/// A calibration to run.
 #[derive(Clone, Copy, Debug)]
 pub struct Calibrator<'a> {
-    /// The scenario, with one application, which sends datagrams.
+    /// The scenario's text. It has one application, which sends datagrams.
     pub text: &'a str,
-    /// What errors call it.
+    /// The scenario's name in errors.
     pub file: &'a str,
-    /// Keys that are set, and their values.
+    /// Keys to set, with their values.
     pub settings: &'a [(String, String)],
-    /// Packets of a window.
+    /// Packets per window.
     pub window: u64,
 }
 
 /// Why there is no calibration.
 #[derive(Debug, thiserror::Error)]
 pub enum CalibrationError {
-    /// The scenario is not sound, or has no such signal.
+    /// The scenario is invalid, or has no such signal.
     #[error(transparent)]
     Scenario(#[from] evenair_reader::ConfigError),
-    /// It cannot be run.
+    /// The scenario cannot be run.
     #[error(transparent)]
     Run(#[from] evenair_sim::SimError),
-    /// It is no calibration.
+    /// The scenario is no calibration.
     #[error("{file}: {what}; a calibration has one application, a [[udp]] that sends more than the medium carries")]
     NoCalibration {
         /// The scenario.
         file: String,
-        /// What is wrong with it.
+        /// What is wrong with it, as a clause.
         what: String,
     },
-    /// There is nothing to make a table of.
+    /// Nothing arrived at any signal.
     #[error("nothing arrived at any of the signals")]
     Nothing,
 }
 
-/// What was measured at one signal.
+/// The measurements at one signal.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Step {
-    /// Signal over noise, in decibels.
+    /// Signal-to-noise ratio, in decibels.
     pub snr_db: f64,
-    /// The goodput of each window, kb/s. Of a channel that carries less than a window in the whole run the one that there is.
+    /// Goodput of each window, in kb/s. If the channel carries less than a window in the whole run, the goodput of the
+    /// incomplete one.
     pub windows_kbps: Vec<f64>,
 }
 
 /// A point of the table.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
-    /// Signal over noise, in decibels.
+    /// Signal-to-noise ratio, in decibels.
     pub snr_db: f64,
-    /// Goodput, kb/s.
+    /// Goodput, in kb/s, smoothed.
     pub goodput_kbps: f64,
-    /// The mean of what was measured, kb/s, before it was smoothed.
+    /// Mean of the measured goodputs before smoothing, in kb/s.
     pub measured_kbps: f64,
-    /// Half of that mean's 95 % interval; absent with one window.
+    /// Half-width of that mean's 95 % confidence interval, in kb/s; absent with one window.
     pub half_width_kbps: Option<f64>,
-    /// Windows.
+    /// Number of windows.
     pub windows: usize,
 }
 
-/// All that was measured, signals rising.
+/// All measurements, by rising signal.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Calibration {
-    /// One for each signal.
+    /// One step per signal.
     pub steps: Vec<Step>,
 }
 
 impl Calibrator<'_> {
-    /// Measures at these signals, in decibels, on all cores.
+    /// Measures at these signal-to-noise ratios, in decibels, on all cores.
     ///
     /// # Errors
-    /// The first signal's that cannot be measured, in their order.
+    /// The error of the first signal, in their order, that cannot be measured.
     pub fn run(&self, snrs_db: &[f64]) -> Result<Calibration, CalibrationError> {
         let mut snrs_db = snrs_db.to_vec();
         snrs_db.sort_by(f64::total_cmp);
@@ -138,7 +138,7 @@ impl Calibrator<'_> {
         Ok(Step { snr_db, windows_kbps })
     }
 
-    /// The name of the one station.
+    /// The name of the scenario's only station.
     fn station(&self) -> Result<String, CalibrationError> {
         let sets: Vec<_> = self.settings.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
         let scenario = Scenario::parse_with(self.text, self.file, &sets)?;
@@ -156,13 +156,13 @@ impl Calibrator<'_> {
     }
 }
 
-/// Packets in the access point's queue, on average.
+/// Mean length of the access point's queue, in packets.
 fn standing(result: &RunResult) -> f64 {
     let lengths = &result.series.ap_queue_packets;
     lengths.iter().sum::<f64>() / lengths.len().max(1) as f64
 }
 
-/// Goodputs of windows of so many packets, which end where an interval does.
+/// Goodput of windows of `window` packets or more, in kb/s. Windows end with an interval.
 fn windows(flow: &FlowSeries, interval_s: f64, window: u64) -> Vec<f64> {
     let mut all = Vec::new();
     let (mut packets, mut kilobits, mut seconds) = (0, 0.0, 0.0);
@@ -182,8 +182,8 @@ fn windows(flow: &FlowSeries, interval_s: f64, window: u64) -> Vec<f64> {
 }
 
 impl Calibration {
-    /// Of pairs of signal over noise, in decibels, and goodput of a window, in kb/s: one step for each multiple of
-    /// `step_db` that is nearest to some of them.
+    /// From pairs of signal-to-noise ratio, in decibels, and goodput of a window, in kb/s. Pairs are rounded to the nearest
+    /// multiple of `step_db`, each of which makes a step.
     pub fn of_pairs(pairs: &[(f64, f64)], step_db: f64) -> Self {
         let mut sorted = pairs.to_vec();
         sorted.sort_by(|(a, _), (b, _)| a.total_cmp(b));
@@ -198,10 +198,10 @@ impl Calibration {
         Self { steps }
     }
 
-    /// The table: signals and goodputs rising.
+    /// The table: rising signals with non-decreasing goodputs.
     ///
     /// # Errors
-    /// If nothing arrived at any signal.
+    /// Nothing arrived at any signal.
     pub fn points(&self) -> Result<Vec<Point>, CalibrationError> {
         let measured: Vec<_> = self.steps.iter().filter(|step| !step.windows_kbps.is_empty()).collect();
         let means: Vec<f64> = measured.iter().map(|step| mean(&step.windows_kbps)).collect();
@@ -221,7 +221,7 @@ impl Calibration {
         if points.is_empty() { Err(CalibrationError::Nothing) } else { Ok(points) }
     }
 
-    /// Every window: its signal and goodput.
+    /// A row per window: its signal and goodput.
     pub fn pairs_table(&self) -> Table {
         let pairs = || self.steps.iter().flat_map(|step| step.windows_kbps.iter().map(|&kbps| (step.snr_db, kbps)));
         let mut table = Table::default();
@@ -231,7 +231,7 @@ impl Calibration {
     }
 }
 
-/// The points as a table: `snr_db` and `goodput_kbps`, and what they were made of.
+/// The points as a table: `snr_db` and `goodput_kbps`, and the values they were computed from.
 pub fn points_table(points: &[Point]) -> Table {
     let numbers = |of: fn(&Point) -> Option<f64>| Values::Number(points.iter().map(of).collect());
     let mut table = Table::default();
@@ -252,7 +252,7 @@ pub fn channel_key(points: &[Point]) -> String {
     format!("channel = [\n{}]\n", points.iter().map(line).collect::<String>())
 }
 
-/// What was measured, and the table.
+/// The measurements and the table as curves.
 pub fn curves(points: &[Point], facts: &str) -> Curves {
     let measured = points
         .iter()
@@ -276,7 +276,7 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// A quarter, a half and a quarter of three neighbours; the ends are left as they are.
+/// Weights each value with its two neighbours (a quarter, a half, a quarter); the ends stay unchanged.
 fn smooth(values: &[f64]) -> Vec<f64> {
     let inner = values.windows(3).map(|three| (three[0] + 2.0 * three[1] + three[2]) / 4.0);
     let (first, last) = (values.first().copied(), values.last().copied().filter(|_| values.len() > 1));
@@ -308,7 +308,7 @@ mod tests {
         let best = points[2].goodput_kbps;
         assert!((5_000.0..5_200.0).contains(&best), "{best}");
         assert!(points[0].goodput_kbps < best / 2.0, "{points:?}");
-        // It is what a scenario reads.
+        // A scenario accepts the key.
         let queue = format!("{}estimator = \"signal\"\ndiscipline = \"whtb\"\n", channel_key(&points));
         let class = "[[radio.ap_queue.class]]\nname = \"all\"\nrate = \"5 Mb/s\"\n";
         let text = LINK.replace("ap_queue = { discipline = \"drr\" }\n", &format!("[radio.ap_queue]\n{queue}{class}"));
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_calibration_is_refused() {
+    fn other_scenarios_are_no_calibration() {
         let error = |text: &str| calibrator(text).run(&[20.0]).unwrap_err().to_string();
         assert!(error(&LINK.replace("8 Mb/s", "1 Mb/s")).contains("not always busy"));
         assert!(error(&LINK.replace("name = \"sta\"", "name = \"sta\"\ncount = 2")).contains("2 applications"));

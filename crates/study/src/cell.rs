@@ -1,21 +1,21 @@
-//! Values of a table one by one, so that rows can be looked up by them.
+//! Single values of a table, as keys to look rows up by.
 
 use evenair_results::{Table, Values};
 
 /// One value of a table.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Cell {
-    /// No value.
+    /// Absent.
     Absent,
-    /// A word.
+    /// Text.
     Text(String),
     /// A whole number.
     Count(u64),
-    /// A number, by its bits.
+    /// A number, by the bits of its `f64`.
     Number(u64),
 }
 
-/// What a column has.
+/// The type of a column's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CellKind {
     Text,
@@ -23,7 +23,7 @@ pub enum CellKind {
     Number,
 }
 
-/// A column of a table: its place, name and kind.
+/// A selected column of a table: its index, name and type.
 #[derive(Clone, Debug)]
 pub struct Chosen {
     pub place: usize,
@@ -32,7 +32,7 @@ pub struct Chosen {
 }
 
 impl Cell {
-    /// The value of a row.
+    /// The value in a row.
     pub fn of(values: &Values, row: usize) -> Self {
         match values {
             Values::Text(values) => values[row].clone().map_or(Self::Absent, Self::Text),
@@ -41,7 +41,7 @@ impl Cell {
         }
     }
 
-    /// As it is written in a text; empty where there is none.
+    /// The value as text; empty if absent.
     pub fn text(&self) -> String {
         match self {
             Self::Absent => String::new(),
@@ -51,7 +51,7 @@ impl Cell {
         }
     }
 
-    /// The word, if it is one.
+    /// The text, if it is one.
     pub const fn word(&self) -> Option<&str> {
         match self {
             Self::Text(text) => Some(text.as_str()),
@@ -59,7 +59,7 @@ impl Cell {
         }
     }
 
-    /// Whether this is what a person wrote: a word, or a number with or without its unit.
+    /// Whether this equals a value that a user wrote: text, or a number with or without its unit.
     pub fn is(&self, written: &str) -> bool {
         let number = || written.split_whitespace().next().and_then(|number| number.parse::<f64>().ok());
         match self {
@@ -72,7 +72,7 @@ impl Cell {
 }
 
 impl CellKind {
-    /// What the values of a column are.
+    /// The type of a column's values.
     pub const fn of(values: &Values) -> Self {
         match values {
             Values::Text(_) => Self::Text,
@@ -81,7 +81,7 @@ impl CellKind {
         }
     }
 
-    /// A column of this kind; a value of another kind is absent.
+    /// A column of this type. Values of another type become absent.
     pub fn column<'a>(self, cells: impl Iterator<Item = &'a Cell>) -> Values {
         match self {
             Self::Text => Values::Text(cells.map(|cell| cell.word().map(str::to_owned)).collect()),
@@ -102,7 +102,7 @@ pub fn rows_of(table: &Table, columns: &[Chosen], row: usize) -> Vec<Cell> {
     columns.iter().map(|column| Cell::of(&table.columns[column.place].values, row)).collect()
 }
 
-/// Puts columns at the right of a table, of rows as [`rows_of`] makes them.
+/// Appends columns to a table, from rows as [`rows_of`] makes them.
 pub fn columns_of(table: &mut Table, columns: &[Chosen], rows: &[&Vec<Cell>]) {
     for (at, column) in columns.iter().enumerate() {
         table.push(&column.name, column.kind.column(rows.iter().map(|row| &row[at])));

@@ -4,38 +4,38 @@ use evenair_scenario::sweep::Settings;
 
 use crate::Made;
 
-/// What a citation says.
+/// The facts of a citation.
 #[derive(Clone, Debug)]
 pub struct Citation {
     /// The scenario's title; may be empty.
     pub title: String,
     /// The scenario's name.
     pub scenario: String,
-    /// Of its text and settings.
+    /// Digest of the scenario's text and settings.
     pub digest: String,
-    /// What is set in all runs.
+    /// Settings of all runs.
     pub settings: Settings,
     /// Sentences about what was compared, without their full stops.
     pub variants: Vec<String>,
-    /// Keys that vary, with their values. The key `policy` is named in words, after the others.
+    /// Varied keys with their values. The key `policy` is described in words, after the others.
     pub varied: Vec<(String, Vec<String>)>,
-    /// The seeds; absent where no run has ended.
+    /// The seeds; absent if no run has completed.
     pub seeds: Option<CitedSeeds>,
-    /// What made the results.
+    /// The program and machine that produced the results.
     pub made: Made,
 }
 
 /// Seeds of a citation.
 #[derive(Clone, Copy, Debug)]
 pub enum CitedSeeds {
-    /// Of one run.
+    /// The seed of a single run.
     Run(u64),
-    /// Of many: the first one, the last one, and the runs of all points that ended well.
+    /// First seed, last seed, and number of completed runs of all points.
     Runs(u64, u64, usize),
 }
 
 impl Citation {
-    /// The text, a line for each fact.
+    /// The text, one line per fact.
     pub fn text(&self) -> String {
         let title = if self.title.is_empty() { &self.scenario } else { &self.title };
         let mut facts = vec![

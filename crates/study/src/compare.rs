@@ -1,8 +1,9 @@
-//! Two variants of an experiment, run with the same seeds: how the second differs from the first.
+//! Compares two variants of an experiment, run with the same seeds.
 //!
-//! Runs of one seed are alike in all that the variants have in common, so that the difference of each pair varies less
-//! than two independent runs would (common random numbers). The interval is that of the mean of the pairs' differences
-//! (paired t test). Each measure is judged by itself: of twenty measures that do not differ, one may seem to.
+//! Runs with the same seed share all random draws that the variants have in common, so that the difference of a pair
+//! varies less than that of two independent runs (common random numbers). The interval is that of the mean of the
+//! paired differences (paired t test). Each measure is tested separately: of twenty measures without a difference, one
+//! may seem to differ.
 
 use std::collections::HashMap;
 
@@ -14,18 +15,18 @@ use evenair_scenario::measures::measure_named;
 use crate::sweep::union;
 use crate::{Plan, PlannedRun, Store};
 
-/// How a measure of the second variant differs from that of the first.
+/// Difference of one measure between the two variants.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Comparison {
-    /// The measure.
+    /// Name of the measure.
     pub name: String,
     /// Pairs of runs in which both have a value.
     pub pairs: u64,
-    /// Its mean in the first variant, over these pairs.
+    /// Mean of the measure in the first variant, over these pairs.
     pub a: f64,
-    /// Its mean in the second.
+    /// Mean in the second variant.
     pub b: f64,
-    /// Mean of the pairs' differences, second less first.
+    /// Mean of the paired differences, second minus first.
     pub difference: f64,
     /// Half-width of its 95 % confidence interval; absent with fewer than two pairs.
     pub half_width: Option<f64>,
@@ -37,27 +38,27 @@ impl Comparison {
         self.half_width.is_some_and(|half_width| self.difference.abs() > half_width)
     }
 
-    /// A value in percent of the first variant's mean; `None` where that is zero.
+    /// A value as a percentage of the first variant's mean; `None` if that is zero.
     pub fn percent(&self, value: f64) -> Option<f64> {
         (self.a != 0.0).then(|| 100.0 * value / self.a.abs())
     }
 }
 
-/// The comparison of a plan's two points, measure by measure.
+/// Compares a plan's two points, measure by measure.
 ///
 /// # Panics
-/// If the plan has not two points.
+/// The plan does not have two points.
 pub fn compare(plan: &Plan, store: &Store) -> Vec<Comparison> {
     assert_eq!(plan.points.len(), 2, "a comparison has two variants");
     pair(plan, store, 1)
 }
 
-/// The comparison of each further point of a plan with its first, in their order.
+/// Compares each further point of a plan with its first, in their order.
 pub fn against_first(plan: &Plan, store: &Store) -> Vec<Vec<Comparison>> {
     (1..plan.points.len()).map(|other| pair(plan, store, other)).collect()
 }
 
-/// The comparison of a point with the first.
+/// Compares a point with the first.
 fn pair(plan: &Plan, store: &Store, other: usize) -> Vec<Comparison> {
     let runs = plan.runs();
     let of = |point: usize| -> Vec<&PlannedRun> { runs.iter().filter(|run| run.point == point).collect() };

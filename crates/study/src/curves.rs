@@ -1,4 +1,4 @@
-//! What of a sweep is drawn: a measure over the values of the first key, a line for each setting of the others.
+//! Curves of a sweep: a measure over the values of the first key, with a line for each setting of the others.
 
 use evenair_reader::closest;
 use evenair_results::summary::capitalised;
@@ -9,7 +9,7 @@ use evenair_scenario::{Label, column_label, measure_label};
 use crate::sweep::{SweepResult, key_column, union};
 
 impl SweepResult {
-    /// The full names of the measures that a short name stands for: in every phase, or of the whole run.
+    /// The full names of the measures that a short name matches: in every phase, or of the whole run.
     pub fn named(&self, name: &str) -> Vec<String> {
         let measures = self.measures();
         let is_it = |full: &&&str| {
@@ -85,14 +85,14 @@ impl SweepResult {
     }
 }
 
-/// Whether a name may be that of a measure, full or short.
+/// Whether a name may be that of a measure, in full or short.
 pub fn is_measure(name: &str) -> bool {
     [name.to_owned(), full_name(name, "x"), format!("run.{name}"), format!("run.medium.{name}")]
         .iter()
         .any(|full| measure_named(full).is_some())
 }
 
-/// The short name of a measure that is nearest to a wrong one, if one is near.
+/// The measure, by its short name, whose spelling is nearest to an unknown name, if one is near.
 pub fn near_measure(name: &str) -> Option<&'static str> {
     let short = |measure: &'static Declaration| {
         let pattern = measure.pattern;

@@ -1,14 +1,15 @@
-//! The document with the results of many runs, such as `sweep.json`.
+//! The JSON document with the results of many runs, such as `sweep.json`.
 
 use evenair_results::Table;
 use serde_json::{json, to_string_pretty};
 
 use crate::Plan;
 
-/// The document: what was run by which `version`, whether all runs have ended, then the table as `rows`.
+/// The document: the experiment, the program's `version`, whether all runs have ended, then the table as
+/// `rows`.
 ///
 /// # Errors
-/// A name has no form in JSON, which none lacks.
+/// Serialization fails, which it does for no value of these types.
 pub fn document(
     plan: &Plan,
     version: &str,
@@ -27,7 +28,7 @@ pub fn document(
         about["left_out"] = json!(plan.left_out);
     }
     let about = to_string_pretty(&about)?;
-    // The table goes in as text: as a value it would lose the order of its columns.
+    // The table is inserted as text: a JSON value would lose the order of its columns.
     let open = about.trim_end().trim_end_matches('}').trim_end();
     Ok(format!("{open},\n  \"{rows}\": {}\n}}\n", to_string_pretty(table)?))
 }

@@ -1,7 +1,7 @@
-//! The folder of a sweep's store: `experiment.json` says which experiment it is of, [`RUNS`] and files of parts have the runs.
+//! The folder of a sweep's store: `experiment.json` describes the experiment, [`RUNS`] and files of parts have the runs.
 //!
-//! Programs and languages share it: what one of them has run is found by the others, and a folder of another experiment is refused with
-//! what differs.
+//! Programs in any language share it: each finds the runs that another made. A folder of another experiment is refused, with the first
+//! difference.
 
 use std::fmt::Write;
 use std::fs;
@@ -15,13 +15,13 @@ use thiserror::Error;
 
 use crate::{Experiment, Lock, LockError, Part, Plan, RUNS, Store, StoreError, record_files};
 
-/// The file in a folder that says what it has results of.
+/// The file that describes the experiment of a folder.
 const FILE: &str = "experiment.json";
 
 /// Why a folder cannot be used.
 #[derive(Debug, Error)]
 pub enum FolderError {
-    /// It is another experiment's.
+    /// It belongs to another experiment.
     #[error("{} is the store of another experiment: {what}; name another folder", folder.display())]
     Another {
         /// The folder.
@@ -29,26 +29,26 @@ pub enum FolderError {
         /// What differs.
         what: String,
     },
-    /// It has parts that are not joined.
+    /// It has parts that are not merged.
     #[error("{} has the parts of this sweep: join them with evenair sim merge {}", .0.display(), .0.display())]
     Parts(PathBuf),
-    /// `experiment.json` is no JSON.
+    /// `experiment.json` is not valid JSON.
     #[error("cannot read {}: {source}", file.display())]
     Format {
         /// The file.
         file: PathBuf,
-        /// What is wrong with it.
+        /// The parser's error.
         source: serde_json::Error,
     },
-    /// It does not say all that its runs were made of, or says what is not so.
+    /// `experiment.json` lacks an input of its runs, or has a wrong one.
     #[error("{} cannot be read as a sweep: {what}", folder.display())]
     NoPlan {
         /// The folder.
         folder: PathBuf,
-        /// What is missing.
+        /// What is missing or wrong, as a clause.
         what: String,
     },
-    /// Another process writes there.
+    /// Another process writes to it.
     #[error(transparent)]
     Lock(#[from] LockError),
     /// It cannot be read or written.
@@ -59,7 +59,7 @@ pub enum FolderError {
     Results(#[from] evenair_results::StoreError),
 }
 
-/// What `experiment.json` says of any experiment; `settings` are set in all runs, `version` is the program's.
+/// The common content of `experiment.json`; `settings` apply to all runs, `version` is the program's.
 pub fn description(plan: &Plan, settings: &Settings, version: &str) -> Value {
     json!({
         "identity": plan.identity(),
@@ -71,7 +71,7 @@ pub fn description(plan: &Plan, settings: &Settings, version: &str) -> Value {
     })
 }
 
-/// What `experiment.json` says of a sweep: all that decides its runs, so that a difference can be named and the plan made again.
+/// The content of `experiment.json` for a sweep: all inputs of its runs, so that differences can be named and the plan rebuilt.
 pub fn sweep_description(plan: &Plan, experiment: &Experiment, version: &str) -> Value {
     let axis = |axis: &Axis| json!({ "key": axis.key, "values": axis.values, "together": axis.together });
     let mut about = description(plan, &experiment.sets, version);
@@ -89,7 +89,7 @@ pub fn sweep_description(plan: &Plan, experiment: &Experiment, version: &str) ->
     about
 }
 
-/// Opens the file of all runs in a folder, or that of a part, for this process alone.
+/// Opens the file of all runs in a folder, or that of a part, and locks it for this process.
 ///
 /// # Errors
 /// See [`FolderError`].
@@ -104,7 +104,7 @@ pub fn open_folder(folder: &Path, part: Option<Part>, experiment: &Value) -> Res
     Ok((Store::open(&file)?, lock))
 }
 
-/// The experiment of a folder, if it is one's.
+/// The description of the experiment in a folder, if it has one.
 ///
 /// # Errors
 /// See [`FolderError`].
@@ -120,7 +120,7 @@ pub fn of_folder(folder: &Path) -> Result<Option<Value>, FolderError> {
     }
 }
 
-/// Makes a folder, which exists, that of this experiment, unless it is already. `writer` is a name that no other process has for this
+/// Makes an existing folder belong to this experiment, unless it already does. `writer` is unique among the processes that use this
 /// folder at this time.
 ///
 /// # Errors
@@ -129,7 +129,7 @@ pub fn claim(folder: &Path, experiment: &Value, writer: &str) -> Result<(), Fold
     let known = match of_folder(folder)? {
         Some(known) => known,
         None => {
-            // Parts begin at the same time on several machines: each writes a file of its own, and the last one stays.
+            // Parts begin at the same time on several machines: each writes a file of its own, and the last to rename it wins.
             let (part, file) = (folder.join(format!("{FILE}.{writer}.part")), folder.join(FILE));
             fs::write(&part, format!("{experiment:#}\n"))
                 .and_then(|()| fs::rename(&part, &file))
@@ -143,7 +143,7 @@ pub fn claim(folder: &Path, experiment: &Value, writer: &str) -> Result<(), Fold
     }
 }
 
-/// What distinguishes two experiments, the first as "there" and the second as "here", if anything does.
+/// The first difference between two experiments, the first called "there" and the second "here".
 fn difference(there: &Value, here: &Value) -> Option<String> {
     let both = |field: &str| Some((there.get(field)?.as_str()?, here.get(field)?.as_str()?));
     if let Some((there, here)) = both("program").filter(|(there, here)| there != here) {
@@ -173,7 +173,7 @@ fn line_difference(there: &str, here: &str) -> Option<String> {
     (there != here).then(|| "the ends of the scenario's lines".to_owned())
 }
 
-/// The first key of `--set` that has two values.
+/// The first key of `--set` with different values.
 fn settings_difference(there: &Value, here: &Value) -> Option<String> {
     let pair = |pair: &Value| Some((pair.get(0)?.as_str()?.to_owned(), pair.get(1)?.as_str()?.to_owned()));
     let settings = |of: &Value| -> Vec<(String, String)> {
@@ -182,7 +182,7 @@ fn settings_difference(there: &Value, here: &Value) -> Option<String> {
     key_difference("--set", &settings(there), &settings(here))
 }
 
-/// The first key that has two lists of values.
+/// The first key with different lists of values.
 fn axes_difference(there: &Value, here: &Value) -> Option<String> {
     let axis = |axis: &Value| {
         let values = axis["values"].as_array()?.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(", ");
@@ -195,7 +195,7 @@ fn axes_difference(there: &Value, here: &Value) -> Option<String> {
     key_difference("--vary", &axes(there), &axes(here))
 }
 
-/// The first key with two values; the last value of a key counts.
+/// The first key with different values. If a key is set twice, its last value counts.
 fn key_difference(option: &str, there: &[(String, String)], here: &[(String, String)]) -> Option<String> {
     let value = |of: &[(String, String)], key: &str| {
         of.iter().rev().find(|(known, _)| known == key).map(|(_, value)| value.clone())
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn what_differs_is_named() {
+    fn the_difference_of_two_experiments_is_named() {
         let base = experiment("a", "x = 1\ny = 2\n");
         assert_eq!(difference(&base, &base), None);
         let of = |other: &Value| difference(&base, other).unwrap();
@@ -250,7 +250,7 @@ mod tests {
         );
         assert!(change("program", json!("2 b")).contains("version of the simulator is 1 a there and 2 b here"));
         assert!(change("title", json!("t")).contains("order of settings"));
-        // A folder of results without the text: what it is known by decides.
+        // Without the text in a folder of results, the identity decides.
         let brief = json!({ "identity": "a" });
         assert!(difference(&brief, &base).is_none() && difference(&json!({ "identity": "c" }), &base).is_some());
     }

@@ -1,4 +1,4 @@
-//! One run as bytes in and bytes out, wherever it is made.
+//! One run as a self-contained job: serialized inputs, serialized result.
 
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -15,43 +15,42 @@ use crate::Record;
 use crate::packed::{PackedSeries, RunSeries};
 use crate::plan::hex;
 
-/// All that decides a run.
+/// All inputs of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Job {
-    /// What makes the run, see [`program`](crate::program). It decides the key alone: who runs the job compares it.
+    /// The program that makes the run, see [`program`](crate::program). It only affects the key: the process that runs the job compares it.
     pub program: String,
-    /// The scenario's file: what messages call it, and its folder is where files are that it names.
+    /// The scenario's file: its name in messages; files that the scenario names are relative to its folder.
     pub file: String,
     /// The scenario's text.
     pub text: String,
-    /// What is set in it, as with [`Scenario::parse_with`].
+    /// Settings, as for [`Scenario::parse_with`].
     pub settings: Settings,
-    /// Which of these the record names as varied.
+    /// Those settings that the record lists as varied.
     pub varied: Settings,
     /// Seed of the run.
     pub seed: u64,
-    /// Full names of the measures that the record is to have; all where absent. They are no part of the key: a store has records
-    /// with all.
+    /// Full names of the measures to record; all if absent. They are not part of the key: the records of a store have all measures.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub measures: Option<Vec<String>>,
-    /// Kinds of series that the record is to have. They are no part of the key either.
+    /// Kinds of series to record. They are not part of the key either.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub series: Vec<SeriesKind>,
 }
 
 impl Job {
-    /// What the run is known by: a hash of program, text, settings and seed, in hexadecimal digits.
+    /// The key of the run: a hash of program, text, settings and seed, in hexadecimal digits.
     pub fn key(&self) -> String {
         let mut hash = Sha256::new();
         let mut field = |text: &str| {
-            // The length keeps the fields apart.
+            // The length separates the fields.
             hash.update((text.len() as u64).to_le_bytes());
             hash.update(text.as_bytes());
         };
         field(&self.program);
         field(&self.text);
         field(&self.seed.to_string());
-        // The last of several values of a key counts; what was set before it makes no difference.
+        // If a key is set several times, its last value counts; earlier ones do not change the hash.
         for (at, (key, value)) in self.settings.iter().enumerate() {
             let again = self.settings[at + 1..].iter().any(|(later, _)| later == key);
             if key != "seed" && !again {
@@ -76,10 +75,11 @@ impl Job {
     }
 }
 
-/// Makes a run. `progress` gets the part that is done, several times in a tenth of a second; after a break there is no record.
+/// Makes a run. `progress` receives the completed part, from 0 to 1, several times in a tenth of a second; after a break there is no
+/// record.
 ///
-/// The record depends on the job alone, but for the time that it took. What is wrong with the scenario, a run that is not valid, and
-/// a panic of the simulator are reasons in it.
+/// The record depends on the job alone, except for the run time. An invalid scenario, an invalid run and a panic of the simulator
+/// are recorded as reasons of failure.
 pub fn run_job(job: &Job, progress: impl FnMut(f64) -> ControlFlow<()>) -> Option<Record> {
     let start = Instant::now();
     let outcome = catch_unwind(AssertUnwindSafe(|| simulate(job, progress)));
@@ -97,10 +97,10 @@ pub fn run_job(job: &Job, progress: impl FnMut(f64) -> ControlFlow<()>) -> Optio
     })
 }
 
-/// What a record has of a run that ended well: names and values of its measures, and its series.
+/// Results of a completed run: names and values of its measures, and its series.
 type Found = (Vec<(String, f64)>, RunSeries);
 
-/// What is wanted of a run, or why there is nothing; `None` where it was stopped.
+/// The requested results of a run, or the reason of its failure; `None` if it was stopped.
 fn simulate(job: &Job, mut progress: impl FnMut(f64) -> ControlFlow<()>) -> Option<Result<Found, String>> {
     let settings: Vec<_> = job.settings.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
     let scenario = match Scenario::parse_with(&job.text, &job.file, &settings) {
@@ -123,13 +123,13 @@ fn simulate(job: &Job, mut progress: impl FnMut(f64) -> ControlFlow<()>) -> Opti
     }
 }
 
-/// The wanted measures of a result that is valid.
+/// The requested measures of a valid result.
 fn measures(result: &RunResult, wanted: Option<&[String]>) -> Result<Vec<(String, f64)>, String> {
     if !result.valid {
         let why: Vec<_> = result.invalid_because.iter().chain(&result.box_faults).map(String::as_str).collect();
         return Err(format!("the run is not valid: {}", why.join("; ")));
     }
-    // JSON has no other numbers, and a mean of them would be none.
+    // JSON has no other numbers, and they have no mean.
     let finite = scalars(result).into_iter().filter(|(_, value)| value.is_finite());
     Ok(finite.filter(|(name, _)| wanted.is_none_or(|wanted| wanted.contains(name))).collect())
 }

@@ -1,5 +1,4 @@
-//! A sweep or a comparison as its folder has it, without what made it: `experiment.json` has the scenario, what is set and varied, and the
-//! policies or variants.
+//! Loads a sweep or a comparison from its folder: `experiment.json` has the scenario, its settings, varied keys, and policies or variants.
 
 use std::path::Path;
 
@@ -10,11 +9,11 @@ use crate::folder::of_folder;
 use crate::variants::variants_of;
 use crate::{Experiment, FolderError, Plan, PlanError, PlannedRun, RUNS, Source, Store, record_files};
 
-/// Runs of a point that are under way at once, at most: as many as a large machine has cores.
+/// Largest number of concurrent runs of a point: the cores of a large machine.
 const AT_ONCE: u32 = 256;
 
-/// What a folder has the runs of: the experiment, its plan with as many runs of each point as are there, and the runs. Others may write
-/// to it meanwhile.
+/// Loads a folder: the experiment, its plan with the number of runs that each point has, and the runs. Other processes may write to the
+/// folder meanwhile.
 ///
 /// # Errors
 /// See [`FolderError`].
@@ -27,7 +26,7 @@ pub fn kept_experiment(folder: &Path) -> Result<(Experiment, Plan, Store), Folde
     Ok((experiment, plan, store))
 }
 
-/// As [`kept_experiment`], the plan and the runs alone, also of a comparison of two variants.
+/// As [`kept_experiment`], without the experiment; also loads a comparison of two variants.
 ///
 /// # Errors
 /// See [`FolderError`].
@@ -51,7 +50,7 @@ fn program_of(about: &Value) -> &str {
     about["program"].as_str().unwrap_or_default()
 }
 
-/// A plan that is that of the folder, with its runs.
+/// The plan with its runs, if it is the folder's.
 fn with_runs(folder: &Path, about: &Value, plan: Result<Plan, PlanError>) -> Result<(Plan, Store), FolderError> {
     let mut plan = plan.map_err(|error| no_plan(folder, error.to_string()))?;
     if about["identity"] != plan.identity() {
@@ -66,7 +65,7 @@ fn with_runs(folder: &Path, about: &Value, plan: Result<Plan, PlanError>) -> Res
     Ok((plan, store))
 }
 
-/// The experiment that [`sweep_description`] describes; `None` where something is missing.
+/// The experiment that [`sweep_description`] describes; `None` if something is missing.
 fn experiment_of(about: &Value) -> Option<Experiment> {
     let text = |value: &Value| value.as_str().map(str::to_owned);
     let axis = |axis: &Value| {
@@ -92,7 +91,7 @@ fn experiment_of(about: &Value) -> Option<Experiment> {
     })
 }
 
-/// Gives each point as many runs as a store has of it.
+/// Sets the number of runs of each point to those in a store.
 fn count_runs(plan: &mut Plan, store: &Store) {
     for at in 0..plan.points.len() {
         let first = plan.points[at].seed;
@@ -102,7 +101,7 @@ fn count_runs(plan: &mut Plan, store: &Store) {
             store.get(&key).is_some() || store.failure(&key).is_some()
         };
         let mut runs = 0;
-        // Of runs that are made at once some end before others that come first.
+        // Concurrent runs may end out of order.
         while let Some(last) = (runs..runs + AT_ONCE).rev().find(is_there) {
             runs = last + 1;
         }

@@ -1,19 +1,18 @@
 //! Experiments of many simulated runs: a scenario at many points, each point with several seeds.
 //!
-//! A [`Plan`] says which runs there are. [`run`] makes them on all cores, one thread for a run, and keeps the measures
-//! of each in a [`Store`] as soon as it has ended, so that an experiment that was interrupted goes on where it was: a
-//! run is known by the scenario's text, its settings, its seed and the program that made it, since these decide every
-//! byte of its result. Points use the same seeds (common random numbers), so that the difference of two points is that
-//! of the settings and not of the draws. What becomes of a point (a wrong setting, a run that fails) does not touch the
-//! others.
+//! A [`Plan`] lists the runs. [`run`] makes them on all cores, one thread for a run, and keeps the measures of each in a
+//! [`Store`] as soon as it has ended, so that an interrupted experiment resumes: the key of a run is a hash of the scenario's
+//! text, its settings, its seed and the program, which determine every byte of its result. Points use the same seeds (common
+//! random numbers), so that two points differ by their settings and not by the draws. A wrong setting or a failed run of one
+//! point does not affect the others.
 //!
 //! Several machines share an experiment by [`Part`]s, each of which a process keeps in a file of its own; [`merge`] joins them.
 //!
-//! Beside runs it judges captures: [`backlog`] infers from them how many stations had something to send.
+//! [`backlog`] infers the number of backlogged stations from captures.
 //!
-//! And it makes the table from signal to goodput that a channel-aware scheduler works by: [`calibration`].
+//! [`calibration`] makes the table from signal to goodput that a channel-aware scheduler uses.
 //!
-//! Not here: how a run is made (`evenair-sim`), what is drawn of it and how tables are written (`evenair-report`).
+//! Not here: how a run is made (`evenair-sim`), plots and files of tables (`evenair-report`).
 
 mod again;
 pub mod backlog;

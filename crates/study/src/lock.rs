@@ -1,13 +1,13 @@
-//! A file has one writer at a time, on one machine or several.
+//! Locks a file for one writer at a time, on one machine or several.
 //!
-//! The writer of `part-3-of-16.jsonl` has the file `part-3-of-16.lock` beside it, with its host and process id, and writes a new number
-//! into it every few seconds. Another one on the same machine asks the kernel whether that process lives; one elsewhere watches whether
-//! the number changes, and takes over where it does not. This needs of a file system no more than that a file is made once and read as
-//! it was last written. Kernel locks (`flock`, `fcntl`) end with their process and need no watching, but on the network file systems of
-//! clusters they depend on how each is mounted: they may be of one node only (BeeGFS, GPFS, Lustre with `localflock`) or not there.
+//! The writer of `part-3-of-16.jsonl` keeps the file `part-3-of-16.lock` beside it, with its host and process id, and writes a new
+//! heartbeat number into it every few seconds. A process on the same machine asks the kernel whether the holder lives; one on another
+//! machine watches the number, and takes over if it does not change. The file system only has to create a file once and return what was
+//! last written. Kernel locks (`flock`, `fcntl`) end with their process and need no watching, but on the network file systems of
+//! clusters they depend on the mount options: they may be local to a node (BeeGFS, GPFS, Lustre with `localflock`) or missing.
 //!
-//! Limit: a process that was stopped for longer than [`Pace::dead`] may lose its lock. It notices within [`Pace::beat`] after it goes
-//! on. Two that take over within an instant may both have the lock for as long.
+//! Limit: a process that was stopped for longer than [`Pace::dead`] may lose its lock. It notices within [`Pace::beat`] after it
+//! continues. Two processes that take over at the same instant may both have the lock for as long.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -24,12 +24,12 @@ use thiserror::Error;
 
 use crate::StoreError;
 
-/// How often a lock is renewed, and when one that is not is free.
+/// Heartbeat interval of a lock, and its lease.
 #[derive(Clone, Copy)]
 struct Pace {
-    /// From one renewal to the next.
+    /// Time between two heartbeats.
     beat: Duration,
-    /// Six beats: file servers may answer late.
+    /// Time without a heartbeat after which the lock expires. Six intervals: file servers may respond late.
     dead: Duration,
 }
 
@@ -45,7 +45,7 @@ pub enum LockError {
         file: PathBuf,
         /// The host of the other process.
         host: String,
-        /// Its id there.
+        /// Its process id on that host.
         process: u32,
     },
     /// The lock file cannot be read or written.
@@ -53,19 +53,19 @@ pub enum LockError {
     File(#[from] StoreError),
 }
 
-/// Who has a lock, and the number that it renews.
+/// The holder of a lock, and its heartbeat number.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Holder {
     host: String,
     process: u32,
-    /// The kernel's start and the space of process ids, so that ids are compared where they mean the same. Empty where unknown.
+    /// Boot id of the kernel and namespace of process ids: ids are comparable only if these are equal. Empty if unknown.
     machine: String,
-    /// When the process started, in the kernel's ticks: ids are used again.
+    /// Start time of the process, in the kernel's clock ticks: process ids are reused.
     started: Option<u64>,
     beat: u64,
 }
 
-/// The lock of a file, until it is dropped.
+/// The lock of a file, held until it is dropped.
 #[derive(Debug)]
 pub struct Lock {
     path: PathBuf,
@@ -75,7 +75,7 @@ pub struct Lock {
 }
 
 impl Lock {
-    /// Locks a file of finished runs, which need not exist. Where the last writer was on another machine and left its lock, this takes
+    /// Locks a file of completed runs, which need not exist. If the last writer was on another machine and left its lock, this takes
     /// half a minute.
     ///
     /// # Errors
@@ -111,7 +111,7 @@ impl Lock {
         Ok(Self { path, holder, is_held, renewal: Some((stop, thread)) })
     }
 
-    /// Whether the lock is still this process's: another one takes over where this was stopped for half a minute.
+    /// Whether this process still holds the lock: another one takes over if this was stopped for half a minute.
     pub fn is_held(&self) -> bool {
         self.is_held.load(Ordering::Relaxed)
     }
@@ -121,17 +121,17 @@ impl Drop for Lock {
     fn drop(&mut self) {
         if let Some((stop, thread)) = self.renewal.take() {
             drop(stop);
-            // A thread that panicked renews nothing.
+            // After a panic of the thread there is nothing to renew.
             let _ = thread.join();
         }
         if read(&self.path).is_ok_and(|(_, now)| now.is_some_and(|now| now.is(&self.holder))) {
-            // What stays is found to be of a process that has ended.
+            // A file that cannot be removed is later recognized as that of an ended process.
             let _ = fs::remove_file(&self.path);
         }
     }
 }
 
-/// The file of a lock that this process has.
+/// The lock file of this process.
 struct Renewed {
     path: PathBuf,
     file: File,
@@ -139,11 +139,11 @@ struct Renewed {
 }
 
 impl Renewed {
-    /// Writes the next number; `false` where the lock is another one's. It writes to the file that it made, so that it never spoils
-    /// the other's.
+    /// Writes the next heartbeat; `false` if another process holds the lock. It writes through the descriptor of its own file, so that
+    /// it never damages another's.
     fn renew(&mut self) -> bool {
         self.holder.beat += 1;
-        // What fails now is tried again at the next beat.
+        // A failed write is repeated at the next heartbeat.
         let _ = self.file.write_all_at(&self.holder.text(), 0).and_then(|()| self.file.sync_data());
         match read(&self.path) {
             Ok((_, now)) => now.is_none_or(|now| now.is(&self.holder)),
@@ -167,7 +167,7 @@ impl Holder {
         }
     }
 
-    /// One line, of the same length for each number.
+    /// One line, of the same length for every heartbeat.
     fn text(&self) -> Vec<u8> {
         let text = serde_json::to_string(self).expect("a holder is plain data");
         let padding = 20 - self.beat.to_string().len();
@@ -179,14 +179,14 @@ impl Holder {
         Self { beat: other.beat, ..self.clone() } == *other
     }
 
-    /// Whether the process lives, where `observer` can know.
+    /// Whether the process lives, if `observer` can tell.
     fn lives(&self, observer: &Self) -> Option<bool> {
         let knows = !self.machine.is_empty() && self.machine == observer.machine && self.started.is_some();
         knows.then(|| started(self.process) == self.started)
     }
 }
 
-/// The process that has the lock and lives, if any.
+/// The living process that holds the lock, if any.
 fn living(path: &Path, observer: &Holder, pace: Pace) -> Result<Option<Holder>, StoreError> {
     let read = || match read(path) {
         Ok((text, holder)) => Ok(Some((text, holder))),
@@ -207,7 +207,7 @@ fn living(path: &Path, observer: &Holder, pace: Pace) -> Result<Option<Holder>, 
     Ok(None)
 }
 
-/// What a lock file says; no holder where it is being made.
+/// The content of a lock file, and its holder; no holder while the file is being created.
 fn read(path: &Path) -> io::Result<(Vec<u8>, Option<Holder>)> {
     let text = fs::read(path)?;
     let holder = serde_json::from_slice(&text).ok();
@@ -218,10 +218,10 @@ fn absent(error: io::Error) -> io::Result<()> {
     if error.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(error) }
 }
 
-/// When a process started, in the kernel's ticks (proc(5), field 22 of `stat`); `None` where it has ended.
+/// Start time of a process, in the kernel's clock ticks (proc(5), field 22 of `stat`); `None` if it has ended.
 fn started(process: u32) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    // The name, in parentheses, may have any character.
+    // The process name, in parentheses, may contain any character.
     let (_, rest) = stat.rsplit_once(')')?;
     let mut fields = rest.split_whitespace();
     let state = fields.next()?;
@@ -234,7 +234,7 @@ mod tests {
 
     const QUICK: Pace = Pace { beat: Duration::from_millis(20), dead: Duration::from_millis(400) };
 
-    /// A lock file of another machine.
+    /// A lock file whose holder is on another machine.
     fn elsewhere(file: &Path) -> (PathBuf, Holder) {
         let path = file.with_extension("lock");
         let holder = Holder { host: "node17".into(), machine: "elsewhere".into(), ..Holder::this_process() };
@@ -270,7 +270,7 @@ mod tests {
         }
         assert!(Lock::of(&file).is_ok());
         child.wait().unwrap();
-        // The id is another process's now.
+        // The process id has been reused.
         let again = Holder { started: Some(1), ..Holder::this_process() };
         fs::write(file.with_extension("lock"), again.text()).unwrap();
         assert!(Lock::of(&file).is_ok());

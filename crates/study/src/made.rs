@@ -1,4 +1,4 @@
-//! `made.json` in a folder of results: which command, program, machine and day made them. Nothing that is compared depends on it.
+//! `made.json` in a folder of results: the command, program, machine and day that made them. It is not part of any comparison.
 
 use std::fs;
 use std::path::Path;
@@ -10,16 +10,16 @@ use serde_json::Value;
 
 use crate::{FolderError, StoreError, program};
 
-/// The file.
+/// Name of the file.
 const FILE: &str = "made.json";
 
-/// What made a folder of results. Folders of earlier versions have less of it.
+/// Origin of a folder of results. Folders of earlier versions lack some fields.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Made {
-    /// The command line, a word each.
+    /// The command line, one element per word.
     pub command: Vec<String>,
-    /// The folder in which it was given: where relative names of files begin.
+    /// Working directory of the command, to which relative file names refer.
     pub folder: Option<String>,
     /// Version of the program, with the commit.
     pub version: Option<String>,
@@ -29,13 +29,13 @@ pub struct Made {
     pub host: Option<String>,
     /// The day in UTC, as 2026-01-31.
     pub date: Option<String>,
-    /// Whether a program gave commands to the run, or a box that the scenario does not have: the folder does not keep them.
+    /// Whether an external program controlled the run, or the box was not the scenario's: the folder cannot reproduce that.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_commanded: bool,
 }
 
 impl Made {
-    /// What this process makes now; `version` is its own, with the commit.
+    /// The origin of results that this process makes; `version` is its own, with the commit.
     pub fn now(version: &str) -> Self {
         let host = fs::read_to_string("/proc/sys/kernel/hostname").ok().map(|name| name.trim().to_owned());
         let date = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
@@ -50,7 +50,7 @@ impl Made {
         }
     }
 
-    /// Writes it into a folder of results.
+    /// Writes the file into a folder of results.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -61,7 +61,7 @@ impl Made {
         Ok(write_whole(&file, format!("{text}\n").as_bytes())?)
     }
 
-    /// Writes it unless the folder names the same program already, as that of an experiment that is continued does.
+    /// Writes the file, unless the folder already names the same program, as when an experiment is continued.
     ///
     /// # Errors
     /// The file cannot be read or written.
@@ -70,7 +70,7 @@ impl Made {
         if known.version == self.version && known.program == self.program { Ok(()) } else { self.write(folder) }
     }
 
-    /// Reads that of a folder; nothing is known where there is no file.
+    /// Reads the file of a folder; all is unknown without the file.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -83,7 +83,7 @@ impl Made {
         serde_json::from_str(&text).map_err(|source| FolderError::Format { file, source })
     }
 
-    /// Takes what is missing from the description of a run or an experiment.
+    /// Completes missing fields from the description of a run or an experiment.
     #[must_use]
     pub fn or_of(mut self, about: &Value) -> Self {
         let text = |key: &str| about[key].as_str().map(str::to_owned);
@@ -92,7 +92,7 @@ impl Made {
         self
     }
 
-    /// Whether this process has what made it: the same simulator, or where that is not known, the same `version`.
+    /// Whether this process is the same program: the same simulator or, if that is unknown, the same `version`.
     pub fn is_of(&self, version: &str) -> bool {
         match &self.program {
             Some(made) => made == program(),
@@ -107,7 +107,7 @@ impl Made {
         format!("Evenair {version}{program}")
     }
 
-    /// The command line as a shell takes it; `None` where it is not known.
+    /// The command line, quoted for a shell; `None` if unknown.
     pub fn command_text(&self) -> Option<String> {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./=,:+@%".contains(c);
         let word = |word: &String| match !word.is_empty() && word.chars().all(is_plain) {

@@ -1,8 +1,8 @@
-//! Joins files of finished runs, such as those of an experiment's parts, and compares runs that several have.
+//! Merges files of completed runs, such as those of an experiment's parts, and compares runs that several files have.
 //!
-//! A run is a function of what it is known by, so that two records of one key are equal wherever they were made, but for the time that
-//! it took. Where they are not, a file was altered or a machine or program is at fault, and nothing is joined. A run that failed on
-//! one machine only, such as for want of a file, is no difference. Records are not held in memory.
+//! A run is a function of its key, so that two records with the same key are equal wherever they were made, except for the run time.
+//! If they differ, a file was altered or a machine or program is faulty, and nothing is merged. A run that failed on one machine only,
+//! for example because a file was missing, is no difference. Records are not held in memory.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File};
@@ -18,31 +18,31 @@ use crate::packed::first_value;
 use crate::store::for_each_line;
 use crate::{Record, StoreError};
 
-/// What was joined.
+/// Result of a merge.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Merged {
-    /// Runs in the joined file.
+    /// Runs in the merged file.
     pub runs: usize,
-    /// Those of them that failed.
+    /// Of these, failed runs.
     pub failed: usize,
-    /// Records of runs that had one already, equal to it.
+    /// Records that equal an earlier one of the same run.
     pub repeated: usize,
-    /// Lines that are no record: the torn ones of killed processes.
+    /// Lines that are no records: incomplete lines of killed processes.
     pub passed_over: Vec<LinePlace>,
 }
 
-/// A line of a file of finished runs.
+/// A line of a file of completed runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LinePlace {
     /// The file.
     pub file: PathBuf,
-    /// Number of the line, from one.
+    /// Line number, from one.
     pub line: usize,
-    /// Whether it has an end; if not it is the file's last.
+    /// Whether the line ends with a newline; if not, it is the file's last.
     pub is_whole: bool,
 }
 
-/// Why files cannot be joined.
+/// Why files cannot be merged.
 #[derive(Debug, Error)]
 pub enum MergeError {
     /// A file cannot be read or written.
@@ -60,7 +60,7 @@ pub enum MergeError {
     value_text(self.values[0]), places[0].0.display(), places[0].1, value_text(self.values[1]), places[1].0.display(), places[1].1
 )]
 pub struct Conflict {
-    /// What was varied, and the seed.
+    /// The varied keys, and the seed.
     pub run: String,
     /// The first measure that differs.
     pub measure: String,
@@ -70,10 +70,10 @@ pub struct Conflict {
     pub values: [Option<f64>; 2],
 }
 
-/// Joins files into one, in their order; it replaces `into` when it is whole. What is not a record is passed over.
+/// Merges files into one, in their order, which replaces `into` when it is complete. Lines that are no records are skipped.
 ///
 /// # Errors
-/// See [`MergeError`]. Then `into` is as it was.
+/// See [`MergeError`]. Then `into` is unchanged.
 pub fn merge(files: &[PathBuf], into: &Path) -> Result<Merged, MergeError> {
     let mut index = Index::default();
     for (file, path) in files.iter().enumerate() {
@@ -89,16 +89,16 @@ pub fn merge(files: &[PathBuf], into: &Path) -> Result<Merged, MergeError> {
     Ok(Merged { runs: index.found.len(), failed, ..index.merged })
 }
 
-/// Where a record is.
+/// Position of a record, with hashes of its content.
 #[derive(Clone, Debug)]
 struct Found {
     file: usize,
     line: usize,
     offset: u64,
     bytes: usize,
-    /// A hash of the measures; none of a run that failed.
+    /// Hash of the measures; absent for a failed run.
     digest: Option<[u8; 16]>,
-    /// Hashes of the series.
+    /// Hashes of the series, by kind.
     series: BTreeMap<SeriesKind, [u8; 16]>,
 }
 
@@ -107,7 +107,7 @@ struct Found {
 struct Index {
     by_key: HashMap<String, usize>,
     found: Vec<Found>,
-    /// Further records of runs, by the places of the first ones: they have series that those before have not.
+    /// Further records of a run, by the position of its first, with series that the earlier ones lack.
     more: BTreeMap<usize, Vec<Found>>,
     conflicts: Vec<(Found, Found)>,
     merged: Merged,
@@ -128,7 +128,7 @@ impl Index {
         })
     }
 
-    /// Keeps a record unless there is one of the run: one that ended well replaces one that failed, and so does a later failure.
+    /// Adds a record unless the run already has one. A successful record replaces a failed one, and so does a later failure.
     fn add(&mut self, key: String, new: Found) {
         let at = *self.by_key.entry(key).or_insert(self.found.len());
         let Some(known) = self.found.get_mut(at) else { return self.found.push(new) };
@@ -140,7 +140,7 @@ impl Index {
         }
     }
 
-    /// Keeps a record of a run that has one with the same measures, if it has other series.
+    /// Adds a further record of a run with equal measures, if it has other series.
     fn add_series(&mut self, at: usize, new: Found) {
         let more = self.more.get(&at).into_iter().flatten();
         let known: Vec<_> = iter::once(&self.found[at]).chain(more).collect();
@@ -185,11 +185,11 @@ fn has_equal_series(a: &Found, b: &Found) -> bool {
     a.series.iter().all(|(kind, digest)| b.series.get(kind).is_none_or(|other| other == digest))
 }
 
-/// A hash of names and values, to the bit.
+/// A hash of names and values, bit by bit.
 fn digest(record: &Record) -> [u8; 16] {
     let mut hash = Sha256::new();
     for (name, value) in &record.scalars {
-        // The length keeps the names apart.
+        // The length separates the names.
         hash.update((name.len() as u64).to_le_bytes());
         hash.update(name);
         hash.update(value.to_bits().to_le_bytes());
@@ -197,7 +197,7 @@ fn digest(record: &Record) -> [u8; 16] {
     *hash.finalize().first_chunk().expect("a hash is longer")
 }
 
-/// What differs between two records of one run.
+/// The difference between two records of one run.
 fn conflict(files: &[PathBuf], found: [&Found; 2]) -> Result<Conflict, StoreError> {
     let record = |found: &Found| -> Result<Record, StoreError> {
         let path = &files[found.file];
@@ -216,7 +216,7 @@ fn conflict(files: &[PathBuf], found: [&Found; 2]) -> Result<Conflict, StoreErro
     })
 }
 
-/// The first measure that differs, and its values.
+/// The first measure that differs, and its two values.
 pub(crate) fn first_measure(a: &[(String, f64)], b: &[(String, f64)]) -> (String, [Option<f64>; 2]) {
     let bits = |value: Option<f64>| value.map(f64::to_bits);
     let value = |of: &[(String, f64)], name: &str| of.iter().find(|(known, _)| known == name).map(|(_, value)| *value);
@@ -281,7 +281,7 @@ mod tests {
         assert_eq!((merged.runs, merged.failed, merged.repeated), (2, 1, 0));
         let store = Store::open(&into).unwrap();
         assert_eq!((store.get("a"), store.failure("b")), (Some(&good), Some("last")));
-        // The joined file may be one of those that are joined.
+        // The merged file may be one of the inputs.
         let again = merge(&[vec![into.clone()], all].concat(), &into).unwrap();
         assert_eq!((again.runs, again.failed, again.repeated), (2, 1, 1));
     }

@@ -1,5 +1,5 @@
-//! Series of a run as its record has them: the columns as JSON, compressed by zstd, in letters of Base64. A store leaves them in its file
-//! and reads those of one run at a time.
+//! Series of a run as stored in its record: columns as JSON, compressed with zstd, encoded in Base64. A store leaves them in its file and
+//! reads those of one run at a time.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -10,16 +10,16 @@ use evenair_results::{Column, Series, SeriesKind, Table};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-/// Series of a run, by their kinds.
+/// Series of a run, by kind.
 pub type RunSeries = BTreeMap<SeriesKind, PackedSeries>;
 
-/// A table of series as a record has it.
+/// A table of series in stored form.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct PackedSeries(String);
 
 impl PackedSeries {
-    /// Packs a table, whose numbers are finite.
+    /// Packs a table, whose numbers must be finite.
     ///
     /// # Panics
     /// Never: writing to memory does not fail.
@@ -28,7 +28,7 @@ impl PackedSeries {
         Self(BASE64.encode(zstd::encode_all(&*text, 0).expect("memory takes it")))
     }
 
-    /// The table that was packed.
+    /// Unpacks the table.
     ///
     /// # Errors
     /// It is no table of this kind.
@@ -41,7 +41,7 @@ impl PackedSeries {
         Ok(table)
     }
 
-    /// A hash of the values, to the bit, however they were compressed; of the letters where they are no series.
+    /// A hash of the values, bit by bit, independent of the compression; of the stored text if it cannot be unpacked.
     pub(crate) fn digest(&self) -> [u8; 16] {
         let text = self.text().unwrap_or_else(|_| self.0.clone().into_bytes());
         *Sha256::digest(text).first_chunk().expect("a hash is longer")
@@ -57,7 +57,7 @@ fn invalid(why: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> io::Erro
     io::Error::new(io::ErrorKind::InvalidData, why)
 }
 
-/// The first value that differs between series of one run, by its column and row, and what it is in each where it is a number.
+/// The first value that differs between the series of one run: its column and row, and both values if they are numbers.
 pub(crate) fn first_value(a: &RunSeries, b: &RunSeries) -> Option<(String, [Option<f64>; 2])> {
     let both = |kind: &SeriesKind| Some((*kind, a.get(kind)?, b.get(kind)?));
     let (kind, a, b) = a.keys().filter_map(both).find(|(_, a, b)| a.digest() != b.digest())?;
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_packed_is_found_again_to_the_bit() {
+    fn packed_series_are_unpacked_to_the_bit() {
         let packed = PackedSeries::of(&table(1.0 / 3.0));
         assert_eq!(packed.table(SeriesKind::Station).unwrap(), table(1.0 / 3.0));
         assert_eq!(packed, PackedSeries::of(&table(1.0 / 3.0)));

@@ -1,5 +1,5 @@
-//! Runs of a table in pairs of equal seeds: how each value of a column, such as `policy`, differs from a base, at each point and for
-//! each measure. [`evenair_results::paired`] has the statistics.
+//! Pairs the runs of a table with equal seeds: the difference of each value of a column, such as `policy`, from a base, at each
+//! point and for each measure. [`evenair_results::paired`] has the statistics.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
@@ -14,36 +14,36 @@ use crate::question::{Found, Question};
 /// Why runs cannot be compared.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum PairsError {
-    /// A column that is needed is not there.
+    /// A required column is missing.
     #[error("there is no column {name:?}; there are {there}")]
     NoColumn {
         /// The column.
         name: String,
-        /// Those that there are.
+        /// The existing columns.
         there: String,
     },
     /// A column has no numbers.
     #[error("the column {0:?} has no numbers")]
     NoNumbers(String),
-    /// The base is no value of the column.
+    /// The base is not a value of the column.
     #[error("base: {by} is never {base:?}; it is one of {there}")]
     NoBase {
         /// The column.
         by: String,
         /// The base.
         base: String,
-        /// Values of the column.
+        /// The column's values.
         there: String,
     },
-    /// A measure that no run has.
+    /// No run has the measure.
     #[error("there is no measure {name:?}; the nearest are {nearest}")]
     NoMeasure {
         /// The measure.
         name: String,
-        /// Those with similar names.
+        /// Measures with similar names.
         nearest: String,
     },
-    /// Nothing distinguishes two runs of one seed.
+    /// Two runs with the same seed cannot be distinguished.
     #[error(
         "seed {seed} has two values of {measure} where {by} is {value}: a column that tells its runs apart is missing"
     )]
@@ -54,12 +54,12 @@ pub enum PairsError {
         measure: String,
         /// The column.
         by: String,
-        /// Its value.
+        /// Value of that column.
         value: String,
     },
 }
 
-/// Things, each with its number, in the order in which they came.
+/// Values numbered in the order of their first appearance.
 struct Interned<T> {
     places: HashMap<T, usize>,
     all: Vec<T>,
@@ -82,23 +82,23 @@ impl<T: Clone + Eq + Hash> Interned<T> {
     }
 }
 
-/// A point, a measure and a value of the column that is compared, by their numbers.
+/// Numbers of a point, a measure and a value of the compared column.
 type Cells = (usize, usize, usize);
 
-/// Gathers the rows of a table with a row for each number of each run, part by part.
+/// Collects the rows of a table that has one row per run and measure, in parts.
 pub struct Pairs {
     question: Question,
     points: Interned<Vec<Cell>>,
     measures: Interned<Vec<Cell>>,
     sides: Interned<Cell>,
-    /// Of a number that a run has: its value by seed.
+    /// Values by seed.
     values: HashMap<Cells, BTreeMap<u64, f64>>,
-    /// The columns of points and of measures.
+    /// The columns of points and measures, once known.
     named: Option<Found>,
 }
 
 impl Pairs {
-    /// Of no rows yet.
+    /// Without rows.
     pub fn new(question: Question) -> Self {
         Self {
             question,
@@ -110,7 +110,7 @@ impl Pairs {
         }
     }
 
-    /// Adds rows; all parts have the same columns.
+    /// Adds a part of the rows; all parts must have the same columns.
     ///
     /// # Errors
     /// See [`PairsError`].
@@ -134,10 +134,10 @@ impl Pairs {
         Ok(())
     }
 
-    /// A row for each measure of each comparison: what tells the points apart, the column that is compared, `base`, `phase`, `kind`,
-    /// `name`, `measure`, `unit` (those that there are), `n` (pairs), `base_mean`, `mean` (of the differences from the base), `low`,
-    /// `high`, `percent` (the mean in percent of the base's), `effect`, `p`, `p_adjusted`. Comparisons are in the order of the rows,
-    /// measures in that of the size of their effect; those that are equal in all pairs are left out.
+    /// A row for each measure of each comparison: the columns that identify the point, the compared column, `base`, `phase`, `kind`,
+    /// `name`, `measure`, `unit` (as far as they exist), `n` (pairs), `base_mean`, `mean` (of the differences from the base), `low`,
+    /// `high`, `percent` (the mean as a percentage of the base's), `effect`, `p`, `p_adjusted`. Comparisons come in the order of the
+    /// rows, measures by effect size; measures that are equal in all pairs are left out.
     ///
     /// # Errors
     /// See [`PairsError`].
@@ -163,7 +163,7 @@ impl Pairs {
         })
     }
 
-    /// The measures of one comparison, by the size of their effect.
+    /// The measures of one comparison, by effect size.
     fn comparison(&self, point: usize, [base, side]: [usize; 2], asked: &[usize]) -> Vec<Row> {
         let row = |&measure: &usize| {
             let first = self.values.get(&(point, measure, base))?;
@@ -207,14 +207,14 @@ impl Pairs {
     }
 }
 
-/// A measure of a comparison.
+/// One measure of a comparison.
 struct Row {
     point: usize,
     measure: usize,
     side: usize,
     paired: Paired,
     p: Option<f64>,
-    /// As `p` where nothing is adjusted.
+    /// The adjusted p; equal to `p` without adjustment.
     adjusted: Option<f64>,
 }
 
@@ -222,7 +222,7 @@ struct Row {
 mod tests {
     use super::*;
 
-    /// Two measures of two policies with three seeds; the second one is missing in one run.
+    /// Two measures of two policies with three seeds; one run lacks the second measure.
     fn runs() -> Table {
         let rows = [
             ("fifo", 1, "a_ms", 1.0),
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_is_named() {
+    fn missing_columns_and_measures_are_named() {
         let wrong = |question: Question| compared(question).unwrap_err().to_string();
         assert!(wrong(question("polic")).contains("there is no column \"polic\"; there are n, policy, seed"));
         let base = Question { base: Some("mine".to_owned()), ..question("policy") };

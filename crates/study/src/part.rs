@@ -1,7 +1,7 @@
 //! Parts of an experiment, for several machines.
 //!
-//! Run i of the plan's order, from zero, belongs to part K of N where i mod N = K - 1: the parts have equally many runs of each
-//! replication, but for one, and a larger number of replications moves no run to another part.
+//! Run i of the plan's order, from zero, belongs to part K of N if i mod N = K - 1. So the parts have equally many runs of each
+//! replication, plus or minus one, and more replications move no run to another part.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fmt;
@@ -16,7 +16,7 @@ use serde::de::IgnoredAny;
 use crate::store::for_each_line;
 use crate::{Plan, PlannedRun, StoreError};
 
-/// The file of finished runs in a store's folder; those of its parts are `part-K-of-N.jsonl`.
+/// The file of completed runs in a store's folder; those of its parts are `part-K-of-N.jsonl`.
 pub const RUNS: &str = "runs.jsonl";
 
 /// Part K of N of an experiment; written `K/N`.
@@ -27,17 +27,17 @@ pub struct Part {
 }
 
 impl Part {
-    /// Its runs, in the plan's order.
+    /// The part's runs, in the plan's order.
     pub fn runs(self, plan: &Plan) -> Vec<PlannedRun> {
         plan.runs().into_iter().skip(self.number - 1).step_by(self.of).collect()
     }
 
-    /// Its file in a store's folder.
+    /// The part's file in a store's folder.
     pub fn file(self) -> String {
         format!("part-{}-of-{}.jsonl", self.number, self.of)
     }
 
-    /// The part that a file is of, if its name is that of one.
+    /// The part that a file belongs to, by its name.
     fn of_file(path: &Path) -> Option<Self> {
         let name = path.file_name()?.to_str()?.strip_prefix("part-")?.strip_suffix(".jsonl")?;
         let part: Self = name.replace("-of-", "/").parse().ok()?;
@@ -63,7 +63,7 @@ impl FromStr for Part {
     }
 }
 
-/// The files of finished runs in a store's folder: [`RUNS`], then those of parts in their order. A folder that does not exist has none.
+/// The files of completed runs in a store's folder: [`RUNS`], then those of the parts in order. None if the folder does not exist.
 ///
 /// # Errors
 /// The folder cannot be read.
@@ -80,8 +80,7 @@ pub fn record_files(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
     Ok(runs.into_iter().chain(parts.into_iter().map(|(_, path)| path)).collect())
 }
 
-/// The keys of the runs in a file that ended well and have series of all these kinds, without their measures; none where there is no
-/// file.
+/// The keys of the successful runs in a file that have series of all these kinds; none without the file.
 ///
 /// # Errors
 /// The file cannot be read.

@@ -1,4 +1,4 @@
-//! Which runs an experiment has.
+//! The runs of an experiment.
 
 use std::path::Path;
 
@@ -11,27 +11,27 @@ use thiserror::Error;
 
 use crate::{Job, Store};
 
-/// No experiment has more runs than this.
+/// Largest number of runs of an experiment.
 const MOST_RUNS: usize = 10_000_000;
 
-/// Why there is nothing to run.
+/// Why a plan cannot be made.
 #[derive(Debug, Error)]
 pub enum PlanError {
-    /// The scenario is wrong, whatever is varied; or every point is, and this is what is wrong with the first.
+    /// The scenario is invalid at every point; this is the error of the first, or of the scenario itself.
     #[error(transparent)]
     Scenario(#[from] ConfigError),
-    /// A policy cannot be had in this scenario.
+    /// A policy is not applicable to the scenario.
     #[error(transparent)]
     Policy(#[from] PolicyError),
-    /// What is to be varied does not fit together.
+    /// The varied keys and values do not fit together.
     #[error("{0}")]
     Axes(String),
-    /// There are too many runs.
+    /// The experiment has too many runs.
     #[error("{0} runs are more than {MOST_RUNS}")]
     TooMany(usize),
 }
 
-/// An experiment: a scenario, what varies, and how often each point is repeated.
+/// An experiment: a scenario, the varied keys, and the number of runs per point.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// The scenario files.
@@ -40,31 +40,31 @@ pub struct Plan {
     pub name: String,
     /// Its title.
     pub title: String,
-    /// What varies.
+    /// The varied keys with their values.
     pub axes: Vec<Axis>,
     /// The points.
     pub points: Vec<Point>,
-    /// Runs of each point at first.
+    /// Initial number of runs per point.
     pub replications: u32,
-    /// The program that made the results, as [`program`] names it: a part of the keys of runs.
+    /// The program that makes the results, as [`program`] names it: part of the runs' keys.
     pub program: String,
-    /// What of the files lies beyond a duration that is set, at one point or more, see [`Scenario::left_out`].
+    /// Entries of the files that lie beyond a shortened duration, at one point or more, see [`Scenario::left_out`].
     pub left_out: Vec<String>,
-    /// Kinds of series that the records of runs are to have; none at first. They decide no key.
+    /// Kinds of series to record; initially none. They are not part of the runs' keys.
     pub series: Vec<SeriesKind>,
 }
 
 /// A scenario file.
 #[derive(Clone, Debug)]
 pub struct Source {
-    /// What messages call it.
+    /// Its name in messages.
     pub file: String,
-    /// What is in it.
+    /// Its content.
     pub text: String,
 }
 
 impl Source {
-    /// The scenario in a file.
+    /// Reads a scenario file.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -73,11 +73,11 @@ impl Source {
         Ok(Self { file: path.to_string_lossy().into_owned(), text })
     }
 
-    /// A hash of the text and what is set: equal for scenarios that give the same runs. 32 hexadecimal digits.
+    /// A hash of the text and the settings: equal for scenarios that give the same runs. 32 hexadecimal digits.
     pub fn digest(&self, sets: &Settings) -> String {
         let mut hash = Sha256::new();
         for part in sets.iter().flat_map(|(key, value)| [key, value]).chain([&self.text]) {
-            // The length keeps the parts apart.
+            // The length separates the parts.
             hash.update((part.len() as u64).to_le_bytes());
             hash.update(part);
         }
@@ -89,22 +89,23 @@ impl Source {
     }
 }
 
-/// What an experiment is made of.
+/// The definition of an experiment.
 #[derive(Clone, Debug)]
 pub struct Experiment {
     /// The scenario.
     pub source: Source,
-    /// What is set everywhere.
+    /// Settings of all runs.
     pub sets: Settings,
-    /// What varies; `None`: what the scenario's own `[[sweep]]` varies.
+    /// The varied keys; `None`: those of the scenario's own `[[sweep]]`.
     pub axes: Option<Vec<Axis>>,
-    /// Policies under which each point is run, with the same seeds: the last axis, `policy`. Without any, the scenario is run as it
-    /// is.
+    /// Policies under which each point is run, with the same seeds. They form the last axis, `policy`. Without any, the scenario is
+    /// run as it is.
     pub policies: Vec<Policy>,
 }
 
 impl Experiment {
-    /// Adds the axis of the policies to a plan. What is wrong under a policy with nothing varied is wrong with the policy.
+    /// Adds the axis of policies to a plan. An error that occurs under a policy with no key varied is reported as an error of the
+    /// policy.
     fn check_policies(&self, plan: &mut Plan) -> Result<(), PlanError> {
         if self.policies.is_empty() {
             return Ok(());
@@ -127,7 +128,7 @@ impl Experiment {
         Ok(())
     }
 
-    /// The points with these values of the other axes: one for each policy.
+    /// The points with these values of the other axes, one per policy.
     fn points_at(&self, plan: &mut Plan, varied: &Settings) -> Result<Vec<Point>, PlanError> {
         let all: Settings = self.sets.iter().chain(varied).cloned().collect();
         let mut point = |text: String, settings, varied| {
@@ -147,40 +148,40 @@ impl Experiment {
     }
 }
 
-/// The axis of policies.
+/// Name of the axis of policies.
 const POLICY: &str = "policy";
 
 /// One point of an experiment.
 #[derive(Clone, Debug)]
 pub struct Point {
-    /// Its scenario file, by its place in the plan.
+    /// Index of its scenario file in the plan.
     pub source: usize,
-    /// What is set at this point and nowhere else.
+    /// The settings that are specific to this point.
     pub varied: Settings,
-    /// All that is set, that of all points first.
+    /// All settings, those of all points first.
     pub settings: Settings,
-    /// Seed of its first run; the others have those that follow.
+    /// Seed of its first run; further runs have the following seeds.
     pub seed: u64,
-    /// How many runs it has.
+    /// Number of its runs.
     pub runs: u32,
-    /// What is wrong with it, if anything is.
+    /// Its error, if it is invalid.
     pub wrong: Option<String>,
 }
 
 /// One run of a plan.
 #[derive(Clone, Debug)]
 pub struct PlannedRun {
-    /// The point, by its place in the plan.
+    /// Index of the point in the plan.
     pub point: usize,
     /// Seed of the run.
     pub seed: u64,
-    /// What the run is known by.
+    /// Key of the run.
     pub key: String,
 }
 
 impl Plan {
-    /// An experiment with the scenario in `file`: `sets` everywhere, and `axes`, or where there are none, what the
-    /// file's own `[[sweep]]` varies. `program` names the program that runs it, see [`program`].
+    /// An experiment with the scenario in `file`: `sets` apply to all runs; `axes` are the varied keys, by default those of the
+    /// file's own `[[sweep]]`. `program` names the program that runs it, see [`program`].
     ///
     /// # Errors
     /// See [`Plan::of`].
@@ -199,7 +200,7 @@ impl Plan {
     /// An experiment, with `replications` runs of each point. `program` names the program that runs it, see [`program`].
     ///
     /// # Errors
-    /// See [`PlanError`]. A point that is wrong by itself is none, while others are right.
+    /// See [`PlanError`]. An invalid point is no error as long as another is valid.
     pub fn of(experiment: &Experiment, replications: u32, program: &str) -> Result<Self, PlanError> {
         let base = experiment.source.scenario(&experiment.sets)?;
         let axes = experiment.axes.clone().unwrap_or_else(|| base.sweep.clone());
@@ -243,7 +244,7 @@ impl Plan {
         }
     }
 
-    /// The place of a scenario among those of the plan, to which it is added where it is new.
+    /// Index of a scenario in the plan; a new one is added.
     fn source(&mut self, source: Source) -> usize {
         let known = self.sources.iter().position(|known| known.text == source.text);
         known.unwrap_or_else(|| {
@@ -252,7 +253,7 @@ impl Plan {
         })
     }
 
-    /// Notes what is left out at a point, once.
+    /// Adds entries that are left out at a point, each once.
     pub(crate) fn note(&mut self, left_out: Vec<String>) {
         let new = left_out.into_iter().filter(|one| !self.left_out.contains(one)).collect::<Vec<_>>();
         self.left_out.extend(new);
@@ -261,7 +262,7 @@ impl Plan {
     /// The scenario of a point, with this seed.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The scenario is invalid.
     pub fn scenario(&self, point: &Point, seed: Option<u64>) -> Result<Scenario, ConfigError> {
         let mut scenario = self.sources[point.source].scenario(&point.settings)?;
         if let Some(seed) = seed {
@@ -270,8 +271,7 @@ impl Plan {
         Ok(scenario)
     }
 
-    /// All runs of points that are right. The first runs of all points come first, so that an experiment that is cut
-    /// short has something of each.
+    /// All runs of valid points. The first runs of all points come first, so that an interrupted experiment has results of each.
     pub fn runs(&self) -> Vec<PlannedRun> {
         let points = || self.points.iter().enumerate().filter(|(_, point)| point.wrong.is_none());
         let most = self.points.iter().map(|point| point.runs).max().unwrap_or(0);
@@ -286,13 +286,13 @@ impl Plan {
             .collect()
     }
 
-    /// The runs that a store has not, or not with the wanted series.
+    /// The runs that a store lacks, or has without the requested series.
     pub fn missing(&self, store: &Store) -> Vec<PlannedRun> {
         self.runs().into_iter().filter(|run| !store.has(&run.key, &self.series)).collect()
     }
 
-    /// What the experiment is known by, whatever program runs it and however often: a hash of the scenario and of what
-    /// is set at its points.
+    /// The identity of the experiment, whatever the program and the number of runs: a hash of the scenario and of the settings of
+    /// its points.
     pub fn identity(&self) -> String {
         let mut hash = Sha256::new();
         for point in &self.points {
@@ -302,7 +302,7 @@ impl Plan {
         hex(&hash.finalize()[..16])
     }
 
-    /// A run as a job for itself.
+    /// A run as a self-contained job.
     pub fn job(&self, run: &PlannedRun) -> Job {
         self.job_of(&self.points[run.point], run.seed)
     }
@@ -322,8 +322,8 @@ impl Plan {
     }
 }
 
-/// The simulator in the keys of runs: its version, and a hash of the sources that decide results, with the versions of
-/// what they depend on. Programs built of the same sources share results, whatever flags they were built with.
+/// The simulator in the keys of runs: its version, and a hash of the sources that determine results, with the versions of their
+/// dependencies. Programs built from the same sources share results, whatever the compiler flags.
 pub const fn program() -> &'static str {
     concat!(env!("CARGO_PKG_VERSION"), " ", env!("EVENAIR_SIMULATOR_SOURCES"))
 }

@@ -1,4 +1,4 @@
-//! What is compared in a table of runs, and which of its columns that is.
+//! The question that a comparison of runs answers, and the columns that it concerns.
 
 use evenair_reader::nearest;
 use evenair_results::{Table, Values};
@@ -7,35 +7,35 @@ use evenair_scenario::measures::{Key, Kind};
 use crate::cell::{Cell, CellKind, Chosen};
 use crate::pairs::PairsError;
 
-/// Columns that say what a number is of.
+/// Columns that identify the measure of a row.
 const MEASURE: [&str; 5] = ["phase", "kind", "name", "measure", "unit"];
 
-/// Columns of a comparison. Another one of such a name gets a column `set_NAME`.
+/// Columns of a comparison. A varied key of such a name gets a column `set_NAME`.
 const COMPARISON: [&str; 10] =
     ["base", "n", "base_mean", "mean", "low", "high", "percent", "effect", "p", "p_adjusted"];
 
-/// What is compared.
+/// A comparison of runs.
 #[derive(Clone, Debug)]
 pub struct Question {
-    /// The column whose values are compared, or the key that it is of: `policy`, `lan.delay`.
+    /// The column whose values are compared, or its key: `policy`, `lan.delay`.
     pub by: String,
-    /// The value that the others are compared with; the first one where absent.
+    /// The value that the others are compared with; the first one if absent.
     pub base: Option<String>,
-    /// These measures, by their names or full names, which may leave out the phase; all where absent.
+    /// Measures to compare, by name or full name, the phase of which may be left out; all if absent.
     pub measures: Option<Vec<String>>,
-    /// Confidence of the intervals, between 0 and 1.
+    /// Confidence level of the intervals, between 0 and 1.
     pub confidence: f64,
     /// Whether p is adjusted for the number of measures.
     pub is_adjusted: bool,
 }
 
-/// The columns of a table that a question is about.
+/// The columns that a question concerns.
 pub struct Found {
-    /// Those that tell points apart.
+    /// Columns that identify the point.
     pub point: Vec<Chosen>,
-    /// Those that say what a number is of.
+    /// Columns that identify the measure.
     pub measure: Vec<Chosen>,
-    /// The column that is compared.
+    /// Index of the compared column.
     pub by: usize,
     pub by_name: String,
     pub by_kind: CellKind,
@@ -77,7 +77,7 @@ impl Question {
         })
     }
 
-    /// The place of the column that is compared: by its name, or by the key that it is of, whose unit may be at its end.
+    /// Index of the compared column, by its name or by its key, which the column name may extend by a unit.
     fn compared(&self, table: &Table) -> Option<usize> {
         let plain = self.by.replace('.', "_");
         let with_unit = format!("{plain}_");
@@ -109,17 +109,17 @@ impl Found {
         table.columns[self.value].values.number(row)
     }
 
-    /// The word that a measure has in a column.
+    /// The text of a measure in a column.
     fn word<'a>(&self, measure: &'a [Cell], column: &str) -> Option<&'a str> {
         measure[self.measure.iter().position(|chosen| chosen.name == column)?].word()
     }
 
-    /// The name of a measure, without what it is of.
+    /// The name of a measure, without the keys that qualify it.
     pub fn measure_name<'a>(&self, measure: &'a [Cell]) -> &'a str {
         self.word(measure, "measure").unwrap_or_default()
     }
 
-    /// The names by which a measure may be asked for: its own, the full one, and that without its phase.
+    /// Names that match a measure: its own, the full one, and the full one without the phase.
     fn names(&self, measure: &[Cell]) -> Vec<String> {
         let own = self.measure_name(measure);
         let kind = self.word(measure, "kind").and_then(|word| Kind::ALL.iter().find(|kind| kind.word() == word));
@@ -132,7 +132,7 @@ impl Found {
         vec![own.to_owned(), short, full]
     }
 
-    /// The numbers of the measures that are asked for, in their order.
+    /// The numbers of the requested measures, in their order.
     pub fn asked(&self, question: &Question, measures: &[Vec<Cell>]) -> Result<Vec<usize>, PairsError> {
         let Some(wanted) = &question.measures else { return Ok((0..measures.len()).collect()) };
         let names: Vec<Vec<String>> = measures.iter().map(|measure| self.names(measure)).collect();

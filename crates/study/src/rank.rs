@@ -1,4 +1,4 @@
-//! Which point of a sweep is the best by a measure, as far as another one allows it.
+//! Ranks the points of a sweep by a measure, subject to a constraint on another.
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
@@ -11,14 +11,14 @@ use evenair_results::{Measure, Table, Values};
 use crate::tidy::{Rows, keys, named};
 use crate::{PointResult, SweepResult};
 
-/// By what points are ranked.
+/// The ranking criterion.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Criterion {
-    /// A measure, which may leave out its phase: then in each phase by itself.
+    /// A measure. Without a phase, points are ranked in each phase separately.
     pub measure: String,
-    /// Whether the least value is the best; else the greatest is.
+    /// Whether the least value is the best, rather than the greatest.
     pub is_least: bool,
-    /// What a point has to meet.
+    /// A condition that points must meet.
     pub constraint: Option<Constraint>,
 }
 
@@ -56,18 +56,19 @@ impl Constraint {
 }
 
 impl Criterion {
-    /// In words, for the table.
+    /// The constraint as text, for the table.
     fn text(&self) -> String {
         let which = if self.is_least { "least" } else { "greatest" };
         let of = |Constraint { measure, relation, bound }: &Constraint| format!(", where {measure} {relation} {bound}");
         format!("{which} {}{}", self.measure, self.constraint.as_ref().map_or_else(String::new, of))
     }
 
-    /// A row for each point and each phase that has the measure, the best first in each phase: `rank` (absent where the constraint is not
-    /// met), what varied, `phase`, `kind`, `name`, `measure`, `unit`, `mean`, `low`, `high`, `n`, then `constraint_mean` and `criterion`.
+    /// A row for each point and each phase that has the measure, the best first in each phase: `rank` (absent if the constraint is not
+    /// met), the varied keys, `phase`, `kind`, `name`, `measure`, `unit`, `mean`, `low`, `high`, `n`, then `constraint_mean` and
+    /// `criterion`.
     ///
     /// # Errors
-    /// A measure that no point has, in words.
+    /// No point has the measure; the error names similar ones.
     pub fn rank(&self, result: &SweepResult) -> Result<Table, String> {
         let names = known(result, &self.measure)?;
         let bounds = self.constraint.as_ref().map(|constraint| known(result, &constraint.measure)).transpose()?;
@@ -79,7 +80,7 @@ impl Criterion {
         Ok(self.table(result, &ranked))
     }
 
-    /// The points by one measure, the best first.
+    /// The points ranked by one measure, the best first.
     fn of_measure<'a>(&self, result: &'a SweepResult, name: &str, bound: Option<&str>) -> Vec<Ranked<'a>> {
         let ranked = |(point, found): (usize, &'a PointResult)| {
             let estimate = found.estimate(name)?;
@@ -119,11 +120,11 @@ impl Criterion {
     }
 }
 
-/// A point in its place.
+/// A point with its rank.
 struct Ranked<'a> {
     point: usize,
     estimate: &'a Estimate,
-    /// Mean of the measure that is bounded.
+    /// Mean of the constrained measure.
     bounded: Option<f64>,
     is_met: bool,
     rank: Option<u64>,
@@ -144,7 +145,7 @@ fn known(result: &SweepResult, name: &str) -> Result<Vec<String>, String> {
     Err(format!("no run has a measure {name:?}; the nearest are {near}"))
 }
 
-/// Of the names of a bounded measure that of the same phase, or of the whole run.
+/// Among the full names of the constrained measure, that of the same phase, or of the whole run.
 fn fitting<'a>(name: &str, bounds: &'a [String]) -> Option<&'a str> {
     let phase = |name: &str| Measure::named(name, 0.0).phase;
     let wanted = phase(name);
@@ -180,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn the_best_comes_first_and_what_breaks_a_bound_has_no_rank() {
+    fn the_best_comes_first_and_points_outside_the_bound_have_no_rank() {
         let of = |rows: &[(&str, &str)]| -> Vec<(String, String)> {
             rows.iter().map(|(policy, rank)| ((*policy).to_owned(), (*rank).to_owned())).collect()
         };
@@ -191,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_criterion_is_refused() {
+    fn invalid_criteria_are_refused() {
         let wrong = Criterion { measure: "totl_ip_mbps".into(), is_least: false, constraint: None };
         assert!(wrong.rank(&result()).unwrap_err().contains("the nearest are total_ip_mbps"));
         for text in ["ap.sojourn_mean_ms", "a < b", "a = 3"] {

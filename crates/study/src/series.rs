@@ -7,9 +7,9 @@ use evenair_results::{Column, Series, SeriesKind, Table, Values};
 use crate::tidy::{ROWS, keys_of};
 use crate::{Plan, PlannedRun, Store, StoreError};
 
-/// A row for each interval of each flow, station or what else `kind` is of each run that has such series: what varied, `seed`, `time_s`,
-/// then the columns of [`SeriesKind::table`]. Runs are in the order of the plan's points, then of seeds. The table comes in parts, at
-/// least one, all with the same columns.
+/// A row for each interval of each flow, station or other object of `kind`, for each run that has such series: the varied keys, `seed`,
+/// `time_s`, then the columns of [`SeriesKind::table`]. Runs come in the order of the plan's points, then of seeds. The table comes in
+/// parts, at least one, all with the same columns.
 ///
 /// # Errors
 /// Of a part: the file of the store cannot be read.
@@ -36,7 +36,7 @@ pub fn series_rows(plan: &Plan, store: &Store, kind: SeriesKind) -> impl Iterato
     })
 }
 
-/// Rows as they are gathered.
+/// Rows being collected.
 struct Part {
     points: Vec<usize>,
     seeds: Vec<Option<u64>>,

@@ -1,7 +1,7 @@
-//! Finished runs on disk: one line of JSON for each, appended when it ends.
+//! Completed runs on disk: one line of JSON per run, appended when it ends.
 //!
-//! A process that is killed leaves at most one torn line at the end, which is passed over. Records of other
-//! experiments may stand in the same file: each is found by its key.
+//! A killed process leaves at most one incomplete line at the end, which is skipped. Records of other
+//! experiments may be in the same file: records are found by their keys.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File, OpenOptions};
@@ -18,25 +18,25 @@ use crate::packed::{PackedSeries, RunSeries};
 /// The measures of one run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Record {
-    /// What the run is known by.
+    /// Key of the run.
     pub key: String,
-    /// What was varied.
+    /// The varied keys with their values.
     pub varied: Vec<(String, String)>,
     /// Its seed.
     pub seed: u64,
-    /// Why it failed, if it did. It is tried again the next time.
+    /// The reason of its failure, if it failed. A failed run is repeated the next time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed: Option<String>,
     /// Names and values of its measures.
     pub scalars: Vec<(String, f64)>,
-    /// How long it took, in seconds of real time.
+    /// Run time, in seconds of wall-clock time.
     pub took_s: f64,
-    /// The series that were asked for. A store leaves them in its file, see [`Store::series`].
+    /// The requested series. A store leaves them in its file, see [`Store::series`].
     #[serde(default, skip_serializing_if = "RunSeries::is_empty")]
     pub series: RunSeries,
 }
 
-/// Why runs cannot be kept.
+/// Why runs cannot be stored.
 #[derive(Debug, Error)]
 #[error("{}: {source}", path.display())]
 pub struct StoreError {
@@ -45,35 +45,35 @@ pub struct StoreError {
 }
 
 impl StoreError {
-    /// Names the file or folder of an error.
+    /// Adds the file or folder to an I/O error.
     pub(crate) fn at(path: &Path) -> impl Fn(io::Error) -> Self {
         move |source| Self { path: path.to_owned(), source }
     }
 }
 
-/// A line of a file of finished runs.
+/// A line of a file of completed runs.
 pub(crate) struct Line<'a> {
-    /// Its number, from one.
+    /// Line number, from one.
     pub number: usize,
-    /// Where it begins, in bytes.
+    /// Offset of its first byte in the file.
     pub offset: u64,
-    /// What it consists of, with the end of the line if it has one.
+    /// Its bytes, including the newline if it has one.
     pub bytes: &'a [u8],
 }
 
 impl Line<'_> {
-    /// Whether it has an end: the last line of a killed process may have none.
+    /// Whether it ends with a newline, which the last line of a killed process may lack.
     pub(crate) fn is_whole(&self) -> bool {
         self.bytes.ends_with(b"\n")
     }
 
-    /// The record, if it is one.
+    /// The record, if the line is one.
     pub(crate) fn record(&self) -> Option<Record> {
         serde_json::from_slice(self.bytes).ok()
     }
 }
 
-/// Reads a file of finished runs line by line.
+/// Reads a file of completed runs line by line.
 pub(crate) fn for_each_line(path: &Path, mut each: impl FnMut(&Line)) -> Result<(), StoreError> {
     let mut reader = BufReader::new(File::open(path).map_err(StoreError::at(path))?);
     let (mut bytes, mut number, mut offset) = (Vec::new(), 0, 0);
@@ -86,7 +86,7 @@ pub(crate) fn for_each_line(path: &Path, mut each: impl FnMut(&Line)) -> Result<
     Ok(())
 }
 
-/// A file of finished runs. Several records of a run count as one with the series of all.
+/// A file of completed runs. Several records of a run count as one, with the series of all.
 #[derive(Debug)]
 pub struct Store {
     path: PathBuf,
@@ -94,16 +94,16 @@ pub struct Store {
     known: HashMap<String, Known>,
 }
 
-/// What is in memory of a run.
+/// The part of a run that is kept in memory.
 #[derive(Debug)]
 struct Known {
     /// Its last record, without series.
     record: Record,
-    /// Where the lines with its series begin, in bytes.
+    /// Offsets of the lines with its series, in bytes.
     places: BTreeMap<SeriesKind, u64>,
 }
 
-/// Adds a record whose line begins there.
+/// Adds the record of the line at `offset`.
 fn note(known: &mut HashMap<String, Known>, mut record: Record, offset: u64) {
     let places = mem::take(&mut record.series).into_keys().map(|kind| (kind, offset));
     match known.get_mut(&record.key) {
@@ -119,7 +119,7 @@ fn note(known: &mut HashMap<String, Known>, mut record: Record, offset: u64) {
 }
 
 impl Store {
-    /// Opens a file of runs, or makes one.
+    /// Opens a file of runs, or creates one.
     ///
     /// # Errors
     /// The file cannot be read or written.
@@ -142,7 +142,7 @@ impl Store {
         Ok(Self { path: path.to_owned(), file, known })
     }
 
-    /// Reads a file of runs, which another process may be writing; nothing can be added.
+    /// Reads a file of runs, which another process may be writing. The store is read-only.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -154,18 +154,18 @@ impl Store {
         Ok(Self { path: path.to_owned(), file: File::open(path).map_err(StoreError::at(path))?, known })
     }
 
-    /// The run of this key, if it has ended well.
+    /// The run with this key, if it succeeded.
     pub fn get(&self, key: &str) -> Option<&Record> {
         self.known.get(key).map(|known| &known.record).filter(|record| record.failed.is_none())
     }
 
-    /// Whether there is a run of this key that ended well, with series of all these kinds.
+    /// Whether a run with this key succeeded, with series of all these kinds.
     pub fn has(&self, key: &str, kinds: &[SeriesKind]) -> bool {
         let has_all = |known: &Known| kinds.iter().all(|kind| known.places.contains_key(kind));
         self.get(key).is_some() && self.known.get(key).is_some_and(has_all)
     }
 
-    /// Reads the series of a run that ended well, if it has such.
+    /// Reads the series of a successful run, if it has any of this kind.
     ///
     /// # Errors
     /// The file cannot be read, or it was replaced since it was opened.
@@ -186,12 +186,12 @@ impl Store {
         packed.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "it was replaced since it was opened"))
     }
 
-    /// The run of this key, if it failed the last time.
+    /// The reason why the run with this key failed the last time, if it did.
     pub fn failure(&self, key: &str) -> Option<&str> {
         self.known.get(key)?.record.failed.as_deref()
     }
 
-    /// Keeps a run.
+    /// Appends a run.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -199,7 +199,7 @@ impl Store {
         let mut line = serde_json::to_string(&record).expect("a record is plain data");
         line.push('\n');
         self.file.write_all(line.as_bytes()).map_err(StoreError::at(&self.path))?;
-        // What is appended ends where the next line begins.
+        // Appended bytes end where the next line begins.
         let end = self.file.stream_position().map_err(StoreError::at(&self.path))?;
         note(&mut self.known, record, end - line.len() as u64);
         Ok(())
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_is_found_again_to_the_bit() {
+    fn stored_runs_are_read_back_to_the_bit() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("new/runs.jsonl");
         let third = 1.0 / 3.0;
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn a_torn_line_costs_that_line_only() {
+    fn an_incomplete_line_does_not_affect_others() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("runs.jsonl");
         let mut store = Store::open(&path).unwrap();

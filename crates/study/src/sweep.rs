@@ -1,4 +1,4 @@
-//! What a sweep found: one row for each point, each measure with its mean and the half-width of its 95 % confidence
+//! Results of a sweep: one row per point; for each measure its mean and the half-width of its 95 % confidence
 //! interval over the replications.
 
 use std::collections::{HashMap, HashSet};
@@ -12,27 +12,27 @@ use crate::{Plan, PlannedRun, Store};
 /// One point of a sweep.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PointResult {
-    /// What was varied.
+    /// The varied keys with their values.
     pub varied: Vec<(String, String)>,
-    /// Runs that ended well.
+    /// Number of successful runs.
     pub runs: u64,
-    /// Measures that at least one run has a value of, in their order.
+    /// Measures that at least one run has a value of, in order.
     pub estimates: Vec<Estimate>,
-    /// What went wrong: with the point, or with the first of its runs that failed.
+    /// The error of the point, or of the first of its runs that failed.
     pub failed: Option<String>,
 }
 
-/// What a sweep found.
+/// Results of a sweep.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SweepResult {
-    /// What was varied.
+    /// The varied keys with their values.
     pub axes: Vec<Axis>,
     /// The points, in the plan's order.
     pub points: Vec<PointResult>,
 }
 
 impl SweepResult {
-    /// What is known so far of a plan, with 95 % intervals.
+    /// Collects the results of a plan so far, with 95 % intervals.
     pub fn collect(plan: &Plan, store: &Store) -> Self {
         Self::collect_with(plan, store, CONFIDENCE)
     }
@@ -60,13 +60,13 @@ impl SweepResult {
         Self { axes: plan.axes.clone(), points: points.collect() }
     }
 
-    /// Names of all measures that a point has, in their order.
+    /// Names of all measures that a point has, in order.
     pub fn measures(&self) -> Vec<&str> {
         union(self.points.iter().flat_map(|point| &point.estimates).map(|estimate| estimate.name.as_str()))
     }
 
-    /// One row for each point: what was varied, the number of runs, and for each measure `NAME` and `NAME_ci95`, the
-    /// half-width of its 95 % confidence interval. Values of a key that are numbers with one unit make a column of
+    /// One row per point: the varied keys, the number of runs, and for each measure `NAME` and `NAME_ci95`, the
+    /// half-width of its 95 % confidence interval. A key whose values are numbers with one unit makes a column of
     /// numbers with the unit in its name.
     pub fn table(&self) -> Table {
         let mut table = Table::default();
@@ -96,7 +96,7 @@ impl SweepResult {
 }
 
 impl SweepResult {
-    /// As [`SweepResult::table`], without the measures of single flows, stations and places: what people look at.
+    /// As [`SweepResult::table`], without the measures of single flows, stations and loss sites.
     pub fn overview(&self) -> Table {
         let mut table = self.table();
         let single = [".flow.", ".station.", ".airtime.", ".loss.", ".echo."];
@@ -112,7 +112,7 @@ impl PointResult {
     }
 }
 
-/// The estimate of each measure that some run has; a list for each run, empty where it did not end well.
+/// The estimate of each measure that a run has; one list per run, empty for a failed one.
 fn estimates(runs: &[&[(String, f64)]], confidence: f64) -> Vec<Estimate> {
     let known: Vec<HashMap<&str, f64>> =
         runs.iter().map(|run| run.iter().map(|(name, value)| (name.as_str(), *value)).collect()).collect();
@@ -125,20 +125,20 @@ fn estimates(runs: &[&[(String, f64)]], confidence: f64) -> Vec<Estimate> {
         .collect()
 }
 
-/// All names, each where it came first.
+/// All distinct names, in the order of their first appearance.
 pub(crate) fn union<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     let mut seen = HashSet::new();
     names.filter(|name| seen.insert(*name)).collect()
 }
 
-/// The column of a key: its name, with the unit where all values have the same, and its values.
+/// The column of a key: its name, with the unit if all values share one, and its values.
 pub fn key_column(key: &str, values: &[&str]) -> (String, Values) {
     let plain = key.replace('.', "_");
     let read: Option<Vec<(f64, &str)>> = values.iter().map(|value| number_and_unit(value)).collect();
     match read {
         Some(read) if read.iter().all(|(_, unit)| *unit == read[0].1) && unit_word(read[0].1).is_some() => {
             let unit = unit_word(read[0].1).unwrap_or("");
-            // Counts, such as those of stations, are shown without a decimal point.
+            // Integers, such as numbers of stations, are shown without a decimal point.
             let whole: Option<Vec<_>> = values.iter().map(|value| value.trim().parse().ok().map(Some)).collect();
             if let Some(whole) = whole {
                 return (plain, Values::Count(whole));
@@ -150,14 +150,14 @@ pub fn key_column(key: &str, values: &[&str]) -> (String, Values) {
     }
 }
 
-/// A value such as `5`, `5.5 Mb/s` or `"100 packets"` in its two parts.
+/// Splits a value such as `5`, `5.5 Mb/s` or `"100 packets"` into number and unit.
 fn number_and_unit(value: &str) -> Option<(f64, &str)> {
     let value = value.trim_matches('"').trim();
     let split = value.find(|c: char| !(c.is_ascii_digit() || c == '.' || c == '-')).unwrap_or(value.len());
     Some((value[..split].parse().ok()?, value[split..].trim()))
 }
 
-/// A unit as part of a name; empty for none, `None` for what is no unit.
+/// A unit as part of a column name: empty without a unit, `None` for an unknown one.
 fn unit_word(unit: &str) -> Option<&'static str> {
     const WORDS: [(&str, &str); 23] = [
         ("", ""),

@@ -1,4 +1,4 @@
-//! Results of many runs as tables with a row for each number and its keys in columns: what varied, then phase, kind, name, measure
+//! Results of many runs as tables with one row per number and its keys in columns: the varied keys, then phase, kind, name, measure
 //! and unit, as docs/measures.md explains them.
 
 use std::collections::HashMap;
@@ -12,13 +12,13 @@ use evenair_scenario::Axis;
 use crate::sweep::key_column;
 use crate::{Plan, PlannedRun, Store, SweepResult};
 
-/// Rows of a part of the table of runs, so that memory does not grow with the number of runs.
+/// Rows per part of the table of runs: bounds the memory, whatever the number of runs.
 pub(crate) const ROWS: usize = 1 << 17;
 /// Columns that every table of runs has. A varied key of one of these names gets a column `set_NAME`.
 const COLUMNS: [&str; 7] = ["seed", "phase", "kind", "name", "measure", "unit", "value"];
 
-/// A row for each number of each run that ended well: what varied, `seed`, `phase`, `kind`, `name`, `measure`, `unit`, `value`. Runs
-/// are in the order of the plan's points, then of seeds. The table comes in parts, at least one, all with the same columns.
+/// A row for each number of each successful run: the varied keys, `seed`, `phase`, `kind`, `name`, `measure`, `unit`, `value`. Runs
+/// come in the order of the plan's points, then of seeds. The table comes in parts, at least one, all with the same columns.
 pub fn run_rows(plan: &Plan, store: &Store) -> impl Iterator<Item = Table> {
     let keys = keys_of(plan);
     let mut runs = plan.runs();
@@ -39,8 +39,8 @@ pub fn run_rows(plan: &Plan, store: &Store) -> impl Iterator<Item = Table> {
     })
 }
 
-/// A row for each measure of each point: what varied, `phase`, `kind`, `name`, `measure`, `unit`, then `mean`, `low` and `high` (its
-/// confidence interval), `n` (runs that have the measure) and `sd`.
+/// A row for each measure of each point: the varied keys, `phase`, `kind`, `name`, `measure`, `unit`, then `mean`, `low` and `high`
+/// (its confidence interval), `n` (runs that have the measure) and `sd`.
 pub fn point_rows(result: &SweepResult) -> Table {
     let varied: Vec<_> = result.points.iter().map(|point| point.varied.as_slice()).collect();
     let mut rows = Rows::default();
@@ -63,7 +63,7 @@ pub fn point_rows(result: &SweepResult) -> Table {
     table
 }
 
-/// A row for each run that failed, and for each point that is wrong, which has no seed: what varied, `seed`, `reason`.
+/// A row for each failed run, and for each invalid point, which has no seed: the varied keys, `seed`, `reason`.
 pub fn failed_rows(plan: &Plan, store: &Store) -> Table {
     let wrong = plan.points.iter().enumerate().filter_map(|(at, point)| Some((at, None, point.wrong.clone()?)));
     let of_run = |run: PlannedRun| Some((run.point, Some(run.seed), store.failure(&run.key)?.to_owned()));
@@ -77,7 +77,7 @@ pub fn failed_rows(plan: &Plan, store: &Store) -> Table {
     table
 }
 
-/// Measures by their full names: a sweep has each name once in every run.
+/// Measures by full name: a sweep has the same names in every run.
 pub(crate) type Names = HashMap<String, Rc<Measure>>;
 
 pub(crate) fn named(names: &mut Names, full_name: &str) -> Rc<Measure> {
@@ -89,13 +89,13 @@ pub(crate) fn named(names: &mut Names, full_name: &str) -> Rc<Measure> {
     measure
 }
 
-/// The columns of what varies in a plan, with a row for each point.
+/// The columns of a plan's varied keys, with a row for each point.
 pub(crate) fn keys_of(plan: &Plan) -> Vec<(String, Values)> {
     let varied: Vec<_> = plan.points.iter().map(|point| point.varied.as_slice()).collect();
     keys(&plan.axes, &varied)
 }
 
-/// The columns of what varied, with a row for each point; the policy is last. Two variants, which have no axis, are `a` and `b`.
+/// The columns of the varied keys, with a row for each point; the policy is last. Two variants, which have no axis, are `a` and `b`.
 pub(crate) fn keys(axes: &[Axis], varied: &[&[(String, String)]]) -> Vec<(String, Values)> {
     if axes.is_empty() && varied.len() == 2 {
         return vec![("variant".to_owned(), Values::Text(vec![Some("a".to_owned()), Some("b".to_owned())]))];
@@ -114,7 +114,7 @@ pub(crate) fn keys(axes: &[Axis], varied: &[&[(String, String)]]) -> Vec<(String
     columns
 }
 
-/// Runs, as they are gathered.
+/// Runs being collected.
 #[derive(Default)]
 struct Runs {
     rows: Rows,
@@ -123,7 +123,7 @@ struct Runs {
 }
 
 impl Runs {
-    /// Adds the numbers of a run, if it has ended well.
+    /// Adds the numbers of a run, if it succeeded.
     fn add(&mut self, run: &PlannedRun, store: &Store, names: &mut Names) {
         let Some(record) = store.get(&run.key) else { return };
         for (name, value) in &record.scalars {
@@ -142,7 +142,7 @@ impl Runs {
     }
 }
 
-/// The keys of rows.
+/// The keys of rows being collected.
 #[derive(Default)]
 pub(crate) struct Rows {
     points: Vec<usize>,
@@ -155,14 +155,14 @@ impl Rows {
         self.measures.push(measure);
     }
 
-    /// A table with what varied.
+    /// A table with the varied keys.
     pub(crate) fn keyed(&self, keys: &[(String, Values)]) -> Table {
         let mut table = Table::default();
         keys.iter().for_each(|(name, values)| table.push(name, values.take(&self.points)));
         table
     }
 
-    /// Puts what the measures are of, their names and their units at the right of a table.
+    /// Appends the columns that identify the measures: their kinds, names and units.
     pub(crate) fn describe(&self, table: &mut Table) {
         let text = |of: &dyn Fn(&Measure) -> Option<&str>| {
             Values::Text(self.measures.iter().map(|measure| of(measure).map(str::to_owned)).collect())

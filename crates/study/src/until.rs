@@ -1,26 +1,25 @@
-//! Sweeps whose points are run until they are known well enough.
+//! Sweeps whose points are repeated until their confidence intervals are narrow enough.
 //!
-//! Rounds: a point whose intervals are still too wide gets a quarter more runs, and so on. What comes out does not depend
-//! on how many runs are made at once. What stopping by the width does to intervals is explained in
-//! [`evenair_results::replicate`].
+//! A round gives a quarter more runs to each point whose intervals are still too wide. The result does not depend on the
+//! number of threads. [`evenair_results::replicate`] explains how stopping by the width affects intervals.
 
 use evenair_results::estimate::Estimate;
 
 use crate::{Plan, PointResult, SweepResult};
 
-/// When a point has been run often enough.
+/// When a point has enough runs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Until {
-    /// Half the width of the interval, as a part of the mean, must not be above this.
+    /// Upper limit of the interval's half-width, relative to the mean.
     pub relative_half_width: f64,
-    /// For each of these measures, which may leave out their phase: then in each phase.
+    /// Measures that must meet the limit. Without a phase, in each phase.
     pub measures: Vec<String>,
-    /// No point has more runs than this.
+    /// Maximum number of runs of a point.
     pub most: u32,
 }
 
 impl Until {
-    /// Gives more runs to points that are not known well enough; says to how many.
+    /// Gives more runs to points whose intervals are too wide. Returns the number of such points.
     ///
     /// # Errors
     /// A measure that no point has a value of, by its name.
@@ -43,7 +42,7 @@ impl Until {
         Ok(raised)
     }
 
-    /// Whether the point's intervals are narrow enough; of what it has no value of, nothing is asked.
+    /// Whether the point's intervals are narrow enough. Measures without a value are ignored.
     fn is_known(&self, point: &PointResult, names: &[String]) -> bool {
         let is_narrow = |estimate: &Estimate| {
             estimate.half_width.is_some_and(|half| half <= self.relative_half_width * estimate.mean.abs())

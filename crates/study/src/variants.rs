@@ -12,12 +12,12 @@ use crate::{Plan, PlanError, Point, Source};
 pub struct Variant {
     /// Its scenario file.
     pub source: Source,
-    /// What is set in it.
+    /// Its settings.
     pub settings: Settings,
 }
 
 impl Plan {
-    /// Two variants, each a file with its settings, which are run with the same seeds: those of the first.
+    /// A plan of two variants, each a file with its settings, both run with the seeds of the first.
     ///
     /// # Errors
     /// See [`PlanError`].
@@ -58,7 +58,7 @@ impl Plan {
     }
 }
 
-/// What `experiment.json` says of the two variants of a plan: all that decides their runs.
+/// The content of `experiment.json` for a plan's two variants: all inputs of their runs.
 pub fn variants_description(plan: &Plan) -> Value {
     let variant = |point: &Point| {
         let Source { file, text } = &plan.sources[point.source];
@@ -67,7 +67,7 @@ pub fn variants_description(plan: &Plan) -> Value {
     plan.points.iter().map(variant).collect()
 }
 
-/// The variants that [`variants_description`] describes; `None` where something is missing.
+/// The variants that [`variants_description`] describes; `None` if something is missing.
 pub(crate) fn variants_of(about: &Value) -> Option<[Variant; 2]> {
     let text = |value: &Value| value.as_str().map(str::to_owned);
     let setting = |pair: &Value| Some((text(&pair[0])?, text(&pair[1])?));

@@ -1,8 +1,8 @@
-//! The runs of an experiment, on all cores.
+//! Makes the runs of an experiment, on all cores.
 //!
-//! Each thread takes the next run when it has ended one; nothing is shared but the plan. The thread that called keeps
-//! what comes back and reports progress. It does not wait for runs that are under way when it is stopped: they
-//! stop too, and are made again the next time.
+//! Each thread takes the next run when it has completed one; threads share only the plan. The calling thread stores
+//! the results and reports progress. When it is stopped, it does not wait for unfinished runs: they stop too, and are
+//! repeated the next time.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -15,28 +15,28 @@ use std::time::{Duration, Instant};
 use crate::store::{Record, Store, StoreError};
 use crate::{Plan, PlannedRun, run_job};
 
-/// Between two looks at whether to stop.
+/// Time between two checks whether to stop.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// How an experiment stands.
+/// Progress of an experiment.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Status {
-    /// Runs in all.
+    /// Total number of runs.
     pub runs: usize,
-    /// Runs that were known before.
+    /// Runs that the store already had.
     pub known: usize,
-    /// Runs that have ended since.
+    /// Runs completed since the start.
     pub ended: usize,
-    /// Those of them that failed.
+    /// Of these, failed runs.
     pub failed: usize,
-    /// Runs that have ended since, and parts of those that are under way.
+    /// Runs completed since the start, plus the completed parts of unfinished ones.
     pub progress: f64,
-    /// Since the start.
+    /// Wall-clock time since the start.
     pub elapsed: Duration,
 }
 
 impl Status {
-    /// How long the rest will take, if runs take as long as they did so far.
+    /// Estimated time for the remaining runs, at the mean run time so far.
     pub fn left(&self) -> Option<Duration> {
         let rest = (self.runs - self.known) as f64 - self.progress;
         let left = self.elapsed.as_secs_f64() * rest.max(0.0) / self.progress;
@@ -54,15 +54,15 @@ struct Shared {
     runs: Vec<PlannedRun>,
     next: AtomicUsize,
     stop: AtomicBool,
-    /// Part that is done of each run that is under way.
+    /// Completed part, from 0 to 1, of each unfinished run.
     parts: Mutex<BTreeMap<usize, f64>>,
 }
 
-/// Makes the runs that `store` does not have, on `threads` threads (at least one), and keeps them there. `tell` is
-/// called again and again with how it stands; when it returns `false`, the experiment stops.
+/// Makes the runs that `store` does not have, on `threads` threads (at least one), and stores them there. `tell` is
+/// called repeatedly with the progress; when it returns `false`, the experiment stops.
 ///
 /// # Errors
-/// A run cannot be kept. What was kept before stays.
+/// A run cannot be stored. Earlier ones stay stored.
 pub fn run(
     plan: &Plan,
     store: &mut Store,
@@ -72,7 +72,7 @@ pub fn run(
     run_some(plan, plan.runs(), store, threads, tell)
 }
 
-/// As [`run`], of these runs of the plan alone. A run that the store has without a wanted series is made again.
+/// As [`run`], of the given runs of the plan only. A run that the store has without a requested series is repeated.
 ///
 /// # Errors
 /// As [`run`].
@@ -136,7 +136,7 @@ impl Shared {
     }
 }
 
-/// One thread: run after run, until there are none.
+/// One thread: makes runs until none are left.
 fn work(shared: &Shared, sender: &Sender<Record>) {
     while !shared.stop.load(Ordering::Relaxed) {
         let index = shared.next.fetch_add(1, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! The chain inferred from a run's captures against the one that the run itself has counted.
+//! Compares the chain inferred from a run's captures with the one that the run counted.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -16,7 +16,7 @@ use pcap_file::pcapng::PcapNgWriter;
 use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketBlock;
 use pcap_file::pcapng::blocks::interface_description::{InterfaceDescriptionBlock, InterfaceDescriptionOption};
 
-/// Stations that download, 20 ms away, in all seconds of a run.
+/// Stations that download, 20 ms away, throughout the run.
 fn downloads(stations: u32, more: &str) -> String {
     format!(
         r#"version = 1
@@ -46,7 +46,8 @@ stagger = "50 ms"
     )
 }
 
-/// `within`: how far means may be apart; parts of states half of it, on average over four seeds, since that of one run scatters.
+/// `within`: tolerance of means, in nodes. The tolerance of proportions of states is half of it, for the average over four
+/// seeds, because single runs scatter.
 fn compare(text: &str, within: f64) {
     let seeds = 4;
     let mut apart = BTreeMap::<u64, f64>::new();
@@ -61,7 +62,7 @@ fn compare(text: &str, within: f64) {
     }
 }
 
-/// By how much more of all states are those with this many stations in the inferred chain than in the counted one.
+/// By how much the proportion of each number of stations in the inferred chain exceeds that in the counted one.
 fn compare_run(text: &str, within: f64) -> Vec<(u64, f64)> {
     let scenario = Scenario::parse(text, "backlog.toml").unwrap_or_else(|error| panic!("{error}"));
     let folder = tempfile::tempdir().unwrap();
@@ -87,7 +88,7 @@ fn compare_run(text: &str, within: f64) -> Vec<(u64, f64)> {
 }
 
 #[test]
-fn captures_say_what_the_run_counted() {
+fn captures_give_the_chain_that_the_run_counted() {
     for stations in [5, 20] {
         compare(&downloads(stations, "delayed_ack = false"), 0.05);
     }
@@ -110,7 +111,7 @@ fn captures_of_a_mpdus_are_read() {
     assert!(inferred.frames.abs_diff(delivered) < delivered / 100, "{} frames, {delivered} delivered", inferred.frames);
 }
 
-/// Copies a capture without so many of a thousand packets, chosen at random.
+/// Copies a capture without `of_thousand` out of a thousand packets, chosen at random.
 fn remove(whole: &Path, rest: &Path, of_thousand: u64, seed: u64) {
     let mut rng = Streams::new(seed).stream("frames that the monitor does not hear");
     let mut reader = PcapReader::new(File::open(whole).unwrap()).unwrap();
@@ -123,7 +124,7 @@ fn remove(whole: &Path, rest: &Path, of_thousand: u64, seed: u64) {
     }
 }
 
-/// Where to, by parts of all departures, of the states that are left at least 1000 times.
+/// Transition probabilities of the states that are left at least 1000 times.
 fn rates(chain: &BacklogChain) -> BTreeMap<(u32, u32), f64> {
     let mut left = BTreeMap::<u32, u64>::new();
     chain.transitions().for_each(|(from, _, times)| *left.entry(from).or_default() += times);
@@ -131,11 +132,12 @@ fn rates(chain: &BacklogChain) -> BTreeMap<(u32, u32), f64> {
     often.map(|(from, to, times)| ((from, to), times as f64 / left[&from] as f64)).collect()
 }
 
-/// Captures that are thinned with a seed each, of every run.
+/// Number of thinned captures per run, each with its own seed.
 const LOSS_SEEDS: u64 = 2;
 
-/// Simulates, takes frames of a thousand away from the capture on the air with several seeds, and compares with what the
-/// whole says: means to 0.1, transition rates to 5 % if `exactly`. Says of how many of the seeds the interval has the mean.
+/// Simulates, removes `of_thousand` out of a thousand frames from the air capture with several seeds, and compares with the
+/// complete capture: means to 0.1, transition rates to 5 % if `exactly`. Returns for how many seeds the interval contains the
+/// mean.
 fn lose(text: &str, of_thousand: u64, exactly: bool) -> usize {
     let scenario = Scenario::parse(text, "backlog.toml").unwrap_or_else(|error| panic!("{error}"));
     let folder = tempfile::tempdir().unwrap();
@@ -166,7 +168,7 @@ fn lose(text: &str, of_thousand: u64, exactly: bool) -> usize {
     covered
 }
 
-/// Rates of transitions that are not rare are the same to 5 % and 0.005.
+/// Rates of frequent transitions agree to 5 % and 0.005.
 fn compare_rates(ours: &BacklogChain, whole: &BacklogChain) {
     let (ours, whole) = (rates(ours), rates(whole));
     let common = whole.into_iter().filter(|&(_, rate)| rate > 0.02);
@@ -191,7 +193,7 @@ fn frames_that_the_monitor_did_not_hear_do_not_change_the_answer() {
         (downloads(20, "").replace("200 packets", "20 packets"), 20, false),
         // Receivers cannot decode some frames, and some are given up.
         (in_radio("ber = 2e-5\nshort_retry_limit = 2"), 20, true),
-        // Numbers count for each receiver.
+        // Sequence numbers count per receiver.
         (in_radio("edca = true"), 20, true),
         // A bad monitor.
         (long(20), 100, false),
@@ -204,7 +206,7 @@ fn frames_that_the_monitor_did_not_hear_do_not_change_the_answer() {
 
 #[test]
 fn frames_that_were_given_up_are_not_taken_for_lost_ones() {
-    // The monitor does not keep what could not be decoded, and the capture of the wire has lost packets too.
+    // The monitor discards undecodable frames, and the wire capture has lost packets too.
     let text = downloads(5, "").replace("[radio]\n", "[radio]\nber = 2e-5\nshort_retry_limit = 2\n");
     let scenario = Scenario::parse(&text, "backlog.toml").unwrap();
     let folder = tempfile::tempdir().unwrap();
@@ -240,7 +242,7 @@ fn frames_that_were_given_up_are_not_taken_for_lost_ones() {
 }
 
 #[test]
-fn what_is_no_capture_is_refused() {
+fn files_of_other_formats_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("air.pcap");
     assert!(infer(&path, &path).unwrap_err().to_string().contains("air.pcap"));
@@ -267,7 +269,7 @@ fn captures_with_wrong_bytes_are_read_or_refused() {
         }
         match infer(&air, &wire) {
             Ok(inferred) => {
-                // A chain of nothing is no number, and says so.
+                // The mean of an empty chain is NaN, not a number.
                 let (mean, _) = inferred.mean_and_2_sigma();
                 assert!(inferred.chain.states().next().is_none() || mean >= 0.0, "{inferred:?}");
                 read += 1;
@@ -281,8 +283,7 @@ fn captures_with_wrong_bytes_are_read_or_refused() {
     assert!(read > 40 && refused > 40, "{read} read, {refused} refused: too one-sided to say much");
 }
 
-/// The same capture as pcapng, beside it: with times of so many decimals, or of the microseconds that hold without the
-/// option.
+/// Copies the capture as pcapng, with times of so many decimals, or the default microseconds.
 fn as_pcapng(pcap: &Path, decimals: Option<u8>) -> PathBuf {
     let path = pcap.with_extension(format!("{}.pcapng", decimals.unwrap_or(6)));
     let mut reader = PcapReader::new(File::open(pcap).unwrap()).unwrap();
@@ -292,7 +293,7 @@ fn as_pcapng(pcap: &Path, decimals: Option<u8>) -> PathBuf {
     writer.write_pcapng_block(interface).unwrap();
     while let Some(packet) = reader.next_packet() {
         let packet = packet.unwrap();
-        // The crate writes as many units as there are nanoseconds here.
+        // The crate writes this number of units without scaling.
         let units = packet.timestamp.as_nanos() as u64 / 10u64.pow(9 - u32::from(decimals.unwrap_or(6)));
         let block = EnhancedPacketBlock {
             interface_id: 0,
@@ -307,7 +308,7 @@ fn as_pcapng(pcap: &Path, decimals: Option<u8>) -> PathBuf {
 }
 
 #[test]
-fn pcapng_says_what_pcap_says() {
+fn pcapng_gives_the_result_of_pcap() {
     let scenario = Scenario::parse(&downloads(2, ""), "backlog.toml").unwrap();
     let scenario = Scenario { duration: Span::from_secs(3), ..scenario };
     let folder = tempfile::tempdir().unwrap();
@@ -321,7 +322,7 @@ fn pcapng_says_what_pcap_says() {
     let coarse = infer(&as_pcapng(&air, None), &as_pcapng(&wire, None)).unwrap();
     assert_eq!(coarse.frames, pcap.frames);
     assert!((coarse.mean_and_2_sigma().0 - pcap.mean_and_2_sigma().0).abs() < 0.01, "{coarse:?}");
-    // The wire's for the air's.
+    // The wire capture in place of the air capture.
     let error = infer(&as_pcapng(&wire, None), &wire).unwrap_err().to_string();
     assert!(error.contains("its link type is \"Ethernet\"") && error.contains("radiotap headers, e.g."), "{error}");
     let error = infer(&air, &air).unwrap_err().to_string();
@@ -355,7 +356,7 @@ fn a_capture_that_was_cut_short_counts_up_to_the_cut() {
     }
 }
 
-/// A capture with a few bytes changed, half of the times within its first headers, and now and then cut short.
+/// A damaged capture: a few bytes changed, half of the times within its first headers; sometimes cut short.
 fn changed(capture: &[u8], rng: &mut Rng) -> Vec<u8> {
     let mut bytes = capture.to_vec();
     for _ in 0..rng.below(4) {

@@ -38,7 +38,7 @@ fn a_record_depends_on_the_bytes_of_its_job_alone() {
 }
 
 #[test]
-fn the_key_is_of_what_decides_the_run() {
+fn the_key_depends_on_all_inputs_of_the_run() {
     let key = job(7).key();
     let other = |change: fn(&mut Job)| {
         let mut job = job(7);
@@ -61,7 +61,7 @@ fn a_record_has_the_wanted_measures() {
 }
 
 #[test]
-fn what_is_wrong_is_in_the_record() {
+fn the_reason_of_a_failure_is_in_the_record() {
     let wrong = whole(&Job { settings: vec![("station.sta.rate".into(), "7 Mb/s".into())], ..job(7) });
     assert!(wrong.failed.is_some_and(|why| why.contains("7 Mb/s")) && wrong.scalars.is_empty());
     let unknown = whole(&Job { settings: vec![("tcp.congestion_control".into(), "bbr".into())], ..job(7) });

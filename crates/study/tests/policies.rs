@@ -106,7 +106,7 @@ fn policies_are_the_last_axis_of_a_sweep() {
     let folder = tempfile::tempdir().unwrap();
     let mut store = Store::open(&folder.path().join("runs.jsonl")).unwrap();
     assert!(run(&plan, &mut store, 2, |_| true).unwrap().is_complete());
-    // The runs are those of an experiment with the policies alone and the same key set.
+    // The runs equal those of an experiment with only the policies and the same key set.
     let mut alone = experiment(&[], policies);
     alone.sets = swept.sets.iter().cloned().chain([("station.u.count".to_owned(), "2".to_owned())]).collect();
     let keys: Vec<_> = Plan::of(&alone, 2, "test").unwrap().runs().into_iter().map(|run| run.key).collect();
@@ -120,7 +120,7 @@ fn policies_are_the_last_axis_of_a_sweep() {
 }
 
 #[test]
-fn what_cannot_be_an_axis_beside_policies_is_refused() {
+fn invalid_axes_beside_policies_are_refused() {
     let fifo = || Policy::named("fifo").unwrap();
     let twice = Plan::of(&experiment(&[], vec![fifo(), fifo()]), 2, "test").unwrap_err();
     assert_eq!(twice.to_string(), "the policy fifo is named twice");

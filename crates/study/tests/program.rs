@@ -1,4 +1,4 @@
-//! The name of the simulator in the keys of runs.
+//! Tests of the simulator's name in the keys of runs.
 
 use std::fs;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 #[path = "../build/sources.rs"]
 mod sources;
 
-/// A workspace of a simulator that uses one crate, and a crate that it does not use.
+/// A workspace of a simulator that uses one crate but not the other.
 fn workspace(root: &Path) {
     for (name, uses) in [("sim", "evenair-medium.workspace = true\nlibm = \"1\"\n"), ("medium", ""), ("live", "")] {
         let folder = root.join("crates").join(name);

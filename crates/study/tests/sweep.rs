@@ -1,4 +1,4 @@
-//! Sweeps: what they run, what they keep, and that neither threads nor interruptions change what they find.
+//! Sweeps: their runs, their stored results, and that threads and interruptions do not change the results.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -37,7 +37,7 @@ fn axes(texts: &[&str]) -> Vec<Axis> {
     texts.iter().map(|text| Axis::parse(text).unwrap()).collect()
 }
 
-/// Everything at once, on so many threads.
+/// Runs the whole plan on `threads` threads.
 fn whole(plan: &Plan, threads: usize) -> SweepResult {
     let folder = tempfile::tempdir().unwrap();
     let mut store = Store::open(&folder.path().join("runs.jsonl")).unwrap();
@@ -47,7 +47,7 @@ fn whole(plan: &Plan, threads: usize) -> SweepResult {
 }
 
 #[test]
-fn neither_threads_nor_an_interruption_change_what_is_found() {
+fn threads_and_interruptions_do_not_change_the_results() {
     let folder = tempfile::tempdir().unwrap();
     let file = scenario_file(folder.path(), "");
     let vary = axes(&["station.sta.count=1..3", "station.sta.rate=2 Mb/s, 11 Mb/s"]);
@@ -116,7 +116,7 @@ fn a_wrong_point_does_not_touch_the_others() {
 }
 
 #[test]
-fn a_run_is_known_by_all_that_decides_it() {
+fn the_key_of_a_run_depends_on_all_its_inputs() {
     let folder = tempfile::tempdir().unwrap();
     let file = scenario_file(folder.path(), "");
     let keys = |sets: &[(&str, &str)], vary: &[&str], program: &str| -> Vec<String> {
@@ -129,7 +129,7 @@ fn a_run_is_known_by_all_that_decides_it() {
     assert_ne!(keys(&[], &["station.sta.count=2"], "b"), base[1..]);
     assert_ne!(keys(&[("seed", "2")], &["station.sta.count=2"], "a"), base[1..]);
     assert_ne!(keys(&[("duration", "3 s")], &["station.sta.count=2"], "a"), base[1..]);
-    // A setting that the point overrides changes nothing.
+    // A setting that the point overrides has no effect.
     assert_eq!(keys(&[("station.sta.count", "9")], &["station.sta.count=2"], "a"), base[1..]);
 }
 
@@ -193,13 +193,13 @@ fn a_comparison_pairs_runs_of_one_seed() {
     let table = comparison_table(&comparisons);
     assert_eq!(table.rows(), comparisons.len());
 
-    // A variant does not differ from itself, and a constant difference needs no interval.
+    // A variant does not differ from itself, and a constant difference has an interval of width zero.
     let plan = Plan::pair([(&file, &none), (&file, &none)], 3, "test").unwrap();
     run(&plan, &mut store, 2, |_| true).unwrap();
     assert!(compare(&plan, &store).iter().all(|comparison| !comparison.is_significant()));
 }
 
-/// The texts of a row, column by column.
+/// The values of a row as text, column by column.
 fn row(table: &Table, row: usize) -> Vec<String> {
     table.columns.iter().map(|column| column.values.text(row)).collect()
 }

@@ -24,9 +24,9 @@ use evenair_wifi::Format;
 use crate::mode::{Parts, ReportedMode, guard};
 use crate::source::{MOST_STATIONS, Reading, Source, StationReading, TelemetryError, frequency, mac};
 
-/// hostapd answers with no more than 4096 bytes.
+/// Receive buffer, in bytes. hostapd's replies have at most 4096 bytes.
 const LONGEST_ANSWER: usize = 8192;
-/// How long all questions of a poll may take together, in time-outs of one.
+/// Time limit of a whole poll, in timeouts of one request.
 const POLL: u32 = 4;
 
 /// A control socket.
@@ -37,12 +37,12 @@ pub struct Hostapd {
 }
 
 impl Hostapd {
-    /// That of an interface, such as /var/run/hostapd/wlan0.
+    /// The socket of an interface, such as /var/run/hostapd/wlan0.
     pub fn new(path: &Path, timeout: Duration) -> Self {
         Self { path: path.to_owned(), timeout }
     }
 
-    /// hostapd answers to an address, so that the asking end needs one too. An abstract one leaves no file behind.
+    /// Connects with an own address, to which hostapd replies. An abstract address leaves no file behind.
     fn connect(&self) -> std::io::Result<UnixDatagram> {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -65,7 +65,7 @@ impl Source for Hostapd {
         let mut answer = vec![0; LONGEST_ANSWER];
         let deadline = Instant::now() + POLL * self.timeout;
         let mut ask = |question: &str| {
-            // One that takes its time for each of thousands of stations would be asked for hours.
+            // A slow reply for each of thousands of stations would take hours.
             if Instant::now() > deadline {
                 return Err(TelemetryError::Silent(self.timeout));
             }
@@ -91,7 +91,7 @@ impl Source for Hostapd {
                 reading.warn(format_args!("stations behind {address}"), error.detail());
                 None
             });
-            // So hostapd answers where the station has left since; at the end of its list the answer is empty.
+            // hostapd replies so if the station has left since; at the end of its list the reply is empty.
             if text.trim() == "FAIL" {
                 reading.warn(format_args!("stations behind {address}"), "it left during the poll");
             }
@@ -103,7 +103,7 @@ impl Source for Hostapd {
     }
 }
 
-/// Asks for BSSID, network and channel. After a failure nothing is asked: a late answer would be taken for the next one's.
+/// Requests BSSID, network and channel. Stops after a failure, because a late reply would be taken for the next one's.
 fn details(
     reading: &mut Reading,
     mut ask: impl FnMut(&str) -> Result<String, TelemetryError>,
@@ -119,7 +119,7 @@ fn details(
     Ok(())
 }
 
-/// Reads an answer to `STA-FIRST` or `STA-NEXT`; `None`: there is no station, or no more.
+/// Parses a reply to `STA-FIRST` or `STA-NEXT`; `None` after the last station.
 ///
 /// # Errors
 /// It does not begin with an address.
@@ -147,7 +147,7 @@ pub fn station(text: &str) -> Result<Option<StationReading>, TelemetryError> {
     Ok(Some(station))
 }
 
-/// Reads a rate with its parameters: "8667 vhtmcs 9 vhtnss 2 shortGI".
+/// Parses a rate with its parameters: "8667 vhtmcs 9 vhtnss 2 shortGI".
 fn rate(text: &str) -> (Option<i64>, Option<ReportedMode>) {
     let mut words = text.split_whitespace();
     let kbps = words.next().and_then(|word| word.parse::<i64>().ok()?.checked_mul(100));

@@ -15,17 +15,17 @@ use ureq::{Agent, Body};
 use crate::source::TelemetryError;
 use crate::tls::PinnedConnector;
 
-/// The longest answer: a controller's list of some thousand stations, with a kilobyte or two for each.
+/// Longest response, in bytes: a controller's list of some thousand stations, with a kilobyte or two for each.
 const LONGEST_ANSWER: u64 = 16 << 20;
 
 /// Which servers are trusted over HTTPS.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Tls {
-    /// Those with a certificate of a public authority.
+    /// Those with a certificate from a public authority.
     #[default]
     Public,
-    /// The one with this certificate, whatever its name, and those with a certificate for their name that is signed by it, in
-    /// PEM.
+    /// The server with this certificate, whatever its name, and servers with a certificate for their name that it has signed;
+    /// in PEM.
     Pinned(String),
     /// Any. A man in the middle can then read the password.
     Any,
@@ -99,7 +99,7 @@ impl Http {
     }
 }
 
-/// Why the server's certificate is not trusted, where that is what failed.
+/// Why the server's certificate is not trusted, if that is the cause.
 fn distrust(error: &std::io::Error) -> Option<String> {
     let error = error.get_ref()?.downcast_ref::<rustls::Error>()?;
     let rustls::Error::InvalidCertificate(why) = error else { return None };
@@ -109,11 +109,11 @@ fn distrust(error: &std::io::Error) -> Option<String> {
     ))
 }
 
-/// An answer.
+/// A response.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
-    /// Each `name=value`.
+    /// Cookies, each as `name=value`.
     pub(crate) cookies: Vec<String>,
     pub(crate) body: String,
 }

@@ -1,6 +1,6 @@
 //! Drivers that poll access points and controllers for their stations: rates, signals, losses.
 //!
-//! Each driver is a [`Source`]: a poll returns its present report, which may be wrong. Drivers check only the syntax; the
+//! Each driver is a [`Source`]: a poll returns its current report, which may be wrong. Drivers check only the syntax; the
 //! manager checks the plausibility of reports, and also works without them. Replies are bounded in time and size, and no reply
 //! of an access point can crash a program.
 //!

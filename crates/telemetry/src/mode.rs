@@ -1,4 +1,4 @@
-//! Modes of 802.11n and later as sources report them: MCS, streams, width and guard interval, or some of these beside the
+//! Modes of 802.11n and later as sources report them: MCS, streams, width and guard interval, or some of these with the
 //! bit rate.
 
 use evenair_wifi::{Format, GuardInterval, ModeError, PhyMode, Width};
@@ -6,20 +6,20 @@ use evenair_wifi::{Format, GuardInterval, ModeError, PhyMode, Width};
 /// A reported mode, or why the standard has no such mode.
 pub type ReportedMode = Result<PhyMode, ModeError>;
 
-/// A bit rate is written in 100 kb/s at the coarsest, rounded or cut off.
+/// Coarsest resolution of reported bit rates, in b/s, rounded or truncated.
 const COARSEST_BPS: u64 = 100_000;
 
-/// What a source says of a mode.
+/// The reported parameters of a mode.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Parts {
     pub(crate) format: Format,
-    /// Of HT the index, which counts the streams too.
+    /// MCS index; for HT it includes the number of streams.
     pub(crate) mcs: u8,
-    /// Not needed for HT. Default: 1.
+    /// Number of streams, default 1; not needed for HT.
     pub(crate) streams: Option<u8>,
-    /// `None`: the source does not have it.
+    /// Channel width; `None`: not reported.
     pub(crate) width: Option<Width>,
-    /// `None`: the source does not have it.
+    /// Guard interval; `None`: not reported.
     pub(crate) guard: Option<GuardInterval>,
 }
 
@@ -28,8 +28,7 @@ impl Parts {
         Self { format, mcs, streams: None, width: None, guard: None }
     }
 
-    /// The mode. Where the source has no width or guard interval, they are those with which the mode has the reported bit
-    /// rate; `None`: there are none.
+    /// The mode. A missing width or guard interval is inferred from the bit rate; `None` if none matches it.
     pub(crate) fn mode(&self, kbps: Option<i64>) -> Option<ReportedMode> {
         if let (Some(width), Some(guard)) = (self.width, self.guard) {
             return Some(self.with(width, guard));
@@ -62,7 +61,7 @@ pub(crate) fn he_guard(number: i64) -> Option<GuardInterval> {
     }
 }
 
-/// That of HT and VHT.
+/// The guard interval of HT and VHT.
 pub(crate) const fn guard(is_short: bool) -> GuardInterval {
     if is_short { GuardInterval::Ns400 } else { GuardInterval::Ns800 }
 }
@@ -72,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_width_that_nobody_says_is_that_of_the_bit_rate() {
+    fn an_unreported_width_follows_from_the_bit_rate() {
         let mode = |parts: Parts, kbps| parts.mode(Some(kbps)).and_then(Result::ok).map(|mode| mode.to_string());
         let short = Parts { guard: Some(GuardInterval::Ns400), ..Parts::new(Format::Ht, 15) };
         assert_eq!(mode(short, 144_400).as_deref(), Some("HT MCS 15, 20 MHz, 2 streams, GI 0.4 us"));

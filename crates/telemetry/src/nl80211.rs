@@ -20,7 +20,7 @@ use evenair_wifi::{Format, Width};
 use crate::mode::{Parts, ReportedMode, guard, he_guard};
 use crate::source::{Reading, Source, StationReading, TelemetryError, frequency, mac};
 
-/// A station takes about a kilobyte of output.
+/// Longest output, in bytes: a station takes about a kilobyte.
 const LONGEST_OUTPUT: u64 = 4 << 20;
 
 /// An interface in access point mode.
@@ -31,7 +31,7 @@ pub struct StationDump {
 }
 
 impl StationDump {
-    /// That of this name.
+    /// The interface of this name.
     pub fn new(interface: &str, timeout: Duration) -> Self {
         Self { interface: interface.into(), timeout }
     }
@@ -58,19 +58,19 @@ impl Source for StationDump {
     }
 }
 
-/// Reads the output of `iw dev INTERFACE info`: BSSID and network.
+/// Parses the output of `iw dev INTERFACE info`: BSSID and network.
 pub fn own(output: &str) -> (Option<MacAddr>, Option<String>) {
     let value = |key: &str| output.lines().find_map(|line| line.trim().strip_prefix(key)?.strip_prefix(' '));
     (value("addr").and_then(mac), value("ssid").map(str::to_owned))
 }
 
-/// The same: the channel, by its frequency in MHz.
+/// The channel in the same output, by its frequency in MHz.
 pub fn channel(output: &str) -> Option<u16> {
     let line = output.lines().find_map(|line| line.trim().strip_prefix("channel "))?;
     line.split_once('(')?.1.split_whitespace().next()?.parse().ok().and_then(frequency)
 }
 
-/// The output of a program that may take so long.
+/// The output of a program, with a timeout.
 fn run(command: &mut Command, timeout: Duration) -> Result<String, TelemetryError> {
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().map_err(TelemetryError::io("start iw (is it installed?)"))?;
@@ -82,7 +82,7 @@ fn run(command: &mut Command, timeout: Duration) -> Result<String, TelemetryErro
             let _ = stdout.take(LONGEST_OUTPUT).read_to_end(&mut output);
             let _ = stderr.take(1_000).read_to_end(&mut errors);
         }
-        // A byte that is no UTF-8 spoils its own line only.
+        // Invalid UTF-8 affects only its own line.
         let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
         let _ = sender.send((text(output), text(errors)));
     };
@@ -108,7 +108,7 @@ fn run(command: &mut Command, timeout: Duration) -> Result<String, TelemetryErro
     }
 }
 
-/// Reads the output of `iw dev INTERFACE station dump`.
+/// Parses the output of `iw dev INTERFACE station dump`.
 pub fn parse(output: &str) -> Reading {
     let mut entries: Vec<Option<StationReading>> = Vec::new();
     for line in output.lines() {
@@ -116,7 +116,7 @@ pub fn parse(output: &str) -> Reading {
             entries.push(rest.split_whitespace().next().and_then(mac).map(StationReading::new));
             continue;
         }
-        // The lines behind an entry without an address belong to no station.
+        // Lines after an entry without an address belong to no station.
         let Some(Some(station)) = entries.last_mut() else { continue };
         let Some((key, value)) = line.trim().split_once(':') else { continue };
         let word = value.split_whitespace().next().unwrap_or_default();
@@ -133,15 +133,15 @@ pub fn parse(output: &str) -> Reading {
     reading
 }
 
-/// Megabits with a decimal point, as kilobits.
+/// Parses decimal Mb/s into kb/s.
 fn kbps(text: &str) -> Option<i64> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
     let tenths: i64 = fraction.get(..1)?.parse().ok()?;
     whole.parse::<i64>().ok()?.checked_mul(1_000)?.checked_add(tenths * 100)
 }
 
-/// Reads the parameters of a rate (iw, `parse_bitrate`). `None`: it has none, or is in no way that [`PhyMode`] has, as dual carrier
-/// modulation, a part of the channel or 802.11be.
+/// Parses the parameters of a rate (iw, `parse_bitrate`). `None`: it has none, or [`PhyMode`] does not support them, such as dual
+/// carrier modulation, a part of the channel or 802.11be.
 ///
 /// [`PhyMode`]: evenair_wifi::PhyMode
 fn mode(text: &str) -> Option<ReportedMode> {
@@ -176,7 +176,7 @@ fn mode(text: &str) -> Option<ReportedMode> {
     Parts { streams, width: Some(width), guard: Some(interval), ..parts? }.mode(None)
 }
 
-/// The width of the channel that a resource unit of HE fills (`enum nl80211_he_ru_alloc`); smaller ones fill none.
+/// Channel width that an HE resource unit fills (`enum nl80211_he_ru_alloc`); smaller units fill none.
 fn width_of_unit(number: u8) -> Option<Width> {
     Width::ALL.get(usize::from(number.checked_sub(3)?)).copied()
 }
@@ -222,7 +222,7 @@ Station 02:00:00:00:02:00 (on wlan0)
         assert_eq!(reading.warnings, ["1 of the entries of station dump left out: no valid MAC address"]);
     }
 
-    /// As drivers of mt7921 and of others print them.
+    /// As printed by the drivers of mt7921 and others.
     #[test]
     fn stations_without_a_receive_rate_or_with_an_impossible_signal_are_read() {
         let without = "Station 02:00:00:00:00:01 (on wlan0)\n\tsignal:  \t-38 [-40, -41] dBm\n\
@@ -238,7 +238,7 @@ Station 02:00:00:00:02:00 (on wlan0)
 
     #[test]
     fn the_parameters_of_a_rate_are_its_mode() {
-        // As iw 5.19 writes them.
+        // In the format of iw 5.19.
         for (text, expected) in [
             ("866.7 MBit/s VHT-MCS 9 80MHz short GI VHT-NSS 2", Some("VHT MCS 9, 80 MHz, 2 streams, GI 0.4 us")),
             ("65.0 MBit/s VHT-MCS 7 VHT-NSS 1", Some("VHT MCS 7, 20 MHz, 1 stream, GI 0.8 us")),
@@ -265,14 +265,14 @@ Station 02:00:00:00:02:00 (on wlan0)
             let mode = mode(text).and_then(Result::ok).map(|mode| mode.to_string());
             assert_eq!(mode.as_deref(), expected, "{text}");
         }
-        // Some drivers send it: MCS 9 in 20 MHz with two streams.
+        // Some drivers report it: MCS 9 in 20 MHz with two streams.
         let refused =
             mode("173.3 MBit/s VHT-MCS 9 short GI VHT-NSS 2").expect("a mode").expect_err("not of the standard");
         assert!(refused.to_string().starts_with("VHT has no MCS 9 in 20 MHz with 2 streams"), "{refused}");
     }
 
     #[test]
-    fn an_interface_tells_what_it_is() {
+    fn an_interface_reports_its_bssid_and_channel() {
         let info = "Interface wlan0\n\tifindex 4\n\twdev 0x1\n\taddr 02:00:00:00:00:00\n\tssid a network\n\ttype AP\n";
         assert_eq!(own(info), (Some(MacAddr([2, 0, 0, 0, 0, 0])), Some("a network".into())));
         assert_eq!(own("Interface wlan0\n\taddress unknown\n"), (None, None));

@@ -13,41 +13,41 @@ use tracing::{info, warn};
 
 use crate::source::{Reading, Source, TelemetryError};
 
-/// No source is asked more rarely than this, unless its interval is longer.
+/// Longest interval between polls of a failing source, unless its own is longer.
 const LONGEST_PAUSE: Duration = Duration::from_secs(120);
 /// A repeated error is logged again after this time.
 const LOG_AGAIN: Duration = Duration::from_secs(600);
 
-/// A source and how often it is asked.
+/// A source with its polling interval.
 pub struct Scheduled {
     /// The source.
     pub source: Box<dyn Source>,
-    /// Time between two questions.
+    /// Time between two polls.
     pub interval: Duration,
 }
 
-/// How a source does.
+/// Health of a source.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Health {
     /// Its name.
     pub name: String,
-    /// Which of its tables or interfaces answered last.
+    /// The table or interface that responded last.
     pub from: String,
-    /// Time between two questions.
+    /// Time between two polls.
     pub interval: Duration,
     /// Number of stations in its last report.
     pub stations: usize,
-    /// How often it was asked.
+    /// Number of polls.
     pub polls: u64,
-    /// How often it did not answer as it should.
+    /// Number of failed polls.
     pub failures: u64,
-    /// What is wrong; `None`: the last answer was right.
+    /// The current error; `None`: the last poll succeeded.
     pub error: Option<String>,
-    /// When it last answered as it should.
+    /// Time of the last successful poll.
     pub answered: Option<Instant>,
 }
 
-/// Threads that ask. They end when this is dropped; one that waits for an answer ends when that has come, or is overdue.
+/// The polling threads. They end when this is dropped; one that waits for a response ends with it or its timeout.
 pub struct Pollers {
     health: Vec<Arc<Mutex<Health>>>,
     stop: Vec<mpsc::Sender<()>>,
@@ -55,8 +55,8 @@ pub struct Pollers {
 }
 
 impl Pollers {
-    /// Starts to ask. `deliver` gets each answer with the number of its source in the list, from 0, and the moment at which it
-    /// was asked; `false`: no more reports are wanted.
+    /// Starts polling. `deliver` gets each report with the index of its source, from 0, and the time of the request; it
+    /// returns `false` to end.
     pub fn start(
         sources: Vec<Scheduled>,
         deliver: impl Fn(u16, Instant, &Reading) -> bool + Clone + Send + 'static,
@@ -76,7 +76,7 @@ impl Pollers {
         Ok(this)
     }
 
-    /// How each source does, in their order.
+    /// Health of each source, in order.
     pub fn health(&self) -> Vec<Health> {
         let copy = |health: &Arc<Mutex<Health>>| health.lock().unwrap_or_else(PoisonError::into_inner).clone();
         self.health.iter().map(copy).collect()
@@ -102,7 +102,7 @@ impl Drop for Pollers {
 /// # Errors
 /// As [`Source::poll`]; or the driver panicked, which is reported like an invalid reply.
 pub fn poll_once(source: &mut dyn Source) -> Result<Reading, TelemetryError> {
-    // What an access point answers is other people's: a fault in reading it must not take anything else along.
+    // Responses are untrusted input: a panic while parsing them must not affect anything else.
     catch_unwind(AssertUnwindSafe(|| source.poll().map(Reading::settled))).unwrap_or_else(|panic| {
         let why = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
         Err(TelemetryError::Nonsense(format!("the driver failed on it: {}", why.unwrap_or("no reason"))))
@@ -167,7 +167,7 @@ fn note(health: &mut Health, asked: Instant, outcome: &Result<Reading, Telemetry
     }
 }
 
-/// Time between two questions after so many failures in a row.
+/// Time until the next poll after this number of failures in a row.
 fn pause(interval: Duration, failures: u32) -> Duration {
     let longer = interval.saturating_mul(1 << failures.saturating_sub(1).min(10));
     longer.min(LONGEST_PAUSE.max(interval))

@@ -15,7 +15,7 @@ use crate::mode::ReportedMode;
 use crate::source::{AccessPointReading, Reading, Source, StationReading, TelemetryError, frequency, mac};
 use crate::unifi::number;
 
-/// One that listens elsewhere.
+/// Another evenair that listens.
 #[derive(Debug)]
 pub struct Remote {
     url: String,
@@ -27,7 +27,7 @@ impl Remote {
     /// The one at this URL (scheme, host and port).
     ///
     /// # Errors
-    /// The certificate to be trusted is none.
+    /// The certificate to trust is invalid.
     pub fn new(url: &str, password: Option<&str>, tls: &Tls, timeout: Duration) -> Result<Self, TelemetryError> {
         let headers = password.map(|password| ("Authorization".into(), authorization(password)));
         let url = url.trim_end_matches('/').to_owned();
@@ -35,7 +35,7 @@ impl Remote {
     }
 }
 
-/// The value of the header `Authorization` that proves this password.
+/// The value of the header `Authorization` with this password.
 pub fn authorization(password: &str) -> String {
     format!("Bearer {password}")
 }
@@ -58,18 +58,18 @@ impl Source for Remote {
     }
 }
 
-/// A mode that the standard has.
+/// A valid mode as text.
 fn has(mode: Option<ReportedMode>) -> Option<String> {
     Some(mode?.ok()?.to_string())
 }
 
-/// Why a mode is not reported.
+/// Why a mode is invalid.
 fn refused(station: &StationReading) -> Option<String> {
     let modes = [station.transmit_mode, station.receive_mode];
     modes.into_iter().flatten().find_map(Result::err).map(|error| error.to_string())
 }
 
-/// What a source has said, as JSON. Modes are as in "HE MCS 7, 80 MHz, 2 streams, GI 0.8 us".
+/// A source's report or error as JSON. Modes are as in "HE MCS 7, 80 MHz, 2 streams, GI 0.8 us".
 pub fn entry(source: &str, answer: &Result<Reading, TelemetryError>) -> Value {
     let reading = match answer {
         Ok(reading) => reading,
@@ -111,10 +111,10 @@ pub fn entry(source: &str, answer: &Result<Reading, TelemetryError>) -> Value {
     })
 }
 
-/// Reads a list of [`entry`]s: all stations and radios of those sources that answered, and a warning for each that did not.
+/// Parses a list of [`entry`]s: all stations and radios of the successful sources, and a warning for each failed one.
 ///
 /// # Errors
-/// It is no such list, or none of its sources has answered.
+/// It is no such list, or all of its sources failed.
 pub fn read(answer: &Value) -> Result<Reading, TelemetryError> {
     let entries = answer.as_array().ok_or_else(|| TelemetryError::nonsense("no list of sources"))?;
     let mut reading = Reading::default();
@@ -142,10 +142,10 @@ pub fn read(answer: &Value) -> Result<Reading, TelemetryError> {
     }
 }
 
-/// A radio of the source with this number in the list. Several sources may number their interfaces alike.
+/// A radio of the source with this index. Several sources may number their interfaces alike.
 fn radio(source: u64, at: u64, value: &Value) -> Option<AccessPointReading> {
     let mac = mac(value["mac"].as_str()?)?;
-    // Older ones list radios without a number.
+    // Older versions list radios without a number.
     let interface = value["interface"].as_u64().unwrap_or(at) & u64::from(u32::MAX) | source << 32;
     Some(AccessPointReading { mac, interface, channel_mhz: mhz(value), lost: value["lost"].as_u64()? })
 }
@@ -168,7 +168,7 @@ fn station(value: &Value) -> Option<StationReading> {
     })
 }
 
-/// One that is not written as a mode is none.
+/// Parses a mode; `None` if malformed.
 fn mode(text: &str) -> Option<ReportedMode> {
     match text.parse() {
         Ok(mode) => Some(Ok(mode)),
@@ -188,7 +188,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read_again() {
+    fn written_entries_are_read_back() {
         let station = StationReading {
             transmit_kbps: Some(54_000),
             receive_kbps: Some(-100),
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn modes_that_cannot_be_are_refused_with_a_reason() {
+    fn impossible_modes_are_refused_with_a_reason() {
         let station = station(&json!({
             "mac": "02:00:00:00:00:01", "transmit_mode": "VHT MCS 9, 20 MHz", "receive_mode": "warp 9",
         }));

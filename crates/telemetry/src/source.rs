@@ -11,46 +11,46 @@ use crate::mode::ReportedMode;
 
 /// A source of reports about stations.
 pub trait Source: Send {
-    /// What it is, as logs and the status name it: its kind and where it is.
+    /// Its name in logs and in the status: its kind and location.
     fn name(&self) -> String;
 
-    /// Polls once. Takes at most twice its time-out for each request, and reports at most 4096 stations. Where an optional
-    /// part fails, or one station or interface of several, the rest is reported with a warning.
+    /// Polls once. Takes at most twice its timeout per request, and reports at most 4096 stations. If an optional part
+    /// fails, or one station or interface of several, the rest is reported with a warning.
     ///
     /// # Errors
-    /// It does not answer, refuses, or its list of stations cannot be understood.
+    /// It does not respond, refuses, or its list of stations is malformed.
     fn poll(&mut self) -> Result<Reading, TelemetryError>;
 }
 
-/// More stations than this are not read of one source: a controller of a large site has some thousands.
+/// Maximum number of stations per source: a controller of a large site has some thousands.
 pub const MOST_STATIONS: usize = 4096;
-/// Warnings kept of one poll.
+/// Maximum number of warnings per poll.
 const MOST_WARNINGS: usize = 16;
 
-/// What a source says.
+/// The report of a source.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reading {
-    /// Which of its tables or interfaces answered, in words.
+    /// The table or interface that responded, as text.
     pub from: String,
     /// Its stations.
     pub stations: Vec<StationReading>,
     /// Its radios, if it reports their losses.
     pub access_points: Vec<AccessPointReading>,
-    /// The BSSID of all its stations, where it is one radio that was asked.
+    /// The BSSID of all its stations, if a single radio was polled.
     pub radio: Option<MacAddr>,
     /// The channel of that radio, by its frequency in MHz.
     pub channel_mhz: Option<u16>,
-    /// Optional parts that failed and are left out, and why, each in a sentence.
+    /// Failures of optional parts, each as a sentence.
     pub warnings: Vec<String>,
 }
 
 impl Reading {
-    /// Notes an optional part that failed.
+    /// Adds a warning about an optional part that failed.
     pub(crate) fn warn(&mut self, part: impl Display, why: impl Display) {
         self.add_warning(format!("{part} left out: {why}"));
     }
 
-    /// Notes entries that are none of a station.
+    /// Adds a warning about malformed entries.
     pub(crate) fn warn_of_entries(&mut self, count: usize, part: &str) {
         if count > 0 {
             self.warn(format_args!("{count} of the entries of {part}"), "no valid MAC address");
@@ -63,7 +63,7 @@ impl Reading {
         }
     }
 
-    /// Adds stations, up to [`MOST_STATIONS`] in all, and counts the entries that are none.
+    /// Adds stations, up to [`MOST_STATIONS`] in all, and counts malformed entries.
     pub(crate) fn add_stations(&mut self, part: &str, entries: impl Iterator<Item = Option<StationReading>>) {
         let (mut malformed, mut surplus) = (0, 0);
         for entry in entries {
@@ -79,8 +79,8 @@ impl Reading {
         }
     }
 
-    /// The same with each station once. One that has gone from one radio of an access point to another may be listed by
-    /// both for minutes: the entry of the one that has heard it last stays.
+    /// Removes duplicate stations. After roaming between radios of an access point, a station may be listed by both for
+    /// minutes: the entry with the shortest idle time is kept.
     pub(crate) fn settled(mut self) -> Self {
         self.stations.sort_by_key(|station| (station.mac, station.idle.unwrap_or(Duration::MAX)));
         self.stations.dedup_by_key(|station| station.mac);
@@ -97,28 +97,28 @@ pub struct StationReading {
     pub transmit_kbps: Option<i64>,
     /// PHY rate from it, in kb/s.
     pub receive_kbps: Option<i64>,
-    /// Mode toward it, where the source has it and it is one of 802.11n, ac or ax.
+    /// Mode toward it, if reported and one of 802.11n, ac or ax.
     pub transmit_mode: Option<ReportedMode>,
-    /// Mode from it, likewise.
+    /// Mode from it, if reported and one of 802.11n, ac or ax.
     pub receive_mode: Option<ReportedMode>,
-    /// How strongly it is received, in dBm.
+    /// Signal strength at the access point, in dBm.
     pub signal_dbm: Option<i64>,
     /// Its IP address.
     pub address: Option<IpAddr>,
     /// The BSSID of its access point.
     pub access_point: Option<MacAddr>,
-    /// The channel that it is on, by its frequency in MHz.
+    /// Its channel, by its frequency in MHz.
     pub channel_mhz: Option<u16>,
     /// The name that the operator gave it at the controller.
     pub alias: Option<String>,
     /// The name of its network.
     pub ssid: Option<String>,
-    /// For how long nothing was heard of it.
+    /// Time since it was last heard.
     pub idle: Option<Duration>,
 }
 
 impl StationReading {
-    /// Of this station nothing else is known.
+    /// A station of which only the address is known.
     pub const fn new(mac: MacAddr) -> Self {
         Self {
             mac,
@@ -137,7 +137,7 @@ impl StationReading {
     }
 }
 
-/// What a source says of a radio.
+/// A source's report of a radio.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AccessPointReading {
     /// Its MAC address. Several interfaces may have the same.
@@ -146,12 +146,12 @@ pub struct AccessPointReading {
     pub interface: u64,
     /// Its channel, by its frequency in MHz.
     pub channel_mhz: Option<u16>,
-    /// Packets that it has lost on the way to its stations, since whenever: discarded because its queue was full, or given
-    /// up after too many retries.
+    /// Total of packets lost on the way to its stations, from any start: dropped because its queue was full, or given up
+    /// after too many retries.
     pub lost: u64,
 }
 
-/// Of an account at a source.
+/// User name and password at a source.
 #[derive(Clone, Copy)]
 pub struct Credentials<'a> {
     /// Its name.
@@ -163,27 +163,27 @@ pub struct Credentials<'a> {
 /// Why a poll failed.
 #[derive(Debug, thiserror::Error)]
 pub enum TelemetryError {
-    /// It could not be reached, or did not answer in time.
+    /// It could not be reached, or did not respond in time.
     #[error("{what}: {source}")]
     Io {
-        /// What was tried.
+        /// The failed operation.
         what: String,
-        /// What went wrong.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// It did not answer in time.
+    /// It did not respond in time.
     #[error("no answer within {0:?}: is the address right, and may this machine ask it?")]
     Silent(Duration),
-    /// It does not take the name, the community or the password.
+    /// It rejected the user name, community or password.
     #[error("it refuses: {0}")]
     Refused(String),
-    /// It answered something else than what was asked for.
+    /// Its response is malformed or unexpected.
     #[error("it answered what cannot be understood: {0}")]
     Nonsense(String),
     /// Its certificate is not trusted.
     #[error("its certificate is not trusted: {0}")]
     Untrusted(String),
-    /// It answers, but has nothing of what is looked for.
+    /// It responds, but has none of the required data.
     #[error("{0}")]
     Nothing(String),
 }
@@ -198,7 +198,7 @@ impl TelemetryError {
         Self::Nonsense(what.to_string())
     }
 
-    /// What is wrong with a part of an answer, where the part is named before.
+    /// The error without its context, for a part that is named before.
     pub(crate) fn detail(&self) -> String {
         match self {
             Self::Nonsense(what) => what.clone(),
@@ -207,8 +207,8 @@ impl TelemetryError {
     }
 }
 
-/// The frequency of a channel in MHz by its number (IEEE 802.11-2020, annex E): those up to 14 are at 2.4 GHz, all others at
-/// 5 GHz, unless the radio is said to be one of 6 GHz.
+/// The frequency of a channel in MHz by its number (IEEE 802.11-2020, annex E): up to 14 at 2.4 GHz, all others at 5 GHz,
+/// unless the radio is known to be at 6 GHz.
 pub(crate) fn channel_mhz(number: i64, at_6_ghz: bool) -> Option<u16> {
     let number = u16::try_from(number).ok()?;
     match number {
@@ -220,12 +220,12 @@ pub(crate) fn channel_mhz(number: i64, at_6_ghz: bool) -> Option<u16> {
     }
 }
 
-/// A frequency in MHz. Sources write 0 for that of no radio.
+/// A valid frequency in MHz. Sources report 0 without a radio.
 pub(crate) fn frequency(mhz: i64) -> Option<u16> {
     u16::try_from(mhz).ok().filter(|&mhz| mhz > 0)
 }
 
-/// A MAC address in any of the ways in which programs write one: with colons, with hyphens, with dots, or bare.
+/// Parses a MAC address in any common notation: with colons, hyphens or dots, or bare.
 pub(crate) fn mac(text: &str) -> Option<MacAddr> {
     let digits: Vec<u8> = text.bytes().filter(|byte| !matches!(byte, b':' | b'-' | b'.')).collect();
     if digits.len() != 12 || !digits.iter().all(u8::is_ascii_hexdigit) {
@@ -243,7 +243,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_two_entries_the_fresher_stays() {
+    fn the_entry_heard_last_is_kept() {
         let entry = |last, idle, kbps| StationReading {
             idle: Option::map(idle, Duration::from_millis),
             transmit_kbps: Some(kbps),

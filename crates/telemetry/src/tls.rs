@@ -1,9 +1,9 @@
-//! HTTPS to servers with a pinned certificate, which access points and controllers have mostly signed themselves.
+//! HTTPS to servers with a pinned certificate, which in access points and controllers is mostly self-signed.
 //!
-//! A server that presents the very certificate that is pinned, byte for byte, and proves by the signature of the handshake
-//! that it has its key, is trusted whatever the certificate says: a console's is for a name of its own and not for its
-//! address, `openssl req -x509` makes one of an authority (CA:TRUE), and nobody renews one that has run out. Any other
-//! certificate has to be signed by the pinned one, and to be for the name in the URL (RFC 5280, RFC 9525).
+//! A server that presents exactly the pinned certificate, and proves possession of its key by the handshake's signature,
+//! is trusted whatever the certificate's content: a console's is for a name of its own rather than its address, `openssl
+//! req -x509` makes one of an authority (CA:TRUE), and expired ones are rarely renewed. Any other certificate must be
+//! signed by the pinned one and be valid for the name in the URL (RFC 5280, RFC 9525).
 
 use std::fmt;
 use std::io::{Read, Write};
@@ -18,7 +18,7 @@ use ureq::unversioned::transport::{
     Buffers, ConnectionDetails, Connector, Either, LazyBuffers, NextTimeout, Transport, TransportAdapter,
 };
 
-/// Connects to servers with one of the pinned certificates. Goes behind a connector that opens TCP connections.
+/// Connects to servers with one of the pinned certificates. Must follow a connector that opens TCP connections.
 #[derive(Debug)]
 pub(crate) struct PinnedConnector(Arc<ClientConfig>);
 
@@ -94,7 +94,7 @@ impl Transport for PinnedTransport {
 #[derive(Debug)]
 struct PinnedVerifier {
     pinned: Vec<CertificateDer<'static>>,
-    /// Checks what the pinned certificates have signed. `None`: they can sign nothing.
+    /// Verifies certificates signed by the pinned ones. `None`: they cannot sign any.
     signed: Option<Arc<WebPkiServerVerifier>>,
     provider: Arc<CryptoProvider>,
 }

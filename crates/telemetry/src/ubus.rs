@@ -17,13 +17,13 @@ use crate::mode::{Parts, ReportedMode, guard, he_guard};
 use crate::source::{Credentials, MOST_STATIONS, Reading, Source, StationReading, TelemetryError, frequency, mac};
 use crate::unifi::number;
 
-/// The session of those who have none.
+/// The session id of unauthenticated calls.
 const NOBODY: &str = "00000000000000000000000000000000";
-/// Interfaces of one access point that are asked.
+/// Maximum number of interfaces polled per access point.
 const MOST_INTERFACES: usize = 64;
-/// JSON-RPC's error for a session that is over or may not (rpcd, `uh_ubus.c`).
+/// JSON-RPC's error for an expired session or missing rights (rpcd, `uh_ubus.c`).
 const ACCESS_DENIED: i64 = -32002;
-/// ubus' status for the same (libubus, `ubus_msg_status`).
+/// ubus status for the same (libubus, `ubus_msg_status`).
 const PERMISSION_DENIED: i64 = 6;
 
 /// An access point.
@@ -43,15 +43,15 @@ struct Modes {
     receive: Option<ReportedMode>,
 }
 
-/// An answer without its envelope.
+/// A response without its envelope.
 enum Outcome {
     Data(Value),
     Denied,
-    /// The object or its method is not there, or the call failed. Others may do.
+    /// The object or method does not exist, or the call failed. Others may still succeed.
     Failed(String),
 }
 
-/// ubus' words for its status (libubus, `ubus_msg_status`).
+/// Text of a ubus status (libubus, `ubus_msg_status`).
 fn status_text(status: i64) -> &'static str {
     match status {
         3 => " (there is no such method)",
@@ -65,7 +65,7 @@ impl Ubus {
     /// The one at this URL (scheme, host and port; `/ubus` is added) with an account of rpcd.
     ///
     /// # Errors
-    /// The certificate to be trusted is none.
+    /// The certificate to trust is invalid.
     pub fn new(url: &str, credentials: Credentials<'_>, tls: &Tls, timeout: Duration) -> Result<Self, TelemetryError> {
         let url = format!("{}/ubus", url.trim_end_matches('/').trim_end_matches("/ubus"));
         let http = Http::new(tls, timeout)?;
@@ -109,7 +109,8 @@ impl Ubus {
         }
     }
 
-    /// The stations of one interface with all that is known of them. `None`: the session is over, or the account may not.
+    /// The stations of one interface with all that is known of them. `None`: the session has expired, or the account lacks
+    /// rights.
     fn interface(&self, session: &str, name: &str, reading: &mut Reading) -> Result<Option<()>, TelemetryError> {
         let clients = match self.request("call", &json!([session, name, "get_clients", {}]))? {
             Outcome::Data(clients) => clients,
@@ -130,8 +131,8 @@ impl Ubus {
         Ok(Some(()))
     }
 
-    /// The BSSID of an interface, where hostapd has `get_status` (since OpenWrt 21.02), and the modes of its stations, where
-    /// there is rpcd-mod-iwinfo, and the account may call them.
+    /// The BSSID of an interface, if hostapd supports `get_status` (since OpenWrt 21.02), and the modes of its stations, if
+    /// rpcd-mod-iwinfo is installed and the account has the rights.
     fn details(&self, session: &str, name: &str, reading: &mut Reading) -> (Option<MacAddr>, Vec<Modes>) {
         let device = json!({ "device": name.trim_start_matches("hostapd.") });
         let calls = [(name, "get_status", json!({})), ("iwinfo", "assoclist", device)];
@@ -148,7 +149,7 @@ impl Ubus {
         (status["bssid"].as_str().and_then(mac), modes(&list).take(MOST_STATIONS).collect())
     }
 
-    /// `None`: the session is over, or the account may not call any interface.
+    /// `None`: the session has expired, or the account lacks rights for all interfaces.
     fn read(&self, session: &str) -> Result<Option<Reading>, TelemetryError> {
         let objects = match self.request("list", &json!([session, "hostapd.*"]))? {
             Outcome::Data(objects) => objects,
@@ -169,7 +170,7 @@ impl Ubus {
                 Err(error) => {
                     reading.warn(name, error.detail());
                     let TelemetryError::Nonsense(why) = error else {
-                        // Each further question would wait as long.
+                        // Each further request would wait as long.
                         failure = Some(error);
                         break;
                     };
@@ -207,7 +208,7 @@ impl Source for Ubus {
     }
 }
 
-/// Reads what `get_clients` answers; `None`: an entry that is no station.
+/// Parses the response to `get_clients`; `None` for a malformed entry.
 pub fn stations(clients: &Value) -> impl Iterator<Item = Option<StationReading>> + '_ {
     clients["clients"].as_object().into_iter().flatten().map(|(address, client)| {
         Some(StationReading {
@@ -219,7 +220,7 @@ pub fn stations(clients: &Value) -> impl Iterator<Item = Option<StationReading>>
     })
 }
 
-/// Reads what `assoclist` answers.
+/// Parses the response to `assoclist`.
 fn modes(list: &Value) -> impl Iterator<Item = Modes> + '_ {
     list["results"].as_array().into_iter().flatten().filter_map(|entry| {
         let mac = mac(entry["mac"].as_str()?)?;
@@ -227,7 +228,7 @@ fn modes(list: &Value) -> impl Iterator<Item = Modes> + '_ {
     })
 }
 
-/// A rate of `assoclist` (rpcd, `rpc_iwinfo_add_rateinfo`), as far as it is a mode.
+/// Parses a rate of `assoclist` (rpcd, `rpc_iwinfo_add_rateinfo`), if it is a mode.
 fn mode(rate: &Value) -> Option<ReportedMode> {
     let is = |key: &str| rate[key].as_bool() == Some(true);
     let small = |key: &str| number(&rate[key]).and_then(|number| u8::try_from(number).ok());
@@ -237,7 +238,7 @@ fn mode(rate: &Value) -> Option<ReportedMode> {
         () if is("he") => Format::He,
         () => return None,
     };
-    // Half the bits of each subcarrier are those of the other half again: no mode has that.
+    // With dual carrier modulation, half of the subcarriers repeat the bits of the others: no mode supports that.
     if number(&rate["he_dcm"]).is_some_and(|dcm| dcm != 0) {
         return None;
     }
@@ -264,7 +265,7 @@ mod tests {
             let rate = serde_json::from_str(text).expect("JSON");
             mode(&rate).and_then(Result::ok).map(|mode| mode.to_string())
         };
-        // As rpcd of OpenWrt 23.05 answers.
+        // Responses of rpcd in OpenWrt 23.05.
         for (text, expected) in [
             (
                 r#"{"ht":false,"vht":false,"he":true,"eht":false,"mhz":80,"rate":1200900,"mcs":11,"nss":2,"he_gi":0,"he_dcm":0}"#,

@@ -28,7 +28,7 @@ pub struct Unifi {
 #[derive(Clone, Debug)]
 struct Session {
     cookie: String,
-    /// What precedes the paths of the network application.
+    /// Prefix of the paths of the network application.
     prefix: &'static str,
 }
 
@@ -36,7 +36,7 @@ impl Unifi {
     /// The one at this URL (scheme, host and port), with a site and a local account.
     ///
     /// # Errors
-    /// The certificate to be trusted is none.
+    /// The certificate to trust is invalid.
     pub fn new(
         url: &str,
         site: &str,
@@ -79,7 +79,7 @@ impl Unifi {
         Err(TelemetryError::nonsense("no login there: is this a UniFi controller?"))
     }
 
-    /// `None`: the session is over.
+    /// `None`: the session has expired.
     fn stations(&self, session: &Session) -> Result<Option<Value>, TelemetryError> {
         let url = format!("{}{}/api/s/{}/stat/sta", self.url, session.prefix, self.site);
         let answer = self.http.get(&url, &[("Cookie".into(), session.cookie.clone())])?;
@@ -114,7 +114,7 @@ impl Source for Unifi {
     }
 }
 
-/// Reads an answer to `stat/sta`. Wired clients are in it too, and left out.
+/// Parses a response to `stat/sta`, without its wired clients.
 ///
 /// # Errors
 /// It has no list `data`.
@@ -141,15 +141,15 @@ pub fn read(answer: &Value) -> Result<Reading, TelemetryError> {
     Ok(read)
 }
 
-/// Whether a login is refused for want of a second factor. UniFi OS answers with status 499 and `MFA_AUTH_REQUIRED`, older
-/// controllers with `api.err.Ubic2faTokenRequired`.
+/// Whether a login is refused because of two-factor authentication. UniFi OS responds with status 499 and
+/// `MFA_AUTH_REQUIRED`, older controllers with `api.err.Ubic2faTokenRequired`.
 fn needs_second_factor(answer: &Answer) -> bool {
     let body = answer.json().unwrap_or_default();
     answer.status == 499 || body["code"] == "MFA_AUTH_REQUIRED" || body["meta"]["msg"] == "api.err.Ubic2faTokenRequired"
 }
 
-/// A whole number, also where it is written with a fraction.
+/// An integer, also if it is written with a fraction.
 pub(crate) fn number(value: &Value) -> Option<i64> {
-    // Casting saturates, and makes zero of what is no number.
+    // Casting saturates, and turns NaN into zero.
     value.as_i64().or_else(|| value.as_f64().map(|number| number as i64))
 }

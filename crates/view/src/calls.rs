@@ -49,7 +49,7 @@ pub fn speech(report: &SpeechReport, codec: Codec) -> SpeechStatus {
     }
 }
 
-/// A codec as the box distinguishes it, with its published parameters. Unknown codecs count as Opus.
+/// Maps a codec that the box distinguishes to its published parameters. Unknown codecs count as Opus.
 const fn spoken(codec: Codec) -> voice::Codec {
     match codec {
         Codec::G711 => voice::Codec::G711,
@@ -94,10 +94,10 @@ mod tests {
             ..SpeechReport::default()
         };
         let status = speech(&perfect, Codec::G711);
-        // A frame of 20 ms, 60 ms until it is played, 5 ms of waiting: 93.2 - 0.024 * 85.
+        // 20 ms per frame, 60 ms playout delay, 5 ms queueing delay: 93.2 - 0.024 * 85.
         let r = status.r_factor.expect("it is heard");
         assert!((r - (93.2 - 0.024 * 85.0)).abs() < 1e-9 && status.mos.expect("it is heard") > 4.3, "{status:?}");
-        // 50 of 1000 lost on the way, 50 dropped here: Ie-eff of G.711 is 95 * 10 / (10 + 25.1).
+        // 50 of 1000 lost before the box, 50 dropped in it: Ie-eff of G.711 is 95 * 10 / (10 + 25.1).
         let lossy = SpeechReport { packets: 950, lost: Some(50), dropped: 50, ..perfect };
         let lossy = speech(&lossy, Codec::G711);
         assert!((lossy.loss_percent - 10.0).abs() < 1e-9);
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn where_nothing_is_heard_there_is_no_rating() {
+    fn a_call_without_packets_has_no_rating() {
         let status = speech(&SpeechReport::default(), Codec::Other);
         assert_eq!((status.r_factor, status.mos, status.loss_percent), (None, None, 0.0));
         assert!(status.in_short().starts_with("R - MOS - loss 0.0 %"), "{}", status.in_short());

@@ -1,8 +1,7 @@
-//! A line of the watch feed from the states of a box at two instants.
+//! Builds a line of the watch feed from two successive states of a box.
 //!
-//! Rates are differences of counters. Those of stations, domains and classes are the manager's, at IP level; those of the
-//! whole box are of its ports and come from the driver ([`Beside`]). Where a counter does not cover the whole interval the value is
-//! unknown.
+//! Rates are differences of counters. Those of stations, domains and classes are the manager's, at IP level; those of the whole box
+//! are port counters, supplied by the driver ([`Beside`]). Where a counter does not cover the whole interval, the value is unknown.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,24 +20,24 @@ use crate::milliseconds;
 pub struct Taken {
     at_s: f64,
     status: Status,
-    /// How long packets waited for the WLAN lately, in milliseconds; `None`: none left.
+    /// 95th percentile of recent waiting times for the WLAN, in milliseconds; `None`: no packet left recently.
     wait_p95_ms: Option<f64>,
-    /// The same in each domain of the status.
+    /// The same percentile per contention domain, indexed like the status's domains.
     domain_wait_p95_ms: Vec<Option<f64>>,
     latencies: Latencies,
 }
 
-/// What a line has that is in neither state.
+/// Values of a line that neither state contains; the driver supplies them.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Beside {
     /// Seconds since the mode changed.
     pub since_s: f64,
-    /// IP-level bytes that crossed the ports since the state before, toward the WLAN and from it; `None`: unknown.
+    /// IP-level bytes that crossed the ports since the previous state, toward the WLAN and from it; `None`: unknown.
     pub crossed: [Option<u64>; 2],
 }
 
 impl Taken {
-    /// The state `at_s` seconds after 1970, UTC; the status is that of the report.
+    /// The state at `at_s`, in seconds since 1970, UTC; `status` is made from `report`.
     pub fn new(at_s: f64, report: &Report, status: Status) -> Self {
         let p95 = |recent: &DelayReport| (recent.packets > 0).then(|| milliseconds(recent.p95));
         let wlan = report.hops.iter().find(|hop| hop.hop == Hop::Wlan);
@@ -51,23 +50,23 @@ impl Taken {
         }
     }
 
-    /// The status of that instant.
     pub const fn status(&self) -> &Status {
         &self.status
     }
 
-    /// The flows of the status, which lines do not need any more once this is the state before.
+    /// Takes the flows out of the status: once this is the previous state, lines no longer need them.
     pub fn take_flows(&mut self) -> Vec<FlowStatus> {
         std::mem::take(&mut self.status.flows)
     }
 
-    /// The manager sees the traffic.
+    /// Whether the manager sees the traffic: it does unless it is bypassed.
     fn sees_traffic(&self) -> bool {
         self.status.mode != Mode::Bypassed
     }
 }
 
-/// Bytes and charged airtime in seconds, as of an interval of the totals' length, and latencies and losses of the station's own.
+/// Bytes and charged airtime (in seconds) of a station, scaled to the length of the totals' interval; latencies and losses are
+/// unscaled.
 #[derive(Clone, Copy, Default)]
 struct Moved {
     down: u64,
@@ -79,7 +78,7 @@ struct Moved {
 }
 
 impl Moved {
-    /// In an interval so many times as long, at the same rate.
+    /// The values of an interval `factor` times as long, at the same rate.
     fn times(self, factor: f64) -> Self {
         let bytes = |bytes: u64| (bytes as f64 * factor).round() as u64;
         let (down, up) = (bytes(self.down), bytes(self.up));
@@ -87,7 +86,7 @@ impl Moved {
     }
 }
 
-/// Two instants and what is beside them.
+/// Two successive states, their distance in seconds, and the driver's values.
 struct Interval<'a> {
     before: Option<&'a Taken>,
     now: &'a Taken,
@@ -95,7 +94,7 @@ struct Interval<'a> {
     beside: Beside,
 }
 
-/// The line of the interval, with all its parts but health and events.
+/// The line of the interval, without health and events.
 pub fn line(before: Option<&Taken>, now: &Taken, beside: Beside) -> Line {
     let of = |before: &Taken| now.status.uptime_s - before.status.uptime_s;
     let before = before.filter(|before| of(before) > 0.0);
@@ -133,7 +132,7 @@ impl Interval<'_> {
         Value::new(seconds.into().map(|part| part / self.seconds), Source::Charged)
     }
 
-    /// The state before, if the manager saw the traffic from then on.
+    /// The previous state, if the manager has seen the traffic since then.
     fn seen_before(&self) -> Option<&Taken> {
         self.before.filter(|before| before.sees_traffic() && self.now.sees_traffic())
     }
@@ -161,20 +160,20 @@ impl Interval<'_> {
         }
     }
 
-    /// What each station of the status moved; `None`: unknown.
+    /// Traffic of each station of the status; `None`: unknown.
     fn moved_by_station(&self) -> Vec<Option<Moved>> {
         let now = &self.now.status;
         let Some(before) = self.seen_before() else { return vec![None; now.stations.len()] };
         let earlier: BTreeMap<_, _> =
             before.status.stations.iter().map(|station| (station.mac.as_str(), station)).collect();
-        // A station that is new in a list of all has just come; in one of the busiest it may have been left out before.
+        // In a complete list, a station without a previous entry is new; in a list of the busiest, it may have been left out before.
         let lists_all = before.status.stations_known <= before.status.stations.len();
         let moved = |station: &StationStatus| {
             let latency = self.now.latencies.of_station(&before.latencies, &station.mac);
             let losses = self.now.latencies.losses_of(&before.latencies, &station.mac);
             let own = self.now.latencies.seconds_of(&before.latencies, &station.mac);
             let before = earlier.get(station.mac.as_str()).copied();
-            // One that was forgotten in between begins anew.
+            // A station that was removed and came back restarts its counters.
             let same = before.filter(|before| before.charged_airtime_s <= station.charged_airtime_s);
             let share = own.filter(|_| same.is_some()).map_or(1.0, |own| self.seconds / own);
             (before.is_some() || lists_all).then(|| Moved { latency, losses, ..moved(same, station).times(share) })
@@ -182,8 +181,8 @@ impl Interval<'_> {
         self.within_time(now.stations.iter().map(moved).collect())
     }
 
-    /// Airtime charged by assumed rates may sum up to several times the interval: then a station of that domain is charged its part of
-    /// the interval instead.
+    /// Limits airtime to the interval: airtime charged by assumed rates may sum up to several times its length. Each station of such a
+    /// domain then gets its proportional part.
     fn within_time(&self, mut moved: Vec<Option<Moved>>) -> Vec<Option<Moved>> {
         let stations = &self.now.status.stations;
         let mut charged_s = BTreeMap::<_, f64>::new();
@@ -199,7 +198,7 @@ impl Interval<'_> {
         moved
     }
 
-    /// Stations of those that moved something; `None`: unknown.
+    /// Number of the selected stations that had traffic; `None`: unknown.
     fn active(&self, moved: &[Option<Moved>], which: impl Fn(&StationStatus) -> bool) -> Option<usize> {
         self.seen_before()?;
         let pairs = self.now.status.stations.iter().zip(moved);
@@ -231,7 +230,7 @@ impl Interval<'_> {
             up_mbps: self.mbps(sum.map(|sum| sum.up)),
             air_down: self.air(sum.map(|sum| sum.air_down_s)),
             air_up: self.air(sum.map(|sum| sum.air_up_s)),
-            // The manager does not report it yet.
+            // The manager does not report airtime of group frames yet.
             air_group: Value::UNKNOWN,
             capacity_mbps: Value::new(capacity, if active_reported { Source::Reported } else { Source::Assumed }),
             air_cost: Value::new(cost, Source::Measured),
@@ -244,13 +243,13 @@ impl Interval<'_> {
         }
     }
 
-    /// Of all stations of these that were timed.
+    /// Latency over all selected stations that have measurements.
     fn latency(&self, moved: &[Option<Moved>], which: impl Fn(&StationStatus) -> bool) -> Latency {
         let pairs = self.now.status.stations.iter().zip(moved).filter(|(station, _)| which(station));
         pairs.filter_map(|(_, moved)| *moved).fold(Latency::default(), |sum, moved| sum.plus(&moved.latency))
     }
 
-    /// Counts of all latencies: those of a station go to its domain and its access point.
+    /// Latency histograms of stations, domains and access points. A station counts for its domain and its access point.
     fn histograms(&self, moved: &[Option<Moved>]) -> Histograms {
         let mut all = Histograms::default();
         let stations = self.now.status.stations.iter().zip(moved);
@@ -371,7 +370,7 @@ impl Interval<'_> {
         }
     }
 
-    /// How many times the interval, of all contention domains, the classes are charged together; 1 if less.
+    /// Airtime charged to all classes, in multiples of the interval times the number of contention domains; at least 1.
     fn excess_of_classes(&self) -> f64 {
         let charged_s = |status: &Status| status.classes.iter().map(|class| class.charged_airtime_s).sum::<f64>();
         let before_s = self.before.map_or(0.0, |before| charged_s(&before.status));
@@ -403,7 +402,7 @@ fn add(a: Moved, b: Option<Moved>) -> Option<Moved> {
         up: a.up + b.up,
         air_down_s: a.air_down_s + b.air_down_s,
         air_up_s: a.air_up_s + b.air_up_s,
-        // Latencies and losses have sums of their own.
+        // Classes have their own latencies and losses.
         ..Moved::default()
     })
 }
@@ -429,7 +428,7 @@ mod tests {
 
     use super::*;
 
-    /// Of a manager that knows one station.
+    /// A report of a manager that knows one station.
     fn report() -> Report {
         let mut config = Config::new(Phy::default_for(Standard::Dot11g));
         let (mac, rate) = (MacAddr([2, 0, 0, 0, 0, 1]), config.default_rate);
@@ -442,7 +441,7 @@ mod tests {
         Taken::new(seconds as f64, report, status)
     }
 
-    /// A state `seconds` after the start, whose station, charged for half of the time, got a megabyte a second.
+    /// A state `seconds` after the start. Its station has been charged half of the time and received 1 MB/s.
     fn taken(seconds: u64, mode: Mode) -> Taken {
         let mut report = report();
         let station = &mut report.stations[0];
@@ -512,12 +511,12 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_is_of_the_time_between_the_copies_of_the_station() {
+    fn a_rate_uses_the_time_between_the_copies_of_the_station() {
         let copied = |seconds: u64, copied_ms: u64| {
             let mut report = report();
             let station = &mut report.stations[0];
             station.copied = Instant::from_nanos(copied_ms * 1_000_000);
-            // 8 Mb/s, and the medium for half of the time.
+            // 8 Mb/s, and half of the airtime.
             station.to_station.0 = 1_000 * copied_ms;
             station.airtime = Span::from_micros(500 * copied_ms);
             state(seconds, Mode::Inserted, &report)
@@ -532,7 +531,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_line_makes_no_zeros_up() {
+    fn the_first_line_has_unknown_values_instead_of_zeros() {
         let line = line(None, &taken(1, Mode::Inserted), Beside { since_s: 0.0, crossed: [Some(1); 2] });
         let (totals, stations) = (line.totals.expect("there"), line.stations.expect("there"));
         assert_eq!((totals.down_mbps, totals.up_mbps, totals.active), (Value::UNKNOWN, Value::UNKNOWN, None));
@@ -556,12 +555,12 @@ mod tests {
     }
 
     #[test]
-    fn a_station_that_was_forgotten_begins_anew() {
+    fn the_counters_of_a_station_that_came_back_start_at_zero() {
         let (mut before, now) = (taken(10, Mode::Inserted), taken(11, Mode::Inserted));
         before.status.stations[0].charged_airtime_s = 1e6;
         let station = &line_of(Some(&before), &now).stations.expect("there")[0];
         assert_eq!(station.down_mbps.value, Some(88.0), "all that it has had since");
-        // In a list of the busiest stations a new one may be an old one.
+        // In a list of the busiest stations, a station without a previous entry may have been left out before.
         before.status.stations.clear();
         before.status.stations_known = 5_000;
         let station = &line_of(Some(&before), &now).stations.expect("there")[0];

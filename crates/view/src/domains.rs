@@ -38,7 +38,7 @@ const fn probe_state(state: manager::ProbeState) -> ProbeState {
     }
 }
 
-/// A name as text. Most are; what is none is shown with escapes.
+/// A name as text: as UTF-8 where it is valid, otherwise with escapes.
 pub fn label_text(name: Label) -> String {
     std::str::from_utf8(name.as_bytes()).map_or_else(|_| name.to_string(), str::to_owned)
 }

@@ -1,4 +1,4 @@
-//! How long packets took between two states, and what was lost, as a line has it; and between which instants that was.
+//! Latencies and losses of an interval: differences of the cumulative counts of two states, and the time between those.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,12 +8,12 @@ use evenair_api::watch;
 use evenair_manager::{Latency, Leg, LossCounts, Losses, Report, StationReport, Times};
 use evenair_units::{Instant, Span};
 
-/// Counts of all time.
+/// Cumulative latencies and losses of one state.
 #[derive(Debug)]
 pub(crate) struct Latencies {
-    /// By MAC address.
+    /// Stations by MAC address.
     stations: BTreeMap<String, OfStation>,
-    /// By name.
+    /// Classes by name.
     classes: BTreeMap<String, (Latency, Losses)>,
 }
 
@@ -36,41 +36,41 @@ impl Latencies {
         }
     }
 
-    /// Time between the instants of which the states of a station are. They are not those of the totals: the loop copies stations one
-    /// after another. `None`: it was not known before, or no time has passed.
+    /// Seconds between the copies of a station's counters in the two states. These differ from the instants of the totals, because
+    /// the loop copies stations one after another. `None`: the station is new, or no time has passed.
     pub(crate) fn seconds_of(&self, before: &Self, mac: &str) -> Option<f64> {
         let [before, now] = [before, self].map(|state| Some(state.stations.get(mac)?.copied));
         let span = now?.checked_since(before?)?;
         (span > Span::ZERO).then(|| span.as_secs_f64())
     }
 
-    /// Of a station since an earlier state.
+    /// Latency of a station since an earlier state.
     pub(crate) fn of_station(&self, before: &Self, mac: &str) -> Latency {
         let latency = |state: &Self| state.stations.get(mac).and_then(|station| station.latency.clone());
         let Some(now) = latency(self) else { return Latency::default() };
         latency(before).map_or(*now, |before| now.since(&before))
     }
 
-    /// What a station lost since an earlier state.
+    /// Losses of a station since an earlier state.
     pub(crate) fn losses_of(&self, before: &Self, mac: &str) -> Losses {
         let Some(OfStation { losses: now, .. }) = self.stations.get(mac) else { return Losses::default() };
         before.stations.get(mac).map_or(*now, |before| now.since(&before.losses))
     }
 
-    /// Of a class since an earlier state.
+    /// Latency of a class since an earlier state.
     pub(crate) fn of_class(&self, before: &Self, name: &str) -> Latency {
         let Some((now, _)) = self.classes.get(name) else { return Latency::default() };
         before.classes.get(name).map_or(*now, |(before, _)| now.since(before))
     }
 
-    /// What a class lost since an earlier state.
+    /// Losses of a class since an earlier state.
     pub(crate) fn losses_of_class(&self, before: &Self, name: &str) -> Losses {
         let Some((_, now)) = self.classes.get(name) else { return Losses::default() };
         before.classes.get(name).map_or(*now, |(_, before)| now.since(before))
     }
 }
 
-/// As a line has it.
+/// Latency in the form of the watch feed.
 pub(crate) fn written(latency: &Latency) -> watch::Latency {
     let [in_box, wlan, internet_queue, internet] = Leg::ALL.map(|leg| times(latency.leg(leg)));
     watch::Latency { in_box, wlan, internet_queue, internet }
@@ -81,14 +81,14 @@ fn times(times: &Times) -> Option<watch::Times> {
     Some(watch::Times { p50_ms: ms(50)?, p95_ms: ms(95)?, packets: times.count() })
 }
 
-/// The same as counts.
+/// Latency as histograms of the watch feed.
 pub(crate) fn histograms(latency: &Latency) -> watch::LegHistograms {
     let histogram = |leg| Histogram::new(latency.leg(leg).counts().iter().map(|&count| u64::from(count)));
     let [in_box, wlan, internet_queue, internet] = Leg::ALL.map(histogram);
     watch::LegHistograms { in_box, wlan, internet_queue, internet }
 }
 
-/// As a line has it.
+/// Losses in the form of the watch feed.
 pub(crate) fn lost(losses: &Losses) -> watch::Losses {
     let counts = |&LossCounts { data, here, wlan, wire }: &LossCounts| watch::LossCounts { data, here, wlan, wire };
     watch::Losses { down: counts(&losses.down), up: counts(&losses.up) }
@@ -104,7 +104,7 @@ mod tests {
     #[test]
     fn buckets_are_those_of_the_manager() {
         assert_eq!(Times::default().counts().len(), BUCKETS);
-        // The bucket behind each doubling is a quarter of it wide; the last has no end.
+        // Each doubling has four buckets; the last bucket is unbounded.
         for (doubling, end) in DOUBLINGS.iter().enumerate() {
             let (mut histogram, bucket) = (Histogram::default(), 4 * doubling + 1);
             histogram.add(bucket, 1);

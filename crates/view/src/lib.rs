@@ -1,7 +1,7 @@
-//! A manager's report as types of the box's contract ([`evenair_api`]), which knows nothing of the manager: the same for
-//! the box and the simulator. [`status`] is the state at one instant, [`line()`] a second of the watch feed from two of them.
+//! A manager's report as types of the box's API ([`evenair_api`]), which does not depend on the manager; the box and the
+//! simulator share them. [`status`] is the state at one instant, [`line()`] makes a line of the watch feed from two of them.
 //!
-//! Not here: what only the box reports. `evenair_serve::control` converts that.
+//! Not here: what only the box reports; `evenair_serve::control` converts that.
 
 mod calls;
 mod difference;
@@ -21,7 +21,7 @@ use evenair_api::{Hop, HopResult, Mode};
 use evenair_manager::{self as manager, DelayReport};
 use evenair_units::Span;
 
-/// The mode of a manager. One that observes is bypassed.
+/// The mode in the status. A manager that observes counts as bypassed.
 pub const fn mode(mode: manager::Mode) -> Mode {
     match mode {
         manager::Mode::Bypassed => Mode::Bypassed,
@@ -34,7 +34,7 @@ pub(crate) const fn milliseconds(span: Span) -> f64 {
     span.as_nanos() as f64 / 1e6
 }
 
-/// How long packets waited for a hop.
+/// Waiting times of packets at a hop.
 pub fn hop_result(hop: manager::Hop, delays: &DelayReport) -> HopResult {
     HopResult {
         hop: match hop {

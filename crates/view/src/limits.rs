@@ -1,4 +1,4 @@
-//! Mechanisms beside the queues in the status: control at the receiver, the upload limiter.
+//! Control at the receiver and the upload limiter in the status.
 
 use evenair_api::{ReceiverStatus, UplinkStatus};
 use evenair_manager::{ReceiverReport, UplinkReport};

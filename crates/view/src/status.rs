@@ -1,4 +1,4 @@
-//! The status of a box as far as its manager knows it.
+//! The manager's part of a box's status.
 
 use evenair_api::{PacketStatus, Status};
 use evenair_manager::{Counters, Report};
@@ -10,8 +10,8 @@ use crate::limits::{receiver_status, uplink_status};
 use crate::traffic::{class, flow, station};
 use crate::{hop_result, mode, reports};
 
-/// The manager's part of a status; `sources`: names of the telemetry sources, by number. Stations have the names that they call
-/// themselves. What only a driver knows (ports, pool, fail-open, uptime) is left at its default.
+/// The manager's part of a status. `sources`: names of the telemetry sources, by number. Station names are those from DHCP.
+/// What only a driver knows (ports, pool, fail-open, uptime) keeps its default.
 pub fn status(report: &Report, now: Instant, sources: &[&str]) -> Status {
     Status {
         version: evenair_api::VERSION,

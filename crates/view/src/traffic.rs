@@ -24,7 +24,7 @@ pub(crate) fn class(report: &ClassReport, all: &[ClassReport]) -> ClassStatus {
     }
 }
 
-/// A station by the name that it calls itself; `sources`: names of the telemetry sources.
+/// A station, by the name from DHCP; `sources`: names of the telemetry sources.
 pub(crate) fn station(report: &StationReport, now: Instant, sources: &[&str]) -> StationStatus {
     let rate_source = match report.rate_source {
         evenair_manager::RateSource::Reported => RateSource::Reported,

@@ -1,7 +1,7 @@
 //! Accounts and their file, `accounts.json` in the state directory.
 //!
-//! The server reads it at its start and is the only one to write it. A file that is damaged is an error: without its accounts the page
-//! would be open.
+//! The server reads it at its start, and only the server writes it. A damaged file is an error: without its accounts the page would be
+//! open.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -15,11 +15,11 @@ use crate::secret::{read_private, write_private};
 
 /// The name of the file.
 const FILE: &str = "accounts.json";
-/// Its form.
+/// Version of its format.
 const VERSION: u32 = 1;
 /// Longest name, in characters.
 const LONGEST_NAME: usize = 32;
-/// What a name may be.
+/// The form of a valid name, for messages.
 pub(crate) const NAMES: &str = "1 to 32 of a to z, 0 to 9, '.', '_' and '-', a letter or digit first";
 
 /// What an account may do; each role may do what those before may.
@@ -35,7 +35,7 @@ pub enum Role {
 }
 
 impl Role {
-    /// Its name.
+    /// Name of the role.
     pub const fn name(self) -> &'static str {
         match self {
             Self::View => "view",
@@ -51,9 +51,9 @@ impl Role {
 pub(crate) struct Account {
     /// Its name, see [`NAMES`].
     pub name: String,
-    /// What it may do.
+    /// Its role.
     pub role: Role,
-    /// Its password.
+    /// Hash of its password.
     pub password: PasswordHash,
 }
 
@@ -73,10 +73,10 @@ pub(crate) struct Accounts {
 }
 
 impl Accounts {
-    /// Reads the accounts of a state directory; none where there is no file.
+    /// Reads the accounts of a state directory; none without a file.
     ///
     /// # Errors
-    /// The file cannot be read, others may read it, or it is damaged: where and how.
+    /// The file cannot be read, others may read it, or it is damaged (with the position).
     pub(crate) fn load(state: &Path) -> Result<Self> {
         let path = state.join(FILE);
         let read = || {
@@ -88,12 +88,12 @@ impl Accounts {
         Ok(Self { path, list })
     }
 
-    /// Whether there is none.
+    /// Whether there is no account.
     pub(crate) fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
 
-    /// The names of all.
+    /// The names of all accounts.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.list.iter().map(|account| &*account.name)
     }
@@ -103,10 +103,10 @@ impl Accounts {
         self.list.iter().find(|account| account.name == name)
     }
 
-    /// Adds an account, or replaces the one of its name, and writes the file.
+    /// Adds an account, or replaces the one with its name, and writes the file.
     ///
     /// # Errors
-    /// The file cannot be written; then the accounts are as before.
+    /// The file cannot be written; then the accounts are unchanged.
     pub(crate) fn put(&mut self, account: Account) -> std::io::Result<()> {
         let mut accounts = self.list.clone();
         accounts.retain(|other| other.name != account.name);
@@ -127,7 +127,7 @@ pub(crate) fn is_name(name: &str) -> bool {
         && name.chars().all(|c| is_plain(c) || matches!(c, '.' | '_' | '-'))
 }
 
-/// The accounts of the file's text; serde names line and column of what it does not understand.
+/// Parses the file's text. Errors of serde name line and column.
 fn parse(text: &str) -> Result<Vec<Account>> {
     let AccountsFile { version, accounts } = serde_json::from_str(text).context("it is damaged")?;
     if version != VERSION {

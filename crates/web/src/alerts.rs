@@ -1,9 +1,9 @@
-//! Alerts: reasons of the health go to webhooks and mailboxes, as `[[alert]]` in `web.toml` says.
+//! Alerts: sends the reasons of a degraded health to webhooks and mailboxes, as `[[alert]]` in `web.toml` says.
 //!
-//! A thread reads the lines that the page gets, and decides what each receiver has to hear of (`due.rs`). Messages go into a queue that
-//! is kept on disk together with what receivers know (`queue.rs`, `state.rs`): a restart neither loses nor repeats one. Another thread
-//! delivers them, so that neither the page nor the feed waits for a server. A process that is killed between a delivery and the note of
-//! it delivers the message again, with the same id.
+//! A thread reads the feed's lines and decides which notices each receiver gets (`due.rs`). Messages go into a queue on disk, together
+//! with the reasons already announced (`queue.rs`, `state.rs`): a restart neither loses nor repeats one. Another thread delivers them,
+//! so that neither the page nor the feed waits for a server. A process that is killed between a delivery and its record delivers the
+//! message again, with the same id.
 //!
 //! Not here: escalation to a second receiver, and acknowledgment; services such as PagerDuty have both.
 
@@ -49,10 +49,10 @@ use crate::history::week;
 use crate::receiver::ReceiverConfig;
 use crate::secret::{hex, random};
 
-/// How often the queue is looked at.
+/// Polling interval of the queue.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// Ends the alerts when it is dropped, which waits for an attempt that goes on, so that its message is not sent again.
+/// Stops the alerts when dropped. Waits for a running delivery attempt, so that its message is not sent again.
 pub(crate) struct Alerting {
     book: Book,
     courier: Option<JoinHandle<()>>,
@@ -61,7 +61,7 @@ pub(crate) struct Alerting {
 impl Drop for Alerting {
     fn drop(&mut self) {
         {
-            // Nothing is decided any more.
+            // With the lock held, no further decisions are made.
             let _kept = self.book.lock();
             self.book.ended.store(true, Ordering::Relaxed);
         }
@@ -71,7 +71,7 @@ impl Drop for Alerting {
     }
 }
 
-/// What both threads share.
+/// State that both threads share.
 #[derive(Clone)]
 struct Book {
     kept: Arc<Mutex<(State, StateFile)>>,
@@ -84,7 +84,7 @@ impl Book {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes what is kept, and writes it if it is another then.
+    /// Changes the state, and writes it if it differs.
     fn change<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
         let mut kept = self.lock();
         let before = kept.0.clone();
@@ -101,7 +101,7 @@ impl Book {
     }
 }
 
-/// Begins to watch and to deliver; `None`: there are no receivers.
+/// Starts both threads; `None` without receivers.
 ///
 /// # Errors
 /// A secret or a certificate cannot be used, or a thread cannot be made.
@@ -141,7 +141,7 @@ struct Watcher {
     state: PathBuf,
 }
 
-/// The part of a line that alerts are made of.
+/// The fields of a line that alerts need.
 #[derive(Deserialize)]
 struct Heard {
     health: Option<HealthStatus>,
@@ -162,7 +162,7 @@ impl Watcher {
         }
     }
 
-    /// A line of the feed.
+    /// Handles a line of the feed.
     fn hear(&mut self, line: &str) {
         let Ok(Heard { health: Some(health) }) = serde_json::from_str(line) else { return };
         self.mutes.refresh();
@@ -172,7 +172,7 @@ impl Watcher {
             let mut lost = Vec::new();
             let receivers = if self.book.has_ended() { &[][..] } else { &receivers[..] };
             for receiver in receivers {
-                // A receiver does not hear that it fails itself.
+                // A receiver is not notified of its own failure.
                 let is_its_own =
                     |reason: &Reason| reason.code == Code::AlertFailing && reason.subject.id == receiver.name;
                 let reasons: Vec<_> = health.reasons.iter().filter(|reason| !is_its_own(reason)).cloned().collect();
@@ -218,7 +218,7 @@ fn delivery(receiver: &ReceiverConfig, now_s: u64, notice: Notice) -> Delivery {
     Delivery { id, receiver, made_s: now_s, failed: 0, next_s: now_s, notice }
 }
 
-/// A reason for each receiver that cannot be reached.
+/// A reason for each unreachable receiver.
 fn failing(state: &State) -> Vec<Reason> {
     let reason = |(name, failing): (&String, &queue::Failing)| {
         let lost = match failing.lost {

@@ -1,6 +1,6 @@
-//! The API for programs, `/api/v1`: what the box says, as JSON, with an OpenAPI document. Routes and document are made from one table
-//! of operations (`api/routes.rs`), whose schemas are those of the types that are answered.
-//! Those that change something are requests of the box's control socket (`api/commands.rs`), and leave a line in the audit log.
+//! The API for programs, `/api/v1`: the box's data as JSON, with an OpenAPI document. Routes and document are made from one table of
+//! operations (`api/routes.rs`), with the schemas of the response types. Operations that change something are requests to the box's
+//! control socket (`api/commands.rs`), and leave a line in the audit log.
 
 mod body;
 mod call;
@@ -58,7 +58,7 @@ pub(crate) fn routes() -> Router<Shared> {
     router.method_not_allowed_fallback(not_allowed)
 }
 
-/// Whether a path is of the API.
+/// Whether a path belongs to the API.
 pub(crate) fn has(path: &str) -> bool {
     path == "/api" || path.starts_with("/api/")
 }
@@ -71,7 +71,7 @@ async fn not_allowed(method: Method, uri: Uri) -> Problem {
     )
 }
 
-/// There is no such path: the nearest one. Names in it are taken as they are.
+/// The problem for an unknown path: names the nearest one. Names in the path are kept.
 pub(crate) fn missing(path: &str) -> Problem {
     let given: Vec<_> = path.split('/').collect();
     let paths: Vec<_> =
@@ -81,7 +81,7 @@ pub(crate) fn missing(path: &str) -> Problem {
     Problem { detail: format!("{}; {BASE}/openapi.json has all", problem.detail), ..problem }
 }
 
-/// A path in whose variables the parts of a given path stand.
+/// A path template with its variables replaced by the parts of a given path.
 fn named(path: &str, given: &[&str]) -> String {
     let mut given = given.iter().copied();
     let mut named = |part: &str| match given.next() {
@@ -112,7 +112,7 @@ async fn answer(
     }
 }
 
-/// An answer with its ETag, or 304 if the client has it.
+/// A response with its ETag, or 304 if the client has it.
 fn tagged(json: String, headers: &HeaderMap) -> Response {
     let tag = format!("\"{}\"", hex(&Sha256::digest(json.as_bytes())[..16]));
     let is_same = has_tag(headers, &tag);
@@ -123,14 +123,14 @@ fn tagged(json: String, headers: &HeaderMap) -> Response {
     (fixed, [(header::CONTENT_TYPE, "application/json")], json).into_response()
 }
 
-/// Whether `If-None-Match` has this tag, or any (RFC 9110, section 13.1.2).
+/// Whether `If-None-Match` has this tag, or `*` (RFC 9110, section 13.1.2).
 fn has_tag(headers: &HeaderMap, tag: &str) -> bool {
     let values = headers.get_all(header::IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
     let mut tags = values.flat_map(|value| value.split(',')).map(str::trim);
     tags.any(|other| other == "*" || other.trim_start_matches("W/") == tag)
 }
 
-/// Whether a request says that its body is too long.
+/// Whether a request announces a body that is too long.
 pub(crate) fn is_too_long(headers: &HeaderMap) -> bool {
     let length = headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
     length.is_some_and(|length: usize| length > LONGEST_BODY)

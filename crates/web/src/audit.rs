@@ -1,10 +1,10 @@
-//! The audit log: who logged in or failed to, and who changed something or tried to.
+//! The audit log: logins and changes, successful and failed ones.
 //!
 //! Each line is a JSON object ([`AuditEntry`]) in a file of its month, `audit-YEAR-MONTH.jsonl` in the state directory, with mode 0600.
 //! The server and the commands of the program append (O_APPEND, one write a line); nothing changes or shortens a file. The file of a
-//! month is removed when its last line is a year old. Lines never have a password, a token or the token of a link.
+//! month is removed when its last line is a year old. Lines never contain a password, a token or the token of a link.
 //!
-//! A line is not flushed to the disk by itself: after a power cut those of the last seconds may be missing.
+//! Lines are not flushed to disk: after a power cut those of the last seconds may be missing.
 
 mod failures;
 mod reading;
@@ -30,9 +30,9 @@ use crate::secret::{give_to_owner, make_folder};
 
 pub(crate) use self::reading::AuditPlace;
 
-/// How long lines are kept, in seconds: a year of 366 days.
+/// Retention of lines, in seconds: a year of 366 days.
 const KEPT_S: u64 = 366 * 24 * 60 * 60;
-/// What a result is called that is none of an error.
+/// Result of a successful request.
 pub(crate) const DONE: &str = "done";
 
 /// By what somebody was known who did something.
@@ -92,17 +92,17 @@ fn is_zero(count: &u64) -> bool {
 }
 
 impl Doer {
-    /// A request without a login.
+    /// The doer of a request without a login.
     pub(crate) const fn anonymous() -> Self {
         Self { by: Actor::Anonymous, who: String::new(), role: None }
     }
 
-    /// An account.
+    /// An account as the doer.
     pub(crate) fn account(name: &str, role: Option<Role>) -> Self {
         Self { by: Actor::Account, who: name.to_owned(), role }
     }
 
-    /// Who has typed the command: the user that `sudo` was called by, or that of this process.
+    /// The user who typed the command: the caller of `sudo`, or the user of this process.
     fn shell() -> Self {
         let name = ["SUDO_USER", "USER"].into_iter().find_map(|name| std::env::var(name).ok());
         let number = || fs::metadata("/proc/self").map_or_else(|_| String::new(), |own| format!("uid {}", own.uid()));
@@ -111,26 +111,26 @@ impl Doer {
 }
 
 impl AuditEntry {
-    /// Something that a request did, or did not.
+    /// An entry about a request, successful or not.
     pub(crate) fn request(doer: Doer, from: IpAddr, what: impl Into<String>) -> Self {
         let from = Some(from.to_canonical().to_string());
         let (values, result) = (Map::new(), DONE.to_owned());
         Self { at: 0, doer, from, what: what.into(), values, status: Some(200), result, left_out: 0 }
     }
 
-    /// With a value.
+    /// Adds a value.
     pub(crate) fn with(mut self, key: &str, value: impl Into<Value>) -> Self {
         self.values.insert(key.to_owned(), value.into());
         self
     }
 
-    /// With this status, and what it means.
+    /// Sets the status and its meaning.
     pub(crate) fn ended(self, status: u16, result: impl Into<String>) -> Self {
         Self { status: Some(status), result: result.into(), ..self }
     }
 }
 
-/// The log of a state directory; clones are the same.
+/// The log of a state directory; clones share it.
 #[derive(Clone, Debug)]
 pub(crate) struct Audit {
     folder: Arc<Path>,
@@ -143,10 +143,10 @@ impl Audit {
         Self { folder: state.into(), clock, failures: Arc::default() }
     }
 
-    /// Whether a line could be written now: what cannot be logged is not done.
+    /// Checks that a line could be written now: changes that cannot be logged are not made.
     ///
     /// # Errors
-    /// Why not.
+    /// The reason why not.
     pub(crate) fn check(&self) -> anyhow::Result<()> {
         self.open().map(drop).with_context(|| self.cannot("write to"))
     }
@@ -162,14 +162,14 @@ impl Audit {
         self.open().and_then(|mut file| file.write_all(line.as_bytes())).with_context(|| self.cannot("write to"))
     }
 
-    /// Adds a line about what is over already, or complains of it in the service's log.
+    /// Adds a line about something that has already happened. Failures go to the service's log.
     pub(crate) fn note(&self, entry: AuditEntry) {
         if let Err(error) = self.write(entry) {
             eprintln!("not in the audit log: {error:#}");
         }
     }
 
-    /// The same of what somebody tried without success: only so many a minute, since they cost nothing to make.
+    /// Adds a line about a failed attempt; the number per minute is limited, since attempts cost nothing.
     pub(crate) fn note_failure(&self, entry: AuditEntry) {
         if self.failures().has_room(self.clock.uptime()) {
             self.note(entry);
@@ -180,7 +180,7 @@ impl Audit {
         self.failures.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The file of this month, to append to. A line that a crash has cut short is ended first.
+    /// Opens the file of this month for appending. Terminates a line that a crash has cut short.
     fn open(&self) -> Result<File> {
         make_folder(&self.folder)?;
         let path = self.path(&month(self.clock.unix()));
@@ -215,7 +215,7 @@ impl Audit {
         self.folder.join(format!("audit-{month}.jsonl"))
     }
 
-    /// The months that have a file, the first one first.
+    /// The months that have a file, the earliest first.
     fn months(&self) -> Result<Vec<String>> {
         let entries = match fs::read_dir(&self.folder) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(vec![]),
@@ -242,17 +242,17 @@ fn month(unix_s: u64) -> String {
     date
 }
 
-/// The audit log where a command of the shell changes something, after a check that it can be written.
+/// The audit log for changes by shell commands, after a check that it can be written.
 ///
 /// # Errors
-/// It cannot.
+/// It cannot be written.
 pub(crate) fn of_shell(config: &WebConfig, clock: &Clock) -> anyhow::Result<Audit> {
     let audit = Audit::of(&config.state, clock.clone());
     audit.check().context("run it with sudo, or as the user of evenair-web")?;
     Ok(audit)
 }
 
-/// Something that a command of the shell did.
+/// An entry about a shell command.
 pub(crate) fn command(what: &str) -> AuditEntry {
     let (values, result) = (Map::new(), DONE.to_owned());
     AuditEntry {
@@ -267,7 +267,7 @@ pub(crate) fn command(what: &str) -> AuditEntry {
     }
 }
 
-/// The newest entries of the log, the oldest of them first: at most so many.
+/// The newest entries of the log, at most `most`, the oldest of them first.
 ///
 /// # Errors
 /// It cannot be read.

@@ -1,4 +1,4 @@
-//! Who may see the page: accounts, sessions and the link that makes an account, together.
+//! Access to the page: accounts, sessions and setup links together.
 
 use std::fmt::{self, Display};
 use std::net::IpAddr;
@@ -20,30 +20,30 @@ use crate::secret::{Digest256, digest};
 use crate::session::{LIFETIME, Sessions};
 use crate::token::{TokenEntry, Tokens, id_of};
 
-/// How long a login waits for the code of an app after the password.
+/// Time limit for the code of an app after the password.
 const CODE_TIME: Duration = Duration::from_secs(5 * 60);
 
-/// How somebody sees the page.
+/// How a client has access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Access {
-    /// Without a session: there is no account.
+    /// Without a session: no account exists.
     Open,
     /// With the session of this digest.
     Session(Digest256),
-    /// With the token of this digest, which programs show.
+    /// With the API token of this digest.
     Token(Digest256),
 }
 
 /// Why a login failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refused {
-    /// Name, password or code is wrong; which of them is not said.
+    /// Wrong name, password or code; the response does not say which.
     Wrong,
     /// The second factor of the account cannot be read or written.
     Factor,
-    /// Too many logins failed: how long to wait.
+    /// Too many failed logins; the time to wait.
     Often(Duration),
-    /// Too many passwords are checked at once.
+    /// Too many passwords are being checked.
     Busy,
 }
 
@@ -53,21 +53,21 @@ impl From<Busy> for Refused {
     }
 }
 
-/// What a right password leads to.
+/// Next step after a correct password.
 #[derive(Debug)]
 pub(crate) enum Login {
-    /// A session, of this id.
+    /// A session with this id.
     Session(String),
-    /// A code is asked for, with this ticket.
+    /// A code is required, with this ticket.
     Code(String),
 }
 
-/// What a ticket was tried for.
+/// Result of a code for a ticket.
 #[derive(Debug)]
 pub(crate) struct Confirmed {
-    /// The account; `None`: the ticket is not valid.
+    /// The account; `None`: the ticket is invalid.
     pub name: Option<String>,
-    /// Id of the session, and what confirmed it; or why not.
+    /// Id of the session and the factor used, or the refusal.
     pub result: Result<(String, Factor), Refused>,
 }
 
@@ -78,9 +78,9 @@ pub(crate) enum NotChanged {
     NoSession,
     /// The old password is wrong.
     Wrong,
-    /// Too many logins failed: how long to wait.
+    /// Too many failed logins; the time to wait.
     Often(Duration),
-    /// Too many passwords are checked at once.
+    /// Too many passwords are being checked.
     Busy,
     /// The state directory cannot be written.
     Write(std::io::Error),
@@ -93,7 +93,7 @@ impl From<Busy> for NotChanged {
 }
 
 impl NotChanged {
-    /// The status that says so.
+    /// HTTP status of the failure.
     pub(crate) const fn status(&self) -> StatusCode {
         match self {
             Self::NoSession => StatusCode::UNAUTHORIZED,
@@ -120,11 +120,11 @@ impl Display for NotChanged {
 /// Why a link made no account.
 #[derive(Debug)]
 pub(crate) enum NotMade {
-    /// The link is not valid.
+    /// The link is invalid.
     Link,
-    /// The link is for a new account, and there is one of this name.
+    /// The link is for a new account, and the name is taken.
     Taken,
-    /// Too many passwords are hashed at once.
+    /// Too many passwords are being hashed.
     Busy,
     /// The state directory cannot be written.
     Write(std::io::Error),
@@ -136,7 +136,7 @@ impl From<Busy> for NotMade {
     }
 }
 
-/// Accounts, sessions and link of a server; clones are the same.
+/// Accounts, sessions and link of a server; clones share them.
 #[derive(Clone, Debug)]
 pub(crate) struct Auth {
     passwords: Passwords,
@@ -150,7 +150,7 @@ pub(crate) struct Auth {
 struct AuthState {
     accounts: Accounts,
     sessions: Sessions,
-    /// Logins whose password was right, which wait for a code.
+    /// Logins with a correct password that wait for a code.
     tickets: Sessions,
     limit: Limit,
     link: Link,
@@ -160,7 +160,7 @@ impl Auth {
     /// Reads the accounts of this state directory.
     ///
     /// # Errors
-    /// Their file is there but cannot be used.
+    /// Their file exists but cannot be used.
     pub(crate) fn load(state: &Path, clock: Clock, cost: PasswordCost) -> Result<Self> {
         let accounts = Accounts::load(state)?;
         let (sessions, tickets) = (Sessions::lasting(LIFETIME), Sessions::lasting(CODE_TIME));
@@ -173,19 +173,19 @@ impl Auth {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether there is an account, so that a login is asked.
+    /// Whether an account exists, so that a login is required.
     pub(crate) fn has_accounts(&self) -> bool {
         !self.state().accounts.is_empty()
     }
 
-    /// Name and role of the account of a session that has not ended.
+    /// Name and role of a valid session's account.
     pub(crate) fn account(&self, session: &Digest256) -> Option<(String, Role)> {
         let state = self.state();
         let name = state.sessions.account(session, self.clock.uptime())?;
         state.accounts.find(name).map(|account| (account.name.clone(), account.role))
     }
 
-    /// What who comes so may do; `None`: nothing. Without accounts everybody may see the page.
+    /// Role of a client with this access; `None`: no access. Without accounts everybody may see the page.
     pub(crate) fn role(&self, access: Access) -> Option<Role> {
         match access {
             Access::Open => (!self.has_accounts()).then_some(Role::View),
@@ -194,7 +194,7 @@ impl Auth {
         }
     }
 
-    /// Who comes so.
+    /// The doer of requests with this access.
     pub(crate) fn doer(&self, access: Access) -> Doer {
         match access {
             Access::Open => Doer { role: self.role(access), ..Doer::anonymous() },
@@ -205,13 +205,13 @@ impl Auth {
         }
     }
 
-    /// The account of this name, for the audit log: what is no name may be a password that was typed in the wrong place.
+    /// The account of this name as a doer. An unknown name is not logged, since it may be a password typed into the wrong field.
     pub(crate) fn known(&self, name: &str) -> Doer {
         let role = self.state().accounts.find(name).map(|account| account.role);
         if role.is_some() { Doer::account(name, role) } else { Doer { by: Actor::Account, ..Doer::anonymous() } }
     }
 
-    /// Whether what was allowed still is, for streams that last.
+    /// Whether the access is still valid, for long streams.
     pub(crate) fn lasts(&self, access: Access) -> bool {
         self.role(access).is_some()
     }
@@ -227,11 +227,11 @@ impl Auth {
     /// Logs in, or asks for the code of an account that has a second factor.
     ///
     /// # Errors
-    /// Why not.
+    /// See [`Refused`].
     pub(crate) async fn log_in(&self, name: &str, password: String, from: IpAddr) -> Result<Login, Refused> {
         let (attempt, hash) = {
             let mut state = self.state();
-            // Counted before the password is looked at, so that many at once do not all pass.
+            // Counted before the password is checked, so that concurrent attempts do not all pass.
             let attempt = state.limit.begin(name, from, self.clock.uptime()).map_err(Refused::Often)?;
             (attempt, state.accounts.find(name).map(|account| account.password.clone()))
         };
@@ -253,8 +253,8 @@ impl Auth {
         }
     }
 
-    /// Ends a login that waits for a code. A ticket is for one code; a wrong one counts as a failed login, and takes as long as a wrong
-    /// password.
+    /// Completes a login that waits for a code. A ticket allows one code; a wrong one counts as a failed login, and takes as long as a
+    /// wrong password.
     pub(crate) async fn confirm(&self, ticket: &str, code: &str, from: IpAddr) -> Confirmed {
         let (name, attempt) = {
             let mut state = self.state();
@@ -286,10 +286,10 @@ impl Auth {
         }
     }
 
-    /// Changes the password of a session's account. Its other sessions end. A wrong old password counts as a failed login.
+    /// Changes the password of a session's account. Ends its other sessions. A wrong old password counts as a failed login.
     ///
     /// # Errors
-    /// Why not.
+    /// See [`NotChanged`].
     pub(crate) async fn change_password(
         &self,
         session: &Digest256,
@@ -312,7 +312,7 @@ impl Auth {
         }
         let password = self.passwords.hash(new).await?;
         let mut state = self.state();
-        // Session and password may have ended meanwhile.
+        // The session or the password may have changed meanwhile.
         let is_open = state.sessions.account(session, self.clock.uptime()).is_some();
         let Some(account) =
             state.accounts.find(&name).filter(|account| is_open && Some(&account.password) == hash.as_ref())
@@ -331,20 +331,20 @@ impl Auth {
         self.state().sessions.end(session);
     }
 
-    /// What a link with this token would make.
+    /// The grant of a link with this token.
     pub(crate) fn grant(&self, token: &str) -> Option<Grant> {
         self.state().link.grant(token, &self.clock)
     }
 
-    /// Makes an account, or gives the one of this name the role and this password, by a link. Its sessions end.
+    /// Makes an account by a link, or gives the existing one of this name the link's role and this password. Ends its sessions.
     ///
     /// # Errors
-    /// Why not.
+    /// See [`NotMade`].
     pub(crate) async fn make_account(&self, token: &str, name: &str, password: String) -> Result<(), NotMade> {
         self.state().may_make(token, name, &self.clock)?;
         let password = self.passwords.hash(password).await?;
         let mut state = self.state();
-        // Another browser may have used it meanwhile.
+        // Another browser may have used the link meanwhile.
         let Grant { role, .. } = state.may_make(token, name, &self.clock)?;
         state.link.remove().map_err(NotMade::Write)?;
         let account = Account { name: name.to_owned(), role, password };
@@ -355,14 +355,14 @@ impl Auth {
 }
 
 impl AuthState {
-    /// Ends the sessions of an account, and logins that wait for a code.
+    /// Ends the sessions of an account, and its logins that wait for a code.
     fn end_all_of(&mut self, name: &str) {
         self.sessions.end_all_of(name);
         self.tickets.end_all_of(name);
     }
 
-    /// What a link makes, if it may make an account of this name. Who has a link that names no account and is not for an admin gets no
-    /// account of another.
+    /// The grant of a link, if it applies to this name. A link that names no account and is not for an admin gives no access to an
+    /// existing account.
     fn may_make(&self, token: &str, name: &str, clock: &Clock) -> Result<Grant, NotMade> {
         let grant = self.link.grant(token, clock).ok_or(NotMade::Link)?;
         match &grant.name {

@@ -1,12 +1,12 @@
-//! Backups of the state directory: one file, a tar packed by gzip, from which `evenair-web restore` makes it again.
+//! Backups of the state directory: one gzipped tar file, which `evenair-web restore` restores.
 //!
-//! Its first entry, `manifest.json`, has the version of the format and, of each file, length and SHA-256. The history is copied by
-//! SQLite's online backup, so that it is the database of one moment although the server writes on; what the audit log gets meanwhile is
-//! left out. All other files are replaced as a whole by those who write them. Everything is copied first, into a folder beside the
-//! backup, so that the manifest is right about what follows it.
+//! Its first entry, `manifest.json`, has the version of the format and the length and SHA-256 of each file. The history is copied by
+//! SQLite's online backup, a consistent snapshot although the server goes on writing; later lines of the audit log are left out. All
+//! other files are only ever replaced as a whole. Everything is copied first, into a folder beside the backup, so that the manifest
+//! matches the files.
 //!
-//! Not in it: other backups, a link for a new account (it could have been used since), what is outside the state directory (web.toml,
-//! a certificate of the operator's own), and symbolic links.
+//! Not in it: other backups, a setup link (it could have been used since), files outside the state directory (web.toml, the operator's
+//! own certificate), and symbolic links.
 
 mod manifest;
 mod restore;
@@ -31,45 +31,45 @@ use crate::secret::{give_to_owner, hex, make_folder, random};
 
 /// The folder of rotated backups, in the state directory.
 const BACKUPS: &str = "backups";
-/// Rotated backups that stay.
+/// Number of rotated backups to keep.
 const ROTATED: usize = 2;
-/// What the folder of what a restore replaced begins with.
+/// Prefix of the folder with replaced files of a restore.
 const BEFORE: &str = "before-restore-";
 
-/// Where a backup goes.
+/// Destination of a backup.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BackupTo {
     /// A file, with mode 0600.
     File {
         /// Its path.
         path: PathBuf,
-        /// Replace the file that is there.
+        /// Whether to replace an existing file.
         force: bool,
     },
-    /// A new file in `backups/` of the state directory, where the last two stay.
+    /// A new file in `backups/` of the state directory, where the last two are kept.
     Rotated,
     /// Standard output.
     Output,
 }
 
-/// What a backup has in it.
+/// Summary of a backup.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Backup {
     /// The file; `None`: standard output.
     pub path: Option<PathBuf>,
     /// How many files it has.
     pub files: usize,
-    /// Their length together, before it is packed, in bytes.
+    /// Their total uncompressed length, in bytes.
     pub bytes: u64,
-    /// What was left out, and why.
+    /// Files left out, with the reasons.
     pub left_out: Vec<String>,
 }
 
-/// Makes a backup of the state directory; evenair-web may run.
+/// Makes a backup of the state directory; evenair-web may be running.
 ///
 /// # Errors
-/// The state directory cannot be read, the file is there or cannot be written. Nothing is left behind then, and a file that was there
-/// stays as it was.
+/// The state directory cannot be read, or the file exists or cannot be written. Then nothing is left behind, and an existing file is
+/// unchanged.
 pub fn back_up(config: &WebConfig, clock: &Clock, to: &BackupTo) -> Result<Backup> {
     let state = &config.state;
     fs::read_dir(state)
@@ -122,24 +122,24 @@ fn target(state: &Path, clock: &Clock, to: &BackupTo) -> Result<Option<PathBuf>>
     }
 }
 
-/// The folder of a path.
+/// The parent folder of a path.
 fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// Now, as part of a name that sorts by time: "20261129T065314Z".
+/// The current time as a sortable part of a name: "20261129T065314Z".
 fn stamp(clock: &Clock) -> String {
     let date = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(clock.unix());
     humantime::format_rfc3339_seconds(date).to_string().replace(['-', ':'], "")
 }
 
-/// Whether a file of this name in the state directory is in a backup.
+/// Whether a file of this name in the state directory belongs in a backup.
 fn is_kept(name: &str) -> bool {
     let is_transient = [history::LOG, history::INDEX, history::RESERVE, link::FILE].contains(&name);
     !(name.starts_with('.') || name == BACKUPS || name.starts_with(BEFORE) || is_transient)
 }
 
-/// A folder for copies, which is removed when it is dropped.
+/// A folder for copies, removed when dropped.
 struct Staged {
     folder: PathBuf,
 }
@@ -163,14 +163,14 @@ impl Drop for Staged {
 
 /// Copies of the files of a backup.
 struct Copies<'a> {
-    /// The folder that they are in.
+    /// The folder with the copies.
     root: &'a Path,
     listed: Vec<Listed>,
     left_out: Vec<String>,
 }
 
 impl Copies<'_> {
-    /// Copies a folder; `within`: where it is in the state directory.
+    /// Copies a folder; `within`: its path below the state directory.
     fn folder(&mut self, folder: &Path, within: &Path) -> Result<()> {
         for entry in fs::read_dir(folder).with_context(|| folder.display().to_string())? {
             let entry = entry.with_context(|| folder.display().to_string())?;
@@ -215,7 +215,7 @@ impl Copies<'_> {
     }
 }
 
-/// Copies what a file has now. It may be appended to meanwhile, and is not followed if it became a symbolic link.
+/// Copies the current content of a file, which may be appended to meanwhile. Does not follow symbolic links.
 fn copy_file(path: &Path, copy: &Path) -> std::io::Result<()> {
     let no_link = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();
     let file = OpenOptions::new().read(true).custom_flags(no_link).open(path)?;
@@ -224,7 +224,7 @@ fn copy_file(path: &Path, copy: &Path) -> std::io::Result<()> {
     std::io::copy(&mut file.take(length), &mut to).map(drop)
 }
 
-/// Writes the backup beside its place, and puts it there when it is whole.
+/// Writes the backup to a temporary file, and moves that into place once complete.
 fn write_file(path: &Path, staged: &Staged, manifest: &Manifest, to: &BackupTo) -> Result<()> {
     let folder = folder_of(path);
     let new = staged.folder.join(".new");
@@ -235,10 +235,10 @@ fn write_file(path: &Path, staged: &Staged, manifest: &Manifest, to: &BackupTo) 
     let file = pack(&staged.folder, manifest, file)?;
     file.sync_all()?;
     match to {
-        // Another file of this name may have come meanwhile, which this does not replace.
+        // A file of this name that was created meanwhile is not replaced.
         BackupTo::File { force: false, .. } => fs::hard_link(&new, path).or_else(|error| match error.kind() {
             std::io::ErrorKind::AlreadyExists => Err(error),
-            // A file system without hard links.
+            // The file system has no hard links.
             _ => fs::rename(&new, path),
         })?,
         _ => fs::rename(&new, path)?,
@@ -246,7 +246,7 @@ fn write_file(path: &Path, staged: &Staged, manifest: &Manifest, to: &BackupTo) 
     Ok(File::open(folder)?.sync_all()?)
 }
 
-/// Writes manifest and files as a tar packed by gzip.
+/// Writes manifest and files as a gzipped tar.
 fn pack<W: Write>(folder: &Path, manifest: &Manifest, to: W) -> Result<W> {
     let mut tar = tar::Builder::new(GzEncoder::new(to, Compression::fast()));
     let text = serde_json::to_string_pretty(manifest)? + "\n";

@@ -1,14 +1,14 @@
-//! The time that logins, sessions and links go by. A test moves it.
+//! The clock for logins, sessions and links. Tests can advance it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
-/// The clock of a server; clones show the same time.
+/// The clock of a server; clones share it.
 #[derive(Clone, Debug)]
 pub struct Clock {
     began: Instant,
-    /// How far the clock was moved, in seconds.
+    /// How far the clock was advanced, in seconds.
     ahead: Arc<AtomicU64>,
 }
 
@@ -18,18 +18,18 @@ impl Clock {
         Self { began: Instant::now(), ahead: Arc::default() }
     }
 
-    /// Moves it on, for tests.
+    /// Advances it, for tests.
     #[doc(hidden)]
     pub fn advance(&self, by: Duration) {
         self.ahead.fetch_add(by.as_secs(), Ordering::Relaxed);
     }
 
-    /// Time since the server began, which never goes back.
+    /// Time since the server started; monotonic.
     pub(crate) fn uptime(&self) -> Duration {
         self.began.elapsed() + self.ahead()
     }
 
-    /// Seconds since 1970 by the machine's clock, which somebody may set.
+    /// Seconds since 1970 by the machine's clock, which may be set.
     pub fn unix(&self) -> u64 {
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         (now + self.ahead()).as_secs()

@@ -1,4 +1,5 @@
-//! `evenair-web token`: tokens of the API; `audit`: the audit log; `history`: the stored history; what `setup` permits the service.
+//! `evenair-web token`: tokens of the API; `audit`: the audit log; `history`: the stored history; and the permission that `setup`
+//! gives to the service.
 
 mod alert;
 
@@ -44,7 +45,7 @@ pub enum TokenCommand {
     },
 }
 
-/// Permits the service to command the box, for accounts of role operate and admin, and says what it did. Where that fails the page
+/// Permits the service to command the box, for accounts of role operate and admin, and prints the result. If that fails, the page
 /// still shows the box.
 pub fn permit(config: &WebConfig) {
     match permit_commands(config, Path::new("/")) {
@@ -153,7 +154,7 @@ pub fn history(args: HistoryArgs, config: &WebConfig) -> Result<()> {
     Ok(())
 }
 
-/// A line for people. Values may have any character, so that those which a terminal does not print are escaped.
+/// An entry as text. Control characters in values are escaped.
 fn in_words(AuditEntry { at, doer, from, what, values, result, left_out, .. }: &AuditEntry) -> String {
     let who = match (doer.by, &*doer.who) {
         (Actor::Anonymous, _) => "anonymous".to_owned(),
@@ -174,7 +175,7 @@ fn in_words(AuditEntry { at, doer, from, what, values, result, left_out, .. }: &
         .collect()
 }
 
-/// Does what a command says. The token alone goes to standard output, for scripts.
+/// Executes a command. Prints only the token to standard output, for scripts.
 pub fn token(command: TokenCommand, config: &WebConfig) -> Result<()> {
     match command {
         TokenCommand::Add { note, role, days } => {

@@ -1,4 +1,4 @@
-//! The file of the page's program: `/etc/evenair/web.toml`.
+//! The configuration file of the page: `/etc/evenair/web.toml`.
 //!
 //! ```toml
 //! listen = "127.0.0.1:9471"
@@ -22,7 +22,7 @@
 //! webhook = "https://hooks.example.org/evenair"
 //! ```
 //!
-//! Every key may be missing, and so may the file where none was named.
+//! Every key may be missing, and so may the default file.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::ops::Range;
@@ -37,11 +37,11 @@ use serde::Deserialize;
 use crate::network::{Network, is_base_path};
 use crate::receiver::{AlertFile, MailFile, MailServer, ReceiverConfig, check_all};
 
-/// Where the file is.
+/// Default path of the file.
 pub const CONFIG: &str = "/etc/evenair/web.toml";
 
 ranges! {
-    /// Sizes of the database: the smallest has a day of a small site.
+    /// Sizes of the history's database: the smallest holds a day of a small site.
     HistoryLimits: Bytes = "16 MB to 1000 GB";
 }
 
@@ -95,30 +95,30 @@ struct TlsFile {
     self_signed: Option<Written<bool>>,
 }
 
-/// Which certificate the page has.
+/// The certificate of the page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TlsConfig {
-    /// One of the operator's own.
+    /// The operator's own.
     Own {
-        /// A certificate in PEM, with those of its issuers after it.
+        /// Certificate in PEM, followed by those of its issuers.
         certificate: PathBuf,
         /// Its private key, in PEM.
         key: PathBuf,
     },
-    /// One that is made at the first start, in the state directory.
+    /// A self-signed one in the state directory, made at the first start.
     SelfSigned,
 }
 
-/// The history that the program keeps.
+/// Settings of the history.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HistoryConfig {
-    /// Most bytes of the database.
+    /// Size limit of the database, in bytes.
     pub limit: u64,
-    /// The directory of the box's own history, for what this program missed.
+    /// The directory of the box's own history, to fill gaps.
     pub files: PathBuf,
 }
 
-/// What the program does.
+/// The checked configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WebConfig {
     /// Address and port of the page.
@@ -127,23 +127,23 @@ pub struct WebConfig {
     pub socket: PathBuf,
     /// The box's control socket.
     pub control: PathBuf,
-    /// Host names under which requests are answered, beside the address and those of loopback.
+    /// Host names under which requests are accepted, besides the address and those of loopback.
     pub names: Vec<String>,
-    /// Reverse proxies whose `X-Forwarded-For` and `X-Forwarded-Proto` are believed.
+    /// Reverse proxies whose `X-Forwarded-For` and `X-Forwarded-Proto` are trusted.
     pub trusted_proxies: Vec<Network>,
-    /// The path below which the page is: "", or as "/evenair".
+    /// The base path of the page: "", or such as "/evenair".
     pub base_path: String,
     /// The directory of accounts and of the self-signed certificate.
     pub state: PathBuf,
-    /// Its certificate; `None`: the page has no TLS.
+    /// Its certificate; `None`: no TLS.
     pub tls: Option<TlsConfig>,
     /// The history.
     pub history: HistoryConfig,
     /// Receivers of alerts.
     pub alerts: Vec<ReceiverConfig>,
-    /// The mail server; `None`: no receiver is one of mail.
+    /// The mail server; `None`: no receiver uses mail.
     pub mail: Option<MailServer>,
-    /// The box ends with what it shows, as in the demo: this is what the page says then, above its last numbers.
+    /// Message above the last numbers once the box has ended for good, as in the demo.
     pub farewell: Option<String>,
 }
 
@@ -155,10 +155,10 @@ impl Default for WebConfig {
 }
 
 impl WebConfig {
-    /// More than any such file has, in bytes.
+    /// Size limit of the file, in bytes.
     const LONGEST_FILE: u64 = 64 * 1024;
 
-    /// Reads the file.
+    /// Reads the configuration file.
     ///
     /// # Errors
     /// It cannot be read, or every problem with it: line, key and what is allowed.
@@ -171,7 +171,7 @@ impl WebConfig {
         Self::parse(&std::fs::read_to_string(path).map_err(failed)?, &path.display().to_string())
     }
 
-    /// Reads the text of such a file.
+    /// Parses the text of a configuration file.
     ///
     /// # Errors
     /// Every problem with it: line, key and what is allowed.
@@ -185,7 +185,7 @@ impl WebConfig {
     /// Refuses an address that other machines could reach without TLS.
     ///
     /// # Errors
-    /// It is such an address.
+    /// The address is exposed without TLS.
     pub fn check_exposure(&self) -> Result<()> {
         if !self.listen.ip().is_loopback() && self.tls.is_none() {
             bail!(
@@ -196,7 +196,7 @@ impl WebConfig {
         Ok(())
     }
 
-    /// Where a browser finds the page: at a name, where it has one and is served by a proxy, or at all addresses of the machine.
+    /// URL of the page for a browser: by name, if it has one and is behind a proxy or listens on all addresses.
     pub fn url(&self) -> String {
         let scheme = if self.tls.is_some() { "https" } else { "http" };
         let (port, base) = (self.listen.port(), &self.base_path);
@@ -212,12 +212,12 @@ impl WebConfig {
     }
 }
 
-/// Where tables are, for what is wrong with them as a whole.
+/// Positions of tables, for problems that concern a whole table.
 #[derive(Debug, Default)]
 struct Places {
     tls: Range<usize>,
     mail: Range<usize>,
-    /// The first of the receivers.
+    /// The first receiver.
     alert: Range<usize>,
 }
 
@@ -337,7 +337,8 @@ fn path(written: &Option<Written<String>>, default: &str, problems: &mut Problem
     written.get_or_if(default.into(), problems, absolute, "a path that begins with /").map(PathBuf::from)
 }
 
-/// An address that other machines can reach is refused without TLS. That there is an account is checked when the page starts.
+/// The listen address. Addresses that other machines can reach need TLS. Whether an account exists is checked when the page
+/// starts.
 fn listen(written: &Written<String>, has_tls: bool, problems: &mut Problems) -> Option<SocketAddr> {
     const ALLOWED: &str = "an address of loopback with a port, such as \"127.0.0.1:9471\" or \"[::1]:9471\"; with [tls] and an account \
                            (evenair-web setup) any address of this machine";

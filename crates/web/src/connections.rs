@@ -1,4 +1,4 @@
-//! Connections: each within a time limit, and so many at once.
+//! Connections: time limits for each, and a limit of their number.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -27,19 +27,20 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::tls::Certificates;
 
-/// Most connections at once. For one more, the oldest without a stream is closed: many that say nothing do not keep browsers out.
+/// Maximum number of connections. A further one closes the oldest without a stream, so that many idle ones do not keep browsers
+/// out.
 pub(crate) const MOST_CONNECTIONS: usize = 256;
 
 /// Longest body of a request, in bytes.
 pub(crate) const LONGEST_BODY: usize = 64 << 10;
 
-/// A body comes within this time.
+/// Time limit for a body.
 const BODY_TIME: Duration = Duration::from_secs(10);
 
-/// Reads the body of a request within its time and length.
+/// Reads the body of a request, with limits of time and length.
 ///
 /// # Errors
-/// Why not, and the status that says so.
+/// The status, and the reason.
 pub(crate) async fn read_body(body: Body) -> Result<Bytes, (StatusCode, &'static str)> {
     match timeout(BODY_TIME, to_bytes(body, LONGEST_BODY)).await {
         Ok(Ok(body)) => Ok(body),
@@ -54,25 +55,25 @@ pub(crate) async fn read_body(body: Body) -> Result<Bytes, (StatusCode, &'static
 /// The two ends of a request's connection.
 #[derive(Clone, Debug)]
 pub(crate) struct Peer {
-    /// Address of the browser.
+    /// Address of the client.
     pub address: IpAddr,
     /// The address of this machine that it connected to.
     pub ours: Option<IpAddr>,
-    /// Whether the browser comes over TLS.
+    /// Whether the client uses TLS.
     pub is_tls: bool,
-    /// Whether the request came through a proxy, from a client that is not known to be on this machine.
+    /// Whether the request came through a proxy from a client that is not known to be on this machine.
     pub is_remote: bool,
     connection: Arc<Connection>,
 }
 
 impl Peer {
-    /// A browser that connected to this address.
+    /// A client that connected to this address.
     #[cfg(test)]
     pub(crate) fn at(ours: IpAddr) -> Self {
         Self { address: ours, ours: Some(ours), is_tls: false, is_remote: false, connection: Arc::default() }
     }
 
-    /// The connection has a stream from now on.
+    /// Marks the connection as having a stream.
     pub(crate) fn streams(&self) {
         self.connection.is_stream.store(true, Ordering::Relaxed);
     }
@@ -103,7 +104,7 @@ impl Connections {
     }
 }
 
-/// A connection among the open ones, for as long as it lives.
+/// An entry among the open connections, removed when dropped.
 struct Entered {
     all: Connections,
     this: Arc<Connection>,
@@ -116,8 +117,8 @@ impl Drop for Entered {
     }
 }
 
-/// Answers all connections, as `axum::serve` does, which has no time limit for a request to come. `request_time` is that limit, and
-/// that of the handshake of TLS.
+/// Serves all connections like `axum::serve`, which has no time limit for requests. `request_time` limits the wait for a request
+/// and the TLS handshake.
 pub(crate) async fn answer(
     mut listener: TcpListener,
     router: Router,
@@ -132,7 +133,7 @@ pub(crate) async fn answer(
         let (address, is_tls, connection) = (address.ip(), tls.is_some(), Arc::clone(&entered.this));
         let peer = Peer { address, ours, is_tls, is_remote: false, connection };
         let (router, tls) = (router.clone(), tls.clone());
-        // A browser that goes away, or keeps a request to itself, ends only its own connection.
+        // A client that disconnects or stalls affects only its own connection.
         tokio::spawn(async move {
             let work = async {
                 let Some(tls) = tls else { return converse(stream, router, peer, request_time).await };

@@ -1,4 +1,5 @@
-//! The box's control socket, for those who may command it. It can be opened only by the group of the box (`dropin.rs`).
+//! Client of the box's control socket, for users who may command the box. Only the group of the box can open the socket
+//! (`dropin.rs`).
 
 use std::io::{Error, ErrorKind};
 use std::path::{Path, PathBuf};
@@ -11,25 +12,25 @@ use tokio::net::UnixStream;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
-/// How long a box may take: before it bypasses it sends what it holds.
+/// Timeout of a response: before a bypass the box sends all packets that it holds.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Connections at a time, further requests wait: the box has room for 32, and `evenair` on the box needs some.
+/// Concurrent connections; further requests wait. The box accepts 32, some of which `evenair` on the box needs.
 const AT_A_TIME: usize = 8;
-/// Longest answer, in bytes: a status with 4,096 stations and 1,000 connections is 4 MB.
+/// Longest response, in bytes: a status with 4,096 stations and 1,000 connections has 4 MB.
 const LONGEST_ANSWER: u64 = 16 << 20;
 
-/// Why the box did not do what it was asked.
+/// Why a request failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum NotDone {
     /// This program may not open the socket.
     Forbidden(String),
-    /// The box is not there, or does not answer.
+    /// The box is not running, or does not respond.
     Away(String),
-    /// The box refuses, and says why.
+    /// The box refused, with its reason.
     Refused(String),
 }
 
-/// The control socket; clones are the same.
+/// The control socket; clones share it.
 #[derive(Clone, Debug)]
 pub(crate) struct Control {
     path: Arc<Path>,
@@ -42,10 +43,10 @@ impl Control {
         Self { path: path.into(), patience: PATIENCE, places: Arc::new(Semaphore::new(AT_A_TIME)) }
     }
 
-    /// Makes requests of one connection, one after the other, and returns the answer to the last one.
+    /// Sends requests over one connection, one after the other, and returns the response to the last.
     ///
     /// # Errors
-    /// Why one of them was not done; then those after it were not made.
+    /// The first failure, after which no further request is sent.
     pub(crate) async fn ask(&self, requests: &[Request]) -> Result<Response, NotDone> {
         let ask = async {
             let _place = self.places.acquire().await.expect("it is never closed");
@@ -106,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn who_may_not_open_the_socket_is_told_what_permits_it() {
+    fn a_forbidden_socket_is_an_error_with_its_remedy() {
         let control = Control::new("/run/evenair/control.sock".into());
         match control.failed(&ErrorKind::PermissionDenied.into()) {
             NotDone::Forbidden(why) => assert!(why.contains("control.sock") && why.contains("web setup"), "{why}"),

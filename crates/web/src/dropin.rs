@@ -1,6 +1,7 @@
-//! What permits the service to command the box: a drop-in of its unit, with the group that may open the control socket.
+//! Permits the service to command the box: a drop-in of its unit, with the group that may open the control socket.
 //!
-//! `evenair-web setup` writes it with the first account that may command the box; a site that only looks has no such right at all.
+//! `evenair-web setup` writes it with the first account that may command the box; without one, the service has no access to the
+//! socket.
 
 use std::fs;
 use std::io::{Error, Result};
@@ -11,23 +12,23 @@ use crate::config::WebConfig;
 /// The unit, and the group of the control socket.
 const UNIT: &str = "evenair-web.service";
 const GROUP: &str = "evenair";
-/// The drop-in, below the root of the file system.
+/// Path of the drop-in, relative to the root of the file system.
 const FILE: &str = "etc/systemd/system/evenair-web.service.d/50-control.conf";
 
-/// Whether the service may command the box now.
+/// Result of permitting commands.
 #[derive(Debug)]
 pub enum Permit {
     /// The drop-in was written; the unit has to be restarted.
     Written,
-    /// The drop-in was there.
+    /// The drop-in already exists.
     Present,
-    /// Not by a drop-in: why, and what to do.
+    /// Not possible by a drop-in: the reason and the remedy.
     Other(String),
     /// The drop-in cannot be written.
     Failed(Error),
 }
 
-/// Permits the service to command the box, unless that was done before. `root`: that of the file system, `/` but in tests.
+/// Permits the service to command the box, unless it already may. `root`: root of the file system, `/` outside of tests.
 pub fn permit_commands(config: &WebConfig, root: &Path) -> Permit {
     let group = format!("give it the group of {}, {GROUP} for the packaged box", config.control.display());
     let folders = ["etc/systemd/system", "usr/lib/systemd/system", "lib/systemd/system"];
@@ -43,7 +44,7 @@ pub fn permit_commands(config: &WebConfig, root: &Path) -> Permit {
             format!("there is no unit {UNIT}: {group}")
         }
         () if root.join(FILE).exists() => return Permit::Present,
-        // With a group that is missing the unit would not start.
+        // With a missing group the unit would not start.
         () if !groups.lines().any(|line| line.split(':').next() == Some(GROUP)) => {
             format!("there is no group {GROUP}: install the package evenair, then run this command again")
         }
@@ -52,12 +53,12 @@ pub fn permit_commands(config: &WebConfig, root: &Path) -> Permit {
     Permit::Other(other)
 }
 
-/// Where the drop-in is.
+/// Path of the drop-in.
 pub fn drop_in() -> PathBuf {
     Path::new("/").join(FILE)
 }
 
-/// How to take the permission back.
+/// The command that revokes the permission.
 pub fn undo() -> String {
     format!("rm {} && systemctl daemon-reload && systemctl restart {UNIT}", drop_in().display())
 }

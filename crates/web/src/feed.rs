@@ -1,7 +1,7 @@
-//! The box's watch feed: one connection for all browsers, which is made again whenever it ends.
+//! The box's watch feed: one connection for all browsers, re-established whenever it ends.
 //!
-//! What comes is not understood here but passed on as it is, a line of JSON a second. The last line is kept for browsers that come
-//! later, and so are the last events. Where the box cannot be reached, browsers hear why, and the feed goes on by itself.
+//! Lines (JSON, one a second) are forwarded without parsing them. The last line and the last events are kept for new browsers.
+//! While the box cannot be reached, browsers get the reason, and the feed reconnects.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::iter;
@@ -17,35 +17,35 @@ use tokio::net::UnixStream;
 use tokio::sync::{Semaphore, broadcast};
 use tokio::time::{sleep, timeout};
 
-/// What is asked for.
+/// The request for the feed.
 const REQUEST: &str = "{\"watch\":[\"health\",\"totals\",\"domains\",\"access_points\",\"stations\",\"classes\",\"calls\",\"events\"],\"every\":\"1 s\"}\n";
-/// A line is no longer, in bytes: 256 stations are 100 kB.
+/// Longest line, in bytes: one with 256 stations has 100 kB.
 const LONGEST_LINE: u64 = 4 << 20;
-/// A box that says nothing for so long is asked anew.
+/// Timeout for the next line, after which the feed reconnects.
 const SILENT: Duration = Duration::from_secs(10);
-/// Until the next attempt to reach the box.
+/// Pause before reconnecting.
 const PAUSE: Duration = Duration::from_secs(1);
-/// Lines that a slow browser may be behind; then it skips some.
+/// Lines that a slow browser may lag behind before it misses some.
 const BEHIND: usize = 4;
-/// Events that are kept.
+/// Number of events kept.
 const EVENTS: usize = 50;
-/// Most requests beside the feed at once; further ones wait. The box has room for 16 clients in all.
+/// Concurrent requests besides the feed; further ones wait. The box accepts 16 clients in all.
 const AT_A_TIME: usize = 4;
 
-/// A message to browsers: what kind it is, and its JSON.
+/// A message to browsers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
-    /// "line": of the feed; "away": the box cannot be reached; "events": those before.
+    /// "line": a line of the feed; "away": the box cannot be reached; "events": earlier events.
     pub kind: &'static str,
-    /// Its JSON in one line, made once for all browsers.
+    /// Its JSON in one line, shared by all browsers.
     pub json: Arc<str>,
 }
 
-/// The feed as browsers see it.
+/// The feed for browsers.
 #[derive(Clone, Debug)]
 pub struct Feed {
     socket: PathBuf,
-    /// Said when the box has ended, which it does only once.
+    /// Message once the box has ended for good.
     farewell: Option<String>,
     lines: broadcast::Sender<Message>,
     state: Arc<Mutex<State>>,
@@ -59,21 +59,21 @@ struct State {
     /// The last line.
     line: Option<Message>,
     events: VecDeque<Value>,
-    /// Reasons of this program, which are added to those of the box.
+    /// Health reasons of this program, added to those of the box.
     own: BTreeMap<Code, Vec<Reason>>,
 }
 
-/// How far back a browser asks, for its charts.
+/// Time range of a browser's charts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Range {
-    /// Seconds of the last ten minutes.
+    /// The last ten minutes, in seconds.
     TenMinutes,
-    /// Minutes of the last day.
+    /// The last day, in minutes.
     Day,
 }
 
 impl Range {
-    /// Its word in requests of the feed.
+    /// Its word in requests.
     pub const fn word(self) -> &'static str {
         match self {
             Self::TenMinutes => "10 min",
@@ -83,7 +83,7 @@ impl Range {
 }
 
 impl Feed {
-    /// Reads the feed of this socket from now on, in a task of its own.
+    /// Starts reading the feed of this socket, in a task of its own.
     pub fn start(socket: &Path, farewell: Option<String>) -> Self {
         let (lines, _) = broadcast::channel(BEHIND);
         let last = away("the box has not answered yet");
@@ -94,7 +94,7 @@ impl Feed {
         feed
     }
 
-    /// What a browser gets that comes now: the messages to begin with, and those that follow.
+    /// Joins the feed: the initial messages, and the receiver of the following ones.
     pub fn join(&self) -> (Vec<Message>, broadcast::Receiver<Message>) {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let events = Message { kind: "events", json: json!(state.events).to_string().into() };
@@ -105,7 +105,7 @@ impl Feed {
     /// The line of the last second.
     ///
     /// # Errors
-    /// Why there is none.
+    /// The reason why there is none.
     pub fn line(&self) -> Result<watch::Line, String> {
         let last = self.state.lock().unwrap_or_else(PoisonError::into_inner).last.clone();
         if last.kind != "line" {
@@ -115,24 +115,24 @@ impl Feed {
         watch::Line::from_json(last.json.as_bytes()).map_err(|error| format!("not a line of the feed: {error}"))
     }
 
-    /// The last events, the oldest first; those that this program does not understand are left out.
+    /// The last events, the oldest first. Events of unknown form are left out.
     pub fn events(&self) -> Vec<watch::Event> {
         let events = self.state.lock().unwrap_or_else(PoisonError::into_inner).events.clone();
         events.into_iter().filter_map(|event| serde_json::from_value(event).ok()).collect()
     }
 
-    /// The time before now, as the box has it.
+    /// The recent history from the box.
     ///
     /// # Errors
-    /// Why the box does not answer.
+    /// The reason why the box does not respond.
     pub async fn history(&self, range: Range) -> Result<String, String> {
         self.ask(&watch::Request::History { history: range.word().into(), domain: None, station: None }).await
     }
 
-    /// What the box answers to a request for one line.
+    /// The box's response to a request for one line.
     ///
     /// # Errors
-    /// Why the box does not answer.
+    /// The reason why the box does not respond.
     pub async fn ask(&self, request: &watch::Request) -> Result<String, String> {
         let ask = async {
             let _place = self.asking.acquire().await.map_err(|error| error.to_string())?;
@@ -161,7 +161,7 @@ impl Feed {
         }
     }
 
-    /// Reads until the connection ends, and says why it did.
+    /// Reads until the connection ends. Returns the reason.
     async fn read(&self) -> Result<std::convert::Infallible, String> {
         let mut stream = BufReader::new(self.connect().await?);
         stream.get_mut().write_all(REQUEST.as_bytes()).await.map_err(|error| error.to_string())?;
@@ -180,12 +180,12 @@ impl Feed {
         }
     }
 
-    /// From the next line on, these are its reasons of this code.
+    /// Sets this program's reasons of a code, from the next line on.
     pub(crate) fn set_own(&self, code: Code, reasons: Vec<Reason>) {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).own.insert(code, reasons);
     }
 
-    /// A line with the reasons of this program after those of the box; `None`: there are none.
+    /// A line with this program's reasons after those of the box; `None` without any.
     pub(crate) fn with_own(&self, mut line: Value) -> Option<String> {
         let own: Vec<_> =
             self.state.lock().unwrap_or_else(PoisonError::into_inner).own.values().flatten().cloned().collect();
@@ -212,7 +212,7 @@ impl Feed {
         }
         state.last = message.clone();
         drop(state);
-        // An error means that no browser listens.
+        // An error means that no browser is listening.
         let _ = self.lines.send(message);
     }
 }
@@ -221,7 +221,7 @@ fn away(why: &str) -> Message {
     Message { kind: "away", json: json!({ "why": why }).to_string().into() }
 }
 
-/// A line without its end.
+/// The next line, without its newline.
 async fn next_line(stream: &mut BufReader<UnixStream>) -> Result<String, String> {
     let mut line = String::new();
     let length = stream.take(LONGEST_LINE).read_line(&mut line).await.map_err(|error| error.to_string())?;
@@ -244,7 +244,7 @@ mod tests {
         timeout(Duration::from_secs(5), messages.recv()).await.expect("in time").expect("a message")
     }
 
-    /// A box that ends for good: who comes later still gets its last line.
+    /// A box that has ended for good: later browsers still get its last line.
     #[tokio::test]
     async fn the_last_line_stays_after_the_farewell() {
         let folder = tempfile::tempdir().expect("a folder");
@@ -262,7 +262,7 @@ mod tests {
         assert_eq!(kinds, ["events", "line", "end"]);
     }
 
-    /// A box that answers, goes away and comes back.
+    /// A box that responds, disappears and returns.
     #[tokio::test]
     async fn the_feed_goes_on_by_itself() {
         let folder = tempfile::tempdir().expect("a folder");

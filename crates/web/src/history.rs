@@ -1,9 +1,9 @@
-//! The history: what the box, its contention domains, access points, classes and stations had, for up to three years.
+//! The history of the box, its contention domains, access points, classes and stations, for up to three years.
 //!
-//! A thread reads the watch feed by a connection of its own, adds its lines up to minutes (`minute.rs`), and writes each that has ended
-//! to a database (`store.rs`), whose rows have sums, and latencies as counts by bucket (`row.rs`): percentiles of longer intervals
-//! come from merged counts. At its start it takes from the box's own files what it missed (`missed.rs`). Readers open the database by
-//! themselves (`query.rs`). Whatever happens to the database, the rest of the program goes on.
+//! A thread reads the watch feed over a connection of its own, adds its lines up to minutes (`minute.rs`), and writes each completed
+//! one to a database (`store.rs`). Rows have sums, and latencies as histograms (`row.rs`): percentiles of longer intervals come from
+//! merged histograms. At its start it fills the gap from the box's own files (`missed.rs`). Readers open the database themselves
+//! (`query.rs`). A failure of the database does not affect the rest of the program.
 
 mod measure;
 mod minute;
@@ -45,14 +45,14 @@ use crate::config::WebConfig;
 use crate::feed::Feed;
 use crate::secret::make_folder;
 
-/// A line is no longer, in bytes: the counts of 4,096 stations are a megabyte.
+/// Longest line, in bytes: one with the histograms of 4,096 stations has a megabyte.
 const LONGEST_LINE: u64 = 4 << 20;
-/// A box that says nothing for so long is asked anew.
+/// Timeout for the next line, after which the thread reconnects.
 const SILENT: Duration = Duration::from_secs(10);
-/// Until the next attempt to reach the box.
+/// Pause before reconnecting.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Ends the recording when it is dropped.
+/// Stops the recording when dropped.
 #[derive(Debug)]
 pub(crate) struct Recording(Arc<AtomicBool>);
 
@@ -62,10 +62,10 @@ impl Drop for Recording {
     }
 }
 
-/// Records the history of a box from now on, in a thread of its own.
+/// Starts recording the history of a box, in a thread of its own.
 ///
 /// # Errors
-/// The thread cannot be made.
+/// The thread cannot be created.
 pub(crate) fn record(config: &WebConfig, feed: Feed) -> std::io::Result<Recording> {
     let ended = Arc::new(AtomicBool::new(false));
     let recorder = Recorder {
@@ -91,18 +91,18 @@ struct Recorder {
     limit: u64,
     ended: Arc<AtomicBool>,
     minute: Minute,
-    /// The database; `None`: it was not needed yet, or failed.
+    /// The database; `None`: not opened yet, or failed.
     store: Option<Store>,
-    /// The last minute could not be kept, and that was logged.
+    /// Whether the last minute could not be stored; logged once.
     is_failing: bool,
-    /// Has that as a reason of the health.
+    /// Gets the failure as a health reason.
     feed: Feed,
 }
 
 impl Recorder {
     fn work(mut self) {
         while !self.has_ended() {
-            // Why the box is away is said by the feed of the page.
+            // The page's feed reports why the box is away.
             _ = self.read();
             thread::sleep(PAUSE);
         }
@@ -128,7 +128,7 @@ impl Recorder {
         Ok(())
     }
 
-    /// Keeps the events of a line, and the minute before if it has ended.
+    /// Stores the events of a line, and the previous minute if it is complete.
     fn take(&mut self, line: &Line) {
         if let Some(events) = line.events.as_ref().filter(|events| !events.is_empty()) {
             self.keep(line.at, |store| store.keep_events(events));
@@ -138,7 +138,7 @@ impl Recorder {
         }
     }
 
-    /// Does something with the database, which is opened first if it is not open.
+    /// Applies an operation to the database, after opening it if necessary.
     fn keep(&mut self, now: f64, what: impl FnOnce(&mut Store) -> store::Result<()>) {
         let kept = match self.open(now) {
             Ok(store) => what(store).map_err(|error| (error.to_string(), is_damage(&error))),
@@ -153,7 +153,7 @@ impl Recorder {
             Ok(()) => {}
             Err((why, is_damaged)) => {
                 if is_damaged {
-                    // Opening it sets it aside.
+                    // Reopening sets a damaged database aside.
                     self.store = None;
                     let aside = store::set_aside(&self.state.join(FILE));
                     eprintln!("history-failing: the database is damaged and was set aside: {aside:?}");
@@ -185,14 +185,14 @@ impl Recorder {
         Ok(self.store.as_mut().expect("it was just opened"))
     }
 
-    /// Takes from the box's files what is not in the database, of the time that minutes are kept.
+    /// Copies the samples of the box's files that the database lacks, for the retention time of minutes.
     fn make_up(&self, store: &mut Store, now: i64) {
         let from = now - Tier::Minute.kept_s();
         let there: BTreeSet<_> = store.minutes_of_box(from).unwrap_or_default().into_iter().collect();
         let current = Tier::Minute.begin_of(now);
         let read = missed::read(&self.files, from, &there, |minute, entries| {
             if minute < current {
-                // What fails now fails again with the next minute, and is said then.
+                // A failure recurs with the next minute, and is reported then.
                 _ = store.keep(minute, &entries);
             }
         });
@@ -202,7 +202,7 @@ impl Recorder {
     }
 }
 
-/// The reason of the health that the history of the page is not kept.
+/// The health reason that the page's history cannot be stored.
 fn failing(since_s: f64, why: &str) -> Reason {
     let name = "the history of the page";
     Reason {
@@ -216,7 +216,7 @@ fn failing(since_s: f64, why: &str) -> Reason {
     }
 }
 
-/// Keeps a minute. On a full disk the oldest go first.
+/// Stores a minute. On a full disk the oldest rows are deleted first.
 fn keep_minute(store: &mut Store, begin: i64, entries: &[Entry]) -> store::Result<()> {
     match store.keep(begin, entries) {
         Err(error) if store::is_full(&error) => {

@@ -1,7 +1,9 @@
-//! The page of a box, and its API for programs: for a browser on the same machine, through a tunnel, or with TLS and a login from elsewhere.
+//! The page of a box, and its API for programs: for a browser on the same machine, through a tunnel, or with TLS and a login from
+//! elsewhere.
 //!
-//! The program has no rights on the box but to read the watch socket; the control socket only if `evenair-web setup` was asked for an
-//! account that commands the box. The box does not notice whether it runs. Without an account the page is open, and for this machine alone; with the first account each browser logs in.
+//! The program may only read the box's watch socket; it may open the control socket only after `evenair-web setup` for an account that
+//! commands the box. The box does not depend on it. Without an account the page needs no login and is for this machine alone; from the
+//! first account on each browser logs in.
 //!
 //! Not here: accounts of other programs (LDAP, OpenID Connect), and the header `Forwarded` of reverse proxies.
 

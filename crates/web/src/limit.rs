@@ -1,22 +1,22 @@
-//! How often a login may fail.
+//! Rate limit of failed logins.
 
 use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
 use std::time::Duration;
 
-/// Failed logins by account and by address in [`WINDOW`].
+/// Failed logins per account and per address within [`WINDOW`].
 const MOST_FAILURES: usize = 5;
-/// The time in which they count.
+/// Time window of the limit.
 const WINDOW: Duration = Duration::from_secs(60);
-/// Most accounts and addresses that are kept. With more, logins are refused until some are forgotten: forgetting them early would
+/// Maximum number of accounts and addresses tracked. With more, logins are refused until some expire: evicting them early would
 /// lift the limit.
 const MOST_KEYS: usize = 4096;
 
-/// What failures are counted by.
+/// Key by which failures are counted.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Key {
     Account(String),
-    /// An IPv4 address, or the first 64 bits of an IPv6 address: a host has all addresses of such a network.
+    /// An IPv4 address, or the /64 network of an IPv6 address, all of whose addresses a host may use.
     Network(IpAddr),
 }
 
@@ -27,17 +27,17 @@ pub(crate) struct Attempt {
     at: Duration,
 }
 
-/// Recent attempts that failed or are not decided.
+/// Recent attempts that failed or are pending.
 #[derive(Debug, Default)]
 pub(crate) struct Limit {
     attempts: HashMap<Key, VecDeque<Duration>>,
 }
 
 impl Limit {
-    /// Begins an attempt at this time since the start.
+    /// Begins an attempt; `now`: time since the start.
     ///
     /// # Errors
-    /// Too many have failed: how long until the next may be made.
+    /// Too many have failed; the time to wait.
     pub(crate) fn begin(&mut self, account: &str, address: IpAddr, now: Duration) -> Result<Attempt, Duration> {
         let keys = [Key::Account(account.to_lowercase()), Key::Network(network(address))];
         if self.attempts.len() + keys.len() > MOST_KEYS {
@@ -65,7 +65,7 @@ impl Limit {
         Ok(Attempt { keys, at: now })
     }
 
-    /// The attempt did not fail: the password was right, or was not looked at.
+    /// Does not count an attempt: the password was right, or was not checked.
     pub(crate) fn take_back(&mut self, attempt: &Attempt) {
         for key in &attempt.keys {
             let Some(times) = self.attempts.get_mut(key) else { continue };
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_is_bounded() {
+    fn the_number_of_tracked_keys_is_bounded() {
         let mut limit = Limit::default();
         let try_all = |limit: &mut Limit, now| {
             (0..2100_u32).filter(|k| limit.begin(&format!("a{k}"), IpAddr::V4((*k).into()), now).is_ok()).count()

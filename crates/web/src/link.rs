@@ -1,7 +1,7 @@
-//! The link that makes an account: who has a shell of the machine asks for it, with `evenair-web setup`.
+//! The setup link, which makes an account. `evenair-web setup` prints it, on a shell of the machine.
 //!
-//! The state directory has the digest of its token and the time at which it was made, in `setup-link.json`: another start of the
-//! command replaces it, and its use removes it.
+//! The state directory has the digest of its token and its creation time, in `setup-link.json`. Another call of the command replaces
+//! it; using the link removes it.
 
 use std::fs;
 use std::io::{Error, ErrorKind, Result};
@@ -16,23 +16,23 @@ use crate::secret::{Digest256, digest, from_hex, hex, new_secret, read_private, 
 
 /// The name of the file.
 pub(crate) const FILE: &str = "setup-link.json";
-/// How long a link is valid, in seconds.
+/// Validity of a link, in seconds.
 pub(crate) const VALID_S: u64 = 15 * 60;
 
 #[derive(Serialize, Deserialize)]
 struct LinkFile {
-    /// SHA-256 of the token, hexadecimal.
+    /// SHA-256 of the token, in hexadecimal.
     token_sha256: String,
-    /// Seconds since 1970.
+    /// Creation time, in seconds since 1970.
     made: u64,
     #[serde(flatten)]
     grant: Grant,
 }
 
-/// What a link makes.
+/// The account that a link makes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Grant {
-    /// The role of the account.
+    /// Its role.
     pub role: Role,
     /// Its name; `None`: the browser chooses.
     pub name: Option<String>,
@@ -45,7 +45,7 @@ pub(crate) struct Link {
 }
 
 impl Grant {
-    /// An account of an admin, with whatever name.
+    /// An admin account with any name.
     pub const ADMIN: Self = Self { role: Role::Admin, name: None };
 }
 
@@ -54,7 +54,7 @@ impl Link {
         Self { path: state.join(FILE) }
     }
 
-    /// Makes a link in place of the one that is there, and returns its token.
+    /// Makes a link, which replaces an earlier one, and returns its token.
     ///
     /// # Errors
     /// It cannot be written.
@@ -65,8 +65,8 @@ impl Link {
         Ok(token)
     }
 
-    /// What it makes, if this is its token, and it was made at most [`VALID_S`] ago. A link of the future is none: the clock was set
-    /// back, and nobody knows how old it is. Nor is one whose file is damaged.
+    /// The grant of the link, if this is its token and it is at most [`VALID_S`] old. A link with a future time is invalid, because
+    /// after the clock was set back its age is unknown; so is one with a damaged file.
     pub(crate) fn grant(&self, token: &str, clock: &Clock) -> Option<Grant> {
         let file: LinkFile = serde_json::from_str(&read_private(&self.path).ok()??).ok()?;
         let age = clock.unix().checked_sub(file.made)?;
@@ -74,7 +74,7 @@ impl Link {
         (age < VALID_S && bool::from(kept.ct_eq(&digest(token)))).then_some(file.grant)
     }
 
-    /// Uses the link up.
+    /// Invalidates the link.
     ///
     /// # Errors
     /// The file cannot be removed: then the link must not be used.

@@ -1,4 +1,4 @@
-//! Live data: a stream of server-sent events with what the box says, for the page and for the API.
+//! Live data: a stream of server-sent events from the box, for the page and for the API.
 
 use std::convert::Infallible;
 use std::future::ready;
@@ -17,12 +17,12 @@ use crate::connections::Peer;
 use crate::feed::Message;
 use crate::shared::Shared;
 
-/// Most streams at once.
+/// Maximum number of streams.
 pub(crate) const MOST_STREAMS: usize = 64;
-/// A stream says something at least so often, so that a browser notices its end.
+/// Interval of keep-alives, so that a browser notices the end of a stream.
 const ALIVE: Duration = Duration::from_secs(5);
 
-/// A place among the streams, for as long as it lives.
+/// A slot among the streams, released when dropped.
 struct Place(Arc<AtomicUsize>);
 
 impl Drop for Place {
@@ -31,10 +31,10 @@ impl Drop for Place {
     }
 }
 
-/// The stream of a client that came so.
+/// A stream for a client.
 ///
 /// # Errors
-/// There are too many.
+/// There are too many streams.
 pub(crate) fn stream(shared: Shared, peer: &Peer, access: Access) -> Result<Response, String> {
     let place = Place(Arc::clone(&shared.streams));
     if shared.streams.fetch_add(1, Ordering::Relaxed) >= MOST_STREAMS {
@@ -42,10 +42,10 @@ pub(crate) fn stream(shared: Shared, peer: &Peer, access: Access) -> Result<Resp
     }
     peer.streams();
     let (begin, follow) = shared.feed.join();
-    // A client that is too slow misses lines, which are whole each.
+    // A client that is too slow misses lines, each as a whole.
     let follow = BroadcastStream::new(follow).filter_map(|message| ready(message.ok()));
     let messages = stream::iter(begin).chain(follow);
-    // The stream ends with the session or token, or with the first account if it has none.
+    // The stream ends with the session or token; without either, when the first account is made.
     let messages = messages.take_while(move |_| ready(shared.auth.lasts(access))).map(move |message| {
         let _in_use = &place;
         event(&message)

@@ -1,7 +1,7 @@
-//! Login, logout and the link's form: plain HTML that works without script.
+//! Login, logout and the form of the setup link: plain HTML that works without script.
 //!
 //! Requests that change something come from our own pages only: the session's cookie is not sent from other sites (`SameSite=Strict`),
-//! and [`is_from_us`] looks at what browsers say of a request's origin, which also keeps others from logging a browser in.
+//! and [`is_from_us`] checks the request's origin as browsers report it, which also prevents login CSRF.
 
 use std::time::Duration;
 
@@ -22,12 +22,12 @@ use crate::secret::{Digest256, from_hex};
 use crate::session::LIFETIME;
 use crate::shared::Shared;
 
-/// Names of the cookie; browsers accept the prefixes only over TLS, and the first one for this host and the whole path alone.
+/// Names of the cookie. Browsers accept the prefixes only over TLS, and the first one only for this host and the path "/".
 const COOKIE_OF_HOST: &str = "__Host-evenair";
 const COOKIE_OF_PATH: &str = "__Secure-evenair";
 const COOKIE: &str = "evenair";
 
-/// Paths that are answered without a session.
+/// Paths that need no session.
 pub(crate) const OPEN: [&str; 3] = ["/login", "/login.css", "/setup"];
 
 /// The routes.
@@ -40,7 +40,7 @@ pub(crate) fn routes() -> Router<Shared> {
         .route("/setup", get(setup_page).post(set_up))
 }
 
-/// The name of the cookie of a page below this path.
+/// The name of the cookie for a page below this base path.
 fn cookie_name(is_tls: bool, base: &str) -> &'static str {
     match (is_tls, base) {
         (false, _) => COOKIE,
@@ -49,7 +49,7 @@ fn cookie_name(is_tls: bool, base: &str) -> &'static str {
     }
 }
 
-/// The session of a request's cookie, whether it is valid or not, of a page below this path.
+/// The session in a request's cookie, valid or not, for a page below this base path.
 pub(crate) fn session(headers: &HeaderMap, is_tls: bool, base: &str) -> Option<Digest256> {
     let name = cookie_name(is_tls, base);
     let cookies = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
@@ -57,8 +57,8 @@ pub(crate) fn session(headers: &HeaderMap, is_tls: bool, base: &str) -> Option<D
     pairs.find(|(key, _)| *key == name).map(|(_, id)| session_of(id))
 }
 
-/// Whether a request comes from our own page: `Sec-Fetch-Site` says so where browsers send it (over TLS and from loopback), `Origin`
-/// elsewhere. One that says neither is refused.
+/// Whether a request comes from our own page: by `Sec-Fetch-Site`, which browsers send over TLS and to loopback, otherwise by
+/// `Origin`. A request with neither is refused.
 pub(crate) fn is_from_us(headers: &HeaderMap, is_tls: bool) -> bool {
     let text = |name| headers.get(name).map(|value| value.to_str().unwrap_or_default());
     if let Some(site) = text("sec-fetch-site") {
@@ -103,13 +103,13 @@ async fn log_in(State(shared): State<Shared>, Extension(peer): Extension<Peer>, 
     }
 }
 
-/// What the audit log has of an attempt, and the id of the session or why there is none.
+/// Audit entry of an attempt, and the id of the session or the refusal.
 type Attempted = (AuditEntry, Result<String, Refused>);
 
 /// The first step of a login.
 ///
 /// # Errors
-/// The form that asks for the next one.
+/// The form for the next step, or for another attempt.
 async fn by_password(shared: &Shared, peer: &Peer, form: &Form) -> Result<Attempted, Response> {
     let (name, password) = (form.get("name"), form.get("password"));
     if password.len() > LONGEST {
@@ -127,7 +127,7 @@ async fn by_password(shared: &Shared, peer: &Peer, form: &Form) -> Result<Attemp
     }
 }
 
-/// The second step, of an account that has a second factor.
+/// The second step, for an account with a second factor.
 async fn by_code(shared: &Shared, peer: &Peer, ticket: &str, code: &str) -> Attempted {
     let Confirmed { name, result } = shared.auth.confirm(ticket, code, peer.address).await;
     let doer = shared.auth.known(name.as_deref().unwrap_or_default());
@@ -216,7 +216,7 @@ fn not_made(why: &str) -> Response {
     page(StatusCode::INTERNAL_SERVER_ERROR, "Not made", text)
 }
 
-/// A form that a browser sent.
+/// A submitted form.
 pub(crate) struct Form(Vec<(String, String)>);
 
 impl Form {
@@ -224,12 +224,12 @@ impl Form {
         Self(form_urlencoded::parse(text).into_owned().collect())
     }
 
-    /// A field; empty: it is missing.
+    /// The value of a field; empty if missing.
     pub(crate) fn get(&self, key: &str) -> &str {
         self.0.iter().find(|(name, _)| name == key).map_or("", |(_, value)| value)
     }
 
-    /// Reads it, within its time and length, or answers why not.
+    /// Reads a form, with limits of time and length; on failure the response.
     pub(crate) async fn read(request: Request) -> Result<Self, Response> {
         let kind = request.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
         if kind.split(';').next() != Some("application/x-www-form-urlencoded") {
@@ -241,7 +241,7 @@ impl Form {
     }
 }
 
-/// The cookie of a session, for so long.
+/// The cookie of a session, valid for `age`.
 fn cookie(shared: &Shared, peer: &Peer, id: &str, age: Duration) -> String {
     let base = &*shared.config.base_path;
     let (name, path) = (cookie_name(peer.is_tls, base), if base.is_empty() { "/" } else { base });
@@ -249,7 +249,7 @@ fn cookie(shared: &Shared, peer: &Peer, id: &str, age: Duration) -> String {
     format!("{name}={id}; Path={path}; HttpOnly; SameSite=Strict; Max-Age={}{secure}", age.as_secs())
 }
 
-/// Sends a browser to a path of the page.
+/// Redirects a browser to a path of the page.
 fn go_to(shared: &Shared, path: &str) -> Response {
     let path = format!("{}{path}", shared.config.base_path);
     (StatusCode::SEE_OTHER, [(header::LOCATION, path)]).into_response()
@@ -260,13 +260,13 @@ fn with_cookie(cookie: &str, mut response: Response) -> Response {
     response
 }
 
-/// An answer that says when to try again, in seconds.
+/// Adds `Retry-After`, in seconds, to a response.
 pub(crate) fn retry_after(seconds: u64, mut response: Response) -> Response {
     response.headers_mut().insert(header::RETRY_AFTER, seconds.into());
     response
 }
 
-/// A whole page. What it has in it is ours, or was checked to have no characters of HTML.
+/// A whole page. `content` must be ours, or checked to have no HTML characters.
 pub(crate) fn page(status: StatusCode, title: &str, content: &str) -> Response {
     let html = format!(
         "<!doctype html>\n<html lang=\"en\">\n<head><meta charset=\"utf-8\"><title>{title}</title>\n\
@@ -276,7 +276,7 @@ pub(crate) fn page(status: StatusCode, title: &str, content: &str) -> Response {
     (status, [(header::CONTENT_TYPE, "text/html; charset=utf-8")], Body::from(html)).into_response()
 }
 
-/// Why a form comes again.
+/// Why a form is shown again.
 pub(crate) fn paragraph(why: &str) -> String {
     if why.is_empty() { String::new() } else { format!("<p class=\"why\" role=\"alert\">{why}</p>\n") }
 }
@@ -292,7 +292,7 @@ fn login_form(status: StatusCode, why: &str) -> Response {
     page(status, "Log in to Evenair", &(paragraph(why) + form))
 }
 
-/// Asks for the code of an account whose password was right.
+/// The form for the code, after a correct password.
 fn code_form(ticket: &str) -> Response {
     let form = format!(
         "<form method=\"post\" action=\"login\">\n<input type=\"hidden\" name=\"ticket\" value=\"{ticket}\">\n\

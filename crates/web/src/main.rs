@@ -1,4 +1,4 @@
-//! The program of the page. Errors end here: one line with the error and its remedy.
+//! The program of the page. Prints an error as one line with its remedy.
 
 mod commands;
 mod state_commands;
@@ -19,7 +19,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use crate::commands::{AlertCommand, AuditArgs, HistoryArgs, TokenCommand, alert, audit, history, permit, token};
 use crate::state_commands::{AccountCommand, BackupArgs, RestoreArgs, account, backup, restore};
 
-/// Threads that hash passwords and read files and the database: fewer than the service may have tasks (`TasksMax=` of its unit).
+/// Threads for hashing passwords and reading files and the database: fewer than the service's task limit (`TasksMax=` of its unit).
 const BLOCKING_THREADS: usize = 16;
 
 /// Serve the page of a box to browsers. It only reads; the box does not notice whether it runs.
@@ -87,7 +87,7 @@ enum Command {
 }
 
 impl Cli {
-    /// It only prints, and may end when its reader has closed the pipe.
+    /// Whether the command only prints, and so may exit on a closed pipe.
     const fn ends_with_its_reader(&self) -> bool {
         self.only_where || matches!(self.command, Some(Command::Audit(_) | Command::History(_)))
     }
@@ -159,7 +159,7 @@ fn run_command(command: Command, config: &WebConfig, ssh: Option<&str>) -> Resul
     Ok(ExitCode::SUCCESS)
 }
 
-/// Prints a link that makes an account, and permits the service to command the box if the account may.
+/// Prints a setup link, and permits the service to command the box if the account may.
 fn setup(grant: Grant, config: &WebConfig, ssh: Option<&str>) -> Result<()> {
     let may_command = grant.role > Role::View;
     println!("{}", setup_link(config, &Clock::new(), grant)?);
@@ -171,8 +171,8 @@ fn setup(grant: Grant, config: &WebConfig, ssh: Option<&str>) -> Result<()> {
     Ok(())
 }
 
-/// Where a browser finds the page, and how it knows it; `ssh`: the variable SSH_CONNECTION of a login through SSH (client, its port,
-/// this machine, its port).
+/// Instructions to open the page and to verify it; `ssh`: the variable SSH_CONNECTION of an SSH login (client, its port, this
+/// machine, its port).
 fn directions(config: &WebConfig, ssh: Option<&str>) -> String {
     let mut text = config.url() + "\n";
     if let Some(tunnel) = tunnel(config.listen, ssh) {
@@ -191,7 +191,7 @@ fn directions(config: &WebConfig, ssh: Option<&str>) -> String {
     text
 }
 
-/// The fingerprint of a self-signed certificate, or why it is not known; `None`: the page has no such certificate.
+/// The fingerprint of a self-signed certificate, or why it is unknown; `None` without such a certificate.
 fn fingerprint(config: &WebConfig) -> Option<Result<String, String>> {
     let is_self_signed = config.tls == Some(TlsConfig::SelfSigned);
     is_self_signed.then(|| match self_signed_fingerprint(config) {
@@ -201,7 +201,7 @@ fn fingerprint(config: &WebConfig) -> Option<Result<String, String>> {
     })
 }
 
-/// The same for programs; `evenair web --json` prints the same keys if this program is not installed.
+/// The instructions as JSON; `evenair web --json` prints the same keys if this program is not installed.
 fn directions_in_json(config: &WebConfig, ssh: Option<&str>) -> Value {
     json!({
         "program": std::env::current_exe().ok(),
@@ -212,8 +212,7 @@ fn directions_in_json(config: &WebConfig, ssh: Option<&str>) -> Value {
     })
 }
 
-/// The command that makes the page reachable from the machine that the operator has logged in from; `None`: not through SSH, or it is
-/// reachable anyway.
+/// The command for an SSH tunnel from the operator's machine; `None` without SSH, or if the page is reachable anyway.
 fn tunnel(listen: SocketAddr, ssh: Option<&str>) -> Option<String> {
     if !listen.ip().is_loopback() {
         return None;
@@ -230,7 +229,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_has_come_through_ssh_is_told_of_the_tunnel() {
+    fn ssh_users_get_the_command_of_a_tunnel() {
         let config = WebConfig::default();
         assert_eq!(directions(&config, None), "http://127.0.0.1:9471/\n");
         assert_eq!(directions(&config, Some("nonsense")), "http://127.0.0.1:9471/\n");

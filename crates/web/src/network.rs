@@ -1,19 +1,19 @@
-//! Addresses of proxies, and the path below which they have the page, as `web.toml` names them.
+//! Addresses of proxies, and the base path below which they serve the page, as in `web.toml`.
 
 use std::fmt::{self, Display};
 use std::net::IpAddr;
 use std::str::FromStr;
 
-/// An address, or all that begin as it does.
+/// An address or a network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Network {
     address: IpAddr,
-    /// How many bits count.
+    /// Prefix length, in bits.
     length: u32,
 }
 
 impl Network {
-    /// Whether an address is of this network.
+    /// Whether the network contains an address.
     pub(crate) fn has(self, address: IpAddr) -> bool {
         let (ours, most) = bits(self.address);
         let (theirs, other) = bits(address.to_canonical());
@@ -22,7 +22,7 @@ impl Network {
     }
 }
 
-/// The bits of an address, and how many they are.
+/// The bits of an address, and their number.
 fn bits(address: IpAddr) -> (u128, u32) {
     match address {
         IpAddr::V4(address) => (address.to_bits().into(), 32),
@@ -33,7 +33,7 @@ fn bits(address: IpAddr) -> (u128, u32) {
 impl FromStr for Network {
     type Err = ();
 
-    /// Reads "10.0.0.0/8" or "::1"; the bits that do not count are zero.
+    /// Parses "10.0.0.0/8" or "::1"; bits beyond the prefix must be zero.
     fn from_str(text: &str) -> Result<Self, ()> {
         let (address, length) = text.split_once('/').map_or((text, None), |(address, length)| (address, Some(length)));
         let address: IpAddr = address.parse().map_err(drop)?;
@@ -51,7 +51,8 @@ impl Display for Network {
     }
 }
 
-/// Whether the text may be a base path: "" or "/a/b", of unreserved characters (RFC 3986, section 2.3).
+/// Whether the text is a valid base path: "" or "/a/b", of unreserved characters (RFC 3986, section
+/// 2.3).
 pub(crate) fn is_base_path(text: &str) -> bool {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_' | '~');
     let is_part = |part: &str| !part.is_empty() && part.chars().all(is_plain) && part != "." && part != "..";

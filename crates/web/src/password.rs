@@ -1,4 +1,4 @@
-//! Hashes of passwords: argon2id (RFC 9106).
+//! Password hashes: argon2id (RFC 9106).
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -11,11 +11,11 @@ use tokio::time::timeout;
 
 use crate::secret::{from_hex, hex, random};
 
-/// Fewest characters of a password (OWASP asks for 8 and more, NIST SP 800-63B for 15 where there is no second factor).
+/// Minimum length of a password, in characters (OWASP requires 8, NIST SP 800-63B 15 without a second factor).
 pub(crate) const SHORTEST: usize = 10;
-/// Longest password, in bytes: more than any passphrase has.
+/// Maximum length of a password, in bytes: longer than any passphrase.
 pub(crate) const LONGEST: usize = 1024;
-/// What is wrong with a new password; `None`: nothing.
+/// What is wrong with a new password, if anything.
 pub(crate) fn fault(password: &str) -> Option<String> {
     match () {
         () if password.chars().count() < SHORTEST => Some(format!("A password has at least {SHORTEST} characters.")),
@@ -24,32 +24,32 @@ pub(crate) fn fault(password: &str) -> Option<String> {
     }
 }
 
-/// Hashes at a time: each takes a core and [`PasswordCost::memory_kib`].
+/// Concurrent hashes: each takes a core and [`PasswordCost::memory_kib`].
 const AT_A_TIME: usize = 2;
-/// How long a further one waits.
+/// Timeout of a waiting hash.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Largest memory and most passes that a stored hash may ask for: more is a damaged file.
+/// Largest memory and most passes of a stored hash: a file with more is damaged.
 const MOST_MEMORY_KIB: u32 = 256 << 10;
 const MOST_PASSES: u32 = 64;
 
-/// What a hash costs.
+/// Cost parameters of a hash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PasswordCost {
     /// Memory, in KiB.
     memory_kib: u32,
-    /// Passes over it.
+    /// Number of passes over the memory.
     passes: u32,
-    /// Lanes.
+    /// Number of lanes.
     lanes: u32,
 }
 
 impl PasswordCost {
-    /// 19 MiB, two passes, one lane: of OWASP's equal choices (Password Storage Cheat Sheet) the one for small machines. RFC 9106's
-    /// second choice takes 64 MiB, which two at a time would be half of what the service may have.
+    /// 19 MiB, two passes, one lane: the choice for small machines among OWASP's equivalent ones (Password Storage Cheat Sheet).
+    /// RFC 9106's second recommendation needs 64 MiB, which two at a time would be half of the service's memory limit.
     pub const OWASP: Self = Self { memory_kib: 19 << 10, passes: 2, lanes: 1 };
 
-    /// Next to nothing, for tests that log in often.
+    /// Minimal cost, for tests with many logins.
     #[doc(hidden)]
     pub const fn for_tests() -> Self {
         Self { memory_kib: 8, passes: 1, lanes: 1 }
@@ -62,19 +62,19 @@ impl PasswordCost {
     }
 }
 
-/// The hash of a password, as accounts keep it.
+/// The hash of a password, as stored in accounts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct PasswordHash {
     argon2id: PasswordCost,
-    /// 16 bytes, hexadecimal.
+    /// Salt of 16 bytes, in hexadecimal.
     salt: String,
-    /// 32 bytes, hexadecimal.
+    /// Hash of 32 bytes, in hexadecimal.
     hash: String,
 }
 
 impl PasswordHash {
-    /// Whether it can be the hash of a password at all.
+    /// Whether it is a well-formed hash.
     pub(crate) fn is_whole(&self) -> bool {
         self.argon2id.params().is_some() && from_hex::<16>(&self.salt).is_some() && from_hex::<32>(&self.hash).is_some()
     }
@@ -90,13 +90,14 @@ impl PasswordHash {
         argon2id(password, salt, self.argon2id, memory).ct_eq(&hash).into()
     }
 
-    /// A hash that no password has.
+    /// A hash that no password matches.
     fn dummy(cost: PasswordCost) -> Self {
         Self { argon2id: cost, salt: hex(&[0; 16]), hash: hex(&[0; 32]) }
     }
 }
 
-/// What a hash works in. It is used again: memory of this size that is freed in one thread of many stays with that thread.
+/// Working memory of a hash. It is reused: the allocator keeps memory of this size that one of many threads has freed with that
+/// thread.
 type Memory = Vec<Block>;
 
 fn argon2id(password: &str, salt: [u8; 16], cost: PasswordCost, memory: &mut Memory) -> [u8; 32] {
@@ -110,22 +111,22 @@ fn argon2id(password: &str, salt: [u8; 16], cost: PasswordCost, memory: &mut Mem
     hash
 }
 
-/// Too many hashes were asked for at once.
+/// Too many hashes are being computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Busy;
 
 impl Busy {
-    /// When to try again, in seconds.
+    /// Time to wait before the next attempt, in seconds.
     pub(crate) const RETRY_S: u64 = PATIENCE.as_secs();
 }
 
-/// Makes and checks hashes, two at a time.
+/// Computes and checks hashes, two at a time.
 #[derive(Clone, Debug)]
 pub(crate) struct Passwords {
     cost: PasswordCost,
     patience: Duration,
     places: Arc<Semaphore>,
-    /// That of hashes which have ended: as many as were made at a time.
+    /// Memory of completed hashes, for reuse: one per concurrent hash.
     memories: Arc<Mutex<Vec<Memory>>>,
 }
 
@@ -140,7 +141,7 @@ impl Passwords {
         self.run(move |memory| PasswordHash::of(&password, cost, memory)).await
     }
 
-    /// Whether the password is the one of this hash. Without a hash (there is no such account) it takes the same time and is not.
+    /// Whether the password has this hash. Without a hash (an unknown account) it takes the same time and is false.
     pub(crate) async fn matches(&self, password: String, hash: Option<PasswordHash>) -> Result<bool, Busy> {
         let cost = self.cost;
         self.run(move |memory| {
@@ -150,7 +151,7 @@ impl Passwords {
         .await
     }
 
-    /// The place belongs to the work, not to who waits for it: a browser that goes away does not make room.
+    /// The slot belongs to the computation, not to its client: a browser that disconnects does not free it.
     async fn run<T: Send + 'static>(&self, work: impl FnOnce(&mut Memory) -> T + Send + 'static) -> Result<T, Busy> {
         let place = timeout(self.patience, Arc::clone(&self.places).acquire_owned()).await.map_err(|_| Busy)?;
         let place = place.expect("it is never closed");
@@ -170,7 +171,7 @@ impl Passwords {
 mod tests {
     use super::*;
 
-    /// RFC 9106 has test vectors with a secret and data only; this one is of the reference implementation's `test.c`.
+    /// RFC 9106 has test vectors only with secret and associated data; this one is from the reference implementation's `test.c`.
     #[test]
     fn hashes_are_those_of_the_reference_implementation() {
         let params = Params::new(256, 2, 1, Some(32)).expect("allowed");
@@ -178,7 +179,7 @@ mod tests {
         let argon2 = Argon2::new(Algorithm::Argon2id, Version::V0x13, params);
         argon2.hash_password_into(b"password", b"somesalt", &mut hash).expect("allowed");
         assert_eq!(hex(&hash), "9dfeb910e80bad0311fee20f9c0e2b12c17987b4cac90c2ef54d5b3021c68bfe");
-        // In memory in which other hashes were made, smaller and larger ones.
+        // In memory that smaller and larger hashes have used.
         let (salt, mut memory) = ([7; 16], Memory::new());
         let costs = [8, 256, 64].map(|memory_kib| PasswordCost { memory_kib, ..PasswordCost::for_tests() });
         let again = costs.map(|cost| argon2id("password", salt, cost, &mut memory));
@@ -218,7 +219,7 @@ mod tests {
                 passwords.run(hold).await
             });
             begins.await.expect("there is room for two");
-            // Who waited goes away; the work goes on.
+            // The client disconnects; the computation continues.
             held.abort();
         }
         assert_eq!(passwords.matches("correct horse".into(), None).await, Err(Busy));

@@ -1,4 +1,4 @@
-//! The form with which an account changes its password: plain HTML that works without script, as the login.
+//! The form to change an account's password: plain HTML that works without script, like the login.
 
 use axum::Router;
 use axum::extract::{Extension, Request, State};
@@ -19,7 +19,7 @@ pub(crate) fn routes() -> Router<Shared> {
     Router::new().route("/password", get(password_page).post(change))
 }
 
-/// The session that a request came with, and the name of its account.
+/// The session of a request, and the name of its account.
 fn account(shared: &Shared, access: Access) -> Option<(Digest256, String)> {
     match access {
         Access::Session(session) => shared.auth.account(&session).map(|(name, _)| (session, name)),

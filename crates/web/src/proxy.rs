@@ -1,8 +1,9 @@
-//! Reverse proxies in front of the page: which of them are believed, and what they say of a request.
+//! Trusted reverse proxies in front of the page, and their information about a request.
 //!
-//! A proxy that terminates TLS and is named in `trusted_proxies` says who asks (`X-Forwarded-For`) and how (`X-Forwarded-Proto`). Of
-//! anybody else these headers mean nothing. `X-Forwarded-For` is read from its end, where the nearest proxy has written: the first
-//! address that is no trusted proxy is who asks, and what stands before it may be invented. `Forwarded` (RFC 7239) is not read.
+//! A proxy that terminates TLS and is listed in `trusted_proxies` reports the client's address (`X-Forwarded-For`) and protocol
+//! (`X-Forwarded-Proto`). These headers are ignored from all others. `X-Forwarded-For` is read from its end, where the nearest proxy
+//! has appended: the first address that is no trusted proxy is the client, and earlier ones may be forged. `Forwarded` (RFC 7239) is
+//! not read.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -11,12 +12,12 @@ use axum::http::HeaderMap;
 use crate::connections::Peer;
 use crate::network::Network;
 
-/// Who asks, a list in which each proxy adds who asked it.
+/// Header with the client's address, to which each proxy appends that of its own client.
 const FOR: &str = "x-forwarded-for";
-/// "https" or "http": how the proxy was asked.
+/// Header with the client's protocol: "https" or "http".
 const PROTO: &str = "x-forwarded-proto";
 
-/// Who asks and how, by what the connection and trusted proxies say.
+/// The client, according to the connection and trusted proxies.
 pub(crate) fn asked_by(trusted: &[Network], peer: &Peer, headers: &HeaderMap) -> Peer {
     let is_trusted = |address: IpAddr| trusted.iter().any(|network| network.has(address));
     let mut asked = peer.clone();
@@ -25,7 +26,7 @@ pub(crate) fn asked_by(trusted: &[Network], peer: &Peer, headers: &HeaderMap) ->
     }
     let values = |name| headers.get_all(name).iter().map(|value| value.to_str().unwrap_or_default());
     let steps: Vec<_> = values(FOR).flat_map(|value| value.split(',')).map(|step| address(step.trim())).collect();
-    // The nearest proxy knows how it was asked.
+    // The nearest proxy reports the protocol of its own client.
     if let Some(proto) = values(PROTO).flat_map(|value| value.split(',')).last() {
         asked.is_tls = proto.trim().eq_ignore_ascii_case("https");
         asked.is_remote = true;
@@ -35,7 +36,7 @@ pub(crate) fn asked_by(trusted: &[Network], peer: &Peer, headers: &HeaderMap) ->
     }
     let mut is_known = true;
     for step in steps.into_iter().rev() {
-        // What no proxy of ours can have written.
+        // A value that no trusted proxy can have written.
         let Some(step) = step else {
             is_known = false;
             break;
@@ -49,7 +50,7 @@ pub(crate) fn asked_by(trusted: &[Network], peer: &Peer, headers: &HeaderMap) ->
     asked
 }
 
-/// An address of such a list, with or without a port.
+/// Parses an address of the list, with or without a port.
 fn address(text: &str) -> Option<IpAddr> {
     let bare = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(text);
     let address = bare.parse::<IpAddr>().or_else(|_| text.parse::<SocketAddr>().map(|address| address.ip()));
@@ -70,7 +71,7 @@ mod tests {
         text.parse().expect("an address")
     }
 
-    /// Address, whether there is TLS, and whether who asks is elsewhere.
+    /// Address, whether with TLS, and whether the client is remote.
     fn asked(from: &str, headers: &[(&'static str, &'static str)]) -> (String, bool, bool) {
         let trusted = [network("127.0.0.1"), network("10.0.0.0/8")];
         let peer = Peer::at(ip(from));
@@ -83,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn who_asks_is_the_rightmost_address_that_is_no_trusted_proxy() {
+    fn the_client_is_the_rightmost_address_that_is_no_trusted_proxy() {
         for (headers, address) in [
             (&[][..], "127.0.0.1"),
             (&[(FOR, "192.0.2.1")], "192.0.2.1"),
@@ -102,14 +103,14 @@ mod tests {
     }
 
     #[test]
-    fn others_are_not_believed() {
+    fn untrusted_headers_are_ignored() {
         let headers = [(FOR, "127.0.0.1"), (PROTO, "https")];
         assert_eq!(asked("192.0.2.66", &headers), ("192.0.2.66".into(), false, false));
         assert_eq!(asked("::ffff:127.0.0.1", &headers), ("127.0.0.1".into(), true, false), "a proxy asked on the box");
     }
 
     #[test]
-    fn a_proxy_that_does_not_say_who_asks_brings_somebody_from_elsewhere() {
+    fn a_client_behind_a_proxy_without_its_address_is_remote() {
         assert_eq!(asked("127.0.0.1", &[]), ("127.0.0.1".into(), false, false), "a browser on the box");
         assert_eq!(asked("127.0.0.1", &[(PROTO, "https")]), ("127.0.0.1".into(), true, true));
         assert!(asked("127.0.0.1", &[(FOR, "unknown")]).2 && asked("127.0.0.1", &[(FOR, "")]).2);

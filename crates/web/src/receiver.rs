@@ -1,6 +1,6 @@
 //! Receivers of alerts as `web.toml` has them: `[[alert]]`, and the mail server in `[mail]`.
 //!
-//! Everything that the text shows to be wrong is found here; files of secrets are read when the alerts begin.
+//! All problems of the text are found here; secret files are read when the alerts start.
 
 mod file;
 mod mail;
@@ -23,9 +23,9 @@ pub(crate) use self::mail::{Encryption, MailFile};
 pub(crate) use self::url::{UrlPlace, check_url, host_of};
 use crate::account::Role;
 
-/// Most receivers: the state of each is in a file of at most a megabyte.
+/// Maximum number of receivers: their state is in one file of at most a megabyte.
 const MOST: usize = 8;
-/// Most addresses of a receiver.
+/// Maximum number of addresses of a receiver.
 const MOST_ADDRESSES: usize = 20;
 /// Bounds of `repeat`, in seconds: a minute to 30 days.
 const REPEATS_S: (u64, u64) = (60, 30 * 24 * 60 * 60);
@@ -62,12 +62,12 @@ pub(crate) struct AlertFile {
     weekly: Option<Written<bool>>,
 }
 
-/// What is posted.
+/// Format of a post.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BodyForm {
     /// JSON for programs.
     Generic,
-    /// An incoming webhook of Slack, or of what understands the same (Mattermost).
+    /// An incoming webhook of Slack, or a compatible one (Mattermost).
     Slack,
     /// A workflow of Microsoft Teams that takes an adaptive card.
     Teams,
@@ -84,7 +84,7 @@ words!(BodyForm {
 
 words!(RoleWord(Role) { "view" => Role::View, "operate" => Role::Operate, "admin" => Role::Admin });
 
-/// The least level that a receiver hears of.
+/// Minimum level of reasons that a receiver gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum LeastLevel {
     Bad,
@@ -93,7 +93,7 @@ enum LeastLevel {
 
 words!(LeastLevel { "bad" => Self::Bad, "watch" => Self::Watch });
 
-/// When a receiver hears of the same again, in seconds; `None`: never.
+/// Interval after which a lasting reason is repeated, in seconds; `None`: never.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Repeat(Option<u64>);
 
@@ -144,10 +144,10 @@ fn codes() -> impl Iterator<Item = Code> {
     Code::ALL.iter().copied().filter(|code| *code != Code::Other)
 }
 
-/// The code of this word.
+/// The code with this name.
 ///
 /// # Errors
-/// There is none; which comes near.
+/// Unknown; the nearest one.
 pub(crate) fn code(word: &str) -> Result<Code, String> {
     let near = evenair_reader::closest(word, codes().map(Code::word));
     let no_code = || format!("{word:?} is no code of a reason{}", evenair_reader::did_you_mean(near));
@@ -160,27 +160,27 @@ pub struct ReceiverConfig {
     pub(crate) name: String,
     pub(crate) target: TargetConfig,
     pub(crate) rule: Rule,
-    /// It gets the weekly summary.
+    /// Whether it gets the weekly summary.
     pub(crate) weekly: bool,
 }
 
-/// What a receiver hears of, and when.
+/// Which reasons a receiver gets, and when.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Rule {
     pub(crate) role: Role,
-    /// Reasons of the level "watch" as well.
+    /// Whether it also gets reasons of the level "watch".
     pub(crate) watch: bool,
-    /// Seconds until the same is said again; `None`: never.
+    /// Interval after which a lasting reason is repeated, in seconds; `None`: never.
     pub(crate) repeat_s: Option<u64>,
     pub(crate) recovery: bool,
     pub(crate) mute: Vec<Code>,
 }
 
-/// Where alerts go.
+/// Destination of alerts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum TargetConfig {
     Webhook(WebhookConfig),
-    /// Addresses of mail.
+    /// Mail addresses.
     Mail(Vec<Address>),
 }
 
@@ -193,7 +193,7 @@ pub(crate) struct WebhookConfig {
     pub(crate) certificate: Option<PathBuf>,
 }
 
-/// All receivers, or what is wrong with them; `mail` says whether there is a mail server, `places` where each table is.
+/// All receivers, or their problems. `mail` is whether a mail server is configured, `places` the position of each table.
 pub(crate) fn check_all(
     files: &[AlertFile],
     has_mail: bool,
@@ -219,7 +219,7 @@ impl ReceiverConfig {
         &self.name
     }
 
-    /// Where it is and what it hears of, without secrets.
+    /// Its destination and rule as text, without secrets.
     pub fn in_words(&self) -> String {
         let target = match &self.target {
             TargetConfig::Webhook(WebhookConfig { url: UrlPlace::Here(url), .. }) => {

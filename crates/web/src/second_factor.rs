@@ -1,8 +1,8 @@
-//! Second factors of accounts: a secret for codes of an app, and codes for when the app is lost.
+//! Second factors of accounts: a secret for an app's codes, and recovery codes.
 //!
 //! Each has a file of its own in the state directory, `totp-NAME.json`, which the command makes and the server changes with each login: a
-//! code that was used is not taken again, after a new start of the program either. Both hold a lock meanwhile. If the file is damaged or
-//! cannot be written, the account cannot log in.
+//! used code is not accepted again, not even after a restart. Both lock the file. If the file is damaged or cannot be written, the
+//! account cannot log in.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::ErrorKind;
@@ -25,15 +25,15 @@ use crate::secret::{
 };
 use crate::totp::{Secret, base32, new_secret, step_of, uri};
 
-/// The form of the file.
+/// Version of the file's format.
 const VERSION: u32 = 1;
-/// Codes for when the app is lost.
+/// Number of recovery codes.
 const RECOVERY_CODES: usize = 10;
-/// Random bytes of such a code: 80 bits, so that a fast hash is enough.
+/// Random bytes of a recovery code: 80 bits, so that a fast hash suffices.
 const RECOVERY_BYTES: usize = 10;
-/// Characters of such a code between two dashes.
+/// Characters between the dashes of a recovery code.
 const GROUP: usize = 4;
-/// The file that is locked.
+/// The lock file.
 const LOCK: &str = ".totp-lock";
 
 /// The file of a second factor.
@@ -41,15 +41,15 @@ const LOCK: &str = ".totp-lock";
 #[serde(deny_unknown_fields)]
 struct FactorFile {
     version: u32,
-    /// The secret, hexadecimal.
+    /// The secret, in hexadecimal.
     secret: String,
-    /// The step of the last code that was used: it and those before are not taken any more.
+    /// Step of the last used code: it and earlier ones are not accepted any more.
     last_step: u64,
-    /// SHA-256 of the recovery codes that were not used, hexadecimal.
+    /// SHA-256 of the unused recovery codes, in hexadecimal.
     recovery_sha256: Vec<String>,
 }
 
-/// What a login was confirmed by.
+/// The factor that confirmed a login.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Factor {
     /// A code of the app.
@@ -83,7 +83,7 @@ impl SecondFactors {
         self.state.join(format!("totp-{account}.json"))
     }
 
-    /// Whether an account has one.
+    /// Whether an account has a second factor.
     ///
     /// # Errors
     /// Its file cannot be read or is damaged.
@@ -106,7 +106,7 @@ impl SecondFactors {
         read().with_context(remedy)
     }
 
-    /// Uses a code up; `None`: it is wrong, or was used.
+    /// Checks a code and marks it as used; `None`: it is wrong or already used.
     ///
     /// # Errors
     /// The file cannot be read or written, or is damaged.
@@ -134,7 +134,7 @@ impl SecondFactors {
         write_private(&path, &(serde_json::to_string_pretty(file)? + "\n")).with_context(|| path.display().to_string())
     }
 
-    /// Waits for others that change such a file.
+    /// Locks the files, waiting for other processes.
     fn lock(&self) -> Result<File> {
         let path = self.state.join(LOCK);
         let lock = || -> std::io::Result<File> {
@@ -156,26 +156,26 @@ pub struct NewFactor {
 }
 
 impl NewFactor {
-    /// For an account that there is.
+    /// For an existing account.
     ///
     /// # Errors
-    /// There is none of this name, or the accounts cannot be read.
+    /// There is no account of this name, or the accounts cannot be read.
     pub fn of(config: &WebConfig, account: &str) -> Result<Self> {
         check_account(config, account)?;
         Ok(Self { account: account.to_owned(), secret: new_secret() })
     }
 
-    /// What authenticator apps read as a QR code.
+    /// The `otpauth` URI for the QR code of authenticator apps.
     pub fn uri(&self) -> String {
         uri(&self.secret, &self.account)
     }
 
-    /// The secret as people type it: base32.
+    /// The secret in base32, for typing.
     pub fn secret(&self) -> String {
         base32(&self.secret)
     }
 
-    /// Makes it the second factor of the account, in place of one that is there, if the code is that of now. Returns its recovery codes;
+    /// Makes it the second factor of the account, replacing an earlier one, if the code is the current one. Returns its recovery codes;
     /// `None`: the code is wrong.
     ///
     /// # Errors
@@ -199,7 +199,7 @@ impl NewFactor {
     }
 }
 
-/// Removes the second factor of an account, of a file that is damaged as well.
+/// Removes the second factor of an account, even if its file is damaged.
 ///
 /// # Errors
 /// There is no such account, it has none, or the file cannot be removed.

@@ -1,4 +1,4 @@
-//! Random secrets, and files that only their owner reads.
+//! Random secrets, and files that only their owner may read.
 
 use std::fmt::Write as _;
 use std::fs::{self, File, OpenOptions};
@@ -8,16 +8,17 @@ use std::path::Path;
 
 use sha2::{Digest, Sha256};
 
-/// Longest private file, in bytes: some thousand accounts.
+/// Size limit of a private file, in bytes: some thousand accounts.
 const LONGEST_FILE: u64 = 1 << 20;
 
-/// SHA-256 of a secret, under which the server keeps it. Secrets have 256 random bits, so that a fast hash is enough.
+/// SHA-256 of a secret, which the server stores instead of the secret. Secrets have 256 random bits, so that a fast hash
+/// suffices.
 pub(crate) type Digest256 = [u8; 32];
 
 /// Random bytes of the operating system.
 ///
 /// # Panics
-/// The system has none: nothing would be secret then.
+/// The system has none: there could be no secrets.
 pub(crate) fn random<const N: usize>() -> [u8; N] {
     let mut bytes = [0; N];
     getrandom::fill(&mut bytes).expect("the system has random bytes");
@@ -42,19 +43,19 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
     })
 }
 
-/// The bytes of hexadecimal digits; `None`: there are others, or not `N` bytes.
+/// Parses exactly `N` bytes of hexadecimal digits; `None` if malformed.
 pub(crate) fn from_hex<const N: usize>(text: &str) -> Option<[u8; N]> {
     bytes_of_hex(text)?.try_into().ok()
 }
 
-/// The bytes of hexadecimal digits; `None`: there are others, or one too many.
+/// Parses hexadecimal digits; `None` if malformed or of odd number.
 pub(crate) fn bytes_of_hex(text: &str) -> Option<Vec<u8>> {
     let digits = text.chars().map(|digit| digit.to_digit(16).map(|digit| digit as u8)).collect::<Option<Vec<_>>>()?;
     let (pairs, rest) = digits.as_chunks();
     rest.is_empty().then(|| pairs.iter().map(|[high, low]| high << 4 | low).collect())
 }
 
-/// Makes the folder of such files, if it is missing.
+/// Creates the folder of private files, if it is missing.
 pub(crate) fn make_folder(folder: &Path) -> Result<()> {
     match fs::DirBuilder::new().mode(0o700).create(folder) {
         Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
@@ -62,14 +63,14 @@ pub(crate) fn make_folder(folder: &Path) -> Result<()> {
     }
 }
 
-/// Gives a file to the owner of its folder, so that the service can use what root made.
+/// Gives a file to the owner of its folder, so that the service can use files made by root.
 pub(crate) fn give_to_owner(file: &File, folder: &Path) -> Result<()> {
     let (owner, ours) = (fs::metadata(folder)?, file.metadata()?);
     if owner.uid() == ours.uid() { Ok(()) } else { fchown(file, Some(owner.uid()), Some(owner.gid())) }
 }
 
-/// Writes a file with mode 0600 in place of the one that is there: after a crash either is there, whole. The owner of the folder
-/// owns it, so that the service can read what root wrote.
+/// Replaces a file atomically, with mode 0600. It belongs to the folder's owner, so that the service can read files written by
+/// root.
 pub(crate) fn write_private(path: &Path, text: &str) -> Result<()> {
     let folder = path.parent().ok_or_else(|| Error::other("the path has no folder"))?;
     make_folder(folder)?;
@@ -88,10 +89,10 @@ pub(crate) fn write_private(path: &Path, text: &str) -> Result<()> {
     written
 }
 
-/// Reads such a file; `None`: it is not there.
+/// Reads a private file; `None` if it does not exist.
 ///
 /// # Errors
-/// It cannot be read, is no text, is too long, or others than its owner may read it.
+/// It cannot be read, is not UTF-8, is too long, or others than its owner may read it.
 pub(crate) fn read_private(path: &Path) -> Result<Option<String>> {
     let file = match File::open(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),

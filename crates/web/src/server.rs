@@ -1,4 +1,4 @@
-//! The page over HTTP: files of the page, live data, and who may have them.
+//! The page over HTTP: its files, live data, and access control.
 
 use std::borrow::Cow;
 use std::convert::Infallible;
@@ -34,16 +34,16 @@ use crate::tls::{Certificates, self_signed_fingerprint};
 use crate::token::bearer;
 use crate::{live, login, password_page};
 
-/// A connection without a stream is closed if no request comes for so long, or if its header takes so long: browsers ask for the files
-/// of the page and the history within a second or two, and connect anew later.
+/// Timeout for a request, and for its header, on a connection without a stream: browsers request the page's files and the history within a
+/// second or two, and reconnect later.
 const REQUEST_TIME: Duration = Duration::from_secs(10);
 
 /// Content Security Policy: nothing from other hosts, no inline script or style, no embedding in a frame.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; \
      base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 
-/// Browsers that have seen the page over TLS ask for it so for a year, in seconds. Not with a self-signed certificate, with which they
-/// would then refuse it for good.
+/// Browsers use only TLS for the page for a year, in seconds, after they have seen it over TLS. Not sent with a self-signed certificate,
+/// with which browsers would then refuse the page for good.
 const STRICT_TRANSPORT: &str = "max-age=31536000";
 
 /// The files of the page, as `page/` builds them.
@@ -52,10 +52,10 @@ const STRICT_TRANSPORT: &str = "max-age=31536000";
 #[allow_missing = true]
 struct Page;
 
-/// Browsers ask again for the page's files, which have no data of the box; all else is not kept.
+/// Browsers revalidate the page's files, which have no data of the box; everything else is not cached.
 const FILE_CACHE: &str = "no-cache";
 
-/// Shown where the page was not built with the program.
+/// Shown if the program was built without the page.
 const NOT_BUILT: &str =
     "evenair-web was built without its page, which needs Node.js: install Node.js and run `make build`.\n";
 
@@ -64,24 +64,24 @@ pub fn has_page() -> bool {
     Page::get("index.html").is_some()
 }
 
-/// The page at its address.
+/// The page, bound to its address.
 pub struct Web {
     listener: TcpListener,
     address: SocketAddr,
     shared: Shared,
-    /// `None`: a box that ends once and for all has no history.
+    /// `None` for a box that ends for good, which has no history.
     recording: Option<Recording>,
-    /// `None`: there are no receivers.
+    /// `None` without receivers.
     alerting: Option<Alerting>,
     lock: Option<StateLock>,
 }
 
 impl Web {
-    /// Reads accounts and certificate, and takes the address. `clock` and `cost` are the machine's and OWASP's, except in tests.
+    /// Reads accounts and certificate, and binds the address. `clock` and `cost` are the machine's and OWASP's, except in tests.
     ///
     /// # Errors
-    /// A restore goes on or was cut short; the accounts or the certificate cannot be used; other machines could reach the page without TLS or without a login; the address
-    /// is in use, or not of this machine.
+    /// A restore is running or was interrupted; the accounts or the certificate cannot be used; other machines could reach the page without
+    /// TLS or without a login; the address is in use, or not of this machine.
     pub async fn bind(config: WebConfig, clock: Clock, cost: PasswordCost) -> Result<Self> {
         config.check_exposure()?;
         let lock = StateLock::of_server(&config.state)?;
@@ -116,7 +116,7 @@ impl Web {
         Ok(Self { listener, address, shared, recording, alerting, lock })
     }
 
-    /// Its address; the port is one that was free where 0 is configured.
+    /// Its address; port 0 in the configuration becomes a free port.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -133,7 +133,7 @@ impl Web {
     }
 }
 
-/// Says where the page is, and serves it until the program ends.
+/// Prints the page's address, and serves it until the program ends.
 ///
 /// # Errors
 /// As those of [`Web::bind`].
@@ -148,7 +148,7 @@ pub async fn serve(config: WebConfig) -> Result<()> {
     match web.run().await {}
 }
 
-/// The page, below its path.
+/// The page, below its base path.
 fn router(shared: Shared) -> Router {
     let base = shared.config.base_path.clone();
     let page = at_root(shared.clone());
@@ -159,7 +159,7 @@ fn router(shared: Shared) -> Router {
     }
 }
 
-/// What is not below the page's path: "/" leads to it.
+/// Requests outside of the base path: "/" redirects to it.
 async fn outside(shared: Shared, uri: Uri) -> Response {
     let page = format!("{}/", shared.config.base_path);
     let answer = match uri.path() {
@@ -169,7 +169,7 @@ async fn outside(shared: Shared, uri: Uri) -> Response {
     with_headers(&shared, answer)
 }
 
-/// The page as it is at "/".
+/// The page without a base path.
 fn at_root(shared: Shared) -> Router {
     Router::new()
         .route("/events", get(events))
@@ -183,7 +183,7 @@ fn at_root(shared: Shared) -> Router {
         .with_state(shared)
 }
 
-/// Refuses what [`admit`] does not admit, and adds the headers that every answer has.
+/// Refuses requests that [`admit`] does not admit, and adds the common headers.
 async fn guard(State(shared): State<Shared>, mut request: Request, next: Next) -> Response {
     let peer = request.extensions().get::<Peer>().expect("every request has one");
     let peer = asked_by(&shared.config.trusted_proxies, peer, request.headers());
@@ -198,13 +198,13 @@ async fn guard(State(shared): State<Shared>, mut request: Request, next: Next) -
     with_headers(&shared, response)
 }
 
-/// An answer with the headers that each has.
+/// A response with the common headers.
 fn with_headers(shared: &Shared, mut response: Response) -> Response {
     let headers = response.headers_mut();
     let fixed = [
         (header::CONTENT_SECURITY_POLICY, POLICY),
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
-        // With "no-referrer", browsers hide the origin of our own forms as well.
+        // With "no-referrer", browsers would hide the origin of our own forms, too.
         (header::REFERRER_POLICY, "same-origin"),
         (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
     ];
@@ -218,21 +218,21 @@ fn with_headers(shared: &Shared, mut response: Response) -> Response {
     response
 }
 
-/// Why a request is not answered.
+/// Why a request is refused.
 enum Refusal {
-    /// With this status, and why.
+    /// Status and reason.
     Status(StatusCode, Cow<'static, str>),
-    /// A browser goes to this path of the page first.
+    /// The browser is redirected to this path of the page.
     GoTo(&'static str),
 }
 
-/// A request that is not answered, with this status.
+/// Refuses a request with this status.
 fn refused<T>(status: StatusCode, why: impl Into<Cow<'static, str>>) -> Result<T, Refusal> {
     Err(Refusal::Status(status, why.into()))
 }
 
 impl Refusal {
-    /// The answer to a request for this path of a page that is below `base`: one of the API gets it as JSON.
+    /// The response for this path of a page below `base`; JSON for the API.
     fn answer(self, path: &str, base: &str) -> Response {
         match self {
             Self::GoTo(path) => Redirect::to(&format!("{base}{path}")).into_response(),
@@ -242,9 +242,8 @@ impl Refusal {
     }
 }
 
-/// Whether a request is answered: under a name that is the page's (not one of an attacker's that leads to this address), from our own
-/// page if it may change something, and with a session where there is an account. A token, which no browser sends by itself, stands for
-/// both, in the API alone.
+/// Whether a request is admitted: its host name is the page's (DNS rebinding), it comes from our own page if it may change something, and
+/// it has a session if an account exists. In the API, a token, which no browser sends by itself, replaces both.
 fn admit(shared: &Shared, request: &Request, peer: &Peer) -> Result<Access, Refusal> {
     let (headers, path, base) = (request.headers(), request.uri().path(), &*shared.config.base_path);
     if !is_our_name(headers, &shared.config, peer) {
@@ -291,7 +290,7 @@ fn admit(shared: &Shared, request: &Request, peer: &Peer) -> Result<Access, Refu
     }
 }
 
-/// Whether `Host` is the address that the browser connected to, a configured name, or one of loopback.
+/// Whether `Host` is the address that the client connected to, a configured name, or one of loopback.
 fn is_our_name(headers: &HeaderMap, config: &WebConfig, peer: &Peer) -> bool {
     let Some(host) = headers.get(header::HOST).and_then(|host| host.to_str().ok()) else { return false };
     let name = match host.strip_prefix('[') {
@@ -305,7 +304,7 @@ fn is_our_name(headers: &HeaderMap, config: &WebConfig, peer: &Peer) -> bool {
         || config.names.iter().any(|ours| ours.eq_ignore_ascii_case(name))
 }
 
-/// What has no route: a file of the page, or nothing.
+/// Requests without a route: a file of the page, or 404.
 async fn other(method: Method, uri: Uri) -> Response {
     match method {
         _ if api::has(uri.path()) => api::missing(uri.path()).into_response(),

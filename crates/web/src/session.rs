@@ -1,37 +1,37 @@
-//! Sessions of browsers. They are kept in memory: a new start of the program ends them.
+//! Sessions of browsers, in memory: they end with the program.
 
 use std::collections::HashMap;
 use std::time::Duration;
 
 use crate::secret::{Digest256, digest, new_secret};
 
-/// How long a session lasts.
+/// Lifetime of a session.
 pub(crate) const LIFETIME: Duration = Duration::from_secs(12 * 60 * 60);
-/// Most sessions at once: with one more, the oldest ends.
+/// Maximum number of sessions: a further one ends the oldest.
 const MOST_SESSIONS: usize = 1024;
 
 #[derive(Debug)]
 struct Session {
     account: String,
-    /// Since the start of the program.
+    /// Start of the session, since the start of the program.
     began: Duration,
 }
 
-/// All sessions, by the digest of their id: what memory shows is of no use to log in.
+/// All sessions, by the digest of their id, so that a memory dump is of no use to log in.
 #[derive(Debug)]
 pub(crate) struct Sessions {
     open: HashMap<Digest256, Session>,
-    /// How long each lasts.
+    /// Lifetime of each session.
     lifetime: Duration,
 }
 
 impl Sessions {
-    /// None yet; they will last so long.
+    /// No sessions, with this lifetime.
     pub(crate) fn lasting(lifetime: Duration) -> Self {
         Self { open: HashMap::new(), lifetime }
     }
 
-    /// Begins a session, and returns its id: 256 random bits.
+    /// Begins a session and returns its id: 256 random bits.
     pub(crate) fn begin(&mut self, account: &str, now: Duration) -> String {
         self.open.retain(|_, session| now < session.began + self.lifetime);
         if self.open.len() >= MOST_SESSIONS {
@@ -43,7 +43,7 @@ impl Sessions {
         id
     }
 
-    /// The account of a session that has not ended.
+    /// The account of a valid session.
     pub(crate) fn account(&self, key: &Digest256, now: Duration) -> Option<&str> {
         self.open.get(key).filter(|session| now < session.began + self.lifetime).map(|session| &*session.account)
     }
@@ -53,13 +53,13 @@ impl Sessions {
         self.open.remove(key);
     }
 
-    /// Ends a session that has not ended yet; its account.
+    /// Ends a valid session and returns its account.
     pub(crate) fn take(&mut self, key: &Digest256, now: Duration) -> Option<String> {
         let session = self.open.remove(key)?;
         (now < session.began + self.lifetime).then_some(session.account)
     }
 
-    /// Ends all sessions of an account but one.
+    /// Ends all sessions of an account except one.
     pub(crate) fn end_others_of(&mut self, account: &str, kept: &Digest256) {
         self.open.retain(|key, session| session.account != account || key == kept);
     }

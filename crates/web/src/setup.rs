@@ -1,4 +1,4 @@
-//! `evenair-web setup`: a link that makes an account.
+//! `evenair-web setup`: makes a setup link.
 
 use anyhow::{Context, Result, bail};
 
@@ -8,12 +8,12 @@ use crate::clock::Clock;
 use crate::config::WebConfig;
 use crate::link::{Grant, Link};
 
-/// Makes a link, in place of an earlier one, and returns it. A browser makes an account with it, once and within 15 minutes, or gives
-/// one that is there a new password and this role: the account that is named, or with a link for an admin any.
+/// Makes a link, which replaces an earlier one, and returns it. Once and within 15 minutes, a browser can make an account with it, or
+/// give an existing one a new password and this role: the named account, or with an admin link any.
 ///
 /// # Errors
-/// The state directory cannot be read or written, the accounts in it are damaged, or the page could not be served; no account may have
-/// that name; the first account would be no admin.
+/// The state directory cannot be read or written, the accounts in it are damaged, or the page could not be served; the name is
+/// invalid; the first account would not be an admin.
 pub fn setup_link(config: &WebConfig, clock: &Clock, grant: Grant) -> Result<String> {
     config.check_exposure()?;
     if let Some(name) = grant.name.as_deref().filter(|name| !is_name(name)) {

@@ -1,4 +1,4 @@
-//! What all requests share.
+//! State that all requests share.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
@@ -10,7 +10,7 @@ use crate::control::Control;
 use crate::feed::Feed;
 use crate::tls::Certificates;
 
-/// What all requests share; clones are the same.
+/// State that all requests share; clones share it, too.
 #[derive(Clone)]
 pub(crate) struct Shared {
     pub(crate) feed: Feed,
@@ -19,6 +19,6 @@ pub(crate) struct Shared {
     pub(crate) auth: Auth,
     pub(crate) audit: Audit,
     pub(crate) certificates: Option<Arc<Certificates>>,
-    /// How many streams are open.
+    /// Number of open streams.
     pub(crate) streams: Arc<AtomicUsize>,
 }

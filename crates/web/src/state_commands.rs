@@ -70,7 +70,7 @@ pub fn restore(args: &RestoreArgs, config: &WebConfig) -> Result<()> {
     Ok(())
 }
 
-/// How often a code may be typed.
+/// Number of attempts to type a code.
 const TRIES: u32 = 3;
 
 /// Commands about accounts.
@@ -86,7 +86,7 @@ pub enum AccountCommand {
     },
 }
 
-/// Does what a command says.
+/// Executes a command.
 pub fn account(command: AccountCommand, config: &WebConfig) -> Result<()> {
     match command {
         AccountCommand::Totp { name, off: true } => {

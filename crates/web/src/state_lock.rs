@@ -1,7 +1,7 @@
-//! Who uses the state directory: a server holds a shared lock on the directory itself, a restore the only one (flock(2)).
+//! Lock of the state directory: a server holds a shared lock on the directory itself, a restore an exclusive one (flock(2)).
 //!
-//! The lock ends with its process, so that none stays behind after a crash. A restore that a crash has cut short leaves a mark, with
-//! which no server starts: half of the accounts could be those of before.
+//! The lock ends with its process, so that none is left after a crash. An interrupted restore leaves a marker file, with which no server
+//! starts: the accounts could be half old and half new.
 
 use std::fs::File;
 use std::path::Path;
@@ -14,25 +14,24 @@ use rustix::io::Errno;
 
 use crate::secret::make_folder;
 
-/// Is there while a restore replaces files.
+/// Marker file that exists while a restore replaces files.
 pub(crate) const UNFINISHED: &str = ".restore-unfinished";
 
-/// How often a restore tries again to get the lock, and how long after: a server that ends lets go of it within a second.
+/// Number of attempts of a restore to get the lock, and the pause between them: a server that is stopping releases it within a second.
 const TRIES: u32 = 20;
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// The lock of a state directory, for as long as it lives.
+/// The lock of a state directory, held until dropped.
 #[derive(Debug)]
 pub(crate) struct StateLock {
     _folder: File,
 }
 
 impl StateLock {
-    /// The lock of a server, beside those of others; `None`: the directory can neither be made nor read, so that nothing can be restored
-    /// into it by this user either.
+    /// The shared lock of a server; `None`: the directory can neither be created nor read, so this user cannot restore into it either.
     ///
     /// # Errors
-    /// A restore goes on, or was cut short.
+    /// A restore is running, or was interrupted.
     pub(crate) fn of_server(state: &Path) -> Result<Option<Self>> {
         _ = make_folder(state);
         let Ok(folder) = File::open(state) else { return Ok(None) };
@@ -48,10 +47,10 @@ impl StateLock {
         Ok(Some(Self { _folder: folder }))
     }
 
-    /// The only lock, for a restore.
+    /// The exclusive lock of a restore.
     ///
     /// # Errors
-    /// A server runs, or the directory cannot be opened.
+    /// A server is running, or the directory cannot be opened.
     pub(crate) fn of_restore(state: &Path) -> Result<Self> {
         let folder = File::open(state).with_context(|| state.display().to_string())?;
         let lock = || flock(&folder, FlockOperation::NonBlockingLockExclusive);

@@ -1,4 +1,4 @@
-//! Certificates of the page: one of the operator's, read again when its files change, or a self-signed one, made once.
+//! Certificates of the page: the operator's own, reloaded when its files change, or a self-signed one, made once.
 
 use std::fmt::Display;
 use std::fs;
@@ -18,16 +18,16 @@ use sha2::{Digest, Sha256};
 use crate::config::{TlsConfig, WebConfig};
 use crate::secret::{read_private, write_private};
 
-/// The files are looked at no more often.
+/// Minimum interval between checks of the files.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 /// The self-signed certificate and its key, in the state directory.
 const SELF_SIGNED: &str = "self-signed.pem";
 const SELF_SIGNED_KEY: &str = "self-signed-key.pem";
 
-/// Which version of the files it is: of each its length, inode and time of its last change in nanoseconds since 1970.
+/// Identifies a version of the files: length, inode and modification time in nanoseconds since 1970, each.
 type Stamp = [Option<(u64, u64, i128)>; 2];
 
-/// The certificate that browsers get.
+/// The certificate presented to browsers.
 #[derive(Debug)]
 pub(crate) struct Certificates {
     files: [PathBuf; 2],
@@ -40,15 +40,15 @@ struct Loaded {
     server: Arc<ServerConfig>,
     stamp: Stamp,
     looked: Instant,
-    /// What was last wrong with newer files.
+    /// The last error with newer files.
     complaint: Option<String>,
 }
 
 impl Certificates {
-    /// Reads the configured certificate, or makes the self-signed one where there is none yet; `None`: the page has no TLS.
+    /// Reads the configured certificate, or makes a self-signed one if missing; `None` without TLS.
     ///
     /// # Errors
-    /// Which file is wrong, and why.
+    /// An invalid file, with the reason.
     pub(crate) fn load(config: &WebConfig) -> Result<Option<Self>> {
         let files = match &config.tls {
             None => return Ok(None),
@@ -66,8 +66,8 @@ impl Certificates {
         !self.is_self_signed
     }
 
-    /// What a new connection gets: with the newest certificate that can be used. Files that cannot are looked at again, since key and
-    /// certificate are seldom replaced at once.
+    /// The configuration of a new connection, with the newest valid certificate. Invalid files are checked again later, since key and
+    /// certificate are seldom replaced at the same instant.
     pub(crate) fn current(&self) -> Arc<ServerConfig> {
         let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
         if loaded.looked.elapsed() < LOOK_AGAIN {
@@ -102,7 +102,7 @@ fn stamp(files: &[PathBuf; 2]) -> Stamp {
     })
 }
 
-/// SHA-256 of the self-signed certificate, in the form that browsers show; `None`: there is none yet.
+/// SHA-256 of the self-signed certificate, in the form that browsers show; `None` if it does not exist yet.
 ///
 /// # Errors
 /// Its file cannot be read.
@@ -114,10 +114,10 @@ pub fn self_signed_fingerprint(config: &WebConfig) -> Result<Option<String>> {
     Ok(Some(digits.iter().map(|byte| format!("{byte:02X}")).collect::<Vec<_>>().join(":")))
 }
 
-/// Checks a certificate of the operator's own; nothing is made where the page is to have another, or none.
+/// Checks the operator's own certificate, if one is configured.
 ///
 /// # Errors
-/// Which file is wrong, and why.
+/// An invalid file, with the reason.
 pub fn check_certificate(config: &WebConfig) -> Result<()> {
     match &config.tls {
         Some(TlsConfig::Own { certificate, key }) => read(&[certificate.clone(), key.clone()]).map(drop),
@@ -125,8 +125,8 @@ pub fn check_certificate(config: &WebConfig) -> Result<()> {
     }
 }
 
-/// The files of the self-signed certificate, which are made where the certificate is missing. It does not expire: a box may have no
-/// clock, and who trusts it does so by its fingerprint.
+/// The files of the self-signed certificate, made if missing. It does not expire, because a box may have no clock and users trust it
+/// by its fingerprint.
 fn self_signed(config: &WebConfig) -> Result<[PathBuf; 2]> {
     let files = [SELF_SIGNED, SELF_SIGNED_KEY].map(|name| config.state.join(name));
     if fs::exists(&files[0]).with_context(|| files[0].display().to_string())? {
@@ -151,7 +151,7 @@ fn self_signed(config: &WebConfig) -> Result<[PathBuf; 2]> {
     Ok(files)
 }
 
-/// The server's settings with the certificate and key of these files.
+/// The TLS configuration with the certificate and key of these files.
 fn read([certificate, key]: &[PathBuf; 2]) -> Result<Arc<ServerConfig>> {
     let text = |path: &Path, what| fs::read(path).with_context(|| format!("tls.{what}: {}", path.display()));
     let chain = certificates(certificate, &text(certificate, "certificate")?)?;
@@ -175,7 +175,7 @@ fn read([certificate, key]: &[PathBuf; 2]) -> Result<Arc<ServerConfig>> {
     Ok(Arc::new(server))
 }
 
-/// The certificates of a PEM file, that of the page first.
+/// The certificates of a PEM file, the page's own first.
 fn certificates(path: &Path, pem: &[u8]) -> Result<Vec<CertificateDer<'static>>> {
     let mut chain = Vec::new();
     for certificate in CertificateDer::pem_slice_iter(pem) {

@@ -1,8 +1,8 @@
-//! Tokens of the API: a program shows one with each request, as `Authorization: Bearer TOKEN` (RFC 6750).
+//! Tokens of the API: programs send one with each request, as `Authorization: Bearer TOKEN` (RFC 6750).
 //!
-//! Each has a file of its own in the state directory, `token-ID.json`, with the token's SHA-256, after whose first digits it is named.
-//! `evenair-web token` makes and removes the files, and the server looks at the file with each request: a token that is removed is
-//! refused at once.
+//! Each has a file of its own in the state directory, `token-ID.json`, with the token's SHA-256, whose first digits are the ID.
+//! `evenair-web token` makes and removes the files, and the server reads the file for each request: a removed token is refused at
+//! once.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -22,9 +22,9 @@ use crate::clock::Clock;
 use crate::config::WebConfig;
 use crate::secret::{Digest256, digest, from_hex, hex, new_secret, read_private, write_private};
 
-/// What tokens begin with, so that scanners for secrets know them.
+/// Prefix of tokens, by which secret scanners recognize them.
 const PREFIX: &str = "evenair_";
-/// Digits of an id.
+/// Number of digits of an id.
 const ID_DIGITS: usize = 8;
 /// Seconds of a day.
 const DAY_S: u64 = 24 * 60 * 60;
@@ -35,7 +35,7 @@ const LONGEST_NOTE: usize = 100;
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct TokenFile {
-    /// SHA-256 of the token, hexadecimal.
+    /// SHA-256 of the token, in hexadecimal.
     token_sha256: String,
     role: Role,
     made_s: u64,
@@ -43,14 +43,14 @@ struct TokenFile {
     note: String,
 }
 
-/// A token to make.
+/// Parameters of a new token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TokenGrant {
-    /// What who shows it may do.
+    /// Role of requests with it.
     pub role: Role,
-    /// How long it is valid, in days.
+    /// Validity, in days.
     pub days: u32,
-    /// What it is for: 1 to 100 characters.
+    /// Its purpose: 1 to 100 characters.
     pub note: String,
 }
 
@@ -85,8 +85,8 @@ impl Tokens {
         self.state.join(format!("token-{id}.json"))
     }
 
-    /// The role of a token that is valid. One of the future is not: the clock was set back, and nobody knows how old it is. Nor is one
-    /// whose file is damaged.
+    /// The role of a valid token. A token with a future time is invalid, because after the clock was set back its age is unknown; so
+    /// is one with a damaged file.
     pub(crate) fn role(&self, token: &Digest256, clock: &Clock) -> Option<Role> {
         let file = self.read(&id_of(token)).unwrap_or_else(|error| {
             eprintln!("a token is refused: {error:#}");
@@ -97,7 +97,7 @@ impl Tokens {
         (is_valid && bool::from(kept.ct_eq(token))).then_some(file.role)
     }
 
-    /// The file of a token; `None`: it is not there.
+    /// The file of a token; `None` if it does not exist.
     fn read(&self, id: &str) -> Result<Option<TokenFile>> {
         let path = self.path(id);
         let read = || -> Result<Option<TokenFile>> {
@@ -120,14 +120,14 @@ impl Tokens {
         Ok(names.iter().filter_map(|name| id(name.to_str()?)).collect())
     }
 
-    /// All tokens, the oldest first; those that have ended as well.
+    /// All tokens, the oldest first; including expired ones.
     ///
     /// # Errors
     /// The directory or a file cannot be read, or is damaged.
     pub(crate) fn list(&self) -> Result<Vec<TokenEntry>> {
         let mut list = Vec::new();
         for id in self.ids()? {
-            // It may be removed meanwhile.
+            // It may have been removed meanwhile.
             let Some(TokenFile { role, made_s, expires_s, note, .. }) = self.read(&id)? else { continue };
             list.push(TokenEntry { id, role, made_s, expires_s, note });
         }
@@ -136,7 +136,7 @@ impl Tokens {
     }
 }
 
-/// What a token is known by.
+/// The id of a token.
 pub(crate) fn id_of(token: &Digest256) -> String {
     hex(&token[..ID_DIGITS / 2])
 }
@@ -145,17 +145,17 @@ fn cannot(what: &str, state: &Path) -> String {
     format!("cannot {what} {}: run it with sudo, or as the user of evenair-web", state.display())
 }
 
-/// The token of a request, whether it is valid or not; `None`: it shows none.
+/// The token of a request, valid or not; `None` without one.
 pub(crate) fn bearer(headers: &HeaderMap) -> Option<Digest256> {
     let value = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
     let (scheme, token) = value.split_once(' ').unwrap_or((value, ""));
     scheme.eq_ignore_ascii_case("bearer").then(|| digest(token.trim()))
 }
 
-/// Makes a token. It is returned here alone, and kept as a hash.
+/// Makes a token. Only its hash is stored; it is returned only here.
 ///
 /// # Errors
-/// The note is no note, or the state directory cannot be written.
+/// The note is invalid, or the state directory cannot be written.
 pub fn add_token(config: &WebConfig, clock: &Clock, grant: TokenGrant) -> Result<(String, TokenEntry)> {
     let TokenGrant { role, days, note } = grant;
     let length = note.chars().count();
@@ -182,7 +182,7 @@ pub fn add_token(config: &WebConfig, clock: &Clock, grant: TokenGrant) -> Result
     Ok((token, TokenEntry { id, role, made_s, expires_s, note: file.note }))
 }
 
-/// All tokens, the oldest first; those that have ended as well.
+/// All tokens, the oldest first; including expired ones.
 ///
 /// # Errors
 /// The state directory or a token's file cannot be read, or is damaged.
@@ -193,7 +193,7 @@ pub fn list_tokens(config: &WebConfig) -> Result<Vec<TokenEntry>> {
 /// Removes a token: it is refused from now on.
 ///
 /// # Errors
-/// There is none of this id, or its file cannot be removed.
+/// There is no token with this id, or its file cannot be removed.
 pub fn remove_token(config: &WebConfig, id: &str) -> Result<()> {
     let tokens = Tokens::of(&config.state);
     let ids = tokens.ids()?;

@@ -1,4 +1,5 @@
-//! Codes of authenticator apps: TOTP (RFC 6238) with HMAC-SHA-1, six digits and steps of 30 seconds, which all apps know.
+//! Codes of authenticator apps: TOTP (RFC 6238) with HMAC-SHA-1, six digits and steps of 30 seconds, which all apps
+//! support.
 
 use hmac::{Hmac, Mac};
 use sha1::Sha1;
@@ -8,14 +9,14 @@ use crate::secret::random;
 
 /// Length of a step, in seconds (RFC 6238, section 5.2).
 const STEP_S: u64 = 30;
-/// Steps by which the clocks may differ, either way (the same section recommends one).
+/// Tolerance of clock differences, in steps either way (the same section recommends one).
 const TOLERANCE: u64 = 1;
-/// Codes have six digits.
+/// Number of codes: six digits.
 const CODES: u32 = 1_000_000;
-/// Bytes of a secret: as many as SHA-1 has (RFC 4226, section 4, R6).
+/// Length of a secret, in bytes: that of SHA-1's output (RFC 4226, section 4, R6).
 const SECRET_BYTES: usize = 20;
 
-/// The secret that box and app share.
+/// The secret that server and app share.
 pub(crate) type Secret = [u8; SECRET_BYTES];
 
 /// A new secret.
@@ -23,11 +24,11 @@ pub(crate) fn new_secret() -> Secret {
     random()
 }
 
-/// The step of the code, if it is that of now or a neighbour, and later than the last one that was used.
+/// The step of the code, if it is the current one or a neighbour, and later than the last used one.
 pub(crate) fn step_of(secret: &Secret, code: &str, now_s: u64, last_step: u64) -> Option<u64> {
     let now = now_s / STEP_S;
     let steps = now.saturating_sub(TOLERANCE)..=now + TOLERANCE;
-    // All are compared, so that the time does not say which was right.
+    // All steps are compared, so that the time does not reveal which one matched.
     let right = steps.filter(|step| {
         let expected = format!("{:06}", truncated(secret, *step) % CODES);
         bool::from(expected.as_bytes().ct_eq(code.as_bytes()))
@@ -35,7 +36,7 @@ pub(crate) fn step_of(secret: &Secret, code: &str, now_s: u64, last_step: u64) -
     right.collect::<Vec<_>>().into_iter().find(|step| *step > last_step)
 }
 
-/// The 31 bits of a step (RFC 4226, section 5.3).
+/// The 31-bit value of a step (RFC 4226, section 5.3).
 fn truncated(secret: &[u8], step: u64) -> u32 {
     let mut mac = Hmac::<Sha1>::new_from_slice(secret).expect("any length is allowed");
     mac.update(&step.to_be_bytes());
@@ -59,7 +60,7 @@ pub(crate) fn base32(bytes: &[u8]) -> String {
     bytes.chunks(5).map(group).collect()
 }
 
-/// What apps read as a QR code.
+/// The `otpauth` URI for the QR code of apps.
 pub(crate) fn uri(secret: &Secret, account: &str) -> String {
     let secret = base32(secret);
     format!("otpauth://totp/Evenair:{account}?secret={secret}&issuer=Evenair&algorithm=SHA1&digits=6&period={STEP_S}")

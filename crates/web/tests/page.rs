@@ -1,9 +1,9 @@
-//! The page in a real browser: `page/test/` has the tests, which Node.js runs and Chromium shows.
+//! The page in a real browser: the tests are in `page/test/`, run by Node.js and Chromium.
 
 use std::path::Path;
 use std::process::Command;
 
-/// The program that is missing, if one is.
+/// A missing program, if any.
 fn missing() -> Option<&'static str> {
     let runs =
         |program: &str| Command::new(program).arg("--version").output().is_ok_and(|output| output.status.success());
@@ -11,7 +11,7 @@ fn missing() -> Option<&'static str> {
 }
 
 #[test]
-fn the_page_says_what_the_box_says_and_is_for_everybody() {
+fn the_page_shows_the_data_of_the_box_and_is_accessible() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../page");
     if let Some(program) = missing() {
         println!("skipped: this machine lacks {program}");
@@ -30,7 +30,7 @@ fn the_page_says_what_the_box_says_and_is_for_everybody() {
     let text = String::from_utf8_lossy(&output.stdout);
     println!("{text}{}", String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "a test of the page failed");
-    // A test file that is not found is no test.
+    // A missing test file must not pass.
     let passed =
         text.lines().find_map(|line| line.trim_start_matches(['#', 'ℹ', ' ']).strip_prefix("pass ")?.parse().ok());
     assert!(passed.is_some_and(|passed: u32| passed >= 6), "{passed:?} tests of the page passed");

@@ -2,7 +2,7 @@
 //! in bursts, and traces.
 //!
 //! The simulator and the testbed use the same random streams, so that they send the same datagrams at the same times. A
-//! source with regular times begins at a random point of its first gap: synchronized sources would always collide.
+//! source with regular times begins at a random point of its first gap, because synchronized sources would always collide.
 
 use std::sync::Arc;
 
@@ -15,12 +15,12 @@ use crate::written_units::{as_bytes, as_list, as_nanos};
 /// How an application sends datagrams.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DatagramSpec {
-    /// When they are due.
+    /// Times at which they are due.
     pub spacing: Spacing,
     /// UDP payload of each; with [`Spacing::Frames`], of the largest.
     #[serde(with = "as_bytes")]
     pub payload: Bytes,
-    /// Sends only while it is on; always where absent.
+    /// Periods of sending; always on if absent.
     pub bursts: Option<Bursts>,
 }
 
@@ -30,7 +30,7 @@ pub struct DatagramSpec {
 pub enum Spacing {
     /// Always the same.
     Regular {
-        /// From one to the next.
+        /// Time from one to the next.
         #[serde(with = "as_nanos")]
         gap: Span,
     },
@@ -39,7 +39,7 @@ pub enum Spacing {
         /// Mean.
         #[serde(with = "as_nanos")]
         gap: Span,
-        /// A gap is this much longer or shorter at most.
+        /// Maximum deviation from the mean.
         #[serde(with = "as_nanos")]
         most: Span,
     },
@@ -51,23 +51,23 @@ pub enum Spacing {
     },
     /// A frame at regular times, of random size, cut into datagrams that are sent at once.
     Frames {
-        /// From one frame to the next.
+        /// Time from one frame to the next.
         #[serde(with = "as_nanos")]
         interval: Span,
-        /// Bytes of a frame.
+        /// Size of a frame, in bytes.
         size: Distribution,
     },
-    /// As a trace has them.
+    /// From a trace.
     Trace {
-        /// Nanoseconds after the start, and UDP payload of each; at least one.
+        /// Time after the start in nanoseconds, and UDP payload in bytes, of each; at least one.
         #[serde(with = "as_list")]
         datagrams: Arc<[(u64, u32)]>,
-        /// It begins anew after this long, over and over; otherwise it ends.
+        /// Period of repetition; without one, the trace is played once.
         repeat_ns: Option<u64>,
     },
 }
 
-/// Periods of sending and of silence, in turns. It begins with either, as likely as each is in the long run.
+/// Alternating periods of sending and silence. The first is random, with the long-run proportions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Bursts {
     /// Nanoseconds of sending.
@@ -79,14 +79,14 @@ pub struct Bursts {
 /// A datagram that is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Datagram {
-    /// After the start of the application.
+    /// Time since the start of the application.
     pub at: Span,
     /// UDP payload.
     pub payload: Bytes,
 }
 
-/// The datagrams of one application, one after the other, without end. What the usual kind needs is here, so that it is
-/// little to fetch where there are many.
+/// The datagrams of one application, one after the other, without end. The state of the usual kind is inline, so that it
+/// needs few memory accesses.
 #[derive(Clone, Debug)]
 pub struct DatagramSource {
     next: Datagram,
@@ -100,22 +100,22 @@ enum Pace {
     Drawn(Box<Drawn>),
 }
 
-/// What is drawn, or read from a trace.
+/// State of random sources and traces.
 #[derive(Clone, Debug)]
 struct Drawn {
     spec: DatagramSpec,
     draws: Rng,
-    /// Of the present frame, what comes after the next datagram.
+    /// Bytes of the current frame after the next datagram.
     frame_left: Bytes,
-    /// Sending time left of the present burst.
+    /// Remaining sending time of the current burst.
     burst_left: Span,
     /// Number of the next datagram of a trace.
     place: usize,
-    /// When the trace began this time.
+    /// Start of the trace's current repetition.
     begun: Span,
 }
 
-/// Later than any run: there is no next datagram. (31 years, so that sums with it do not overflow.)
+/// Due time if there is no next datagram: later than any run (31 years, so that sums do not overflow).
 const NEVER: Span = Span::from_secs(1_000_000_000);
 
 impl DatagramSpec {
@@ -137,7 +137,7 @@ impl DatagramSpec {
 }
 
 impl Bursts {
-    /// The part of the time in which it is on.
+    /// Proportion of the time in which it is on.
     pub fn share(&self) -> f64 {
         let (on, off) = (self.on.mean(), self.off.mean());
         on / (on + off)
@@ -157,7 +157,7 @@ impl DatagramSource {
         Self { next, pace: Pace::Drawn(Box::new(drawn)) }
     }
 
-    /// Puts all off by `time`: for an application that starts later than the clock that its datagrams are due by.
+    /// Delays all datagrams by `time`: for an application that starts later than its clock.
     pub fn put_off(&mut self, time: Span) {
         self.next.at += time;
         if let Pace::Drawn(drawn) = &mut self.pace {
@@ -165,13 +165,13 @@ impl DatagramSource {
         }
     }
 
-    /// The datagram that is due next.
+    /// The next datagram.
     #[inline]
     pub fn peek(&self) -> Datagram {
         self.next
     }
 
-    /// Goes on to the one after.
+    /// Advances to the next datagram.
     #[inline]
     pub fn advance(&mut self) {
         match &mut self.pace {
@@ -180,8 +180,8 @@ impl DatagramSource {
         }
     }
 
-    /// Goes on to the first that is due at `until` or later, or that has another size than the present one; how many
-    /// that leaves out.
+    /// Advances to the first datagram that is due at `until` or later, or has another size than the current one. Returns
+    /// the number of skipped datagrams.
     pub fn skip_alike(&mut self, until: Span) -> u64 {
         if let Pace::Regular(gap) = self.pace {
             let behind = until.saturating_sub(self.next.at).as_nanos();
@@ -204,7 +204,7 @@ impl DatagramSource {
 }
 
 impl Drawn {
-    /// With the first datagram.
+    /// Returns the first datagram, too.
     fn new(spec: &DatagramSpec, draws: Rng, phases: &mut Rng) -> (Datagram, Self) {
         let (frame_left, burst_left, begun) = (Bytes::ZERO, Span::ZERO, Span::ZERO);
         let mut drawn = Self { spec: spec.clone(), draws, frame_left, burst_left, place: 0, begun };
@@ -259,14 +259,14 @@ impl Drawn {
         gap.max(Span::from_nanos(1))
     }
 
-    /// Time that passes while `sending` time does.
+    /// Time in which `sending` time passes, including silences.
     fn with_silence(&mut self, sending: Span) -> Span {
         let Some(bursts) = &self.spec.bursts else { return sending };
         let (mut left, mut passed) = (sending, Span::ZERO);
         while left > self.burst_left {
             left -= self.burst_left;
             passed += self.burst_left + bursts.off.draw_span(&mut self.draws);
-            // A burst of no length would make this loop endless.
+            // An empty burst would make this loop endless.
             self.burst_left = bursts.on.draw_span(&mut self.draws).max(Span::from_micros(1));
         }
         self.burst_left -= left;
@@ -323,7 +323,7 @@ mod tests {
         spacings.into_iter().map(of).collect()
     }
 
-    /// Up to the instant.
+    /// The datagrams up to an instant.
     fn until(source: &mut DatagramSource, end: Span) -> Vec<Datagram> {
         std::iter::from_fn(|| {
             let next = source.peek();
@@ -359,7 +359,7 @@ mod tests {
         assert!(gaps.iter().all(|gap| (900.0..=1100.0).contains(gap)));
         let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
         let variance = gaps.iter().map(|gap| (gap - mean) * (gap - mean)).sum::<f64>() / gaps.len() as f64;
-        // Of a uniform distribution of width 200: 200^2 / 12.
+        // Variance of a uniform distribution of width 200: 200^2 / 12.
         assert!((variance / (200.0 * 200.0 / 12.0) - 1.0).abs() < 0.02, "{variance}");
         let first: Vec<_> = (0..100).map(|number| source(spacing.clone(), None, number).peek().at).collect();
         let early = first.iter().filter(|&&at| at < Span::from_micros(500)).count();

@@ -1,9 +1,9 @@
-//! The two ways.
+//! Directions of data.
 
 use evenair_reader::words;
 use serde::{Deserialize, Serialize};
 
-/// Which way data flow, seen from the station.
+/// Direction of the data, seen from the station.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Direction {

@@ -21,13 +21,13 @@ pub enum Distribution {
         /// Largest.
         max: f64,
     },
-    /// `min` and an exponential on top.
+    /// `min` plus an exponential value.
     Exponential {
         /// Smallest.
         min: f64,
-        /// Mean of what comes on top.
+        /// Mean of the exponential part.
         excess: f64,
-        /// Larger draws become this.
+        /// Upper limit: larger draws become this.
         max: Option<f64>,
     },
     /// `P(X > x) = (min / x)^alpha`.
@@ -36,11 +36,11 @@ pub enum Distribution {
         alpha: f64,
         /// Smallest.
         min: f64,
-        /// Larger draws become this.
+        /// Upper limit: larger draws become this.
         max: Option<f64>,
     },
-    /// A Pareto distribution under the condition that a value is not above `max` (a truncated one): no value is more
-    /// likely than its neighbours because larger ones were cut.
+    /// A truncated Pareto distribution, conditional on a value of at most `max`: unlike a capped one, it has no extra
+    /// mass at `max`.
     BoundedPareto {
         /// Tail exponent.
         alpha: f64,
@@ -55,13 +55,13 @@ pub enum Distribution {
         mu: f64,
         /// Standard deviation of the logarithm.
         sigma: f64,
-        /// Larger draws become this.
+        /// Upper limit: larger draws become this.
         max: Option<f64>,
     },
-    /// Each of these equally likely.
+    /// These values, equally likely.
     Values(Vec<f64>),
-    /// A cumulative distribution function: points of value and probability of no more, both ascending, the last of
-    /// probability 1. Between two points it is linear; what probability the first has is its value's own.
+    /// A cumulative distribution function: points of value and cumulative probability, both ascending, the last of
+    /// probability 1. Linear between two points; the first value has its point's probability mass.
     Cdf(Vec<(f64, f64)>),
 }
 
@@ -132,7 +132,7 @@ impl Distribution {
         }
     }
 
-    /// The mean, what is cut off considered; but for a lognormal distribution, whose mean is that before.
+    /// The mean, taking the upper limit into account, except for a lognormal distribution.
     pub fn mean(&self) -> f64 {
         match self {
             Self::Constant(value) => *value,
@@ -181,7 +181,7 @@ fn interpolate(points: &[(f64, f64)], u: f64) -> f64 {
 }
 
 /// A standard normal number: Box and Muller, "A Note on the Generation of Random Normal Deviates", Ann. Math. Stat.
-/// 29(2), 1958. Of the two numbers that the method makes one is used, so that each draw takes as much of the stream.
+/// 29(2), 1958. Only one of the method's two numbers is used, so that each draw consumes the same part of the stream.
 fn normal(draws: &mut Rng) -> f64 {
     let (u, v) = (draws.unit(), draws.unit());
     libm::sqrt(-2.0 * libm::log1p(-u)) * libm::cos(2.0 * core::f64::consts::PI * v)
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_are_whole_and_never_nothing() {
+    fn sizes_are_whole_and_positive() {
         let mut draws = Streams::new(1).stream("sizes");
         assert_eq!(Distribution::Constant(0.3).draw_bytes(&mut draws), Bytes(1));
         assert_eq!(Distribution::Constant(1500.9).draw_bytes(&mut draws), Bytes(1500));

@@ -14,26 +14,26 @@ use crate::written_units::as_nanos;
 /// Arrivals of TCP transfers, spread over the applications of a group, one for each station.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FlowSpec {
-    /// Number of the group's first application in the scenario; the others follow it.
+    /// Number of the group's first application in the scenario; the others follow.
     pub first: u32,
-    /// How many applications the group has.
+    /// Number of applications in the group.
     pub members: u32,
-    /// Mean time from one arrival to the next.
+    /// Mean time between arrivals.
     #[serde(with = "as_nanos")]
     pub gap: Span,
-    /// Exponential gaps; otherwise all are equal.
+    /// Whether gaps are exponential; otherwise all are equal.
     pub poisson: bool,
-    /// Largest number of arrivals.
+    /// Maximum number of arrivals.
     pub count: Option<u64>,
-    /// None later than this after the start.
+    /// Time of the last possible arrival after the start, in nanoseconds.
     pub until: Option<u64>,
     /// How the next station is chosen.
     pub spread: Spread,
     /// Bytes of a transfer.
     pub size: Distribution,
-    /// As many under way at once for each station; more are refused.
+    /// Maximum number of concurrent transfers per station; more are refused.
     pub limit: u32,
-    /// TCP congestion control of the senders, where it differs from that of the scenario.
+    /// TCP congestion control of the senders, if it differs from the scenario's.
     pub congestion_control: Option<String>,
 }
 
@@ -41,35 +41,35 @@ pub struct FlowSpec {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Spread {
-    /// Any, each equally likely.
+    /// Any, equally likely.
     Random,
-    /// One after the other.
+    /// In turn.
     RoundRobin,
 }
 
 words!(Spread { "random" => Self::Random, "round-robin" => Self::RoundRobin });
 
-/// A file, a pause, the next file.
+/// A source that alternates between files and pauses.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OnOffSpec {
     /// Bytes of a file.
     pub size: Distribution,
-    /// Nanoseconds from the moment at which the sender knows a file to have arrived to the start of the next.
+    /// Nanoseconds from the sender's knowledge that a file has arrived to the start of the next.
     pub gap: Distribution,
-    /// All files over one connection; otherwise each has its own.
+    /// Whether all files use one connection; otherwise each has its own.
     pub persistent: bool,
-    /// TCP congestion control of the sender, where it differs from that of the scenario.
+    /// TCP congestion control of the sender, if it differs from the scenario's.
     pub congestion_control: Option<String>,
 }
 
-/// A transfer that begins.
+/// Start of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlowArrival {
-    /// After the start.
+    /// Time since the start.
     pub at: Span,
-    /// Which application of the group has it, from zero.
+    /// Index of its application in the group, from zero.
     pub member: u32,
-    /// How much it sends.
+    /// Its size.
     pub bytes: Bytes,
 }
 
@@ -180,8 +180,7 @@ mod tests {
         // 1000 s, with a standard deviation of sqrt(100,000) gaps: 0.3 %.
         let length = all.last().expect("many").at.as_secs_f64();
         assert!((length / 1000.0 - 1.0).abs() < 0.016, "{length}");
-        // A station's part of a Poisson process is one of a quarter of the rate: 25 in a second on average, and as
-        // much variance.
+        // A station's arrivals are a Poisson process of a quarter of the rate: 25 per second with the same variance.
         let mut counts = vec![0.0f64; 900];
         for arrival in all.iter().filter(|arrival| arrival.member == 1) {
             if let Some(count) = counts.get_mut((arrival.at.as_nanos() / 1_000_000_000) as usize) {

@@ -1,4 +1,4 @@
-//! What applications send, and what their receivers make of it: distributions, sources of datagrams and of transfers, traces of real
+//! Traffic of applications and its quality at receivers: distributions, sources of datagrams and of transfers, traces of real
 //! traffic, telephone calls with the E-model. The same sources drive the simulator's hosts and the testbed's programs.
 
 mod datagrams;

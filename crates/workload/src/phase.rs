@@ -1,8 +1,8 @@
-//! Stretches of a run.
+//! Phases of a run.
 
 use evenair_units::Span;
 
-/// A stretch of the run.
+/// A phase of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Phase {
     /// Unique in the scenario; "bypassed" and "inserted" by custom.

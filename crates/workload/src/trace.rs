@@ -1,9 +1,9 @@
 //! Traces of real traffic: arrival times and sizes of packets, from a capture or a table.
 //!
 //! Formats are pcap and pcapng captures (of Ethernet, of bare IP, of Linux's "any" device, of loopback devices) and text, a line for
-//! each packet: seconds, bytes of the IP packet and, if wanted, "up" or "down". Each may be gzipped. Of a capture only the IP packets
-//! count, within VLAN tags, MPLS and PPPoE sessions too, each with the size in its header, so that truncated packets are accepted. The
-//! payload is not read.
+//! each packet: seconds, bytes of the IP packet and, if wanted, "up" or "down". Each may be gzipped. In a capture only IP packets
+//! count, also within VLAN tags, MPLS and PPPoE sessions, each with the size in its header, so that truncated packets are accepted.
+//! The payload is not read.
 
 mod ip;
 mod seen;
@@ -18,43 +18,43 @@ use evenair_units::Span;
 use self::seen::Seen;
 use crate::Direction;
 
-/// The most packets: some ten megabytes of memory.
+/// Maximum number of packets: some ten megabytes of memory.
 const MAX_PACKETS: usize = 2_000_000;
-/// The most bytes that are read, decompressed.
+/// Maximum number of decompressed bytes read.
 const MAX_BYTES: u64 = 4_000_000_000;
-/// The longest line of a table, in bytes.
+/// Longest line of a table, in bytes.
 const MAX_LINE: u64 = 1000;
-/// What to capture instead of link types that are not read.
+/// What to capture instead of unsupported link types.
 const INSTEAD: &str = "on a device that carries IP, e.g. `tcpdump -i eth0 -w trace.pcap`";
 
 /// A packet of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TracedPacket {
-    /// After the first packet that counts.
+    /// Time since the first selected packet.
     pub at: Span,
-    /// Bytes of the IP packet.
+    /// Size of the IP packet, in bytes.
     pub ip_len: u32,
 }
 
-/// Which packets of a trace count.
+/// Selects packets of a trace.
 #[derive(Clone, Copy, Debug)]
 pub struct Filter {
-    /// Of a capture, those that this host sent (`Up`) or got (`Down`); all without one.
+    /// In a capture: packets sent (`Up`) or received (`Down`) by this host; all packets without one.
     pub host: Option<IpAddr>,
-    /// Of a table that says so, those of this direction.
+    /// In a table with directions: packets of this one.
     pub direction: Direction,
 }
 
-/// The packets of a trace that count.
+/// The selected packets of a trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trace {
-    /// In the order of time; at least one.
+    /// Packets in the order of time; at least one.
     pub packets: Vec<TracedPacket>,
-    /// Where the file ends within a packet.
+    /// Where the file is cut off within a packet.
     pub cut: Option<Cut>,
 }
 
-/// Collects packets that count.
+/// Collects selected packets.
 struct Collector {
     filter: Filter,
     first_ns: Option<i128>,
@@ -63,10 +63,10 @@ struct Collector {
     bytes: u64,
 }
 
-/// The packets of a file that count.
+/// Reads the selected packets of a file.
 ///
 /// # Errors
-/// What is wrong with the file, or why none of its packets counts, as a clause.
+/// The file's error, or why none of its packets is selected, as a clause.
 pub fn read(path: &Path, filter: Filter) -> Result<Trace, String> {
     let opened = open(path).map_err(|error| error.to_string())?;
     read_opened(path, opened, filter)
@@ -95,7 +95,7 @@ fn read_opened(path: &Path, opened: Opened, filter: Filter) -> Result<Trace, Str
 }
 
 impl Collector {
-    /// Packets of interfaces whose link type is not read are left out, as long as there is one whose is.
+    /// Skips packets of interfaces with unsupported link types, provided that one is supported.
     fn read_capture(&mut self, capture: &mut Capture, failed: &dyn Fn(String) -> String) -> Result<(), String> {
         if !capture.may_add_links() {
             check_links(capture.links()).map_err(failed)?;
@@ -158,7 +158,7 @@ impl Collector {
         Ok(())
     }
 
-    /// None where the line is not written as it should be.
+    /// Parses a line; `None` if malformed.
     fn add_line(&mut self, line: &str) -> Option<Result<(), String>> {
         let line = line.trim();
         if line.is_empty() || line.starts_with('#') {
@@ -215,7 +215,7 @@ mod tests {
 
     use super::*;
 
-    /// An Ethernet frame with an IPv4 header only, as a capture that was cut short has it.
+    /// A truncated Ethernet frame: only the IPv4 header was captured.
     fn frame(source: [u8; 4], destination: [u8; 4], size: u16) -> Vec<u8> {
         let mut frame = vec![0; 12];
         frame.extend([0x08, 0x00, 0x45, 0]);
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_trace_is_refused_and_never_a_panic() {
+    fn other_files_are_refused_without_panics() {
         let filter = Filter { host: None, direction: Direction::Up };
         for bad in [
             "",

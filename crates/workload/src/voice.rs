@@ -15,20 +15,20 @@ use serde::{Deserialize, Serialize};
 use crate::written_units::as_nanos;
 use crate::{Bursts, DatagramSpec, Distribution, Phase, Spacing};
 
-/// RTP header without extensions, RFC 3550.
+/// Length of the RTP header without extensions (RFC 3550).
 pub const RTP_HEADER: Bytes = Bytes(12);
-/// Mean lengths of talk spurts and pauses of conversational speech, ITU-T P.59, table 1: nanoseconds.
+/// Mean lengths of talk spurts and pauses in conversational speech (ITU-T P.59, table 1), in nanoseconds.
 const TALK_SPURT: f64 = 1.004e9;
 const PAUSE: f64 = 1.587e9;
-/// How long a receiver waits before it plays a packet, where nothing else is said: enough for the jitter of most networks.
+/// Default playout delay of a receiver: enough for the jitter of most networks.
 const PLAYOUT: Span = Span::from_millis(60);
-/// What was sent in the last moments of a call may still be under way at its end, and is not judged.
+/// Packets sent in this last part of a call may still be in flight at its end, and are not counted.
 const UNJUDGED: Span = Span::from_secs(1);
-/// Delays are resolved to 10 us or 1 %, up to 100 s.
+/// Resolution of delays: 10 us or 1 %, up to 100 s.
 const DELAY_UNIT_NS: u64 = 10_000;
 const LONGEST_DELAY: u64 = 10_000_000;
 
-/// A way to code speech.
+/// A speech codec.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Codec {
     /// ITU-T G.711: 64 kb/s.
@@ -41,17 +41,17 @@ pub enum Codec {
 
 words!(Codec { "g711" => Self::G711, "g729" => Self::G729, "opus" => Self::Opus });
 
-/// Which program makes a call.
+/// The program that makes a call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum CallTool {
-    /// The engine's own speaker and listener.
+    /// The engine's own implementation.
     #[default]
     Builtin,
     /// baresip with this codec, which must be installed (testbed only).
     Baresip(BaresipCodec),
 }
 
-/// A codec of baresip's, by what it is called in SDP.
+/// A codec of baresip, by its SDP name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum BaresipCodec {
     /// G.711 with mu-law.
@@ -63,22 +63,22 @@ pub enum BaresipCodec {
 /// One direction of a call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct VoipSpec {
-    /// The packets' payload and times, the RTP header included.
+    /// Payload (including the RTP header) and times of the packets.
     pub packets: DatagramSpec,
-    /// How hearing depends on what arrives.
+    /// Parameters of the quality.
     pub hearing: Hearing,
-    /// What makes it.
+    /// The program that makes it.
     #[serde(default)]
     pub tool: CallTool,
 }
 
-/// How hearing depends on what arrives.
+/// Parameters of the quality of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Hearing {
-    /// From speech to the packet: the frames in it, and what the codec looks ahead.
+    /// Coding delay: the frames in a packet, and the codec's look-ahead.
     #[serde(with = "as_nanos")]
     pub coding: Span,
-    /// The receiver plays a packet this long after the fastest one would have been there; what comes later is lost.
+    /// Playout delay after the fastest possible arrival; later packets are lost.
     #[serde(with = "as_nanos")]
     pub playout: Span,
     /// Equipment impairment factor Ie of the codec, ITU-T G.113.
@@ -88,7 +88,7 @@ pub struct Hearing {
 }
 
 impl Codec {
-    /// Bytes of speech in packets of this length; `None` where the codec has no such packets. `bit_rate` is Opus's.
+    /// Bytes of speech per packet of this interval; `None` if the codec has no such packets. `bit_rate` is for Opus.
     pub fn speech(self, interval: Span, bit_rate: u64) -> Option<Bytes> {
         let frame = match self {
             // 8000 samples of a byte each second.
@@ -112,7 +112,7 @@ impl Codec {
         }
     }
 
-    /// What it looks ahead: 5 ms of G.729, and Opus's 6.5 ms.
+    /// Look-ahead: 5 ms for G.729, 6.5 ms for Opus.
     pub fn look_ahead(self) -> Span {
         match self {
             Self::G711 => Span::ZERO,
@@ -122,7 +122,7 @@ impl Codec {
     }
 
     /// Ie and Bpl of ITU-T G.113, appendix I: G.711 with loss concealment, G.729A with silence suppression. Opus is not
-    /// in it and has G.711's.
+    /// listed and uses those of G.711.
     pub fn impairment(self) -> (f64, f64) {
         match self {
             Self::G711 | Self::Opus => (0.0, 25.1),
@@ -130,13 +130,13 @@ impl Codec {
         }
     }
 
-    /// How it is heard where nothing else is said: in packets of this length, played 60 ms after the fastest one.
+    /// Default quality parameters: packets of this interval, played 60 ms after the fastest arrival.
     pub fn hearing(self, interval: Span) -> Hearing {
         let (impairment, robustness) = self.impairment();
         Hearing { coding: interval + self.look_ahead(), playout: PLAYOUT, impairment, robustness }
     }
 
-    /// The packets of a direction, each of `speech` bytes (on average, of Opus) and an RTP header.
+    /// The packets of one direction, with `speech` bytes each (on average for Opus) and an RTP header.
     pub fn packets(self, interval: Span, speech: Bytes, suppresses_silence: bool) -> DatagramSpec {
         let exponential = |mean| Distribution::Exponential { min: 0.0, excess: mean, max: None };
         let spacing = match self {
@@ -169,7 +169,7 @@ pub fn equipment_impairment(impairment: f64, robustness: f64, loss: f64) -> f64 
     impairment + (95.0 - impairment) * percent / (percent + robustness)
 }
 
-/// The rating factor R for a delay from mouth to ear and a share of packets that are not played.
+/// The rating factor R for a mouth-to-ear delay and a proportion of packets that are not played.
 pub fn rating(delay_ms: f64, loss: f64, hearing: &Hearing) -> f64 {
     93.2 - delay_impairment(delay_ms) - equipment_impairment(hearing.impairment, hearing.robustness, loss)
 }
@@ -177,34 +177,34 @@ pub fn rating(delay_ms: f64, loss: f64, hearing: &Hearing) -> f64 {
 /// The mean opinion score for a rating (ITU-T G.107, annex B).
 pub fn opinion(rating: f64) -> f64 {
     let r = rating.clamp(0.0, 100.0);
-    // Between R = 0 and 6.5 the formula is below 1, which no score is.
+    // Between R = 0 and 6.5 the formula gives less than 1, the lowest score.
     (1.0 + 0.035 * r + r * (r - 60.0) * (100.0 - r) * 7e-6).max(1.0)
 }
 
-/// What the receiver of one direction heard in one phase.
+/// Quality of one direction in one phase.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Heard {
-    /// Packets sent in the phase, those of the last second of the call left out: they may still be under way.
+    /// Packets sent in the phase, without those of the call's last second, which may still be in flight.
     pub sent: u64,
-    /// Of those, packets that did not arrive.
+    /// Of these, packets that did not arrive.
     pub lost: u64,
-    /// Of those, packets that arrived too late to be played.
+    /// Of these, packets that arrived too late to be played.
     pub late: u64,
-    /// One-way delay in the network, mean.
+    /// One-way delay in the network: mean.
     pub delay_mean_ms: f64,
-    /// The same: median.
+    /// One-way delay in the network: median.
     pub delay_p50_ms: f64,
-    /// The same: 95th percentile.
+    /// One-way delay in the network: 95th percentile.
     pub delay_p95_ms: f64,
-    /// The same: 99th percentile.
+    /// One-way delay in the network: 99th percentile.
     pub delay_p99_ms: f64,
-    /// The same: longest.
+    /// One-way delay in the network: maximum.
     pub delay_max_ms: f64,
     /// Interarrival jitter of RFC 3550, mean over the packets.
     pub jitter_ms: f64,
-    /// Its largest value.
+    /// Largest interarrival jitter.
     pub jitter_max_ms: f64,
-    /// From mouth to ear: coding, the fastest packet's way, and the wait before it is played.
+    /// Mouth-to-ear delay: coding, the fastest packet's delay, and the playout delay.
     pub mouth_to_ear_ms: f64,
     /// Rating factor R of the E-model, 0 to 93.2.
     pub r_factor: f64,
@@ -212,11 +212,11 @@ pub struct Heard {
     pub mos: f64,
 }
 
-/// Counts one direction of a call, phase by phase, in little memory however long it is.
+/// Measures one direction of a call, phase by phase, in constant memory.
 #[derive(Clone, Debug)]
 pub struct CallMeter {
     hearing: Hearing,
-    /// Packets sent later than this are not judged.
+    /// Packets sent later than this are not counted.
     until: Span,
     phases: Vec<(Phase, Account)>,
 }
@@ -242,7 +242,7 @@ struct Jitter {
 }
 
 impl CallMeter {
-    /// For a call that lasts from `start` to `stop`.
+    /// A meter for a call from `start` to `stop`.
     pub fn new(hearing: Hearing, start: Span, stop: Span, phases: &[Phase]) -> Self {
         let length = stop.saturating_sub(start);
         let until = stop.saturating_sub(UNJUDGED.min(length / 2));
@@ -257,12 +257,12 @@ impl CallMeter {
         Self { hearing, until, phases: phases.iter().map(|phase| (phase.clone(), account.clone())).collect() }
     }
 
-    /// A packet is sent.
+    /// Records a packet sent.
     pub fn send(&mut self, now: Span) {
         self.accounts(now).for_each(|account| account.sent += 1);
     }
 
-    /// A packet sent at `sent` arrives after `delay`.
+    /// Records a packet sent at `sent` that arrives after `delay`.
     pub fn receive(&mut self, sent: Span, delay: Span) {
         self.accounts(sent).for_each(|account| account.receive(delay));
     }
@@ -273,12 +273,12 @@ impl CallMeter {
         phases.map(|(_, account)| account)
     }
 
-    /// What was heard in each phase in which anything was sent.
+    /// The quality in each phase with packets.
     pub fn heard(&self) -> impl Iterator<Item = (&Phase, Heard)> {
         self.heard_by_number().map(|(number, heard)| (&self.phases[number].0, heard))
     }
 
-    /// The same, with the number of each phase.
+    /// The quality in each phase with packets, with the phase's number.
     pub fn heard_by_number(&self) -> impl Iterator<Item = (usize, Heard)> {
         let spoken = self.phases.iter().enumerate().filter(|(_, (_, account))| account.sent > 0);
         spoken.map(|(number, (_, account))| (number, account.heard(&self.hearing)))
@@ -325,7 +325,7 @@ impl Account {
 }
 
 impl Jitter {
-    /// The difference of two packets' times of transit is that of their delays.
+    /// Records a delay. The difference of two transit times is that of the delays.
     fn note(&mut self, delay: Span) {
         if let Some(last) = self.last.replace(delay) {
             let difference = (delay.as_nanos() as f64 - last.as_nanos() as f64).abs();
@@ -345,7 +345,7 @@ mod tests {
         Hearing { coding: Span::from_millis(20), playout: Span::from_millis(60), impairment: 0.0, robustness: 25.1 };
 
     #[test]
-    fn codecs_send_what_is_published() {
+    fn codecs_send_the_published_packets() {
         let twenty = Span::from_millis(20);
         assert_eq!(Codec::G711.speech(twenty, 0), Some(Bytes(160)));
         assert_eq!(Codec::G729.speech(twenty, 0), Some(Bytes(20)));
@@ -392,7 +392,7 @@ mod tests {
         for k in 0..500u64 {
             let sent = Span::from_millis(20 * k);
             meter.send(sent);
-            // Every tenth is lost at first; later every tenth is 100 ms slower.
+            // At first every tenth packet is lost; later every tenth is 100 ms slower.
             match (k < 250, k % 10 == 0) {
                 (true, true) => {}
                 (false, true) => meter.receive(sent, Span::from_millis(130)),
@@ -405,7 +405,7 @@ mod tests {
         assert_eq!((after.sent, after.lost, after.late), (201, 0, 21));
         assert_eq!((before.delay_max_ms, before.jitter_ms), (30.0, 0.0));
         assert!((after.delay_p50_ms - 30.0).abs() < 0.3 && (after.delay_p99_ms - 130.0).abs() < 1.3);
-        // 20 ms of coding, 30 ms of the fastest, 60 ms of waiting.
+        // 20 ms of coding, 30 ms of the fastest packet, 60 ms of playout delay.
         assert!((before.mouth_to_ear_ms - 110.0).abs() < 1e-9);
         let expected = 93.2 - 0.024 * 110.0 - 95.0 * 10.0 / (10.0 + 25.1);
         assert!((before.r_factor - expected).abs() < 1e-9, "{} {expected}", before.r_factor);
@@ -416,7 +416,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_of_which_nothing_arrives_is_heard_as_nothing() {
+    fn a_call_without_arrivals_has_the_lowest_quality() {
         let mut meter = CallMeter::new(G711, Span::ZERO, Span::from_secs(1), &[phase("all", 0, 1)]);
         meter.send(Span::from_millis(20));
         let (_, heard) = meter.heard().next().expect("something was sent");

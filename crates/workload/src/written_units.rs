@@ -1,4 +1,5 @@
-//! Spans and sizes as whole numbers, and shared lists, in messages between processes.
+//! Serialization of spans and sizes as integers, and of shared lists, in messages between
+//! processes.
 
 /// A [`evenair_units::Span`] as nanoseconds.
 pub(crate) mod as_nanos {

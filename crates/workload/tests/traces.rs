@@ -1,4 +1,4 @@
-//! Traces as people have them: captures of several tools and devices, tables, compressed files.
+//! Traces from various sources: captures of several tools and devices, tables, compressed files.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -72,17 +72,17 @@ fn a_table_may_be_compressed() {
     assert_eq!(read_bytes(&gzipped(table), UP).unwrap().packets, every_millisecond(2, 100));
 }
 
-/// IPv4 from 10.0.0.1 to 10.0.0.2, 100 bytes, of which only the header was captured.
+/// An IPv4 packet of 100 bytes from 10.0.0.1 to 10.0.0.2, of which only the header was captured.
 fn ipv4() -> Vec<u8> {
     [&[0x45, 0, 0, 100][..], &[0; 8], &[10, 0, 0, 1, 10, 0, 0, 2]].concat()
 }
 
-/// IPv6 of 100 bytes.
+/// An IPv6 packet of 100 bytes.
 fn ipv6() -> Vec<u8> {
     [&[0x60, 0, 0, 0, 0, 60, 17, 64][..], &[1; 16], &[2; 16]].concat()
 }
 
-/// pcap of microseconds, of packets that all have the time 1 s.
+/// A pcap file in microseconds, with packets that all have the time 1 s.
 fn pcap(link: u32, packets: &[Vec<u8>]) -> Vec<u8> {
     let words = |words: &[u32]| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>();
     let mut file = words(&[0xa1b2_c3d4, 0x0004_0002, 0, 0, 65_535, link]);
@@ -98,7 +98,7 @@ fn ethernet(ether_type: u16, after: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn ip_is_found_below_all_that_may_be_above_it() {
+fn ip_is_found_below_all_supported_headers() {
     let with = |before: &[u8], packet: Vec<u8>| [before, &packet].concat();
     let service_vlan = with(&[0, 5, 0x81, 0, 0, 6, 0x86, 0xdd], ipv6());
     let labels = with(&[0, 1, 0, 64, 0, 2, 1, 64], ipv6());
@@ -129,7 +129,7 @@ fn ip_is_found_below_all_that_may_be_above_it() {
             Ok(every_millisecond(1, 100)),
             "{link} {packet:?}"
         );
-        // However little of it was captured, it is no panic.
+        // However short, it must not panic.
         for end in 0..packet.len() {
             let short = read_bytes(&pcap(link, &[packet[..end].to_vec()]), UP);
             assert!(
@@ -140,7 +140,7 @@ fn ip_is_found_below_all_that_may_be_above_it() {
     }
 }
 
-/// A segment that a device was to cut has no length in its header; the file has it.
+/// A segment that a device is to cut has no length in its header; the file has it.
 #[test]
 fn segments_without_a_length_have_that_of_the_capture() {
     let mut segment = ipv4();
@@ -217,7 +217,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
-    fn no_packet_is_a_panic(
+    fn packets_never_cause_a_panic(
         link in prop::sample::select(vec![0_u32, 1, 12, 101, 108, 113, 228, 276]),
         ether_type in prop::sample::select(vec![0_u16, 0x0800, 0x86dd, 0x8100, 0x8847, 0x8864, 100]),
         rest in prop::collection::vec(any::<u8>(), 0..60),

@@ -1,4 +1,4 @@
-//! Files, written as the drafts say: draft-ietf-opsawg-pcap and draft-ietf-opsawg-pcapng.
+//! Writes test files according to the drafts draft-ietf-opsawg-pcap and draft-ietf-opsawg-pcapng.
 
 use std::io::Write;
 
@@ -40,7 +40,7 @@ impl Order {
     }
 }
 
-/// Packets with lengths that need padding of all kinds, microseconds apart.
+/// Packets of lengths that need each kind of padding, microseconds apart.
 pub fn packets() -> Vec<Packet> {
     let packet = |index: u64| {
         let bytes: Vec<u8> = (0..40 + index as u8 * 3).collect();
@@ -49,7 +49,7 @@ pub fn packets() -> Vec<Packet> {
     (0..12).map(packet).collect()
 }
 
-/// pcap, of link type `field` with what is above it.
+/// A pcap file. `field`: the link type with the bits above it.
 pub fn pcap(order: Order, nanoseconds: bool, field: u32, packets: &[Packet]) -> Vec<u8> {
     let magic = if nanoseconds { 0xa1b2_3c4d } else { 0xa1b2_c3d4 };
     let mut file = order.words(&[magic]);
@@ -92,7 +92,7 @@ pub fn interface(order: Order, link: u16, snaplen: u32, options: &[u8]) -> Vec<u
     block(order, 1, &[&order.u16(link)[..], &[0; 2], &order.u32(snaplen), options].concat())
 }
 
-/// An Enhanced Packet block; its time is `units` of the interface's.
+/// An Enhanced Packet block; `units`: its time in the units of the interface.
 pub fn enhanced(order: Order, interface: u32, units: u64, packet: &Packet) -> Vec<u8> {
     let lengths = [packet.bytes.len() as u32, packet.original_len];
     let fields = order.words(&[interface, (units >> 32) as u32, units as u32, lengths[0], lengths[1]]);

@@ -1,4 +1,4 @@
-//! All forms of files say the same of the same packets.
+//! The same packets read from every format are equal.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use super::files::{self, Order, Packet};
 use super::{Got, Kept, dripping, got, of_reader};
 
-/// Packets as they should be read.
+/// The packets that the reader should return.
 fn expected(link: Link, packets: &[Packet]) -> Vec<Kept> {
     let kept = |(number, packet): (u64, &Packet)| Kept {
         number,
@@ -36,7 +36,7 @@ fn pcap_is_read_in_both_orders_and_units() {
 }
 
 #[test]
-fn pcapng_gzip_and_pipes_say_what_pcap_says() {
+fn pcapng_gzip_and_pipes_give_the_packets_of_pcap() {
     let packets = files::packets();
     let pcap = files::pcap(Order::Little, false, 1, &packets);
     let Got { records, .. } = got(&pcap);
@@ -50,7 +50,7 @@ fn pcapng_gzip_and_pipes_say_what_pcap_says() {
             assert_eq!(got(&file).records, records, "{order:?}");
             let zipped = files::gzipped(&file);
             assert_eq!(got(&zipped).records, records, "{order:?}, gzipped");
-            // As `cat a.gz b.gz` makes it.
+            // Concatenated gzip members, as `cat a.gz b.gz` makes them.
             let (begin, end) = file.split_at(file.len() / 2);
             assert_eq!(got(&[files::gzipped(begin), files::gzipped(end)].concat()).records, records);
             for slow in [&file, &zipped] {
@@ -94,7 +94,7 @@ fn sections_and_interfaces_have_their_own_clocks_and_links() {
         files::block(big, 5, &[0; 12]),
         files::block(big, 0x8000_0001, &[]),
         files::section(little),
-        // if_tzone is passed over.
+        // if_tzone is ignored.
         files::interface(
             little,
             127,
@@ -127,24 +127,24 @@ fn simple_packets_have_no_time_and_no_padding() {
 }
 
 #[test]
-fn the_length_of_the_frame_check_sequence_is_told_from_the_link_type() {
+fn the_length_of_the_frame_check_sequence_is_separated_from_the_link_type() {
     let packets = files::packets();
     let fcs = |field| {
         let record = &got(&files::pcap(Order::Big, false, field, &packets)).records[0];
         (record.link.0, record.fcs_len)
     };
-    // Words of 16 bits.
+    // Length in 16-bit words.
     assert_eq!(fcs(0x2400_0001), (1, Some(4)));
     assert_eq!(fcs(0x0400_0001), (1, Some(0)));
-    // Without the flag it is not known.
+    // Without the flag the length is unknown.
     assert_eq!(fcs(0x2000_0001), (1, None));
     let (order, packet) = (Order::Little, &packets[0]);
-    // Bits, in the description of an interface; bytes, in the flags of a packet.
+    // In bits in the description of an interface; in bytes in the flags of a packet.
     let head = [files::section(order), files::interface(order, 1, 0, &files::option(order, 13, &[32]))].concat();
     assert_eq!(got(&[head, files::enhanced(order, 0, 1, packet)].concat()).records[0].fcs_len, Some(4));
 }
 
-/// `tcpdump -s 96`: the packets were longer than the file's snapshot length.
+/// `tcpdump -s 96`: the original lengths exceed the file's snapshot length.
 #[test]
 fn packets_may_have_been_longer_than_the_snapshot_length() {
     let packet = Packet { ns: 1_000, bytes: vec![1; 60], original_len: 1514 };
@@ -197,7 +197,7 @@ fn packets_of_one_link_type_are_read_and_others_named() {
 }
 
 #[test]
-fn what_is_no_capture_can_be_read_as_text() {
+fn other_files_can_be_read_as_text() {
     let text = b"0.1, 100\n0.2, 200\n";
     for bytes in [text.to_vec(), files::gzipped(text)] {
         let file = tempfile::NamedTempFile::new().unwrap();
@@ -214,7 +214,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
-    fn pcap_pcapng_and_gzip_say_the_same(
+    fn pcap_pcapng_and_gzip_give_the_same_packets(
         packets in prop::collection::vec((0..4_000_000_000_000_000_000_u64, prop::collection::vec(any::<u8>(), 0..200)), 0..20),
         is_big: bool,
     ) {
@@ -231,7 +231,7 @@ proptest! {
     }
 
     #[test]
-    fn no_bytes_are_a_panic(bytes in prop::collection::vec(any::<u8>(), 0..400), form in 0..5_usize) {
+    fn random_bytes_do_not_panic(bytes in prop::collection::vec(any::<u8>(), 0..400), form in 0..5_usize) {
         let packets = files::packets();
         let order = Order::Little;
         let head = [

@@ -1,4 +1,4 @@
-//! Capture files of all forms, whole, cut, and with wrong bytes.
+//! Capture files of all formats: complete, truncated, and with damaged bytes.
 
 mod files;
 mod forms;
@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use evenair_capture::{Capture, CaptureError, Link, Opened, read};
 
-/// A record that outlives its capture.
+/// A copy of a record that outlives its capture.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Kept {
     number: u64,
@@ -21,11 +21,11 @@ struct Kept {
     fcs_len: Option<u8>,
 }
 
-/// What a capture gave.
+/// What was read from a capture.
 #[derive(Debug, PartialEq, Eq)]
 struct Got {
     records: Vec<Kept>,
-    /// Message of the cut.
+    /// Message of the error at the truncated packet.
     cut: Option<String>,
     links: Vec<Link>,
 }
@@ -47,7 +47,7 @@ fn all_of(mut capture: Capture) -> Result<Got, CaptureError> {
     Ok(Got { records, cut, links: capture.links().to_vec() })
 }
 
-/// What a reader gives; none where it is no capture.
+/// Reads a capture from a reader; `None` if it is no capture.
 fn of_reader(reader: impl Read + 'static) -> Result<Option<Got>, CaptureError> {
     match read(Path::new("x.pcap"), reader)? {
         Opened::Capture(capture) => all_of(capture).map(Some),
@@ -59,14 +59,14 @@ fn of_bytes(bytes: &[u8]) -> Result<Option<Got>, CaptureError> {
     of_reader(std::io::Cursor::new(bytes.to_vec()))
 }
 
-/// A capture that is whole and right.
+/// Reads a complete and valid capture.
 fn got(bytes: &[u8]) -> Got {
     let got = of_bytes(bytes).unwrap_or_else(|error| panic!("{error}")).expect("a capture");
     assert_eq!(got.cut, None);
     got
 }
 
-/// Gives one byte at a time, and cannot seek, like a slow pipe.
+/// Supplies one byte at a time and cannot seek, like a slow pipe.
 struct Dripping(std::io::Cursor<Vec<u8>>);
 
 impl Read for Dripping {

@@ -1,9 +1,10 @@
-//! Files that end early or have wrong bytes: read up to there, or refused with a message that says where.
+//! Truncated files are read up to the cut; malformed ones are refused with a message that names the
+//! position.
 
 use super::files::{self, Order, Packet};
 use super::{Got, got, of_bytes};
 
-/// The same packets in all forms.
+/// The same packets in all formats.
 fn forms() -> Vec<(&'static str, Vec<u8>)> {
     let packets = files::packets();
     let pcap = files::pcap(Order::Little, false, 1, &packets);
@@ -16,7 +17,7 @@ fn is_begin_of(part: &Got, whole: &Got) -> bool {
 }
 
 #[test]
-fn a_file_that_is_cut_is_read_up_to_the_cut() {
+fn a_truncated_file_is_read_up_to_the_cut() {
     for (form, file) in forms() {
         let whole = got(&file);
         let (mut cuts, mut clean) = (0, 0);
@@ -32,7 +33,7 @@ fn a_file_that_is_cut_is_read_up_to_the_cut() {
                             assert_eq!(cut, says, "{form} of {end} bytes");
                             cuts += 1;
                         }
-                        // Between two packets a file may end.
+                        // A file that ends between two packets is valid.
                         None => clean += 1,
                     }
                 }
@@ -44,7 +45,7 @@ fn a_file_that_is_cut_is_read_up_to_the_cut() {
                 }
             }
         }
-        // In a compressed file the end mark is missing, too.
+        // A truncated compressed file also lacks its end mark.
         assert!(clean <= if form.ends_with("gz") { 0 } else { 13 }, "{form}: {clean} cuts were not noticed");
         assert!(cuts > 100, "{form}: {cuts} cuts");
     }
@@ -64,12 +65,12 @@ fn one_wrong_bit_is_never_a_panic_and_errors_say_where() {
                 }
             }
         }
-        // Of a form that is not compressed, most bytes are those of packets.
+        // In an uncompressed file most bytes are packet data, which may be anything.
         assert!(refused > file.len() / 20, "{form}: only {refused} were refused");
     }
 }
 
-/// What a file says that is refused.
+/// The message with which a file is refused.
 fn refused(file: &[u8]) -> String {
     match of_bytes(file) {
         Err(error) => error.to_string(),
@@ -129,7 +130,7 @@ fn a_packet_of_pcap_with_impossible_fields_is_refused() {
     assert!(changed(11, 0x7f).contains("at packet 2: it claims to have 2130706475 bytes"), "{}", changed(11, 0x7f));
 }
 
-/// Gives some bytes, then an error.
+/// Supplies some bytes, then an error.
 struct Failing(bool);
 
 impl std::io::Read for Failing {
@@ -144,7 +145,7 @@ impl std::io::Read for Failing {
 }
 
 #[test]
-fn what_the_system_says_is_passed_on() {
+fn errors_of_the_system_are_passed_on() {
     let error = super::of_reader(Failing(false)).unwrap_err().to_string();
     assert_eq!(error, "x.pcap: the disk is gone");
     let nowhere = evenair_capture::open(std::path::Path::new("nowhere.pcap")).err().expect("no such file").to_string();

@@ -1,4 +1,4 @@
-//! Readers of the history of a box: its files, and their records in words, as CSV or as JSON.
+//! Readers of a box's history: its files, and its records as text, CSV or JSON.
 
 mod printer;
 mod reader;

@@ -1,6 +1,7 @@
-//! History in words, as CSV or as JSON: what `evenair history` prints.
+//! Prints history as text, CSV or JSON, for `evenair history`.
 //!
-//! A record in words is lines without control characters, whatever its file says: a damaged file changes no terminal.
+//! A record as text has no control characters, whatever its file contains, so that a damaged file cannot affect the
+//! terminal.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -10,28 +11,28 @@ use evenair_api::causes::in_lines;
 use evenair_api::history::{Carried, EventRecord, Record, Sample, StationSample};
 use evenair_api::{Hop, Json, Mode};
 
-/// Which records are printed, and how.
+/// Which records are printed, and in which format.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Selection {
-    /// None before this, in seconds since 1970, UTC.
+    /// Only records at this time or later, in seconds since 1970, UTC.
     pub from_s: Option<f64>,
-    /// None after this, in seconds since 1970, UTC.
+    /// Only records at this time or earlier, in seconds since 1970, UTC.
     pub to_s: Option<f64>,
     /// Only this station, by its MAC address, its latest IP address or its name.
     pub station: Option<String>,
     /// Only events.
     pub events: bool,
-    /// The notation.
+    /// The output format.
     pub format: Format,
 }
 
-/// A notation of history.
+/// An output format.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Format {
-    /// A table: a line for each interval, or each interval of a station, and for each event.
+    /// A table: a line per interval (or per interval of the station), and per event.
     #[default]
     Text,
-    /// A line for each station and interval; of events, a line for each.
+    /// A line per station and interval; with events only, a line per event.
     Csv,
     /// One JSON object per line: all stored records.
     Json,
@@ -42,14 +43,13 @@ pub enum Format {
 pub struct Printer<'a, W: Write> {
     selection: &'a Selection,
     out: W,
-    /// A heading was printed.
+    /// Whether the heading has been printed.
     headed: bool,
-    /// Records that were printed.
+    /// Number of records printed.
     printed: u64,
 }
 
 impl<'a, W: Write> Printer<'a, W> {
-    /// Prints to `out`.
     pub const fn new(selection: &'a Selection, out: W) -> Self {
         Self { selection, out, headed: false, printed: 0 }
     }
@@ -142,7 +142,7 @@ impl<'a, W: Write> Printer<'a, W> {
         Ok(())
     }
 
-    /// A line, in which control characters are escaped.
+    /// Prints a line, with control characters escaped.
     fn line(&mut self, text: &str) -> io::Result<()> {
         writeln!(self.out, "{}", plain(text))
     }
@@ -178,7 +178,7 @@ impl<'a, W: Write> Printer<'a, W> {
         Ok(())
     }
 
-    /// Hands on what is buffered, and gives the number of printed records.
+    /// Flushes the output, and returns the number of printed records.
     ///
     /// # Errors
     /// It cannot be written.
@@ -218,7 +218,7 @@ fn row(sample: &Sample, station: &StationSample) -> [String; 11] {
     ]
 }
 
-/// What crossed the ports while the box was bypassed: without a MAC address.
+/// A CSV row for traffic that crossed the ports while the box was bypassed: without a MAC address.
 fn row_of_bypass(sample: &Sample, bytes: [Option<u64>; 2]) -> [String; 11] {
     let [down, up] = bytes.map(|bytes| bytes.map_or_else(|| NOT_MEASURED.into(), |bytes| bytes.to_string()));
     let mut row = [const { String::new() }; 11];
@@ -239,7 +239,7 @@ fn plain(text: &str) -> String {
     plain
 }
 
-/// Cells in their columns.
+/// A line of the table, in aligned columns.
 fn row_of([at, mode, rest @ ..]: [String; 9]) -> String {
     let [down, up, airtime, stations, held, dropped, wait] = rest;
     let line =
@@ -251,10 +251,10 @@ fn mbps(bytes: u64, seconds: f64) -> String {
     format!("{:.2}", if seconds > 0.0 { bytes as f64 * 8.0 / 1e6 / seconds } else { 0.0 })
 }
 
-/// Where nothing counted.
+/// Shown where no counter covers the interval.
 const NOT_MEASURED: &str = "not measured";
 
-/// Bytes toward the WLAN and from it in an interval in which the box was bypassed; `None`: those of the stations are all.
+/// Bytes toward the WLAN and from it in an interval with bypass; `None`: the sums over the stations are complete.
 fn bypassed_bytes(sample: &Sample) -> Option<[Option<u64>; 2]> {
     let bytes = |carried: Carried| [carried.to_wlan_bytes, carried.from_wlan_bytes];
     sample.carried.map(bytes).or_else(|| (sample.mode == Mode::Bypassed).then_some([None; 2]))
@@ -265,7 +265,7 @@ fn percent(part_s: f64, seconds: f64) -> String {
 }
 
 fn cells_of_all(sample: &Sample) -> [String; 9] {
-    // A sum of nothing would be minus zero.
+    // Starts from 0.0, because `sum()` of nothing is -0.0.
     let airtime = sample.stations.iter().fold(0.0, |sum, station| sum + station.charged_airtime_s);
     let all = [sample.to_station_bytes, sample.from_station_bytes].map(Some);
     let rate = |bytes: Option<u64>| bytes.map_or_else(|| NOT_MEASURED.into(), |bytes| mbps(bytes, sample.seconds));
@@ -285,7 +285,7 @@ fn cells_of_all(sample: &Sample) -> [String; 9] {
     ]
 }
 
-/// The same of one station; what is of all is left out.
+/// The cells of one station; those that concern the whole box stay empty.
 fn cells_of(sample: &Sample, station: &StationSample) -> [String; 9] {
     let [held, dropped, wait] = [const { String::new() }; 3];
     [
@@ -304,7 +304,7 @@ fn cells_of(sample: &Sample, station: &StationSample) -> [String; 9] {
 /// The last second that RFC 3339 can write: 9999-12-31T23:59:59Z.
 const LAST_DATE_S: f64 = 253_402_300_799.0;
 
-/// A time in seconds since 1970 as a date. What is not one of the years 1970 to 9999 is the number of seconds.
+/// A time in seconds since 1970 as a date. Outside of the years 1970 to 9999 it stays a number of seconds.
 pub fn time(at_s: f64) -> String {
     let since = Some(at_s.floor()).filter(|at| (0.0..=LAST_DATE_S).contains(at));
     let at = since.and_then(|since| UNIX_EPOCH.checked_add(Duration::from_secs(since as u64)));
@@ -366,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn people_get_a_line_for_each_interval_and_event() {
+    fn text_has_a_line_for_each_interval_and_event() {
         let text = printed(|_| {});
         let lines: Vec<_> = text.lines().collect();
         assert_eq!(lines.len(), 1 + 1 + 2 + 1 + 2, "{text}");
@@ -401,7 +401,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bypassed_interval_has_the_kernels_number_or_none() {
+    fn a_bypassed_interval_shows_the_kernels_bytes_or_none() {
         let shown = |carried, format| {
             let sample = Sample { at_s: BEGIN, seconds: 60.0, carried, ..Sample::default() };
             let selection = Selection { format, ..Selection::default() };
@@ -451,7 +451,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_that_is_no_date_is_a_number_of_seconds() {
+    fn a_time_beyond_the_dates_is_a_number_of_seconds() {
         let dates = [
             (0.0, "1970-01-01T00:00:00Z"),
             (BEGIN + 0.999, "2026-03-01T00:00:00Z"),

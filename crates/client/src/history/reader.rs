@@ -1,6 +1,7 @@
-//! Reader of the history files of a box, also while the box writes them.
+//! Reads the history files of a box, also while the box writes them.
 //!
-//! The records of both series ([`FileSeries`]) come in the order of their time. Lines that are no records are skipped and counted.
+//! The records of both series ([`FileSeries`]) come merged, in the order of time. Lines that are no valid records are skipped and
+//! counted.
 
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read};
@@ -9,45 +10,45 @@ use std::path::{Path, PathBuf};
 use evenair_api::Json;
 use evenair_api::history::{FileSeries, LONGEST_LINE, OLD_FILES, Record};
 
-/// History, the oldest record first.
+/// Reads the history, the oldest record first.
 #[derive(Debug)]
 pub struct Reader {
     history: SeriesReader,
     stations: SeriesReader,
 }
 
-/// Records of files of one name.
+/// Reads the records of one file series.
 #[derive(Debug)]
 struct SeriesReader {
-    /// Those not read yet, the oldest one last.
+    /// Files not read yet, the oldest one last.
     files: Vec<PathBuf>,
     current: Option<BufReader<File>>,
-    /// The next record, once it was read.
+    /// The next record, if it has been read ahead.
     next: Option<Record>,
     seen: Seen,
 }
 
-/// What a reader came across.
+/// Counts of lines read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Seen {
-    /// Records.
+    /// Valid records.
     pub records: u64,
-    /// Lines that are none: written by another version, damaged, or cut off.
+    /// Lines that are no valid records: written by another version, damaged, or cut off.
     pub skipped: u64,
 }
 
 impl Reader {
-    /// Reads what is in `directory`.
+    /// Opens the history in `directory`.
     ///
     /// # Errors
-    /// It cannot be read. A directory without history has none, and is no error.
+    /// It cannot be read. An empty directory is no error.
     pub fn open(directory: &Path) -> io::Result<Self> {
         fs::read_dir(directory)?;
         let of = |name| SeriesReader::new(directory, name);
         Ok(Self { history: of(FileSeries::History), stations: of(FileSeries::Stations) })
     }
 
-    /// What was come across so far.
+    /// Counts of the lines read so far.
     pub const fn seen(&self) -> Seen {
         let (a, b) = (self.history.seen, self.stations.seen);
         Seen { records: a.records + b.records, skipped: a.skipped + b.skipped }
@@ -71,7 +72,7 @@ impl SeriesReader {
         Self { files, current: None, next: None, seen: Seen::default() }
     }
 
-    /// Reads the next record, unless it was read before.
+    /// Reads the next record ahead, unless it already is.
     fn fill(&mut self) -> io::Result<()> {
         if self.next.is_none() {
             self.next = self.read()?;
@@ -79,7 +80,7 @@ impl SeriesReader {
         Ok(())
     }
 
-    /// The next file that is there.
+    /// Opens the next file that exists.
     fn next_file(&mut self) -> io::Result<bool> {
         while let Some(path) = self.files.pop() {
             match File::open(&path) {
@@ -87,7 +88,7 @@ impl SeriesReader {
                     self.current = Some(BufReader::new(file));
                     return Ok(true);
                 }
-                // Not yet, or not any more: the box may be writing.
+                // Not created yet, or already deleted: the box may be writing.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => return Err(error),
             }

@@ -37,7 +37,7 @@ pub struct AccessPointSpec {
     pub standard: Option<Written<Standard>>,
 }
 
-/// The address of a radio, or of several.
+/// The address of a radio, or a prefix of several radios' addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RadioName(pub MacPrefix);
 
@@ -102,13 +102,13 @@ fn label(written: &Written<String>, problems: &mut Problems) -> Option<Label> {
     label
 }
 
-/// All of them, in a configuration that is right but for these.
+/// Adds all access points to a configuration that is otherwise valid.
 pub(crate) fn check(specs: &[AccessPointSpec], mut config: Config, problems: &mut Problems) -> Option<Config> {
     let checked: Vec<_> = specs.iter().map(|spec| spec.check(problems)).collect();
     let checked: Vec<AccessPoint> = checked.into_iter().collect::<Option<_>>()?;
     config.access_points = checked;
     let Err(error) = config.check_access_points() else { return Some(config) };
-    // The first one with which it is wrong is where to look.
+    // The position of the error is the first access point that makes the configuration invalid.
     let wrong = |count: &usize| {
         let few = Config { access_points: config.access_points[..*count].to_vec(), ..config.clone() };
         few.check_access_points().is_err()
@@ -166,7 +166,7 @@ domain = "hall"
     }
 
     #[test]
-    fn what_is_wrong_is_reported_with_its_place() {
+    fn problems_are_reported_with_their_positions() {
         let refused = |text: &str| points(&format!("{TWO}{text}")).unwrap_err();
         let error = refused("aliases = [\"ap-1\"]\n");
         assert!(error.contains("name or alias ap-1") && error.contains(":8:8"), "{error}");

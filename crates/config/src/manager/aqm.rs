@@ -6,12 +6,12 @@ use evenair_units::Span;
 
 use super::ManagerSpec;
 
-/// The word for the management of a queue.
+/// Queue management: the key `aqm`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Aqm {
     /// CoDel.
     Codel,
-    /// None but the limit.
+    /// No management except the queue limit.
     None,
 }
 

@@ -96,7 +96,7 @@ pub struct MatchSpec {
     pub group: Option<List<String>>,
 }
 
-/// A minimum or ceiling.
+/// A minimum share or a ceiling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Share(pub Amount);
 
@@ -116,7 +116,7 @@ pub struct Ports(pub u16, pub u16);
 const PROTOCOLS: [(&str, u8); 7] =
     [("icmp", 1), ("tcp", 6), ("udp", 17), ("gre", 47), ("esp", 50), ("icmpv6", 58), ("sctp", 132)];
 
-/// Shares: [`Parts`] of the medium time, or [`ServiceRates`].
+/// Shares: [`Parts`] of the airtime, or [`ServiceRates`].
 #[derive(Clone, Copy, Debug)]
 pub enum Shares {}
 
@@ -219,7 +219,7 @@ impl FromWritten for Ports {
 }
 
 impl ClassSpec {
-    /// It has more than a name and a weight.
+    /// Whether it has more keys than a name and a weight.
     pub(crate) fn is_of_a_tree(&self) -> bool {
         let bounds = self.minimum.is_some() || self.ceiling.is_some();
         bounds || self.parent.is_some() || self.rule.is_some() || !self.or.is_empty() || self.default.is_some()
@@ -286,7 +286,7 @@ impl ApplicationSpec {
     }
 }
 
-/// The tree of these classes, whose names differ.
+/// The class tree, with distinct names.
 pub(crate) fn tree(specs: &[ClassSpec], other: u32, problems: &mut Problems) -> Option<Level> {
     let classes: Vec<_> = specs.iter().map(|spec| spec.check(specs, problems)).collect();
     let classes: Vec<Class> = classes.into_iter().collect::<Option<_>>()?;
@@ -309,7 +309,7 @@ pub(crate) fn tree(specs: &[ClassSpec], other: u32, problems: &mut Problems) -> 
     Some(Level::Tree(ClassTree { classes, other }))
 }
 
-/// The minimum parts of a class and of its siblings before it are no more than there is.
+/// Checks that the minimum shares of a class and its preceding siblings do not exceed the total.
 fn check_minima(specs: &[ClassSpec], classes: &[Class], at: usize, problems: &mut Problems) -> Option<()> {
     let class = &classes[at];
     let most = match class.parent.and_then(|parent| classes[usize::from(parent.0)].ceiling) {
@@ -517,7 +517,7 @@ match = { mac = ["02:00:00:00:00:01"], address = ["10.0.0.0/8"], peer = ["fd00::
     }
 
     #[test]
-    fn what_cannot_be_is_reported_with_its_place_and_what_would_be_right() {
+    fn impossible_values_are_reported_with_position_and_alternatives() {
         let wrong = |from: &str, to: &str| {
             assert!(SCHOOL.contains(from), "{from}");
             check(&SCHOOL.replace(from, to)).map(|config| config.policy).unwrap_err().to_string()

@@ -15,9 +15,9 @@ use super::{Parts, ServiceRates};
 ranges! {
     /// Targets of a controller.
     pub Targets: Span = "0.1 ms to 1 s";
-    /// Times between two decisions; of "pi" up to 10 s.
+    /// Intervals between two decisions; for "pi" up to 10 s.
     pub Intervals: Span = "10 ms to 60 s";
-    /// Below all of the service rate.
+    /// Tolerances, less than the whole service rate.
     pub Tolerances: Permille = "0 % to 99.9 %";
 }
 
@@ -60,18 +60,18 @@ pub struct ControllerSpec {
     pub start: Option<Written<Permille, Parts>>,
 }
 
-/// The word for a controller.
+/// Kind of a controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ControllerKind {
-    /// By the access point's queue.
+    /// Controls the access point's queue.
     Queue,
     /// The published additive rule.
     Published,
-    /// A proportional-integral law for the load that is offered.
+    /// Proportional-integral control of the offered load.
     Pi,
-    /// A constant.
+    /// A constant rate.
     Fixed,
-    /// None: nothing is held for the WLAN.
+    /// No controller: packets are not held for the WLAN.
     None,
 }
 
@@ -95,7 +95,7 @@ impl fmt::Display for ControllerKind {
 }
 
 impl ControllerSpec {
-    /// The controller in the manager's configuration, or `None` and errors.
+    /// The controller, or `None` and problems.
     pub(crate) fn check(&self, problems: &mut Problems) -> Option<Controller> {
         match self.kind.get_or(ControllerKind::Queue, problems)? {
             ControllerKind::Queue => self.queue(problems).map(|target| Controller::Queue { target }),
@@ -106,7 +106,7 @@ impl ControllerSpec {
         }
     }
 
-    /// The target, where the kind's own is `default`.
+    /// The target, or `default` of the kind.
     fn target(&self, default: Span, problems: &mut Problems) -> Option<Span> {
         self.target.get_or(default, problems)
     }

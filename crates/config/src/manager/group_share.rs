@@ -1,4 +1,4 @@
-//! The shares of the medium for frames to groups: `[manager.group_share]`.
+//! The airtime shares of group frames: `[manager.group_share]`.
 
 use evenair_manager::GroupShare;
 use evenair_reader::{OrDefault, Permille, Problems, Written};
@@ -21,7 +21,7 @@ pub struct GroupShareSpec {
 }
 
 impl GroupShareSpec {
-    /// The shares in the manager's configuration, or `None` and errors.
+    /// The shares, or `None` and problems.
     pub(crate) fn check(&self, problems: &mut Problems) -> Option<GroupShare> {
         let usual = GroupShare::default();
         let multicast = self.multicast.get_or(Permille(usual.multicast_permille), problems);

@@ -17,7 +17,7 @@ pub struct GuardSpec {
 }
 
 impl GuardSpec {
-    /// The settings in the manager's configuration, or `None` and errors.
+    /// The settings, or `None` and problems.
     pub(crate) fn check(&self, problems: &mut Problems) -> Option<GuardConfig> {
         Some(GuardConfig { measure_at_start: self.measure_at_start.get_or(false, problems)? })
     }

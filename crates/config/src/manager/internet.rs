@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::manager::words::{Parts, ProperParts, ServiceRates};
 
 ranges! {
-    /// Times of CoDel before the link, which may be slow.
+    /// Times of CoDel before the Internet link, which may be slow.
     pub LinkAqmTimes: Span = "0.1 ms to 60 s";
 }
 
@@ -44,7 +44,7 @@ pub struct InternetSpec {
 }
 
 impl InternetSpec {
-    /// The link in the manager's configuration, or `None` and errors.
+    /// The link, or `None` and problems.
     pub(crate) fn check(&self, problems: &mut Problems) -> Option<WanConfig> {
         let share = self.share.get_or(Permille(900), problems);
         let mut rate = |written: &Option<Written<BitRate, ServiceRates>>, name: &str| match written {

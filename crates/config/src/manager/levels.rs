@@ -76,7 +76,7 @@ impl ManagerSpec {
         self.class.iter().map(|class| class.name.get(&mut problems).unwrap_or_default()).collect()
     }
 
-    /// The classes are a tree.
+    /// Whether the classes form a tree.
     fn has_tree(&self) -> bool {
         self.class.iter().any(ClassSpec::is_of_a_tree)
     }

@@ -45,19 +45,19 @@ use crate::phy::{RateSpec, station_rate};
 use crate::queue::QueueRaw;
 
 ranges! {
-    /// Limits of a queue, which admit a packet of any size.
+    /// Queue limits, which must admit a packet of any size.
     pub QueueLimits: Limit = "room for a packet of 1500 bytes at least" if |limit: &Limit| limit.admits(0, Bytes::ZERO, Bytes(1500));
     /// Capacities of the flow table, up to `Config::MAX_FLOWS` of the manager.
     pub FlowLimits: u32 = "1 to 2097152";
-    /// Lateness that is made up for: more would be a burst.
+    /// Pacing lateness that is made up for: more would be a burst.
     pub PacingSlacks: Span = "0 to 100 ms";
     /// Probes a second, up to `ProbeConfig::MOST` of the manager.
     pub ProbeRates: u32 = "0 to 100";
-    /// Runs: 802.11 has transmissions of up to 5.5 ms.
+    /// Durations of runs; 802.11 transmissions last up to 5.5 ms.
     pub Runs: Span = "0.1 ms to 100 ms";
-    /// Packets of a run.
+    /// Numbers of packets per run.
     pub RunFrames: u32 = "1 to 1024";
-    /// How long a bypass may wait.
+    /// Time limits for draining the queues before a bypass.
     pub DrainLimits: Span = "above 0 and up to 60 s";
 }
 
@@ -191,7 +191,7 @@ impl ManagerSpec {
         u8::try_from(at).ok().map(ClassId)
     }
 
-    /// The standards of the contention domains, each once, where that of the radio is this.
+    /// The standards of the contention domains, each once; `radio`: the default.
     pub fn standards(&self, radio: Standard) -> Vec<Standard> {
         let of_point = |spec: &AccessPointSpec| spec.standard.as_ref()?.get(&mut Problems::default());
         let mut standards = vec![radio];
@@ -203,10 +203,10 @@ impl ManagerSpec {
         standards
     }
 
-    /// A configuration without stations, which are the caller's to add; or `None` and what is wrong.
+    /// A configuration without stations, which the caller adds; or `None` and the problems.
     pub fn check(&self, phy: &Phy, rts_threshold: Option<Bytes>, problems: &mut Problems) -> Option<Config> {
         let Config { queue_limit, flow_limit, pacing_slack, drain_limit, default_rate, .. } = Config::new(phy.clone());
-        // Each part is parsed independently of the others, so that all problems are reported.
+        // Each part is parsed independently, so that all problems are reported.
         let controller = self.controller.as_ref().map_or(Some(Controller::default()), |raw| raw.check(problems));
         let policy = self.policy(problems);
         let charge = self.charge.get_or(Fairness::Airtime, problems);
@@ -272,13 +272,13 @@ impl ManagerSpec {
                 None => None,
             },
             access_points: Vec::new(),
-            // The owner of the packet memory sizes it by that.
+            // Set by the owner of the packet memory.
             held_limit: None,
             flow_limit: flow_limit?,
             pacing_slack: pacing_slack?,
             drain_limit: drain_limit?,
             infer_rates: infer_rates?,
-            // The driver says where probes come from.
+            // The driver sets the source of probes.
             probes: match probes_per_second? {
                 0 => None,
                 most_per_second => Some(ProbeConfig { most_per_second, source: None }),
@@ -297,8 +297,8 @@ impl ManagerSpec {
         Some(config)
     }
 
-    /// The same, with what a site knows of its Internet link where this leaves it open: the rates of its directions, down
-    /// and up, and the networks that are not beyond it.
+    /// The same, with the site's values where this leaves the Internet link open: its rates down and up, and the networks on the near
+    /// side.
     #[must_use]
     pub fn at_site<S: AsRef<str>>(&self, rates: [Option<BitRate>; 2], lan: &[S]) -> Self {
         let mut spec = self.clone();

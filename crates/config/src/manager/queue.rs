@@ -9,7 +9,7 @@ use evenair_wifi::{Phy, Width};
 use crate::ManagerSpec;
 use crate::queue::{Checked, QueueClassRaw, QueueRaw, discipline, is_of_access_points};
 
-/// The discipline with room for `limit`, over such a medium. `seed`: see [`QueueConfig`].
+/// The discipline with a limit, for this medium. `seed`: see [`QueueConfig`].
 pub(crate) fn check(
     manager: &ManagerSpec,
     raw: &QueueRaw,
@@ -32,7 +32,7 @@ pub(crate) fn check(
     refuse_fates(raw, problems);
     let floor = noise_floor(phy.standard(), Width::Mhz20);
     let noise = raw.noise.get_or(floor, problems);
-    // ECN-capable packets are marked here rather than dropped.
+    // In the manager, ECN-capable packets are marked rather than dropped.
     config.mark_with_ecn();
     let mut leaves = Vec::new();
     for (number, class) in raw.class.iter().enumerate() {
@@ -50,7 +50,8 @@ pub(crate) fn check(
     Some(QueueConfig { discipline: config, by_station, leaves, default_leaf, noise: noise?, seed: 0 })
 }
 
-/// Those serve by stations and by what the MAC below reports. The manager's own tree is what does that in the box.
+/// Refuses disciplines of access points, which need stations and reports of the MAC below. In the box, the
+/// manager's own tree has that role.
 fn refuse_queues_of_access_points(raw: &QueueRaw, problems: &mut Problems) -> Option<()> {
     let word = raw.discipline.get(problems)?;
     if is_of_access_points(word) {
@@ -65,7 +66,7 @@ fn refuse_queues_of_access_points(raw: &QueueRaw, problems: &mut Problems) -> Op
     Some(())
 }
 
-/// The box does not see TX status, so no channel counts as dead.
+/// Refuses keys that need TX status, which the box does not see, so that no channel counts as dead.
 fn refuse_fates(raw: &QueueRaw, problems: &mut Problems) {
     for place in [raw.dead.place(), raw.pause.place()].into_iter().filter(|place| !place.is_empty()) {
         problems.add(place, "the box does not learn what became of a packet", "only for a queue of [radio]");
@@ -89,7 +90,7 @@ fn rule(manager: &ManagerSpec, number: usize, class: &QueueClassRaw, problems: &
     Some(LeafRule { leaf: number as u32, classes, direction })
 }
 
-/// Keys of the tree of queues, where nothing uses them: the Internet link has queues of the same levels.
+/// Refuses keys of the queue tree if nothing uses it: the Internet link's queues use the same levels.
 fn refuse_what_is_the_trees(manager: &ManagerSpec, problems: &mut Problems) {
     if manager.wan.is_some() {
         return;

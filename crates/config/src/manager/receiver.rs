@@ -53,7 +53,7 @@ impl ReceiverSpec {
         together.then_some(ReceiverConfig { window, delay, uploads })
     }
 
-    /// Whether its keys go together.
+    /// Whether its keys are compatible.
     fn check_together(&self, problems: &mut Problems) -> bool {
         let windows = [
             self.window.as_ref().map(Written::span),
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_refused_where_it_stands() {
+    fn impossible_values_are_refused_with_their_positions() {
         for (lines, part) in [
             ("", "neither windows nor ACKs"),
             ("uploads = true", "neither windows nor ACKs"),

@@ -7,7 +7,7 @@ use schemars::{Schema, json_schema};
 
 use super::ManagerSpec;
 
-/// A limit of the medium time in flight; `None`: "auto".
+/// A limit of the airtime in flight; `None`: "auto".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InFlight(pub Option<Span>);
 
@@ -37,7 +37,7 @@ ranges! {
 }
 
 impl ManagerSpec {
-    /// The limits in the manager's configuration, or `None` and errors.
+    /// The limits, or `None` and problems.
     pub(super) fn release_limits(&self, problems: &mut Problems) -> Option<ReleaseLimits> {
         let run = self.run.get_or(ReleaseLimits::default().run, problems);
         let run_frames = self.run_frames.get_optional(problems);

@@ -10,9 +10,9 @@ use serde::{Deserialize, Serialize};
 use crate::phy::{RateSpec, station_rate};
 
 ranges! {
-    /// Signals at which access points hold stations.
+    /// Signal strengths of stations at access points.
     pub Signals: Dbm = "-115 dBm to -1 dBm";
-    /// How far beyond a border a signal may be, up to `RssiConfig::MAX_HYSTERESIS` of the manager.
+    /// Hystereses at the borders of rate classes, up to `RssiConfig::MAX_HYSTERESIS` of the manager.
     pub SignalHystereses: Db = "0 dB to 20 dB";
 }
 

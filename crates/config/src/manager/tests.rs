@@ -32,7 +32,7 @@ fn the_internet_link() {
 }
 
 #[test]
-fn what_a_site_knows_fills_in_what_is_left_open() {
+fn values_of_the_site_fill_in_missing_ones() {
     let (spec, ..) = reader::read::<ManagerSpec>("[wan]\nup = \"2 Mb/s\"\n", "box.toml", &[]).unwrap();
     let spec = spec.at_site([Some(BitRate::from_mbps(8)); 2], &["10.1.0.0/16"]);
     let written = toml::to_string(&spec).unwrap();
@@ -50,7 +50,7 @@ fn check(text: &str) -> Result<Config, ConfigError> {
     Ok(config.expect("no problems, so a configuration"))
 }
 
-/// The highest value that is written as allowed.
+/// The upper bound of a range, if it is included.
 fn highest<T, R: Allowed<T>>() -> Option<T> {
     match R::bounds().1 {
         Bound::Included(highest) => Some(highest),
@@ -90,7 +90,7 @@ fn the_documented_defaults_are_the_managers_own() {
         ("pi", Controller::PI, &of_published),
     ] {
         let mut lines = documented(&schema, others).concat().replace("\"queue\"", &format!("\"{kind}\""));
-        // Defaults that differ from kind to kind are said in words.
+        // Defaults that depend on the kind are described in words.
         for key in ["target", "interval"] {
             let said = schema["properties"][key]["description"].as_str().unwrap().split_once("Default: ").unwrap().1;
             let mut said = said.trim_end_matches('.').split(", ").map(|part| part.split_once(" with ").unwrap());
@@ -106,12 +106,12 @@ fn the_documented_defaults_are_the_managers_own() {
     }
 }
 
-/// The documented defaults of a table's keys but `others`, as lines of it.
+/// The documented defaults of a table's keys, except `others`, as lines of the table.
 fn documented(schema: &serde_json::Value, others: &[&str]) -> Vec<String> {
     let line = |(key, property): (&String, &serde_json::Value)| {
         let description = property["description"].as_str()?.replace('\n', " ");
         let (_, default) = description.split_once("Default: ")?;
-        // What is said in words (the lowest basic rate) is no value.
+        // A default in words (such as the lowest basic rate) is not a value.
         let line = format!("{key} = {}\n", default.trim_end_matches('.'));
         (!others.contains(&key.as_str()) && line.parse::<toml::Table>().is_ok()).then_some(line)
     };
@@ -214,7 +214,7 @@ fn the_management_of_queues() {
 }
 
 #[test]
-fn what_is_written_back_reads_the_same() {
+fn written_configurations_are_read_back() {
     let text = "controller.kind = \"published\"\ncontroller.step = \"0.2 Mb/s\"\ncontroller.tolerance = \"2.5 %\"\nlevels = [\"flow\"]\n\
                 queue_limit = \"200 packets\"\n";
     let (spec, ..) = reader::read::<ManagerSpec>(text, "box.toml", &[]).unwrap();

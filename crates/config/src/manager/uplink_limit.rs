@@ -59,14 +59,14 @@ pub struct UplinkLimitSpec {
     pub datagrams: Option<Written<Permille, ProperParts>>,
 }
 
-/// The word for what sets the limit.
+/// What sets the limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RuleKind {
-    /// Nothing moves it.
+    /// A constant.
     Static,
     /// The published rule.
     Published,
-    /// The same, mended.
+    /// The published rule with Evenair's corrections.
     Adaptive,
 }
 
@@ -82,7 +82,7 @@ impl fmt::Display for RuleKind {
 }
 
 impl UplinkLimitSpec {
-    /// The limit, or `None` and what is wrong.
+    /// The limit, or `None` and problems.
     pub(crate) fn check(&self, problems: &mut Problems) -> Option<UplinkLimit> {
         let usual = UplinkLimit::default();
         let kind = self.rule.get_or(RuleKind::Adaptive, problems);
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_refused_with_what_would_be_right() {
+    fn invalid_values_are_refused_with_alternatives() {
         let error = |line: &str| check(&format!("[uplink_limit]\n{line}\n")).unwrap_err().to_string();
         for (line, right) in [
             ("rule = \"magic\"", "\"adaptive\""),

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::Proportions;
 
 ranges! {
-    /// Numbers of calls: no WLAN carries more.
+    /// Numbers of calls, beyond the capacity of any WLAN.
     pub CallLimits: u32 = "0 to 1000";
 }
 
@@ -92,7 +92,7 @@ impl VoiceSpec {
         self.combined(config, problems)
     }
 
-    /// This configuration with the combinations of codecs.
+    /// Adds the combinations of codecs to a configuration.
     fn combined(&self, config: VoiceConfig, problems: &mut Problems) -> Option<VoiceConfig> {
         let Some(tables) = &self.combinations else { return Some(config) };
         let rows = tables.get(problems)?;
@@ -106,7 +106,7 @@ impl VoiceSpec {
         let mut sound = true;
         for (at, (place, _)) in rows.iter().enumerate() {
             if let Some(other) = config.covering(at) {
-                // Useless, so most likely a typing error in one of the two.
+                // Useless, so probably a typing error in one of the two.
                 let what = format!("combination {} admits nothing that combination {} does not", at + 1, other + 1);
                 problems.add(
                     place.clone(),
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_refused() {
+    fn invalid_values_are_refused() {
         assert!(check("calls = 2000\n").unwrap_err().contains("0 to 1000"));
         assert!(check("data_part = \"101 %\"\n").unwrap_err().contains("0 % to 100 %"));
         assert!(check("dscp = \"loud\"\n").is_err() && check("opus = 3\n").is_err());

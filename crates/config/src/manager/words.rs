@@ -3,7 +3,7 @@
 use evenair_reader::{Permille, ranges, words};
 use evenair_units::BitRate;
 
-/// The word for a level of the policy.
+/// A level of the policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LevelKind {
     /// Uploads and downloads.
@@ -20,7 +20,7 @@ pub enum LevelKind {
     Flow,
 }
 
-/// The word for what is shared or charged.
+/// What is shared or charged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fairness {
     /// Medium time.
@@ -40,14 +40,14 @@ words!(LevelKind {
 words!(Fairness { "airtime" => Self::Airtime, "bits" => Self::Bits });
 
 ranges! {
-    /// Weights: up to this, integer arithmetic on shares is exact.
+    /// Weights: up to this value, integer arithmetic on shares is exact.
     pub Weights: u32 = "1 to 1000";
     /// Service rates and their steps, up to `Config::MAX_RATE` of the manager.
     pub ServiceRates: BitRate = "above 0 b/s and up to 1000 Gb/s";
     /// A proportion.
     pub Proportions: Permille = "0 % to 100 %";
-    /// A proportion that is not nothing.
+    /// A non-zero proportion.
     pub Parts: Permille = "0.1 % to 100 %";
-    /// A proportion that leaves something.
+    /// A proportion between nothing and all.
     pub ProperParts: Permille = "0.1 % to 99.9 %";
 }

@@ -11,9 +11,9 @@ use serde::{Deserialize, Serialize};
 use super::{Checked, QueueRaw};
 
 ranges! {
-    /// Limits of airtime in flight. With none a station would never send.
+    /// Airtime in flight. With none a station would never send.
     pub AirtimeInFlight: Span = "1 us to 10 s";
-    /// Airtime weights: times 256 us, they are what Linux takes.
+    /// Airtime weights: multiplied by 256 us, they are Linux's.
     pub AirtimeWeights: u32 = "1 to 255";
 }
 
@@ -28,7 +28,7 @@ pub struct AirtimeWeightRaw {
 }
 
 impl Checked {
-    /// With airtime weights by the number of the station, where the discipline has an airtime scheduler.
+    /// Sets airtime weights by station number, if the discipline has an airtime scheduler.
     #[must_use]
     pub fn with_airtime_weights(mut self, weights: BTreeMap<u64, u32>) -> Self {
         if let Config::Mac80211(config) = &mut self.config {
@@ -38,7 +38,7 @@ impl Checked {
     }
 }
 
-/// The airtime queue limits; the inner `None`: there are none.
+/// The airtime queue limits; inner `None`: no limits.
 pub(super) fn limits(raw: &QueueRaw, problems: &mut Problems) -> Option<Option<AirtimeLimits>> {
     let usual = AirtimeLimits::default();
     let is_on = raw.aql.get_or(true, problems);

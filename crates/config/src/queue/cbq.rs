@@ -1,4 +1,4 @@
-//! Additional parameters of the classes of CBQ.
+//! Further parameters of CBQ classes.
 
 use evenair_reader::{Count, OrDefault, Problems};
 use evenair_sched::{CbqClass, CbqConfig, Config, HtbClass, Sharing};
@@ -7,12 +7,12 @@ use evenair_units::Bytes;
 use super::tree::Tree;
 use super::{QueueRaw, SharingWord};
 
-/// What all leaves together send in a round, for each of them: an Ethernet frame (`allot` in the examples of `tc`).
+/// Bytes per leaf that all leaves together send in a round: an Ethernet frame (`allot` in the examples of `tc`).
 const ALLOTMENT: u64 = 1514;
-/// As in the examples of `tc`.
+/// Maximum burst in the examples of `tc`, in packets.
 const MAX_BURST: Count = Count(20);
 
-/// The tree with the keys of CBQ.
+/// The tree with the parameters of CBQ.
 pub(super) fn check(raw: &QueueRaw, tree: Tree, leaf: Box<Config>, problems: &mut Problems) -> Option<CbqConfig> {
     let leaves = (0..tree.classes.len()).filter(|&class| tree.is_leaf(class)).map(|class| &tree.classes[class]);
     let (count, rates) =

@@ -1,4 +1,4 @@
-//! Queue disciplines, in the manager and in front of a MAC: their settings, and the checks that both have in common.
+//! Queue disciplines, in the manager and in front of a MAC: their settings and common checks.
 
 mod airtime;
 mod cbq;
@@ -213,7 +213,7 @@ pub struct QueueClassRaw {
     pub apps: Option<List<String>>,
 }
 
-/// The order of a queue.
+/// A queue discipline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DisciplineWord {
     /// First come, first served, with a limit.
@@ -226,30 +226,30 @@ pub enum DisciplineWord {
     FqCodel,
     /// CAKE: stations in turn, flows hashed within, COBALT.
     Cake,
-    /// Least attained service first, with ACKs that carry what they release.
+    /// Least attained service first, over both directions of a TCP connection (LAS-ACK).
     LasAck,
     /// Hierarchical token buckets.
     Htb,
-    /// HTB that weighs classes by their channels.
+    /// HTB that weights classes by their channels.
     Whtb,
     /// Class-based queueing (Floyd and Jacobson, 1995).
     Cbq,
-    /// A FIFO for each station, by turns, as of a driver.
+    /// A FIFO per station, in turns, as in a driver.
     StationFifo,
     /// Linux's intermediate queues.
     Mac80211,
 }
 
-/// How WHTB knows channels.
+/// Channel estimator of WHTB.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EstimatorWord {
-    /// By what became of packets.
+    /// By the outcome of packets.
     Delivery,
     /// By the signal-to-noise ratio, as published.
     Signal,
 }
 
-/// Whose packets are a flow of a queue.
+/// Packets that form a flow of a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FlowOf {
     /// One direction of a connection.
@@ -281,41 +281,41 @@ words!(FlowOf { "flow" => Self::Flow, "station" => Self::Station });
 words!(OverflowWord(Overflow) { "most-served" => Overflow::MostServed, "tail-drop" => Overflow::TailDrop });
 
 ranges! {
-    /// Packets below a queue: with more, it would have no effect.
+    /// Limits of the driver's queue below a queue, in packets: with more, the queue would have no effect.
     pub DriverPackets: u32 = "1 to 10000";
-    /// What a flow may send in a round: more would be served at once.
+    /// Quanta of a flow per round: with more, flows would be served at once.
     pub Quanta: Bytes = "1 byte to 1 MB";
-    /// Queues that flows are hashed to, as in the kernel.
+    /// Numbers of hash queues, as in the kernel.
     pub QueueCounts: u32 = "1 to 65536";
-    /// CoDel's times, and the silence after which a connection or a class is given up.
+    /// Times of CoDel, and of silence after which a connection or a class is removed.
     pub QueueTimes: Span = "10 us to 24 h";
     /// Capacities of the table of connections.
     pub ConnectionCounts: u32 = "1 to 10000000";
-    /// Clocks of schedulers went at 100 Hz and above.
+    /// Clock ticks of schedulers, which ran at 100 Hz or more.
     pub Ticks: Span = "0 s to 100 ms";
-    /// Noise, from a quiet narrow channel to one on which nothing would be heard.
+    /// Noise levels, from a quiet narrow channel to one on which nothing is receivable.
     pub NoiseLevels: Dbm = "-120 dBm to -30 dBm";
-    /// Parts of the best channel's goodput.
+    /// Goodputs of dead channels, relative to the best channel.
     pub DeadParts: Permille = "0 % to 50 %";
     /// Goodputs of a saturated link.
     pub Goodputs: BitRate = "above 0 b/s";
-    /// Bursts of CBQ: more cannot be bounded by an estimator with a gain of 1/32.
+    /// Bursts of CBQ: an estimator with a gain of 1/32 cannot bound longer ones.
     pub CbqBursts: Count = "1 to 1000 packets";
     /// Idle times of CBQ, below zero.
     pub IdleTimes: Span = "0 s to 10 s";
 }
 
-/// The common part of a discipline in any table.
+/// The checked settings that all tables have in common.
 pub struct Checked {
-    /// The discipline, with the size of its buffer.
+    /// The discipline with its buffer limit.
     pub config: Config,
-    /// All packets of a station are one flow.
+    /// Whether all packets of a station are one flow.
     pub by_station: bool,
-    /// Of a discipline that has one.
+    /// The class tree, if the discipline has one.
     pub tree: Option<Tree>,
 }
 
-/// The discipline, but for who belongs to which class.
+/// The discipline, without the assignment to classes.
 pub fn discipline(raw: &QueueRaw, limit: Limit, problems: &mut Problems) -> Option<Checked> {
     use DisciplineWord::{Cake, Cbq, Codel, Drr, Fifo, FqCodel, Htb, LasAck, Mac80211, StationFifo, Whtb};
     let discipline = raw.discipline.get(problems);
@@ -407,7 +407,7 @@ fn table(raw: &QueueRaw, problems: &mut Problems) -> Option<ChannelTable> {
     table
 }
 
-/// Whether it is a queue of access points, which have turns by station.
+/// Whether it is a queue of access points, with turns per station.
 pub(crate) fn is_of_access_points(word: DisciplineWord) -> bool {
     matches!(word, DisciplineWord::StationFifo | DisciplineWord::Mac80211)
 }

@@ -6,9 +6,9 @@ use evenair_reader::{OrDefault, Problems, Written, ranges};
 use evenair_sched::HtbClass;
 use evenair_units::{BitRate, Bytes};
 
-/// The most classes of a tree: each is looked at whenever a mode changes above it.
+/// Maximum number of classes in a tree: each is visited when a mode changes above it.
 const MAX_CLASSES: usize = 256;
-/// Levels of a tree, as in the kernel.
+/// Maximum number of levels, as in the kernel.
 const MAX_DEPTH: usize = 8;
 
 ranges! {
@@ -20,7 +20,7 @@ ranges! {
     pub Priorities: u32 = "0 to 7";
 }
 
-/// What is written of one class, but for what belongs to it.
+/// The keys of one class, without those that assign packets.
 pub(crate) struct ClassKeys<'a> {
     pub name: &'a Written<String>,
     pub parent: &'a Option<Written<String>>,
@@ -32,17 +32,17 @@ pub(crate) struct ClassKeys<'a> {
     pub priority: &'a Option<Written<u32, Priorities>>,
 }
 
-/// A tree that can be.
+/// A valid tree.
 #[derive(Clone)]
 pub struct Tree {
     /// Parents before their children.
     pub classes: Vec<HtbClass>,
-    /// Where what belongs to no other leaf goes.
+    /// Class of packets that belong to no other leaf.
     pub default: usize,
 }
 
 impl Tree {
-    /// Whether a class has no children, and so packets of its own.
+    /// Whether a class has no children, and so has packets.
     pub fn is_leaf(&self, class: usize) -> bool {
         is_leaf(&self.classes, class)
     }
@@ -52,7 +52,7 @@ fn is_leaf(classes: &[HtbClass], class: usize) -> bool {
     classes.iter().all(|other| other.parent != Some(class))
 }
 
-/// The tree of these classes, in their order. `place` is the position for errors of a tree without classes.
+/// The tree of these classes, in order. `place`: position of errors of an empty tree.
 pub(crate) fn check(
     written: &[ClassKeys<'_>],
     default: &Option<Written<String>>,

@@ -66,7 +66,7 @@ pub fn config(command: &ConfigCommand) -> ExitCode {
     }
 }
 
-/// Says of each file whether it is right.
+/// Prints for each file whether it is valid.
 fn check(files: &[PathBuf], as_json: bool) -> ExitCode {
     let loaded: Vec<_> = files.iter().map(|file| (file, BoxConfig::load(file))).collect();
     if as_json {

@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_wrong_comes_with_what_to_do() {
+    fn problems_come_with_their_remedies() {
         let finding = |verdict, mend: Option<&str>| Finding {
             subject: "MTU".into(),
             verdict,

@@ -77,7 +77,7 @@ impl HistoryArgs {
     }
 }
 
-/// The station that is asked for, by its MAC or IP address. For a name the whole history is read once more.
+/// The requested station, by its MAC or IP address. A name needs one more pass over the whole history.
 fn station(args: &HistoryArgs) -> Result<Option<String>> {
     let Some(text) = &args.station else { return Ok(None) };
     if text.parse::<IpAddr>().is_ok() {
@@ -85,7 +85,7 @@ fn station(args: &HistoryArgs) -> Result<Option<String>> {
     }
     let of_box = Client::connect(&args.socket).and_then(|mut client| Directory::of_box(&mut client));
     let mut directory = of_box.unwrap_or_else(|_| Directory::kept());
-    // What cannot be read is reported when it is to be printed.
+    // Read errors are reported when the history is printed.
     let reader = Reader::open(&args.path).with_context(|| format!("read the history in {}", args.path.display()))?;
     reader.filter_map(Result::ok).for_each(|record| directory.note(&record));
     Ok(Some(directory.find(text)?.to_string()))
@@ -112,7 +112,7 @@ fn series(args: &HistoryArgs, measure: &str) -> Vec<OsString> {
     ["history".to_owned()].into_iter().chain(given.flatten()).map(OsString::from).collect()
 }
 
-/// Prints it; a measure by `evenair-web history`, where that is installed.
+/// Prints the history; for a measure by `evenair-web history`, if that is installed.
 pub fn history(args: &HistoryArgs) -> Result<ExitCode> {
     if let Some(measure) = &args.measure {
         if find_program(WEB).is_some() {

@@ -94,7 +94,7 @@ pub fn init(args: &InitArgs) -> Result<ExitCode> {
         bail!("{} is there already; --force replaces it", args.out.display());
     }
     let ports = setup::interfaces().map_err(anyhow::Error::msg)?;
-    // Not locked any longer: the confirmation reads from it, too.
+    // Not locked, because the confirmation reads from it, too.
     let site = site(args, &ports, &mut Dialogue::new(io::stdin().lock(), !args.json && io::stdin().is_terminal()))?;
     let gateway = Gateway { wlan: &site.wlan, uplink: &site.wire, bridge: &args.bridge, gateway: &args.gateway };
     let (plan, text) = match args.router {
@@ -131,7 +131,7 @@ pub fn init(args: &InitArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The plan and the configuration as text.
+/// Prints the plan and the configuration.
 fn say_what_would_be(plan: &Plan, text: &str, out: &Path) {
     println!("Nothing is changed and nothing is written. With --apply this would be done:");
     if !plan.is_empty() {
@@ -175,7 +175,7 @@ fn keep(applied: Applied, plan: &Plan) -> Result<()> {
     Ok(())
 }
 
-/// The name of its port at the bridge is one longer.
+/// A valid name of the gateway: the name of its port at the bridge is one character longer.
 fn gateway_name(name: &str) -> Result<String, String> {
     match name.len() {
         1..=14 if !name.contains(['/', ' ', '"']) => Ok(name.to_owned()),
@@ -327,7 +327,7 @@ fn confirmed(within: Duration) -> Result<bool> {
     let (sender, lines) = mpsc::channel();
     std::thread::spawn(move || {
         let line = io::stdin().lock().lines().next().and_then(Result::ok).unwrap_or_default();
-        // Who waits may have gone.
+        // The receiver may no longer exist.
         let _ = sender.send(line);
     });
     let end = Instant::now() + within;

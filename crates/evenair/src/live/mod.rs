@@ -1,4 +1,4 @@
-//! The commands around a box: to set it up, to a running one, and to read what it left.
+//! The commands around a box: setting it up, controlling it, and reading its files.
 
 mod config;
 mod dialogue;
@@ -48,7 +48,7 @@ pub struct ControlArgs {
 }
 
 impl ControlArgs {
-    /// Says in which mode the box is now: as a sentence, or as `{"mode": "inserted"}`.
+    /// Prints the box's mode: as a sentence, or as `{"mode": "inserted"}`.
     fn say(&self, mode: Mode, sentence: &str) -> ExitCode {
         if self.json {
             println!("{:#}", json!({ "mode": mode }));
@@ -127,7 +127,7 @@ pub fn reload(args: &ReloadArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// A refusal by the box is printed as JSON, any other failure is an error. `file`: null if it is the one of the box itself.
+/// Prints a refusal by the box as JSON; any other failure is an error. `file`: null for the box's own file.
 fn say_answer_in_json(file: Option<&Path>, answer: Result<(), ClientError>) -> Result<ExitCode> {
     let refusal = match answer {
         Ok(()) => None,

@@ -1,4 +1,5 @@
-//! `evenair replay` and `evenair recording`: recordings of a box's traffic, run again and prepared for others.
+//! `evenair replay` and `evenair recording`: repeats recordings of a box's traffic, and redacts them for
+//! others.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -18,7 +19,7 @@ pub struct ReplayArgs {
     json: bool,
 }
 
-/// Runs a recording again and compares.
+/// Replays a recording and compares the decisions.
 pub fn replay(args: &ReplayArgs) -> Result<ExitCode> {
     let file = &args.file;
     let replayed = evenair_live::replay(file).with_context(|| format!("cannot replay {}", file.display()))?;

@@ -1,4 +1,4 @@
-//! `evenair web`: where a browser finds the page. The program of the page says so itself, since it reads its configuration.
+//! `evenair web`: prints the address of the page. The page's program prints it itself, since it reads its own configuration.
 
 use std::ffi::OsString;
 use std::process::ExitCode;

@@ -1,22 +1,22 @@
-//! What goes wrong around the service, and does not keep it from starting or from going on: other users, ports that appear late,
-//! a full disk. And what the service itself may not exceed.
+//! Faults around the service that must not keep it from starting or running: other users, ports that appear late, a full disk.
+//! Also the service's own limits.
 
 use crate::guest::{Extra, Guest};
 use crate::{CABLES, property};
 
-/// Holds the names of older locks, for other users.
+/// A program that holds the names of older locks, for other users.
 const HOLD_NAMES: &str = "usr/local/bin/hold-names";
-/// In front of a command: a user without privileges.
+/// Prefix that runs a command as a user without privileges.
 const AS_NOBODY: &str = "setpriv --reuid 65534 --regid 65534 --clear-groups --";
-/// 2^30 bytes, as the unit says.
+/// 2^30 bytes, as in the unit.
 const MEMORY_MAX: u64 = 1 << 30;
 
-/// What the machine needs for these cases.
+/// Files that these cases need on the machine.
 pub fn extras() -> [Extra<'static>; 1] {
     [Extra { path: HOLD_NAMES, mode: 0o755, bytes: include_bytes!("guest/hold-names").into() }]
 }
 
-/// The box runs and answers, in this mode.
+/// Checks that the box runs and responds, in this mode.
 fn runs(guest: &mut Guest, mode: &str) {
     assert_eq!(property(guest, "ActiveState"), "active");
     guest.until("systemctl show --value --property StatusText evenair", |text| text.trim() == mode);
@@ -24,24 +24,24 @@ fn runs(guest: &mut Guest, mode: &str) {
     assert!(status.starts_with(mode) && status.contains("the sum agrees"), "{status}");
 }
 
-/// Begins a command as a user without privileges.
+/// Starts a command as a user without privileges.
 fn begin_as_nobody(guest: &mut Guest, command: &str) {
     guest.must(&format!("{AS_NOBODY} {command} >/tmp/holder 2>&1 & echo $! >/tmp/holder.pid"));
 }
 
-/// Ends the command that was begun last.
+/// Ends the command started last.
 fn end_it(guest: &mut Guest) {
     guest.must("kill $(cat /tmp/holder.pid)");
 }
 
-/// A local user holds the sockets by which older versions locked ports, in three ways, and the directory of the locks.
+/// Another local user holds the sockets with which older versions locked ports, in three ways, and the directory of the locks.
 pub fn starts_whatever_other_users_hold(guest: &mut Guest) {
     for how in ["hold-names plain", "hold-names dead", "unshare -Ur hold-names plain"] {
         guest.must("systemctl stop evenair");
         let ports = "$(cat /sys/class/net/eth0/ifindex /sys/class/net/eth1/ifindex)";
         begin_as_nobody(guest, &format!("{how} {ports}"));
         guest.until("grep -c @evenair-port- /proc/net/unix", |count| count.trim() == "2");
-        // Before the start there is no directory, and nobody else can make it.
+        // Before the start the directory does not exist, and other users cannot create it.
         assert_ne!(guest.run(&format!("{AS_NOBODY} mkdir /run/evenair")).0, 0, "{how}");
         guest.must("systemctl start evenair");
         guest.must("evenair insert");
@@ -59,13 +59,13 @@ pub fn starts_whatever_other_users_hold(guest: &mut Guest) {
     end_it(guest);
 }
 
-/// The service starts before the interface to the access points is there.
+/// The service starts before the interface to the access points exists.
 pub fn waits_for_a_port_that_appears_late(guest: &mut Guest) {
     guest.must("systemctl stop evenair; ip link del eth1");
     guest.must("systemctl start evenair");
     let first = property(guest, "MainPID");
     guest.until("systemctl show --value --property StatusText evenair", |text| text.trim() == "waiting for its ports");
-    // Longer than the watchdog's time.
+    // Longer than the watchdog's timeout.
     guest.must("sleep 12");
     assert_eq!((property(guest, "ActiveState").as_str(), &property(guest, "MainPID")), ("active", &first));
     let cable = CABLES.replace("for n in 0 1;", "for n in 1;");
@@ -77,7 +77,7 @@ pub fn waits_for_a_port_that_appears_late(guest: &mut Guest) {
     assert_eq!(property(guest, "MainPID"), first, "it has waited, and was not started again");
 }
 
-/// History has no room, from the start on and later; and then the file of the mode has none.
+/// The disk is full for the history, from the start and later; then also for the file of the mode.
 pub fn goes_on_with_a_full_disk(guest: &mut Guest) {
     let journal = "journalctl -u evenair --no-pager --since -5min";
     guest.must("systemctl stop evenair; cp /etc/evenair/box.toml /root/");
@@ -94,7 +94,7 @@ pub fn goes_on_with_a_full_disk(guest: &mut Guest) {
     guest.until(journal, |text| text.matches("history cannot be kept").count() == 2);
     runs(guest, "inserted");
 
-    // The mode is stored below /run, of which systemd makes a fifth of the memory at most.
+    // The mode is stored below /run, which systemd limits to a fifth of the memory.
     guest.run("head -c 2G /dev/zero >/run/fill");
     let (code, said) = guest.run("evenair bypass && evenair insert");
     guest.must("rm /run/fill");
@@ -105,7 +105,7 @@ pub fn goes_on_with_a_full_disk(guest: &mut Guest) {
     guest.must("systemctl start evenair && evenair insert");
 }
 
-/// The limit of the unit is that of its control group, and the box is far below it.
+/// The control group has the unit's memory limit, and the box is far below it.
 pub fn has_a_limit_of_memory(guest: &mut Guest) {
     assert_eq!(property(guest, "MemoryMax"), MEMORY_MAX.to_string());
     let group = format!("/sys/fs/cgroup{}", property(guest, "ControlGroup"));

@@ -19,7 +19,7 @@ const CABLES: &str = "ip link add br0 type bridge; \
     for n in 0 1; do ip link add eth$n type veth peer name far$n; ip link set eth$n master br0; \
     ip link set eth$n up; ip link set far$n up; done; ip link set br0 up";
 
-/// The newest package of this name that was built; a release has those of other machines beside it.
+/// The newest built package of this name; a release also has those for other architectures.
 fn package(name: &str) -> PathBuf {
     let folder = std::env::var_os("EVENAIR_DEB").map_or_else(|| Path::new(TARGET).join("debian"), PathBuf::from);
     let files = std::fs::read_dir(&folder).into_iter().flatten().flatten().map(|entry| entry.path());
@@ -28,7 +28,7 @@ fn package(name: &str) -> PathBuf {
     packages.max_by_key(|path| path.metadata().and_then(|data| data.modified()).ok()).expect("make deb")
 }
 
-/// Starts a machine with these packages in `/root`; the folder has its files.
+/// Starts a machine with these packages in `/root`; `folder` is for its files.
 fn boot(folder: &Path, packages: &[&str]) -> Guest {
     let paths: Vec<_> = packages.iter().map(|name| format!("root/{name}.deb")).collect();
     let extras = packages.iter().zip(&paths).map(|(name, path)| {
@@ -40,7 +40,7 @@ fn boot(folder: &Path, packages: &[&str]) -> Guest {
     Guest::boot(&machine, folder, &extras)
 }
 
-/// Makes `/root/NAME-next.deb` of `/root/NAME.deb`: the same with a higher version.
+/// Makes `/root/NAME-next.deb` from `/root/NAME.deb`, with a higher version.
 fn make_next(guest: &mut Guest, name: &str) {
     let next = format!("/root/{name}-next");
     guest.must(&format!("dpkg-deb -R /root/{name}.deb {next} && sed -i 's/^Version:.*/&.1/' {next}/DEBIAN/control"));
@@ -55,7 +55,7 @@ fn property_of(guest: &mut Guest, unit: &str, name: &str) -> String {
     guest.must(&format!("systemctl show {unit} --property {name} --value")).trim().to_owned()
 }
 
-/// Waits until another process is that of the unit and, if it says so, is ready; its number.
+/// Waits until the unit has another main process which, if it reports so, is ready. Returns its process id.
 fn await_another(guest: &mut Guest, unit: &str, pid: &str) -> String {
     let value = |text: &str, key: &str| text.lines().find_map(|line| line.strip_prefix(key)).map(str::to_owned);
     let another = |text: &str| value(text, "MainPID=").filter(|now| now != "0" && now != pid);
@@ -65,9 +65,9 @@ fn await_another(guest: &mut Guest, unit: &str, pid: &str) -> String {
     another(&shown).expect("awaited")
 }
 
-/// The kernel itself picks it where memory is short; who is started in its place.
+/// The kernel's OOM killer picks it. Returns the process id of its successor.
 fn is_killed_for_want_of_memory(guest: &mut Guest, pid: &str) -> String {
-    // The box asks to be spared no more than others.
+    // The box does not ask for a better OOM score than others.
     guest.must(&format!("echo 1000 >/proc/{pid}/oom_score_adj && echo f >/proc/sysrq-trigger"));
     let next = await_another(guest, "evenair", pid);
     let log = guest.must("dmesg");
@@ -76,7 +76,7 @@ fn is_killed_for_want_of_memory(guest: &mut Guest, pid: &str) -> String {
     next
 }
 
-/// Somebody sets the clock two hours on, and back; what the box says then.
+/// The clock is set two hours ahead, and back. Returns the box's status.
 fn goes_on_when_the_clock_steps(guest: &mut Guest, pid: &str) -> String {
     for step in ["+ 7200", "- 7200"] {
         guest.must(&format!("date -s @$(($(date +%s) {step})) && sleep 1"));
@@ -85,7 +85,7 @@ fn goes_on_when_the_clock_steps(guest: &mut Guest, pid: &str) -> String {
     guest.must("evenair status --all")
 }
 
-/// The packaged service may not have AF_XDP sockets. The doctor tells of it, and what it says to run is all that it takes.
+/// The packaged service may not have AF_XDP sockets. The doctor reports that, and its remedy is sufficient.
 fn has_af_xdp_with_what_the_doctor_says(guest: &mut Guest) {
     let io = |guest: &mut Guest| guest.must("evenair status --all | grep -m 1 eth1");
     guest.must("cp /etc/evenair/box.toml /root/ && sed -i 's/^bridge = .*/&\\nio = \"af-xdp\"/' /etc/evenair/box.toml");
@@ -114,7 +114,7 @@ fn the_package_is_installed_watched_upgraded_and_removed() {
     guest.must("systemctl start evenair");
     assert_eq!(property(&mut guest, "ActiveState"), "inactive", "without a configuration it is left out");
     guest.must("cp /usr/share/doc/evenair/box.toml /etc/evenair/");
-    // Returns when the box has said that it is ready.
+    // Returns when the box has reported that it is ready.
     guest.must("systemctl start evenair");
     guest.must("evenair insert");
     assert_eq!(property(&mut guest, "StatusText"), "inserted");
@@ -125,7 +125,7 @@ fn the_package_is_installed_watched_upgraded_and_removed() {
     // CAP_NET_ADMIN, CAP_NET_RAW, CAP_SYS_NICE, CAP_BPF (capabilities(7)); a filter of system calls; no way to get more.
     assert_eq!((field("CapEff:"), field("Seccomp:"), field("NoNewPrivs:")), ("0000008000803000", "2", "1"), "{status}");
     assert_ne!(field("Uid:").split_whitespace().next(), Some("0"));
-    // It may run before others; under load, as at its start on an emulated processor, it does not for a while.
+    // It may run at real-time priority; under load, as at its start on an emulated processor, it temporarily does not.
     guest.until(&format!("chrt -p {first}"), |text| text.contains("SCHED_FIFO"));
     guest.must("systemctl reload evenair");
     assert_eq!(property(&mut guest, "MainPID"), first, "a reload is no restart");
@@ -133,7 +133,7 @@ fn the_package_is_installed_watched_upgraded_and_removed() {
     has_af_xdp_with_what_the_doctor_says(&mut guest);
     let first = property(&mut guest, "MainPID");
 
-    // One that hangs is found out by the watchdog, one that is killed is started again.
+    // The watchdog detects a hanging process, and a killed one is restarted.
     guest.must(&format!("kill -STOP {first}"));
     let second = await_another(&mut guest, "evenair", &first);
     let log = guest.must("journalctl -u evenair --no-pager");
@@ -141,7 +141,7 @@ fn the_package_is_installed_watched_upgraded_and_removed() {
     guest.must(&format!("kill -KILL {second}"));
     let third = await_another(&mut guest, "evenair", &second);
     assert_eq!(property(&mut guest, "NRestarts"), "2");
-    // It was set to manage, and goes on with it.
+    // It was inserted, and continues so.
     guest.until("systemctl show --value --property StatusText evenair", |text| text.trim() == "inserted");
 
     let third = is_killed_for_want_of_memory(&mut guest, &third);

@@ -1,9 +1,9 @@
-//! The network that `evenair init --apply` makes where systemd-networkd configures the machine: it is taken back unless it is
-//! confirmed, it keeps the DHCP lease, it is there again after a start, and it can be taken back later.
+//! The network that `evenair init --apply` makes with systemd-networkd: it is reverted unless confirmed, keeps the DHCP
+//! lease, survives a reboot, and can be reverted later.
 
 use crate::guest::Guest;
 
-/// Two cables; at the far end of the wired one somebody gives addresses. Of the near ends networkd configures one.
+/// Two cables; a DHCP server at the far end of the wired one. networkd configures one of the near ends.
 const SITE: [&str; 4] = [
     "for n in 0 1; do ip link add eth$n type veth peer name far$n; ip link set far$n up; ip link set eth$n up; done",
     "printf '[Match]\\nName=far0\\n[Network]\\nAddress=10.5.0.1/24\\nDHCPServer=yes\\nLinkLocalAddressing=no\\n' \
@@ -14,7 +14,7 @@ const SITE: [&str; 4] = [
 const INIT: &str = "evenair init --force --wlan eth1 --wire eth0 --standard 802.11g --apply";
 const FILES: &str = "ls /etc/systemd/network /run/systemd/network 2>/dev/null | grep evenair | sort";
 
-/// Waits until an interface has an address of the site; the address.
+/// Waits until an interface has an address of the site, and returns it.
 fn leased(guest: &mut Guest, interface: &str) -> String {
     let line = format!("ip -4 -o addr show dev {interface} scope global");
     let shown = guest.until(&line, |text| text.contains(" 10.5.0."));
@@ -25,7 +25,7 @@ fn ports(guest: &mut Guest) -> String {
     guest.run("ls /sys/class/net/br0/brif").1
 }
 
-/// The bridge by networkd, in a machine that has the program and nothing else of the box.
+/// The bridge with networkd, on a machine with only the program.
 pub fn is_made_kept_and_taken_back(guest: &mut Guest) {
     SITE.iter().for_each(|line| drop(guest.must(line)));
     let address = leased(guest, "eth0");
@@ -44,14 +44,14 @@ pub fn is_made_kept_and_taken_back(guest: &mut Guest) {
     let (_, found) = guest.run("evenair doctor");
     assert!(found.contains("systemd-networkd makes br0"), "{found}");
 
-    // From the package to managed traffic it takes this `init` and two more commands.
+    // From the package to managed traffic: this `init` and two more commands.
     guest.must("systemctl start evenair");
     guest.must("evenair insert");
     let status = guest.must("evenair status --all");
     assert!(status.starts_with("inserted, carried by the box") && status.contains("the sum agrees"), "{status}");
     guest.must("systemctl stop evenair");
 
-    // As a start of the machine does it.
+    // As at a reboot.
     guest.must("systemctl stop systemd-networkd.socket systemd-networkd; ip link del br0; ip addr flush dev eth0; ip link set eth1 down; ip link set eth0 down");
     guest.must("systemctl start systemd-networkd");
     assert_eq!(leased(guest, "br0"), address);

@@ -1,5 +1,5 @@
-//! The package of the page beside that of the box: the first account, what it may then do, upgrade, backup and restore, and removal in
-//! both orders. Programs ask the page by curl, as an operator's script does.
+//! The package of the page with that of the box: the first account and its rights, upgrade, backup and restore, and removal in both
+//! orders. Requests are made by curl, as in operators' scripts.
 
 use serde_json::Value;
 
@@ -12,10 +12,10 @@ const STATE: &str = "/var/lib/evenair-web";
 const DROP_IN: &str = "/etc/systemd/system/evenair-web.service.d/50-control.conf";
 const BACKUP: &str = "/root/page.tar.gz";
 const PASSWORD: &str = "correct-horse";
-/// A minute, in seconds: the history has a point for each.
+/// A minute, in seconds: the interval of the history.
 const MINUTE: u64 = 60;
 
-/// Behind the far end of the cable to the access points, a station that sends five datagrams a second.
+/// A station behind the cable to the access points, which sends five datagrams per second.
 const STATION: &str = "02:00:00:00:00:01";
 const TRAFFIC: [&str; 4] = [
     "ip netns add station; ip link set far1 netns station address 02:00:00:00:00:01",
@@ -23,11 +23,11 @@ const TRAFFIC: [&str; 4] = [
     "ip addr add 10.6.0.1/24 dev far0",
     "ip netns exec station bash -c 'while sleep 0.2; do head -c 1000 /dev/zero >/dev/udp/10.6.0.1/9; done' >/tmp/traffic 2>&1 &",
 ];
-/// Settings of the operator: another name of the page.
+/// The operator's settings: another name of the page.
 const SETTINGS: &str = "/etc/evenair/web.toml";
 const NAMED: &str = "-H 'Host: box.example' http://127.0.0.1:9471/login";
 
-/// Asks the page; the status with where it sends the browser to, and the body.
+/// Requests a path of the page. Returns the status with the redirect, and the body.
 fn ask(guest: &mut Guest, arguments: &str) -> (String, String) {
     let line = format!(
         "rm -f /tmp/body; curl -sS -m 50 -o /tmp/body -w '%{{http_code}} %{{redirect_url}}' -H 'Origin: {PAGE}' {arguments}; \
@@ -43,14 +43,14 @@ fn ask_as_anne(guest: &mut Guest, arguments: &str) -> (String, String) {
     ask(guest, &format!("-b /root/jar -c /root/jar {arguments}"))
 }
 
-/// What a path of the API answers to Anne.
+/// Anne's response from a path of the API.
 fn read(guest: &mut Guest, path: &str) -> Value {
     let (status, body) = ask_as_anne(guest, &format!("{PAGE}/api/v1/{path}"));
     assert_eq!(status, "200", "{path}: {body}");
     serde_json::from_str(&body).expect("JSON")
 }
 
-/// A command of the API by Anne; its status and, if it is not done, why.
+/// Sends a command as Anne. Returns the status and, if it failed, the reason.
 fn command(guest: &mut Guest, name: &str) -> (String, String) {
     ask_as_anne(guest, &format!("-X POST {PAGE}/api/v1/{name}"))
 }
@@ -64,7 +64,7 @@ fn log_in(guest: &mut Guest, password: &str) -> String {
     ask_as_anne(guest, &format!("{form} {PAGE}/login")).0
 }
 
-/// A new session of Anne.
+/// Starts a new session of Anne.
 fn session(guest: &mut Guest) {
     await_page(guest);
     assert_eq!(log_in(guest, PASSWORD), format!("303 {PAGE}/"));
@@ -83,12 +83,12 @@ fn field(guest: &mut Guest, name: &str) -> String {
     value.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// The number of a group.
+/// The id of a group.
 fn group(guest: &mut Guest, name: &str) -> String {
     guest.must(&format!("getent group {name} | cut -d : -f 3")).trim().to_owned()
 }
 
-/// Begins of the minutes in which the stored history has bytes of stations.
+/// Begins of the minutes in which the stored history has traffic.
 fn minutes(guest: &mut Guest) -> Vec<u64> {
     let (code, output) =
         guest.run("evenair-web history --measure up-bytes --from 1h --every 1m --format json 2>/tmp/note");
@@ -104,14 +104,14 @@ fn await_time(guest: &mut Guest, time: u64) {
     }
 }
 
-/// Entries of the audit log about this.
+/// Entries of the audit log about `what`.
 fn audit(guest: &mut Guest, what: &str) -> Vec<Value> {
     let log = guest.must("evenair web audit --json");
     let entries = log.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
     entries.filter(|entry| entry["what"] == what).collect()
 }
 
-/// Box and page from their packages, with a station that sends. The page runs from its installation on, for this machine alone.
+/// Box and page from their packages, with a station that sends. The page runs once installed, for this machine only.
 pub fn is_installed(guest: &mut Guest) {
     ["evenair", UNIT].iter().for_each(|package| drop(guest.must(&format!("dpkg -i /root/{package}.deb"))));
     guest.must(CABLES);
@@ -131,7 +131,7 @@ pub fn is_installed(guest: &mut Guest) {
     assert!(!field(guest, "Groups:").split(' ').any(|id| id == "0"));
 }
 
-/// The link of the shell makes an account, once, and lets the service command the box.
+/// The setup link makes an account, once, and permits the service to command the box.
 pub fn makes_the_first_account(guest: &mut Guest) {
     let pid = property(guest, "MainPID");
     let said = guest.must("evenair web setup");
@@ -160,7 +160,7 @@ pub fn makes_the_first_account(guest: &mut Guest) {
     );
 }
 
-/// Who has logged in sees the running box, and commands it; the audit log says who did.
+/// A logged-in user sees the running box and commands it; the audit log records the user.
 pub fn shows_and_commands_the_box(guest: &mut Guest) {
     assert_eq!(ask(guest, &format!("{PAGE}/")).0, format!("303 {PAGE}/login"));
     assert_eq!(ask(guest, &format!("{PAGE}/api/v1/status")).0, "401");
@@ -200,7 +200,7 @@ pub fn shows_and_commands_the_box(guest: &mut Guest) {
     assert!(words.lines().any(|line| line.contains("anne  admin  127.0.0.1  POST /api/v1/insert")), "{words}");
 }
 
-/// What the unit says is in force: a user of its own without privileges, bounds, a file system that it cannot write to.
+/// The unit's restrictions are in force: a user without privileges, limits, a read-only file system.
 pub fn is_confined(guest: &mut Guest) {
     let pid = property(guest, "MainPID");
     let uid = guest.must("id -u evenair-web").trim().to_owned();
@@ -241,7 +241,7 @@ pub fn is_confined(guest: &mut Guest) {
     assert!(!journal.contains("history-failing") && !journal.contains("is not in the history"), "{journal}");
 }
 
-/// An upgrade: a backup is made before it, and accounts, tokens, settings and history are as before.
+/// Upgrades: a backup is made before, and accounts, tokens, settings and history are kept.
 pub fn is_upgraded(guest: &mut Guest) {
     let before = minutes(guest);
     let pid = property(guest, "MainPID");
@@ -269,7 +269,7 @@ pub fn is_upgraded(guest: &mut Guest) {
     assert!(before.iter().all(|minute| after.contains(minute)), "{before:?} {after:?}");
 }
 
-/// Where no backup can be made the upgrade goes on, and what the operator has disabled stays so.
+/// An upgrade continues if no backup can be made, and does not enable what the operator has disabled.
 pub fn is_upgraded_without_a_backup(guest: &mut Guest) {
     guest.must("systemctl disable --now evenair-web");
     guest.must(&format!("mv {STATE}/backups /root/ && touch {STATE}/backups"));
@@ -284,7 +284,7 @@ pub fn is_upgraded_without_a_backup(guest: &mut Guest) {
     session(guest);
 }
 
-/// Writes the backup from which the page is restored later; the newest minute in it.
+/// Writes the backup for the later restore. Returns its newest minute.
 pub fn is_backed_up(guest: &mut Guest) -> u64 {
     let newest = loop {
         match minutes(guest).pop() {
@@ -299,8 +299,8 @@ pub fn is_backed_up(guest: &mut Guest) -> u64 {
     newest
 }
 
-/// With damaged accounts, and without any state, the page is restored from a file. It takes from the box's own history the minutes that
-/// came after the backup; `newest`: the last one before it.
+/// With damaged accounts, and without any state, the page is restored from a file. The minutes since the backup come from the box's own
+/// history; `newest`: the last one in the backup.
 pub fn is_restored(guest: &mut Guest, newest: u64) {
     let refused = guest.run(&format!("evenair web restore {BACKUP}"));
     assert!(refused.0 != 0 && refused.1.contains("systemctl stop evenair-web"), "{refused:?}");
@@ -317,7 +317,7 @@ pub fn is_restored(guest: &mut Guest, newest: u64) {
     guest.must(&format!("evenair web restore {BACKUP}"));
     let restored = minutes(guest);
     assert_eq!(restored.last(), Some(&newest));
-    // The box's sample of the minute after it has its middle in that minute, and so ends within the one and a half after.
+    // The box's sample for the next minute has its middle in that minute, and so ends at most one and a half minutes later.
     await_time(guest, newest + MINUTE * 5 / 2 + 5);
     guest.must("systemctl start evenair-web");
     session(guest);
@@ -336,7 +336,7 @@ pub fn is_restored(guest: &mut Guest, newest: u64) {
     assert!(minutes(guest).contains(&(newest + MINUTE)), "{made_up} lines, and before {restored:?}");
 }
 
-/// A removal keeps everything for the next installation; a purge takes all of it away. The box does not notice.
+/// A removal keeps everything for the next installation; a purge deletes it. The box is not affected.
 pub fn is_removed_and_purged(guest: &mut Guest) {
     let box_pid = property_of(guest, "evenair", "MainPID");
     let count = minutes(guest).len();
@@ -361,7 +361,7 @@ pub fn is_removed_and_purged(guest: &mut Guest) {
     assert_eq!(guest.must("stat -c %G /run/evenair/watch.sock"), "evenair-watch\n");
 }
 
-/// The box is purged first: the page goes on, says that the box is away, and has no right to the next one before that is given.
+/// The box is purged first: the page continues, reports that the box is away, and has no access to a new box before that is granted.
 pub fn outlives_the_box(guest: &mut Guest) {
     guest.must("dpkg -i /root/evenair-web.deb");
     await_page(guest);

@@ -1,27 +1,27 @@
-//! Circles of imports among the files of a crate. A file imports another where it names an item of it: by `use`, or by a path that
-//! begins with `crate`, `super` or `self`; a re-exported item (`pub use`) counts as imported from the file that defines it.
-//! `lib.rs`, which lists all modules, and `mod tests` are left out.
+//! Import cycles among the files of a crate. A file imports another if it names an item of it: by `use`, or by a path that begins
+//! with `crate`, `super` or `self`; a re-exported item (`pub use`) counts as imported from the file that defines it. `lib.rs`,
+//! which lists all modules, and `mod tests` are ignored.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use crate::{files, lines_before_tests, read};
 
-/// A file as the path of its module below the crate: `["sensing", "exchange"]`; `lib.rs` is the empty one.
+/// A file as its module path in the crate: `["sensing", "exchange"]`; empty for `lib.rs`.
 type Module = Vec<String>;
 
-/// Which files of a crate each file imports.
+/// The files that each file of a crate imports.
 pub struct Imports(BTreeMap<Module, BTreeSet<Module>>);
 
-/// A crate's source without comments and tests, by file, and what its files pass on.
+/// A crate's sources without comments and tests, by file, and the re-exports of its files.
 struct Sources {
     text: BTreeMap<Module, String>,
-    /// The module and the name, and the path of the item that it stands for.
+    /// Path of the re-exported item, by module and name.
     passed_on: BTreeMap<(Module, String), Vec<String>>,
 }
 
 impl Imports {
-    /// Those of the crate whose sources are in `folder`.
+    /// The imports of the crate whose sources are in `folder`.
     pub fn of(folder: &Path) -> Self {
         let text =
             files(folder, &[".rs"]).iter().map(|file| (module(folder, file), without_tests(&read(file)))).collect();
@@ -30,7 +30,7 @@ impl Imports {
         Self(importing.map(|module| (module.clone(), sources.imported_by(module))).collect())
     }
 
-    /// The groups of files that all import one another, directly or through others; the largest first.
+    /// Groups of files that all import one another, directly or indirectly; the largest first.
     pub fn circles(&self) -> Vec<Vec<String>> {
         let reached: BTreeMap<_, _> = self.0.keys().map(|module| (module, self.reached_from(module))).collect();
         let mut circles: Vec<Vec<String>> = Vec::new();
@@ -70,7 +70,7 @@ fn module(folder: &Path, file: &Path) -> Module {
     parts
 }
 
-/// Up to the file's `mod tests`, without comments.
+/// The source up to the file's `mod tests`, without comments.
 fn without_tests(source: &str) -> String {
     lines_before_tests(source).map(|line| line.split("//").next().unwrap_or_default()).collect::<Vec<_>>().join("\n")
 }
@@ -94,7 +94,7 @@ fn paths(tree: &str) -> Vec<String> {
     within.map(|path| format!("{prefix}{path}")).collect()
 }
 
-/// The trees of a file's `use` declarations and whether they are passed on; and the rest of the file.
+/// The trees of a file's `use` declarations, each with whether it is a re-export; and the rest of the file.
 fn declarations(source: &str) -> (Vec<(String, bool)>, String) {
     let (mut found, mut rest, mut open) = (Vec::new(), String::new(), source);
     while let Some(at) = open.find("use ") {
@@ -114,7 +114,7 @@ fn declarations(source: &str) -> (Vec<(String, bool)>, String) {
     (found, rest)
 }
 
-/// Paths in a source that begin with a keyword of modules.
+/// Paths in a source that begin with a module keyword.
 fn inline_paths(source: &str) -> Vec<String> {
     let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | ':');
     let words = source.split(|c| !is_part(c));
@@ -139,7 +139,7 @@ impl Sources {
         sources
     }
 
-    /// A path named in `module` as one from the crate's root, if it is one of this crate.
+    /// A path used in `module`, relative to the crate's root, if it belongs to this crate.
     fn path_in_crate(&self, module: &Module, path: &str) -> Option<Vec<String>> {
         let mut parts = path.split("::").map(|part| part.trim().to_owned()).peekable();
         let mut from = module.clone();

@@ -1,8 +1,8 @@
-//! The rules of the house that a machine can check: the map of the crates is complete and its arrows go down, the core
-//! is what it claims to be, files are small and import one another in few circles, parameters are not hidden in tuples, old
-//! words stay away, and links in documents lead somewhere.
+//! Rules that a machine can check: the map of the crates is complete and its arrows go down, the core has no forbidden
+//! dependencies, files are small with few import cycles, parameters are not hidden in tuples, old terms do not return, and
+//! links in documents have targets.
 //!
-//! What the compiler's and the linter's own settings check is not repeated here (see checks/core-clippy.toml), nor that
+//! Rules that the compiler's and the linter's settings check are not repeated here (see checks/core-clippy.toml), nor that
 //! the core needs no standard library (see checks/core-proof).
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,23 +15,23 @@ mod circles;
 mod parameters;
 mod terms;
 
-/// Lines of a source file, its tests included. Longer ones no longer fit in the head.
+/// Maximum number of lines of a source file, tests included.
 const MOST_LINES: usize = 800;
 
-/// Crates from outside that the core may use, directly or through one another, each for one purpose.
+/// External crates that the core may use, directly or indirectly, each for one purpose.
 const CORE_MAY_USE: [&str; 5] = [
-    "libm",            // the one maths library, the same on every machine
+    "libm",            // the only maths library, equal on every machine
     "etherparse",      // packet headers
     "arrayvec",        // of etherparse
     "minicbor",        // recordings: numbered fields, derived on the types
     "minicbor-derive", // of minicbor, runs in the compiler
 ];
 
-/// Core crates without floating point at all. `units` converts for reports and `wifi` has closed forms: both deny it
-/// too, and lift the ban where it is meant.
+/// Core crates without any floating point. `units` converts for reports and `wifi` has closed forms: both deny it by
+/// default, too.
 const INTEGERS_ONLY: [&str; 5] = ["packet", "sched", "manager", "medium", "link"];
 
-/// Files of the largest circle of imports, for the crates that have one of more than two. To be lowered, never raised.
+/// Number of files in the largest import cycle, for crates that have one of more than two. To be lowered, never raised.
 const LARGEST_CIRCLE: [(&str, usize); 4] = [("sched", 9), ("sim", 16), ("live", 5), ("site", 6)];
 
 /// Modules that `lib.rs` of the manager lists. Its mechanisms are in folders, which docs/developers.md names; what several of them
@@ -54,7 +54,7 @@ fn lines_before_tests(source: &str) -> impl Iterator<Item = &str> {
     source.lines().take(end)
 }
 
-/// All files below `folder` with one of these endings, without what was built or belongs to version control.
+/// All files below `folder` with one of these endings, without build output and version control.
 fn files(folder: &Path, endings: &[&str]) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut folders = vec![folder.to_owned()];
@@ -77,7 +77,7 @@ fn files(folder: &Path, endings: &[&str]) -> Vec<PathBuf> {
     found
 }
 
-/// Names of the crates in the tables of ARCHITECTURE.md, in its order: first those of the core, then all.
+/// Names of the crates in the tables of ARCHITECTURE.md, in order: those of the core, then all.
 fn mapped_crates() -> (Vec<String>, Vec<String>) {
     let (mut core, mut all, mut section) = (Vec::new(), Vec::new(), String::new());
     for line in read(&root().join("ARCHITECTURE.md")).lines() {
@@ -115,7 +115,7 @@ fn items(value: &Value) -> &[Value] {
     value.as_array().expect("a list in cargo's metadata")
 }
 
-/// The folder name of a crate of ours: `evenair-units` is `units`.
+/// The folder name of one of our crates: `evenair-units` is `units`.
 fn short(package: &str) -> &str {
     package.strip_prefix("evenair-").unwrap_or(package)
 }
@@ -138,7 +138,7 @@ fn arrows_go_down_the_map_only() {
     let place = |name: &str| order.iter().position(|other| other == name).expect("a mapped crate");
     let metadata = metadata(&["--no-deps"]);
     let mut arrows = BTreeSet::new();
-    // The fuzz targets and the Python module use any crate, and no crate uses them.
+    // The fuzz targets and the Python module may use any crate, and no crate uses them.
     let is_mapped = |package: &&Value| package["name"] != "evenair-fuzz" && package["name"] != "evenair-python";
     for package in items(&metadata["packages"]).iter().filter(is_mapped) {
         let from = short(text(&package["name"]));
@@ -161,7 +161,7 @@ fn arrows_go_down_the_map_only() {
 #[test]
 fn the_core_uses_the_core_and_few_others() {
     let (core, _) = mapped_crates();
-    // Without a platform, the dependencies of all platforms must have been fetched.
+    // Without a platform filter, the dependencies of all platforms would have to be fetched.
     let platform = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
     let metadata = metadata(&["--filter-platform", &platform]);
     let names: BTreeMap<&str, &str> =
@@ -169,7 +169,7 @@ fn the_core_uses_the_core_and_few_others() {
     let mut uses: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for node in items(&metadata["resolve"]["nodes"]) {
         for dependency in items(&node["deps"]) {
-            // A dependency without a kind is needed at run time; the others are for tests and build scripts.
+            // A dependency without a kind is needed at run time; others are for tests and build scripts.
             if items(&dependency["dep_kinds"]).iter().any(|kind| kind["kind"].is_null()) {
                 uses.entry(names[text(&node["id"])]).or_default().insert(names[text(&dependency["pkg"])]);
             }
@@ -265,7 +265,7 @@ fn the_modules_of_the_manager_can_be_told_apart() {
     assert!(modules.len() <= most, "{} modules, more than {most}: group them in folders: {modules:?}", modules.len());
 }
 
-/// The anchor that a heading gets: lower case, spaces become hyphens, punctuation goes.
+/// The anchor of a heading: lower case, hyphens for spaces, no punctuation.
 fn anchor(heading: &str) -> String {
     let kept = heading.trim().to_lowercase();
     kept.chars()

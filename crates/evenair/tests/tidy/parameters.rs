@@ -1,10 +1,10 @@
-//! Parameters of functions are named one by one: none of them is a tuple that is taken apart in the signature.
+//! Function parameters are named one by one: none is a tuple that the signature destructures.
 //!
-//! How many there may be is for the linter (`too-many-arguments-threshold`), which does not look into a tuple.
+//! The linter limits their number (`too-many-arguments-threshold`), but does not look into tuples.
 
 use super::{files, read, root};
 
-/// Source text with its comments, and what is in strings and characters, blanked out.
+/// Source text in which comments and the content of strings and characters are blanked out.
 fn code(source: &str) -> String {
     let bytes = source.as_bytes();
     let mut out = String::with_capacity(source.len());
@@ -23,7 +23,7 @@ fn code(source: &str) -> String {
     out
 }
 
-/// Length of the comment, string or character that this text begins with; 0: it begins with none.
+/// Length of the comment, string or character literal at the beginning of this text; 0 if there is none.
 fn literal(text: &str) -> usize {
     let until = |start: usize, end: &str| text[start..].find(end).map_or(text.len(), |at| start + at + end.len());
     if text.starts_with("//") {
@@ -39,7 +39,7 @@ fn literal(text: &str) -> usize {
     }
     let quote = match text.chars().next() {
         Some('"') => '"',
-        // Else it is a lifetime.
+        // Otherwise a lifetime.
         Some('\'') if text[1..].starts_with('\\') || text.chars().nth(2) == Some('\'') => '\'',
         _ => return 0,
     };
@@ -53,7 +53,7 @@ fn literal(text: &str) -> usize {
     text.len()
 }
 
-/// The parts of a list that ends where its bracket closes, at commas outside of all brackets.
+/// Splits a list at the commas outside of all brackets, up to its closing bracket.
 fn parts(list: &str) -> Vec<&str> {
     let (mut depth, mut begin, mut parts) = (0, 0, Vec::new());
     let mut before = ' ';
@@ -77,8 +77,8 @@ fn parts(list: &str) -> Vec<&str> {
     parts
 }
 
-/// The names of functions in a source that take a tuple apart in their signature. Strategies of a property test, `(a, b)
-/// in pairs()`, are no signature.
+/// Names of functions whose signature destructures a tuple. Strategies of a property test, `(a, b) in pairs()`, are no
+/// signature.
 fn takers(source: &str) -> Vec<String> {
     let code = code(source);
     let mut found = Vec::new();
@@ -103,7 +103,7 @@ fn takers(source: &str) -> Vec<String> {
     found
 }
 
-/// What follows the generics whose bracket has been opened.
+/// The text after generics whose bracket is already open.
 fn after_generics(text: &str) -> &str {
     let (mut depth, mut before) = (1, ' ');
     for (at, c) in text.char_indices() {
@@ -120,7 +120,7 @@ fn after_generics(text: &str) -> &str {
     ""
 }
 
-/// What follows the tuple that a text begins with.
+/// The text after the tuple at its beginning.
 fn after_tuple(text: &str) -> &str {
     let mut depth = 0;
     for (at, c) in text.char_indices() {

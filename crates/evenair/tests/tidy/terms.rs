@@ -1,8 +1,8 @@
-//! Words that must not come back: what this code once called something, and what it is called now (`checks/terms.txt`).
+//! Old terms must not return: the list of renamed terms with their replacements (`checks/terms.txt`).
 
 use crate::{files, lines_before_tests, read, root};
 
-/// Files in which an old word is right: the history, the table of renamed keys with what is tested of it, and the list itself.
+/// Files in which an old term is allowed: the changelog, the table of renamed keys with its tests, and the list itself.
 const MAY_HAVE_THEM: [&str; 7] = [
     "CHANGELOG.md",
     "checks/terms.txt",
@@ -13,13 +13,13 @@ const MAY_HAVE_THEM: [&str; 7] = [
     "crates/evenair/tests/tidy/terms.rs",
 ];
 
-/// The old words, each with what to write instead.
+/// The old terms, each with its replacement.
 fn terms(list: &str) -> Vec<(&str, &str)> {
     let lines = list.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
     lines.map(|line| line.split_once(" -> ").unwrap_or_else(|| panic!("{line:?} is not `OLD -> NEW`"))).collect()
 }
 
-/// Whether a text has a word, or several, on its own: not as a part of a longer one.
+/// Whether a text contains a term as a whole, not as a part of a longer word.
 fn has_word(text: &str, word: &str) -> bool {
     let is_part = |c: char| c.is_alphanumeric() || c == '_';
     text.match_indices(word).any(|(at, _)| {
@@ -42,7 +42,7 @@ fn old_words_do_not_come_back() {
         {
             continue;
         }
-        // Tests may write what is refused.
+        // Tests may contain refused names.
         for (line, n) in lines_before_tests(&read(&path)).zip(1..) {
             let old = terms.iter().filter(|(old, _)| has_word(line, old));
             found.extend(old.map(|(old, new)| format!("{name}:{n}: {old} (write {new})")));

@@ -1,4 +1,4 @@
-//! A virtual machine of `scripts/wifi-vm` or `scripts/service-vm`, told what to do over its serial port.
+//! A virtual machine of `scripts/wifi-vm` or `scripts/service-vm`, controlled over its serial port.
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::fd::AsFd;
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use evenair_sys::netns::Netns;
 use evenair_sys::process;
 
-/// An emulated processor on a busy machine takes its time, for a command and for the start.
+/// Timeout of a command and of the start: an emulated processor on a busy machine is slow.
 const PATIENCE: Duration = Duration::from_secs(60);
 const PATIENCE_AT_THE_START: Duration = Duration::from_secs(240);
 
@@ -23,16 +23,16 @@ pub struct Guest {
     console: PathBuf,
 }
 
-/// What machine is started.
+/// Description of the machine to start.
 pub struct Machine<'a> {
-    /// What a script has made: qemu, vmlinuz, initramfs.
+    /// The output of the script: qemu, vmlinuz, initramfs.
     pub folder: &'a Path,
     pub memory_mb: u32,
-    /// The TAP device that is the other end of its network port, and where that is.
+    /// The TAP device at the other end of its network port, with its namespace.
     pub network: Option<(&'a Netns, &'a str)>,
 }
 
-/// A file that the machine has besides what the script put there.
+/// A file to add to the machine.
 pub struct Extra<'a> {
     pub path: &'a str,
     pub mode: u32,
@@ -40,7 +40,7 @@ pub struct Extra<'a> {
 }
 
 impl Guest {
-    /// Starts a machine, which needs this folder for some files; returns when it takes commands.
+    /// Starts a machine; `folder` is for its files. Returns when it accepts commands.
     pub fn boot(machine: &Machine<'_>, folder: &Path, extras: &[Extra<'_>]) -> Self {
         let made = machine.folder;
         let initramfs = folder.join("initramfs");
@@ -72,20 +72,20 @@ impl Guest {
         guest
     }
 
-    /// Runs a line of shell; its exit status, and what it printed.
+    /// Runs a line of shell. Returns its exit status and output.
     pub fn run(&mut self, line: &str) -> (i32, String) {
         writeln!(self.commands, "{line}").expect("the machine runs");
         self.answer(line, PATIENCE)
     }
 
-    /// Runs a line of shell that must succeed; what it printed.
+    /// Runs a line of shell that must succeed. Returns its output.
     pub fn must(&mut self, line: &str) -> String {
         let (code, output) = self.run(line);
         assert_eq!(code, 0, "{line}\n{output}");
         output
     }
 
-    /// Runs a line again and again until what it prints is as wanted.
+    /// Repeats a line of shell until `is_so` accepts its output.
     pub fn until(&mut self, line: &str, is_so: impl Fn(&str) -> bool) -> String {
         let began = Instant::now();
         loop {
@@ -125,7 +125,7 @@ impl Drop for Guest {
     }
 }
 
-/// Files as the kernel takes them for its first file system (cpio, "newc"), one behind the other with what there is.
+/// An archive of files for the kernel's initramfs (cpio, "newc"), which is appended to the existing one.
 fn archive(files: &[Extra<'_>]) -> Vec<u8> {
     let end = Extra { path: "TRAILER!!!", mode: 0, bytes: Vec::new() };
     let mut bytes = Vec::new();

@@ -1,10 +1,10 @@
 //! A real Wi-Fi stack beside the box: hostapd and wpa_supplicant over Linux's mac80211, in a small virtual machine whose
 //! network port is the box's WLAN side. On the wired side is a host with DHCP, IPv6 and iperf3.
 //!
-//! The radios of mac80211_hwsim know no airtime, so that this shows that the box gets along with the real thing: who joins,
-//! roams and is reported. What it does to airtime is measured elsewhere, on the simulated medium.
+//! The radios of mac80211_hwsim do not simulate airtime. So this tests compatibility: stations join, roam and are reported.
+//! Airtime is measured elsewhere, on the simulated medium.
 //!
-//! `make wifi` makes the virtual machine, where that can be had, and runs this; `make test` does so too.
+//! `make wifi` and `make test` make the virtual machine, if possible, and run this.
 
 mod guest;
 mod site;
@@ -27,7 +27,7 @@ const STATIONS: [(&str, u8, &str); 2] = [("laptop", 2, "02:00:00:00:02:00"), ("p
 const HALL: &str = "02:00:00:00:00:00";
 const YARD: &str = "02:00:00:00:01:00";
 
-/// What is said of a station: rates toward it and from it in kb/s, signal in dBm.
+/// Reports by station: rates toward it and from it in kb/s, signal in dBm.
 type Said = BTreeMap<String, (Option<i64>, Option<i64>, Option<i64>)>;
 
 #[test]
@@ -72,7 +72,7 @@ fn stations_of_a_real_access_point_behind_the_box() {
     assert_eq!(last.wlan.super_packets + last.wire.super_packets, 0, "{last:?}");
 }
 
-/// The program under test, without what only debuggers read.
+/// The program under test, stripped of debug information.
 fn program(folder: &Path) -> Vec<u8> {
     let (built, stripped) = (Path::new(env!("CARGO_BIN_EXE_evenair")), folder.join("evenair"));
     let done = Command::new("strip").arg("-o").arg(&stripped).arg(built).status();
@@ -80,7 +80,7 @@ fn program(folder: &Path) -> Vec<u8> {
     std::fs::read(file).expect("it was built")
 }
 
-/// Two access points, each with an evenair that tells of its stations, and two stations at the first of them.
+/// Two access points, each with an evenair that reports its stations, and two stations at the first of them.
 fn stations_join(guest: &mut Guest) {
     guest.must("ip link add br0 type bridge");
     guest.must("ip link set br0 address 02:00:00:00:aa:01");
@@ -93,7 +93,7 @@ fn stations_join(guest: &mut Guest) {
     for (name, radio, mac) in STATIONS {
         let status = guest.until(&cli(name, radio, "status"), |text| text.contains("wpa_state=COMPLETED"));
         assert!(status.contains(&format!("bssid={HALL}")) && status.contains("key_mgmt=WPA2-PSK"), "{status}");
-        // All four messages of the handshake have passed, in the eyes of the access point too.
+        // The handshake is complete for the access point, too.
         let station = guest.must(&format!("hostapd_cli -p /run/hostapd -i wlan0 sta {mac}"));
         assert!(station.contains("[AUTHORIZED]"), "{station}");
     }
@@ -110,7 +110,7 @@ fn cli(name: &str, radio: u8, command: &str) -> String {
     format!("ip netns exec {name} wpa_cli -p /run/wpa -i wlan{radio} {command}")
 }
 
-/// DHCP and router advertisements cross the box, and it learns from them who is there.
+/// DHCP and router advertisements cross the box, which learns the stations from them.
 fn stations_get_addresses(guest: &mut Guest, running: &BoxProcess) {
     for (name, radio, mac) in STATIONS {
         let dhcp = format!("udhcpc -i wlan{radio} -x hostname:{name} -s /bin/dhcp -q -n -f");
@@ -142,7 +142,7 @@ fn station<'a>(status: &'a Status, mac: &str) -> Option<&'a StationStatus> {
 /// TCP over IPv4 and IPv6, up and down, two at a time.
 fn connections_cross(guest: &mut Guest, running: &BoxProcess) {
     const LEN: u64 = 3_000_000;
-    // What the sender has handed over is in its buffers when it says that it is done, and not counted.
+    // Data in the sender's buffers when it reports completion, in bytes: not counted.
     const UNDER_WAY: u64 = 1_000_000;
     let before = running.client().status().expect("answers").packets.released;
     for (host, laptop, phone) in [(HOST, "", "--reverse"), (HOST_V6, "--reverse", "")] {
@@ -166,7 +166,7 @@ fn connections_cross(guest: &mut Guest, running: &BoxProcess) {
     }
 }
 
-/// The kernel, hostapd, both drivers and the box say the same of each station at the same time.
+/// The kernel, hostapd, both drivers and the box report the same about each station at the same time.
 fn reports_are_right(guest: &mut Guest, running: &BoxProcess) {
     const ASK: &str = "evenair telemetry --kind hostapd --socket /run/hostapd/wlan0 --json >/tmp/hostapd; \
                        evenair telemetry --kind nl80211 --interface wlan0 --json >/tmp/nl80211; \
@@ -178,7 +178,7 @@ fn reports_are_right(guest: &mut Guest, running: &BoxProcess) {
             ["hostapd", "nl80211"].map(|name| as_driver_says(&guest.must(&format!("cat /tmp/{name}"))));
         let status = running.client().status().expect("answers");
         let reported = as_box_says(&status);
-        // A rate may change between two questions: the stations are silent, but not dead.
+        // A rate may change between two requests, since the stations send frames now and then.
         if dump.len() == STATIONS.len() && [&hostapd, &nl80211, &reported] == [&dump, &dump, &dump] {
             break dump;
         }
@@ -196,7 +196,7 @@ fn reports_are_right(guest: &mut Guest, running: &BoxProcess) {
     }
 }
 
-/// Read anew from what people are shown, and not by the driver that is tested.
+/// Parses iw's output independently of the driver under test.
 fn as_iw_says(dump: &str) -> Said {
     let mut said = Said::new();
     for part in dump.split("Station ").skip(1) {
@@ -233,8 +233,8 @@ fn as_box_says(status: &Status) -> Said {
     status.stations.iter().filter_map(entry).collect()
 }
 
-/// A station goes from one access point to the other and back in the middle of a transfer. The box sees it, and does not
-/// fall for the old access point, which goes on listing it.
+/// A station roams to the other access point and back in the middle of a transfer. The box notices, and ignores the old
+/// access point, which still lists it.
 fn a_station_roams(guest: &mut Guest, running: &BoxProcess) {
     let (name, radio, mac) = STATIONS[0];
     guest.must(&format!("ip netns exec {name} iperf3 -J -c {HOST} -p 5201 -t 20 --reverse >/tmp/roaming.json 2>&1 &"));
@@ -254,7 +254,7 @@ fn a_station_roams(guest: &mut Guest, running: &BoxProcess) {
             let status = client.status().expect("answers");
             let known = station(&status, mac).expect("known");
             assert_eq!(known.access_point.as_deref(), Some(place), "{known:?} {:?}", status.telemetry);
-            // What the other one said before is valid for a while; what it says now is not taken.
+            // The other access point's earlier report remains valid for a while; its current one is not accepted.
             let reported = known.reported.as_ref().expect("reported");
             let is_of_before = reported.age_s + 0.2 >= began.elapsed().as_secs_f64();
             assert!(reported.source.ends_with(port) || is_of_before, "an old report: {reported:?}");

@@ -1,5 +1,5 @@
-//! What is around the box: a namespace with the bridge and the virtual machine's port, and one that is a wired host with a
-//! DHCP server, which also advertises a network of IPv6.
+//! The environment of the box: a namespace with the bridge and the virtual machine's port, and one that is a wired host with
+//! a DHCP server, which also advertises an IPv6 network.
 
 use std::os::fd::{AsFd, AsRawFd};
 use std::path::{Path, PathBuf};
@@ -15,12 +15,12 @@ use evenair_sys::process;
 /// Addresses of the wired host.
 pub const HOST: &str = "10.77.0.1";
 pub const HOST_V6: &str = "fd77::1";
-/// The machine that is both access points has this one.
+/// Address of the machine with both access points.
 pub const ACCESS_POINTS: &str = "10.77.0.2";
-/// What the box must know to get reports of stations.
+/// The box's password for reports of stations.
 pub const SECRETS: &str = "password = \"between the box and its access points\"\n";
 
-/// The namespaces and who runs in them; all of it vanishes with the test.
+/// The namespaces and their processes, removed at the end of the test.
 pub struct Site {
     pub middle: Netns,
     pub folder: tempfile::TempDir,
@@ -44,7 +44,7 @@ impl Site {
         }
         ip(&middle, "link set br0 up");
         ip(&middle, "addr add 10.77.0.3/24 dev br0");
-        // Segments of one packet each, as they come over a wire.
+        // Segments of one packet each, as on a wire.
         for change in ["link set lo up", "link set k0 gso_max_segs 1", "link set k0 up"] {
             ip(&sink, change);
         }
@@ -70,7 +70,7 @@ impl Site {
         self.programs.push(child.expect("it is installed"));
     }
 
-    /// The box as it is installed, managing from the start, which an evenair on the access points reports their stations to.
+    /// The box as installed, inserted from the start. An evenair on the access points reports their stations to it.
     pub fn start_box(&self) -> BoxProcess {
         let file = |name: &str| self.folder.path().join(name);
         std::fs::write(file("secrets"), SECRETS).expect("written");
@@ -91,7 +91,7 @@ impl Site {
             source(9471)
         );
         std::fs::write(file("box.toml"), text).expect("written");
-        // The program of another package, which cargo builds into the same folder.
+        // The program belongs to another package, which cargo builds into the same folder.
         let mut command = Command::new(Path::new(env!("CARGO_BIN_EXE_evenair")).with_file_name("evenaird"));
         command.arg("--config").arg(file("box.toml"));
         let child = process::tie(&mut command, Some(self.middle.as_fd())).spawn();
@@ -127,7 +127,7 @@ impl BoxProcess {
         Client::connect(&self.socket).expect("the box answers")
     }
 
-    /// Waits until the box's state is as wanted.
+    /// Waits until `is_so` accepts the box's status.
     pub fn until(&self, what: &str, is_so: impl Fn(&Status) -> bool) -> Status {
         let (mut client, began) = (self.client(), Instant::now());
         loop {

@@ -1,9 +1,9 @@
 //! A4 to A7, A9, A11, A12 and A15 of Hegde et al., "Experiences With a Centralized Scheduling Approach for Performance
 //! Management of IEEE 802.11 Wireless LANs", IEEE/ACM ToN 21(2), 2013, with kernel TCP: the files of `scenarios/adwiser`, with
-//! shorter phases. A9 and A11 have the published box with its rule for the service rate, the others have ours.
+//! shorter phases. A9 and A11 run the published box with its rule for the service rate, the others Evenair's.
 //!
-//! The bounds are the published findings, and 15 % where a value was published of a real access point. What the medium of DCF
-//! does not show, such as an upload that leaves a download nothing, fails here as in docs/reproduction.md.
+//! The bounds are the published findings, or 15 % around values published for a real access point. Findings that DCF does not
+//! show, such as an upload that starves a download, fail here as in docs/reproduction.md.
 
 use anyhow::{Context, Result};
 use evenair_results::{CallResult, PhaseResult, RunResult, scalar};
@@ -16,12 +16,12 @@ use super::check::{Bound, Figure};
 use super::figures::{BYPASSED, INSERTED, conservation, phase, share_of_capacity, up_down_inequality, zero};
 use super::promises::{data_mbps, mean, rates};
 
-/// Rate of the Internet link, and what the box lets over it.
+/// Rate of the Internet link, and the rate that the box allows over it, in Mb/s.
 const LINK_MBPS: f64 = 8.0;
 const SERVED_MBPS: f64 = 7.2;
-/// How close a value is that was published of a real access point.
+/// Bound for values published for a real access point.
 const REAL: Bound = Bound::within(0.15);
-/// Before the transfer that disturbs the others, and before the box.
+/// Phase before the disturbing transfer and before the box.
 const ALONE: &str = "alone";
 
 /// The cases, in the order of measuring.
@@ -103,7 +103,7 @@ fn a04_figures(run: &Run<'_>) -> Result<Vec<Figure>> {
     ])
 }
 
-/// The larger one, and not a number where one is none.
+/// The larger number; NaN if one is NaN.
 const fn larger(a: f64, b: f64) -> f64 {
     if a.is_nan() || b.is_nan() { f64::NAN } else { a.max(b) }
 }
@@ -122,12 +122,12 @@ fn a05() -> Result<Scenario> {
     scenario_file!("a05-pages-beside-download.toml", &sets)
 }
 
-/// Of the pages that were begun in a phase: "mean_s", "p50_s", "p90_s", "max_s".
+/// A statistic of the pages begun in a phase: "mean_s", "p50_s", "p90_s", "max_s".
 fn page(result: &RunResult, phase: &str, what: &str) -> f64 {
     scalar(result, &format!("phase.{phase}.page.{what}")).unwrap_or(f64::NAN)
 }
 
-/// Mean times of pages without the transfer, beside it, and with the box.
+/// Mean load times of pages, in seconds: without the transfer, beside it, and with the box.
 fn page_means(result: &RunResult) -> [f64; 3] {
     let means = [ALONE, BYPASSED, INSERTED].map(|phase| page(result, phase, "mean_s"));
     let counts = [ALONE, BYPASSED, INSERTED].map(|phase| page(result, phase, "count"));
@@ -194,7 +194,7 @@ fn a06_figures(run: &Run<'_>) -> Result<Vec<Figure>> {
     ])
 }
 
-/// Its twelve calls are there in both.
+/// Phases with all twelve calls.
 const LIMIT: &str = "limit";
 const CALLS: usize = 12;
 
@@ -227,10 +227,10 @@ fn a07_figures(run: &Run<'_>) -> Result<Vec<Figure>> {
     ])
 }
 
-/// Not a number if a direction of a call is missing.
+/// Longest of the calls' 99th percentiles of delay, in milliseconds; NaN if a direction of a call is missing.
 fn slowest_call_ms(result: &RunResult) -> f64 {
     let stretch = phase(result, LIMIT);
-    // Nine of ten packets, of which there is one each 20 ms, or it was no call.
+    // A call has at least nine of ten packets, one each 20 ms.
     let least = 0.9 * 50.0 * (stretch.to_s - stretch.from_s);
     let spoke = |call: &&CallResult| call.phase == LIMIT && call.heard.sent as f64 >= least;
     let delays: Vec<f64> = result.calls.iter().filter(spoke).map(|call| call.heard.delay_p99_ms).collect();
@@ -262,7 +262,7 @@ fn a12_figures(run: &Run<'_>) -> Result<Vec<Figure>> {
     Ok(vec![
         from("alone: the download, from 18.56 Mb/s", alone.directions.down_ip_mbps, 18.56),
         from("bypassed: the upload, from 21.2 Mb/s", bypassed.directions.up_ip_mbps, 21.2),
-        // Published are 0.34 Mb/s, less than 2 %.
+        // Published: 0.34 Mb/s, less than 2 %.
         Figure {
             what: "bypassed: the download's part of the total",
             value: bypassed.directions.down_ip_mbps / bypassed.total_ip_mbps,
@@ -298,7 +298,7 @@ fn a15_figures(run: &Run<'_>) -> Result<Vec<Figure>> {
         sum(ahead) / sum(behind)
     };
     Ok(vec![
-        // What is lost at the link's buffer is chance: a run may have them about equal.
+        // Losses at the link's buffer are random: in some runs the two are about equal.
         Figure {
             what: "bypassed: bronze over gold",
             value: ratio(bypassed, "bronze", "gold"),
@@ -318,8 +318,8 @@ fn a15_figures(run: &Run<'_>) -> Result<Vec<Figure>> {
     ])
 }
 
-/// The published box: its rule for the service rate, bits as what packets cost, and short queues that drop at their tail and
-/// are served by their start tags alone.
+/// The published box: its rule for the service rate, bits as packet cost, and short tail-drop queues that are served by start
+/// tags alone.
 const PUBLISHED_BOX: [(&str, &str); 5] = [
     ("manager.controller.kind", "published"),
     ("manager.charge", "bits"),
@@ -328,7 +328,7 @@ const PUBLISHED_BOX: [(&str, &str); 5] = [
     ("manager.queue_limit", "100 packets"),
 ];
 
-/// The populations' phases, and when each of the later ones begins, in seconds.
+/// Phases of the populations, and when each of the later ones begins, in seconds.
 const POPULATIONS: [&str; 3] = ["first", "second", "third"];
 const CHANGES_S: [f64; 2] = [140.0, 260.0];
 
@@ -366,7 +366,7 @@ fn a09_figures(run: &Run<'_>) -> Result<Vec<Figure>> {
             bound: Bound::short_by_at_most(0.10),
         },
         at_most("greatest of them", parts.into_iter().fold(0.0, larger), 1.05, 1.10),
-        // Published are 50 to 60 s.
+        // Published: 50 to 60 s.
         Figure {
             what: "adaptation after the slower change, from 55 s",
             value: (larger(second, third) / 55.0 - 1.0).abs(),
@@ -376,7 +376,7 @@ fn a09_figures(run: &Run<'_>) -> Result<Vec<Figure>> {
     ])
 }
 
-/// How long after a change the total of 15 s is within 5 % of that of the settled population.
+/// Time from a change until the total over 15 s is within 5 % of that of the settled population, in seconds.
 fn adaptation_s(result: &RunResult, change: usize, settled: &str) -> f64 {
     const WINDOW_S: f64 = 15.0;
     let interval = result.series.interval_s;
@@ -429,7 +429,7 @@ mod tests {
     use super::super::figures::tests::managed;
     use super::*;
 
-    /// Everything that the figures read is there, and the box accounts for every packet.
+    /// The simulator yields every value that the figures need, and the box accounts for every packet.
     #[test]
     fn the_simulator_yields_every_figure() {
         for case in cases() {

@@ -1,9 +1,9 @@
 //! The best total with a constant service rate, C_max, compared with the default manager.
 //!
-//! C_max is the highest total, over constant service rates in steps of 1 %, at which the shares and the access point's
-//! queue are within their bounds. The simulator runs every plausible step; the testbed runs the simulator's best one and
-//! three steps on either side of it, and more if the best one is at an end of these. The manager, without a configured
-//! rate, must reach 98 % of C_max in both.
+//! C_max is the highest total, over constant service rates in steps of 1 %, at which the shares and the access point's queue are
+//! within their bounds. The simulator runs every plausible step; the testbed runs the simulator's best one and three steps on
+//! either side of it, and more if the best one is at an end of these. The default manager, without a configured rate, must reach
+//! 98 % of C_max in both.
 //!
 //! Not here: changing populations (the case `population`; in the simulator `b11` of `evenair reproduce`).
 
@@ -22,24 +22,25 @@ use super::promises::{A_54, at_most, mean, slowest_exchange_ms, sojourn_p95};
 /// Downloads at 54, 24 and 6 Mb/s.
 type Population = [u32; 3];
 
-/// Those of the published experiment a09.
+/// The populations of the published experiment a09.
 const POPULATIONS: [Population; 3] = [[3, 3, 3], [1, 2, 3], [4, 4, 4]];
-/// What must be kept of C_max.
+/// Minimum throughput of the manager, as a proportion of C_max.
 const PART: f64 = 0.98;
-/// A rate counts when no station has less than this part of the mean.
+/// A rate is fair if each station has at least this proportion of the mean.
 const FAIR: f64 = 0.94;
-/// From one service rate to the next.
+/// Ratio of successive service rates.
 const STEP: f64 = 1.01;
-/// The simulator's rates: from and to these parts of what our manager gets there. A constant rate carries no more than itself.
+/// Lowest and highest rate in the simulator, relative to the throughput of the manager there. A constant rate limits the total,
+/// so lower ones need no run.
 const SIMULATED: (f64, f64) = (0.85, 1.25);
-/// Seeds of each rate in the simulator.
+/// Number of seeds per rate in the simulator.
 const SEEDS: u64 = 2;
-/// Steps on either side of the simulator's best that the testbed tries at first, and at most: up and down.
+/// Steps on either side of the simulator's best that the testbed tries first, and at most: up and down.
 const FIRST: i32 = 3;
 const FARTHEST: (i32, i32) = (8, 15);
-/// Runs of a search that goes to one end, and the one that is compared.
+/// Maximum number of runs: a search that goes to one end, and the run that is compared.
 const MOST_RUNS: u32 = 1 + (2 * FIRST + 1 + FARTHEST.1 - FIRST) as u32;
-/// A run of the testbed that is not valid is repeated so often.
+/// How often an invalid run of the testbed is repeated.
 const REPEATED: u32 = 2;
 
 /// The cases, in the order of measuring.
@@ -101,7 +102,7 @@ phase = [{{ name = "inserted", from = "10 s", to = "32 s" }}]
     Ok(Scenario::parse(&text, "best")?)
 }
 
-/// A constant service rate, and what a run at it came to.
+/// The best constant service rate, and the total at it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Best {
     rate_mbps: f64,
@@ -147,7 +148,7 @@ fn described(total: Option<(f64, bool)>) -> String {
     }
 }
 
-/// So long 95 % of the packets may be in the access point.
+/// Bound of the 95th percentile of sojourn times in the access point, in milliseconds.
 fn longest_ms([_, _, slow]: Population) -> f64 {
     A_54.sojourn_ms + f64::from(slow) * slowest_exchange_ms()
 }
@@ -162,7 +163,7 @@ fn keeps_bounds(phase: &PhaseResult, population: Population) -> bool {
     short && least_part(phase) >= FAIR
 }
 
-/// A run of the testbed at a constant rate: its total, and whether it keeps the bounds; `None`: there was no valid one.
+/// A run of the testbed at a constant rate: its total, and whether it is within the bounds; `None` without a valid run.
 fn measure(run: &Run<'_>, population: Population, step: i32, mbps: f64) -> Result<Option<(f64, bool)>> {
     for attempt in 0..=REPEATED {
         let scenario = Scenario { seed: run.scenario.seed, ..constant(population, mbps)? };
@@ -175,7 +176,7 @@ fn measure(run: &Run<'_>, population: Population, step: i32, mbps: f64) -> Resul
     Ok(None)
 }
 
-/// The step with the highest value, of those that have one: those around 0 first, then beyond the end at which the best is found.
+/// The step with the highest value. Tries the steps around 0 first, then continues beyond the end at which the best one lies.
 fn search(mut value: impl FnMut(i32) -> Result<Option<f64>>) -> Result<Option<(i32, f64)>> {
     let mut found: BTreeMap<i32, Option<f64>> = BTreeMap::new();
     let (mut low, mut high) = (-FIRST, FIRST);
@@ -201,7 +202,7 @@ fn search(mut value: impl FnMut(i32) -> Result<Option<f64>>) -> Result<Option<(i
     }
 }
 
-/// What our manager comes to in the simulator, and the best constant rate there.
+/// Total of the manager in the simulator, and the best constant rate there.
 fn simulate(population: Population) -> Result<(f64, Best)> {
     let seeds = |scenario: &Scenario| (1..=SEEDS).map(|seed| Scenario { seed, ..scenario.clone() }).collect::<Vec<_>>();
     let own = run_all(&seeds(&ours(population)?))?;
@@ -224,7 +225,7 @@ fn simulate(population: Population) -> Result<(f64, Best)> {
     Ok((ours, best.context("no constant rate keeps the bounds in the simulator")?))
 }
 
-/// Runs of the simulator, on all cores, in the order of the scenarios.
+/// Makes simulated runs on all cores; results come in the order of the scenarios.
 fn run_all(scenarios: &[Scenario]) -> Result<Vec<RunResult>> {
     let run = |scenario| evenair_sim::run(scenario, |_| ()).context("the simulator refuses the scenario");
     scenarios.par_iter().map(run).collect()
@@ -234,7 +235,7 @@ fn run_all(scenarios: &[Scenario]) -> Result<Vec<RunResult>> {
 mod tests {
     use super::*;
 
-    /// The best of these values by their steps, and how many were asked for.
+    /// The best step for these values, and the number of steps tried.
     fn searched(value: impl Fn(i32) -> Option<f64>) -> (Option<i32>, usize) {
         let mut asked = 0;
         let found = search(|step| {
@@ -245,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn the_best_is_found_at_and_beyond_the_ends_of_what_is_tried_first() {
+    fn the_best_is_found_within_and_beyond_the_first_steps() {
         let up_to = |limit: i32| move |step: i32| (step <= limit).then_some(f64::from(step));
         assert_eq!(searched(up_to(1)), (Some(1), 7));
         assert_eq!(searched(up_to(3)), (Some(3), 8), "one beyond the end, to know that it is none");

@@ -1,8 +1,7 @@
-//! The limit of calls (A7 of the published box): twelve calls are admitted beside a download, and the thirteenth is refused and
-//! harms neither them nor the download. The scenario and the bounds are those that `crates/sim/tests/world/calls.rs` has for the
-//! simulator.
+//! The limit of calls (A7 of the published box): twelve calls are admitted beside a download, and a thirteenth is refused and
+//! affects neither. Scenario and bounds are those of `crates/sim/tests/world/calls.rs` for the simulator.
 //!
-//! A refused call is not blocked: it takes the airtime of its packets without priority, and the download's 4 % are for that.
+//! A refused call is not blocked: its packets use airtime without priority, which the download's tolerance of 4 % covers.
 
 use anyhow::{Context, Result};
 use evenair_results::{CallResult, PhaseResult, RunResult};
@@ -12,11 +11,11 @@ use super::case::{Case, Run};
 use super::check::{Bound, Figure};
 use super::figures::{conservation, phase, zero};
 
-/// Calls that are admitted at once.
+/// Number of calls admitted at once.
 const LIMIT: usize = 12;
-/// Of G.711, in one direction.
+/// Packet rate of G.711 in one direction.
 const PACKETS_PER_SECOND: f64 = 50.0;
-/// A direction with less than this part of its packets sent was no call.
+/// Minimum proportion of packets sent for a direction to count as a call.
 const LEAST_SENT: f64 = 0.9;
 /// The phases with the admitted calls: alone, and beside the refused one.
 const WITH_12: &str = "calls12";
@@ -82,7 +81,7 @@ fn download(phase: &PhaseResult) -> Result<f64> {
     Ok(phase.flows.iter().find(|flow| flow.app == "download").context("the scenario has a download")?.ip_mbps)
 }
 
-/// Both directions of the calls that began before the limit was reached, in both phases; `None` if one of them was silent.
+/// Both directions of the calls that began before the limit was reached, in both phases; `None` if one was silent.
 fn admitted(result: &RunResult) -> Option<Vec<&CallResult>> {
     let mut found = Vec::new();
     for name in [WITH_12, WITH_13] {

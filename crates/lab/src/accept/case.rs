@@ -1,4 +1,4 @@
-//! A case of acceptance, and what its figures are read from.
+//! A case of the acceptance test, and the inputs of its figures.
 
 use anyhow::Result;
 use evenair_results::RunResult;
@@ -6,33 +6,35 @@ use evenair_scenario::Scenario;
 
 use super::check::Figure;
 
-/// Tables of the scenarios whose box gets no telemetry of stations and rates.
+/// Telemetry without stations and rates, as a table of a scenario.
 pub const NO_TELEMETRY: &str = "[telemetry]\nstations = false\nrates = false\n";
 
-/// What a run yields besides its result.
+/// A run with the inputs of its figures.
 pub struct Run<'a> {
     /// The scenario that was run.
     pub scenario: &'a Scenario,
-    /// What came out.
+    /// Result of the run.
     pub result: &'a RunResult,
-    /// CPU time of this process and its children (the box, the hosts' agents) during the run, over the run's length.
+    /// CPU time of this process and its children (the box, the hosts' agents) during the run, relative to the run's
+    /// length.
     pub cpu_share: f64,
-    /// Runs another scenario on the same testbed; the second argument says which, in the name of its results.
+    /// Runs another scenario on the same testbed; the second argument is part of the name of its results.
     pub testbed: &'a dyn Fn(&Scenario, &str) -> Result<RunResult>,
 }
 
-/// One case of acceptance.
+/// One case of the acceptance test.
 pub struct Case {
-    /// For the command line.
+    /// Name on the command line.
     pub name: &'static str,
-    /// For people.
+    /// Title in output.
     pub title: &'static str,
-    /// Whether the short acceptance has it.
+    /// Whether the short acceptance includes it.
     pub in_short: bool,
-    /// Runs of about this length that one of its runs takes, at most: more than one where it compares with others.
+    /// Maximum number of testbed runs of about this length per run of the case: more than one if it compares with
+    /// others.
     pub runs_each: u32,
-    /// Makes the scenario, the short form of it where that is asked for.
+    /// Makes the scenario, in its short form if requested.
     pub make: fn(short: bool) -> Result<Scenario>,
-    /// Reads the figures off a run.
+    /// Computes the figures of a run.
     pub figures: fn(&Run<'_>) -> Result<Vec<Figure>>,
 }

@@ -1,4 +1,4 @@
-//! The cases: their scenarios, and the figures of their runs.
+//! The cases: their scenarios and figures.
 
 use anyhow::{Context, Result};
 use evenair_results::{CallResult, PhaseResult};
@@ -94,8 +94,8 @@ fn r1_2(_short: bool) -> Result<Scenario> {
     simulated::uplink_rate_control(2)
 }
 
-/// Seconds of the short form: when the box is inserted, and the end. The managed stretch is at least twice the
-/// bypassed one plus 40 s, because flows that starved retry after back-offs that have doubled many times.
+/// Seconds of the short form: when the box is inserted, and the end. The managed phase is at least twice as long as the
+/// bypassed one plus 40 s, because starved flows retry after exponential back-offs.
 const SHORT_INSERT_S: u64 = 6;
 const SHORT_END_S: u64 = 60;
 const SHORT_MEASURED_S: u64 = 20;
@@ -140,7 +140,7 @@ fn a11_figures(run: &Run<'_>) -> Result<Vec<Figure>> {
     ])
 }
 
-/// The source says that no flow starves: here, that neither direction has less than a third of an equal part, and no flow less
+/// The source states that no flow starves. Here: neither direction has less than a third of an equal share, and no flow less
 /// than an eighth of its direction's mean.
 fn r11_figures(run: &Run<'_>) -> Result<Vec<Figure>> {
     let (bypassed, inserted) = (phase(run.result, BYPASSED), phase(run.result, INSERTED));
@@ -215,7 +215,7 @@ fn quic(short: bool) -> Result<Scenario> {
     Ok(shortened(scenario_file!("box/b10-quic.toml")?, short))
 }
 
-/// The transfer over QUIC beside the mean of the others, each of which has a station of its own at the same rate.
+/// The QUIC transfer compared with the mean of the others, each on a station of its own at the same rate.
 fn quic_figures(run: &Run<'_>) -> Result<Vec<Figure>> {
     let inserted = phase(run.result, INSERTED);
     let (quic, others): (Vec<_>, Vec<_>) = inserted.flows.iter().partition(|flow| flow.app == "quic");
@@ -238,12 +238,12 @@ fn telephone(short: bool) -> Result<Scenario> {
     Ok(shortened(scenario_file!("box/b15-telephone.toml")?, short))
 }
 
-/// The call in both directions, which the box is to have found and admitted, and the downloads beside it.
+/// Figures of the call in both directions, which the box must detect and admit, and of the downloads beside it.
 fn telephone_figures(run: &Run<'_>) -> Result<Vec<Figure>> {
     let inserted = phase(run.result, INSERTED);
     let calls: Vec<_> = run.result.calls.iter().filter(|call| call.phase == INSERTED).collect();
     let admitted = run.result.events.iter().filter(|event| event.what == "call admitted").count();
-    // Half of a packet each 20 ms, or it was no call.
+    // A call has at least half of its packets, one each 20 ms.
     let spoke = |call: &&&CallResult| call.heard.sent as f64 >= 25.0 * (inserted.to_s - inserted.from_s);
     let both = if calls.iter().filter(spoke).count() == 2 { 1.0 } else { f64::NAN };
     let worst = |of: fn(&CallResult) -> f64, pick: fn(f64, f64) -> f64| calls.iter().map(|call| of(call)).reduce(pick);
@@ -282,7 +282,7 @@ fn total_over_capacity(inserted: &PhaseResult) -> Figure {
     Figure { what: "inserted: total over C*", value: share_of_capacity(inserted), bound: Bound::short_by_at_most(0.05) }
 }
 
-/// C_i of each PHY rate that a station of the scenario has, at the d that was measured over the phase.
+/// C_i of each station's PHY rate, at the measured d of the phase.
 fn capacities(scenario: &Scenario, phase: &PhaseResult) -> Vec<(f64, f64)> {
     let ratios: Vec<f64> = phase.flows.iter().filter_map(|flow| flow.d).collect();
     let mean_d = ratios.iter().sum::<f64>() / ratios.len() as f64;
@@ -370,11 +370,11 @@ fn idle_figures(run: &Run<'_>) -> Result<Vec<Figure>> {
 
 const FLIPS: u64 = 100;
 const FLIP_FROM: Span = Span::from_secs(5);
-/// Each insertion lasts half of it; a bypass may drain for a second.
+/// Period of insertion and bypass: half of it inserted; a bypass may drain for a second.
 const FLIP_EVERY: Span = Span::from_millis(2_400);
 const FLIP_AFTER: Span = Span::from_secs(40);
 
-/// A11 with other events: inserted and bypassed over and over, then inserted for good.
+/// A11 with other events: inserted and bypassed repeatedly, then inserted for good.
 fn flips(_short: bool) -> Result<Scenario> {
     let mut scenario = scenario_file!("adwiser/a11-equal-up-and-down.toml")?;
     let at = |number: u64, action| Event { at: FLIP_FROM + FLIP_EVERY * number / 2, action };

@@ -1,8 +1,8 @@
 //! One acceptance figure, and its status over several runs.
 //!
-//! A figure passes when the median over the runs is within its bound and no single run is outside twice the tolerance.
+//! A figure passes if the median over the runs is within its bound and no single run exceeds twice the tolerance.
 
-/// How a figure must lie.
+/// The bound of a figure.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Bound {
     /// At least `limit`; a single run at least `single`.
@@ -11,18 +11,18 @@ pub enum Bound {
     AtMost { limit: f64, single: f64 },
 }
 
-/// One figure taken from one run.
+/// One figure of one run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figure {
-    /// What it is, with its unit.
+    /// Description, with the unit.
     pub what: &'static str,
-    /// Its value in this run; not a number where the run did not yield it, which fails.
+    /// Value in this run; NaN if the run did not yield it, which fails.
     pub value: f64,
-    /// How it is judged.
+    /// Its bound.
     pub bound: Bound,
 }
 
-/// A figure over all runs of a case.
+/// A figure over all runs of a case, with its status.
 #[derive(Clone, Debug)]
 pub struct Judged {
     pub what: &'static str,
@@ -48,7 +48,7 @@ impl Bound {
         Self::AtLeast { limit: 1.0 - band, single: 1.0 - 2.0 * band }
     }
 
-    /// The same bound with its band doubled, for short runs.
+    /// The same bound with twice the band, for short runs.
     pub fn doubled(self) -> Self {
         match self {
             Self::AtLeast { limit, single } => Self::AtLeast { limit: single, single: single - (limit - single) },
@@ -56,8 +56,8 @@ impl Bound {
         }
     }
 
-    /// The same bound for a figure of a run of which `part` was lost, against the box: the band gets that much narrower.
-    /// What must be exactly nothing stays so.
+    /// The same bound for a run in which `part` of the time was lost: the band narrows by that much. A bound of zero
+    /// stays.
     pub fn narrowed(self, part: f64) -> Self {
         match self {
             Self::AtLeast { limit, single } => Self::AtLeast { limit: limit + part, single: single + part },
@@ -80,7 +80,7 @@ impl Bound {
         }
     }
 
-    /// For the table: the bound of the median, and that of a single run.
+    /// Text for the table: the bound of the median, and that of a single run.
     pub fn describe(self) -> String {
         match self {
             Self::AtLeast { limit, single } => format!(">= {limit:.3} (each >= {single:.3})"),
@@ -89,7 +89,7 @@ impl Bound {
     }
 }
 
-/// Judges the figures of several runs. Runs list the same figures in the same order.
+/// The status of each figure over several runs, which list the same figures in the same order.
 pub fn judge(runs: &[Vec<Figure>]) -> Vec<Judged> {
     let Some(first) = runs.first() else { return Vec::new() };
     first
@@ -143,7 +143,7 @@ mod tests {
         assert_eq!(Bound::short_by_at_most(0.25).doubled(), Bound::AtLeast { limit: 0.5, single: 0.25 });
     }
     #[test]
-    fn what_lateness_may_have_moved_is_counted_against_the_box() {
+    fn lateness_narrows_the_bounds() {
         assert_eq!(Bound::within(0.5).narrowed(0.25), Bound::AtMost { limit: 0.25, single: 0.75 });
         assert_eq!(Bound::short_by_at_most(0.25).narrowed(0.125), Bound::AtLeast { limit: 0.875, single: 0.625 });
         let nothing = Bound::AtMost { limit: 0.0, single: 0.0 };

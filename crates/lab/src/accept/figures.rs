@@ -1,4 +1,4 @@
-//! Figures of a run's result.
+//! Figures computed from a run's result.
 
 use evenair_results::{BoxCounters, PhaseResult, RunResult};
 use evenair_workload::Direction;
@@ -10,7 +10,8 @@ pub const BYPASSED: &str = "bypassed";
 /// The phase in which the box manages.
 pub const INSERTED: &str = "inserted";
 
-/// A named phase of a result; scenarios of acceptance have it, which the cases' tests check.
+/// A phase of a result, by name. Scenarios of the acceptance test have it, which the cases' tests
+/// check.
 pub fn phase<'a>(result: &'a RunResult, name: &str) -> &'a PhaseResult {
     result
         .phases
@@ -19,17 +20,17 @@ pub fn phase<'a>(result: &'a RunResult, name: &str) -> &'a PhaseResult {
         .unwrap_or_else(|| panic!("scenario {} has no phase called {name}", result.scenario))
 }
 
-/// Up to down, as a deviation from equality: 0 is equal.
+/// Ratio of uploads to downloads, as a deviation from 1.
 pub fn up_down_inequality(phase: &PhaseResult) -> f64 {
     (phase.directions.up_ip_mbps / phase.directions.down_ip_mbps - 1.0).abs()
 }
 
-/// Total over C*.
+/// Ratio of the total to C*.
 pub fn share_of_capacity(phase: &PhaseResult) -> f64 {
     phase.capacity_cstar_mbps.map_or(f64::NAN, |capacity| phase.total_ip_mbps / capacity)
 }
 
-/// The smallest flow over the mean of the flows of that direction.
+/// Ratio of the smallest flow of a direction to the mean of its flows.
 pub fn slowest_over_mean(phase: &PhaseResult, direction: Direction) -> f64 {
     let rates: Vec<f64> =
         phase.flows.iter().filter(|flow| flow.direction == direction).map(|flow| flow.ip_mbps).collect();
@@ -37,8 +38,8 @@ pub fn slowest_over_mean(phase: &PhaseResult, direction: Direction) -> f64 {
     rates.iter().copied().fold(f64::INFINITY, f64::min) / mean
 }
 
-/// Largest relative deviation of the PHY-rate classes' shares from shares in proportion to `capacities`
-/// (pairs of PHY rate in Mb/s and C_i; every station of the run belongs to one of them).
+/// Largest relative deviation of the shares of PHY rates from shares in proportion to `capacities`
+/// (pairs of PHY rate in Mb/s and C_i; each station of the run has one of these rates).
 pub fn deviation_from_shares(phase: &PhaseResult, capacities: &[(f64, f64)]) -> f64 {
     let sum: f64 = capacities.iter().map(|(_, capacity)| capacity).sum();
     capacities
@@ -55,7 +56,7 @@ pub fn deviation_from_shares(phase: &PhaseResult, capacities: &[(f64, f64)]) -> 
         .fold(0.0, f64::max)
 }
 
-/// Ratio of the first flow to the second, as a deviation from `wanted`.
+/// Ratio of the first flow to the second, as a relative deviation from `wanted`.
 pub fn ratio_deviation(phase: &PhaseResult, wanted: f64) -> f64 {
     match phase.flows.as_slice() {
         [first, second, ..] => (first.ip_mbps / second.ip_mbps / wanted - 1.0).abs(),
@@ -63,7 +64,8 @@ pub fn ratio_deviation(phase: &PhaseResult, wanted: f64) -> f64 {
     }
 }
 
-/// What every run with a box must show: no packet is missing, and the box found no fault with itself.
+/// The figure of every run with a box: packets lost or unaccounted for, and faults that the box
+/// reported.
 pub fn conservation(result: &RunResult) -> Figure {
     let missing = |counters: &BoxCounters| (counters.lost() + counters.unaccounted()) as f64;
     let faults = result.box_faults.len() as f64;
@@ -71,7 +73,7 @@ pub fn conservation(result: &RunResult) -> Figure {
     Figure { what: "packets lost or unaccounted by the box", value, bound: zero() }
 }
 
-/// Exactly none.
+/// A bound of exactly zero.
 pub const fn zero() -> Bound {
     Bound::AtMost { limit: 0.0, single: 0.0 }
 }
@@ -94,14 +96,14 @@ bulk = [{ name = "upload", stations = ["sta"], server = "server", direction = "u
 event = [{ at = "1 s", do = "insert" }]
 "#;
 
-    /// A right run with a box, in virtual time.
+    /// A valid run with a box, in virtual time.
     pub fn managed() -> RunResult {
         let scenario = Scenario::parse(MANAGED, "managed").expect("a right scenario");
         evenair_sim::run(&scenario, |_| ()).expect("runs")
     }
 
     #[test]
-    fn whatever_the_box_loses_or_cannot_account_for_breaks_the_bound() {
+    fn lost_and_unaccounted_packets_are_outside_the_bound() {
         type Spoil = fn(&mut RunResult);
         fn counters(run: &mut RunResult) -> &mut BoxCounters {
             run.box_counters.as_mut().expect("a box")

@@ -6,9 +6,9 @@ use super::case::Case;
 
 /// A group of cases.
 pub struct Group {
-    /// For the command line, and for the name of its table.
+    /// Name on the command line, and of its table.
     pub name: &'static str,
-    /// Its cases, with how often each is run where nothing else is asked for.
+    /// Its cases, with the default number of runs.
     cases: &'static [(&'static str, u32)],
 }
 
@@ -16,7 +16,7 @@ const fn group(name: &'static str, cases: &'static [(&'static str, u32)]) -> Gro
     Group { name, cases }
 }
 
-/// All groups. Those that took many runs of minutes each have fewer: an odd number, of which the median is judged.
+/// All groups. Cases with runs of several minutes have fewer runs; numbers are odd, because the median counts.
 pub const GROUPS: [Group; 28] = [
     group("radio", &[("radio-1", 5), ("radio-5", 5), ("radio-10", 5), ("late", 5), ("idle", 5)]),
     group("stations", &[("tenth-1-9", 5), ("tenth-5-5", 5), ("tenth-9-1", 5), ("both-ways", 5)]),
@@ -48,7 +48,7 @@ pub const GROUPS: [Group; 28] = [
     group("window-and-load", &[("i12-target", 3), ("i12-buffer", 3), ("i14", 3)]),
 ];
 
-/// How often a case is run where nothing else is asked for.
+/// Default number of runs of a case.
 pub fn runs_of(case: &str) -> u32 {
     let cases = GROUPS.iter().flat_map(|group| group.cases);
     cases.into_iter().find(|(name, _)| *name == case).map_or(5, |&(_, runs)| runs)
@@ -63,7 +63,7 @@ pub fn group_of(case: &str) -> &'static str {
 /// The cases of a group, in the group's order.
 ///
 /// # Errors
-/// There is no such group: those that there are.
+/// Unknown group; the error lists the existing ones.
 pub fn cases_of(name: &str, all: Vec<Case>) -> Result<Vec<Case>> {
     let Some(group) = GROUPS.iter().find(|group| group.name == name) else {
         let names: Vec<_> = GROUPS.iter().map(|group| group.name).collect();
@@ -81,7 +81,7 @@ mod tests {
     use super::super::cases;
     use super::*;
 
-    /// What starting and ending a run adds to its length.
+    /// Duration of a run relative to its length, with start and end.
     const AROUND: f64 = 1.10;
 
     #[test]

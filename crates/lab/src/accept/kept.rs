@@ -1,5 +1,5 @@
-//! Reuse of runs of an earlier call of `evenair accept`: complete runs of the same scenario, seed and version. The version
-//! of modified sources does not identify their state, so their runs are repeated.
+//! Reuse of runs of an earlier call of `evenair accept`: completed runs of the same scenario, seed and version. The
+//! version of modified sources does not identify their state, so their runs are repeated.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -12,11 +12,11 @@ use serde_json::Value;
 
 use crate::output;
 
-/// Written last, when a run is whole.
+/// File that is written last, once a run is complete.
 const WHOLE: &str = "report.html";
 const CPU_SHARE: &str = "cpu-share.txt";
 
-/// The result of the same run, if it is there whole.
+/// The stored result of the same run, if it is complete.
 pub fn result(directory: &Path, scenario: &Scenario) -> Result<Option<RunResult>> {
     if !directory.join(WHOLE).exists() {
         return Ok(None);
@@ -30,7 +30,7 @@ pub fn result(directory: &Path, scenario: &Scenario) -> Result<Option<RunResult>
         || about["version"] != output::VERSION
         || output::VERSION.ends_with(".dirty")
     {
-        // The new run takes its place.
+        // The new run replaces it.
         fs::remove_file(directory.join(CPU_SHARE)).or_else(|error| match error.kind() {
             ErrorKind::NotFound => Ok(()),
             _ => Err(error),
@@ -41,7 +41,7 @@ pub fn result(directory: &Path, scenario: &Scenario) -> Result<Option<RunResult>
     Ok(Some(RunResult::read(&directory.join("result.json"))?))
 }
 
-/// The part of a core that a run took: that of the run itself where it was kept, else `measured`, which is written down.
+/// CPU time of a run, relative to its length: the stored value of an earlier run, else `measured`, which it stores.
 pub fn cpu_share(directory: &Path, measured: f64) -> Result<f64> {
     let file = directory.join(CPU_SHARE);
     if let Ok(text) = fs::read_to_string(&file) {

@@ -1,6 +1,6 @@
-//! The load that is offered to the medium, held just below the critical one by a proportional-integral law (I14), with kernel
-//! TCP. Choi, Park, Kim, "Performance Impact of Inter-Layer Dependence in Infrastructure WLANs", name the critical load and
-//! leave the shaper to future work: it is to carry what the same frames have in open loop at their peak.
+//! Control of the offered load to just below the critical load, by a proportional-integral law (I14), with kernel TCP. Choi,
+//! Park, Kim, "Performance Impact of Inter-Layer Dependence in Infrastructure WLANs", name the critical load and leave the
+//! shaper to future work: the throughput must reach the peak of the same frames in open loop.
 
 use anyhow::{Context, Result};
 use evenair_results::{PhaseResult, scalar};

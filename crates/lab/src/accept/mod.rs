@@ -1,9 +1,9 @@
-//! `evenair accept`: every promised figure, measured and printed beside its bound.
+//! `evenair accept`: measures every promised figure and prints it beside its bound.
 //!
 //! A case is a scenario, run several times on the testbed, and the figures of each run. A run that the testbed marks as invalid
 //! (it could not keep real time) is printed and repeated, since its numbers do not describe the manager; more than one such run
-//! in five fails the case. The short form accepts a run that was only slightly late, with bounds that are narrower by the lost
-//! part of the time. A run with a failure of the box is never repeated: it fails the case.
+//! in five fails the case. The short form accepts a slightly late run, with bounds narrowed by the lost part of the time. A run
+//! with a fault of the box is never repeated: it fails the case.
 
 mod adwiser;
 mod best;
@@ -38,16 +38,15 @@ use self::check::{Figure, Judged, judge};
 use crate::commands::testbed::{options, run_scenario};
 use crate::output;
 
-/// Of this many runs at most one may be invalid.
+/// Number of runs per tolerated invalid one.
 const RUNS_PER_INVALID: usize = 5;
-/// The short form asks whether the manager works, on a machine that may be shared: so many runs that were too late are
-/// repeated.
+/// Number of late runs that the short form repeats: it runs on machines that may be shared.
 const SHORT_INVALID: usize = 3;
-/// The short form judges a run whose medium stood idle for lateness for at most so many thousandths of the time.
+/// Largest idle time due to lateness, in thousandths of the run, that the short form accepts.
 const SHORT_IDLE_PERMILLE: f64 = 10.0;
-/// From here on the testbed calls a run invalid for it.
+/// Limit, in thousandths, above which the testbed marks a run as invalid.
 const IDLE_LIMIT_PERMILLE: f64 = IDLE_LIMIT_PPM as f64 / 1_000.0;
-/// Of the CPU times in /proc: 100 on every Linux (USER_HZ).
+/// Unit of CPU times in /proc: USER_HZ, 100 on every Linux.
 const TICKS_PER_SECOND: f64 = 100.0;
 
 /// Arguments of `evenair accept`.
@@ -79,7 +78,7 @@ pub struct AcceptArgs {
     out: PathBuf,
 }
 
-/// One case, measured.
+/// The measurements of one case.
 struct Outcome {
     name: &'static str,
     judged: Vec<Judged>,
@@ -136,7 +135,7 @@ fn chosen(args: &AcceptArgs) -> Result<Vec<Case>> {
     Ok(all.into_iter().filter(wanted).collect())
 }
 
-/// Runs one case as often as asked, invalid runs aside.
+/// Runs a case the requested number of times, not counting invalid runs.
 fn measure(case: &Case, args: &AcceptArgs, options: &TestbedOptions, directory: &Path) -> Result<Outcome> {
     let runs = if args.short { 1 } else { args.runs.unwrap_or(groups::runs_of(case.name)) as usize };
     let allowed_invalid = if args.short { SHORT_INVALID } else { runs.div_ceil(RUNS_PER_INVALID) };
@@ -178,22 +177,22 @@ fn measure(case: &Case, args: &AcceptArgs, options: &TestbedOptions, directory: 
     Ok(Outcome { name: case.name, judged, invalid, box_at_fault, holds })
 }
 
-/// Whether a run says nothing about the box, which gets another one. The box's own faults get it none.
+/// Whether a run is invalid through no fault of the box, and so is repeated.
 const fn is_repeated(result: &RunResult) -> bool {
     !result.valid && result.box_faults.is_empty()
 }
 
-/// The part of a run for which the medium stood idle because the testbed was late, where that alone makes the run invalid and
-/// is little against the bands of the short form. Those are then narrowed by it. That is a margin and not a proof: it covers
-/// what a total or a part of all may have moved, if the idle time is spread over the run; a ratio of two flows, or a phase
-/// in which all of it fell, may have moved by a few times as much.
+/// The proportion of a run in which the medium was idle because the testbed was late, if that is the only reason for its
+/// invalidity and is small compared with the bands of the short form, which are then narrowed by it. That is a margin, not a
+/// proof: it covers the effect on a total or a proportion, if the idle time is spread over the run. A ratio of two flows, or a
+/// phase with all of the idle time, may have changed by a few times as much.
 fn late_part(result: &RunResult) -> Option<f64> {
     let permille = result.lateness?.idle_for_late_permille;
     let alone = result.invalid_because.len() == 1 && permille > IDLE_LIMIT_PERMILLE && result.box_faults.is_empty();
     (alone && permille <= SHORT_IDLE_PERMILLE).then_some(permille / 1_000.0)
 }
 
-/// One run, written down: its result, and the CPU time that it took over its length.
+/// Makes and stores one run. Returns its result, and its CPU time relative to its length.
 fn run_once(case: &Case, scenario: &Scenario, options: &TestbedOptions, directory: &Path) -> Result<(RunResult, f64)> {
     let directory = directory.join(format!("{}-{}", case.name, scenario.seed));
     let cpu_before = cpu_seconds()?;
@@ -202,7 +201,7 @@ fn run_once(case: &Case, scenario: &Scenario, options: &TestbedOptions, director
     Ok((result, kept::cpu_share(&directory, cpu_share)?))
 }
 
-/// One more, which a case compares its run with.
+/// Makes a further run, for comparison with a case's run.
 fn run_another(
     case: &Case,
     scenario: &Scenario,
@@ -235,15 +234,15 @@ fn print_run(number: u64, result: &RunResult, figures: &[Figure]) {
     }
 }
 
-/// CPU time that this process and its ended children (the box, the hosts' agents) have taken, in the kernel and outside.
+/// User and system CPU time of this process and its ended children (the box, the hosts' agents), in seconds.
 fn cpu_seconds() -> Result<f64> {
     let stat = std::fs::read_to_string("/proc/self/stat").context("cannot read /proc/self/stat")?;
     Ok(cpu_ticks(&stat) / TICKS_PER_SECOND)
 }
 
 fn cpu_ticks(stat: &str) -> f64 {
-    // proc(5): the second field, the program's name, may hold spaces; user and system time are the 14th and 15th, those
-    // of children that were waited for the 16th and 17th.
+    // proc(5): the second field, the program's name, may contain spaces; user and system time are fields 14 and 15, those of
+    // waited-for children 16 and 17.
     let after_name = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
     after_name.split_whitespace().skip(11).take(4).filter_map(|field| field.parse::<f64>().ok()).sum()
 }

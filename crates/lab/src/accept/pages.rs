@@ -1,4 +1,4 @@
-//! Web pages over the Internet link beside a transfer of the LAN, with kernel TCP and a box without telemetry (the
+//! Web pages over the Internet link beside a LAN transfer, with kernel TCP and a box without telemetry (the
 //! publication's A5 and A6): several clients, so that one run has enough pages in a quarter of an hour.
 
 use anyhow::{Result, ensure};
@@ -11,13 +11,13 @@ use super::case::{Case, Run};
 use super::check::{Bound, Figure};
 use super::figures::{conservation, phase};
 
-/// A page takes at most so many times as long on average as without the transfer.
+/// Bound of the mean load time of a page, relative to that without the transfer.
 const MEAN: f64 = 1.15;
-/// The same of the 95th percentile.
+/// Bound of the 95th percentile, relative to that without the transfer.
 const P95: f64 = 1.5;
-/// Fewer pages in a phase say too little: sizes are heavy-tailed.
+/// Minimum number of pages per phase: their sizes are heavy-tailed.
 const FEWEST: usize = 400;
-/// Draws of the bootstrap.
+/// Number of bootstrap samples.
 const DRAWS: usize = 2_000;
 
 /// The case.
@@ -92,7 +92,7 @@ fn figures(run: &Run<'_>) -> Result<Vec<Figure>> {
     Ok(figures)
 }
 
-/// Times of the pages that were begun in a phase, seconds.
+/// Load times of the pages begun in a phase, in seconds.
 fn times(result: &RunResult, name: &str) -> Result<Vec<f64>> {
     let phase = phase(result, name);
     let inside = result.pages.iter().filter(|page| (phase.from_s..phase.to_s).contains(&page.at_s));
@@ -110,14 +110,14 @@ fn p95(times: &[f64]) -> f64 {
 }
 
 /// 95 % interval of the ratio of two means by the percentile bootstrap (Efron and Tibshirani, "An Introduction to the
-/// Bootstrap", 1993, chapter 13): both samples are drawn anew with replacement.
+/// Bootstrap", 1993, chapter 13), which resamples both.
 fn interval(beside: &[f64], alone: &[f64]) -> [f64; 2] {
     let mut rng = Streams::new(1).stream("bootstrap");
     let ratios: Vec<_> = (0..DRAWS).map(|_| drawn(beside, &mut rng) / drawn(alone, &mut rng)).collect();
     [25, 975].map(|permille| percentile(&ratios, permille).unwrap_or(f64::NAN))
 }
 
-/// The mean of as many as there are, drawn with replacement.
+/// Mean of a resample of the same size, drawn with replacement.
 fn drawn(times: &[f64], rng: &mut Rng) -> f64 {
     let count = times.len();
     let sum: f64 = (0..count).map(|_| times[rng.below(count as u64) as usize]).sum();

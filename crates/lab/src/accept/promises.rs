@@ -48,17 +48,17 @@ pub fn cases() -> Vec<Case> {
     ]
 }
 
-/// A network and what is promised of it.
+/// A network and its promised figures.
 pub(super) struct Network {
     pub(super) radio: &'static str,
     rate: &'static str,
-    /// 95 % of the packets are in the access point for at most so long, ms.
+    /// Bound of the 95th percentile of sojourn times in the access point, in milliseconds.
     pub(super) sojourn_ms: f64,
-    /// 95 % of the echoes of a station that has nothing else come back within this, ms.
+    /// Bound of the 95th percentile of round-trip times of a station with no other traffic, in milliseconds.
     echo_ms: f64,
 }
 
-/// The bounds of a single run are one and a half times those of the median.
+/// A figure with an upper bound; a single run may exceed it by half.
 pub(super) const fn at_most(what: &'static str, value: f64, limit: f64) -> Figure {
     Figure { what, value, bound: Bound::AtMost { limit, single: 1.5 * limit } }
 }
@@ -76,9 +76,9 @@ pub(super) const A_54: Network = Network {
     sojourn_ms: 5.0,
     echo_ms: 10.0,
 };
-/// The same with whatever else the station does, ms.
+/// Bound of the 95th percentile of round-trip times of a station with other traffic, in milliseconds.
 const ECHO_BESIDE_MS: f64 = 20.0;
-/// The medium is silent with nothing to send for at most this part of the time while the box has packets for it.
+/// Largest proportion of the time in which the medium is idle while the box has packets for it.
 const IDLE: f64 = 0.03;
 
 fn parse(text: &str) -> Result<Scenario> {
@@ -168,9 +168,9 @@ fn weights(run: &Run<'_>, weight: u32) -> Result<Vec<Figure>> {
     ])
 }
 
-/// What the box lets over the Internet link at IP level: 90 % of 8 Mb/s.
+/// IP-level rate that the box allows over the Internet link, in Mb/s: 90 % of 8 Mb/s.
 const LINK_MBPS: f64 = 7.2;
-/// The testbed's link has one delay; that of the publication's gold stations.
+/// Delay of the testbed's link, which has only one: that of the publication's gold stations.
 const LINK: &str = r#"
 wan = { down = { rate = "8 Mb/s", delay = "150 ms", buffer = "400 kB" }, up = { rate = "8 Mb/s", delay = "150 ms" } }
 "#;
@@ -264,7 +264,7 @@ fn population() -> Result<Scenario> {
     Ok(Scenario::parse(FILE, "b11-changing-population.toml")?)
 }
 
-/// The populations' phases, when each began, in seconds, and its slow stations.
+/// Phases of the populations, when each begins, in seconds, and its number of slow stations.
 const POPULATIONS: [(&str, usize, u32); 3] = [("first", 1, 3), ("second", 60, 3), ("third", 120, 4)];
 
 fn population_figures(run: &Run<'_>) -> Result<Vec<Figure>> {
@@ -298,7 +298,7 @@ fn population_figures(run: &Run<'_>) -> Result<Vec<Figure>> {
     ])
 }
 
-/// What a packet for a slow station takes, which those behind it wait for.
+/// Duration of one exchange with a slow station, in milliseconds, for which packets behind it wait.
 pub(super) fn slowest_exchange_ms() -> f64 {
     let phy = Phy::default_for(Standard::Dot11a);
     let slowest = phy.standard().rate(evenair_units::BitRate::from_bps(6_000_000)).expect("802.11a has it");
@@ -349,12 +349,12 @@ fn flood_figures(run: &Run<'_>) -> Result<Vec<Figure>> {
     ])
 }
 
-/// Rates of the applications with one of these names, which are those of the scenario or begin with them.
+/// Rates of the applications whose names equal or begin with one of these.
 pub(super) fn rates(phase: &PhaseResult, names: &[&str]) -> Vec<f64> {
     flows(phase, names).map(|flow| flow.ip_mbps).collect()
 }
 
-/// Their DATA alone, at IP level: without what their acknowledgments take.
+/// Their DATA alone, at IP level, without ACKs.
 pub(super) fn data_mbps(phase: &PhaseResult, names: &[&str]) -> f64 {
     const DATA: f64 = 1_500.0;
     const ACK: f64 = 52.0;
@@ -365,7 +365,7 @@ fn flows<'a>(phase: &'a PhaseResult, names: &[&str]) -> impl Iterator<Item = &'a
     phase.flows.iter().filter(move |flow| names.iter().any(|name| flow.app.starts_with(name)))
 }
 
-/// What all applications whose names begin so had in each second of a stretch.
+/// Throughput of all applications whose names begin with `name`, in each second of an interval.
 fn sums_by_second(result: &RunResult, name: &str, stretch: std::ops::Range<f64>) -> Vec<f64> {
     let seconds = stretch.start as usize..stretch.end as usize;
     let flows: Vec<_> = result.series.flows.iter().filter(|flow| flow.app.starts_with(name)).collect();
@@ -395,7 +395,7 @@ fn sigma(values: &[f64]) -> f64 {
     (values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / values.len() as f64).sqrt()
 }
 
-/// How far the farthest of several is from their mean, relative.
+/// Largest relative deviation of a value from the mean.
 fn farthest(values: &[f64]) -> f64 {
     let mean = mean(values);
     values.iter().map(|value| (value / mean - 1.0).abs()).fold(f64::NAN, f64::max)

@@ -1,4 +1,4 @@
-//! Accuracy of the radio: saturated UDP through the testbed, compared with the same medium in event time.
+//! Accuracy of the testbed's radio: saturated UDP, compared with the same medium in event time.
 
 use anyhow::{Context, Result};
 use evenair_scenario::{Place, Scenario};
@@ -10,7 +10,7 @@ use super::check::{Bound, Figure};
 
 /// 972 bytes of UDP payload, 8 of UDP header, 20 of IP header.
 const IP_PACKET: Bytes = Bytes(1000);
-/// Long enough for the event-time figure's own spread to be far below the bound.
+/// Length of the reference run: its sampling error is far below the bound.
 const REFERENCE_LENGTH: Span = Span::from_secs(100);
 
 /// `count` stations at 11 Mb/s that send datagrams faster than the medium can carry.
@@ -31,7 +31,7 @@ phase = [{{ name = "saturated", from = "4 s", to = "20 s" }}]
     Ok(Scenario::parse(&text, "radio")?)
 }
 
-/// The testbed's throughput against the event-time figure.
+/// Throughput of the testbed relative to the reference.
 pub fn figures(run: &Run<'_>) -> Result<Vec<Figure>> {
     let rates: Vec<_> = run
         .scenario

@@ -1,8 +1,7 @@
-//! Control at the receiver with the kernel's TCP through the live box: the access point's backlog, and whether connections
-//! survive.
+//! Control at the receiver with kernel TCP and the live box: the access point's backlog, and the survival of connections.
 //!
-//! A box that is inserted later does not know the window scale of a connection, and does not change it. So downloads begin
-//! under control, and others, after these have ended and the box is bypassed, without it.
+//! A box that is inserted later does not know the window scale of existing connections, and leaves their windows alone. So
+//! downloads begin under control; after they have ended and the box is bypassed, others begin without it.
 //!
 //! Source: Choi, Park, Kim, "Performance Impact of Inter-Layer Dependence in Infrastructure WLANs".
 
@@ -16,12 +15,12 @@ use super::figures::{BYPASSED, INSERTED, conservation, phase, zero};
 
 const STATIONS: u32 = 10;
 const SEGMENT_BITS: f64 = 1460.0 * 8.0;
-/// There and back over the wire.
+/// Round-trip time of the wired path, in milliseconds.
 const WIRED_MS: f64 = 22.0;
 
-/// Waiting time in the access point to which windows are adapted.
+/// Target waiting time in the access point, in milliseconds.
 const TARGET_MS: f64 = 100.0;
-/// The access point's buffer, which the flows are to divide among them.
+/// Buffer of the access point, which windows divide among the flows.
 const BUFFER: &str = "200 packets";
 
 /// The cases, in the order of measuring.
@@ -65,7 +64,7 @@ pub fn cases() -> Vec<Case> {
     ]
 }
 
-/// Ten downloads with windows of so many segments and ACKs held for so long, and ten without the box.
+/// Ten downloads with windows of `window` segments and ACKs delayed by `delay_ms`, and ten without the box.
 fn controlled(window: u32, delay_ms: u32) -> Result<Scenario> {
     let delay = if delay_ms > 0 { format!("delay = \"{delay_ms} ms\"\n") } else { String::new() };
     ten(&format!("{window}-{delay_ms}"), &format!("window = \"{window} packets\"\n{delay}"))
@@ -107,13 +106,13 @@ controller.kind = "none"
     Ok(Scenario::parse(&text, "receiver")?)
 }
 
-/// DATA packets a second, and how long each waits in the access point, ms (Little's law).
+/// DATA packets per second, and their mean waiting time in the access point in milliseconds (Little's law).
 fn standing(phase: &PhaseResult) -> (f64, f64) {
     let rate = phase.total_goodput_mbps * 1e6 / SEGMENT_BITS;
     (rate, phase.ap_queue_mean_packets / rate * 1e3)
 }
 
-/// The total compared with that without control; the backlog compared with that of the window, and with the published one.
+/// Total relative to that without control; waiting time relative to that of the window, and to the published one.
 fn figures(run: &Run<'_>, window: u32, delay_ms: u32, published_ms: f64) -> Vec<Figure> {
     let [with, without] = [INSERTED, BYPASSED].map(|name| phase(run.result, name));
     let ((rate, queueing), (_, uncontrolled)) = (standing(with), standing(without));
@@ -127,7 +126,7 @@ fn figures(run: &Run<'_>, window: u32, delay_ms: u32, published_ms: f64) -> Vec<
             value: (queueing / expected - 1.0).abs(),
             bound: Bound::within(0.10),
         },
-        // The simulator lies up to a fifth above the published values as well (docs/reproduction.md).
+        // The simulator is up to a fifth above the published values as well (docs/reproduction.md).
         Figure {
             what: "AP queueing over the published one",
             value: queueing / published_ms,
@@ -142,7 +141,8 @@ fn same_total(run: &Run<'_>) -> Figure {
     Figure { what: "total, from that without control", value: (with / without - 1.0).abs(), bound: Bound::within(0.02) }
 }
 
-/// The law that the source leaves open: the backlog is that of the target, and the total that without control.
+/// The law that the source leaves open: the waiting time relative to the target, and the total relative to that without
+/// control.
 fn target_figures(run: &Run<'_>) -> Result<Vec<Figure>> {
     let [(_, queueing), (_, uncontrolled)] = [INSERTED, BYPASSED].map(|name| standing(phase(run.result, name)));
     println!("    AP queueing {queueing:.0} ms, {uncontrolled:.0} ms without");
@@ -157,7 +157,7 @@ fn target_figures(run: &Run<'_>) -> Result<Vec<Figure>> {
     ])
 }
 
-/// With windows that divide its buffer the access point loses no packet for want of room, and all flows are equal.
+/// With windows that divide its buffer, the access point loses no packet to overflow, and all flows are equal.
 fn buffer_figures(run: &Run<'_>) -> Result<Vec<Figure>> {
     let [with, without] = [INSERTED, BYPASSED].map(|name| overflowed(phase(run.result, name)));
     let (with, without) = (with?, without?);
@@ -175,20 +175,20 @@ fn buffer_figures(run: &Run<'_>) -> Result<Vec<Figure>> {
     ])
 }
 
-/// How many packets found the access point's buffer full.
+/// Number of packets that the access point dropped because its buffer was full.
 fn overflowed(phase: &PhaseResult) -> Result<f64> {
     let point = phase.nodes.iter().find(|node| NodeResult::is_access_point(node)).context("the testbed has one")?;
     let full = point.lost_frames.iter().filter(|lost| lost.reason == "buffer full");
     Ok(full.map(|lost| lost.packets).sum::<u64>() as f64)
 }
 
-/// Thousands of short transfers and a hundred long ones, with these settings of TCP.
+/// Thousands of short transfers and a hundred long ones, with these TCP settings.
 fn many(sets: &[(&str, &str)]) -> Result<Scenario> {
     const FILE: &str = include_str!("../../../../scenarios/box/b05-many-connections.toml");
     Scenario::parse_with(FILE, "b05-many-connections.toml", sets).context("scenarios/box/b05-many-connections.toml")
 }
 
-/// None of them breaks.
+/// Number of broken connections, which must be zero.
 fn many_figures(run: &Run<'_>) -> Result<Vec<Figure>> {
     let result = run.result;
     let counts = result.transfers.counts.iter();

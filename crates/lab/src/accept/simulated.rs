@@ -12,17 +12,17 @@ use super::case::Run;
 use super::check::{Bound, Figure};
 use super::figures::{BYPASSED, INSERTED, phase};
 
-/// Runs of the simulator whose mean is compared.
+/// Number of simulated runs whose mean is compared.
 const SEEDS: u64 = 10;
-/// The phase of a scenario in which the box has no part.
+/// The phase of a scenario without the box.
 const MEASURED: &str = "measured";
 
-/// Totals may be this far apart, relative.
+/// Bound of the relative difference of totals.
 const TOTAL: Bound = Bound::within(0.07);
-/// Shares may be this far apart, of the whole.
+/// Bound of the difference of shares.
 const SHARE: Bound = Bound::within(0.05);
 
-/// What is compared of a phase.
+/// Names of the compared values.
 struct Names {
     phase: &'static str,
     total: &'static str,
@@ -51,16 +51,16 @@ const NAMES: [Names; 3] = [
     },
 ];
 
-/// What is compared of a phase: of one run, or the mean of several.
+/// Compared values of a phase: of one run, or the mean of several.
 #[derive(Clone, Debug, PartialEq)]
 struct Outcome {
     total_mbps: f64,
     up_share: f64,
-    /// By direction and rate, best first.
+    /// Shares of flows by direction and rate, the largest first.
     flow_shares: Vec<f64>,
 }
 
-/// Uploads and downloads in equal number without a box, as the simulator supports; for a minute.
+/// Equal numbers of uploads and downloads without a box, as the simulator supports; one minute long.
 pub fn uplink_rate_control(stations: u32) -> Result<Scenario> {
     const FILE: &str = include_str!("../../../../scenarios/uplink-rate-control/r01-uploads-against-downloads.toml");
     let count = stations.to_string();
@@ -74,7 +74,7 @@ pub fn uplink_rate_control(stations: u32) -> Result<Scenario> {
     Ok(Scenario::parse_with(FILE, "r01-uploads-against-downloads.toml", &sets)?)
 }
 
-/// The testbed's run against the simulator.
+/// Compares the testbed's run with the simulator.
 pub fn figures(run: &Run<'_>) -> Result<Vec<Figure>> {
     let mut simulated = Vec::new();
     for seed in 1..=SEEDS {

@@ -8,9 +8,9 @@ use super::case::{NO_TELEMETRY, Run};
 use super::check::{Bound, Figure};
 use super::figures::{BYPASSED, INSERTED, conservation, phase};
 
-/// Stations of equal rates have equal airtime, and so equal throughput, within this part of the mean.
+/// Stations at the same rate have equal throughput to within this proportion of the mean.
 const ALIKE: f64 = 0.05;
-/// Of what is carried without the box.
+/// Minimum total with the box, relative to that without.
 const KEPT: f64 = 0.90;
 
 fn parse(text: &str) -> Result<Scenario> {
@@ -57,7 +57,7 @@ phase = [{{ name = "inserted", from = "20 s", to = "60 s" }}]
     ))
 }
 
-/// The path of scenarios/box/b17-late-answers.toml, with a time without the box.
+/// The path of scenarios/box/b17-late-answers.toml, with a phase without the box.
 pub fn late_answers() -> Result<Scenario> {
     parse(&format!(
         r#"

@@ -1,38 +1,38 @@
-//! Messages between the two ends of a calibration: UDP datagrams with a fixed head, numbers in network order.
+//! Messages between the two ends of a calibration: UDP datagrams with a fixed header, numbers in network byte order.
 //!
-//! - **Probe**, to the receiver: `EVN-CAL1`, session, sequence number; filled with zeros to its length.
+//! - **Probe**, to the receiver: `EVN-CAL1`, session, sequence number; padded with zeros.
 //! - **Report**, to the sender: `EVN-REP1`, session, count, and that many windows, newest last. Each report repeats the
 //!   previous windows, since reports cross the saturated medium and some are lost.
 
-/// A window: packets that arrived one after the other.
+/// A window: consecutive arrivals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Window {
-    /// Which one of the session, from 0.
+    /// Its number in the session, from 0.
     pub(super) number: u64,
     /// Packets that arrived in it.
     pub(super) packets: u64,
-    /// Packets that were sent from the one before it up to its last.
+    /// Packets sent since the last packet of the previous window, up to its own last.
     pub(super) sent: u64,
     /// Bytes of UDP payload that arrived in it.
     pub(super) bytes: u64,
-    /// From the last arrival before it to its last, in nanoseconds.
+    /// Time from the last arrival of the previous window to its own last, in nanoseconds.
     pub(super) lasted_ns: u64,
 }
 
-/// A probe's head.
+/// Header of a probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Probe {
     /// Chosen by the sender at random.
     pub(super) session: u64,
-    /// From 0.
+    /// Sequence number, from 0.
     pub(super) sequence: u64,
 }
 
-/// So many windows are in a report at most.
+/// Maximum number of windows in a report.
 pub(super) const REPORTED: usize = 16;
-/// Bytes of a probe's head: the least that a probe has.
+/// Length of a probe's header, in bytes: the shortest probe.
 pub(super) const PROBE_HEAD: usize = 24;
-/// Bytes of the longest report.
+/// Length of the longest report, in bytes.
 pub(super) const REPORT_MAX: usize = 24 + REPORTED * WINDOW_LEN;
 
 const PROBE: [u8; 8] = *b"EVN-CAL1";
@@ -52,7 +52,7 @@ impl Probe {
     }
 }
 
-/// A report on a session.
+/// A report of a session.
 pub(super) fn write_report(session: u64, windows: &[Window]) -> Vec<u8> {
     let windows = &windows[windows.len().saturating_sub(REPORTED)..];
     let mut frame = Vec::with_capacity(REPORT_MAX);
@@ -66,7 +66,7 @@ pub(super) fn write_report(session: u64, windows: &[Window]) -> Vec<u8> {
     frame
 }
 
-/// The windows of a report on this session; `None`: it is none.
+/// The windows of a report of this session; `None` if it is none.
 pub(super) fn read_report(frame: &[u8], session: u64) -> Option<Vec<Window>> {
     let [kind, of, count] = numbers(frame)?;
     let windows = frame.get(24..)?;
@@ -84,7 +84,7 @@ pub(super) fn read_report(frame: &[u8], session: u64) -> Option<Vec<Window>> {
         .collect()
 }
 
-/// The first `N` numbers of eight bytes.
+/// The first `N` eight-byte numbers.
 fn numbers<const N: usize>(frame: &[u8]) -> Option<[u64; N]> {
     let mut all = [0; N];
     for (number, bytes) in all.iter_mut().zip(frame.get(..8 * N)?.chunks_exact(8)) {
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_reads_back() {
+    fn reports_are_read_back() {
         let probe = Probe { session: 7, sequence: 1 << 40 };
         let mut frame = [0; 1024];
         probe.write(&mut frame);
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn what_others_send_is_nothing() {
+    fn other_datagrams_are_ignored() {
         let mut report = write_report(7, &[window(0), window(1)]);
         assert_eq!(read_report(&report, 8), None, "of another session");
         assert_eq!(Probe::read(&report), None);

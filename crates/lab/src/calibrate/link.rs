@@ -14,44 +14,44 @@ use evenair_telemetry::{Source, TelemetryError, poll_once};
 use super::frames::{PROBE_HEAD, Probe, REPORT_MAX, Window, read_report};
 use super::pairs::{Measured, Sample, Seen};
 
-/// Packets leave in lots, one each time this has passed: a lot is well below what a medium's queue holds.
+/// Interval between bursts of packets: a burst is well below the queue limit of a medium.
 const LOT: Duration = Duration::from_millis(1);
-/// After a pause of the machine no more than this is made up for.
+/// Longest pause of the machine that is made up for.
 const MOST_BEHIND: Duration = Duration::from_millis(20);
-/// Without any report for this long at the beginning, there is no receiver.
+/// Timeout for the first report, after which there is no receiver.
 const SILENCE: Duration = Duration::from_secs(10);
-/// For the last reports.
+/// Time to wait for the last reports.
 const AFTERWARDS: Duration = Duration::from_millis(500);
 
-/// What is to be measured.
+/// Parameters of a measurement.
 #[derive(Clone, Copy, Debug)]
 pub struct Link {
-    /// The station, whose signal is asked for.
+    /// The station whose signal is requested.
     pub station: MacAddr,
-    /// Bits a second of payload that are sent; more than the medium carries at its best.
+    /// UDP payload rate, in bits per second; more than the medium carries at its best.
     pub rate_bps: u64,
-    /// Bytes of UDP payload of a packet.
+    /// UDP payload of a packet, in bytes.
     pub payload: usize,
-    /// For how long.
+    /// Duration of the measurement.
     pub lasts: Duration,
-    /// How often the signal is asked for.
+    /// Interval between requests for the signal.
     pub ask_every: Duration,
 }
 
-/// How it goes, each second.
+/// Progress, once a second.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LinkSample {
-    /// Since the beginning.
+    /// Time since the beginning.
     pub elapsed: Duration,
-    /// The last signal, dBm.
+    /// The last signal, in dBm.
     pub signal_dbm: Option<i64>,
-    /// The last window's goodput, kb/s.
+    /// Goodput of the last window, in kb/s.
     pub goodput_kbps: Option<f64>,
-    /// Windows so far.
+    /// Number of windows so far.
     pub windows: usize,
 }
 
-/// Measures over a connected socket, asking `source` for the station's signal, until it has lasted long enough or `stop`.
+/// Measures over a connected socket, requesting the station's signal from `source`, until the duration is over or `stop`.
 ///
 /// # Errors
 /// The source does not report the station's signal at the beginning; there is no receiver; errors of the socket.
@@ -77,7 +77,7 @@ pub fn measure(
     .map(|windows| Measured { windows, samples: samples.into_inner().expect("no holder of the lock panics") })
 }
 
-/// The station's signal now.
+/// The station's current signal.
 fn ask(source: &mut dyn Source, station: MacAddr) -> Result<Sample> {
     let name = source.name();
     let at = Instant::now();
@@ -93,11 +93,12 @@ fn ask(source: &mut dyn Source, station: MacAddr) -> Result<Sample> {
     Ok(Sample { at, signal_dbm })
 }
 
-/// Asks at intervals, until ended. An answer that fails is one sample less: windows without a signal near them do not count.
+/// Requests the signal at intervals, until `ended`. A failed request is one sample less: windows without a signal near them
+/// do not count.
 fn watch(source: &mut dyn Source, link: &Link, ended: &AtomicBool, samples: &Mutex<Vec<Sample>>) {
     let mut due = Instant::now() + link.ask_every;
     while !ended.load(Ordering::Relaxed) {
-        // In small steps, so that the end is not waited for.
+        // In short steps, so that the end of the measurement is noticed soon.
         std::thread::sleep(due.saturating_duration_since(Instant::now()).min(Duration::from_millis(100)));
         if Instant::now() < due {
             continue;
@@ -119,13 +120,13 @@ struct Sender<'a> {
     session: u64,
     frame: Vec<u8>,
     sequence: u64,
-    /// Each window once, by number, and the time of its first report.
+    /// Windows by number, each once, with the time of their first report.
     windows: BTreeMap<u64, (Window, Instant)>,
 }
 
 impl<'a> Sender<'a> {
     fn new(socket: &'a UdpSocket, link: &'a Link, samples: &'a Mutex<Vec<Sample>>) -> Self {
-        // Sessions of one sender differ by when they began; the receiver distinguishes senders by their addresses.
+        // The start time distinguishes the sessions of a sender; the receiver distinguishes senders by their addresses.
         let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
         let session = u64::try_from(now.as_nanos()).unwrap_or(u64::MAX);
         let frame = vec![0; link.payload.max(PROBE_HEAD)];
@@ -169,7 +170,7 @@ impl<'a> Sender<'a> {
         self.sequence += 1;
         match self.socket.send(&self.frame) {
             Ok(_) => Ok(()),
-            // The queue of this machine's own interface is full: that is one lost, as in the access point.
+            // The queue of this machine's interface is full: the packet counts as lost, as in the access point.
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => Ok(()),
             Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) => Ok(()),
             Err(error) => Err(self.unsent(error)),
@@ -215,7 +216,7 @@ impl<'a> Sender<'a> {
     }
 }
 
-/// When it was, by this machine's clock: it ended shortly before its report.
+/// The window in this machine's time: it ended shortly before its report.
 fn seen(window: Window, reported_at: Instant) -> Seen {
     let lasted = Duration::from_nanos(window.lasted_ns);
     Seen {

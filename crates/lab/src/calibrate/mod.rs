@@ -19,5 +19,5 @@ pub use link::{Link, LinkSample, measure};
 pub use pairs::Pairs;
 pub use sink::receive;
 
-/// The shortest payload of a probe, in bytes: its head.
+/// Shortest payload of a probe, in bytes: its header.
 pub const LEAST_PAYLOAD: usize = frames::PROBE_HEAD;

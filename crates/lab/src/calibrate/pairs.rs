@@ -2,32 +2,32 @@
 
 use std::time::{Duration, Instant};
 
-/// A signal reported longer than this before or after a window does not belong to the window.
+/// Longest time between a window and a signal that counts for it.
 const NEAR: Duration = Duration::from_secs(5);
 /// If two successive reported signals differ by more than this, in dB, it is unknown which one a window between them had.
 const STEADY_DB: f64 = 3.0;
 
-/// What was measured.
+/// The measurements.
 #[derive(Clone, Debug)]
 pub struct Measured {
-    /// In the order in which they came.
+    /// Windows, in the order of arrival.
     pub(super) windows: Vec<Seen>,
-    /// In the order of time.
+    /// Signals, in the order of time.
     pub(super) samples: Vec<Sample>,
 }
 
-/// A window, by the sender's clock.
+/// A window in the sender's time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Seen {
     pub(super) middle: Instant,
-    /// Half of the time that it lasted.
+    /// Half of its duration.
     pub(super) half: Duration,
     pub(super) goodput_kbps: f64,
     /// Packets that did not arrive.
     pub(super) lost: u64,
 }
 
-/// A reported signal.
+/// A reported signal, in dBm.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sample {
     pub(super) at: Instant,
@@ -41,14 +41,14 @@ pub struct Pairs {
     pub pairs: Vec<(f64, f64)>,
     /// Windows without a signal near them in time.
     pub without_signal: usize,
-    /// Windows while the signal changed.
+    /// Windows during which the signal changed.
     pub unsteady: usize,
-    /// Windows in which nothing was lost: the medium may not have been full, and carried what it was given.
+    /// Windows without loss: the medium may not have been saturated.
     pub not_full: usize,
 }
 
 impl Measured {
-    /// The pairs.
+    /// Computes the pairs.
     pub fn pairs(&self) -> Pairs {
         let mut pairs = Pairs::default();
         for window in &self.windows {
@@ -63,7 +63,7 @@ impl Measured {
         pairs
     }
 
-    /// The last signal reported before the window, and the first one after it.
+    /// The last signal before the window, and the first one after it.
     fn around(&self, window: &Seen) -> (Option<f64>, Option<f64>) {
         let (from, to) = (window.middle.checked_sub(window.half).unwrap_or(window.middle), window.middle + window.half);
         let near = |sample: &&Sample| {

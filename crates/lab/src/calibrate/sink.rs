@@ -9,18 +9,18 @@ use anyhow::{Context, Result};
 
 use super::frames::{PROBE_HEAD, Probe, REPORTED, Window, write_report};
 
-/// A window that has lasted this long ends with the next packet: on a bad channel n packets may take minutes, and the signal
-/// has changed by then.
+/// Longest duration of a window, which then ends with the next packet: on a bad channel n packets may take minutes, in which
+/// the signal changes.
 const LONGEST: Duration = Duration::from_secs(2);
-/// How often it looks whether it is to end.
+/// Interval between checks whether to stop.
 const TICK: Duration = Duration::from_millis(200);
-/// The longest datagram.
+/// Length of the longest datagram, in bytes.
 const DATAGRAM_MAX: usize = 65_535;
 
-/// Receives and reports until `stop`. A new session takes the place of the one before.
+/// Receives and reports until `stop`. A new session replaces the previous one.
 ///
 /// # Errors
-/// Of the socket.
+/// Errors of the socket.
 pub fn receive(socket: &UdpSocket, packets: u64, stop: &AtomicBool, mut begun: impl FnMut(SocketAddr)) -> Result<()> {
     socket.set_read_timeout(Some(TICK)).context("cannot set the socket's time-out")?;
     let mut frame = vec![0; DATAGRAM_MAX];
@@ -41,14 +41,14 @@ pub fn receive(socket: &UdpSocket, packets: u64, stop: &AtomicBool, mut begun: i
         }
         let session = session.as_mut().expect("it is known");
         if session.count(probe, len as u64, now, packets) {
-            // A full medium loses some; each window is in the reports after as well.
+            // A saturated medium loses some reports; the following ones repeat each window.
             _ = socket.send_to(&write_report(session.id, &session.windows), from);
         }
     }
     Ok(())
 }
 
-/// Nothing came in time; or a report came to a port that is closed by now.
+/// Whether an error is transient: a timeout, or a report to a port that has been closed.
 const fn is_passing(kind: ErrorKind) -> bool {
     matches!(kind, ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted | ErrorKind::ConnectionRefused)
 }
@@ -56,9 +56,9 @@ const fn is_passing(kind: ErrorKind) -> bool {
 struct Session {
     id: u64,
     from: SocketAddr,
-    /// The last that are complete.
+    /// The last complete windows.
     windows: Vec<Window>,
-    /// Where the present one began: the arrival before it, and its sequence number.
+    /// Start of the current window: the previous arrival, and its sequence number.
     began: Instant,
     after: u64,
     /// The highest sequence number so far.
@@ -69,7 +69,7 @@ struct Session {
 }
 
 impl Session {
-    /// Its first packet is where the first window begins.
+    /// The first packet marks the beginning of the first window.
     fn new(first: Probe, from: SocketAddr, now: Instant) -> Self {
         let Probe { session, sequence } = first;
         Self {
@@ -85,10 +85,10 @@ impl Session {
         }
     }
 
-    /// Counts a packet; true: with it a window is complete.
+    /// Counts a packet. Returns whether it completes a window.
     fn count(&mut self, probe: Probe, bytes: u64, now: Instant, packets: u64) -> bool {
         if probe.sequence <= self.highest {
-            // Twice, or overtaken: it belongs to no window.
+            // A duplicate or overtaken packet belongs to no window.
             return false;
         }
         self.highest = probe.sequence;

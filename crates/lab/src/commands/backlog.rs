@@ -1,4 +1,4 @@
-//! `evenair backlog`: the number of backlogged nodes, from captures.
+//! `evenair backlog`: the number of backlogged nodes, inferred from captures.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -16,10 +16,10 @@ pub struct BacklogArgs {
     wire: PathBuf,
 }
 
-/// The chain is shown where it is certain at least at such a part of the frames.
+/// Minimum proportion of certain frames for the chain to be shown.
 const MOSTLY: f64 = 0.9;
 
-/// Prints how many nodes are backlogged.
+/// Prints the number of backlogged nodes.
 pub fn backlog(args: &BacklogArgs) -> Result<ExitCode> {
     let inferred = infer(&args.air, &args.wire)?;
     inferred.cuts.iter().for_each(|cut| eprintln!("warning: {cut}"));
@@ -50,7 +50,7 @@ pub fn backlog(args: &BacklogArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Of which frames only the sender is known, where there are such.
+/// Prints how many frames are known by their sender only, if any.
 fn unread(inferred: &Inferred) {
     let Unread { encrypted, cut, format } = inferred.unread;
     let all = [
@@ -63,7 +63,7 @@ fn unread(inferred: &Inferred) {
     }
 }
 
-/// Prints the states that are certain, and which follows which.
+/// Prints the certain states and their transitions.
 fn chain(inferred: &Inferred) {
     println!("mean + 2 sigma     {:.3}", inferred.mean_and_2_sigma().1);
     let total: u64 = inferred.chain.states().map(|(_, visits)| visits).sum();
@@ -73,7 +73,7 @@ fn chain(inferred: &Inferred) {
     }
 }
 
-/// How often a state is followed by which: with intervals where frames are not in the capture.
+/// The transitions from a state, with intervals if the capture lacks frames.
 fn next(inferred: &Inferred, state: u32) -> Vec<String> {
     let nexts = inferred.chain.transitions().filter(|&(from, ..)| from == state);
     let shown = nexts.map(|(_, next, _)| {

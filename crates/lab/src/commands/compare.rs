@@ -23,14 +23,14 @@ use crate::output;
 struct Row {
     /// Its full name.
     name: String,
-    /// What it is called in tables.
+    /// Its heading in tables.
     heading: String,
     decimals: usize,
-    /// What it is multiplied by: 100 for percent.
+    /// Factor for display: 100 for percent.
     scale: f64,
 }
 
-/// The measures of the comparison, as far as a scenario has them: measure, heading, decimals.
+/// Compared measures, as far as a scenario has them: measure, heading, decimals.
 const SHOWN: &[(&str, &str, usize)] = &[
     ("total_goodput_mbps", "goodput Mb/s", 3),
     ("up_ip_mbps", "up Mb/s", 3),
@@ -52,8 +52,8 @@ const SHOWN: &[(&str, &str, usize)] = &[
     ("page.p90_s", "page 90 % s", 2),
 ];
 
-/// The same of each application with calls, datagrams or echoes: end of the measure's name, heading behind the application's name,
-/// decimals, scale.
+/// Compared measures of each application with calls, datagrams or echoes: end of the measure's name, heading after the
+/// application's name, decimals, scale.
 const OF_APPLICATIONS: &[(&str, &str, usize, f64)] = &[
     ("delay_mean_ms", "delay ms", 1, 1.0),
     ("delay_p95_ms", "delay 95 % ms", 1, 1.0),
@@ -146,7 +146,7 @@ pub fn run(args: &CompareArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Warns of policies that do not fit access points that aggregate, in one line.
+/// Prints a one-line warning about policies that do not fit access points that aggregate.
 fn warn_of_broken_aggregates(plan: &Plan) {
     let broken = |point: &Point| {
         let warning = plan.scenario(point, None).ok()?.broken_aggregates()?;
@@ -158,7 +158,7 @@ fn warn_of_broken_aggregates(plan: &Plan) {
     }
 }
 
-/// A policy by its name, or of a file.
+/// A policy by its name, or from a file.
 pub fn policy(name: &str) -> Result<Policy> {
     let path = Path::new(name);
     if path.extension().is_none_or(|extension| extension != "toml") {
@@ -168,7 +168,7 @@ pub fn policy(name: &str) -> Result<Policy> {
     Ok(Policy::written(name, &text)?)
 }
 
-/// The measures of the runs to show, with their phases in the headings where there are several.
+/// The measures to show, with their phases in the headings if there are several.
 fn shown(args: &CompareArgs, result: &SweepResult) -> Vec<Row> {
     let row = |&(name, heading, decimals): &(&str, &str, usize)| {
         let row = Row { name: name.to_owned(), heading: heading.to_owned(), decimals, scale: 1.0 };
@@ -182,7 +182,7 @@ fn shown(args: &CompareArgs, result: &SweepResult) -> Vec<Row> {
     found
 }
 
-/// The applications with measures of their own, in their order.
+/// The applications with measures of their own, in order.
 fn applications(result: &SweepResult) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for measure in result.measures() {
@@ -204,7 +204,7 @@ fn application_rows(result: &SweepResult, application: &str) -> Vec<Row> {
     OF_APPLICATIONS.iter().flat_map(row).collect()
 }
 
-/// A row for each full name that the short name of `row` stands for.
+/// A row for each full name that the short name of `row` matches.
 fn by_phase(result: &SweepResult, row: &Row) -> Vec<Row> {
     let mut names = result.named(&row.name);
     names.retain(|full| full.starts_with("phase.") || *full == row.name);
@@ -217,8 +217,8 @@ fn by_phase(result: &SweepResult, row: &Row) -> Vec<Row> {
     names.into_iter().map(of_name).collect()
 }
 
-/// Whether a measure differs between policies, or only some have it. What is the same under all, such as a phase before the box is
-/// inserted, says nothing of them.
+/// Whether a measure differs between policies, or only some have it. Equal values, such as those of a phase before the box is
+/// inserted, are no result of the policies.
 fn differs(result: &SweepResult, name: &str) -> bool {
     let mut means = result.points.iter().map(|point| point.estimate(name).map(|estimate| estimate.mean));
     let first = means.next();
@@ -229,14 +229,14 @@ fn differs(result: &SweepResult, name: &str) -> bool {
 struct PolicyComparison {
     /// The first one is the baseline.
     policies: Vec<Policy>,
-    /// A point for each policy.
+    /// One point per policy.
     result: SweepResult,
-    /// Of each policy but the first, from the first.
+    /// Differences of each further policy from the first.
     differences: Vec<Vec<Comparison>>,
 }
 
 impl PolicyComparison {
-    /// Writes the report, and `text`, which is its JSON.
+    /// Writes the report; `text` is its JSON.
     fn write(&self, args: &CompareArgs, plan: &Plan, directory: &Path, text: &str) -> Result<()> {
         let result = &self.result;
         output::write_file(directory, "policies.json", text.as_bytes())?;
@@ -265,7 +265,7 @@ impl PolicyComparison {
         Ok(())
     }
 
-    /// A row for each measure, a column for each policy: mean and half-width, with a star where it differs from the first.
+    /// One row per measure, one column per policy: mean and half-width, with a star if it differs from the first.
     fn summary(&self, measures: &[Row]) -> Table {
         let mut table = Table::default();
         table.push("measure", Values::Text(measures.iter().map(|row| Some(row.heading.clone())).collect()));
@@ -276,7 +276,7 @@ impl PolicyComparison {
         table
     }
 
-    /// Mean and half-width of a measure under the policy of this number; `None` where no run has it.
+    /// Mean and half-width of a measure under a policy; `None` if no run has it.
     fn cell(&self, policy: usize, row: &Row) -> Option<String> {
         let Row { name, decimals, scale, .. } = row;
         let estimate = self.result.points[policy].estimate(name)?;
@@ -288,7 +288,7 @@ impl PolicyComparison {
         Some(format!("{}{half_width}{star}", number(estimate.mean)))
     }
 
-    /// The summary for a terminal: a row for each measure.
+    /// Prints the summary, one row per measure.
     fn print(&self, args: &CompareArgs) {
         let table = self.summary(&shown(args, &self.result));
         let columns: Vec<Vec<String>> = table
@@ -330,7 +330,7 @@ mod tests {
 
     use super::*;
 
-    /// The measures of one policy, from a few runs with equal results.
+    /// The measures of one policy, as of a few equal runs.
     fn point(policy: &str, measures: &[(&str, f64)]) -> PointResult {
         let estimate = |&(name, mean): &(&str, f64)| Estimate {
             name: name.into(),
@@ -350,7 +350,7 @@ mod tests {
         }
     }
 
-    /// Those of a command line that names a scenario and nothing else.
+    /// Arguments of a command line that names only a scenario.
     fn arguments() -> CompareArgs {
         use clap::FromArgMatches as _;
         let command = CompareArgs::augment_args(clap::Command::new("compare"));
@@ -359,8 +359,8 @@ mod tests {
     }
 
     #[test]
-    fn jains_index_is_shown_by_phase_where_it_says_something() {
-        // One of four flows has all, then two of four, then all alike; before the box is inserted policies are alike.
+    fn jains_index_is_shown_for_phases_in_which_it_differs() {
+        // One of four flows has all, then two of four, then all are equal; before the box is inserted policies are equal.
         let fifo = [
             ("phase.before.jain_flows", 0.25),
             ("phase.busy.jain_flows", 0.25),

@@ -1,4 +1,4 @@
-//! Scenarios by name: those of this checkout, or those that the package has installed.
+//! Finds scenarios by name: those of the checkout, or those that the package has installed.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,11 +8,11 @@ use evenair_reader::nearest;
 
 /// Where the package installs scenarios.
 const INSTALLED: &str = "/usr/share/evenair/scenarios";
-/// How many names are offered for an unknown one.
+/// Number of similar names offered for an unknown one.
 const OFFERED: usize = 3;
 
-/// The folders with scenarios that a name may mean, as far as they exist: of the checkout that the working directory or the running
-/// program is in, or else the installed one.
+/// Existing folders with scenarios: those of the checkout that contains the working directory or the running program, or else the
+/// installed one.
 pub fn folders() -> Vec<PathBuf> {
     let places = [std::env::current_dir(), std::env::current_exe()];
     let of_checkouts = places.iter().flatten().flat_map(|place| place.ancestors()).map(|place| place.join("scenarios"));
@@ -20,10 +20,10 @@ pub fn folders() -> Vec<PathBuf> {
     of_checkouts.chain([PathBuf::from(INSTALLED)].into_iter().filter(|folder| folder.is_dir())).collect()
 }
 
-/// The file of a scenario that is given as a file, as a name such as `demo`, or as a file in `scenarios/`.
+/// The file of a scenario, given as a path, as a name such as `demo`, or as a path in `scenarios/`.
 ///
 /// # Errors
-/// There is neither such a file nor such a scenario.
+/// Neither a file nor a scenario matches.
 pub fn scenario_file(given: &Path) -> Result<PathBuf> {
     scenario_in(&folders(), given)
 }
@@ -56,7 +56,7 @@ fn scenario_in(folders: &[PathBuf], given: &Path) -> Result<PathBuf> {
     }
 }
 
-/// A path without `.toml` at its end; a name may have other points.
+/// A path without its extension `.toml`; other dots belong to the name.
 fn without_extension(path: &Path) -> PathBuf {
     if path.extension().is_some_and(|extension| extension == "toml") {
         path.with_extension("")
@@ -65,7 +65,7 @@ fn without_extension(path: &Path) -> PathBuf {
     }
 }
 
-/// The scenario files below a folder, in the order of their names.
+/// The scenario files below a folder, sorted by name.
 ///
 /// # Errors
 /// It cannot be read.

@@ -1,4 +1,4 @@
-//! `evenair scenario`: files checked without running them.
+//! `evenair scenario`: checks files without running them.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -50,7 +50,7 @@ pub enum Engine {
 }
 
 impl Engine {
-    /// The features of a scenario that it does not support.
+    /// Features of a scenario that the engine does not support.
     fn refusals(self, scenario: &Scenario) -> Vec<String> {
         let mut found = vec![];
         if self != Self::Testbed {
@@ -110,7 +110,7 @@ pub fn run(command: ScenarioCommand) -> Result<ExitCode> {
     }
 }
 
-/// Describes a scenario, and names the engines that cannot run it; returns whether the requested ones can.
+/// Describes a scenario and the engines that cannot run it. Returns whether the requested ones can.
 fn judge(file: &Path, scenario: &Scenario, engine: Option<Engine>) -> bool {
     let file = file.display();
     let is_right = match engine {
@@ -141,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_engine_says_what_it_cannot_do() {
+    fn unsupported_features_of_each_engine_are_listed() {
         let text = "version = 1\nname = \"q\"\nduration = \"1 s\"\n[radio]\nstandard = \"802.11b\"\n\
                     [[station]]\nname = \"a\"\nrate = \"11 Mb/s\"\n[[server]]\nname = \"s\"\n\
                     [[ping]]\nname = \"p\"\nstations = [\"a\"]\nserver = \"s\"\n\

@@ -1,4 +1,4 @@
-//! The common part of every engine's `run FILE`: the file, the directory of the results, the output.
+//! The common part of every engine's `run FILE`: the file, the directory of results, the output.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -34,7 +34,7 @@ pub struct ScenarioRun {
 }
 
 impl ScenarioRun {
-    /// The scenario, with all that is set.
+    /// The scenario with all settings applied.
     pub(super) fn scenario(&self) -> Result<Scenario> {
         let seed = self.seed.map(|seed| ("seed".to_owned(), seed.to_string()));
         let sets: Vec<_> = self.sets.iter().cloned().chain(seed).collect();
@@ -54,14 +54,14 @@ impl ScenarioRun {
     }
 }
 
-/// How results are printed.
+/// Output format of results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shown {
-    /// In words and tables.
+    /// Text and tables.
     Summary,
-    /// The whole document, and nothing else.
+    /// Only the JSON document.
     Json,
-    /// The same, and no plots are drawn.
+    /// Only the JSON document, and no plots are drawn.
     JsonWithoutPictures,
 }
 
@@ -73,11 +73,11 @@ pub fn run_into(
     shown: Shown,
     engine: impl FnOnce(&Scenario) -> Result<RunResult>,
 ) -> Result<RunResult> {
-    // The directory comes first: better to learn before the run than after it that nothing can be written.
+    // Created first, so that an unwritable place is an error before the run rather than after it.
     let directory = output::new_directory(out, name)?;
     let outcome = engine(scenario);
     if outcome.is_err() {
-        // Still empty, so nothing is lost; leaving it would only look like a result.
+        // An empty directory would look like a result.
         let _ = std::fs::remove_dir(&directory);
     }
     let mut result = outcome?;
@@ -94,7 +94,7 @@ pub fn run_into(
     Ok(result)
 }
 
-/// Loads a scenario, with values replaced. Prints its warnings.
+/// Loads a scenario with settings applied. Prints its warnings.
 pub fn load(file: &Path, sets: &[(String, String)]) -> Result<Scenario> {
     Ok(noted(Scenario::load_with(scenario_file(file)?, &borrowed(sets))?))
 }
@@ -104,14 +104,14 @@ pub fn load_with_points(file: &Path, sets: &[(String, String)]) -> Result<Scenar
     Ok(noted(Scenario::load_with_points(scenario_file(file)?, &borrowed(sets))?))
 }
 
-/// Prints what a scenario warns of, and what of it is left out.
+/// Prints a scenario's warnings, and the entries that are left out.
 fn noted(scenario: Scenario) -> Scenario {
     scenario.warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
     note_left_out(&scenario.name, &scenario.left_out);
     scenario
 }
 
-/// Says on standard error what of a scenario lies beyond the end of a run that is made shorter.
+/// Prints to standard error the entries of a scenario that lie beyond the end of a shortened run.
 pub(super) fn note_left_out(scenario: &str, left_out: &[String]) {
     for kind in left_out {
         eprintln!("note: {scenario}: beyond the end of this run, and left out: {kind}");
@@ -122,7 +122,7 @@ fn borrowed(sets: &[(String, String)]) -> Vec<(&str, &str)> {
     sets.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect()
 }
 
-/// Reads `key=value` of a command line.
+/// Parses `key=value`.
 pub fn key_and_value(text: &str) -> Result<(String, String), String> {
     let (key, value) = text.split_once('=').ok_or("expected KEY=VALUE, for instance seed=7")?;
     Ok((key.trim().to_owned(), value.trim().to_owned()))

@@ -55,18 +55,18 @@ pub fn run(command: TestbedCommand) -> Result<ExitCode> {
     }
 }
 
-/// The traffic programs of a host.
+/// Runs the traffic programs of a host.
 pub fn agent() -> Result<ExitCode> {
     evenair_testbed::agent::main().map_err(anyhow::Error::msg)?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// Options for a run whose hosts have this very program as their agent and whose box is the daemon, which Ctrl-C ends early and cleanly.
+/// Options for a run with this program as the hosts' agent and the daemon as the box. Ctrl-C ends the run early and cleanly.
 pub fn options() -> Result<TestbedOptions> {
     let program = std::env::current_exe().context("cannot find this program's own file")?;
     let cancel: Arc<AtomicBool> = Arc::default();
     for signal in [SIGINT, SIGTERM] {
-        // A second signal ends the process at once; everything that was started is tied to it and goes with it.
+        // A second signal ends the process at once, and with it all its children.
         signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&cancel))?;
         signal_hook::flag::register(signal, Arc::clone(&cancel))?;
     }
@@ -101,10 +101,10 @@ fn list() -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Ends as the command does.
+/// Exits with the status of the command.
 fn exec(run: &str, host: &str, command: &[String]) -> Result<ExitCode> {
     for signal in [SIGINT, SIGQUIT] {
-        // Keys of the terminal are for the command; where this process ended by them, the command would die with it.
+        // Terminal keys are meant for the command, which would die with this process.
         signal_hook::flag::register(signal, Arc::default())?;
     }
     let status = evenair_testbed::exec(Some(run), host, command)?;

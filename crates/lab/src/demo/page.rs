@@ -1,4 +1,5 @@
-//! The page of the demo's box, if `evenair-web` is there: a process of its own, which ends with the demo.
+//! The page of the demo's box, if `evenair-web` is installed: a separate process, which ends with the
+//! demo.
 
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
@@ -6,17 +7,17 @@ use std::process::{Child, Command, Stdio};
 
 use evenair_cli::{WEB, find_program};
 
-/// What the page says when the demo has ended.
+/// Message on the page when the demo has ended.
 const FAREWELL: &str = "The demo has ended";
 
-/// The page, until it is dropped.
+/// The running page, until it is dropped.
 pub(super) struct Page {
     program: Child,
     folder: PathBuf,
 }
 
 impl Page {
-    /// Starts the page and says where it is, or why there is none: the demo goes on without it.
+    /// Starts the page and prints its address, or why there is none: the demo continues without it.
     pub(super) fn open() -> Option<Self> {
         let Some(program) = find_program(WEB) else {
             println!("No page: the program {WEB} is neither beside this one nor in PATH (package {WEB}).\n");
@@ -27,7 +28,7 @@ impl Page {
         let started = Command::new(program)
             .arg("--socket")
             .arg(folder.join("watch.sock"))
-            // Without accounts, whatever the page of this machine has.
+            // Without accounts, whatever the state of this machine's page.
             .arg("--state")
             .arg(&folder)
             .args(["--farewell", FAREWELL])
@@ -38,14 +39,14 @@ impl Page {
         let mut page = Self { program: started.ok()?, folder };
         let mut line = String::new();
         BufReader::new(page.program.stdout.take()?).read_line(&mut line).ok()?;
-        // It has said why it cannot.
+        // It has printed its own error.
         let address = line.split_whitespace().next()?;
         println!("See it in a browser, from the beginning: {address}");
         println!("Or in another terminal: sudo evenair top --socket {}\n", page.socket().display());
         Some(page)
     }
 
-    /// Where the box is to make its watch socket.
+    /// Path for the box's watch socket.
     pub(super) fn socket(&self) -> PathBuf {
         self.folder.join("watch.sock")
     }

@@ -1,6 +1,6 @@
 //! Access points with aggregation: Høiland-Jørgensen, Kazior, Täht, Hurtig, Brunstrom, "Ending the Anomaly: Achieving Low
-//! Latency and Airtime Fairness in WiFi", USENIX ATC 2017. Two fast stations and a slow one of 802.11n behind one deep
-//! buffer for all, and behind the queues that the source brought to Linux.
+//! Latency and Airtime Fairness in WiFi", USENIX ATC 2017. Two fast 802.11n stations and a slow one, with one deep buffer for
+//! all, and with the queues that the source added to Linux.
 
 use super::judge::{Bound, BoundCheck, Judge};
 use super::runs::{Run, Runs, Variant};
@@ -19,7 +19,7 @@ const SEEDS: u64 = 5;
 const DEEP: &str = "deep buffer";
 const LINUX: &str = "Linux's queues";
 const STATIONS: [&str; 3] = ["fast1", "fast2", "slow"];
-/// A third within a tenth of it.
+/// A third, to within a tenth of it.
 const THIRD: Bound = Bound::Between(0.30, 0.367);
 
 fn linux(label: &str) -> Variant {
@@ -31,7 +31,7 @@ fn variants() -> Vec<Variant> {
     vec![Variant::new(DEEP).seeds(SEEDS), linux(LINUX)]
 }
 
-/// A station's part of the airtime of all three, both ways.
+/// A station's proportion of the airtime of all three, in both directions.
 fn part(run: &Run, station: &str) -> f64 {
     let airtime = |name: &str| -> f64 {
         ["down_share", "up_share"]
@@ -52,7 +52,7 @@ fn thirds(runs: &Runs, judge: &mut Judge<'_>) {
 mod e01 {
     use super::*;
 
-    /// The driver of the source's access point had a queue for each station, which the words quoted leave open.
+    /// The driver of the source's access point had a queue per station, which its text leaves open.
     const IN_TURN: &str = "a driver below the buffer that serves stations in turn";
     const ABOUT_80_PERCENT: Bound = Bound::Between(0.72, 0.88);
 
@@ -77,7 +77,7 @@ mod e01 {
 mod e02 {
     use super::*;
 
-    /// The source measured the driver ath9k of 2017, whose aggregates have 32 frames at most (`ATH_AMPDU_SUBFRAME_DEFAULT`) and
+    /// The source measured the ath9k driver of 2017, whose aggregates have at most 32 frames (`ATH_AMPDU_SUBFRAME_DEFAULT`) and
     /// which prepares one while another is on the air. Airtime queue limits came with Linux 5.5 in 2020.
     const DRIVER_OF_2017: &str =
         "32 packets in the driver in place of airtime queue limits, which are younger than the source";
@@ -87,7 +87,7 @@ mod e02 {
         super::variants().into_iter().chain([driver]).collect()
     }
 
-    /// Median of the fast stations' echoes of the whole run, ms.
+    /// Median round-trip time of the fast stations over the whole run, in milliseconds.
     fn echo(run: &Run) -> f64 {
         let echoes = &run.result.echoes;
         let fast: Vec<f64> = echoes.iter().filter(|of| of.app != "echo3").map(|of| of.p50_ms).collect();

@@ -1,7 +1,7 @@
 //! A1 to A17: Hegde et al., "Experiences With a Centralized Scheduling Approach for Performance Management of IEEE 802.11
 //! Wireless LANs", IEEE/ACM ToN 21(2), 2013.
 //!
-//! What was published of a real access point is in [`super::adwiser_physical`].
+//! Results published for a real access point are in [`super::adwiser_physical`].
 
 use evenair_workload::Direction;
 
@@ -15,13 +15,13 @@ use super::{Experiment, experiment};
 pub(super) const BYPASSED: &str = "bypassed";
 pub(super) const INSERTED: &str = "inserted";
 
-/// The sources of the published runs simulate the MAC of the stations too, and do not say how large its buffer is. 50 packets
-/// are what simulators usually have in front of a MAC (ns-2).
+/// Buffer of the stations' MAC. The sources of the published runs simulate it, too, without its size. 50 packets are usual in
+/// simulators (ns-2).
 const STATION_BUFFER: &str = "radio.station_buffer";
 const SMALL: &str = "station buffers of 50 packets";
 const SMALL_BUFFER: &str = "50 packets";
 
-/// Every experiment of the source that was published of the hybrid testbed.
+/// Every experiment published for the hybrid testbed.
 pub fn all() -> Vec<Experiment> {
     vec![
         experiment!(a01, "adwiser/a01-mixed-rates-alike.toml", false),
@@ -37,23 +37,23 @@ pub fn all() -> Vec<Experiment> {
     ]
 }
 
-/// The published box: its rule for the service rate, (virtual) bits as what packets cost, and queues that are short and
-/// drop at their tail, served by their start tags alone. Evenair's defaults differ in all of these.
+/// The published box: its rule for the service rate, (virtual) bits as packet cost, and short tail-drop queues that are served
+/// by start tags alone. Evenair's defaults differ in all of these.
 pub(super) fn published_box(label: impl Into<String>) -> Variant {
     let variant = Variant::new(label).set("manager.controller.kind", "published").set("manager.charge", "bits");
     let plain = variant.set("manager.aqm", "none").set("manager.sparse_first", false);
     plain.set("manager.queue_limit", "100 packets")
 }
 
-/// How much its queues hold is not published. By default they are as short as the access point's.
+/// The limit of its queues is not published. By default they are as short as the access point's.
 pub(super) const LONG: &str = "queues of the box of 1000 packets";
 
 pub(super) fn with_long_queues() -> Variant {
     published_box(LONG).set("manager.queue_limit", "1000 packets")
 }
 
-/// The box from 300 s on, as published. Connections that starved retry after waits that have doubled up to 120 s, so that
-/// the settled state is looked for 300 s later.
+/// Inserts the box at 300 s, as published. Starved connections retry after back-offs that have doubled up to 120 s, so the
+/// settled state is measured from 300 s later.
 pub(super) fn inserted_late(label: &str) -> Variant {
     published_box(label)
         .set("duration", "900 s")
@@ -64,8 +64,8 @@ pub(super) fn inserted_late(label: &str) -> Variant {
         .set("phase.inserted.to", "900 s")
 }
 
-/// Section IV-A: bulk transfers are to and from the Web server, beyond an Internet link of 8 Mb/s, with a delay of 300 ms, which
-/// this section calls the propagation delay.
+/// Section IV-A: bulk transfers to and from the Web server, beyond an Internet link of 8 Mb/s with 300 ms, which this section
+/// calls the propagation delay.
 fn behind_internet(variant: Variant) -> Variant {
     behind_link(variant, "300 ms")
 }
@@ -141,9 +141,9 @@ mod a02 {
     use super::*;
 
     const BUFFERS: [u32; 5] = [10, 50, 100, 200, 350];
-    /// Windows of uploads grow to what their hosts' send buffers hold, which is not published: with those of 1 MB they are as
-    /// large as the largest published ones. That says nothing of the uploads, which it is taken from, and something of the
-    /// downloads: how much the uploads leave of the access point's buffer.
+    /// Upload windows grow to the hosts' send buffers, whose size is not published: with 1 MB they are as large as the largest
+    /// published ones. So this reading says nothing about the uploads, from which it is derived, but it does about the
+    /// downloads: how much of the access point's buffer the uploads leave them.
     const LIMITED: &str = "uploads with the published windows, by send buffers of 1 MB";
     pub fn variants() -> Vec<Variant> {
         let of = |packets: u32| {
@@ -194,12 +194,12 @@ mod a02 {
         judge.finding_if(id, LIMITED, BoundCheck::new("segments:", window(LIMITED, direction), bound));
     }
 
-    /// How much of the access point's buffer of 100 packets of DATA is ACKs at least: of so many packets no more can be DATA
-    /// than fit beside the others.
+    /// Minimum proportion of the access point's buffer (100 DATA packets) that ACKs occupy, from the number of packets in it: as
+    /// many DATA packets as fit beside the rest.
     fn acks_part(run: &Run) -> f64 {
         const BUFFER: f64 = 150_000.0;
         const DATA: f64 = 1_500.0;
-        // With time stamps, as Linux sends them.
+        // With timestamps, as Linux sends them.
         const ACK: f64 = 52.0;
         let packets = run.phase(BYPASSED).ap_queue_mean_packets;
         let data = ((BUFFER - ACK * packets) / (DATA - ACK)).clamp(0.0, packets);
@@ -231,7 +231,7 @@ mod a03 {
     }
 }
 
-/// The download beside calls.
+/// Rate of the download beside calls.
 fn download(phase: &'static str) -> impl Fn(&Run) -> f64 {
     move |run| run.measure(&format!("phase.{phase}.flow.download.ip_mbps"))
 }
@@ -239,7 +239,7 @@ fn download(phase: &'static str) -> impl Fn(&Run) -> f64 {
 mod a07 {
     use super::*;
 
-    /// What becomes of calls that the box refuses is not published: in the file they do not take place.
+    /// The behaviour of refused calls is not published: in the file they do not take place.
     const SENDS_ON: &str = "refused calls that send on";
     const WITHOUT: &str = "without the box";
 
@@ -310,10 +310,10 @@ mod a17 {
 mod a08 {
     use super::*;
 
-    /// Service rates, Mb/s: so close to each other where the aggregate may be largest that C* has neighbours within 5 %.
+    /// Service rates, in Mb/s: dense where the aggregate may be largest, so that C* has neighbours within 5 %.
     const RATES: [f64; 19] =
         [8.0, 8.5, 9.0, 9.5, 10.0, 10.5, 11.0, 11.5, 12.0, 12.5, 13.0, 13.5, 14.0, 14.5, 15.0, 15.5, 16.0, 18.0, 22.0];
-    /// Stations at 54, 24 and 6 Mb/s.
+    /// Numbers of stations at 54, 24 and 6 Mb/s.
     const POPULATIONS: [[u32; 3]; 3] = [[3, 3, 3], [4, 4, 4], [1, 2, 3]];
 
     fn name([fast, mid, slow]: [u32; 3]) -> String {
@@ -364,8 +364,8 @@ mod a09 {
     use super::*;
 
     const PHASES: [&str; 3] = ["first", "second", "third"];
-    /// The source has a tolerance and does not publish it. The larger it is, the later C comes down when the access point's
-    /// queue is full and the medium serves less.
+    /// The tolerance of the source is not published. With a larger one, C decreases later when the access point's queue is full
+    /// and the medium serves less.
     const TIGHT: &str = "a tolerance of 1 %";
 
     pub fn variants() -> Vec<Variant> {
@@ -395,8 +395,8 @@ mod a09 {
         }
     }
 
-    /// How long after a change the aggregate of 15 s is within 3 % of that of the settled population; the longer of both. The
-    /// source has 97 % of C* where it has adapted.
+    /// Time from a change until the aggregate over 15 s is within 3 % of that of the settled population; the longer of both. The
+    /// source has 97 % of C* once it has adapted.
     fn adaptation(run: &Run) -> f64 {
         const INTERVAL_S: usize = 5;
         let after = |change_s: usize, phase: &'static str| {
@@ -418,7 +418,7 @@ mod a10 {
         vec![behind_internet(inserted_late("late")).seeds(20), round_trip.seeds(20), small.seeds(20)]
     }
 
-    /// PHY rates, in words and in Mb/s, and the capacity that is published for each, Mb/s.
+    /// PHY rates, as text and in Mb/s, and the published capacity for each, in Mb/s.
     const RATES: [(&str, f64, f64); 3] = [("11", 11.0, 4.89), ("5.5", 5.5, 3.33), ("2", 2.0, 1.58)];
 
     pub fn judge(runs: &Runs, judge: &mut Judge<'_>) {
@@ -439,7 +439,7 @@ mod a10 {
         };
         let all: f64 = RATES.iter().map(|(.., capacity)| capacity).sum();
         for (place, (name, _, capacity)) in RATES.into_iter().enumerate() {
-            // Which upload of a run wins is chance: the mean over runs says what the PHY rate does.
+            // Which upload of a run wins is random: the mean over runs shows the effect of the PHY rate.
             let upload = |label: &str| runs.mean(label, |run| run.rates(BYPASSED, Direction::Up)[place]).mean;
             let bound = Bound::Between(0.72, 0.99);
             let what = format!("the upload at {name} Mb/s:");
@@ -448,7 +448,7 @@ mod a10 {
             let part = |run: &Run| (of(run, "upload") + of(run, "download")) / total(INSERTED)(run) / (capacity / all);
             let what = format!("share of {name} Mb/s over its part of the three rates:");
             finding("shares", &what, &|label| runs.mean(label, part), Bound::Between(0.9, 1.1));
-            // Of the means: in a run in which one starves, the ratio is anything.
+            // Ratio of the means: in a run in which one starves, its own ratio is arbitrary.
             let mean = |label: &str, way: &'static str| runs.mean(label, |run| of(run, way)).mean;
             let ratio = |label: &str| Ours::exactly(mean(label, "upload") / mean(label, "download"));
             finding("each", &format!("up over down at {name} Mb/s:"), &ratio, Bound::Between(0.9, 1.1));

@@ -1,4 +1,4 @@
-//! A4 to A6, A12, A13 and A15, published of a real access point. Source as of [`super::adwiser`].
+//! A4 to A6, A12, A13 and A15, published for a real access point. Source: see [`super::adwiser`].
 
 use evenair_workload::Direction;
 
@@ -8,7 +8,7 @@ use super::judge::{Bound, BoundCheck, Judge, Ours};
 use super::runs::{Run, Runs, Variant, min_over_max};
 use super::{Experiment, experiment};
 
-/// Every experiment of the source that was published of the physical testbed.
+/// Every experiment published for the physical testbed.
 pub fn all() -> Vec<Experiment> {
     vec![
         experiment!(a04, "adwiser/a04-lan-starves-internet.toml", false),
@@ -20,21 +20,21 @@ pub fn all() -> Vec<Experiment> {
     ]
 }
 
-/// The buffer of the real access point is not published. Those of the emulated one are held in bytes.
+/// The buffer of the real access point is not published. That of the emulated one is limited in bytes.
 const IN_PACKETS: &str = "an access point buffer held in packets, not in bytes";
 
 fn in_packets(variant: Variant) -> Variant {
     Variant { label: IN_PACKETS.to_owned(), ..variant }.set("radio.ap_buffer", "100 packets")
 }
 
-/// The least of the buffers that the source swept.
+/// The smallest buffer of the source's sweep.
 const SHORT: &str = "an access point buffer of 10 packets";
 
 fn short(variant: Variant) -> Variant {
     Variant { label: SHORT.to_owned(), ..variant }.set("radio.ap_buffer", "10 packets")
 }
 
-/// Whether the laptops have WME, as the access point has, is not published.
+/// Whether the laptops support WME, as the access point does, is not published.
 const LAPTOPS: &str = "WME at the laptops, too";
 
 fn laptops(variant: Variant) -> Variant {
@@ -52,7 +52,7 @@ mod a04 {
         move |run| run.rates_of(phase, group).iter().sum()
     }
 
-    /// The larger one of both flows' standard deviations over time, over the mean.
+    /// The larger of both flows' ratios of standard deviation over time to mean.
     fn variation(group: &'static str) -> impl Fn(&Run) -> f64 {
         move |run| {
             let of = |flow| run.measure(&format!("phase.inserted.flow.{group}{flow}.variation"));
@@ -77,12 +77,12 @@ mod a04 {
     }
 }
 
-/// Mean time of the pages that were begun in a phase.
+/// Mean load time of the pages begun in a phase.
 fn page_time(phase: &'static str) -> impl Fn(&Run) -> f64 {
     move |run| run.measure(&format!("phase.{phase}.page.mean_s"))
 }
 
-/// The source does not say whose station has the bulk transfer: another one than the reader's in the files.
+/// Which station has the bulk transfer is not published: in the files another one than the reader's.
 const OWN: &str = "the bulk transfer of the reader's own station";
 const OWN_IN_PACKETS: &str = "the bulk transfer of the reader's own station, an access point buffer held in packets";
 
@@ -90,7 +90,7 @@ fn same_station() -> Variant {
     published_box(OWN).set("bulk.bulk.stations", "[\"reader\"]")
 }
 
-/// The two beds that pages were read on: whose station has the bulk transfer, and how the access point's buffer is held.
+/// The two testbeds with pages: which station has the bulk transfer, and the unit of the access point's buffer.
 fn pages() -> Vec<Variant> {
     let both = Variant { label: OWN_IN_PACKETS.to_owned(), ..in_packets(same_station()) };
     [published_box("file"), same_station(), in_packets(published_box("file")), both].map(|v| v.seeds(20)).into()
@@ -98,7 +98,7 @@ fn pages() -> Vec<Variant> {
 
 const PAGE_READINGS: [&str; 3] = [OWN, IN_PACKETS, OWN_IN_PACKETS];
 
-/// Judges a finding of pages in the file and in all readings.
+/// Checks a finding on pages in the file and in all readings.
 fn pages_finding(judge: &mut Judge<'_>, id: &str, what: &str, value: impl Fn(&str) -> Ours, bound: Bound) {
     judge.finding(id, what, value("file"), bound);
     for reading in PAGE_READINGS {
@@ -159,7 +159,7 @@ mod a06 {
     }
 }
 
-/// The 300 ms to the Web server are called its propagation delay in one section, the round-trip time in another.
+/// The 300 ms to the Web server are the propagation delay in one section, and the round-trip time in another.
 const ROUND_TRIP: &str = "300 ms there and back";
 
 fn round_trip(variant: Variant) -> Variant {
@@ -167,13 +167,13 @@ fn round_trip(variant: Variant) -> Variant {
     variant.set("wan.down.delay", "150 ms").set("wan.up.delay", "150 ms")
 }
 
-/// The readings of the real access point, and what else may be so of it.
+/// The readings of the real access point, and its possible causes.
 fn real(variant: impl Fn() -> Variant) -> Vec<Variant> {
     let all = [variant(), round_trip(variant()), in_packets(variant()), laptops(variant()), short(variant())];
     all.map(|variant| variant.seeds(5)).into()
 }
 
-/// Judges in the variant of the file, `file`, and in all readings of the real access point.
+/// Checks values in the variant of the file, `file`, and in all readings of the real access point.
 struct Real<'a, 'b> {
     runs: &'a Runs,
     judge: &'a mut Judge<'b>,
@@ -197,7 +197,7 @@ impl Real<'_, '_> {
         }
     }
 
-    /// As [`Real::figure`], and whether a short buffer has it.
+    /// As [`Real::figure`], also with the cause of a short buffer.
     fn caused(&mut self, id: &str, value: impl Fn(&Run) -> f64) {
         self.figure(id, &value);
         self.judge.figure_if(id, SHORT, self.runs.mean(SHORT, &value));
@@ -219,7 +219,7 @@ mod a12 {
         real.figure("total", total(INSERTED));
         let ratio = |run: &Run| up(INSERTED)(run) / down(INSERTED)(run);
         real.finding("equal", "up : down", ratio, Bound::Between(0.95, 1.05));
-        // Computed for DCF, whatever the access point has.
+        // Computed for DCF, whatever the access point uses.
         judge.figure("ceiling", Ours::exactly(formula::own_capacity(&formula::dot11g(), 54.0)));
         judge.formula("ceiling", formula::mean_capacity(&formula::dot11g(), &[54.0]));
     }

@@ -24,18 +24,19 @@ pub fn all() -> Vec<Experiment> {
 }
 
 const SEEDS: u64 = 5;
-/// Files are few and of many sizes, so that their mean times vary.
+/// Number of seeds for files: there are few of them, of many sizes, so that their mean times vary.
 const ALONE_SEEDS: u64 = 40;
-/// The least of what equals get, over their mean.
+/// Minimum of the least rate among equal stations, relative to their mean.
 const FAIR: f64 = 0.94;
-/// What must be left of the throughput, beside the time that was taken.
+/// Minimum throughput, relative to what the remaining time allows.
 const KEPT: f64 = 0.95;
-/// 95 % of the packets are no longer than this in the access point, ms, of 54 Mb/s and of 11 Mb/s.
+/// Bounds of the 95th percentile of sojourn times in the access point, in milliseconds, at 54 Mb/s and at 11 Mb/s.
 const SHORT_MS: (f64, f64) = (5.0, 10.0);
-/// The same of small datagrams, from the server to their station, at 54 Mb/s.
+/// Bound of the 95th percentile of delays of small datagrams from the server to their station, in milliseconds, at 54 Mb/s.
 const QUICK_MS: f64 = 10.0;
 
-/// The transfers share alike, those of each direction and both directions: there are as many of each, and each has a station.
+/// Transfers of each direction have equal shares, and so have both directions: they have equal numbers, each on a station of
+/// its own.
 fn judge_shares(judge: &mut Judge<'_>, runs: &Runs, label: &str, phase: &str) {
     for (group, way) in [("up", Direction::Up), ("down", Direction::Down)] {
         let least = |run: &Run| {
@@ -54,7 +55,7 @@ fn judge_shares(judge: &mut Judge<'_>, runs: &Runs, label: &str, phase: &str) {
     judge.finding("shares", &what, runs.mean(label, up), Bound::Between(0.95, 1.05));
 }
 
-/// IP-level Mb/s over the WLAN hop.
+/// IP-level throughput over the WLAN hop, in Mb/s.
 fn total(run: &Run, phase: &str) -> f64 {
     run.phase(phase).total_ip_mbps
 }
@@ -69,7 +70,7 @@ fn probe_p95(phase: &PhaseResult) -> f64 {
     probe.and_then(|probe| probe.delay.as_ref()).map_or(f64::NAN, |delay| delay.p95_ms)
 }
 
-/// What a packet of full size takes at this rate, ms.
+/// Duration of one exchange with a full-size packet at this rate, in milliseconds.
 fn exchange_ms(standard: Standard, mbps: u64) -> f64 {
     let rate = standard.rate(BitRate::from_mbps(mbps)).expect("a rate of the scenario");
     Phy::default_for(standard).access_cost(Bytes(1_500), rate, false).as_nanos() as f64 / 1e6
@@ -80,10 +81,10 @@ mod b12 {
 
     const ASLEEP: &str = "asleep";
     const AWAKE: &str = "awake";
-    /// Without the transfers, with the box and without.
+    /// Variants without the transfers, with the box and without it.
     const ALONE: [&str; 2] = ["alone, with the box", "alone, without"];
     const INSERTED: &str = "inserted";
-    /// All but the transfers' stations, which are slower.
+    /// Number of stations besides those of the transfers, which are slower.
     const TELEPHONES: f64 = 4.0;
 
     pub fn variants() -> Vec<Variant> {
@@ -119,7 +120,7 @@ mod b12 {
         judge.finding("alone", "with the box over without", slower, Bound::AtMost(1.05));
     }
 
-    /// Mean time of a file, after the box has come.
+    /// Mean transfer time of a file after the box was inserted.
     fn response(run: &Run) -> f64 {
         let records = run.result.transfers.records.iter().filter(|record| record.at_s >= 10.0);
         mean(&records.filter_map(|record| record.took_s).collect::<Vec<_>>())
@@ -133,7 +134,7 @@ mod b13 {
     const AT_ONCE: &str = "all are awake";
     const WITHOUT: &str = "without packets to groups";
     const INSERTED: &str = "inserted";
-    /// Group-addressed packets in the time between two DTIM beacons.
+    /// Group-addressed packets between two DTIM beacons.
     const IN_A_BURST: f64 = 20.0 * 0.2048;
 
     pub fn variants() -> Vec<Variant> {
@@ -144,7 +145,7 @@ mod b13 {
         ]
     }
 
-    /// Medium time of one packet to a group: at the lowest basic rate, which is 1 Mb/s.
+    /// Airtime of one group-addressed packet at the lowest basic rate, 1 Mb/s, in milliseconds.
     fn one_ms(run: &Run) -> f64 {
         let share = run.measure("run.medium.group_share");
         share * run.result.duration_s * 1e3 / (20.0 * run.result.duration_s)
@@ -161,7 +162,7 @@ mod b13 {
             let what = format!("{label}: over none");
             judge.finding("total", &what, runs.mean_of_both(label, WITHOUT, part), Bound::AtLeast(KEPT));
         }
-        // What is sent in one go cannot be waited for in less time.
+        // Packets that are sent in one burst delay each other at least by its length.
         for (label, at_once) in [(KEPT_BACK, IN_A_BURST), (AT_ONCE, 1.0)] {
             let beyond = runs.mean(label, |run| sojourn_p95(run.phase(INSERTED)) - at_once * one_ms(run));
             let what = format!("{label}: in the access point, less {at_once:.1} packets to groups, ms");
@@ -174,16 +175,16 @@ mod b14 {
     use super::*;
 
     const FILE: &str = "as the file";
-    /// For how long the others send, s.
+    /// Duration of the other network's traffic, in seconds.
     const LASTS: f64 = 35.0;
-    /// They end at this interval.
+    /// Interval in which it ends.
     const END: usize = 75;
 
     pub fn variants() -> Vec<Variant> {
         vec![Variant::new(FILE).seeds(SEEDS)]
     }
 
-    /// The part of the time that the others really took.
+    /// Measured proportion of the time that the other network used.
     fn taken(run: &Run) -> f64 {
         run.measure("run.medium.foreign_share") * run.result.duration_s / LASTS
     }

@@ -1,7 +1,7 @@
 //! C* as its authors state it: Hegde et al., IEEE/ACM ToN 21(2), 2013, section III.
 //!
-//! "Just one back-off duration is taken, and it is assumed that collisions do not take place": one mean back-off for a cycle of
-//! `d` DATA and an ACK. The simulator's own ([`evenair_wifi::tcp_capacity`]) has one for each frame.
+//! "Just one back-off duration is taken, and it is assumed that collisions do not take place": one mean back-off per cycle of
+//! `d` DATA and an ACK. The simulator's formula ([`evenair_wifi::tcp_capacity`]) has one per frame.
 
 use evenair_units::BitRate;
 use evenair_wifi::{Phy, PhyRate, Standard, TcpShape, tcp_capacity};
@@ -16,12 +16,12 @@ pub fn dot11g() -> Phy {
     Phy::default_for(Standard::Dot11g)
 }
 
-/// C* in Mb/s of as many stations at each of these rates, by equation (3): the mean of their capacities.
+/// C* of stations in equal numbers at these rates, in Mb/s, by equation (3): the mean of their capacities.
 pub fn mean_capacity(phy: &Phy, rates_mbps: &[f64]) -> f64 {
     rates_mbps.iter().map(|&mbps| capacity(phy, rate(phy, mbps))).sum::<f64>() / rates_mbps.len() as f64
 }
 
-/// C_i of one PHY rate in Mb/s as the simulator has it, with a mean back-off for each frame.
+/// C_i of one PHY rate in Mb/s by the simulator's formula, with a mean back-off per frame.
 pub fn own_capacity(phy: &Phy, mbps: f64) -> f64 {
     tcp_capacity(phy, rate(phy, mbps), &TcpShape::ADWISER).as_mbps_f64()
 }
@@ -30,7 +30,7 @@ fn rate(phy: &Phy, mbps: f64) -> PhyRate {
     phy.standard().rate(BitRate::from_bps((mbps * 1e6) as u64)).expect("a rate of the standard")
 }
 
-/// C_i of one PHY rate, Mb/s: the bits of a cycle over its time.
+/// C_i of one PHY rate, in Mb/s: the bits of a cycle over its duration.
 fn capacity(phy: &Phy, rate: PhyRate) -> f64 {
     let TcpShape { data_ip, ack_ip, d_milli, .. } = TcpShape::ADWISER;
     let d = f64::from(d_milli) / 1e3;
@@ -51,7 +51,7 @@ mod tests {
         near(mean_capacity(&dot11a(), &[54.0, 24.0, 6.0]), 14.14);
         near(mean_capacity(&dot11a(), &[54.0, 24.0, 24.0, 6.0, 6.0, 6.0]), 11.0);
         near(mean_capacity(&dot11g(), &[54.0]), 23.14);
-        // Those of 802.11b have a back-off for each frame, as the simulator's own.
+        // The published capacities of 802.11b have a back-off per frame, as the simulator's formula.
         let rates = [11.0, 5.5, 2.0];
         assert!(mean_capacity(&adwiser_80211b(), &rates) > 1.1 * 3.26);
         near(rates.map(|rate| own_capacity(&adwiser_80211b(), rate)).iter().sum::<f64>() / 3.0, 3.26);

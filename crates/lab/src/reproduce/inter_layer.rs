@@ -1,6 +1,6 @@
 //! I1, I3, I4 and I7 to I10: Choi, Park, Kim, "Performance Impact of Inter-Layer Dependence in Infrastructure WLANs".
 //!
-//! Who of the stations gets how much is in [`super::location`]; I12 and I13, control at the receiver, are in [`super::receiver`].
+//! Shares of stations by location are in [`super::location`]; I12 and I13, control at the receiver, in [`super::receiver`].
 
 use evenair_results::Backlog;
 use evenair_results::backlog::BacklogState;
@@ -25,10 +25,10 @@ pub fn all() -> Vec<Experiment> {
     ]
 }
 
-/// UDP payload in a frame body of 1000 bytes: 28 bytes of headers and 8 of LLC beside it.
+/// Proportion of UDP payload in a frame body of 1000 bytes, which has 28 bytes of headers and 8 of LLC.
 const PAYLOAD_PART: f64 = 0.964;
 
-/// `n` stations that offer `load` kb/s of frame bodies together.
+/// `n` stations that together offer `load_kbps` kb/s of frame bodies.
 pub(super) fn offering(label: String, n: u32, load_kbps: u32) -> Variant {
     let payload = f64::from(load_kbps) * PAYLOAD_PART / f64::from(n);
     Variant::new(label).set("station.sta.count", n).set("udp.load.rate", format!("{payload:.3} kb/s"))
@@ -39,17 +39,17 @@ pub(super) fn bodies(run: &Run) -> f64 {
     run.phase(PHASE).total_goodput_mbps / PAYLOAD_PART
 }
 
-/// The half with TCP of a file that has both.
+/// The TCP half of a file that has both.
 pub(super) fn with_tcp(variant: Variant) -> Variant {
     variant.set("udp.load.stop", "1 ms").set("bulk.download.start", "0 s")
 }
 
-/// Of the number of backlogged nodes at successful transmissions, the access point included.
+/// A statistic of the number of backlogged nodes at successful transmissions, including the access point.
 fn backlog(run: &Run, what: &str) -> f64 {
     run.measure(&format!("phase.{PHASE}.backlog.{what}"))
 }
 
-/// Part of the transmissions that collided.
+/// Proportion of transmissions that collided.
 fn collisions(run: &Run) -> f64 {
     run.measure("run.medium.collisions") / run.measure("run.medium.transmissions")
 }
@@ -117,7 +117,7 @@ mod i07 {
     use super::*;
 
     const NUMBERS: [u32; 6] = [1, 5, 10, 20, 50, 100];
-    /// Which other sizes the source has is not given.
+    /// A second packet size, in bytes; the other sizes of the source are not published.
     const SMALL: u32 = 500;
 
     fn small(n: u32) -> String {
@@ -193,13 +193,13 @@ mod i07 {
 mod i08 {
     use super::*;
 
-    /// Frames a second of each direction, of all stations together.
+    /// Frames per second in each direction, of all stations together.
     const LOADS: [u32; 10] = [300, 340, 360, 370, 380, 390, 400, 420, 460, 500];
     const STATIONS: u32 = 10;
-    /// At the published peak also with these.
+    /// Numbers of stations that are run at the published peak.
     const NUMBERS: [u32; 5] = [5, STATIONS, 20, 50, 100];
     const PEAK: u32 = 380;
-    /// UDP payload of packets of 1500 and of 40 bytes.
+    /// UDP payload of IP packets of 1500 and of 40 bytes, in bytes.
     const PAYLOADS: [(&str, f64); 2] = [("data", 1472.0), ("ack", 12.0)];
 
     fn label(n: u32, load: u32) -> String {
@@ -219,7 +219,7 @@ mod i08 {
         LOADS.map(|load| of(STATIONS, load)).into_iter().chain(others).collect()
     }
 
-    /// DATA frames that arrive in a second.
+    /// DATA frames delivered per second.
     fn carried(run: &Run) -> f64 {
         run.flows(PHASE, Direction::Down).map(|flow| flow.goodput_mbps * 1e6 / 8.0 / PAYLOADS[0].1).sum()
     }
@@ -287,7 +287,7 @@ mod i03 {
 mod i04 {
     use super::*;
 
-    /// The coefficient of determination of the straight line of least squares.
+    /// Coefficient of determination of a linear least-squares fit.
     fn straightness(points: &[(f64, f64)]) -> f64 {
         let means = (
             mean(&points.iter().map(|p| p.0).collect::<Vec<_>>()),
@@ -297,11 +297,11 @@ mod i04 {
         sum(|x, y| x * y).powi(2) / (sum(|x, _| x * x) * sum(|_, y| y * y))
     }
 
-    /// In 1e-6.
+    /// Bit error rates, in 1e-6.
     const ERRORS: [u32; 5] = [0, 30, 60, 90, 120];
     const LOADS: [u32; 6] = [2000, 3000, 4000, 4500, 5000, 7000];
 
-    /// Around the peak, and saturated.
+    /// Loads around the peak, and a saturating one.
     const NEAR_PEAK: [u32; 7] = [4600, 4800, 4900, 5000, 5100, 5200, 7000];
 
     fn label(ber: u32) -> String {
@@ -331,8 +331,8 @@ mod i04 {
         let at = |ber: u32| runs.mean(&label(ber), bodies).mean;
         let fall = at(0) - at(120);
         judge.finding("ber-linear", "loss at 1.2e-4, Mb/s:", Ours::exactly(fall), Bound::AtLeast(0.5));
-        // Of independent errors the part of whole frames falls exponentially: "nearly" has to be measured. A line through the
-        // two ends would have all of the curvature in the middle.
+        // With independent bit errors the proportion of intact frames falls exponentially, so "nearly" linear must be quantified.
+        // A line through the two ends would have its largest error in the middle.
         let points = ERRORS.map(|ber| (f64::from(ber), at(ber)));
         let what = "part of the variation that a straight line accounts for:";
         judge.finding("ber-linear", what, Ours::exactly(straightness(&points)), Bound::AtLeast(0.98));
@@ -403,7 +403,7 @@ mod i09 {
             chain(n, runs, judge);
         }
         judge.figure("most", of(20, "max"));
-        // Of one run for each number, as in the source; the mean over seeds.
+        // From one run per number, as in the source; averaged over seeds.
         let largest = |seed: usize| {
             let most = NUMBERS.map(|n| backlog(&runs.of(&format!("n={n}"))[seed], "max"));
             most.into_iter().fold(0.0, f64::max)
@@ -416,7 +416,7 @@ mod i09 {
         );
     }
 
-    /// What the chain's states say, and not their mean.
+    /// Findings on the states of the chain, apart from their mean.
     fn chain(n: u32, runs: &Runs, judge: &mut Judge<'_>) {
         let of = |value: fn(&Backlog) -> f64| {
             runs.mean(&format!("n={n}"), move |run| run.phase(PHASE).backlog.as_ref().map_or(f64::NAN, value))

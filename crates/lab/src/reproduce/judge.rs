@@ -1,39 +1,39 @@
-//! Comparison of published figures and findings with the simulator's: one status for each.
+//! Status of published figures and findings, compared with the simulator's results.
 //!
-//! A figure is within where our mean lies within 10 % of it and is known that well: the half width of its 95 % interval is
-//! no wider than the band. A finding (a direction, an order, a threshold) is one or more bounds on numbers of our own;
-//! it is within where every one of them holds, the half width against it. What the source leaves open is run in more than
-//! one way, each a reading; what is within in one of them alone is *fitted*, and the reading is the same for all rows of an
-//! experiment, or the set-up was fitted to the published number itself. What is not within is *explained* only where a run in
-//! the same table changes one named cause and moves our figure into the band; *sources contradict* each other where another
-//! published number rules it out, the *source is inconsistent* where a proof from its own numbers says so, and a *real place* is
-//! a room whose cards and positions are not published. All else is outside.
+//! A figure is within if our mean is within 10 % of it and sufficiently precise: the half-width of its 95 % interval is at most
+//! the band. A finding (a direction, an order, a threshold) is one or more bounds on our numbers; it is within if all of them
+//! are met with the half-width counted against them. Where the source leaves something open, several readings are run. What is
+//! within in only one reading is *fitted*; the reading is the same for all rows of an experiment, or the set-up was fitted to
+//! the published number itself. What is not within is *explained* only if a run in the same table changes one named cause and
+//! brings our figure into the band; *sources contradict* each other if another published number rules it out; the *source is
+//! inconsistent* if its own numbers prove so; and a *real place* is a room whose cards and positions are not published. All else
+//! is outside.
 
 use std::fmt::Write;
 
 use evenair_results::estimate::{CONFIDENCE, Estimate};
 use evenair_scenario::{Published, Quantity};
 
-/// How far from a published figure ours may lie, as a part of it.
+/// Tolerance of a published figure, relative.
 const BAND: f64 = 0.10;
 
-/// A number of ours: a mean over runs, and how far it may be trusted.
+/// A number of ours: a mean over runs, with its half-width.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Ours {
     pub mean: f64,
-    /// Absent with one run.
+    /// Half-width of the 95 % interval; absent with one run.
     pub half_width: Option<f64>,
 }
 
 impl Ours {
-    /// Over one value for each seed; not a number where a run did not yield it.
+    /// From one value per seed; NaN if a run did not yield it.
     pub fn over(values: Vec<f64>) -> Self {
         let known = values.into_iter().map(|value| value.is_finite().then_some(value)).collect();
         let estimate = Estimate::of("", known, CONFIDENCE);
         estimate.map_or(Self { mean: f64::NAN, half_width: None }, |e| Self { mean: e.mean, half_width: e.half_width })
     }
 
-    /// What follows from the runs without chance.
+    /// A deterministic number.
     pub fn exactly(value: f64) -> Self {
         Self { mean: value, half_width: None }
     }
@@ -42,7 +42,7 @@ impl Ours {
         self.half_width.unwrap_or(0.0)
     }
 
-    /// For people.
+    /// The number as text.
     pub fn text(self) -> String {
         let mut text = number(self.mean);
         if let Some(half) = self.half_width {
@@ -52,7 +52,7 @@ impl Ours {
     }
 }
 
-/// Three or four digits that matter.
+/// A number with three or four significant digits.
 pub fn number(x: f64) -> String {
     match x.abs() {
         _ if !x.is_finite() => "none".to_owned(),
@@ -64,7 +64,7 @@ pub fn number(x: f64) -> String {
     }
 }
 
-/// Where a number must lie for a finding to hold.
+/// Bound of a number for a finding.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Bound {
     AtMost(f64),
@@ -91,26 +91,26 @@ impl Bound {
     }
 }
 
-/// Whether we get what was published.
+/// Status of a published figure or finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verdict {
-    /// Not within, and nothing says why.
+    /// Not within, for unknown reasons.
     Outside,
-    /// Not within in every reading, and measured in a room that is not described.
+    /// Not within in every reading; measured in a room that is not described.
     RealPlace,
-    /// Not within in every reading, and another published number rules it out.
+    /// Not within in every reading; another published number rules it out.
     Contradicted,
-    /// Not within, and the source's own numbers contradict each other.
+    /// Not within; the source's own numbers contradict each other.
     Inconsistent,
-    /// Not within, but with one named cause changed.
+    /// Not within, but within if one named cause is changed.
     Explained,
-    /// Within in the nearest of the ways to read what the source leaves open, and not in every one.
+    /// Within in the nearest reading of what the source leaves open, but not in every one.
     Fitted,
     Within,
 }
 
 impl Verdict {
-    /// In the order of the table.
+    /// All statuses, in the order of the table.
     pub const ALL: [Self; 7] = [
         Self::Outside,
         Self::RealPlace,
@@ -134,10 +134,10 @@ impl Verdict {
     }
 }
 
-/// Where a line of evidence comes from.
+/// Origin of a line of evidence.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Origin {
-    /// The run as the scenario file has it.
+    /// A run of the scenario file.
     File,
     /// A run with another reading of what the source leaves open.
     Reading(String),
@@ -145,14 +145,14 @@ pub enum Origin {
     Cause(String),
     /// Arithmetic on the published numbers alone.
     Proof,
-    /// Arithmetic on numbers that were published elsewhere, in these words.
+    /// Arithmetic on numbers published elsewhere; the source.
     Elsewhere(String),
-    /// The authors' formula as they state it: shown, and without a say.
+    /// The authors' formula as they state it: shown, without effect on the status.
     Formula,
 }
 
 impl Origin {
-    /// The words before the line; empty for the run of the file.
+    /// Prefix of the line; empty for a run of the file.
     pub fn text(&self) -> String {
         match self {
             Self::File => String::new(),
@@ -165,23 +165,23 @@ impl Origin {
     }
 }
 
-/// One line of the reasons for a status.
+/// One line of evidence for a status.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Evidence {
-    /// What was measured, in words; empty where the published figure itself says it.
+    /// The measured quantity, as text; empty if it is the published figure.
     pub what: String,
     pub ours: Ours,
-    /// For findings.
+    /// The bound of a finding.
     pub bound: Option<Bound>,
-    /// Whether this line is inside its band or bound.
+    /// Whether the line is within its band or bound.
     pub inside: bool,
     pub origin: Origin,
 }
 
-/// A number of ours and the bound that a finding sets it.
+/// A number of ours and its bound in a finding.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BoundCheck<'a> {
-    /// What was measured, in words.
+    /// The measured quantity, as text.
     pub what: &'a str,
     pub ours: Ours,
     pub bound: Bound,
@@ -193,17 +193,17 @@ impl<'a> BoundCheck<'a> {
     }
 }
 
-/// Why a row's number is not one to be compared with, in words.
+/// Why a row's number is not comparable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mark {
     /// The set-up was fitted to it.
     Calibrated(&'static str),
-    /// It is of a room that is not described.
+    /// It was measured in a room that is not described.
     RealPlace(&'static str),
 }
 
 impl Mark {
-    /// The words.
+    /// The reason as text.
     pub const fn text(self) -> &'static str {
         match self {
             Self::Calibrated(words) | Self::RealPlace(words) => words,
@@ -211,10 +211,10 @@ impl Mark {
     }
 }
 
-/// One published figure or finding, judged.
+/// One published figure or finding, with its evidence and status.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Judged {
-    /// `experiment/id`, unique over all.
+    /// `experiment/id`, unique.
     pub name: String,
     pub published: Published,
     pub verdict: Verdict,
@@ -222,7 +222,7 @@ pub struct Judged {
     pub mark: Option<Mark>,
 }
 
-/// Collects judgements of one experiment's published values.
+/// Collects the evidence for one experiment's published values.
 pub struct Judge<'a> {
     experiment: &'a str,
     published: &'a [Published],
@@ -235,8 +235,7 @@ impl<'a> Judge<'a> {
         Self { experiment, published, judged: Vec::new(), means_only: false }
     }
 
-    /// Judges means and leaves intervals out: of a few runs a 95 % interval is several times as wide as of many,
-    /// and says nothing.
+    /// Ignores the widths of intervals: with few runs a 95 % interval is several times as wide as with many.
     pub fn by_means(self) -> Self {
         Self { means_only: true, ..self }
     }
@@ -245,15 +244,15 @@ impl<'a> Judge<'a> {
         if self.means_only { Ours::exactly(ours.mean) } else { ours }
     }
 
-    /// Our number for the published figure `id`.
+    /// Adds our number for the published figure `id`.
     ///
     /// # Panics
-    /// If the scenario file has no figure of that id: the tests run through all of them.
+    /// The scenario file has no figure with this id; the tests cover all ids.
     pub fn figure(&mut self, id: &str, ours: Ours) {
         self.figure_from(id, Origin::File, ours);
     }
 
-    /// A run that changes one cause, in words, and nothing else.
+    /// Adds a run that changes one cause.
     ///
     /// # Panics
     /// As [`Judge::figure`].
@@ -261,7 +260,7 @@ impl<'a> Judge<'a> {
         self.figure_from(id, Origin::Cause(cause.to_owned()), ours);
     }
 
-    /// A run with another reading, in words, of what the source leaves open.
+    /// Adds a run with another reading of what the source leaves open.
     ///
     /// # Panics
     /// As [`Judge::figure`].
@@ -275,7 +274,7 @@ impl<'a> Judge<'a> {
         self.note_figure(id, origin, ours, within(ours, value, BAND * value.abs()));
     }
 
-    /// Our number for a figure that was read off a plot as one digit: it holds within half a unit of that digit.
+    /// Adds our number for a figure that was read off a plot as one digit: the tolerance is half a unit of that digit.
     ///
     /// # Panics
     /// As [`Judge::figure`].
@@ -285,7 +284,7 @@ impl<'a> Judge<'a> {
         self.note_figure(id, Origin::File, ours, within(ours, value, half_a_digit(value)));
     }
 
-    /// Our number for a figure that holds within a band of its own, or that of a run that changes one cause.
+    /// Adds our number for a figure with a band of its own, or the number of a run that changes one cause.
     ///
     /// # Panics
     /// As [`Judge::figure`].
@@ -295,7 +294,7 @@ impl<'a> Judge<'a> {
         self.note_figure(id, origin, ours, within(ours, self.value(id), band));
     }
 
-    /// What the authors' formula gives as they state it, beside our number.
+    /// Adds the value of the authors' formula beside our number.
     ///
     /// # Panics
     /// As [`Judge::figure`].
@@ -303,7 +302,7 @@ impl<'a> Judge<'a> {
         self.note_figure(id, Origin::Formula, Ours::exactly(value), true);
     }
 
-    /// What was published for the figure `id`.
+    /// The published value of the figure `id`.
     ///
     /// # Panics
     /// As [`Judge::figure`].
@@ -315,7 +314,7 @@ impl<'a> Judge<'a> {
         self.note(id, Evidence { what: String::new(), ours, bound: None, inside, origin });
     }
 
-    /// Why a row's number is none to be compared with.
+    /// Marks a row's number as not comparable.
     ///
     /// # Panics
     /// As [`Judge::figure`].
@@ -323,7 +322,7 @@ impl<'a> Judge<'a> {
         self.entry(id).mark = Some(mark);
     }
 
-    /// A bound that the finding `id` asks for; where there are several, all must hold.
+    /// Adds a bound of the finding `id`; all bounds of a finding must be met.
     ///
     /// # Panics
     /// As [`Judge::figure`].
@@ -347,7 +346,7 @@ impl<'a> Judge<'a> {
         self.finding_from(id, Origin::Reading(reading.to_owned()), check);
     }
 
-    /// What the published numbers say of each other, and the bound that they would keep if they could all be true.
+    /// Adds arithmetic on the published numbers, with the bound that it would meet if they were consistent.
     ///
     /// # Panics
     /// As [`Judge::figure`].
@@ -355,7 +354,7 @@ impl<'a> Judge<'a> {
         self.finding_from(id, Origin::Proof, BoundCheck::new(what, Ours::exactly(number), bound));
     }
 
-    /// What numbers that were published elsewhere say of this one, and the bound that it would keep if both were true.
+    /// Adds arithmetic on numbers published elsewhere, with the bound that it would meet if both were true.
     ///
     /// # Panics
     /// As [`Judge::figure`].
@@ -370,7 +369,7 @@ impl<'a> Judge<'a> {
         self.note(id, Evidence { what: what.to_owned(), ours, bound: Some(bound), inside, origin });
     }
 
-    /// The judgements, in the order of the scenario file; what was published and not judged is outside.
+    /// The statuses, in the order of the scenario file. Published values without evidence are outside.
     pub fn finish(mut self) -> Vec<Judged> {
         let reading = nearest_reading(&self.judged);
         let with_id = self.published.iter().filter_map(|published| Some((published, published.id.as_deref()?)));
@@ -413,18 +412,18 @@ fn unjudged(name: String, published: &Published) -> Judged {
     Judged { name, published: published.clone(), verdict: Verdict::Outside, evidence: Vec::new(), mark: None }
 }
 
-/// Within the band, and known so well that this says something.
+/// Within the band, with sufficient precision.
 fn within(ours: Ours, published: f64, band: f64) -> bool {
-    // A rounding error must not decide at the band's edge.
+    // A rounding error must not decide at the edge of the band.
     (ours.mean - published).abs() <= band * (1.0 + 1e-9) && ours.uncertainty() <= band
 }
 
-/// Half a unit of the first digit: 50 of 200, 5 of 50.
+/// Half a unit of the first digit: 50 for 200, 5 for 50.
 fn half_a_digit(value: f64) -> f64 {
     0.5 * 10_f64.powf(value.abs().log10().floor())
 }
 
-/// The one reading for all rows of an experiment: that with which most rows are within, that of the file among equals.
+/// The reading for all rows of an experiment: the one with most rows within; among equals the first, beginning with the file's.
 fn nearest_reading(judged: &[Judged]) -> Origin {
     let mut readings = vec![Origin::File];
     for line in judged.iter().flat_map(|judged| &judged.evidence) {
@@ -437,7 +436,7 @@ fn nearest_reading(judged: &[Judged]) -> Origin {
     readings.into_iter().find(|origin| within(origin) == most).unwrap_or(Origin::File)
 }
 
-/// Whether every line of the file's run is inside, as this reading has it: where it has no line of its own, the file's counts.
+/// Whether every line of the file's run is within under this reading. Lines that the reading lacks are those of the file.
 fn all_inside(evidence: &[Evidence], origin: &Origin) -> bool {
     let lines = |origin: &Origin| evidence.iter().filter(move |line| line.origin == *origin).collect::<Vec<_>>();
     let (own, read) = (lines(&Origin::File), lines(origin));
@@ -445,8 +444,7 @@ fn all_inside(evidence: &[Evidence], origin: &Origin) -> bool {
     !own.is_empty() && own.iter().all(|line| as_read(line)) && read.iter().all(|line| line.inside)
 }
 
-/// Within with every reading, or with the nearest one; else one cause may have every line of its own inside, or a proof
-/// breaks its bound.
+/// The status: within in every reading, or in the nearest one; otherwise by causes, contradictions and proofs.
 fn verdict(judged: &Judged, reading: &Origin) -> Verdict {
     let evidence = &judged.evidence;
     let readings = evidence.iter().filter(|line| matches!(line.origin, Origin::Reading(_)));
@@ -464,7 +462,7 @@ fn verdict(judged: &Judged, reading: &Origin) -> Verdict {
     }
 }
 
-/// Whether a run with one cause changed has every line inside that the run of the file has not.
+/// Whether a run with one cause changed brings every line within that is not within in the run of the file.
 fn is_explained(evidence: &[Evidence]) -> bool {
     let own = || evidence.iter().filter(|line| line.origin == Origin::File);
     let failed: Vec<_> = own().filter(|line| !line.inside).map(|line| line.what.as_str()).collect();
@@ -476,7 +474,7 @@ fn is_explained(evidence: &[Evidence]) -> bool {
     own().next().is_some() && causes.any(explains)
 }
 
-/// Whether a published entry is a number (which is counted among the figures) or words.
+/// Whether a published entry is a number, which counts as a figure, rather than a finding.
 pub fn is_figure(published: &Published) -> bool {
     published.what != Quantity::Finding
 }
@@ -517,7 +515,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_judged_is_outside() {
+    fn values_without_evidence_are_outside() {
         assert_eq!(verdict_of(|_| ()), [Verdict::Outside, Verdict::Outside]);
     }
 
@@ -568,7 +566,7 @@ mod tests {
     }
 
     #[test]
-    fn what_one_reading_alone_brings_inside_is_fitted() {
+    fn a_value_within_in_one_reading_only_is_fitted() {
         let of = |file: f64, read: f64| {
             verdict_of(|judge| {
                 judge.figure("figure", Ours::exactly(file));

@@ -1,9 +1,9 @@
 //! LAS-ACK at the access point: Heusse, Urvoy-Keller, Duda, "An Experimental Comparison of Layer 2 and 3 Mechanisms for
 //! Improving User Perceived Performance of 802.11 Wireless LANs", Institut Eurecom RR-08-220, 2008.
 //!
-//! A full queue drops its last packet in the order of service, that of the connection served most. If it dropped the arriving
-//! packet instead, LAS-ACK would lose nearly as many echoes as FIFO, and not none as published: a run in the row of
-//! `las-loses-none` shows this.
+//! A full queue drops the packet that would be served last, that of the connection with most service. If it dropped the
+//! arriving packet instead, LAS-ACK would lose nearly as many echoes as FIFO, rather than none as published: a run in the row
+//! of `las-loses-none` shows this.
 
 use evenair_results::TransferRecord;
 use evenair_workload::Direction;
@@ -20,11 +20,11 @@ pub fn all() -> Vec<Experiment> {
     ]
 }
 
-/// The number of the authors' seeds is not published; thirty make the intervals narrow.
+/// Number of seeds. The authors' is not published; thirty make the intervals narrow.
 const SEEDS: u64 = 30;
-/// Where the mean is too close to its bound for thirty.
+/// Number of seeds where the mean is close to its bound.
 const MANY_SEEDS: u64 = 300;
-/// Access method, and the queues at the access point and at stations: LAS-ACK is where packets wait.
+/// Access method, and the queues at the access point and at stations: LAS-ACK is used where packets wait.
 const POLICIES: [(&str, [&str; 3]); 4] = [
     ("FIFO", ["dcf", "fifo", "fifo"]),
     ("LAS-ACK", ["dcf", "las-ack", "fifo"]),
@@ -32,12 +32,12 @@ const POLICIES: [(&str, [&str; 3]); 4] = [
     ("AAP LAS-ACK", [ASYMMETRIC, "fifo", "las-ack"]),
 ];
 const ASYMMETRIC: &str = "asymmetric";
-/// Transfers that are tiny: up to twice the smallest.
+/// Upper limit of tiny transfers, in bytes: twice the smallest.
 const TINY_BYTES: u64 = 12 * 1460;
-/// 95 % of transfers are smaller.
+/// Lower limit of large transfers, in bytes: 95 % are smaller.
 const LARGE_BYTES: u64 = 100 * 1460;
 
-/// A mix of loads over a wire.
+/// A mix of loads with a wired delay.
 #[derive(Clone, Copy)]
 struct Cell {
     mix: &'static str,
@@ -49,22 +49,22 @@ const SYM: &str = "sym";
 const MIXES: [&str; 2] = [ASYM, SYM];
 
 impl Cell {
-    /// Where the delay is not varied.
+    /// The cell with the default delay.
     const fn near(mix: &'static str) -> Self {
         Self { mix, delay_ms: 20 }
     }
 
-    /// For people.
+    /// Name in output.
     fn name(self) -> String {
         format!("{}, {} ms", self.mix, self.delay_ms)
     }
 
-    /// A variant's label.
+    /// Label of the cell's variant with a policy.
     fn with(self, policy: &str) -> String {
         format!("{policy}, {}", self.name())
     }
 
-    /// All four policies.
+    /// The variants of all four policies.
     fn variants(self) -> impl Iterator<Item = Variant> {
         POLICIES.into_iter().map(move |(name, queues)| self.variant(name, queues))
     }
@@ -76,7 +76,7 @@ impl Cell {
             .set("radio.station_queue.discipline", format!("\"{station}\""))
             .set("lan.delay", format!("\"{} ms\"", self.delay_ms))
             .seeds(SEEDS);
-        // Idle Sense as its authors published it, whom the source follows.
+        // Idle Sense as its authors published it, which the source follows.
         let variant = if access == ASYMMETRIC { variant.set("radio.idle_adaptation", "\"aimd\"") } else { variant };
         if self.mix == SYM {
             return variant;
@@ -86,7 +86,7 @@ impl Cell {
     }
 }
 
-/// Part of the echoes that did not come back.
+/// Proportion of echoes that were lost.
 fn loss(run: &Run) -> f64 {
     run.measure("phase.all.flow.ping.loss_rate")
 }
@@ -95,52 +95,52 @@ fn total(run: &Run) -> f64 {
     run.phase("").total_ip_mbps
 }
 
-/// Transfers of some sizes that completed, of one direction or both.
+/// Completed transfers up to a size, of one direction or both.
 fn completed(run: &Run, direction: Option<Direction>, most: u64) -> impl Iterator<Item = (&TransferRecord, f64)> {
     let records = run.result.transfers.records.iter();
     let wanted = records.filter(move |record| record.bytes <= most && direction.is_none_or(|d| d == record.direction));
     wanted.filter_map(|record| Some((record, record.took_s?)))
 }
 
-/// Mean response time.
+/// Mean response time, in seconds.
 fn response(run: &Run, direction: Option<Direction>, most: u64) -> f64 {
     mean(&completed(run, direction, most).map(|(_, took)| took).collect::<Vec<_>>())
 }
 
-/// 90th less 10th percentile of response times.
+/// 90th minus 10th percentile of response times.
 fn variability(run: &Run, most: u64) -> f64 {
     let mut times: Vec<f64> = completed(run, None, most).map(|(_, took)| took).collect();
     times.sort_by(f64::total_cmp);
     if times.is_empty() { f64::NAN } else { times[times.len() * 9 / 10] - times[times.len() / 10] }
 }
 
-/// Mean throughput of a connection, Mb/s.
+/// Mean throughput of a connection, in Mb/s.
 fn throughput(run: &Run, direction: Option<Direction>) -> f64 {
     let rates = completed(run, direction, u64::MAX).map(|(record, took)| record.bytes as f64 * 8.0 / took / 1e6);
     mean(&rates.collect::<Vec<_>>())
 }
 
-/// Mean throughput of an upload's connection over that of a download's.
+/// Mean throughput of an upload relative to that of a download.
 fn split(run: &Run) -> f64 {
     throughput(run, Some(Direction::Up)) / throughput(run, Some(Direction::Down))
 }
 
-/// Mean response time, but for the largest transfers.
+/// Mean response time without the largest transfers.
 fn usual_response(run: &Run) -> f64 {
     response(run, None, LARGE_BYTES)
 }
 
-/// Part of the completed transfers that are large.
+/// Proportion of large transfers among the completed ones.
 fn large_part(run: &Run) -> f64 {
     let sizes: Vec<bool> = completed(run, None, u64::MAX).map(|(record, _)| record.bytes > LARGE_BYTES).collect();
     sizes.iter().filter(|&&large| large).count() as f64 / sizes.len() as f64
 }
 
-/// The cells of the tables of losses, in their order.
+/// The cells of the tables of losses, in order.
 const CELLS: [Cell; 4] =
     [Cell::near(ASYM), Cell { mix: ASYM, delay_ms: 150 }, Cell::near(SYM), Cell { mix: SYM, delay_ms: 150 }];
 
-/// Within a factor of two or three points, whichever is wider.
+/// Within a factor of two or three percentage points, whichever is wider.
 fn about(published: f64) -> Bound {
     Bound::Between((published / 2.0).min(published - 0.03), (published * 2.0).max(published + 0.03))
 }
@@ -149,7 +149,7 @@ mod las01 {
     use super::*;
 
     const TAIL_DROP: &str = "LAS-ACK that drops what arrives";
-    /// The source does not say which TCP it has. Reno is what ns-2's two-way TCP is where nothing is set.
+    /// The source does not state its TCP. Reno is the default of ns-2's two-way TCP.
     const RENO: &str = "Reno's fast recovery";
 
     fn reno(mix: &str) -> String {
@@ -205,7 +205,7 @@ mod las01 {
         judge.finding("split", "up over down with LAS-ACK:", runs.mean(&las, split), Bound::Between(0.8, 1.25));
     }
 
-    /// What the authors find with their access point.
+    /// Findings of the authors on their access point.
     fn asymmetric_access_point(runs: &Runs, judge: &mut Judge<'_>) {
         let published = [[0.0, 0.02, 0.0, 0.01], [0.01, 0.01, 0.0, 0.0]];
         for ((policy, id), cells) in
@@ -233,7 +233,8 @@ mod las01 {
     fn times(runs: &Runs, judge: &mut Judge<'_>) {
         for mix in MIXES {
             let (fifo, las) = (Cell::near(mix).with("FIFO"), Cell::near(mix).with("LAS-ACK"));
-            // Of both directions together, as it is said of tiny transfers and then that downloads are worse.
+            // Over both directions, since the source speaks of tiny transfers in general before it says that downloads are
+            // worse.
             let tiny = |run: &Run| response(run, None, TINY_BYTES);
             let of = |run: &Run, direction| response(run, Some(direction), TINY_BYTES);
             let worse = |run: &Run| of(run, Direction::Down) / of(run, Direction::Up);

@@ -1,6 +1,6 @@
-//! I14: the offered load, controlled to just below the critical load. Choi, Park, Kim, "Performance Impact of Inter-Layer
-//! Dependence in Infrastructure WLANs", leave it to future work, so there are no published figures: the controller is
-//! compared with the best of all constant loads.
+//! I14: control of the offered load to just below the critical load. Choi, Park, Kim, "Performance Impact of Inter-Layer
+//! Dependence in Infrastructure WLANs", leave it to future work. Without published figures, the controller is compared
+//! with the best constant load.
 
 use super::judge::{Bound, Judge, Ours};
 use super::runs::{Run, Runs, Variant};
@@ -17,10 +17,10 @@ mod i14 {
     use super::*;
 
     const FILE: &str = "file";
-    /// Constant loads, kb/s of IP packets over the WLAN, DATA and ACKs together.
+    /// Constant loads, in kb/s of IP packets over the WLAN, DATA and ACKs together.
     const LOADS: [u32; 10] = [2_000, 2_400, 2_800, 3_000, 3_200, 3_300, 3_400, 3_600, 4_000, 5_000];
 
-    /// All at the rate of I08, whose peak this is in DATA frames a second.
+    /// All at the rate of I08, with its peak in DATA frames per second.
     const ALIKE: &str = "all at 11 Mb/s";
     const PEAK_OF_I08: f64 = 380.0;
 

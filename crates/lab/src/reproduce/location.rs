@@ -1,5 +1,5 @@
-//! I2, I5, I6, I11, I15 and I16: who of the stations gets how much, and where capture matters, of Choi, Park, Kim, "Performance
-//! Impact of Inter-Layer Dependence in Infrastructure WLANs".
+//! I2, I5, I6, I11, I15 and I16: shares of stations by location, and the effect of capture. Source: Choi, Park, Kim,
+//! "Performance Impact of Inter-Layer Dependence in Infrastructure WLANs".
 
 use super::inter_layer::{PHASE, bodies, offering, with_tcp};
 use super::judge::{Bound, BoundCheck, Judge, Mark, Ours};
@@ -18,12 +18,12 @@ pub fn all() -> Vec<Experiment> {
     ]
 }
 
-/// An office with 14 to 18 handheld stations, whose cards and places are not published.
+/// An office with 14 to 18 handheld stations, whose cards and positions are not published.
 const ROOM: Mark = Mark::RealPlace("measured in an office; places, walls and cards of the stations are not published");
-/// Where the stations of the office were is not given.
+/// The positions of the stations in the office are not published.
 const OFFICE: &str = "line";
 const DISK: &str = "near-random";
-/// As a reading.
+/// The disk as a reading.
 const AS_DISK: &str = "stations in a disk";
 
 mod i02 {
@@ -47,26 +47,26 @@ mod i02 {
     }
 }
 
-/// The stations' throughput.
+/// Throughput of each station.
 fn of_stations(run: &Run) -> Vec<f64> {
     run.phase(PHASE).stations.iter().map(|station| station.ip_mbps).collect()
 }
 
-/// Least over most of the stations' throughput.
+/// Minimum over maximum of the stations' throughput.
 fn equality(run: &Run) -> f64 {
     min_over_max(&of_stations(run))
 }
 
-/// The same of what each station gets over all runs of a variant: what is left of it when chance is taken out, which in
-/// each run favours others.
+/// The same of each station's throughput over all runs of a variant, where chance, which favours others in each run, averages
+/// out.
 fn persistent_equality(runs: &Runs, label: &str) -> Ours {
     let runs: Vec<_> = runs.of(label).iter().map(of_stations).collect();
     let sums: Vec<f64> = (0..runs[0].len()).map(|station| runs.iter().map(|run| run[station]).sum()).collect();
     Ours::exactly(min_over_max(&sums))
 }
 
-/// Standard deviation over mean of a station's throughput from second to second: the mean over stations whose names
-/// begin with `group`.
+/// Standard deviation over mean of a station's throughput from second to second, averaged over stations whose names begin with
+/// `group`.
 fn jitter(run: &Run, group: &str) -> f64 {
     let stations = run.phase(PHASE).stations.iter().filter(|station| station.station.starts_with(group));
     mean(&stations.map(|station| station.variation.unwrap_or(f64::NAN)).collect::<Vec<_>>())
@@ -77,7 +77,7 @@ mod i05 {
 
     const SATURATED: u32 = 7000;
     const LOADS: [u32; 6] = [4000, 4800, BELOW, ABOVE, 5600, SATURATED];
-    /// The critical load is between them.
+    /// Loads below and above the critical one, in kb/s.
     const BELOW: u32 = 5100;
     const ABOVE: u32 = 5200;
 
@@ -104,7 +104,7 @@ mod i05 {
         let line = label("line", SATURATED);
         judge.finding("line-breaks", "least over most, saturated:", runs.mean(&line, equality), Bound::AtMost(0.7));
         judge.finding("line-breaks", all_runs, persistent_equality(runs, &line), Bound::AtMost(0.7));
-        // In each run chance leaves some of 16 behind, in each run others.
+        // In each run chance disadvantages some of the 16, different ones in each.
         let circle = persistent_equality(runs, &label("circle", SATURATED));
         judge.finding("circle-equal", all_runs, circle, Bound::AtLeast(0.9));
         for shape in ["circle", "line"] {
@@ -156,7 +156,7 @@ mod i11 {
         for id in ["udp", "slowest", "fastest"] {
             judge.mark(id, ROOM);
         }
-        // Of one run TCP's own chances would be judged, who loses packets at the access point and when; not location.
+        // A single run would show TCP's random losses at the access point rather than location.
         let missing = |label| 1.0 - persistent_equality(runs, label).mean;
         let what = "what is missing to 1 over all runs, TCP over UDP:";
         judge.finding("tcp", what, Ours::exactly(missing("TCP") / missing("file")), Bound::AtMost(0.7));
@@ -168,7 +168,7 @@ mod i15 {
 
     const NUMBERS: [u32; 6] = [1, 2, 5, 10, 12, 16];
     const SATURATED: u32 = 7000;
-    /// Loads of 16 stations, kb/s of frame bodies; capture lets more than 5 Mb/s through.
+    /// Loads of 16 stations, in kb/s of frame bodies; with capture more than 5 Mb/s get through.
     const LOADS: [u32; 10] = [4500, 4900, 5100, 5300, 5500, 5600, 5700, 5800, 6000, 6500];
     /// Powers differ less beside the access point than around it.
     const TABLE: &str = "far-random";
@@ -190,7 +190,7 @@ mod i15 {
         office(OFFICE).chain(office(DISK)).chain(circle).chain([of(TABLE, 16, SATURATED)]).collect()
     }
 
-    /// A number of the office: as the file has it, or read as a disk.
+    /// Checks a number of the office: as the file has it, or read as a disk.
     fn judge_office(shape: &str, runs: &Runs, judge: &mut Judge<'_>) {
         let is_file = shape == OFFICE;
         let mut figure =
@@ -246,13 +246,13 @@ mod i16 {
         [OFFICE, DISK].into_iter().flat_map(|shape| [of(shape, LIGHT), of(shape, HEAVY)]).collect()
     }
 
-    /// The largest station's part of all.
+    /// Largest share of a station.
     fn largest_share(run: &Run) -> f64 {
         let rates = of_stations(run);
         rates.iter().copied().fold(0.0, f64::max) / rates.iter().sum::<f64>()
     }
 
-    /// Of what stations get in the halves of half a minute.
+    /// Correlation of the stations' throughput in the two halves of 30 s.
     fn correlation(run: &Run) -> f64 {
         let [first, second] = ["first", "second"].map(|half| {
             let rates: Vec<f64> = run.phase(half).stations.iter().map(|station| station.ip_mbps).collect();
@@ -269,7 +269,7 @@ mod i16 {
                 largest_share(heavy) / largest_share(light)
             })
         };
-        // A tenth more is more than chance makes of equal stations.
+        // A tenth more is beyond the random differences of equal stations.
         let (what, bound) = ("its share at 7.4 over that at 4 Mb/s:", Bound::AtLeast(1.1));
         judge.finding("grows", what, rise(OFFICE), bound);
         judge.finding_read("grows", AS_DISK, BoundCheck::new(what, rise(DISK), bound));

@@ -1,14 +1,13 @@
 //! `evenair reproduce`: every published experiment in the simulator, and the status of each published value.
 //!
-//! The set-up of an experiment and what was published of it are in its scenario file; a `[[published]]` entry with an
-//! `id` is judged. Which variants of the file are run, and how our number is read off them, is in a module for each
-//! source ([`adwiser`], [`adwiser_physical`], [`uplink`], [`uplink_limit`], [`uplink_appendix`], [`las_ack`],
-//! [`whtb`], [`inter_layer`], [`location`], [`receiver`], [`load`], [`access_points`];
-//! [`ours`] and [`disturbed`] have what we promise ourselves), a small pair of functions an experiment. [`judge`] has the rules.
+//! The set-up of an experiment and its published values are in its scenario file; each `[[published]]` entry with an `id` gets a
+//! status. Variants and the computation of our numbers are in a module per source ([`adwiser`], [`adwiser_physical`],
+//! [`uplink`], [`uplink_limit`], [`uplink_appendix`], [`las_ack`], [`whtb`], [`inter_layer`], [`location`], [`receiver`],
+//! [`load`], [`access_points`]; [`ours`] and [`disturbed`] have Evenair's own promises), with two functions per experiment.
+//! [`judge`] has the rules.
 //!
-//! The table in docs/reproduction.md is this command's output. It also serves as the list of what is known to be outside:
-//! the command fails where something is outside that is not so there, or where more than a tenth of the figures are
-//! explained away.
+//! The table in docs/reproduction.md is this command's output. It also lists what is known to be outside: the command fails if
+//! something else is outside, or if more than a tenth of the figures are explained.
 
 mod access_points;
 mod adwiser;
@@ -41,30 +40,30 @@ use evenair_scenario::Scenario;
 use judge::{Judge, Judged, Verdict, is_figure};
 use runs::{Runs, Variant, Work, run_all};
 
-/// Part of the figures that may be explained.
+/// Maximum proportion of explained figures.
 const EXPLAINED_AT_MOST: f64 = 0.10;
-/// Seeds of each variant in the short form: fewer, and a mean may leave the band by chance.
+/// Number of seeds per variant in the short form, in which a mean may leave the band by chance.
 const SHORT_SEEDS: u64 = 6;
-/// The committed table: what is outside in it may be so.
+/// The committed table: values that are outside in it may be so.
 const COMMITTED: &str = include_str!("../../../../docs/reproduction.md");
 
 /// One published experiment.
 pub struct Experiment {
-    /// As its source numbers it, for the command line.
+    /// The source's number of the experiment, for the command line.
     pub id: &'static str,
-    /// Its scenario below `scenarios/`.
+    /// Path of its scenario below `scenarios/`.
     pub file: &'static str,
-    /// The file's text.
+    /// Text of the scenario.
     pub text: &'static str,
-    /// Whether the short form has it.
+    /// Whether the short form includes it.
     pub in_short: bool,
-    /// What is run.
+    /// The variants to run.
     pub variants: fn() -> Vec<Variant>,
-    /// What is read off the runs.
+    /// Computes the evidence from the runs.
     pub judge: fn(&Runs, &mut Judge<'_>),
 }
 
-/// An experiment whose functions are called `ID::variants` and `ID::judge`, with the text of its file.
+/// An experiment with the functions `ID::variants` and `ID::judge`, and the text of its file.
 macro_rules! experiment {
     ($module:ident, $file:literal, $in_short:literal) => {
         $crate::reproduce::Experiment {
@@ -116,7 +115,7 @@ fn all() -> Vec<Experiment> {
     sources.into_iter().flatten().collect()
 }
 
-/// Runs the experiments, prints and judges them.
+/// Runs the experiments and prints the statuses.
 pub fn reproduce(args: &ReproduceArgs) -> Result<ExitCode> {
     let mut experiments = all();
     if let Some(unknown) = args.ids.iter().find(|id| experiments.iter().all(|known| known.id != id.as_str())) {
@@ -137,7 +136,7 @@ pub fn reproduce(args: &ReproduceArgs) -> Result<ExitCode> {
     let whole = args.ids.is_empty() && !args.short;
     let lost = lost(&judged, whole, COMMITTED, table::REASONS);
     match &args.write {
-        // Otherwise the next run would take it for what has always been.
+        // Otherwise the next call would take it as the reference.
         Some(path) if !lost.is_empty() => eprintln!("{} is not written", path.display()),
         Some(path) => std::fs::write(path, table::markdown(&judged))?,
         None => {}
@@ -153,7 +152,7 @@ fn scenario(experiment: &Experiment) -> Result<Scenario> {
     Ok(Scenario::parse(experiment.text, experiment.file)?)
 }
 
-/// Runs and judges; `short` with few seeds.
+/// Runs the experiments, with few seeds if `short`, and returns the statuses.
 fn run(experiments: &[Experiment], short: bool) -> Result<Vec<Judged>> {
     let work: Vec<_> = experiments
         .iter()
@@ -186,9 +185,9 @@ fn run(experiments: &[Experiment], short: bool) -> Result<Vec<Judged>> {
     Ok(judged)
 }
 
-/// Rows that were within, are not any more, and of which nobody has said why: a table that is written anew makes nothing right.
+/// Rows that were within, are not any more, and have no entry in the reasons: a rewritten table alone does not excuse them.
 fn lost(judged: &[Judged], whole: bool, committed: &str, reasons: &str) -> Vec<String> {
-    // From few seeds a run may not be known well enough to explain or to fit.
+    // With few seeds a run may not be precise enough to explain or to fit.
     let is_lost = |judged: &&Judged| match judged.verdict {
         Verdict::Within => false,
         Verdict::Outside => true,
@@ -207,14 +206,14 @@ fn lost(judged: &[Judged], whole: bool, committed: &str, reasons: &str) -> Vec<S
     lost.map(say).collect()
 }
 
-/// What else makes the command fail.
+/// Other reasons for the command to fail.
 fn problems(judged: &[Judged], whole: bool, committed: &str) -> Vec<String> {
     let mut problems = Vec::new();
     for judged in judged.iter().filter(|judged| judged.verdict == Verdict::Outside) {
         let known = table::verdict_in(committed, &judged.name);
-        // From few seeds a run may not be known well enough to explain or to fit.
+        // With few seeds a run may not be precise enough to explain or to fit.
         let excused = known.is_some_and(|known| match known {
-            // The second is for `lost` to report.
+            // Values that were within are reported by `lost`.
             Verdict::Outside | Verdict::Within => true,
             _ => !whole,
         });
@@ -295,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_within_stays_so_or_somebody_says_why() {
+    fn values_that_leave_their_band_need_a_reason() {
         let known = table::markdown(&[judged("a/x", true, Verdict::Within), judged("a/y", true, Verdict::Explained)]);
         let now = |verdict| [judged("a/x", true, verdict), judged("a/y", true, Verdict::Outside)];
         for verdict in [Verdict::Outside, Verdict::Inconsistent, Verdict::Explained, Verdict::Fitted] {
@@ -309,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_newly_outside_fails_and_so_does_too_much_explaining() {
+    fn new_values_outside_and_too_many_explained_ones_fail() {
         let known = table::markdown(&[judged("a/x", true, Verdict::Outside), judged("a/y", true, Verdict::Within)]);
         let open = [judged("a/x", true, Verdict::Outside), judged("a/y", true, Verdict::Outside)];
         assert!(problems(&open, true, &known).is_empty());

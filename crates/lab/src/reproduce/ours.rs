@@ -8,7 +8,7 @@ use super::judge::{Bound, Judge};
 use super::runs::{Run, Runs, Variant, mean};
 use super::{Experiment, experiment};
 
-/// Every experiment of ours.
+/// Every experiment on Evenair's promises.
 pub fn all() -> Vec<Experiment> {
     vec![experiment!(b11, "box/b11-changing-population.toml", false)]
 }
@@ -16,17 +16,18 @@ pub fn all() -> Vec<Experiment> {
 mod b11 {
     use super::*;
 
-    /// The populations' phases, when each population began, in seconds, and its slow stations.
+    /// Phases of the populations, when each begins, in seconds, and its number of slow stations.
     const POPULATIONS: [(&str, usize, u32); 3] = [("first", 1, 3), ("second", 60, 3), ("third", 120, 4)];
     const WITHOUT: &str = "without telemetry";
     const WITH: &str = "with telemetry";
     const FAR: &str = "without telemetry, 300 ms there and back";
-    /// What each must keep of the shares to count: the least part of a station over the mean.
+    /// Minimum share of a station relative to the mean for a rate to count.
     const FAIR: f64 = 0.94;
-    /// A packet's time in the access point at most, ms, without slow stations.
+    /// Bound of a packet's sojourn time in the access point without slow stations, in milliseconds.
     const SHORT_MS: f64 = 5.0;
 
-    /// With or without reports: the label of a sweep, and from which service rate on it goes up in steps of 1 %, Mb/s.
+    /// With or without rate reports: the label of a sweep, and its lowest service rate in Mb/s, from which it rises in
+    /// steps of 1 %.
     const SWEEPS: [(&str, bool, f64); 2] = [(WITHOUT, false, 6.6), (WITH, true, 9.3)];
     const STEPS: i32 = 45;
 
@@ -78,8 +79,8 @@ mod b11 {
         }
     }
 
-    /// The largest mean total of a phase at the constant service rates that keep its shares and its queue in bounds; not a
-    /// number where none does.
+    /// The largest mean total of a phase among the constant service rates with shares and queue within bounds; NaN without
+    /// any.
     fn best(runs: &Runs, label: &str, reported: bool, phase: &str, slow: u32) -> f64 {
         let totals = (0..STEPS).filter_map(|step| {
             let runs = runs.of(&fixed(label, step));
@@ -93,7 +94,7 @@ mod b11 {
         totals.fold(f64::NAN, f64::max)
     }
 
-    /// What the least flow has of the mean: of the medium time if the rates are reported, of bits otherwise.
+    /// Least share of a flow relative to the mean: of airtime if the rates are reported, of bits otherwise.
     fn least_part(phase: &PhaseResult, reported: bool) -> f64 {
         let flows = phase.flows.iter().filter(|flow| flow.ip_mbps > 0.0);
         let parts: Vec<_> = flows
@@ -102,14 +103,14 @@ mod b11 {
         parts.iter().copied().fold(f64::INFINITY, f64::min) / mean(&parts)
     }
 
-    /// What the medium would carry for one flow by itself.
+    /// Capacity of the medium for one flow alone, in Mb/s.
     fn capacity_mbps(rate_mbps: f64, d: Option<f64>) -> f64 {
         let d_milli = (d.unwrap_or(2.0) * 1e3) as u32;
         let shape = TcpShape { data_ip: Bytes(1_500), ack_ip: Bytes(52), d_milli, rts_threshold: Some(RTS_THRESHOLD) };
         tcp_capacity(&phy(), phy_rate(rate_mbps), &shape).as_mbps_f64()
     }
 
-    /// The scenario's, over which DATA are and ACKs are not.
+    /// RTS threshold of the scenario: DATA exceed it, ACKs do not.
     const RTS_THRESHOLD: Bytes = Bytes(500);
 
     fn phy() -> Phy {
@@ -123,7 +124,7 @@ mod b11 {
             .expect("a scenario's rates are those of its standard")
     }
 
-    /// So long 95 % of the packets may be in the access point, where so many stations are slow.
+    /// Bound of the 95th percentile of sojourn times in the access point with `slow` slow stations, in milliseconds.
     fn short_ms(slow: u32) -> f64 {
         let exchange = phy().access_cost(Bytes(1_500), phy_rate(6.0), true);
         SHORT_MS + f64::from(slow) * exchange.as_nanos() as f64 / 1e6

@@ -1,4 +1,4 @@
-//! Published numbers, each counted once, in however many rows it stands.
+//! Counts published numbers, each once, however many rows state it.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,8 @@ const SAME: [&[&str]; 11] = [
     &["i15/above-10", "i15/above-16"],
 ];
 
-/// The source whose numbers are counted apart: all its columns are of channels that it does not publish.
+/// The source whose numbers are counted separately, because the channels of all its columns are
+/// unpublished.
 const APART: &str = "w0";
 
 /// The name under which a row is counted.
@@ -27,7 +28,7 @@ fn quantity(row: &str) -> &str {
     SAME.iter().find(|rows| rows.contains(&row)).map_or(row, |rows| rows[0])
 }
 
-/// The worst verdict of each quantity's rows.
+/// The worst status among each quantity's rows.
 fn worst(judged: &[Judged]) -> BTreeMap<&str, Verdict> {
     let mut worst = BTreeMap::new();
     for judged in judged.iter().filter(|judged| is_figure(&judged.published)) {
@@ -37,12 +38,12 @@ fn worst(judged: &[Judged]) -> BTreeMap<&str, Verdict> {
     worst
 }
 
-/// Whether a simulator could reproduce it: the place is described, and no other number rules it out.
+/// Whether a simulator could reproduce the value: the place is described, and no other number rules it out.
 const fn can_be_reproduced(verdict: Verdict) -> bool {
     !matches!(verdict, Verdict::RealPlace | Verdict::Contradicted | Verdict::Inconsistent)
 }
 
-/// How many quantities there are, how many can be reproduced, and how many are within.
+/// Numbers of quantities, of reproducible ones, and of those within.
 pub fn text(judged: &[Judged]) -> String {
     let all = worst(judged);
     let count = |apart: bool| {

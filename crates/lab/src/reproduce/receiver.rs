@@ -1,15 +1,15 @@
 //! I12 and I13: control at the receiver, of Choi, Park, Kim, "Performance Impact of Inter-Layer Dependence in
 //! Infrastructure WLANs".
 //!
-//! Their fairness is the minimum over the maximum of throughput. How long the windows of short-term fairness are is not
-//! published: a second here, and ten as another reading, in the mean of all windows; "near 1" is within 10 % of it.
+//! Their fairness is the minimum over the maximum of throughput. The window of short-term fairness is not published:
+//! here one second, and ten in another reading, averaged over all windows; "near 1" means within 10 % of it.
 
 use super::judge::{Bound, BoundCheck, Judge};
 use super::runs::{Run, Runs, Variant, mean};
 use super::{Experiment, experiment};
 
 const PHASE: &str = "measured";
-/// The box comes when all is over.
+/// The box is inserted only at the end.
 const NEVER: &str = "199.999 s";
 const UNCONTROLLED: &str = "uncontrolled";
 
@@ -29,7 +29,7 @@ fn total(run: &Run) -> f64 {
     run.phase(PHASE).total_ip_mbps
 }
 
-/// From a frame's arrival at the access point to its delivery, in the mean, ms.
+/// Mean sojourn time of a frame in the access point, in milliseconds.
 fn queueing(run: &Run) -> f64 {
     run.measure(&format!("phase.{PHASE}.ap.sojourn_mean_ms"))
 }
@@ -56,7 +56,7 @@ mod i12 {
     }
 
     pub fn judge(runs: &Runs, judge: &mut Judge<'_>) {
-        // Of the delay without control the source says that it is the maximum, of the others it does not.
+        // Only for the delay without control the source says that it is the maximum.
         let longest = |run: &Run| run.measure(&format!("phase.{PHASE}.ap.sojourn_max_ms"));
         judge.digit("uncontrolled", runs.mean(UNCONTROLLED, longest));
         let over =
@@ -73,7 +73,7 @@ mod i12 {
             with.short_term[second] / without.short_term[second]
         });
         let small = runs.mean(UNCONTROLLED, |run| run.short_term[second] / run.short_term[ten]);
-        // A tenth better is better.
+        // Better means by a tenth or more.
         judge.finding("short-windows", "of 1 s, window 5 over no control:", better, Bound::AtLeast(1.1));
         judge.finding("short-windows", "no control, of 1 s over of 10 s:", small, Bound::AtMost(1.0));
         judge.finding("no-fluctuation", "that of a second's throughput, over that without:", calm, Bound::AtMost(0.2));
@@ -102,7 +102,7 @@ mod i13 {
         let both = both.set("manager.receiver.delay", label(50)).seeds(5);
         let alone = [10, 20].map(|stations| {
             let variant = Variant::new(window_of_one(stations)).set("manager.receiver.window", "1 packets");
-            // No delay to speak of.
+            // A negligible delay.
             variant.set("manager.receiver.delay", "1 us").set("station.sta.count", stations).seeds(5)
         });
         let delays = CONSTANT.into_iter().chain(BEYOND).map(of);

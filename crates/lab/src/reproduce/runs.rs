@@ -21,18 +21,18 @@ pub struct Variant {
 }
 
 impl Variant {
-    /// `label` is what the judge calls it.
+    /// `label` names the variant in evidence.
     pub fn new(label: impl Into<String>) -> Self {
         Self { label: label.into(), sets: Vec::new(), seeds: 1 }
     }
 
-    /// As `--set KEY=VALUE` of the command line.
+    /// Sets a key, as `--set KEY=VALUE` on the command line.
     pub fn set(mut self, key: &str, value: impl Display) -> Self {
         self.sets.push((key.to_owned(), value.to_string()));
         self
     }
 
-    /// How many seeds, counted up from that of the file.
+    /// Sets the number of seeds, which count up from that of the file.
     pub fn seeds(mut self, seeds: u64) -> Self {
         self.seeds = seeds;
         self
@@ -41,7 +41,7 @@ impl Variant {
     /// The scenario of one seed.
     ///
     /// # Errors
-    /// What is wrong with the scenario.
+    /// The scenario is invalid.
     pub fn scenario(&self, text: &str, file: &str, replication: u64) -> Result<Scenario> {
         let sets: Vec<_> = self.sets.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
         let mut scenario =
@@ -51,20 +51,20 @@ impl Variant {
     }
 }
 
-/// Lengths of the windows in which short-term fairness is looked at, seconds.
+/// Lengths of the windows of short-term fairness, in seconds.
 pub const WINDOWS: [f64; 2] = [1.0, 10.0];
 
-/// One run, as a judge reads it.
+/// One run, as the evidence needs it.
 #[derive(Debug)]
 pub struct Run {
-    /// Without its series, which would fill the memory.
+    /// The result without its series, to save memory.
     pub result: RunResult,
-    /// Smallest over largest IP-level rate of the flows in each [window](WINDOWS) of the first phase, in the mean of the windows.
+    /// Minimum over maximum IP-level rate of the flows in each [window](WINDOWS) of the first phase, averaged over the windows.
     pub short_term: [f64; WINDOWS.len()],
-    /// IP-level Mb/s of all flows, by interval.
+    /// IP-level throughput of all flows per interval, in Mb/s.
     pub totals: Vec<f64>,
-    /// Variance of all uploads together over the sum of the variances of each, from interval to interval in the
-    /// first phase: 1 where they are independent, their number where they are in step.
+    /// Variance of the sum of all uploads relative to the sum of their variances, over the intervals of the first phase: 1 if
+    /// they are independent, their number if they are in step.
     pub uploads_in_step: f64,
     scalars: BTreeMap<String, f64>,
 }
@@ -78,16 +78,16 @@ impl Run {
         Self { result, short_term, totals, uploads_in_step, scalars }
     }
 
-    /// A phase by its name; the first one where it is empty.
+    /// A phase by its name; the first one if empty.
     ///
     /// # Panics
-    /// If the scenario has no such phase.
+    /// The scenario has no such phase.
     pub fn phase(&self, name: &str) -> &PhaseResult {
         let mut phases = self.result.phases.iter();
         phases.find(|phase| name.is_empty() || phase.name == name).expect("a judge names phases of its scenario")
     }
 
-    /// A measure of docs/measures.md by its full name; not a number where the run has none.
+    /// A measure of docs/measures.md by its full name; NaN if the run has none.
     pub fn measure(&self, name: &str) -> f64 {
         self.scalars.get(name).copied().unwrap_or(f64::NAN)
     }
@@ -108,14 +108,14 @@ impl Run {
         flows.map(|flow| flow.ip_mbps).collect()
     }
 
-    /// Downloads' part of the total.
+    /// Downloads' proportion of the total.
     pub fn down_share(&self, phase: &str) -> f64 {
         let phase = self.phase(phase);
         phase.directions.down_ip_mbps / phase.total_ip_mbps
     }
 }
 
-/// The rates in each interval of the first phase, of the flows that are asked for.
+/// The rates of the selected flows in each interval of the first phase.
 fn rates_by_interval(result: &RunResult, is_asked: impl Fn(&FlowSeries) -> bool) -> Vec<Vec<f64>> {
     let (Some(phase), series) = (result.phases.first(), &result.series) else { return Vec::new() };
     let flows: Vec<_> = series.flows.iter().filter(|flow| is_asked(flow)).collect();
@@ -129,7 +129,7 @@ fn short_term(result: &RunResult, window_s: f64) -> f64 {
     equality_in_windows(&rates_by_interval(result, |_| true), intervals.max(1))
 }
 
-/// The variance of the sums over the sum of the variances; not a number where nothing varies.
+/// Variance of the sums relative to the sum of the variances; NaN if nothing varies.
 fn in_step(rates: &[Vec<f64>]) -> f64 {
     let variance = |values: &[f64]| {
         let mean = mean(values);
@@ -141,8 +141,8 @@ fn in_step(rates: &[Vec<f64>]) -> f64 {
     variance(&sums) / own.sum::<f64>()
 }
 
-/// Smallest over largest of the flows' sums in each full window of so many intervals, in the mean of the windows. `rates` has
-/// an interval's rates in each entry.
+/// Minimum over maximum of the flows' sums in each full window of `intervals`, averaged over the windows. `rates` has one entry
+/// per interval.
 fn equality_in_windows(rates: &[Vec<f64>], intervals: usize) -> f64 {
     let windows = rates.chunks_exact(intervals).map(|window| {
         let flows = window[0].len();
@@ -157,14 +157,14 @@ fn totals(series: &Series) -> Vec<f64> {
     (0..intervals).map(|k| series.flows.iter().filter_map(|flow| flow.ip_mbps.get(k)).sum()).collect()
 }
 
-/// Smallest over largest; not a number without values.
+/// Minimum over maximum; NaN without values.
 pub fn min_over_max(values: &[f64]) -> f64 {
     let least = values.iter().copied().fold(f64::INFINITY, f64::min);
     let most = values.iter().copied().fold(0.0, f64::max);
     least / most
 }
 
-/// Standard deviation over mean, of all values and not a sample.
+/// Standard deviation (population) over mean.
 pub fn sigma_over_mean(values: &[f64]) -> f64 {
     let n = values.len() as f64;
     let mean = values.iter().sum::<f64>() / n;
@@ -172,7 +172,7 @@ pub fn sigma_over_mean(values: &[f64]) -> f64 {
     variance.sqrt() / mean
 }
 
-/// The mean; not a number without values.
+/// The mean; NaN without values.
 pub fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
@@ -185,7 +185,7 @@ impl Runs {
     /// The runs of a variant, in the order of seeds.
     ///
     /// # Panics
-    /// If the experiment has no such variant.
+    /// The experiment has no such variant.
     pub fn of(&self, label: &str) -> &[Run] {
         self.0.get(label).unwrap_or_else(|| panic!("the experiment has no variant {label:?}"))
     }
@@ -207,17 +207,17 @@ impl Runs {
     }
 }
 
-/// What is to be run for one experiment.
+/// The runs of one experiment.
 pub struct Work<'a> {
     pub text: &'a str,
     pub file: &'a str,
     pub variants: Vec<Variant>,
 }
 
-/// Runs all variants of all experiments on all cores; `done` is called after each run with the number of finished runs.
+/// Runs all variants of all experiments on all cores; `done` is called after each run with the number of completed runs.
 ///
 /// # Errors
-/// The first that cannot be run.
+/// The first scenario that cannot be run.
 pub fn run_all(work: &[Work<'_>], done: impl Fn(usize, usize) + Sync) -> Result<Vec<Runs>> {
     let jobs: Vec<_> = work
         .iter()
@@ -249,7 +249,7 @@ fn one(work: &Work<'_>, variant: &Variant, replication: u64) -> Result<Run> {
     Ok(Run::new(result))
 }
 
-/// A threshold found in a sweep: the first of `points` at which `is_so`; not a number where there is none.
+/// The threshold of a sweep: the first of `points` at which `is_so`; NaN without any.
 pub fn first_where(points: &[u32], is_so: impl Fn(u32) -> bool) -> Ours {
     Ours::exactly(points.iter().copied().find(|&point| is_so(point)).map_or(f64::NAN, f64::from))
 }

@@ -1,4 +1,4 @@
-//! The table of statuses: for a terminal, and as docs/reproduction.md.
+//! The table of statuses, for a terminal and as docs/reproduction.md.
 
 use std::fmt::Write;
 
@@ -7,7 +7,7 @@ use evenair_scenario::Published;
 use super::judge::{Evidence, Judged, Verdict, is_figure};
 use super::quantities;
 
-/// For a terminal: what is outside first, what is within last.
+/// The table for a terminal: outside first, within last.
 pub fn text(judged: &[Judged]) -> String {
     let mut out = String::new();
     for verdict in Verdict::ALL {
@@ -34,7 +34,7 @@ pub fn text(judged: &[Judged]) -> String {
     out
 }
 
-/// How many of each verdict, figures and findings apart.
+/// Numbers of each status, for figures and findings.
 fn counts(judged: &[Judged]) -> String {
     let part = |figures: bool| {
         let of = |verdict| {
@@ -47,7 +47,7 @@ fn counts(judged: &[Judged]) -> String {
     format!("Figures: {}. Findings: {}.\n\n{}", part(true), part(false), quantities::text(judged))
 }
 
-/// Value, variant and words.
+/// Published value, variant and text.
 fn published(published: &Published) -> String {
     let value = value(published);
     let value = if value.is_empty() { String::new() } else { format!("{value}: ") };
@@ -62,7 +62,7 @@ fn value(published: &Published) -> String {
     })
 }
 
-/// One line behind a verdict.
+/// One line of evidence.
 fn evidence(line: &Evidence, published: &Published) -> String {
     let mut text = line.origin.text();
     if !line.what.is_empty() {
@@ -102,12 +102,12 @@ its rows' verdicts.
 
 ";
 
-/// What was read otherwise before, at the table's end.
+/// Changes of readings, appended to the table.
 const READINGS: &str = include_str!("readings.md");
-/// Rows that were within and are not any more.
+/// Reasons why rows that were within are so no longer.
 pub const REASONS: &str = include_str!("reasons.md");
 
-/// As docs/reproduction.md.
+/// The table as docs/reproduction.md.
 pub fn markdown(judged: &[Judged]) -> String {
     let mut out = HEAD.to_owned();
     let _ = writeln!(out, "Version {}, seeds counted up from each file's own (1).\n", env!("CARGO_PKG_VERSION"));
@@ -136,7 +136,7 @@ pub fn names_in(markdown: &str) -> impl Iterator<Item = &str> {
     markdown.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next())
 }
 
-/// The verdict on a name in such a table.
+/// The status of a name in such a table.
 pub fn verdict_in(markdown: &str, name: &str) -> Option<Verdict> {
     let row = markdown.lines().find(|line| line.starts_with(&format!("| `{name}` |")))?;
     Verdict::ALL.into_iter().find(|verdict| row.ends_with(&format!("| {} |", verdict.word())))

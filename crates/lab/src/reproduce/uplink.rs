@@ -1,8 +1,8 @@
 //! R1 to R4, R9 and R18: Blefari-Melazzi, Detti, Habib, Ordine, Salsano, "Detailed Analysis of TCP Fairness Issues in IEEE 802.11
 //! Networks and their Solution using a Rate Control Approach", University of Roma Tor Vergata.
 //!
-//! Experiments with the upload limiter are in [`super::uplink_limit`], except R9's controlled half, which is here; the
-//! appendices are in [`super::uplink_appendix`].
+//! Experiments with the upload limiter are in [`super::uplink_limit`], except R9's controlled half; the appendices are in
+//! [`super::uplink_appendix`].
 
 use evenair_workload::Direction;
 
@@ -12,7 +12,7 @@ use super::{Experiment, experiment};
 
 pub(super) const PHASE: &str = "measured";
 
-/// Every experiment of the source that needs no limiter.
+/// Every experiment of the source without the limiter.
 pub fn all() -> Vec<Experiment> {
     vec![
         experiment!(r01, "uplink-rate-control/r01-uploads-against-downloads.toml", true),
@@ -23,7 +23,7 @@ pub fn all() -> Vec<Experiment> {
     ]
 }
 
-/// The source simulates Reno; the files leave what they do not say to Linux's TCP, so that the testbed can run them.
+/// The source simulates Reno; the files do not set a version, so that the testbed can run them with Linux's TCP.
 pub(super) fn reno(variant: Variant) -> Variant {
     variant.set("tcp.stack", "textbook").set("tcp.fast_recovery", "reno")
 }
@@ -33,23 +33,23 @@ pub(super) fn pairs(label: String, n: u32) -> Variant {
     reno(Variant::new(label).set("station.u.count", n).set("station.d.count", n))
 }
 
-/// The source does not say what starvation is: here, less than this part of an equal share ...
+/// Limit of starvation, relative to an equal share; not defined by the source ...
 pub(super) const STARVED: f64 = 1.0 / 8.0;
-/// ... and critical unfairness, less than this part.
+/// ... and limit of critical unfairness.
 pub(super) const CRITICAL: f64 = 1.0 / 3.0;
 
-/// The source does not say with how many segments a connection starts; here ten.
+/// The source does not state the initial window; here ten segments.
 const SLOW_START: &str = "an initial window of one segment, as ns-2 has it";
 
-/// Comparable: downloads' part of the total is a half, and a quarter of that more or less.
+/// Comparable: downloads' proportion of the total is a half, plus or minus a quarter of that.
 pub(super) const COMPARABLE: Bound = Bound::Between(0.375, 0.625);
 
-/// Downloads together, over what N equal flows of each direction would have.
+/// Downloads together, relative to N equal flows of N pairs.
 fn downloads_over_equal(run: &Run) -> f64 {
     2.0 * run.down_share(PHASE)
 }
 
-/// Part of the packets lost at the access point's buffer.
+/// Proportion of packets lost at the access point's buffer.
 fn loss_rate(run: &Run) -> f64 {
     run.measure("phase.measured.ap.loss_rate")
 }
@@ -129,9 +129,9 @@ mod r03 {
         (500, &[5, 6, 7, 8, 9, 10, 11, 12, 14]),
         (1000, &[11, 12, 13, 14, 16, 18, 19, 20, 21, 22, 24]),
     ];
-    /// Pairs that starve at any buffer.
+    /// Number of pairs that starve with any buffer.
     const MANY: u32 = 40;
-    /// From where on a loss rate has begun to increase, as read off a plot; the same for all buffers ...
+    /// Loss rate at which an increase has begun, as read off a plot; the same for all buffers ...
     const ONSET: f64 = 0.005;
     /// ... or in the strict sense.
     const STRICT: &str = "any packet lost";
@@ -141,7 +141,7 @@ mod r03 {
     }
 
     pub fn variants() -> Vec<Variant> {
-        // Whose loss rate is published.
+        // Buffer and pairs whose loss rate is published.
         let is_figure = |buffer: u32, n: u32| buffer == 100 && [3, 10].contains(&n);
         let of = |buffer: u32, n: u32| {
             let seeds = if is_figure(buffer, n) { 20 } else { 3 };
@@ -191,7 +191,7 @@ mod r03 {
         judge.finding("loss-starves-up", what, Ours::exactly(-largest(&negated(&waiting))), Bound::Between(0.45, 1.0));
     }
 
-    /// Not a number where one of them is none, or there are none.
+    /// The largest value; NaN if one is NaN, or without values.
     fn largest(values: &[f64]) -> f64 {
         let larger = |a: f64, b: f64| if a.is_nan() || b.is_nan() { f64::NAN } else { a.max(b) };
         values.iter().copied().reduce(larger).unwrap_or(f64::NAN)
@@ -248,7 +248,7 @@ mod r09 {
 
     pub fn variants() -> Vec<Variant> {
         let alone = |variant: Variant| {
-            // When the last transfer ends is not given.
+            // The end of the last transfer is not published.
             let variant = variant.set("duration", "300 s").seeds(SEEDS);
             variant.set("bulk.greedy_up.start", "299 s").set("bulk.greedy_down.start", "299 s")
         };
@@ -280,9 +280,9 @@ mod r09 {
             let what = format!("{words}, a connection's rate over an equal share:");
             judge.finding("starved", &what, each, Bound::AtMost(STARVED));
         }
-        // The source's index of unfairness is over connections, and the groups have 3 and some 75 under way: so it is what a
-        // connection of each has that is compared, a third of an equal share at least as for critical unfairness. A dropper
-        // that knows no flows cannot give three connections as much as seventy together.
+        // The source's index of unfairness is over connections, and the groups have 3 and some 75 active ones: so mean shares per
+        // connection are compared, which must be at least a third of an equal share, as for critical unfairness. A dropper
+        // without per-flow state cannot give three connections as much as seventy together.
         for (id, label) in [("restored", PUBLISHED), ("ours", ADAPTIVE)] {
             for (group, words) in GROUPS {
                 let part = runs.mean(label, |run| of_equal_share(run, group));
@@ -299,7 +299,7 @@ mod r09 {
         judge.finding("short-more", "short transfers over those without control:", more, Bound::AtLeast(1.0));
     }
 
-    /// The short transfers, without greedy ones beside them.
+    /// Short transfers without greedy ones beside them.
     fn short_alone(runs: &Runs, judge: &mut Judge<'_>) {
         let total = |run: &Run| run.phase(PHASE).total_ip_mbps;
         let (up, down) =
@@ -315,7 +315,7 @@ mod r09 {
         }
         let ahead = |label: &str| runs.mean(label, |run| up(run) / down(run));
         judge.finding("ahead", "up : down", ahead("alone"), Bound::Between(1.0, 1.25));
-        // The limit, of which the words are, is on what passes the limiter.
+        // The stated limit is on the traffic that passes the limiter.
         judge.figure("limited-up", runs.mean(ALONE, |run| super::super::uplink_limit::behind(run, PHASE)));
         let effect = runs.mean_of_both(ALONE, "alone", |with, without| total(with) / total(without));
         judge.finding("limited-effect", "total over that without:", effect, Bound::Between(0.9, 1.1));
@@ -324,7 +324,7 @@ mod r09 {
         judge.finding("limited-effect", "distance of the directions over that without:", fairer, Bound::AtMost(1.0));
     }
 
-    /// What a connection of the group had on average, over what each would have if all under way had the same.
+    /// Mean rate of a connection of the group, relative to an equal share of all active ones.
     fn of_equal_share(run: &Run, group: &str) -> f64 {
         let under_way = |group: &str| {
             let rates: Vec<f64> = run.rates_of(PHASE, group).into_iter().filter(|rate| *rate > 0.0).collect();

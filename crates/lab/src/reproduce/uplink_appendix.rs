@@ -19,13 +19,13 @@ pub fn all() -> Vec<Experiment> {
     ]
 }
 
-/// The same within 10 %.
+/// Equal to within 10 %.
 const SAME: Bound = Bound::Between(0.9, 1.1);
 
 mod r10 {
     use super::*;
 
-    /// The source has 200 packets where it has these figures, and 500 in all the rest.
+    /// The source has 200 packets where it has these figures, and 500 elsewhere.
     const LARGER: &str = "a bucket of 500 packets, as the source's section 4 has it";
     const RATES: [&str; 5] = ["1.3 Mb/s", "1.8 Mb/s", "2.3 Mb/s", "2.8 Mb/s", "3.3 Mb/s"];
 
@@ -93,7 +93,7 @@ mod r11 {
         vec![Variant::new("file").seeds(10)]
     }
 
-    /// A direction's part of an equal one.
+    /// A direction's share relative to an equal one.
     fn part(run: &Run, phase: &str, direction: Direction) -> f64 {
         2.0 * run.rates(phase, direction).iter().sum::<f64>() / run.phase(phase).total_ip_mbps
     }
@@ -155,7 +155,7 @@ mod r12 {
                 reached(last),
                 Bound::Between(0.9, 1.1),
             );
-            // For each packet of depth, to 100 packets and from there on.
+            // Slope per packet of depth, up to 100 packets and beyond.
             let per_packet =
                 |small: u32, large: u32| (reached(large).mean - reached(small).mean) / f64::from(large - small);
             let steeper = Ours::exactly(per_packet(10, 100) - per_packet(100, 1000));
@@ -184,12 +184,12 @@ mod r13 {
         format!("{version}, limit")
     }
 
-    /// N uploads and N downloads of a version of TCP, without the limit.
+    /// N uploads and N downloads with a version of TCP, without the limit.
     fn of(version: &str, label: String, n: u32) -> Variant {
         let reno = pairs(label, n).seeds(10);
         match version {
             "NewReno" => reno.set("tcp.fast_recovery", "newreno"),
-            // With SACK there is no choice of fast recovery.
+            // SACK has no choice of fast recovery.
             "SACK" => {
                 Variant { sets: reno.sets.into_iter().filter(|(key, _)| key != "tcp.fast_recovery").collect(), ..reno }
                     .set("tcp.sack", true)
@@ -205,7 +205,7 @@ mod r13 {
         free.chain(limited).collect()
     }
 
-    /// Uploads that got anything.
+    /// Number of uploads that transferred data.
     fn started(run: &Run) -> f64 {
         run.rates(PHASE, Direction::Up).iter().filter(|&&rate| rate >= 0.001).count() as f64
     }
@@ -215,7 +215,7 @@ mod r13 {
             for n in NUMBERS {
                 let over = runs.mean(&label(version, n), started).mean / runs.mean(&label(RENO, n), started).mean;
                 let what = format!("{version}, N = {n}, uploads under way over those of Reno:");
-                // Similar is within a quarter.
+                // Similar means within a quarter.
                 judge.finding("started", &what, Ours::exactly(over), Bound::Between(0.75, 1.25));
             }
             let share = runs.mean(&label(version, 10), |run| 2.0 * run.down_share(PHASE));
@@ -234,9 +234,9 @@ mod r13 {
 mod r14 {
     use super::*;
 
-    /// Of the wire, half of a round trip, ms.
+    /// One-way delays of the wire, in milliseconds.
     const DELAYS: [u32; 7] = [1, 50, 100, 150, 200, 250, 300];
-    /// What the buffer takes at the capacity is between these.
+    /// Delays around the drain time of the buffer at capacity.
     const NEAR: [u32; 2] = [50, 100];
     const FAR: [u32; 3] = [200, 250, 300];
 

@@ -1,4 +1,4 @@
-//! R5 to R8 and R15 to R17: the upload limiter. Source: see [`super::uplink`]. R19 is Evenair's own, for a question
+//! R5 to R8 and R15 to R17: the upload limiter. Source: see [`super::uplink`]. R19 is Evenair's own, on a question
 //! that the source leaves open.
 
 use evenair_workload::Direction;
@@ -27,15 +27,15 @@ pub(super) fn total(run: &Run) -> f64 {
     run.phase(PHASE).total_ip_mbps
 }
 
-/// Whether what the limit drops counts as throughput is not given.
+/// The source does not state whether packets that the limiter drops count as throughput.
 pub(super) const BEHIND: &str = "uploads counted behind the limit";
 
-/// What arrived of the uploads, with headers and ACKs.
+/// Throughput of uploads behind the limiter, with headers and ACKs.
 pub(super) fn behind(run: &Run, phase: &str) -> f64 {
     run.flows(phase, Direction::Up).map(|flow| flow.goodput_mbps * 1540.0 / 1460.0).sum()
 }
 
-/// What limits nothing.
+/// A limit that has no effect.
 pub(super) const NO_LIMIT: &str = "1 Gb/s";
 
 mod r05 {
@@ -48,10 +48,10 @@ mod r05 {
     }
 
     const PLAIN: &str = "N=10, plain bucket";
-    /// It holds every window of ten and ten: 2 N 43 packets.
+    /// A buffer that holds every window of ten uploads and ten downloads: 2 N 43 packets.
     const NO_LOSS: &str = "N=10, buffer of 860 packets";
 
-    /// Windows that prevent losses in the access point, without the upload limiter.
+    /// Label of a variant with windows that prevent losses in the access point, without the upload limiter.
     fn lossless(n: u32) -> String {
         format!("lossless, {}", label(n))
     }
@@ -83,7 +83,7 @@ mod r05 {
             }
             for (way, word) in [(Direction::Up, "up"), (Direction::Down, "down")] {
                 let unfairness = runs.mean(&label(n), |run| sigma_over_mean(&run.rates(PHASE, way)));
-                // As small as r02 has it.
+                // As small as in r02.
                 judge.finding("alike", &format!("sigma/mean {word} at N = {n}:"), unfairness, Bound::AtMost(0.15));
             }
         }
@@ -103,7 +103,7 @@ mod r05 {
         judge.finding("smoothed", "smoothed over plain:", step, Bound::AtMost(1.0));
     }
 
-    /// The windows that prevent losses, and the limit beside them.
+    /// Compares the windows that prevent losses with the limiter.
     fn beside_lossless(runs: &Runs, judge: &mut Judge<'_>) {
         judge.figure("lossless-total", runs.mean(&lossless(10), total));
         let over = |a: &str, b: &str| runs.mean_of_both(a, b, |a, b| total(a) / total(b));
@@ -198,18 +198,18 @@ mod r07 {
     const FREE: &str = "without control";
     const STATIC: &str = "static";
     const PUBLISHED: &str = "published, losses reported";
-    /// Half of the published step, and twice as much.
+    /// Half of the published step, and twice the step.
     const STEPS: [(&str, &str); 2] = [("half the step", "0.1 Mb/s"), ("twice the step", "0.4 Mb/s")];
-    /// More than six uploads are active.
+    /// Starts of intervals with more than six active uploads.
     const MANY_UP: [u32; 4] = [50, 100, 150, 200];
     const PUBLISHED_SEEN: &str = "published, inferred";
     const REPORTED: &str = "adaptive, losses reported";
     const SEEN: &str = "adaptive, inferred";
-    /// When intervals begin with flows of both directions, of uploads alone, and of downloads alone.
+    /// Starts of intervals with flows of both directions, of uploads alone, and of downloads alone.
     const BOTH: [u32; 8] = [0, 50, 150, 200, 250, 300, 350, 500];
     const UP: [u32; 1] = [100];
     const DOWN: [u32; 2] = [400, 450];
-    /// A direction has its part within this of an equal one.
+    /// Proportion of each direction within these bounds of an equal one.
     const SPLIT: Bound = Bound::Between(0.45, 0.55);
 
     pub fn variants() -> Vec<Variant> {
@@ -248,8 +248,8 @@ mod r07 {
         let of_free = |what: &str| format!("{what}, uploads alone over what they have without control:");
         judge.finding("static-wastes", &of_free("static"), over_free(STATIC, up_alone), Bound::Between(0.4, 0.6));
         for label in [PUBLISHED, PUBLISHED_SEEN] {
-            // Without control their ACKs are lost, which costs no medium time: the total of all cases without loss is
-            // what is to be had.
+            // Without control the ACKs of uploads are lost, which costs no airtime: the reference is the total of all
+            // cases without loss.
             let lossless = |run: &Run| total(run, up_alone) / total(run, DOWN[0]);
             let what = format!("{label}: uploads alone over downloads alone:");
             judge.finding("adaptive-uses", &what, runs.mean(label, lossless), Bound::AtLeast(0.95));
@@ -309,14 +309,14 @@ mod r08 {
     use super::*;
 
     const NUMBERS: [u32; 4] = [5, 10, 15, 30];
-    /// One way, half of the round trip.
+    /// One-way delay, half of the round trip.
     const DELAYS: [&str; 3] = ["1 ms", "100 ms", "200 ms"];
 
     fn label(n: u32, delay: &str) -> String {
         format!("N={n}, {delay}")
     }
 
-    /// Windows that prevent losses in the access point, without the upload limiter.
+    /// Label of a variant with windows that prevent losses in the access point, without the upload limiter.
     fn lossless(n: u32, delay: &str) -> String {
         format!("lossless, {}", label(n, delay))
     }

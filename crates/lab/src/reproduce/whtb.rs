@@ -1,11 +1,11 @@
 //! WHTB: Garroppo, Giordano, Lucetti, Valori, "The Wireless Hierarchical Token Bucket: a Channel Aware Scheduler for 802.11
 //! Networks".
 //!
-//! The signals of the second station are those that reproduce the column of DRR; the other columns are compared at the same
-//! signals. One cause is changed: the estimate of the second station's channel is too good, as the authors say it was; they do
-//! not say by how much, and 1 dB is our choice. Further runs use a better signal, which another scheduler's published column
-//! implies: they show that the columns are of different channels, and explain nothing. No scheduler can reach the published
-//! figures on the channel of DRR's column: the goodputs of both stations together would need more than all of the medium time.
+//! The second station's signals are those that reproduce the column of DRR; the other columns are compared at the same
+//! signals. One cause is changed: the estimate of the second station's channel is too good, as the authors say; 1 dB is our
+//! choice, since they give no number. Further runs use a better signal, which another scheduler's published column implies:
+//! they show that the columns have different channels, and explain nothing. No scheduler can reach the published figures on
+//! the channel of DRR's column: the goodputs of both stations together would need more than 100 % of the airtime.
 
 use evenair_scenario::Scenario;
 use evenair_sched::{Config, Estimator, WhtbConfig};
@@ -21,7 +21,7 @@ pub fn all() -> Vec<Experiment> {
 }
 
 const SEEDS: u64 = 5;
-/// The second station's places: in words, in ids, and the signal there.
+/// Positions of the second station: name, id, and the signal there.
 const PLACES: [(&str, &str, &str); 5] = [
     ("Good", "good", "30 dB"),
     ("Medium", "medium", "6.26 dB"),
@@ -31,17 +31,18 @@ const PLACES: [(&str, &str, &str); 5] = [
 ];
 const OUT: &str = "Out of range";
 const DISCIPLINES: [&str; 5] = ["HTB", "DRR", "CBQ", "WHTB", OURS];
-/// WHTB by delivery.
+/// WHTB with the estimator by delivery.
 const OURS: &str = "delivery";
-/// WHTB with a table that is this much too good: signals from the station are heard better than it hears its own.
+/// WHTB with a table that is too good by this much, in thousandths of a decibel: signals from the station are received better
+/// than it receives.
 const TOO_GOOD: (&str, i32) = ("WHTB, 1 dB too good", 1000);
-/// Places that were better in another scheduler's run than in that of DRR, by what the source has published: the scheduler,
-/// the place, and the signal at which the table has the part of the best goodput that the second station's channel carried,
-/// `g2 / (5079 kb/s - g1)` with both stations' goodputs and 5079 kb/s for both together where both channels are good. That
+/// Positions that were better in another scheduler's run than in that of DRR, according to the published values: the
+/// scheduler, the position, and the signal at which the table has the proportion of the best goodput that the second station's
+/// channel carried, `g2 / (5079 kb/s - g1)` with both stations' goodputs and 5079 kb/s for both together on good channels. It
 /// is 0.19 for DRR at Bad and 0.094 at Very Bad; for HTB at Bad 0.33, for CBQ 0.27 and 0.16.
 const BETTER: [(&str, &str, &str); 3] =
     [("HTB", "Bad", "6.12 dB"), ("CBQ", "Bad", "6.05 dB"), ("CBQ", "Very Bad", "5.895 dB")];
-/// There are no other stations, and the channel is good.
+/// Label of the variant without the second station, on a good channel.
 const ALONE: &str = "alone";
 
 fn label(discipline: &str, place: &str) -> String {
@@ -52,8 +53,7 @@ fn at_place(discipline: &str, place: &str, snr: &str) -> Variant {
     Variant::new(label(discipline, place)).set("station.moved.snr", snr).seeds(SEEDS)
 }
 
-/// The file is WHTB by signal. A table of one point says that all channels are the same: then it is HTB, as no length is
-/// stretched.
+/// The file has WHTB by signal. A table of one point makes all channels equal, which is HTB, since no length is scaled.
 fn variant(discipline: &str, place: &str, snr: &str) -> Variant {
     let variant = at_place(discipline, place, snr);
     let channel = |variant: Variant, table: &str| variant.set("radio.ap_queue.channel", table);
@@ -69,7 +69,7 @@ fn variant(discipline: &str, place: &str, snr: &str) -> Variant {
     }
 }
 
-/// The table of the file, moved down by `milli_db`.
+/// The table of the file, shifted down by `milli_db` thousandths of a decibel.
 fn table(milli_db: i32) -> String {
     let scenario =
         Scenario::parse(include_str!("../../../../scenarios/whtb/w01-four-to-one.toml"), "w01").expect("it is sound");
@@ -85,13 +85,13 @@ fn table(milli_db: i32) -> String {
     format!("[{}]", table.points().iter().map(point).collect::<Vec<_>>().join(", "))
 }
 
-/// With bursts that no run uses up a tree is DRR by quanta.
+/// A variant whose bursts are never exhausted, so that the tree becomes DRR with quanta.
 fn unbounded(variant: Variant) -> Variant {
     let keys = ["first.burst", "first.cburst", "second.burst", "second.cburst"];
     keys.iter().fold(variant, |variant, key| variant.set(&format!("radio.ap_queue.class.{key}"), "10 MB"))
 }
 
-/// Classes below the link's, which they borrow from, as tc makes them.
+/// Classes that borrow from the link's, as tc makes them.
 fn cbq(variant: Variant, rates: [u32; 2]) -> Variant {
     let leaf = |name: &str, station: &str, kbps: u32| {
         format!("{{ name = \"{name}\", parent = \"link\", rate = \"{kbps} kb/s\", stations = [\"{station}\"] }}")
@@ -121,7 +121,7 @@ fn called(variant: Variant, label: &str) -> Variant {
     Variant { label: label.to_owned(), ..variant }
 }
 
-/// What the application gets, kb/s.
+/// Goodput of an application, in kb/s.
 fn goodput(app: &'static str) -> impl Fn(&Run) -> f64 {
     move |run| 1e3 * run.measure(&format!("phase.all.flow.{app}.goodput_mbps"))
 }
@@ -130,18 +130,18 @@ fn first(run: &Run) -> f64 {
     goodput("one")(run)
 }
 
-/// How far ours may be from a published goodput, kb/s.
+/// Tolerance of a published goodput, in kb/s.
 fn band(published: f64) -> f64 {
     (0.15 * published).max(60.0)
 }
 
-/// The id of a number: of the first station, or of the second.
+/// Id of a number of the first or the second station.
 fn id(discipline: &str, place: &str, station: usize) -> String {
     let second = ["", "-second"][station];
     format!("{}-{place}{second}", discipline.to_lowercase())
 }
 
-/// Judges both stations' goodputs of the schedulers that were published, at all places.
+/// Checks both stations' goodputs of the published schedulers, at all positions.
 fn goodputs(runs: &Runs, judge: &mut Judge<'_>) {
     for discipline in DISCIPLINES.into_iter().filter(|&discipline| discipline != OURS) {
         for (place, place_id, _) in PLACES {
@@ -154,7 +154,7 @@ fn goodputs(runs: &Runs, judge: &mut Judge<'_>) {
     }
 }
 
-/// What the first station's goodput is below that of `base`, as a part of it.
+/// Relative reduction of the first station's goodput compared with that of `base`.
 fn loss(runs: &Runs, of: &str, base: &str) -> Ours {
     runs.mean_of_both(of, base, |run, base| 1.0 - first(run) / first(base))
 }
@@ -162,7 +162,7 @@ fn loss(runs: &Runs, of: &str, base: &str) -> Ours {
 mod w01 {
     use super::*;
 
-    /// kb/s of IP packets.
+    /// Rates in kb/s of IP packets.
     const RATES: [u32; 2] = [4139, 1035];
 
     pub fn variants() -> Vec<Variant> {
@@ -179,16 +179,16 @@ mod w01 {
         all.chain(elsewhere).collect()
     }
 
-    /// What both stations get together where both channels are good, as published for DRR, kb/s.
+    /// Goodput of both stations together on good channels, as published for DRR, in kb/s.
     const BOTH: f64 = 4054.0 + 1025.0;
 
-    /// The part of the medium's time that published goodputs of both stations take, at a place where DRR has the second pair:
-    /// that says which part of the best goodput the second channel carries.
+    /// Proportion of the airtime that the published goodputs of both stations need, at a position where DRR has the second
+    /// pair, which gives the second channel's proportion of the best goodput.
     fn time_taken([one, two]: [f64; 2], [drr_one, drr_two]: [f64; 2]) -> f64 {
         one / BOTH + two / (drr_two / (1.0 - drr_one / BOTH))
     }
 
-    /// Published goodputs of both stations where they are beyond that channel, and those of DRR there.
+    /// Published goodputs of both stations that exceed that channel, and those of DRR there.
     const BEYOND: [(&str, [f64; 2], [f64; 2]); 3] = [
         ("htb-bad", [3544.0, 503.0], [2161.0, 546.0]),
         ("cbq-bad", [2621.0, 662.0], [2161.0, 546.0]),
@@ -229,8 +229,9 @@ mod w01 {
         judge.finding("mended", "Medium, part of its medium time:", medium_time(runs), Bound::Between(0.95, 1.05));
     }
 
-    /// The second station's medium time at Medium with ours, over the medium time of its rate. By DRR it takes what four
-    /// packets of the first leave, which says what it would get alone; where it is good it gets the medium time of its rate.
+    /// The second station's airtime at Medium with the estimator by delivery, relative to the airtime of its rate. With DRR it
+    /// uses what four packets of the first leave, which gives its goodput alone; on a good channel it gets the airtime of its
+    /// rate.
     fn medium_time(runs: &Runs) -> Ours {
         let over_alone =
             |run: &Run, alone: &Run| goodput("two")(run) / (1.0 - first(run) / first(alone)) / first(alone);

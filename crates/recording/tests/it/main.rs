@@ -1,7 +1,7 @@
-//! Recordings stay readable: the corpus of those that earlier builds wrote, and what makes the format compatible.
+//! Recordings stay readable: the corpus of recordings by earlier builds, and the compatibility of the format.
 //!
-//! The corpus is `tests/data/recordings`. Its last file is what this build writes of [`sample::inputs`], which has every
-//! kind of input. When the format grows (a new field, input, observation, queue discipline, header of a packet):
+//! The corpus is `tests/data/recordings`. Its last file is the output of this build for [`sample::inputs`], which has
+//! every kind of input. When the format grows (a new field, input, observation, queue discipline, header of a packet):
 //!
 //! 1. give the new field a number of its own on its type, never one that was used before, and a value for recordings
 //!    without it: an `Option` is `None`, `#[cbor(default)]` its type's default, `#[cbor(decode_with = .., nil = ..)]`
@@ -10,9 +10,9 @@
 //! 3. write a new file with `cargo test -p evenair-recording --test it -- --ignored write_a_recording` and add it to
 //!    [`CORPUS`] with a number one higher.
 //!
-//! A file of the corpus is never changed and never deleted: it is the proof that recordings of its time can be read.
-//! When the manager decides otherwise than before, only the digest of the last file is written anew, by the same
-//! command, which leaves the recording as it is where its bytes are the same.
+//! A file of the corpus is never changed and never deleted: it proves that recordings of its time can be read. When the
+//! manager's decisions change, only the digest of the last file is rewritten, by the same command, which leaves an
+//! unchanged recording alone.
 
 mod packets;
 mod redaction;
@@ -42,7 +42,7 @@ const CORPUS: [(&str, &[u8]); 10] = [
 /// The digest of this build's decisions on the last of them.
 const DIGEST: &str = include_str!("../data/recordings/last.digest");
 
-/// What this build records of the sample, and its decisions.
+/// The recording of the sample by this build, and the decisions.
 fn record_sample() -> (Vec<u8>, DecisionLog) {
     let start = Instant::from_nanos(5_000_000_000);
     let config = sample::config();
@@ -108,7 +108,7 @@ fn the_last_recording_of_the_corpus_is_what_this_build_writes_and_decides() {
     assert_eq!(digest(&log), DIGEST, "the decisions on {name} are others than before: write its digest anew");
 }
 
-/// The kinds of inputs. A new one is missed by the compiler here, and then in the corpus.
+/// The kinds of inputs. The compiler requires a new one here; then the corpus needs it, too.
 fn kind(input: &Input) -> &'static str {
     match input {
         Input::Timeout => "timeout",
@@ -185,10 +185,10 @@ fn a_damaged_recording_with_every_kind_of_input_is_an_error_or_another_recording
     }
 }
 
-/// The files of the core's tests are part of the program; only this writes one.
+/// The core's tests include these files at compile time; only this test writes one.
 #[test]
 #[ignore = "writes a file of the corpus"]
-#[allow(clippy::disallowed_methods)] // It is no part of the core.
+#[allow(clippy::disallowed_methods)] // not a part of the core
 fn write_a_recording() {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/recordings");
     let (recorded, log) = record_sample();
@@ -227,7 +227,7 @@ fn fields_of_later_builds_are_skipped() {
     let fields = decoder.map().expect("a map").expect("of a known length");
     let mut later = Vec::new();
     let mut encoder = Encoder::new(&mut later);
-    // In front of the others, so that these are read behind it.
+    // In front of the others, so that these are read after it.
     encoder.map(fields + 1).unwrap().u32(999).unwrap().array(2).unwrap().str("a new key").unwrap().bool(true).unwrap();
     later.extend_from_slice(&plain[decoder.position()..]);
     assert_eq!(minicbor::decode::<Config>(&later).expect("readable"), config);
@@ -263,7 +263,7 @@ fn optional_fields_that_an_earlier_build_did_not_write_are_absent() {
 fn another_version_and_an_unknown_input_are_named() {
     let mut bytes = Recorder::new(&sample::config(), Instant::ZERO).take();
     let at = bytes.len();
-    // An input of a kind that no build has had: [now, [99]].
+    // An input of an unknown kind: [now, [99]].
     bytes.extend([0x82, 0, 0x81, 0x18, 99]);
     let (_, end) = replay(&bytes).expect("it begins as a recording");
     assert!(
@@ -276,7 +276,7 @@ fn another_version_and_an_unknown_input_are_named() {
 }
 
 #[test]
-fn a_queue_discipline_that_is_not_known_is_an_error() {
+fn an_unknown_queue_discipline_is_an_error() {
     let config = sample::configs().into_iter().find(|config| config.queue.is_some()).expect("one has a discipline");
     let mut recorder = Recorder::new(&sample::config(), Instant::ZERO);
     let at = recorder.clone().take().len();
@@ -312,8 +312,8 @@ fn an_instant_that_no_clock_reaches_is_refused() {
 fn a_length_without_its_items_asks_for_no_memory() {
     let plain = written(&sample::config());
     let mut errors = 0;
-    // At each byte in turn begins an array of 2^63 items, a map of as many, or text or bytes of such a length: a vector
-    // of that capacity would panic.
+    // An array of 2^63 items, a map of as many, or text or bytes of such a length, begins at each byte in turn:
+    // allocating that capacity would panic.
     for at in 0..plain.len() {
         for begins in [0x9b, 0xbb, 0x7b, 0x5b] {
             let mut bytes = plain[..at].to_vec();
@@ -323,6 +323,6 @@ fn a_length_without_its_items_asks_for_no_memory() {
             errors += usize::from(minicbor::decode::<Config>(&bytes).is_err());
         }
     }
-    // All but those in the middle of a name, which may happen to go on as something.
+    // All except those in the middle of a name, which may happen to be valid.
     assert!(errors > plain.len() * 4 * 9 / 10, "{errors} of {}", plain.len() * 4);
 }

@@ -17,7 +17,7 @@ pub fn mac(station: usize) -> MacAddr {
     MacAddr([2, 0, 0, 0, 1, station as u8])
 }
 
-/// What a TCP packet says.
+/// The fields of a TCP packet.
 #[derive(Clone, Copy)]
 pub struct Segment {
     flags: TcpFlags,

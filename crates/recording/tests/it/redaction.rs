@@ -28,7 +28,7 @@ fn outputs(recording: &[u8]) -> Vec<Output<u64>> {
     outputs
 }
 
-/// Addresses and names of events are others.
+/// Whether two decisions are equal apart from addresses and names of events.
 fn is_alike(before: &Output<u64>, after: &Output<u64>) -> bool {
     match (before, after) {
         (Output::Event(before), Output::Event(after)) => discriminant(before) == discriminant(after),
@@ -68,7 +68,7 @@ fn values(recording: &[u8]) -> Vec<Vec<u8>> {
     values
 }
 
-/// Addresses that every network has: groups, broadcast, unspecified, loopback.
+/// Addresses that exist in every network: groups, broadcast, unspecified, loopback.
 fn is_common(value: &[u8]) -> bool {
     match value {
         [first, _, _, _, _, _] => first & 1 == 1 || value == [0; 6],

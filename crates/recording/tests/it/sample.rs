@@ -1,4 +1,4 @@
-//! A configuration with every setting, queue disciplines of every kind, and inputs of every kind: the same at every run.
+//! A configuration with every setting, queue disciplines of every kind, and inputs of every kind; deterministic.
 
 use std::net::IpAddr;
 
@@ -26,7 +26,7 @@ fn label(text: &str) -> evenair_manager::Label {
     text.parse().expect("a short name")
 }
 
-/// Every setting, none of them absent but the queue discipline.
+/// Every setting except the queue discipline.
 pub fn config() -> Config {
     let station = |n, class| StationConfig { mac: mac(n), rate: rate(11_000), weight: 5, class };
     Config {
@@ -210,7 +210,7 @@ fn disciplines() -> Vec<QueueConfig> {
     disciplines.into_iter().map(queue).collect()
 }
 
-/// Configurations that have every variant of every setting between them.
+/// Configurations that together have every variant of every setting.
 pub fn configs() -> Vec<Config> {
     let plain = || Config::new(Phy::default_for(Standard::Dot11b));
     let weights = vec![(ClassId(1), 4), (ClassId(2), 1)];
@@ -244,7 +244,7 @@ pub fn configs() -> Vec<Config> {
     configs
 }
 
-/// Inputs of every kind, and how long each is after the one before.
+/// Inputs of every kind, with the time since the previous one.
 pub fn inputs(start: Instant) -> Vec<(Span, Input)> {
     let mut rng = Streams::new(15).stream("recording");
     let mut inputs = vec![Input::Command(Command::Insert)];
@@ -257,7 +257,7 @@ pub fn inputs(start: Instant) -> Vec<(Span, Input)> {
     inputs.extend(packets.by_ref().take(24));
     drop(packets);
     inputs.extend(others().into_iter().zip(24..).map(|(meta, number)| Input::Packet(number, meta)));
-    // The last of the configurations are the queue disciplines: packets wait in each.
+    // The last configurations are the queue disciplines: packets wait in each.
     for (config, number) in configs().into_iter().skip(1).zip(100..) {
         inputs.push(Input::Command(Command::Reconfigure(config.into())));
         inputs.push(Input::Packet(number, tcp(&mut rng, number)));
@@ -297,7 +297,7 @@ fn observations(now: Instant) -> [Observation; 9] {
     ]
 }
 
-/// DATA and ACKs of three connections, as they begin and go on.
+/// DATA and ACKs of three connections, from their start on.
 fn tcp(rng: &mut Rng, number: u64) -> PacketMeta {
     let station = 1 + number as usize % 3;
     let (ingress, payload) = if rng.below(3) == 0 { (Port::Wlan, 0) } else { (Port::Wire, 1448) };

@@ -12,7 +12,7 @@ use crate::period::{CategoryPeriod, NodePeriod, Period};
 use crate::stats::{mean, part};
 use crate::{DropCount, LossSeries, MediumResult, NodeResult, NodeSeries, PlaceResult, PpduResult, Series};
 
-/// The reason of frames that were given up at a retry limit.
+/// Reason of frames given up at a retry limit.
 pub(crate) const RETRY_LIMIT: &str = "retry limit";
 
 /// Every sender.
@@ -71,7 +71,7 @@ fn rate(part: u64, whole: u64) -> Option<f64> {
     (whole > 0).then(|| part as f64 / whole as f64)
 }
 
-/// The mean over the intervals of a series that may be left empty for zeros.
+/// Mean over the intervals of a series, which is empty for zeros.
 fn average(values: &[f64], intervals: &Range<usize>) -> f64 {
     mean(part(values, intervals).iter().copied()).unwrap_or(0.0)
 }
@@ -112,12 +112,12 @@ fn rate_use(rate: UsedRate, attempts: u64) -> RateUse {
 }
 
 impl AccessResult {
-    /// What follows from the counts.
+    /// Adds the rates that follow from the counts.
     fn with_rates(mut self) -> Self {
         let failed = self.collisions + self.errors;
         self.collision_rate = rate(self.collisions, self.ended);
         self.failure_rate = rate(failed, self.ended);
-        // At the edges of a phase a frame may be given up whose last failure was counted before.
+        // At the edges of a phase, a frame may be given up whose last failure was counted before.
         self.retries = failed.saturating_sub(self.retry_drops);
         let delivered: u64 = self.frames_by_attempts.iter().sum();
         let attempts: u64 = self.frames_by_attempts.iter().zip(1..).map(|(frames, attempts)| frames * attempts).sum();
@@ -150,7 +150,7 @@ fn by_rate(counted: &Period) -> Vec<RateUse> {
     all.iter().map(|(&rate, &attempts)| rate_use(rate, attempts)).collect()
 }
 
-/// Levels that were not exceeded for parts of the time; `None` where no time was counted.
+/// Queue lengths not exceeded for proportions of the time; `None` if no time was counted.
 fn levels(time_at_level: &[u64]) -> Option<QueueLevels> {
     let whole: u128 = time_at_level.iter().map(|&ns| u128::from(ns)).sum();
     let at = |permille: u128| {
@@ -164,7 +164,7 @@ fn levels(time_at_level: &[u64]) -> Option<QueueLevels> {
     (whole > 0).then(|| QueueLevels { p50_packets: at(500), p90_packets: at(900), p99_packets: at(990) })
 }
 
-/// The medium, with the accesses of all senders; `None` where the engine did not count it.
+/// The medium, with the accesses of all senders; `None` if the engine does not count it.
 pub(super) fn medium(
     series: &Series,
     counted: &Period,
@@ -245,12 +245,12 @@ mod tests {
         assert_eq!(access.failure_rate, Some(8.0 / 22.0));
         assert_eq!(access.attempts_per_frame, Some(21.0 / 14.0));
         assert_eq!((access.back_to_back_share, access.slowed_share), (Some(2.0 / 22.0), Some(0.5)));
-        // 1000 ns in all: half of it empty, 90 % with two or fewer after 890 and so not quite.
+        // 1000 ns in all: half of them empty, 89 % with two or fewer and so not quite 90 %.
         let levels = result.queue.unwrap();
         assert_eq!((levels.p50_packets, levels.p90_packets, levels.p99_packets), (0.0, 3.0, 3.0));
     }
 
-    /// Frames and attempts that are of before the phase end in it.
+    /// Frames and attempts from before the phase end in it.
     #[test]
     fn rates_are_proportions_of_what_ended() {
         let series = NodeSeries {

@@ -36,7 +36,7 @@ pub(super) fn flows(
     flows
 }
 
-/// `rate` is that of its station at the phase's start.
+/// `rate`: that of its station at the phase's start.
 fn flow_result(
     series: &FlowSeries,
     rate: Option<BitRate>,
@@ -97,7 +97,7 @@ pub(super) fn stations(
 }
 
 impl StationResult {
-    /// The station of a flow, with nothing counted yet.
+    /// The station of a flow, with counters at zero.
     fn of(flow: &FlowResult) -> Self {
         Self {
             station: flow.station.clone(),
@@ -112,13 +112,13 @@ impl StationResult {
 
 /// Sums by direction of the data.
 pub(super) fn directions(flows: &[FlowResult]) -> Directions {
-    // From +0: the sum of nothing is -0 otherwise.
+    // Starts from 0.0, because `sum()` of nothing is -0.0.
     let of =
         |direction| flows.iter().filter(|flow| flow.direction == direction).fold(0.0, |sum, flow| sum + flow.ip_mbps);
     Directions { up_ip_mbps: of(Direction::Up), down_ip_mbps: of(Direction::Down) }
 }
 
-/// Uploads and downloads, as far as there are any.
+/// Uploads and downloads, if there are any.
 pub(super) fn by_direction(flows: &[FlowResult], counted: &Period) -> Vec<GroupResult> {
     let groups = [("up", Direction::Up), ("down", Direction::Down)];
     let groups = groups.map(|(name, direction)| group(name, flows, counted, |app| flows[app].direction == direction));
@@ -172,7 +172,7 @@ pub(super) fn by_entry(scenario: &Scenario, flows: &[FlowResult], counted: &Peri
     entries.into_iter().map(result).collect()
 }
 
-/// The flows that belong to a group; `None` where none does.
+/// The flows of a group; `None` without any.
 fn group(name: &str, flows: &[FlowResult], counted: &Period, belongs: impl Fn(usize) -> bool) -> Option<GroupResult> {
     let own: Vec<usize> = (0..flows.len()).filter(|&app| belongs(app)).collect();
     let times = |of: fn(&FlowPeriod) -> &Times| {

@@ -10,7 +10,7 @@ use super::super::{
 };
 use super::rows::{Rows, as_part};
 
-/// The medium, its senders, and the other places where packets are lost.
+/// Measures of the medium, its senders, and the other sites of loss.
 pub(super) fn of_phase(phase: &PhaseResult, rows: &mut Rows) {
     if let Some(medium) = &phase.medium {
         rows.of(Kind::Medium, None, |rows| {
@@ -92,7 +92,7 @@ fn of_access(access: &AccessResult, rows: &mut Rows) {
     rows.add_known("slowed_share", access.slowed_share);
 }
 
-/// The part of attempts at each rate, and the rate as a part of a name.
+/// Proportion of attempts at each rate, with the rate as part of a name.
 fn rates_used(access: &AccessResult) -> impl Iterator<Item = (String, f64)> {
     let all: u64 = access.by_rate.iter().map(|used| used.attempts).sum();
     // Modes of one rate follow one another.
@@ -202,7 +202,7 @@ fn charged_airtime(charged: &[ChargedAirtime], rows: &mut Rows) {
     }
 }
 
-/// The whole run: its medium and what was lost where.
+/// Measures of the whole run: its medium, and losses by site.
 pub(super) fn of_run(run: &RunResult, rows: &mut Rows) {
     if let Some(medium) = &run.medium {
         rows.of(Kind::Medium, None, |rows| of_medium_use(medium, rows));

@@ -1,15 +1,15 @@
-//! One number of a run, with what it is of.
+//! One number of a run, with its keys.
 
 use evenair_scenario::measures::{Key, Kind, measure_named};
 
 /// One number of a run, and its keys.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Measure {
-    /// The phase that it is an average over; absent where it is of the whole run.
+    /// The phase that it is an average over; absent for the whole run.
     pub phase: Option<String>,
-    /// What it is of.
+    /// Kind of the object that it describes.
     pub kind: Kind,
-    /// Which one of the kind: a station's name, an application's ...; absent where there is one, or of all together.
+    /// Name of that object, such as a station or an application; absent if there is only one, or for all together.
     pub name: Option<String>,
     /// The measure, such as `ip_mbps` or `lost.retry_limit.frames`.
     pub measure: String,
@@ -20,7 +20,7 @@ pub struct Measure {
 }
 
 impl Measure {
-    /// The keys of a full name, with a value. A name that is not declared is a measure of the run, without a unit.
+    /// Parses the keys of a full name. An undeclared name is a measure of the run, without a unit.
     pub fn named(full_name: &str, value: f64) -> Self {
         let Some((key, declaration)) = Key::parse(full_name) else {
             let measure = full_name.to_owned();
@@ -41,14 +41,14 @@ impl Measure {
         self.key().full_name()
     }
 
-    /// All but unit and value.
+    /// All keys except unit and value.
     pub fn key(&self) -> Key<'_> {
         let measure = self.measure.as_str().into();
         Key { phase: self.phase.as_deref(), kind: self.kind, name: self.name.as_deref(), measure }
     }
 }
 
-/// The unit that is declared of a key; empty where nothing is.
+/// The declared unit of a key; empty without any.
 pub(super) fn unit_of(key: &Key<'_>) -> &'static str {
     let name = key.full_name();
     let declaration = measure_named(&name);

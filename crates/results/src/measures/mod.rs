@@ -1,4 +1,4 @@
-//! A run as measures: one number each, with what it is of.
+//! A run as measures: one number each, with its keys.
 //!
 //! [`evenair_scenario::measures`] declares them, with unit and meaning. Measures without a value in a run are not in its list.
 

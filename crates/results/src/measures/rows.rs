@@ -1,17 +1,17 @@
-//! The list of measures as it grows.
+//! Collects the list of measures.
 
 use evenair_scenario::measures::{Key, Kind};
 
 use super::super::Distribution;
 use super::measure::{Measure, unit_of};
 
-/// Measures, and the keys of those that come next.
+/// Measures so far, and the keys of the next ones.
 pub(super) struct Rows {
     pub list: Vec<Measure>,
     pub phase: Option<String>,
     kind: Kind,
     name: Option<String>,
-    /// What measures begin with.
+    /// Prefix of measure names.
     prefix: String,
 }
 
@@ -22,7 +22,7 @@ impl Default for Rows {
 }
 
 impl Rows {
-    /// Adds measures of one of a kind.
+    /// Adds measures of one object of a kind.
     pub fn of(&mut self, kind: Kind, name: Option<&str>, fill: impl FnOnce(&mut Self)) {
         let prefix = std::mem::take(&mut self.prefix);
         let before = (self.kind, std::mem::replace(&mut self.name, name.map(str::to_owned)));
@@ -56,7 +56,7 @@ impl Rows {
         }
     }
 
-    /// Adds what is said of times by the name `of`.
+    /// Adds the statistics of times under the name `of`.
     pub fn distribution(&mut self, of: &str, times: Option<&Distribution>) {
         let Some(times) = times else { return };
         for (what, ms) in spread(times) {
@@ -65,7 +65,7 @@ impl Rows {
     }
 }
 
-/// What is said of times, in milliseconds.
+/// Statistics of times, in milliseconds.
 pub(super) fn spread(times: &Distribution) -> [(&'static str, f64); 6] {
     [
         ("mean", times.mean_ms),

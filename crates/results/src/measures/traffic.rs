@@ -6,7 +6,7 @@ use super::super::stats::{mean, share};
 use super::super::{CallResult, FlowResult, PhaseResult, RunResult};
 use super::rows::{Rows, as_part, spread};
 
-/// Of all flows together.
+/// Measures over all flows.
 pub(super) fn of_phase(phase: &PhaseResult, rows: &mut Rows) {
     rows.add_known("transient_s", phase.transient_s);
     rows.add("total_ip_mbps", phase.total_ip_mbps);
@@ -84,7 +84,7 @@ fn of_flow(flow: &FlowResult, rows: &mut Rows) {
     }
 }
 
-/// What users notice.
+/// What users experience: pages, transfers and calls.
 pub(super) fn of_users(run: &RunResult, phase: &PhaseResult, rows: &mut Rows) {
     pages(run, phase, rows);
     transfers(run, phase, rows);

@@ -4,7 +4,7 @@ use std::fs;
 
 use super::Finding;
 
-/// Oldest kernel on which the box holds the traffic at all, and the oldest with its usual way (`tcx`).
+/// Oldest kernel that the box supports, and the oldest with its preferred attachment (`tcx`).
 const OLDEST_KERNEL: (u32, u32) = (5, 15);
 const KERNEL_WITH_TCX: (u32, u32) = (6, 6);
 /// Privileges that the box needs: to send and receive frames, to change interfaces, to load BPF programs
@@ -53,7 +53,8 @@ fn privileges(status: &str) -> Finding {
     }
 }
 
-/// What the bridge carries goes through iptables as well, and so through its connection tracking: slow, and it may drop.
+/// With this setting the bridge's traffic also passes iptables with its connection tracking, which is slow and may drop
+/// packets.
 fn bridge_filter(setting: Option<&str>) -> Option<Finding> {
     (setting?.trim() == "1").then(|| {
         Finding::warning(

@@ -7,7 +7,7 @@ use evenair_sys::{iface, iproute};
 use super::{Finding, Verdict};
 
 const SUBJECT: &str = "AF_XDP";
-/// What `packaging/af-xdp.conf` lets the service lock, and how an operator has that in force.
+/// Locked memory that `packaging/af-xdp.conf` allows the service, in megabytes, and how an operator enables it.
 const PACKAGED_LIMIT_MB: u64 = 512;
 const ALLOW: &str = "install -D -m 644 /usr/share/evenair/af-xdp.conf /etc/systemd/system/evenair.service.d/af-xdp.conf && \
                      systemctl daemon-reload && systemctl restart evenair";
@@ -16,7 +16,7 @@ pub(super) fn examine(config: &BoxConfig) -> Vec<Finding> {
     if config.io == Io::AfPacket {
         return Vec::new();
     }
-    // Missing interfaces were reported before.
+    // Missing interfaces have already been reported.
     let (Ok(wlan), Ok(wire)) = (iface::find(&config.wlan), iface::find(&config.wire)) else { return Vec::new() };
     let ports = [&wlan, &wire];
     if config.io == Io::Auto
@@ -51,10 +51,10 @@ pub(super) fn examine(config: &BoxConfig) -> Vec<Finding> {
     findings
 }
 
-/// Where it is left to the box, in one finding: that it is chosen, or why it cannot be and what would allow it.
+/// One finding for automatic selection: that AF_XDP is chosen, or what prevents it, with the remedy.
 fn summary(findings: Vec<Finding>) -> Finding {
     match findings.into_iter().find(|finding| finding.verdict != Verdict::Fine) {
-        // Packet rings do as well: nothing has to be mended.
+        // Packet rings are sufficient: no remedy is needed.
         Some(Finding { found, mend, .. }) => {
             let allowed = mend.map_or_else(String::new, |mend| format!("; what would allow it: {mend}"));
             Finding::fine(SUBJECT, format!("not chosen, packet rings are: {found}{allowed}"))
@@ -63,12 +63,12 @@ fn summary(findings: Vec<Finding>) -> Finding {
     }
 }
 
-/// The box runs, in the other way.
+/// The finding that the box uses packet rings.
 fn instead(found: String) -> Finding {
     Finding::warning(SUBJECT, found, format!("the box would run with [ports] io = \"{}\"; or mend that", Io::AfPacket))
 }
 
-/// A tag that the card takes off is lost on this way. The box turns that off where it can.
+/// VLAN tags that the card strips are lost with AF_XDP. The box turns stripping off where possible.
 fn tags(name: &str) -> Option<Finding> {
     match iface::strips_vlan(name) {
         Ok(false) => None,
@@ -81,7 +81,7 @@ fn tags(name: &str) -> Option<Finding> {
     }
 }
 
-/// Whether a process of this user may lock so many bytes, which cards write to.
+/// Whether a process of this user may lock `bytes` of memory, to which cards write.
 fn memory(bytes: u64, limits: &str, status: &str) -> Finding {
     let needed = bytes.div_ceil(1 << 20);
     match lockable(bytes, limits, status) {
@@ -106,7 +106,7 @@ fn judge_service(bytes: u64, shown: &str) -> Option<Finding> {
     if value("LoadState=") != Some("loaded") {
         return None;
     }
-    // A list of those that are refused begins so (systemd.exec(5)); an empty one refuses none.
+    // A deny list begins with a tilde (systemd.exec(5)); an empty one denies nothing.
     let families = value("RestrictAddressFamilies=").unwrap_or_default();
     let is_listed = families.trim_start_matches('~').split_whitespace().any(|family| family == "AF_XDP");
     let may = families.is_empty() || families == "~" || is_listed != families.starts_with('~');
@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_packaged_service_may_not_is_reported_with_what_allows_it() {
+    fn missing_privileges_of_the_service_are_reported_with_their_remedy() {
         let shown = |families: &str, limit: &str| {
             format!("LoadState=loaded\nRestrictAddressFamilies={families}\nLimitMEMLOCK={limit}\n")
         };
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn where_it_is_left_to_the_box_what_is_missing_is_no_warning() {
+    fn with_automatic_selection_missing_privileges_are_no_warning() {
         let fine = Finding::fine(SUBJECT, "it may");
         let refused = Finding::warning(SUBJECT, "the service may not", "run: this");
         let found = summary(vec![fine.clone(), refused]);
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_packaged_allows_what_the_mend_promises() {
+    fn the_packaged_drop_in_allows_what_the_remedy_promises() {
         let text = include_str!("../../../../packaging/af-xdp.conf");
         assert!(text.contains("RestrictAddressFamilies=AF_XDP\n"));
         assert!(text.contains(&format!("LimitMEMLOCK={PACKAGED_LIMIT_MB}M\n")));

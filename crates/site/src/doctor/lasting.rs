@@ -6,7 +6,7 @@ use super::Finding;
 use crate::setup;
 
 pub(super) fn examine(config: &BoxConfig) -> Option<Finding> {
-    // A missing one was reported before.
+    // A missing interface has already been reported.
     let interface = config.router.as_ref().map(|router| &router.gateway).or(config.bridge.as_ref())?;
     evenair_sys::iface::find(interface).ok()?;
     Some(judge(interface, setup::kept_by(interface)))
@@ -26,7 +26,7 @@ mod tests {
     use crate::doctor::Verdict;
 
     #[test]
-    fn what_nobody_makes_again_is_reported() {
+    fn interfaces_that_no_service_restores_are_reported() {
         assert_eq!(judge("br0", Some("ifupdown")).verdict, Verdict::Fine);
         let finding = judge("br0", None);
         assert_eq!(finding.verdict, Verdict::Unknown);

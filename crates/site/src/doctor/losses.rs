@@ -1,6 +1,6 @@
 //! Check whether the running box loses packets, with causes and remedies.
 //!
-//! Packets that the manager drops are no losses. Losses are those of the last hour, from the history; without history, or
+//! Packets that the manager drops do not count. Losses are those of the last hour, from the history; without history, or
 //! if the box has run for less, those since its start.
 
 use std::path::Path;
@@ -13,20 +13,20 @@ use evenair_client::history::Reader;
 use super::Finding;
 
 const SUBJECT: &str = "packet loss";
-/// How far back, in seconds.
+/// Period of the check, in seconds.
 const LATELY_S: f64 = 3600.0;
-/// More than one packet in so many is too many: 0.1 %. Far below the loss at which TCP slows down noticeably on a WLAN's
-/// round-trip times, and far above a packet or two that are lost when something restarts.
+/// Reciprocal of the largest acceptable loss rate, 0.1 %: far below the loss at which TCP slows down noticeably on a
+/// WLAN's round-trip times, and far above the few packets lost at a restart.
 const ONE_IN: u64 = 1000;
 
-/// What came to the box in some time, and what of it was lost.
+/// Packets received and lost in a period.
 struct Period {
     since: &'static str,
     received: u64,
     losses: Losses,
 }
 
-/// Examines the box that runs, at `now_s` seconds since 1970, which keeps its history in `history`.
+/// Examines the running box; `now_s`: seconds since 1970, `history`: directory of its history.
 pub(super) fn examine(status: &Status, history: Option<&Path>, now_s: f64) -> Finding {
     let last_hour = history.filter(|_| status.uptime_s > LATELY_S).and_then(|path| Period::of_history(path, now_s));
     last_hour.unwrap_or_else(|| Period::of_status(status)).judge()
@@ -37,7 +37,7 @@ impl Period {
         Self { since: "since it started", received: status.packets.received, losses: status.packets.losses }
     }
 
-    /// The last hour; `None` where there are no samples of it.
+    /// The last hour; `None` without samples.
     fn of_history(directory: &Path, now_s: f64) -> Option<Self> {
         let mut period = Self { since: "in the last hour", received: 0, losses: Losses::default() };
         let mut samples = 0;
@@ -69,13 +69,13 @@ impl Period {
     }
 }
 
-/// What helps against the losses, the most frequent reason first.
+/// Remedies for the losses, the most frequent reason first.
 fn remedies(losses: &Losses) -> String {
     let mut reasons: Vec<(LossReason, u64)> = losses.iter().filter(|(_, packets)| *packets > 0).collect();
     reasons.sort_by_key(|&(_, packets)| std::cmp::Reverse(packets));
     let mut remedies: Vec<String> = Vec::new();
     for (reason, _) in reasons {
-        // Reasons of one kind have one remedy.
+        // Reasons of one kind share a remedy.
         if !remedies.iter().any(|said| said.ends_with(reason.remedy())) {
             remedies.push(format!("{}: {}", reason.word(), reason.remedy()));
         }
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn one_remedy_is_said_once() {
+    fn a_remedy_is_printed_once() {
         let mut losses = Losses::default();
         losses[LossReason::Stale] = 1;
         losses[LossReason::StaleReleased] = 2;

@@ -1,8 +1,8 @@
 //! Problems of a box on this machine, and how to fix them.
 //!
 //! [`examine`] only reads: the kernel's state of the interfaces, kernel settings, the output of `tc`, `ip` and `bridge`
-//! (iproute2) about other programs on the path, and the telemetry sources, which it polls. What it cannot determine, it
-//! reports as unknown.
+//! (iproute2) about other programs on the path, and the telemetry sources, which it polls. State that it cannot
+//! determine is reported as unknown.
 
 mod host;
 mod io;
@@ -28,30 +28,30 @@ use serde::{Deserialize, Serialize};
 
 pub use run::not_inserted;
 
-/// How much a finding matters.
+/// Severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
-    /// As it should be.
+    /// No problem.
     Fine,
-    /// It could not be found out.
+    /// The state could not be determined.
     Unknown,
-    /// The box works, but worse than it could, or not when something else happens.
+    /// The box works, but worse than it could, or not after certain events.
     Warning,
     /// The box does not start, or does harm.
     Wrong,
 }
 
-/// One thing that was looked at.
+/// The result of one check.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {
-    /// What was looked at, in a word or two.
+    /// The checked subject, in a word or two.
     pub subject: String,
-    /// Whether it is as it should be.
+    /// Its severity.
     pub verdict: Verdict,
-    /// What was found.
+    /// The result, as text.
     pub found: String,
-    /// What to do about it, where there is something to be done.
+    /// The remedy, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mend: Option<String>,
 }
@@ -79,8 +79,7 @@ impl Finding {
     }
 }
 
-/// Examines this machine for a box with the configuration in `file`. The findings come in the order in which they are
-/// best mended.
+/// Examines this machine for a box with the configuration in `file`. Findings come in the order in which to fix them.
 pub fn examine(file: &Path) -> Vec<Finding> {
     let mut findings = host::examine();
     match BoxConfig::load(file) {
@@ -102,7 +101,7 @@ fn aggregates(config: &BoxConfig) -> Option<Finding> {
     config.broken_aggregates().map(warning)
 }
 
-/// Whether the traffic would go on without the box that runs.
+/// Whether traffic would continue without the running box.
 fn fail_open(status: &Status) -> Finding {
     const SUBJECT: &str = "fail-open";
     if status.fail_open.available {
@@ -112,7 +111,7 @@ fn fail_open(status: &Status) -> Finding {
     Finding::wrong(SUBJECT, format!("lost, the traffic is carried by: {}; {why}", status.carrier), "mend the bridge")
 }
 
-/// Whether the box has found that it does harm.
+/// Whether the box's guard has detected harm.
 fn guard(guard: &GuardStatus) -> Option<Finding> {
     const SUBJECT: &str = "guard";
     const MEND: &str = "look between the box and the access points for what delays frames in batches or by chance: an overloaded \
@@ -152,10 +151,10 @@ fn guard(guard: &GuardStatus) -> Option<Finding> {
     }
 }
 
-/// Traffic that cannot be read hides its stations and flows from the box: above this part it is a warning.
+/// Proportion of unreadable traffic, whose stations and flows the box cannot see, from which on it is a warning.
 const UNREAD: f64 = 0.1;
 
-/// How much of the traffic the box cannot read.
+/// The proportion of traffic that the box cannot read.
 fn unread(packets: &PacketStatus) -> Finding {
     const SUBJECT: &str = "unmanaged traffic";
     let found = format!(
@@ -170,7 +169,7 @@ fn unread(packets: &PacketStatus) -> Finding {
     Finding::warning(SUBJECT, found, mend)
 }
 
-/// What the running box finds wrong, but for what is examined here anyway.
+/// The health reasons of the running box, without those that are examined here anyway.
 fn health(health: &HealthStatus) -> Vec<Finding> {
     const EXAMINED: [Code; 3] = [Code::NoFailOpen, Code::GuardBypassed, Code::UnmanagedTraffic];
     let reasons = health.reasons.iter().filter(|reason| !EXAMINED.contains(&reason.code));
@@ -183,10 +182,10 @@ fn health(health: &HealthStatus) -> Vec<Finding> {
         .collect()
 }
 
-/// A backlog of this is hard to keep short without completions.
+/// Proportion of unacknowledged traffic from which on a short backlog is hard to keep without completions.
 const UNACKNOWLEDGED: f64 = 0.25;
 
-/// What kind of path was found in a contention domain, where packets are held.
+/// The kind of path detected in a contention domain where packets are held.
 fn found_path(domain: &DomainStatus) -> Option<Finding> {
     let path = domain.path.as_ref()?;
     let subject = format!("path to {}", domain.name);

@@ -8,23 +8,23 @@ use serde_json::Value;
 
 use super::Finding;
 
-/// Queueing disciplines that only queue. Any other at a port shapes or schedules a second time.
+/// Queueing disciplines that only queue. Any other one at a port shapes or schedules a second time.
 const PLAIN_QUEUES: [&str; 7] = ["noqueue", "pfifo_fast", "pfifo", "fq_codel", "mq", "fq", "clsact"];
 
 pub(super) fn examine(config: &BoxConfig, status: Option<&Status>) -> Vec<Finding> {
     let mut findings: Vec<_> = [&config.wlan, &config.wire].into_iter().map(|name| second_manager(name)).collect();
     findings.extend([&config.wlan, &config.wire].into_iter().filter_map(|name| others(name)));
-    // A gateway's wired side is a cable to itself, which `router` looks at.
+    // The wired side of a gateway is a veth pair to itself, which `router` examines.
     if let Some(bridge) = config.bridge.as_ref().filter(|_| config.router.is_none()) {
         findings.push(sides(config, bridge, status));
     }
     findings
 }
 
-/// Other programs that take packets at a port. That of a box that runs is as it should be.
+/// Programs of others that intercept packets at a port. That of a running box is expected.
 fn others(port: &str) -> Option<Finding> {
     const SUBJECT: &str = "other programs";
-    // That the port is missing is said elsewhere.
+    // A missing port is reported elsewhere.
     let programs = match attached::at_ingress(&iface::find(port).ok()?) {
         Ok(programs) => programs,
         Err(error) => return Some(Finding::unknown(SUBJECT, error)),
@@ -65,8 +65,8 @@ fn judge_disciplines(interface: &str, disciplines: &[Value]) -> Finding {
     )
 }
 
-/// The router belongs to the wired side. Where it was heard on the side of the access points, the ports are swapped. The bridge
-/// hears nothing while a box is inserted, which then knows the stations.
+/// The router belongs to the wired side. If the bridge learned its address on the side of the access points, the ports are
+/// swapped. While a box is inserted the bridge learns nothing, but the box knows the stations.
 fn sides(config: &BoxConfig, bridge: &str, status: Option<&Status>) -> Finding {
     let heard = iproute::list(&["bridge", "-j", "fdb", "show", "br", bridge]);
     let routes = iproute::list(&["ip", "-j", "route", "show", "default"]);
@@ -80,14 +80,14 @@ fn sides(config: &BoxConfig, bridge: &str, status: Option<&Status>) -> Finding {
     }
 }
 
-/// The MAC address of the default router, where this machine knows one.
+/// The MAC address of the default router, if this machine knows it.
 fn router(routes: &[Value], neighbours: &[Value]) -> Option<String> {
     let gateway = routes.iter().find_map(|route| route["gateway"].as_str())?;
     let neighbour = neighbours.iter().find(|neighbour| neighbour["dst"].as_str() == Some(gateway))?;
     neighbour["lladdr"].as_str().map(str::to_owned)
 }
 
-/// `stations`: addresses that a running box has heard on the side of the access points.
+/// `stations`: addresses that a running box has seen on the side of the access points.
 fn judge_sides(config: &BoxConfig, heard: &[Value], stations: &[&str], router: Option<&str>) -> Finding {
     let (mut wlan, wire) = (learned(heard, &config.wlan), learned(heard, &config.wire));
     let more: Vec<_> = stations.iter().filter(|station| !wlan.contains(station)).copied().collect();
@@ -107,7 +107,7 @@ fn judge_sides(config: &BoxConfig, heard: &[Value], stations: &[&str], router: O
     Finding::unknown("sides", format!("this machine knows no router to tell them by; {count}"))
 }
 
-/// The addresses that the bridge has heard at a port, without the port's own.
+/// The addresses that the bridge has learned at a port, without the port's own.
 fn learned<'a>(heard: &'a [Value], port: &str) -> Vec<&'a str> {
     let at_port = heard.iter().filter(|entry| entry["ifname"].as_str() == Some(port));
     at_port
@@ -155,7 +155,7 @@ mod tests {
         assert_eq!(judge(&heard("wi0"), &[], router.as_deref()), Verdict::Fine);
         assert_eq!(judge(&heard("wl0"), &[], router.as_deref()), Verdict::Wrong);
         assert_eq!(judge(&heard("wl0"), &[], None), Verdict::Unknown);
-        // Inserted: the bridge has heard nothing, and the box has heard stations.
+        // Inserted: the bridge has learned nothing, and the box has seen stations.
         let stations = ["02:00:00:00:00:07", "02:00:00:00:00:01"];
         assert_eq!(judge(&[], &stations, router.as_deref()), Verdict::Wrong);
         assert_eq!(judge(&[], &stations[..1], router.as_deref()), Verdict::Unknown);

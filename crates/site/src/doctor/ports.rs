@@ -50,7 +50,7 @@ pub(super) fn examine(config: &BoxConfig) -> Vec<Finding> {
     findings
 }
 
-/// The box's own refusals say what to do behind "run:".
+/// The box's own errors have their remedy after "run:".
 fn from_error(subject: &str, error: &anyhow::Error) -> Finding {
     let text = format!("{error:#}");
     match text.split_once("; run: ") {

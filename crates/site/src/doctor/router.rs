@@ -44,7 +44,7 @@ pub(super) fn examine(config: &BoxConfig, router: &RouterConfig) -> Vec<Finding>
     findings
 }
 
-/// The gateway is up, has an address, hands packets over one by one, and its other end is the box's wired side.
+/// Checks that the gateway is up, has an address, does not merge packets, and that its peer is the box's wired side.
 fn judge_gateway(config: &BoxConfig, router: &RouterConfig, link: &Value) -> Vec<Finding> {
     let gateway = &router.gateway;
     let mut findings = Vec::new();
@@ -80,7 +80,7 @@ fn judge_gateway(config: &BoxConfig, router: &RouterConfig, link: &Value) -> Vec
     findings
 }
 
-/// What the bridge's filter takes note of before it is routed is not translated any more.
+/// Packets that the bridge's filter has tracked before routing are not translated.
 fn bridge_filter(name: &str, setting: Option<&str>) -> Option<Finding> {
     (setting?.trim() == "1").then(|| {
         Finding::wrong(
@@ -91,7 +91,7 @@ fn bridge_filter(name: &str, setting: Option<&str>) -> Option<Finding> {
     })
 }
 
-/// Stations that take the bridge's MAC address for the gateway's go around the box (arp_ignore in the kernel's ip-sysctl).
+/// Stations that use the bridge's MAC address for the gateway's bypass the box (arp_ignore in the kernel's ip-sysctl).
 fn answers(bridge: &str, name: &str, setting: Option<&str>) -> Option<Finding> {
     (setting?.trim() != "8").then(|| {
         Finding::wrong(
@@ -125,7 +125,8 @@ fn advertisements(name: &str, setting: Option<&str>) -> Option<Finding> {
     })
 }
 
-/// Some rule translates what leaves by the uplink. Where the next router knows the stations' network, none needs to.
+/// Whether a rule translates traffic that leaves by the uplink. If the next router knows the stations' network, none is
+/// needed.
 fn judge_rules(router: &RouterConfig, rules: &Value) -> Finding {
     let rules = rules["nftables"].as_array().into_iter().flatten().filter_map(|entry| entry["rule"]["expr"].as_array());
     let translates = |expressions: &&Vec<Value>| {
@@ -178,7 +179,7 @@ mod tests {
             assert!(findings.len() == 1 && findings[0].found.contains(found), "{key}: {findings:?}");
             assert_eq!(findings[0].verdict, Verdict::Wrong);
         }
-        // Packet rings take super-packets, and "auto" chooses them then.
+        // Packet rings accept super-packets, and "auto" then chooses them.
         let mut offloading = good;
         offloading["gso_max_segs"] = json!(65535);
         for io in [Io::AfPacket, Io::Auto] {

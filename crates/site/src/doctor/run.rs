@@ -1,4 +1,4 @@
-//! Check whether the box does what it was last commanded to do.
+//! Check whether the box is in the mode that was commanded last.
 
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -9,7 +9,7 @@ use super::{Finding, Verdict};
 
 const MEND: &str = "run: evenair insert; to have it inserted at each start: mode = \"inserted\" in [ports]";
 
-/// That the box is not inserted although `insert` was the last command, and why; `None`: it is, or the last command was another.
+/// Why the box is not inserted although `insert` was the last command; `None` if it is, or the last command was another.
 pub fn not_inserted(status: &Status) -> Option<String> {
     let start = status.not_inserted_since()?;
     let end = if start.clean { "after a stop or a reboot" } else { "after an unclean end" };
@@ -18,7 +18,7 @@ pub fn not_inserted(status: &Status) -> Option<String> {
     Some(format!("{} although the last command was insert (since {since}, {end})", status.mode))
 }
 
-/// The finding about it. It is as bad as the box's health has it.
+/// The finding about it, with the severity of the box's health.
 pub(super) fn examine(status: &Status) -> Option<Finding> {
     let finding = Finding::warning("mode", not_inserted(status)?, MEND);
     let reasons = || status.health.iter().flat_map(|health| &health.reasons);

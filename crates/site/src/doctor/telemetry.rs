@@ -9,7 +9,7 @@ pub(super) fn examine(source: &SourceConfig) -> Finding {
     judge(&source.name(), source.ask())
 }
 
-/// The box works without any of them, so that nothing here is wrong as such.
+/// The box works without telemetry, so no failure here is an error of the box.
 fn judge(name: &str, answer: Result<Reading, TelemetryError>) -> Finding {
     const SUBJECT: &str = "telemetry";
     let reading = match answer {
@@ -50,7 +50,7 @@ mod tests {
     use crate::doctor::Verdict;
 
     #[test]
-    fn what_a_source_says_is_judged() {
+    fn responses_of_sources_become_findings() {
         let station = |kbps| StationReading { transmit_kbps: kbps, ..StationReading::new(MacAddr([2; 6])) };
         let answer = |kbps| Ok(Reading { stations: vec![station(kbps)], ..Reading::default() });
         assert_eq!(judge("a", answer(Some(54_000))).verdict, Verdict::Fine);

@@ -1,4 +1,4 @@
-//! One change of the machine: how it is made, and the equivalent command for a person or a shell.
+//! A change of the machine: how to make it, and the equivalent shell command.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -9,21 +9,21 @@ use evenair_sys::{iproute, netns};
 
 /// Marks the disabled lines of another program's file, so that they can be restored.
 pub(super) const TAKEN_OUT: &str = "#evenair# ";
-/// How long another program may take to join interfaces.
+/// Timeout for another program to join interfaces.
 pub(super) const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A change of the network, or of the files that it is made from.
+/// A change of the network, or of its configuration files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Act {
     /// A command of `ip`, `nft`, `networkctl` or `systemctl`, or `sysctl NAME=VALUE`.
     Run(String),
-    /// A file gets this text, replacing its content.
+    /// Replace the content of a file with this text.
     Write(PathBuf, String),
-    /// A file is to be gone.
+    /// Remove a file.
     Remove(PathBuf),
-    /// The lines that are marked are to be lines again, and this one is to go.
+    /// Restore the marked lines of a file, and remove this one.
     PutBack(PathBuf, String),
-    /// Another program is to have made these interfaces ports of the bridge.
+    /// Wait until another program has made these interfaces ports of the bridge.
     Await { bridge: String, ports: [String; 2] },
 }
 
@@ -31,7 +31,7 @@ impl Act {
     /// Makes the change.
     ///
     /// # Errors
-    /// What failed, in words.
+    /// The failure, as text.
     pub(super) fn make(&self) -> Result<(), String> {
         match self {
             Self::Run(command) => run(command),
@@ -56,17 +56,17 @@ impl Act {
         }
     }
 
-    /// The same for a shell. Where the change is a command, `before` comes before it.
+    /// The change as shell code; `before` is put in front of a command.
     pub(super) fn in_shell(&self, before: &str) -> String {
         match self {
             Self::Run(command) => match command.split_once(' ') {
-                // The shell is to leave its braces and semicolons alone.
+                // Quoted, because the shell would interpret braces and semicolons.
                 Some(("nft", words)) => format!("{before}nft {}", Self::quoted(words)),
                 Some(("sysctl", setting)) => format!("{before}sysctl -w {}", Self::quoted(setting)),
                 _ => format!("{before}{}", command.split(' ').map(Self::quoted).collect::<Vec<_>>().join(" ")),
             },
             Self::Write(path, text) => {
-                // A line of the text must not end it.
+                // A delimiter that is no line of the text.
                 let mut end = "END".to_owned();
                 while text.lines().any(|line| line == end) {
                     end.push('_');
@@ -90,7 +90,7 @@ impl Act {
         }
     }
 
-    /// A word as a shell takes it for itself alone.
+    /// A word quoted for a shell.
     pub(super) fn quoted(word: &str) -> String {
         let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:,=@+".contains(c);
         match !word.is_empty() && word.chars().all(plain) {
@@ -100,7 +100,7 @@ impl Act {
     }
 }
 
-/// A file as it is to be or as it was, also after a loss of power. It keeps its mode.
+/// Replaces a file atomically, also in case of a power loss. Keeps its mode.
 fn write_whole(path: &Path, text: &str) -> io::Result<()> {
     let mut beside = path.as_os_str().to_owned();
     beside.push(".evenair-new");
@@ -114,14 +114,14 @@ fn write_whole(path: &Path, text: &str) -> io::Result<()> {
 }
 
 fn put_back(text: &str, added: &str) -> String {
-    // Not `lines`, which would take a carriage return away.
+    // Not `lines`, which would strip a carriage return.
     let lines = text.strip_suffix('\n').unwrap_or(text).split('\n').filter(|line| added.is_empty() || *line != added);
     lines.map(|line| format!("{}\n", line.strip_prefix(TAKEN_OUT).unwrap_or(line))).collect()
 }
 
 fn run(command: &str) -> Result<(), String> {
     match command.split_once(' ') {
-        // It has a language of its own, and takes all of it as one word.
+        // nft parses its own language, in one argument.
         Some(("nft", words)) => iproute::run(&["nft", words]).map(drop),
         Some(("sysctl", setting)) => {
             let (name, value) = setting.split_once('=').unwrap_or((setting, ""));
@@ -162,7 +162,7 @@ mod tests {
         let text = format!("auto lo\r\n\n{TAKEN_OUT}auto eth0\n{TAKEN_OUT}iface eth0 inet dhcp\nsource x\n");
         let back = "auto lo\r\n\nauto eth0\niface eth0 inet dhcp\n";
         assert_eq!((put_back(&text, "source x"), put_back(&text, "")), (back.to_owned(), format!("{back}source x\n")));
-        // As a shell does it.
+        // The same by a shell.
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("interfaces");
         for added in ["source x", ""] {

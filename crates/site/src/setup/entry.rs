@@ -7,7 +7,7 @@ use std::net::{IpAddr, Ipv6Addr};
 
 use serde_json::Value;
 
-/// A kind of entry: the word after `ip`.
+/// A kind of entry: the object after `ip`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Object {
     Address,
@@ -20,11 +20,11 @@ pub(super) enum Object {
 pub struct Entry {
     pub(super) object: Object,
     pub(super) is_v6: bool,
-    /// What follows `ip -4 route add` and the like.
+    /// The arguments after `ip -4 route add` and the like.
     pub(super) words: Vec<String>,
-    /// A secondary address: the kernel's mark for all but the first of a network.
+    /// A secondary address: the kernel's flag for all but the first of a network.
     is_secondary: bool,
-    /// The first field that is not known here, so that the entry could not be made again.
+    /// The first unsupported field, with which the entry could not be restored.
     pub(super) unknown: Option<String>,
 }
 
@@ -55,22 +55,22 @@ const VALUED: [&str; 24] = [
     "congctl",
     "mtu",
 ];
-/// Marks of a route that the kernel sets and clears by itself, as the carrier comes and goes.
+/// Flags of a route that the kernel sets and clears with the carrier.
 const PASSING: [&str; 2] = ["linkdown", "dead"];
-/// Fields that `ip` assumes if they are not given, at any route and at those with a gateway or of IPv6.
+/// Defaults of `ip` for missing fields, for any route and for those with a gateway or of IPv6.
 const ASSUMED: [(&str, &str); 4] = [("table", "main"), ("proto", "boot"), ("pref", "medium"), ("weight", "1")];
-/// Types of a route that come before its destination; without one it is `unicast`.
+/// Route types, which precede the destination; `unicast` if missing.
 const TYPES: [&str; 9] =
     ["local", "broadcast", "anycast", "multicast", "throw", "unreachable", "prohibit", "blackhole", "nat"];
-/// Fields whose values pass by.
+/// Fields with lifetimes.
 const LIFETIMES: [&str; 3] = ["valid_lft", "preferred_lft", "expires"];
-/// Lifetime that never ends, in `ip -j addr`.
+/// Infinite lifetime in `ip -j addr`.
 const FOREVER: u64 = u32::MAX as u64;
 
 impl Entry {
-    /// A route by a line of `ip -o -d route`. `None`: no route.
+    /// Parses a line of `ip -o -d route`. `None`: no route.
     pub(super) fn route(line: &str, is_v6: bool) -> Option<Self> {
-        // Continuations of what the line before says, such as `nh_info`.
+        // A continuation of the previous line, such as `nh_info`.
         if line.starts_with(char::is_whitespace) {
             return None;
         }
@@ -97,7 +97,7 @@ impl Entry {
                     feature => entry.mark(&format!("features {feature}")),
                 },
                 "expires" => entry.words.extend([word.to_owned(), value().trim_end_matches("sec").to_owned()]),
-                // `ip` locks it by itself, and takes no other.
+                // `ip` locks it itself, and accepts no other value.
                 "rto_min" => match value() {
                     lock if lock == "lock" => entry.words.extend([word.to_owned(), value()]),
                     _ => entry.mark("rto_min without lock"),
@@ -121,7 +121,7 @@ impl Entry {
         Some(entry)
     }
 
-    /// A permanent neighbour, or one that is answered for, by a line of `ip -o neigh`. `None`: none.
+    /// Parses a line of `ip -o neigh`: a permanent or proxy neighbour. `None`: another one.
     pub(super) fn neighbour(line: &str) -> Option<Self> {
         let mut tokens = line.split_whitespace();
         let address = tokens.next()?;
@@ -140,7 +140,7 @@ impl Entry {
         Some(entry)
     }
 
-    /// An address of a device by `addr_info` of `ip -j addr`. `None`: the kernel gives it to every interface by itself.
+    /// An address of a device, from `addr_info` of `ip -j addr`. `None`: the kernel gives it to every interface.
     pub(super) fn address(device: &str, mac: &str, info: &Value) -> Option<Self> {
         let info = info.as_object()?;
         let text = |key: &str| info.get(key).and_then(Value::as_str);
@@ -160,7 +160,7 @@ impl Entry {
         for (key, value) in info {
             let is_set = *value != Value::Bool(false);
             match key.as_str() {
-                // Said already, below, or of the moment.
+                // Handled elsewhere, or transient.
                 "family" | "local" | "address" | "prefixlen" | "preferred_life_time" => {}
                 "dynamic" | "tentative" | "dadfailed" | "deprecated" | "optimistic" | "permanent" => {}
                 "secondary" if !is_v6 => entry.is_secondary = is_set,
@@ -217,12 +217,12 @@ impl Entry {
         self.words.get(at + 1).map(String::as_str)
     }
 
-    /// Over this interface, at least in part.
+    /// Whether it uses this interface, at least in part.
     pub(super) fn is_on(&self, device: &str) -> bool {
         self.words.windows(2).any(|pair| pair[0] == "dev" && pair[1] == device)
     }
 
-    /// The kernel makes it with an address, in the table of its own.
+    /// Whether the kernel makes it with an address, in the local table.
     pub(super) fn is_of_kernel(&self) -> bool {
         self.value("table") == Some("local") && self.value("proto") == Some("kernel")
     }
@@ -232,14 +232,14 @@ impl Entry {
         self.object == Object::Address && self.unknown.as_deref() == Some("temporary")
     }
 
-    /// The destination of a route, the address of a neighbour.
+    /// Destination of a route, or address of a neighbour.
     pub(super) fn destination(&self) -> &str {
         let at = usize::from(self.words.first().is_some_and(|word| TYPES.contains(&word.as_str())));
         self.words.get(at).map_or("", String::as_str)
     }
 
-    /// The same over another interface. There, an address with a lifetime stays: who would renew it does so at the old interface.
-    /// Not one that the kernel itself renews, by router advertisements.
+    /// The same entry on another interface. There, an address with a lifetime becomes permanent, because its DHCP client would
+    /// renew it on the old interface; except one that the kernel itself renews, by router advertisements.
     pub(super) fn renamed(&self, from: &str, to: &str) -> Self {
         let mut entry = self.clone();
         if from == to {
@@ -259,14 +259,14 @@ impl Entry {
                 _ => {}
             }
         }
-        // IFNAMSIZ, with its zero (if.h).
+        // IFNAMSIZ without the terminating zero (if.h).
         if entry.value("label").is_some_and(|label| label.len() > 15) {
             entry.mark("label, too long with the new name");
         }
         entry
     }
 
-    /// The command that does something with it, such as `add`.
+    /// The command with this verb, such as `add`.
     pub(super) fn command(&self, verb: &str) -> String {
         let (family, object) = (if self.is_v6 { "-6" } else { "-4" }, self.object());
         format!("ip {family} {object} {verb} {}", self.words.join(" "))
@@ -294,7 +294,7 @@ impl Entry {
         }
     }
 
-    /// For comparison and for a person to read. Lifetimes pass by; that they end is what counts.
+    /// A line for comparison and display. Lifetimes are reduced to whether they are finite.
     pub(super) fn line(&self) -> String {
         let mut line = self.object().to_owned();
         let mut passes = false;
@@ -305,14 +305,14 @@ impl Entry {
         if self.is_secondary { line + " secondary" } else { line }
     }
 
-    /// The same without lifetimes, which may be others at another interface.
+    /// The same without lifetimes, which may differ on another interface.
     pub(super) fn line_of_arrival(&self) -> String {
         let mut entry = self.clone();
         entry.drop_lifetimes();
         entry.line()
     }
 
-    /// The network that an address makes the kernel have a route to.
+    /// The network to which an address makes the kernel add a route.
     pub(super) fn prefix(&self) -> Option<(IpAddr, u8)> {
         if self.object != Object::Address || self.words.iter().any(|word| word == "noprefixroute") {
             return None;
@@ -331,14 +331,14 @@ impl Entry {
     }
 }
 
-/// The address of the link that an interface has by its MAC address (RFC 4291, appendix A).
+/// The link-local address derived from a MAC address (RFC 4291, appendix A).
 fn of_mac(mac: &str) -> Option<Ipv6Addr> {
     let bytes: Vec<_> = mac.split(':').map(|byte| u8::from_str_radix(byte, 16)).collect::<Result<_, _>>().ok()?;
     let [a, b, c, d, e, f] = bytes.try_into().ok()?;
     Some(Ipv6Addr::from([0xfe, 0x80, 0, 0, 0, 0, 0, 0, a ^ 2, b, c, 0xff, 0xfe, d, e, f]))
 }
 
-/// An address with its prefix length: the first address of its network, and the length.
+/// The network of an address with prefix length: its first address, and the length.
 pub(super) fn network(text: &str) -> Option<(IpAddr, u8)> {
     let (address, prefix) = text.split_once('/')?;
     let prefix: u8 = prefix.parse().ok()?;

@@ -5,25 +5,26 @@ use evenair_wifi::Standard;
 
 use super::Gateway;
 
-/// The rates of a site's Internet link, as a configuration has them: `"100 Mb/s"`.
+/// The rates of a site's Internet link, in the notation of configurations: `"100 Mb/s"`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InternetLink {
-    /// Toward the stations.
+    /// Rate toward the stations.
     pub down: String,
-    /// From the stations.
+    /// Rate from the stations.
     pub up: String,
 }
 
-/// What a configuration says besides the ports.
+/// The operator's choices besides the ports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Choices {
-    /// Of the access points.
+    /// Standard of the access points.
     pub standard: Standard,
-    /// `None`: the box does not manage it.
+    /// Rates of the Internet link; `None`: the box does not manage it.
     pub link: Option<InternetLink>,
-    /// What the box does when it starts: bypassed, observing or inserted.
+    /// Mode of the box when it starts: bypassed, observing or inserted.
     pub mode: Mode,
-    /// The guard may hold nothing for two seconds to measure the throughput without the box.
+    /// Whether the guard may release all packets for two seconds to measure the throughput without
+    /// the box.
     pub measure_at_start: bool,
 }
 
@@ -79,7 +80,7 @@ limit = "64 MB"
     )
 }
 
-/// The Internet link's part of it, as a comment where its rates are not known.
+/// The section of the Internet link, commented out if its rates are unknown.
 fn internet_link(link: Option<&InternetLink>) -> String {
     let (mark, down, up) = match link {
         Some(link) => ("", quoted(&link.down), quoted(&link.up)),
@@ -134,7 +135,7 @@ mod tests {
         assert_eq!(BoxConfig::parse(&text(None), "box.toml").expect("good").manager.wan, None);
         let with = text(Some(link)).replace("# lan = ", "lan = ");
         let wan = BoxConfig::parse(&with, "box.toml").expect("good").manager.wan.expect("a link");
-        // The box serves it at 90 %.
+        // The box limits it to 90 %.
         assert_eq!((wan.down.as_mbps_f64(), wan.up.as_mbps_f64()), (90.0, 36.0));
     }
 

@@ -1,4 +1,4 @@
-//! A watchdog for an unconfirmed change: it rolls the change back when the process that made it ends in any way.
+//! A watchdog for an unconfirmed change: it reverts the change when the process that made it ends in any way.
 //!
 //! It is a shell script in a separate process, with systemd in a separate unit, so that it survives a session whose
 //! processes are all killed. Its file below `/run` is the claim: the process that removes the file decides, so that only
@@ -15,10 +15,10 @@ use evenair_sys::iproute;
 use super::act::Act;
 use super::keeper::Machine;
 
-/// How often it looks, in thousandths of a second.
+/// Polling interval, in milliseconds.
 const INTERVAL_MS: u128 = 200;
 
-/// An armed watchdog. Dropped, it is armed still.
+/// An armed watchdog. It stays armed when dropped.
 #[derive(Debug)]
 pub(super) struct Guard {
     file: PathBuf,
@@ -26,7 +26,7 @@ pub(super) struct Guard {
 }
 
 impl Guard {
-    /// Arms a watchdog that runs these lines of a shell when this process has ended, or after `within`.
+    /// Arms a watchdog that runs this shell script when this process has ended, or after `within`.
     ///
     /// # Errors
     /// It cannot be started.
@@ -42,23 +42,23 @@ impl Guard {
             return Ok(Self { file, process: None });
         }
         let mut shell = Command::new("sh");
-        // In a process group of its own: keys of the terminal are not for it.
+        // In a separate process group, so that terminal signals do not reach it.
         shell.arg(&file).process_group(0).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         match shell.spawn() {
             Ok(process) => Ok(Self { file, process: Some(process) }),
             Err(error) => {
-                // What matters is why it did not start.
+                // The error of the start is what matters.
                 let _ = fs::remove_file(&file);
                 Err(format!("start a shell: {error}"))
             }
         }
     }
 
-    /// Sends it away. `false`: it has taken back the change, or is about to.
+    /// Disarms it. `false`: it has reverted the change, or is about to.
     pub(super) fn disarm(mut self) -> bool {
         let is_ours = fs::remove_file(&self.file).is_ok();
         if let Some(mut process) = self.process.take() {
-            // It ends within an interval, or when it has taken back the change.
+            // It ends within an interval, or once it has reverted the change.
             let _ = process.wait();
         }
         is_ours
@@ -81,9 +81,9 @@ fn script(file: &Path, within: Duration, undo: &str) -> String {
 mod tests {
     use super::*;
 
-    /// The claim is named after the process, so that there is one test.
+    /// The claim is named after the process, so there is only one test.
     #[test]
-    fn it_acts_when_the_time_is_over_and_not_when_it_is_sent_away() {
+    fn it_acts_after_the_timeout_and_not_when_disarmed() {
         let folder = tempfile::tempdir().expect("a folder");
         let mark = folder.path().join("taken back");
         let undo = format!("echo so >{}\n", Act::quoted(&mark.to_string_lossy()));

@@ -1,6 +1,6 @@
 //! The bridge with ifupdown (interfaces(5)): the bridge gets the configuration of the wired side.
 //!
-//! Lines of other files are kept as comments with a mark; reverting the setup removes the mark.
+//! Lines of existing files are kept as marked comments; reverting the setup removes the mark.
 
 use std::fs;
 use std::path::PathBuf;
@@ -14,17 +14,17 @@ const MAIN: &str = "etc/network/interfaces";
 const FOLDER: &str = "etc/network/interfaces.d";
 const OURS: &str = "etc/network/interfaces.d/evenair";
 
-/// What is said of one interface, and the files without it.
+/// Configuration of one interface, and the files without it.
 #[derive(Debug, Default)]
 struct Said {
     /// `family method`, and the lines below.
     stanzas: Vec<(String, Vec<Line>)>,
-    /// Others that were brought up by the same lines, by the first word of these.
+    /// Other interfaces brought up by the same lines, by the first word of these.
     beside: Vec<(String, String)>,
     files: Vec<File>,
 }
 
-/// A line of a stanza, and where it is.
+/// A line of a stanza, and its position.
 #[derive(Debug)]
 struct Line {
     text: String,
@@ -48,7 +48,7 @@ fn files(machine: &Machine) -> Vec<File> {
     paths.into_iter().filter_map(read).collect()
 }
 
-/// ifupdown brings this interface up.
+/// Whether ifupdown brings this interface up.
 pub(super) fn names(machine: &Machine, interface: &str) -> bool {
     let is_of = |line: &str| {
         let mut words = line.split_whitespace();
@@ -57,16 +57,16 @@ pub(super) fn names(machine: &Machine, interface: &str) -> bool {
     files(machine).iter().any(|file| file.text.lines().any(is_of))
 }
 
-/// Takes out what is said of an interface.
+/// Removes the configuration of an interface.
 ///
 /// # Errors
-/// It is said in a way that is not understood.
+/// It has an unsupported form.
 fn take_out(files: Vec<File>, interface: &str) -> Result<Said, String> {
     let mut said = Said::default();
     for mut file in files {
         let mut text = String::new();
         let mut is_inside = false;
-        // Not `lines`, which would take a carriage return away.
+        // Not `lines`, which would strip a carriage return.
         for (at, line) in file.text.strip_suffix('\n').unwrap_or(&file.text).split('\n').enumerate() {
             let words: Vec<_> = line.split_whitespace().collect();
             let first = words.first().copied().unwrap_or_default();
@@ -98,10 +98,10 @@ fn take_out(files: Vec<File>, interface: &str) -> Result<Said, String> {
     Ok(said)
 }
 
-/// Has ifupdown make the bridge at the next start, with what it had for the wired side.
+/// Configures ifupdown to make the bridge at the next boot, with the configuration of the wired side.
 ///
 /// # Errors
-/// Its files say of the interfaces what is not understood.
+/// Its files configure the interfaces in an unsupported form.
 pub(super) fn join(
     plan: &mut Plan,
     machine: &Machine,
@@ -134,23 +134,23 @@ pub(super) fn join(
         options.iter().for_each(|line| text = format!("{text}    {}\n", line.text));
     }
     write(plan, machine, of_wire.files, text);
-    // With or without a reboot since, and with any address.
+    // Works with or without a reboot since, and with any address.
     let command = |what: &str, of: &str| format!("{what} --force {of}");
     let after = [format!("ip link del {bridge}"), command("ifdown", wire), command("ifup", wire)];
     lasting::tell_how_back_between(plan, machine, &[command("ifdown", bridge)], &after);
     Ok(())
 }
 
-/// The commands of `ip` that concern the bridge where they concerned its port: its objects, and `route` of net-tools.
+/// Subcommands of `ip` that move from the port to the bridge, and `route` of net-tools.
 const MOVED: [&str; 12] =
     ["route", "ro", "r", "addr", "address", "a", "neigh", "neighbour", "neighbor", "n", "rule", "ru"];
-/// The words before an interface's name in these.
+/// Words before an interface's name in these commands.
 const BEFORE_NAME: [&str; 3] = ["dev", "iif", "oif"];
 
-/// A line of the wired side's stanza for the bridge's: addresses and routes over the wired side are over the bridge then.
+/// Converts a line of the wired side's stanza for the bridge: addresses and routes move to the bridge.
 ///
 /// # Errors
-/// It names a port in another way, and whether it means the port or the bridge is not known here.
+/// It names a port in another way, so that it may mean the port or the bridge.
 fn moved(line: &Line, [wlan, wire]: [&str; 2], bridge: &str) -> Result<String, String> {
     if !mentions(&line.text, wire) && !mentions(&line.text, wlan) {
         return Ok(line.text.clone());
@@ -175,7 +175,7 @@ fn moved(line: &Line, [wlan, wire]: [&str; 2], bridge: &str) -> Result<String, S
         }
     }
     let text = line.text.replace(command, &words.join(" "));
-    // Neither by another name of it, such as eth0:1, nor in another command.
+    // Neither by an alias, such as eth0:1, nor in another command.
     let rest = words.iter().filter(|word| word.trim_end_matches(';') != bridge);
     match rest.into_iter().any(|word| mentions(word, wire) || mentions(word, wlan)) {
         true => Err(refused()),
@@ -183,7 +183,7 @@ fn moved(line: &Line, [wlan, wire]: [&str; 2], bridge: &str) -> Result<String, S
     }
 }
 
-/// It is a command whose interface is the one with the address.
+/// Whether it is a command for the interface with the address.
 fn is_moved(command: &[String]) -> bool {
     let mut words = command.iter().map(String::as_str);
     let program = words.next().and_then(|path| path.rsplit('/').next());
@@ -194,14 +194,14 @@ fn is_moved(command: &[String]) -> bool {
     }
 }
 
-/// An interface's name is in the text, as a word or as the beginning of that of an alias or a VLAN.
+/// Whether a text has an interface's name, as a word or at the beginning of that of an alias or a VLAN.
 pub(super) fn mentions(text: &str, name: &str) -> bool {
     let is_of_name = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
     text.match_indices(name)
         .any(|(at, _)| !text[..at].ends_with(is_of_name) && !text[at + name.len()..].starts_with(is_of_name))
 }
 
-/// Other lines in force must not name a port: aliases, VLANs and commands would still be made of it.
+/// Checks that no other active line names a port: aliases, VLANs and commands would still use it.
 fn check_others(files: &[File], ports: [&str; 2]) -> Result<(), String> {
     for file in files {
         for (at, line) in file.text.lines().enumerate() {
@@ -220,10 +220,10 @@ fn check_others(files: &[File], ports: [&str; 2]) -> Result<(), String> {
     Ok(())
 }
 
-/// Has ifupdown leave an interface alone from the next start on.
+/// Configures ifupdown to ignore an interface from the next boot on.
 ///
 /// # Errors
-/// Its files say of it what is not understood.
+/// Its files configure the interface in an unsupported form.
 pub(super) fn release(plan: &mut Plan, machine: &Machine, interface: &str) -> Result<(), String> {
     let said = take_out(files(machine), interface)?;
     let ours = format!("# Written by evenair init.\n{}", beside(said.beside, [interface, interface]));
@@ -231,7 +231,7 @@ pub(super) fn release(plan: &mut Plan, machine: &Machine, interface: &str) -> Re
     Ok(())
 }
 
-/// The lines that bring the others up.
+/// The lines that bring up the other interfaces.
 fn beside(others: Vec<(String, String)>, without: [&str; 2]) -> String {
     let others = others.into_iter().filter(|(_, name)| !without.contains(&name.as_str()));
     others.map(|(word, name)| format!("{word} {name}\n")).collect()
@@ -242,7 +242,7 @@ fn write(plan: &mut Plan, machine: &Machine, files: Vec<File>, ours: String) {
     plan.lasting(Some(Act::Write(path.clone(), ours)), Some(Act::Remove(path.clone())));
     for file in files {
         let is_main = file.path == machine.path(MAIN);
-        // Where it does not read the folder anyway.
+        // If it does not read the folder anyway.
         let source = if is_main && !file.text.lines().any(reads_folder) {
             format!("source {}", path.display())
         } else {
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn the_bridge_gets_what_the_wired_side_had_and_it_comes_back() {
+    fn the_bridge_gets_the_configuration_of_the_wired_side_and_returns_it() {
         for text in [TEXT, TEXT.split_once('\n').expect("lines").1] {
             let (folder, machine) = machine(&[("etc/network/interfaces", text)]);
             let mut plan = Plan::default();
@@ -314,7 +314,7 @@ mod tests {
         }
     }
 
-    /// The stanza of the bridge for a wired side with this line, or why not.
+    /// The bridge's stanza for a wired side with this line, or the error.
     fn with_line(line: &str) -> Result<String, String> {
         let text =
             format!("auto eth0\niface eth0 inet static\n    address 10.0.0.7/24\n    {line}\niface eth1 inet manual\n");
@@ -370,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_understood_is_refused() {
+    fn unsupported_forms_are_refused() {
         let (_folder, machine) = machine(&[("etc/network/interfaces", "auto eth0 \\\n eth1\niface eth0 inet dhcp\n")]);
         let error = join(&mut Plan::default(), &machine, &port("eth1"), &port("eth0"), "br0").expect_err("refused");
         assert!(error.contains("goes on in another line"), "{error}");

@@ -11,10 +11,10 @@ use super::act::Act;
 use super::plan::Plan;
 use super::{ifupdown, lasting, networkd};
 
-/// Who configures an interface.
+/// The service that configures an interface.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Keeper {
-    /// systemd-networkd, by this text: its file for the interface, and what there is beside it.
+    /// systemd-networkd, with this configuration: its file for the interface, and the drop-ins.
     Networkd(String),
     /// ifupdown, by `/etc/network/interfaces`.
     Ifupdown,
@@ -23,39 +23,39 @@ pub(super) enum Keeper {
     Nobody,
 }
 
-/// Where the files of a machine are.
+/// Locations of a machine's files.
 #[derive(Clone, Debug)]
 pub(super) struct Machine {
     root: PathBuf,
-    /// Whether programs of this machine configure the interfaces that this thread sees.
+    /// Whether services of this machine configure the interfaces in this thread's network namespace.
     is_configured: bool,
 }
 
 impl Machine {
-    /// The one that this is.
+    /// This machine.
     pub(super) fn this() -> Self {
         let namespace = |of: &str| fs::read_link(format!("/proc/{of}/ns/net")).ok();
-        // Only root may look at the first process.
+        // Only root may inspect process 1.
         let is_configured = namespace("1").is_none_or(|first| Some(first) == namespace("thread-self"));
         Self { root: PathBuf::from("/"), is_configured }
     }
 
-    /// One whose files are below this folder.
+    /// A machine whose files are below this folder.
     pub(super) fn at(root: &Path) -> Self {
         Self { root: root.to_owned(), is_configured: true }
     }
 
-    /// A file, by its path from the root.
+    /// The path of a file, given relative to the root.
     pub(super) fn path(&self, from_root: &str) -> PathBuf {
         self.root.join(from_root)
     }
 
-    /// systemd starts what is to run on this machine.
+    /// Whether the machine uses systemd.
     pub(super) fn has_systemd(&self) -> bool {
         self.is_configured && self.path("run/systemd/system").is_dir()
     }
 
-    /// Who configures an interface.
+    /// The service that configures an interface.
     pub(super) fn keeper(&self, interface: &str) -> Keeper {
         if !self.is_configured {
             return Keeper::Nobody;
@@ -73,7 +73,7 @@ impl Machine {
         }
     }
 
-    /// The service that restores an interface at boot, as text. `None`: none that is known.
+    /// The service that restores an interface at boot, as text. `None`: unknown.
     pub(super) fn kept_by(&self, interface: &str) -> Option<&'static str> {
         let up = fs::read_to_string(self.path("etc/evenair/network/up")).unwrap_or_default();
         match self.keeper(interface) {
@@ -88,7 +88,7 @@ impl Machine {
     /// Makes the plan the only configuration of an interface from the next boot on.
     ///
     /// # Errors
-    /// What is written about it cannot be changed from here.
+    /// Its existing configuration cannot be changed automatically.
     pub(super) fn release(&self, plan: &mut Plan, interface: &str) -> Result<(), String> {
         match self.keeper(interface) {
             Keeper::Networkd(_) => {
@@ -100,13 +100,13 @@ impl Machine {
                 Ok(())
             }
             Keeper::Ifupdown => ifupdown::release(plan, self, interface),
-            // It leaves alone what has been configured before it.
+            // It ignores interfaces that were configured before it.
             Keeper::NetworkManager | Keeper::Nobody => Ok(()),
         }
     }
 }
 
-/// A script makes an interface.
+/// Whether a script makes an interface.
 fn makes(script: &str, interface: &str) -> bool {
     script.lines().any(|line| {
         let mut words = line.split_whitespace().skip_while(|word| *word != "add");
@@ -131,7 +131,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn what_is_made_by_hand_is_kept_by_nobody() {
+    fn no_service_keeps_interfaces_made_by_hand() {
         let (folder, machine) = machine(&[("etc/evenair/network/up", "try ip link add br0 type bridge\n")]);
         assert_eq!(machine.kept_by("br0"), None, "nobody runs it");
         let unit = folder.path().join(lasting::WANTED);

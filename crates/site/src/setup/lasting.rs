@@ -7,18 +7,18 @@ use super::act::Act;
 use super::keeper::Machine;
 use super::plan::{Plan, Step};
 
-/// Its name.
+/// Name of the unit.
 pub(super) const UNIT: &str = "evenair-network.service";
-/// What is there where it runs at each start of the machine.
+/// The link that enables it at boot.
 pub(super) const WANTED: &str = "etc/systemd/system/multi-user.target.wants/evenair-network.service";
 
-/// Has systemd carry out the plan at each start of the machine, unless the interface `mark`, which is made by it, is there already.
-/// It waits for the `interfaces` that the plan starts from.
+/// Makes systemd apply the plan at boot, unless the interface `mark`, which the plan makes, already exists. Waits for the `interfaces` that
+/// the plan starts from.
 pub(super) fn keep(plan: &mut Plan, machine: &Machine, mark: &str, interfaces: &[&str]) {
     let command = |text: &str| Some(Act::Run(text.into()));
     let path = machine.path("etc/evenair/network/up");
     plan.lasting(Some(Act::Write(path.clone(), up(plan.steps(), mark))), Some(Act::Remove(path)));
-    // The last to be taken back is that systemd knows of it.
+    // The last step to be reverted is the reload of systemd.
     plan.lasting(None, command("systemctl daemon-reload"));
     let path = machine.path(&format!("etc/systemd/system/{UNIT}"));
     plan.lasting(Some(Act::Write(path.clone(), unit(interfaces))), Some(Act::Remove(path)));
@@ -30,14 +30,14 @@ pub(super) fn keep(plan: &mut Plan, machine: &Machine, mark: &str, interfaces: &
     tell_how_back(plan, machine);
 }
 
-/// Writes the script that takes back all of the plan.
+/// Writes the script that reverts the whole plan.
 pub(super) fn tell_how_back(plan: &mut Plan, machine: &Machine) {
     let text = down(plan.steps().iter().chain(plan.lasting_steps()), plan.restoration());
     write_way_back(plan, machine, text);
 }
 
-/// Writes the script that takes back what is to last of the plan, between these commands, where another program has made the
-/// network since. Each may fail.
+/// Writes the script that reverts the permanent part of the plan, between these commands, if another program has made the network since.
+/// Each step may fail.
 pub(super) fn tell_how_back_between(plan: &mut Plan, machine: &Machine, before: &[String], after: &[String]) {
     let line = |command: &String| Act::Run(command.clone()).in_shell("") + " 2>/dev/null\n";
     let undo = plan.lasting_steps().iter().rev().filter_map(|step| Some(step.undo.as_ref()?.in_shell("") + "\n"));
@@ -55,14 +55,15 @@ fn write_way_back(plan: &mut Plan, machine: &Machine, text: String) {
 const DOWN: &str =
     "#!/bin/sh\n# Takes back what evenair init --apply has made. The bridge carries no traffic any more then.\n";
 
-/// What takes back these steps and restores what was there, as a script.
+/// A script that reverts these steps and restores the previous state.
 pub(super) fn down<'s>(steps: impl Iterator<Item = &'s Step>, restoration: &[Act]) -> String {
     let undo: Vec<_> = steps.filter_map(|step| step.undo.as_ref()).collect();
     let acts = undo.into_iter().rev().chain(restoration);
     DOWN.to_owned() + &acts.map(|act| act.in_shell("") + "\n").collect::<String>()
 }
 
-/// The steps as a script, for a machine without the interface `mark`, that goes on where one fails, and says so at its end: half a way out is better than none.
+/// The steps as a script for a machine without the interface `mark`. It continues after a failure and reports it at the end: partial
+/// connectivity is better than none.
 pub(super) fn up(steps: &[Step], mark: &str) -> String {
     let mut text = format!(
         "#!/bin/sh\n# The network as evenair init --apply has made it, and as it was confirmed. {UNIT} runs this when the\n\
@@ -75,7 +76,7 @@ pub(super) fn up(steps: &[Step], mark: &str) -> String {
         let line = match act {
             Act::Run(command) => match command.strip_prefix("sysctl ").and_then(|setting| setting.split_once('=')) {
                 Some((name, value)) => format!("set_to {} {}", Act::quoted(name), Act::quoted(value)),
-                // What is to go may not have come.
+                // The entry to remove may not exist.
                 None if command.contains(" del ") => format!("{} 2>/dev/null", act.in_shell("")),
                 None => act.in_shell("try "),
             },
@@ -98,7 +99,7 @@ fn unit(interfaces: &[&str]) -> String {
     )
 }
 
-/// A name as part of a unit's (systemd.unit(5), "String Escaping for Inclusion in Unit Names").
+/// A name escaped for a unit's name (systemd.unit(5), "String Escaping for Inclusion in Unit Names").
 fn escaped(name: &str) -> String {
     let plain =
         |at: usize, byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b':' || (byte == b'.' && at > 0);

@@ -30,7 +30,7 @@ pub use file::{Choices, InternetLink, configuration, router_configuration};
 pub use plan::{Applied, Kept, Plan, plan};
 pub use router::{Gateway, plan as plan_router};
 
-/// The script that takes back what was kept.
+/// The script that reverts a permanent setup.
 pub const WAY_BACK: &str = "/etc/evenair/network/down";
 
 /// An interface that could be a port of the box.
@@ -40,22 +40,22 @@ pub struct Candidate {
     pub name: String,
     /// Its MAC address.
     pub mac: String,
-    /// Something is connected to it.
+    /// Whether something is connected to it.
     pub carrier: bool,
-    /// The bridge that it is a port of.
+    /// The bridge that it belongs to.
     pub bridge: Option<String>,
-    /// Its addresses with their prefix lengths, without those of the link alone.
+    /// Its addresses with prefix lengths, without link-local ones.
     pub addresses: Vec<String>,
-    /// The way to the router is through it: it is the wired side.
+    /// Whether the default route uses it: it is the wired side.
     pub to_router: bool,
-    /// It has an IPv4 address with a lease (DHCP).
+    /// Whether it has an IPv4 address with a lease (DHCP).
     pub is_leased: bool,
 }
 
-/// The interfaces that could be ports: Ethernet, and neither a bridge nor anything else that is made of others.
+/// Interfaces that could be ports: Ethernet, and neither a bridge nor made from others.
 ///
 /// # Errors
-/// What `ip` says, or that it is not there.
+/// The error of `ip`, or that it is missing.
 pub fn interfaces() -> Result<Vec<Candidate>, String> {
     let links = iproute::list(&["ip", "-j", "-d", "addr", "show"])?;
     let routes = iproute::list(&["ip", "-j", "route", "show", "default"])?;
@@ -78,7 +78,7 @@ fn candidates(links: &[Value], routes: &[Value]) -> Vec<Candidate> {
             name: text(&link["ifname"]),
             mac: text(&link["address"]),
             carrier: flags.into_iter().any(|flag| flag == "LOWER_UP"),
-            // Where the way out is a bridge, its port toward the router is not known from here.
+            // If the default route uses a bridge, its port toward the router is unknown.
             to_router: leads(link["ifname"].as_str()),
             bridge,
             addresses: addresses(link),
@@ -88,12 +88,12 @@ fn candidates(links: &[Value], routes: &[Value]) -> Vec<Candidate> {
     links.iter().filter(is_port).map(candidate).collect()
 }
 
-/// The service that configures an interface at boot, as text. `None`: none that is known.
+/// The service that configures an interface at boot, as text. `None`: unknown.
 pub(crate) fn kept_by(interface: &str) -> Option<&'static str> {
     keeper::Machine::this().kept_by(interface)
 }
 
-/// The addresses of an interface that are valid beyond its link, as `address/length`.
+/// The addresses of an interface, except link-local ones, as `address/length`.
 pub(crate) fn addresses(link: &Value) -> Vec<String> {
     let list = link["addr_info"].as_array().into_iter().flatten();
     let global = list.filter(|address| address["scope"] == "global");

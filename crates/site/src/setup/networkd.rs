@@ -15,8 +15,8 @@ use super::plan::Plan;
 
 const HEADER: &str = "# Written by evenair init.\n";
 
-/// The text with which networkd configures the link with this state: its file and the drop-ins. `None`: it does not configure
-/// it.
+/// The configuration that networkd uses for the link with this state: its file and the drop-ins. `None`: it does not configure
+/// the link.
 pub(super) fn text_of(root: &Path, state: &str) -> Option<String> {
     let value = |key: &str| state.lines().find_map(|line| line.strip_prefix(key));
     if matches!(value("ADMIN_STATE="), None | Some("unmanaged")) {
@@ -25,7 +25,7 @@ pub(super) fn text_of(root: &Path, state: &str) -> Option<String> {
     let read = |path: &Path| fs::read_to_string(root.join(path)).ok();
     let below = |path: &str| {
         let path = Path::new(path.trim_matches(['"', '/']));
-        // What was kept has gone there since networkd read it.
+        // The file may have been made permanent there since networkd read it.
         read(path).or_else(|| read(&Path::new("etc/systemd/network").join(path.file_name()?)))
     };
     let mut text = below(value("NETWORK_FILE=")?)?;
@@ -36,10 +36,10 @@ pub(super) fn text_of(root: &Path, state: &str) -> Option<String> {
     Some(text)
 }
 
-/// What has networkd join two interfaces in a bridge that gets what the wired side had by `network`.
+/// Configures networkd to join two interfaces in a bridge with the wired side's configuration `network`.
 ///
 /// # Errors
-/// A name that networkd would take for a pattern.
+/// A name that networkd would parse as a pattern.
 pub(super) fn join(
     machine: &Machine,
     wlan: &Candidate,
@@ -76,7 +76,7 @@ pub(super) fn join(
     ];
     let mut plan = Plan::default();
     let command = |text: &str| Some(Act::Run(text.into()));
-    // The first is the last to be taken back.
+    // The first step is the last to be reverted.
     plan.act(None, command("networkctl reload"));
     for (name, text) in &files {
         let path = machine.path(&format!("run/systemd/network/{name}"));
@@ -93,8 +93,8 @@ pub(super) fn join(
     Ok(plan)
 }
 
-/// The wired side's text for the bridge: without what it is for and what concerns the hardware, and with the identity by which
-/// a DHCP server knows this machine, so that it gets the same address again.
+/// Converts the wired side's configuration for the bridge: without its match and hardware settings, and with the client
+/// identity that the DHCP server knows, so that the lease is kept.
 pub(super) fn of_bridge(bridge: &str, network: &str, lease: Option<&str>) -> String {
     let mut text = format!("{HEADER}[Match]\nName={bridge}\n");
     let mut is_copied = false;
@@ -114,7 +114,7 @@ pub(super) fn of_bridge(bridge: &str, network: &str, lease: Option<&str>) -> Str
     text
 }
 
-/// The bridge's text, with rules for what comes in by the wired side for what comes in by the bridge.
+/// Converts the bridge's configuration: routing rules for the wired side become rules for the bridge.
 ///
 /// # Errors
 /// It names a port in another way.
@@ -139,7 +139,7 @@ fn over_bridge(text: &str, [wlan, wire]: [&str; 2], bridge: &str) -> Result<Stri
     Ok(moved)
 }
 
-/// The interface's number in the identity of a DHCP client (RFC 4361, 6.1): `ff`, four bytes of it, and the machine's.
+/// The interface's number in a DHCP client identity (RFC 4361, 6.1): `ff`, four bytes of it, and the machine's.
 fn identity(lease: &str) -> Option<u32> {
     let id = lease.lines().find_map(|line| line.strip_prefix("CLIENTID="))?;
     u32::from_str_radix(id.strip_prefix("ff")?.get(..8)?, 16).ok()
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn the_bridge_gets_what_the_wired_side_had() {
+    fn the_bridge_gets_the_configuration_of_the_wired_side() {
         let network =
             "[Match]\nName=eth0\n\n[Link]\nMTUBytes=9000\n# so\n[Network]\nDHCP=yes\n[Route]\nGateway=10.0.0.1\n";
         let text = of_bridge("br0", network, Some("ADDRESS=10.0.0.7\nCLIENTID=ff6a7bd4f200020000ab11\n"));
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_outlasts_a_start_before_it_is_kept() {
+    fn nothing_survives_a_reboot_before_it_is_kept() {
         let (folder, machine) = machine(&[]);
         let plan = join(&machine, &port("eth1"), &port("eth0"), "br0", "[Network]\nDHCP=yes\n").expect("a plan");
         let made: Vec<_> = plan.commands().collect();

@@ -13,13 +13,13 @@ use super::{Candidate, ifupdown, networkd};
 /// A bridge's name.
 pub const BRIDGE: &str = "br0";
 
-/// The ports by what `ip -j addr` and `ip -j route` print.
+/// The candidate ports, from the output of `ip -j addr` and `ip -j route`.
 pub fn interfaces(links: &[Value], routes: &[Value]) -> Vec<Candidate> {
     super::candidates(links, routes)
 }
 
-/// The commands that make again, over another interface, the addresses of `ip -j addr` and the routes and neighbours in lines of
-/// `ip -o -d route` and `ip -o neigh`.
+/// Commands that restore, on another interface, the addresses of `ip -j addr` and the routes and neighbours of `ip -o -d route`
+/// and `ip -o neigh`.
 pub fn entries(links: &[Value], lines: &str) -> Vec<String> {
     let address = |link: &Value| -> Vec<Entry> {
         let list = link["addr_info"].as_array().into_iter().flatten();
@@ -35,12 +35,12 @@ pub fn networkd_text(root: &Path, state: &str) -> Option<String> {
     networkd::text_of(root, state)
 }
 
-/// What systemd-networkd does for the bridge that gets what the wired side had.
+/// The configuration of the bridge by systemd-networkd, made from that of the wired side.
 pub fn networkd_bridge(network: &str, lease: Option<&str>) -> String {
     networkd::of_bridge(BRIDGE, network, lease)
 }
 
-/// A machine below a folder, whose interfaces ifupdown brings up.
+/// A machine below a folder, with interfaces configured by ifupdown.
 #[derive(Debug)]
 pub struct Ifupdown {
     machine: Machine,
@@ -48,10 +48,10 @@ pub struct Ifupdown {
 }
 
 impl Ifupdown {
-    /// What joins two of its interfaces.
+    /// Plans to join two of its interfaces.
     ///
     /// # Errors
-    /// Its files say of them what is not understood.
+    /// Its files configure them in an unsupported form.
     pub fn join(root: &Path, wlan: &str, wire: &str) -> Result<Self, String> {
         let machine = Machine::at(root);
         let mut plan = Plan::default();
@@ -76,7 +76,7 @@ impl Ifupdown {
         self.plan.lasting_steps().iter().filter_map(|step| step.make.as_ref()).try_for_each(super::act::Act::make)
     }
 
-    /// Takes the changes back.
+    /// Reverts the changes.
     ///
     /// # Errors
     /// A file cannot be written.
@@ -89,7 +89,7 @@ impl Ifupdown {
         ifupdown::names(&self.machine, interface)
     }
 
-    /// The same changes for a shell.
+    /// The same changes as shell code.
     pub fn commands(&self) -> Vec<String> {
         self.plan.lasting_commands().collect()
     }

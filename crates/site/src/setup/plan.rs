@@ -1,4 +1,4 @@
-//! Changes of the machine, and how each is reverted; those that join two interfaces in a bridge.
+//! Changes of the machine with their undo, and the plan that joins two interfaces in a bridge.
 
 use std::time::Duration;
 
@@ -11,24 +11,24 @@ use super::keeper::{Keeper, Machine};
 use super::state::{Saved, State};
 use super::{Candidate, ifupdown, interfaces, lasting, networkd};
 
-/// What is to be done to the network, in order, and what makes it outlast a start of the machine.
+/// Changes of the network, in order, and those that make them permanent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
     steps: Vec<Step>,
-    /// What was there before, to be restored once the undo of the steps has been made.
+    /// The previous state, to be restored after the undo of the steps.
     saved: Option<Saved>,
     lasting: Vec<Step>,
     notice: Option<String>,
 }
 
-/// A change: what to do, and what takes it back.
+/// A change with its undo.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Step {
     pub(super) make: Option<Act>,
     pub(super) undo: Option<Act>,
 }
 
-/// A plan that is in force. Dropped, it is taken back, unless it is kept.
+/// An applied plan. Reverted when dropped, unless it is kept.
 #[derive(Debug)]
 pub struct Applied {
     undo: Vec<Act>,
@@ -37,48 +37,47 @@ pub struct Applied {
     guard: Option<Guard>,
 }
 
-/// For how long the network stays as it was made.
+/// Lifetime of a kept change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Kept {
-    /// Whenever the machine starts, it is made so again, as far as the plan could say.
+    /// Permanent: restored at every boot, as far as the plan could arrange.
     Lastingly,
-    /// Until the machine starts again: what failed, with what it said. What was written has been taken back.
+    /// Until the next boot, with the error that prevented more. Files written for it were reverted.
     UntilStart(String),
 }
 
 impl Plan {
-    /// The commands, for a person to read.
+    /// The commands, for display.
     pub fn commands(&self) -> impl Iterator<Item = String> {
         self.steps.iter().filter_map(|step| Some(step.make.as_ref()?.in_shell("")))
     }
 
-    /// The commands that make it outlast a start of the machine, once it is confirmed. None where [`Self::notice`] says what is
-    /// to be done instead.
+    /// The commands that make the change permanent, once it is confirmed. None if [`Self::notice`] has instructions instead.
     pub fn lasting_commands(&self) -> impl Iterator<Item = String> {
         self.lasting.iter().filter_map(|step| Some(step.make.as_ref()?.in_shell("")))
     }
 
-    /// Kept, it outlasts a start of the machine.
+    /// Whether it becomes permanent when kept.
     pub fn lasts(&self) -> bool {
         !self.lasting.is_empty()
     }
 
-    /// What an operator has to do, where this machine's network is configured in a way that is not written from here.
+    /// Instructions for the operator, if the service that configures the network cannot be changed automatically.
     pub fn notice(&self) -> Option<&str> {
         self.notice.as_deref()
     }
 
-    /// The commands as a script that is to run when the machine starts, unless there is an interface `mark` already.
+    /// The commands as a script for the boot, to be run unless the interface `mark` exists.
     pub fn script(&self, mark: &str) -> String {
         lasting::up(&self.steps, mark)
     }
 
-    /// What takes back [`Self::script`], as a script.
+    /// The undo of [`Self::script`], as a script.
     pub fn script_back(&self) -> String {
         lasting::down(self.steps.iter(), self.restoration())
     }
 
-    /// There is nothing to be done.
+    /// Whether there is nothing to do.
     pub fn is_empty(&self) -> bool {
         self.steps.is_empty()
     }
@@ -86,15 +85,15 @@ impl Plan {
     /// Changes the network.
     ///
     /// # Errors
-    /// What failed, with what it said, or what has not arrived where it should; and whether the network is as it was. Or the
-    /// network has changed since the plan was made; then nothing was changed.
+    /// The failed command with its error, or entries that did not arrive; and whether the network was restored. Or the network
+    /// has changed since the plan was made; then nothing was changed.
     pub fn apply(&self) -> Result<Applied, String> {
         self.check_unchanged()?;
         self.apply_under(None)
     }
 
-    /// The same under a watchdog that takes all of it back if this process ends before it keeps it, however it ends, or has not
-    /// after `within`.
+    /// The same under a watchdog, which reverts the change if this process ends in any way, or `within` is over, before the
+    /// change is kept.
     ///
     /// # Errors
     /// As [`Self::apply`], or the watchdog cannot be started; then nothing was changed.
@@ -109,7 +108,7 @@ impl Plan {
         self.apply_under(Some(guard))
     }
 
-    /// The plan is of the network as it is: its undo would restore another one.
+    /// Checks that the network is as when the plan was made: otherwise the undo would restore another state.
     fn check_unchanged(&self) -> Result<(), String> {
         self.saved.as_ref().map_or(Ok(()), Saved::check_unchanged)
     }
@@ -130,7 +129,7 @@ impl Plan {
         }
     }
 
-    /// What restores what was there, after the undo of the steps.
+    /// The changes that restore the previous state, after the undo of the steps.
     pub(super) fn restoration(&self) -> &[Act] {
         self.saved.as_ref().map_or(&[], Saved::restoration)
     }
@@ -165,10 +164,10 @@ impl Plan {
 }
 
 impl Applied {
-    /// Leaves the network as it is now, and has it made so whenever the machine starts.
+    /// Keeps the network as it is, and makes it permanent.
     ///
     /// # Errors
-    /// Something that moved is missing, or the watchdog was faster; and whether the network is as it was.
+    /// A moved entry is missing, or the watchdog was faster; and whether the network was restored.
     pub fn keep(mut self) -> Result<Kept, String> {
         if let Err(missing) = self.check_arrived() {
             return Err(format!("{missing}; {}", self.revert()));
@@ -183,7 +182,7 @@ impl Applied {
             Ok(())
         });
         if self.guard.take().is_some_and(|guard| !guard.disarm()) {
-            // The watchdog has taken back `of_now`.
+            // The watchdog has reverted `of_now`.
             return Err(format!("it took too long: {}", self.revert()));
         }
         drop(of_now);
@@ -197,7 +196,7 @@ impl Applied {
         }
     }
 
-    /// Takes back the change, compares the network with what it was before, and says whether it is so again, or what differs.
+    /// Reverts the change, compares the network with the previous state, and returns the result as text.
     pub fn revert(mut self) -> String {
         match self.take_back() {
             failed if failed.is_empty() => "the network is as it was".into(),
@@ -205,7 +204,7 @@ impl Applied {
         }
     }
 
-    /// What failed, and what differs.
+    /// Reverts the change. Returns failures and differences.
     fn take_back(&mut self) -> Vec<String> {
         let mut failed: Vec<_> = self.undo.drain(..).rev().filter_map(|act| act.make().err()).collect();
         failed.extend(self.saved.take().map(|saved| saved.restore()).unwrap_or_default());
@@ -228,11 +227,11 @@ impl Drop for Applied {
     }
 }
 
-/// What joins two interfaces in a bridge: nothing, if they are its ports already. The wired side's addresses and routes go
-/// to the bridge, so that the machine stays reachable.
+/// The plan that joins two interfaces in a bridge: empty, if they already are its ports. The wired side's addresses and routes
+/// move to the bridge, so that the machine stays reachable.
 ///
 /// # Errors
-/// One of them is not there, or belongs to something else.
+/// One of them does not exist, or belongs to another bridge.
 pub fn plan(wlan: &str, wire: &str, bridge: &str) -> Result<Plan, String> {
     let ports = interfaces()?;
     let (wlan, wire) = (find(&ports, wlan)?, find(&ports, wire)?);
@@ -265,7 +264,7 @@ pub fn plan(wlan: &str, wire: &str, bridge: &str) -> Result<Plan, String> {
     Ok(plan)
 }
 
-/// The commands for NetworkManager, whose profiles are not written from here.
+/// Instructions for NetworkManager, whose profiles are not changed automatically.
 fn network_manager(wlan: &Candidate, wire: &Candidate, bridge: &str) -> String {
     let (wlan, mac, wire) = (&wlan.name, &wire.mac, &wire.name);
     format!(
@@ -279,7 +278,7 @@ fn network_manager(wlan: &Candidate, wire: &Candidate, bridge: &str) -> String {
     )
 }
 
-/// If no service is known that would do it.
+/// Instructions if the responsible service is unknown.
 fn unknown(wlan: &Candidate, wire: &Candidate, bridge: &str) -> String {
     format!(
         "What configures {} here is not known. Have it make the bridge {bridge} (group_fwd_mask 65528, MAC address {}) of {} and {} \
@@ -295,7 +294,7 @@ pub(super) fn find<'p>(ports: &'p [Candidate], name: &str) -> Result<&'p Candida
     found.ok_or_else(|| format!("{name}: there is no such Ethernet interface; there are: {}", names()))
 }
 
-/// Interfaces that are to be made are not there yet.
+/// Checks that interfaces to be made do not exist yet.
 pub(super) fn check_absent(names: &[&str]) -> Result<(), String> {
     match names.iter().find(|name| iface::find(name).is_ok()) {
         Some(name) => Err(format!("{name}: there is such an interface already; choose another name")),
@@ -303,7 +302,7 @@ pub(super) fn check_absent(names: &[&str]) -> Result<(), String> {
     }
 }
 
-/// Whether both are ports of the bridge, or free to be.
+/// Whether both are ports of the bridge, rather than free.
 fn are_joined(wlan: &Candidate, wire: &Candidate, bridge: &str) -> Result<bool, String> {
     if wlan.name == wire.name {
         return Err(format!("{} cannot be both sides", wlan.name));
@@ -318,9 +317,9 @@ fn are_joined(wlan: &Candidate, wire: &Candidate, bridge: &str) -> Result<bool, 
 
 fn join(wlan: &Candidate, wire: &Candidate, bridge: &str, before: &State) -> Plan {
     let mut plan = Plan::default();
-    // 0xfff8: 802.1X, LLDP and the like go on, as they did over a cable.
+    // 0xfff8: forwards 802.1X, LLDP and the like, as a cable does.
     plan.step(format!("ip link add {bridge} type bridge group_fwd_mask 0xfff8"), Some(format!("ip link del {bridge}")));
-    // With the wired side's address the machine keeps its lease.
+    // The wired side's MAC address keeps the machine's DHCP lease.
     plan.step(format!("ip link set {bridge} address {}", wire.mac), None);
     before.removals(&wire.name).into_iter().for_each(|command| plan.step(command, None));
     for port in [wlan, wire] {
@@ -331,7 +330,7 @@ fn join(wlan: &Candidate, wire: &Candidate, bridge: &str, before: &State) -> Pla
         );
     }
     plan.step(format!("ip link set {bridge} up"), None);
-    // Taken back with the bridge.
+    // Reverted with the bridge.
     before.additions(&wire.name, bridge).into_iter().for_each(|command| plan.step(command, None));
     plan
 }
@@ -381,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_joined_already_stays_and_what_belongs_to_others_too() {
+    fn joined_interfaces_and_those_of_others_are_left_alone() {
         let join = |a: Candidate, b: Candidate| are_joined(&a, &b, "br0");
         assert_eq!(join(port("a", Some("br0"), &[]), port("b", Some("br0"), &[])), Ok(true));
         assert_eq!(join(port("a", None, &[]), port("b", None, &[])), Ok(false));

@@ -1,8 +1,8 @@
-//! The changes of the network that make this machine the stations' gateway, with a place for the box in it.
+//! The changes of the network that make this machine the stations' gateway, with the box in the path.
 //!
 //! The stations' gateway is one end of a veth pair; a bridge joins the other end and the access points' port. So the box has
 //! two ports as usual, and sees the stations' own addresses: before translation of uploads, and after translation of downloads.
-//! The kernel does routing and translation, also when the box does not run.
+//! The kernel routes and translates, also when the box does not run.
 //!
 //! ```text
 //! Internet --- uplink  (kernel: routes, nftables)  gateway === gateway's port --- [ box ] --- WLAN port --- access points
@@ -27,13 +27,13 @@ use super::{Candidate, interfaces, lasting};
 /// The interfaces of a gateway.
 #[derive(Clone, Copy, Debug)]
 pub struct Gateway<'a> {
-    /// Toward the access points.
+    /// Interface toward the access points.
     pub wlan: &'a str,
-    /// Toward the Internet.
+    /// Interface toward the Internet.
     pub uplink: &'a str,
-    /// To be made: what joins the access points' port and the gateway's.
+    /// Name of the new bridge between the access points' port and the gateway's port.
     pub bridge: &'a str,
-    /// To be made: where the stations' gateway is.
+    /// Name of the new interface with the gateway's addresses.
     pub gateway: &'a str,
 }
 
@@ -44,11 +44,11 @@ impl Gateway<'_> {
     }
 }
 
-/// What makes this machine the gateway of the stations behind an interface, with `addresses` (with prefix lengths) and those
-/// that this interface has had: nothing, if it is so already.
+/// The plan that makes this machine the gateway of the stations behind an interface, with `addresses` (with prefix lengths) and
+/// the interface's own: empty, if it already is.
 ///
 /// # Errors
-/// An interface is not there or belongs to something else, there is no address, one is none or is in the uplink's network.
+/// An interface does not exist or belongs to another bridge; an address is missing, malformed or in the uplink's network.
 pub fn plan(names: Gateway<'_>, addresses: &[String]) -> Result<Plan, String> {
     let ports = interfaces()?;
     let (wlan, uplink) = (find(&ports, names.wlan)?, find(&ports, names.uplink)?);
@@ -78,7 +78,7 @@ pub fn plan(names: Gateway<'_>, addresses: &[String]) -> Result<Plan, String> {
     Ok(plan)
 }
 
-/// What there is now.
+/// The current state.
 struct Site<'a> {
     wlan: &'a Candidate,
     uplink: &'a Candidate,
@@ -87,14 +87,14 @@ struct Site<'a> {
     settings: Settings,
 }
 
-/// What the kernel does now; `None`: it knows nothing of it.
+/// Current kernel settings; `None`: unsupported.
 #[derive(Clone, Debug, Default)]
 struct Settings {
     forward_v4: Option<String>,
     forward_v6: Option<String>,
-    /// Whether the uplink learns its way out from router advertisements.
+    /// Whether the uplink accepts router advertisements.
     accept_ra: Option<String>,
-    /// Whether what bridges carry goes through the filters of IPv4 and IPv6.
+    /// Whether bridged traffic passes the IPv4 and IPv6 filters.
     filter_bridges: [Option<String>; 2],
 }
 
@@ -154,7 +154,7 @@ impl Site<'_> {
         }
     }
 
-    /// The virtual cable, and the bridge between its far end and the access points' port.
+    /// Adds the veth pair, and the bridge between its peer and the access points' port.
     fn join(&self, plan: &mut Plan, names: Gateway<'_>) {
         let Gateway { bridge, gateway, .. } = names;
         let (port, mtu, wlan) = (names.port(), self.mtu, &self.wlan.name);
@@ -162,21 +162,21 @@ impl Site<'_> {
             format!("ip link add {gateway} mtu {mtu} type veth peer name {port} mtu {mtu}"),
             Some(format!("ip link del {gateway}")),
         );
-        // The same at each start, so that stations find their gateway again.
+        // The same address after each boot, so that stations recognize their gateway.
         if let Some(mac) = local_mac(&self.wlan.mac) {
             plan.step(format!("ip link set {gateway} address {mac}"), None);
         }
-        // What was merged on its way in is cut again before it comes to the box, which schedules packets.
+        // Packets merged on reception are segmented again before the box, which schedules packets.
         plan.step(format!("ip link set {gateway} gso_max_segs 1"), None);
         plan.step(
             format!("ip link add {bridge} type bridge group_fwd_mask 0xfff8"),
             Some(format!("ip link del {bridge}")),
         );
         plan.step(format!("ip link set {bridge} address {}", self.wlan.mac), None);
-        // The kernel answers for all of its addresses at any interface, and this one is before the box.
+        // The kernel replies for all its addresses on any interface, and this one is in front of the box.
         plan.step(format!("sysctl net/ipv4/conf/{bridge}/arp_ignore=8"), None);
         if self.settings.forward_v6.is_some() {
-            // It has no address; the gateway has.
+            // It has no address; the gateway does.
             plan.step(format!("sysctl net/ipv6/conf/{bridge}/disable_ipv6=1"), None);
         }
         self.before.removals(wlan).into_iter().for_each(|command| plan.step(command, None));
@@ -189,13 +189,13 @@ impl Site<'_> {
 
     fn give_addresses(&self, plan: &mut Plan, names: Gateway<'_>, addresses: &[String]) {
         let gateway = names.gateway;
-        // Stations that knew the gateway by another MAC address hear of it at once.
+        // Announces the gateway's new MAC address to stations that knew another.
         plan.step(format!("sysctl net/ipv4/conf/{gateway}/arp_notify=1"), None);
         if self.settings.forward_v6.is_some() {
             plan.step(format!("sysctl net/ipv6/conf/{gateway}/ndisc_notify=1"), None);
         }
         plan.step(format!("ip link set {gateway} up"), None);
-        // Taken back with the interface.
+        // Reverted with the interface.
         let moved = self.before.additions(&self.wlan.name, gateway);
         let is_new = |address: &&String| !self.wlan.addresses.contains(address);
         let new = addresses.iter().filter(is_new).map(|address| format!("ip addr add {address} dev {gateway}"));
@@ -209,7 +209,7 @@ impl Site<'_> {
                 plan.step(format!("sysctl {name}={to}"), Some(format!("sysctl {name}={now}")));
             }
         };
-        // A connection that the bridge's filter has taken note of is not translated any more when it comes to be routed.
+        // A connection that the bridge's filter has tracked is not translated when it is routed later.
         for (name, now) in FILTER_BRIDGES.into_iter().zip(filter_bridges) {
             set(name, now, "0");
         }
@@ -222,7 +222,7 @@ impl Site<'_> {
     }
 }
 
-/// Translation of IPv4 and what keeps strangers out, in a table of its own.
+/// Adds IPv4 translation and the firewall, in a separate table.
 fn translate(plan: &mut Plan, names: Gateway<'_>, networks: &[(IpAddr, u8)]) {
     let Gateway { uplink, gateway, .. } = names;
     plan.step("nft create table inet evenair".into(), Some("nft delete table inet evenair".into()));
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_port_had_goes_to_the_gateway() {
+    fn addresses_of_the_port_move_to_the_gateway() {
         let routes = ["unicast 10.5.0.0/16 via 192.168.1.9 dev eth1 table main proto static scope global onlink"];
         let plan = commands(&port("eth1", None, &["192.168.1.1/24"]), &routes, &[]).expect("a plan");
         for text in [
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_refused() {
+    fn impossible_plans_are_refused() {
         let refused = |wlan: Candidate, addresses: &[&str]| commands(&wlan, &[], addresses).expect_err("refused");
         assert!(refused(port("eth1", None, &[]), &[]).contains("--address"));
         assert!(refused(port("eth1", None, &[]), &["192.168.77.1"]).contains("not an address"));

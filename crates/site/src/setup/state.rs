@@ -1,5 +1,5 @@
-//! The state of interfaces, as it is saved before a change: what cannot be made again is refused before the first change, what
-//! is on one interface moves to another with all its fields, and after the change or its undo the state is compared.
+//! The state of interfaces, as it is saved before a change: state that cannot be restored is refused before the first change,
+//! entries move to another interface with all their fields, and the state is compared after the change or its undo.
 //!
 //! Not here: settings below `/proc/sys`, queueing disciplines and offloads, which stay with the ports.
 
@@ -13,20 +13,20 @@ use serde_json::Value;
 use super::act::Act;
 use super::entry::{Entry, Object};
 
-/// How often the state is read while it may still be on its way.
+/// Polling interval of the state.
 const INTERVAL: Duration = Duration::from_millis(100);
-/// How long the kernel may take with a change that was made: carrier, duplicate address detection.
+/// Time that the kernel may take to complete a change: carrier, duplicate address detection.
 const SETTLE: Duration = Duration::from_secs(4);
 
-/// Addresses, permanent neighbours and routes of some interfaces, and what else depends on these.
+/// Addresses, permanent neighbours and routes of some interfaces, and other objects that depend on these.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct State {
-    /// The interfaces that are there, with what does not belong to an entry.
+    /// The existing interfaces, with their own properties.
     links: Vec<Link>,
     entries: Vec<Entry>,
     /// Routes over other interfaces.
     elsewhere: Vec<Entry>,
-    /// Interfaces that are made of one of these, and which: VLANs, tunnels.
+    /// Interfaces on top of one of these (VLANs, tunnels), and which one.
     stacked: Vec<(String, String)>,
     rules: Vec<String>,
     /// Nexthop objects over these interfaces.
@@ -50,10 +50,10 @@ impl Link {
 }
 
 impl State {
-    /// The state of the interfaces that are there, of these.
+    /// The state of those interfaces that exist.
     ///
     /// # Errors
-    /// What `ip` says.
+    /// The error of `ip`.
     pub(super) fn read(devices: &[&str]) -> Result<Self, String> {
         let mut state = Self::default();
         for link in iproute::list(&["ip", "-j", "-d", "addr", "show"])? {
@@ -80,7 +80,7 @@ impl State {
         let (name, mac) = (text("ifname"), text("address"));
         let below = [&link["link"], &link["linkinfo"]["info_data"]["link"]].map(Value::as_str);
         let port = below.into_iter().flatten().find(|port| devices.contains(port));
-        // The ends of a virtual cable name each other.
+        // The ends of a veth pair name each other.
         if let Some(port) = port.filter(|_| link["linkinfo"]["info_kind"] != "veth") {
             self.stacked.push((name.clone(), port.to_owned()));
         }
@@ -94,7 +94,7 @@ impl State {
         self.links.push(Link { name, is_up, master: link["master"].as_str().map(str::to_owned), mac, mtu });
     }
 
-    /// Keeps those over the interfaces, and those from their addresses, which go with them. Not what each interface has by
+    /// Keeps routes over the interfaces, and routes from their addresses, which move too. Drops those that each interface has by
     /// itself.
     fn read_routes(&mut self, devices: &[&str], routes: Vec<Entry>) {
         let addresses = self.entries.iter().filter(|entry| entry.object == Object::Address);
@@ -120,7 +120,7 @@ impl State {
         self.entries.iter().filter(move |entry| entry.object == Object::Address && entry.is_on(device))
     }
 
-    /// What moves with an interface: what is over it, and what goes with its addresses.
+    /// The entries that move with an interface: those over it, and those of its addresses.
     fn moving(&self, device: &str) -> Vec<Entry> {
         let is_from = |entry: &Entry| {
             let own = |address: &Entry| address.words[0].split('/').next() == entry.value("src");
@@ -129,10 +129,10 @@ impl State {
         self.entries.iter().filter(|entry| entry.is_on(device) || is_from(entry)).cloned().collect()
     }
 
-    /// Whether all of an interface could be made again, and over another.
+    /// Checks that all entries of an interface can be restored, and moved to another.
     ///
     /// # Errors
-    /// The first thing that could not, and what to do.
+    /// The first that cannot, with the remedy.
     pub(super) fn check(&self, device: &str, to: &str) -> Result<(), String> {
         self.check_made_of()?;
         if let Some(line) = self.nexthops.first() {
@@ -141,7 +141,7 @@ impl State {
         let moving = self.moving(device);
         let stays = |entry: &&Entry| entry.object == Object::Route && !moving.contains(entry);
         let staying: Vec<_> = self.elsewhere.iter().chain(self.entries.iter().filter(stays)).map(key).collect();
-        // Of routes of IPv6 that come with addresses, every interface has its own.
+        // Every interface has its own IPv6 routes that come with addresses.
         let counts = |entry: &&Entry| entry.object == Object::Route && !(entry.is_v6 && entry.value("via").is_none());
         if let Some(route) = moving.iter().filter(counts).find(|route| staying.contains(&key(route))) {
             return Err(format!(
@@ -162,10 +162,11 @@ impl State {
         Ok(())
     }
 
-    /// Whether another interface is made of one of these, or a rule names it: both mean the port, whose traffic the bridge gets.
+    /// Checks that no other interface is on top of one of these, and no rule names one: they would mean the port, whose traffic
+    /// the bridge gets.
     ///
     /// # Errors
-    /// The first one, and what to do.
+    /// The first one, with the remedy.
     pub(super) fn check_made_of(&self) -> Result<(), String> {
         if let Some((upper, port)) = self.stacked.first() {
             return Err(format!(
@@ -180,19 +181,19 @@ impl State {
         }
     }
 
-    /// What takes everything from an interface, in order.
+    /// Commands that remove all entries from an interface, in order.
     pub(super) fn removals(&self, device: &str) -> Vec<String> {
         let moving = self.moving(device);
         let made = self.made_by_addresses(device);
         let routes = moving.iter().filter(|entry| entry.object == Object::Route && !made.contains(entry));
         let mut routes: Vec<_> = routes.collect();
         routes.sort_by_key(|route| route.value("via").is_none());
-        // The last first: with the first of a network its others would go.
+        // In reverse order: removing the first address of a network removes its others.
         let addresses = self.addresses_of(device).collect::<Vec<_>>().into_iter().rev();
         routes.into_iter().chain(addresses).map(Entry::removal).collect()
     }
 
-    /// What gives another interface what this one has, in order.
+    /// Commands that add this interface's entries to another, in order.
     pub(super) fn additions(&self, device: &str, to: &str) -> Vec<String> {
         let all: Vec<_> = self.moving(device).iter().map(|entry| entry.renamed(device, to)).collect();
         let of = |object: Object| all.iter().filter(move |entry| entry.object == object);
@@ -202,8 +203,8 @@ impl State {
         let mut routes: Vec<_> = of(Object::Route).filter(|route| !made.contains(route)).collect();
         routes.sort_by_key(|route| route.value("via").is_some());
         let mut commands = Vec::new();
-        // The kernel puts an address of IPv6 before those that are there. It refuses one as a route's source until it is
-        // certain that it is the only one.
+        // The kernel puts an IPv6 address before existing ones, and refuses it as a route's source until duplicate detection has
+        // ended.
         let waits = routes.iter().any(|route| route.is_v6 && route.value("src").is_some());
         let setting = |to: &str| format!("net/ipv6/conf/{to}/accept_dad");
         let now = fs::read_to_string(Path::new("/proc/sys").join(setting(device))).unwrap_or_default();
@@ -223,7 +224,7 @@ impl State {
         commands
     }
 
-    /// The routes that come with the addresses of an interface.
+    /// The routes that come with an interface's addresses.
     fn made_by_addresses(&self, device: &str) -> Vec<Entry> {
         let prefixes: Vec<_> = self.addresses_of(device).filter_map(Entry::prefix).collect();
         let is_made = |entry: &&Entry| {
@@ -234,7 +235,7 @@ impl State {
         self.entries.iter().filter(is_made).cloned().collect()
     }
 
-    /// What removes the routes that come with the addresses and that are not there, without their interface.
+    /// Commands, without the interface, that remove routes that come with addresses but did not exist.
     fn unmade_prefixes(&self, device: &str) -> Vec<String> {
         if !self.link(device).is_some_and(|link| link.is_up) {
             return Vec::new();
@@ -247,13 +248,13 @@ impl State {
         gone.iter().map(|(first, length)| format!("ip {} route flush exact {first}/{length}", family(first))).collect()
     }
 
-    /// What restores an interface whose addresses and routes have been moved, whatever has become of them meanwhile.
+    /// Changes that restore an interface whose addresses and routes have been moved, whatever their current state.
     fn restoration(&self, device: &str, flush: bool) -> Vec<Act> {
         let mut commands = Vec::new();
         if self.link(device).is_some_and(|link| !link.is_up) {
             commands.push(format!("ip link set {device} down"));
         }
-        // In order, or other addresses of a network would be its first.
+        // In order, or other addresses of a network would become its first.
         if flush && self.addresses_of(device).any(|address| !address.is_v6) {
             commands.push(format!("ip -4 addr flush dev {device}"));
         }
@@ -261,14 +262,14 @@ impl State {
         commands.into_iter().map(Act::Run).collect()
     }
 
-    /// All of it in lines, to compare.
+    /// The whole state as lines, for comparison.
     fn lines(&self, line: fn(&Entry) -> String) -> Vec<String> {
         let entries = self.entries.iter().filter(|entry| !entry.is_temporary()).map(line);
         entries.chain(self.links.iter().map(Link::line)).chain(self.rules.iter().cloned()).collect()
     }
 }
 
-/// What distinguishes routes to the kernel: of those with the same, the first counts.
+/// The fields that identify a route to the kernel: among equal ones, the first takes effect.
 fn key(route: &Entry) -> (bool, String, [Option<String>; 4]) {
     let fields = ["table", "tos", "metric", "from"].map(|field| route.value(field).map(str::to_owned));
     (route.is_v6, route.destination().to_owned(), fields)
@@ -283,7 +284,7 @@ fn lines(command: &str) -> Result<Vec<String>, String> {
     Ok(String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect())
 }
 
-/// What of one list is not in another, each line as often as it is there.
+/// The lines of one list that another lacks, respecting repetitions.
 fn without(list: &[String], other: &[String]) -> Vec<String> {
     let mut other = other.to_vec();
     let mut rest = list.to_vec();
@@ -297,21 +298,21 @@ fn without(list: &[String], other: &[String]) -> Vec<String> {
     rest
 }
 
-/// The state before a change, how to restore it, and what is to be there after the change.
+/// The state before a change, its restoration, and the expected state after the change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Saved {
     devices: Vec<String>,
     before: State,
     restore: Vec<Act>,
-    /// Lines that are to be there after the change.
+    /// Lines expected after the change.
     after: Vec<String>,
-    /// How long another program may take with the change and with its undo.
+    /// Time that another program may take for the change and for its undo.
     patience: Duration,
 }
 
 impl Saved {
-    /// Of a change that moves what is on `from` to `to`, among these interfaces. `patience`: the time of the program that does it
-    /// and that undoes it, if it is another one.
+    /// For a change that moves entries from `from` to `to`, among these interfaces. `patience`: timeout of another program that
+    /// makes and reverts it, if there is one.
     pub(super) fn new(before: &State, devices: &[&str], [from, to]: [&str; 2], patience: Option<Duration>) -> Self {
         let mut restore = before.restoration(from, patience.is_none());
         for other in devices.iter().filter(|other| **other != from) {
@@ -329,7 +330,7 @@ impl Saved {
         }
     }
 
-    /// What restores the state, after the change of the links has been undone. Each may fail: it may be there already.
+    /// The changes that restore the state after the undo of the link changes. Each may fail, because its entry may already exist.
     pub(super) fn restoration(&self) -> &[Act] {
         &self.restore
     }
@@ -338,7 +339,7 @@ impl Saved {
         State::read(&self.devices.iter().map(String::as_str).collect::<Vec<_>>())
     }
 
-    /// Waits until nothing differs. What does in the end.
+    /// Waits until there are no differences. Returns the remaining ones.
     fn wait(&self, within: Duration, differences: impl Fn(&State) -> Vec<String>) -> Vec<String> {
         let began = Instant::now();
         loop {
@@ -350,10 +351,10 @@ impl Saved {
         }
     }
 
-    /// Whether the state is still the saved one.
+    /// Checks that the state is still the saved one.
     ///
     /// # Errors
-    /// What differs.
+    /// The differences.
     pub(super) fn check_unchanged(&self) -> Result<(), String> {
         match self.differences(&self.now()?) {
             found if found.is_empty() => Ok(()),
@@ -361,10 +362,10 @@ impl Saved {
         }
     }
 
-    /// Whether all that was to move has arrived.
+    /// Checks that all moved entries have arrived.
     ///
     /// # Errors
-    /// What is missing.
+    /// The missing ones.
     pub(super) fn check_arrived(&self) -> Result<(), String> {
         let missing = |now: &State| without(&self.after, &now.lines(Entry::line_of_arrival));
         match self.wait(SETTLE.max(self.patience), missing) {
@@ -373,21 +374,21 @@ impl Saved {
         }
     }
 
-    /// What differs from the state before.
+    /// Differences from the state before.
     fn differences(&self, now: &State) -> Vec<String> {
         let (before, now) = (self.before.lines(Entry::line), now.lines(Entry::line));
         let missing = without(&before, &now).into_iter().map(|line| format!("missing: {line}"));
         missing.chain(without(&now, &before).into_iter().map(|line| format!("extra: {line}"))).collect()
     }
 
-    /// Restores what differs, and compares. What still differs.
+    /// Restores entries that differ, and returns the remaining differences.
     pub(super) fn restore(&self) -> Vec<String> {
         let differences = |now: &State| self.differences(now);
         if self.wait(self.patience, differences).is_empty() {
             return Vec::new();
         }
         for act in &self.restore {
-            // What it was for is seen in the comparison.
+            // The comparison shows the effect.
             let _ = act.make();
         }
         if self.wait(SETTLE, differences).is_empty() {
@@ -397,7 +398,7 @@ impl Saved {
         self.wait(SETTLE, differences)
     }
 
-    /// Removes what is there in excess, and adds what is missing, each by itself.
+    /// Removes surplus entries and adds missing ones, independently of each other.
     fn mend(&self) {
         let Ok(now) = self.now() else { return };
         for (is_extra, list, other) in [(true, &now, &self.before), (false, &self.before, &now)] {
@@ -412,7 +413,7 @@ impl Saved {
 
 #[cfg(test)]
 impl State {
-    /// An interface that is up, with these addresses and routes of IPv4.
+    /// An interface that is up, with these addresses and IPv4 routes.
     pub(super) fn of(device: &str, addresses: &[String], routes: &[&str]) -> Self {
         let mut state = Self::default();
         let info = |address: &String| {
@@ -453,7 +454,7 @@ mod tests {
     }
 
     #[test]
-    fn what_differs_is_named_as_often_as_it_does() {
+    fn differences_are_listed_with_their_repetitions() {
         let list = |lines: &[&str]| lines.iter().map(|&line| line.to_owned()).collect::<Vec<_>>();
         let (before, now) = (list(&["a", "a", "b"]), list(&["a", "c"]));
         assert_eq!((without(&before, &now), without(&now, &before)), (list(&["a", "b"]), list(&["c"])));

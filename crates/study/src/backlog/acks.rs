@@ -1,9 +1,9 @@
-//! Which data a station's acknowledgments of TCP answer.
+//! Which data a station's TCP ACKs acknowledge.
 //!
-//! A receiver answers out-of-order data at once with the number that it still expects, so several receipts may have the same answer
-//! (RFC 5681, 4.2). The first of them may have been in order and its answer delayed: then that of the next one, which is not,
-//! answers both. So where there are fewer answers with a number than receipts after which it was expected, the last receipts were
-//! answered.
+//! A receiver acknowledges out-of-order data at once with the number that it still expects, so several receptions may have the same
+//! ACK number (RFC 5681, 4.2). The first of them may have been in order with a delayed ACK: then the ACK of the next, out-of-order
+//! one covers both. So if there are fewer ACKs with a number than receptions after which it was expected, the last receptions were
+//! acknowledged.
 
 use std::collections::BTreeMap;
 
@@ -13,29 +13,29 @@ use super::events::Events;
 use super::flow::{Flow, end, flow};
 use super::successes::Success;
 
-/// What made a station's TCP send an acknowledgment.
+/// The event that triggered a station's TCP ACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Made {
-    /// The receipt at this event.
+    /// Data received at this event.
     By(usize),
-    /// The receipt of data that is in neither capture.
+    /// Data that is in neither capture.
     Unseen,
 }
 
-/// One direction of a connection, as its receiver sees it.
+/// Receiver state of one direction of a connection.
 #[derive(Default)]
 struct Receiver {
-    /// The number that it expects, once that is known.
+    /// The next expected sequence number, once known.
     expected: Option<u32>,
-    /// Data that came out of order: first number, and the one after the last.
+    /// Out-of-order data: first sequence number, and one past the last.
     early: Vec<(u32, u32)>,
-    /// Each receipt of data: the number expected after it, and the event.
+    /// Each reception of data: the number expected after it, and the event.
     receipts: Vec<(u32, usize)>,
-    /// Acknowledgments without data: their number, and the frame.
+    /// Pure ACKs: their number, and the frame.
     answers: Vec<(u32, usize)>,
 }
 
-/// What made each frame, where it is an acknowledgment without data of a station and that is known.
+/// The trigger of each frame, if it is a station's pure ACK and the trigger is known.
 pub(super) fn made(successes: &[Success<'_>], events: &Events) -> Vec<Option<Made>> {
     let mut flows: BTreeMap<Flow, Receiver> = BTreeMap::new();
     for (index, success) in successes.iter().enumerate() {
@@ -55,7 +55,7 @@ pub(super) fn made(successes: &[Success<'_>], events: &Events) -> Vec<Option<Mad
     made
 }
 
-/// Whether a sequence number is after another one.
+/// Whether a sequence number follows another, modulo 2^32.
 fn is_after(number: u32, other: u32) -> bool {
     number.wrapping_sub(other) as i32 > 0
 }
@@ -72,7 +72,7 @@ impl Receiver {
         self.receipts.extend(self.expected.map(|expected| (expected, event)));
     }
 
-    /// An acknowledgment says what has been received, also where the monitor did not hear it.
+    /// Handles an ACK, which confirms data even if the monitor missed it.
     fn answer(&mut self, number: u32, frame: usize) {
         if self.expected.is_none_or(|expected| is_after(number, expected)) {
             self.expected = Some(number);
@@ -81,7 +81,7 @@ impl Receiver {
         self.answers.push((number, frame));
     }
 
-    /// What came out of order and no longer is.
+    /// Joins out-of-order data that has become contiguous.
     fn join(&mut self) {
         let Some(expected) = &mut self.expected else { return };
         while let Some(place) = self.early.iter().position(|&(from, _)| !is_after(from, *expected)) {

@@ -16,12 +16,12 @@ use super::radiotap::{RADIOTAP_FLAGS_BAD_FCS, RADIOTAP_FLAGS_HAS_FCS, Radiotap};
 pub(super) struct AirFrame {
     /// Time of its record.
     pub(super) at: Duration,
-    /// Its beginning by the monitor's clock (TSFT); [`Self::at`] where a frame of the capture has none.
+    /// Start of the frame by the monitor's clock (TSFT); [`Self::at`] if a frame of the capture has none.
     pub(super) begins: Duration,
-    /// How long it keeps the medium busy, by its rate, with what its Duration field reserves; `None` where the rate is none of
-    /// DSSS or OFDM.
+    /// Time for which it occupies the medium: its airtime plus the time that its Duration field reserves; `None` if its rate
+    /// is neither DSSS nor OFDM.
     pub(super) busy: Option<Duration>,
-    /// It is sent with DSSS.
+    /// Whether it is sent with DSSS.
     pub(super) dsss: bool,
     /// Receiver.
     pub(super) to: MacAddr,
@@ -32,28 +32,28 @@ pub(super) struct AirFrame {
 pub(super) enum AirKind {
     Ack,
     BlockAck,
-    /// The request for a data frame, by its sender.
+    /// An RTS for a data frame, with its sender.
     Rts(MacAddr),
     Data(Box<Data>),
-    /// Another one that has a sender.
+    /// Another frame that has a sender.
     Other(Sender),
-    /// Another control frame: CTS, CF-End.
+    /// A control frame without a sender: CTS, CF-End.
     Control,
-    /// One that its receiver could not decode, if its header is right.
+    /// A frame that its receiver could not decode, as far as its header is right.
     Bad {
         sender: Sender,
         retry: bool,
     },
 }
 
-/// Who sent a frame, and its number, where it has one.
+/// Sender of a frame, and its sequence number if it has one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Sender {
     pub(super) from: MacAddr,
     pub(super) number: Option<Number>,
 }
 
-/// Sequence number, and the traffic identifier that it counts for (one past the last without QoS).
+/// Sequence number, and the traffic identifier whose counter it belongs to (one past the last without QoS).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Number {
     pub(super) sequence: u16,
@@ -66,12 +66,12 @@ pub(super) const NO_TID: u8 = 16;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Data {
     pub(super) from: MacAddr,
-    /// From a station to its access point.
+    /// Whether it goes from a station to its access point.
     pub(super) up: bool,
-    /// It was sent before.
+    /// Whether it is a retransmission.
     pub(super) retry: bool,
     pub(super) number: Number,
-    /// What it carries, or why that cannot be read.
+    /// Its packet, or why that cannot be read.
     pub(super) packet: Result<Packet, Why>,
 }
 
@@ -89,15 +89,15 @@ pub(super) enum Why {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Packet {
     pub(super) meta: PacketMeta,
-    /// A hash of its first bytes, by which it is known again.
+    /// Hash of its first bytes, to recognize it in the other capture.
     pub(super) start: u64,
 }
 
-/// The longest frame of a wire, with segments that the port cuts.
+/// Largest frame on the wire, in bytes, including segments that the interface cuts (TSO).
 const LONGEST: usize = 70_000;
-/// Bytes of an IP packet that tell it from others: its headers and what follows them.
+/// Number of leading bytes that identify an IP packet: its headers and the bytes after them.
 const KNOWN_BY: usize = 80;
-/// Frame types by the first byte, and bits of the second and of QoS Control.
+/// Masks of the first byte (frame type), of the second byte, and of QoS Control.
 const TYPE: u8 = 0x0c;
 const DATA: u8 = 0x08;
 const ACK: u8 = 0xd4;
@@ -108,15 +108,15 @@ const CF_END: u8 = 0xe4;
 const RETRY: u8 = 0x08;
 const PROTECTED: u8 = 0x40;
 const A_MSDU: u8 = 0x80;
-/// From this value on, what is in the place of the duration is none.
+/// From this value on, the Duration/ID field holds no duration.
 const NO_DURATION: u16 = 0x8000;
-/// A frame without a time of the monitor's clock.
+/// Marks a frame without a TSFT.
 const NO_TSFT: Duration = Duration::MAX;
 
-/// What a capture has, and where it ends early.
+/// The content of a capture, and where it is cut off.
 type ReadUpTo<T> = Result<(Vec<T>, Option<Cut>), CaptureError>;
 
-/// All frames of a capture on the air of which at least the first header could be read, and where it ends early.
+/// All frames of an air capture whose first header at least is readable, and where the capture is cut off.
 pub(super) fn air(path: &Path) -> ReadUpTo<AirFrame> {
     let mut frames = Vec::new();
     let instead =
@@ -127,7 +127,7 @@ pub(super) fn air(path: &Path) -> ReadUpTo<AirFrame> {
     Ok((frames, cut))
 }
 
-/// Puts the monitor's clock beside that of the records, or the records' in its place where a frame has none or it went back.
+/// Sets the start times by the monitor's clock, or by the record times if a frame has no TSFT or the clock went back.
 fn set_clock(frames: &mut [AirFrame]) {
     let Some(first) = frames.first() else { return };
     let (at, begins) = (first.at, first.begins);
@@ -137,7 +137,7 @@ fn set_clock(frames: &mut [AirFrame]) {
     }
 }
 
-/// All frames of a capture on the wire, and where it ends early.
+/// All frames of a wire capture, and where it is cut off.
 pub(super) fn wire(path: &Path) -> ReadUpTo<(Duration, Packet)> {
     let mut packets = Vec::new();
     let wanted =
@@ -150,7 +150,7 @@ pub(super) fn wire(path: &Path) -> ReadUpTo<(Duration, Packet)> {
     Ok((packets, cut))
 }
 
-/// A frame on the air of a record, which may have fewer bytes than were on the air.
+/// Decodes the frame of an air record, which may have fewer bytes than the frame.
 fn air_frame(at: Duration, bytes: &[u8], original: usize) -> Option<AirFrame> {
     let radio = Radiotap::read(bytes)?;
     let cut = original.saturating_sub(bytes.len()).min(LONGEST);
@@ -174,7 +174,7 @@ fn air_frame(at: Duration, bytes: &[u8], original: usize) -> Option<AirFrame> {
         },
         _ => AirKind::Other(sender(frame)?),
     };
-    // Until the end of the exchange; of one that was not decoded only itself.
+    // Reserved until the end of the exchange; for an undecoded frame only its own airtime.
     let reserved = u16::from_le_bytes(frame.get(2..4)?.try_into().ok()?);
     let reserved = if is_bad || reserved >= NO_DURATION { 0 } else { reserved };
     let airtime = radio.airtime(whole - fcs + 4);
@@ -182,7 +182,7 @@ fn air_frame(at: Duration, bytes: &[u8], original: usize) -> Option<AirFrame> {
     Some(AirFrame { at, begins: radio.tsft.unwrap_or(NO_TSFT), busy, dsss: radio.is_dsss(), to, kind })
 }
 
-/// The sender, where a frame names one; the numbers are those of management and data frames.
+/// The sender, if a frame names one. Management and data frames have a sequence number.
 fn sender(frame: &[u8]) -> Option<Sender> {
     let number = match frame[0] & 0x0c {
         0x08 if frame[0] & 0xc0 == 0xc0 => None,
@@ -192,22 +192,22 @@ fn sender(frame: &[u8]) -> Option<Sender> {
     Some(Sender { from: mac(frame, 10)?, number })
 }
 
-/// Numbers of QoS data count for each receiver and traffic identifier, all others together (10.3.2.14.2); those of QoS Null
-/// may be anything.
+/// Sequence numbers of QoS data count per receiver and traffic identifier, all others share a counter (10.3.2.14.2); those of
+/// QoS Null are arbitrary.
 fn number(frame: &[u8]) -> Option<Number> {
     let sequence = u16::from_le_bytes(frame.get(22..24)?.try_into().ok()?) >> 4;
     let tid = if frame[0] & 0x8c == 0x88 { *frame.get(24)? & 15 } else { NO_TID };
     Some(Number { sequence, tid })
 }
 
-/// A data frame with data, between a station and its access point; `cut`: so many of its bytes are not in its record.
+/// A data frame with a payload, between a station and its access point; `cut`: number of its bytes that the record lacks.
 fn data(frame: &[u8], cut: usize) -> Option<Data> {
     let up = match frame[1] & 3 {
         1 => true,
         2 => false,
         _ => return None,
     };
-    // Without data: Null and QoS Null.
+    // Without payload: Null and QoS Null.
     if frame[0] & 0x40 != 0 {
         return None;
     }
@@ -238,7 +238,7 @@ fn content(frame: &[u8], up: bool, cut: usize) -> Result<Packet, Why> {
     let (receiver, from, third) = (address(4)?, address(10)?, address(16)?);
     let (destination, source) = if up { (third, from) } else { (receiver, third) };
     let mut ethernet = [&destination.0[..], &source.0, &llc[6..]].concat();
-    // Its headers say how long it is; its payload is not looked at.
+    // Its headers contain its length; its payload is not read.
     ethernet.resize(ethernet.len() + cut, 0);
     Ok(packet(&ethernet))
 }

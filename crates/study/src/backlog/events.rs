@@ -1,19 +1,19 @@
-//! The instants at which frames were received: those of an A-MPDU at once.
+//! Events: the instants at which frames were received. The MPDUs of an A-MPDU are one event.
 
 use std::time::Duration;
 
 use super::idle::Contention;
 use super::successes::Success;
 
-/// The events, in the order of time; one or more frames each.
+/// The events, in the order of time, with one or more frames each.
 pub(super) struct Events {
     /// The event of each frame.
     pub(super) of: Vec<usize>,
-    /// When it was, by the clock of the records.
+    /// Time of each event, by the clock of the records.
     pub(super) at: Vec<Duration>,
-    /// The same by the monitor's clock, never before the one before.
+    /// Time of each event by the monitor's clock, made non-decreasing.
     pub(super) ended: Vec<Duration>,
-    /// The first attempt to get the medium for it, if that was heard of all of its frames.
+    /// Its first contention, if the first attempts of all its frames were captured.
     pub(super) contention: Vec<Option<Contention>>,
 }
 
@@ -43,17 +43,17 @@ impl Events {
         self.at.len()
     }
 
-    /// How many were before an instant.
+    /// Number of events before an instant.
     pub(super) fn before(&self, at: Duration) -> usize {
         self.at.partition_point(|&other| other < at)
     }
 
-    /// How many were until an instant.
+    /// Number of events until an instant, inclusive.
     pub(super) fn until(&self, at: Duration) -> usize {
         self.at.partition_point(|&other| other <= at)
     }
 
-    /// How many were before an instant of the monitor's clock.
+    /// Number of events before an instant of the monitor's clock.
     pub(super) fn ended_before(&self, at: Duration) -> usize {
         self.ended.partition_point(|&other| other < at)
     }

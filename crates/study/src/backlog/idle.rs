@@ -1,10 +1,10 @@
-//! Slots in which the medium was idle: how long a frame can have contended.
+//! Idle slots of the medium: an upper bound of how long a frame has contended.
 //!
-//! A frame that is sent for the first time has drawn a back-off of at most the category's first window, and counts it down in
-//! idle slots, each time after AIFS (IEEE Std 802.11-2016, 10.3.4.3 and 10.22.2.4). So it was not at the head of its queue
-//! when more idle slots than that were still to come. Slots are counted with care, for one too many is a wrong answer, and
-//! one too few a wider one: after a frame that could not be decoded silence of EIFS is taken off, a frame whose end is not known
-//! hides the gap behind it, and so does the time that the last frame reserves.
+//! A frame that is sent for the first time has drawn a back-off of at most CWmin of its access category, and counts it down in
+//! idle slots, each time after AIFS (IEEE Std 802.11-2016, 10.3.4.3 and 10.22.2.4). So it was not yet at the head of its queue
+//! when more idle slots than that were still to come. Slots are counted conservatively, because one too many makes the bound
+//! wrong, and one too few only makes it wider: after an undecodable frame EIFS is subtracted; a frame whose end is unknown hides
+//! the gap behind it, and so does the time that the last frame reserves.
 
 use std::time::Duration;
 
@@ -12,38 +12,38 @@ use evenair_wifi::{AccessCategory, EdcaParameters, Phy, Standard};
 
 use super::capture::{AirFrame, AirKind, NO_TID, Number};
 
-/// Clocks of monitors count microseconds: by how much the ends of a gap may be off together.
+/// Tolerance for both ends of a gap together: monitors' clocks count microseconds.
 const CLOCK: Duration = Duration::from_micros(2);
 
-/// A silence on the air.
+/// A gap in which the medium was silent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Gap {
     begin: Duration,
     end: Duration,
-    /// What was before it could not be decoded.
+    /// Whether the frame before it could not be decoded.
     after_bad: bool,
 }
 
-/// A frame's first attempt to get the medium: when its transmission began, and with which parameters.
+/// First contention of a frame: the start of its transmission, and its EDCA parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Contention {
     pub(super) begins: Duration,
-    /// The most idle slots that it waits for.
+    /// Contention window: the most idle slots that it waits for.
     pub(super) window: u64,
     aifsn: u8,
 }
 
-/// The silences of a capture, in the order of time.
+/// The gaps of a capture, in the order of time.
 pub(super) struct Idle {
     gaps: Vec<Gap>,
     phy: Phy,
 }
 
 impl Idle {
-    /// Of frames in the order of their records.
+    /// The gaps between frames, which are in the order of their records.
     pub(super) fn of(air: &[&AirFrame]) -> Self {
         let is_data = |frame: &&&AirFrame| matches!(frame.kind, AirKind::Data(_));
-        // A BSS with stations of 802.11b has their slot and windows.
+        // A BSS with 802.11b stations uses their slot and contention window.
         let dsss = air.iter().filter(is_data).any(|frame| frame.dsss);
         let phy = Phy::default_for(if dsss { Standard::Dot11b } else { Standard::Dot11g });
         let mut gaps = Vec::new();
@@ -67,10 +67,10 @@ impl Idle {
         Self { gaps, phy }
     }
 
-    /// How a frame contends that begins at an instant and is numbered like this; `None` where it goes on with a TXOP. Of a node
-    /// that uses several categories, one may have drawn from a wider window after another went first (10.22.2.6).
+    /// The contention of a frame with this start and number; `None` if it continues a TXOP. With `several` access categories in
+    /// a node, the window is doubled: an internal collision may have done so (10.22.2.6).
     pub(super) fn contention(&self, begins: Duration, number: Number, several: bool) -> Option<Contention> {
-        // In a TXOP only SIFS is between its frames.
+        // Within a TXOP frames are only SIFS apart.
         let gap = self.before(begins).next().filter(|gap| gap.end == begins)?;
         let half_slot = self.phy.slot() / 2;
         if gap.end - gap.begin < Duration::from_nanos((self.phy.sifs() + half_slot).as_nanos()) {
@@ -85,13 +85,13 @@ impl Idle {
         Some(Contention { begins, window, aifsn })
     }
 
-    /// The instant since which a frame has been at the head of its queue at the earliest: the beginning of the silence in which
-    /// more idle slots were still to come than it can have waited for. `None` where that is before `after`.
+    /// Earliest instant at which the frame can have been at the head of its queue: the beginning of the gap before which more
+    /// idle slots would remain than it can have waited for. `None` if that is before `after`.
     pub(super) fn earliest(&self, contention: &Contention, after: Duration) -> Option<Duration> {
         let mut slots = 0;
         for gap in self.before(contention.begins).take_while(|gap| gap.begin > after) {
             slots += self.slots(gap, contention.aifsn);
-            // One more: the last silence ends whenever a frame comes to an idle medium.
+            // One more: the last gap ends whenever a frame meets an idle medium.
             if slots > contention.window + 1 {
                 return Some(gap.begin);
             }
@@ -99,7 +99,7 @@ impl Idle {
         None
     }
 
-    /// Idle slots between an instant and the beginning of a frame.
+    /// Number of idle slots between an instant and the beginning of a frame.
     pub(super) fn slots_since(&self, after: Duration, contention: &Contention) -> u64 {
         let gaps = self.before(contention.begins).take_while(|gap| gap.end > after);
         gaps.map(|gap| self.slots(gap, contention.aifsn)).sum()
@@ -114,7 +114,7 @@ impl Idle {
         let space = self.phy.sifs() + self.phy.slot() * u64::from(aifsn);
         let space = if gap.after_bad { space.max(self.phy.eifs()) } else { space };
         let idle = (gap.end - gap.begin).saturating_sub(Duration::from_nanos(space.as_nanos()));
-        // A clock that is a little short does not make a slot less.
+        // A clock that is slightly short must not cost a slot.
         let idle = (idle + CLOCK).as_nanos() as u64;
         let slots = idle / self.phy.slot().as_nanos();
         if gap.after_bad { slots.saturating_sub(1) } else { slots }

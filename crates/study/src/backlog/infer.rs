@@ -1,4 +1,4 @@
-//! From frames to states.
+//! Infers the backlog states from frames.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -15,45 +15,44 @@ use super::successes::{Success, successes};
 use super::timeline::{Since, Timeline};
 use super::{Inferred, Unread};
 
-/// An acknowledgment that waited longer was sent by a timer: delayed ones wait for 40 ms or more.
+/// An ACK that comes later than this after its data was sent by a timer: delayed ACKs wait for 40 ms or more.
 const TIMER: Duration = Duration::from_millis(30);
-/// Longer than one that a timer sends waits for the medium; a timer that was longer than the shortest one seen is not
-/// known.
+/// Longest time that the ACK of a timer waits for the medium; timers longer than the shortest one seen are not known.
 const ACCESS: Duration = Duration::from_millis(20);
 
-/// What is known of a node: a station, or the access point.
+/// State of a node: a station, or the access point.
 #[derive(Default)]
 struct Node {
     /// Its last own event.
     sent: Option<usize>,
-    /// Events at which it received segments of a flow, which acknowledge what it sends itself.
+    /// Events at which it received segments of a flow, which acknowledge its own data.
     acknowledged: BTreeMap<Flow, Vec<usize>>,
 }
 
-/// What is found by going through all frames.
+/// Results of a pass over all frames.
 struct Found {
     timeline: Timeline,
-    /// Acknowledgments that a timer sent, by how many milliseconds they came after the data.
+    /// Number of ACKs sent by a timer, by their delay after the data in milliseconds.
     waits: BTreeMap<u128, u64>,
-    /// How long frames contended since the one before, by sender.
+    /// Contention of frames since the previous one, by sender.
     waited: BTreeMap<MacAddr, Waited>,
     unresolved: u64,
 }
 
-/// The frames of two captures, and what is known of all of them.
+/// The frames of two captures, with what was derived for each.
 struct Frames<'a> {
     successes: Vec<Success<'a>>,
     events: Events,
     idle: Idle,
-    /// What made each frame.
+    /// Trigger of each frame.
     made: Vec<Option<Made>>,
 }
 
-/// What is known only after all frames have been looked at.
+/// Results of the first pass that the second one needs.
 struct Known {
-    /// How long after data an acknowledgment is sent by itself.
+    /// Duration of the delayed-ACK timer.
     timer: Duration,
-    /// Nodes that had each next frame when they sent the one before, as far as can be seen.
+    /// Nodes that seem to have had each next frame queued when they sent the previous one.
     standing: BTreeSet<MacAddr>,
 }
 
@@ -64,7 +63,7 @@ pub(super) fn infer(air: &[&AirFrame], wire: &[(Duration, Packet)]) -> Inferred 
     let made = made(&successes, &events);
     let frames = Frames { successes, events, idle, made };
     let Found { waits, waited, .. } = frames.walk(None);
-    // Most timers run equally long, and most acknowledgments get the medium soon.
+    // Most timers have the same duration, and most ACKs get the medium soon.
     let most = waits.values().copied().max().unwrap_or(0);
     let usual = waits.into_iter().find(|&(_, times)| 4 * times >= most);
     let timer = usual.map_or(TIMER, |(ms, _)| Duration::from_millis(ms as u64));
@@ -84,7 +83,7 @@ pub(super) fn infer(air: &[&AirFrame], wire: &[(Duration, Packet)]) -> Inferred 
     }
 }
 
-/// Data frames, repeated ones not counted, of which only sender and number can be read.
+/// Data frames, without retransmissions, of which only sender and number can be read.
 fn unread(air: &[&AirFrame]) -> Unread {
     let mut unread = Unread::default();
     for frame in air {
@@ -101,7 +100,7 @@ fn unread(air: &[&AirFrame]) -> Unread {
 }
 
 impl Frames<'_> {
-    /// Goes through all frames.
+    /// One pass over all frames. The second pass has the results of the first in `known`.
     fn walk(&self, known: Option<&Known>) -> Found {
         let mut nodes: BTreeMap<MacAddr, Node> = BTreeMap::new();
         let timeline = Timeline::new(self.events.count());
@@ -112,7 +111,7 @@ impl Frames<'_> {
             let is_standing = known.is_some_and(|known| known.standing.contains(&success.from));
             let since = match (success.up, success.wired) {
                 (true, _) => self.since(node, index, known, &mut found.waits),
-                // Those events before it came to the access point are over.
+                // Events before the packet reached the access point do not count.
                 (false, Some(wired)) => Since::exactly(self.events.before(wired).min(now)),
                 (false, None) => Since { earliest: after(node.sent), latest: now },
             };
@@ -133,7 +132,7 @@ impl Frames<'_> {
         found
     }
 
-    /// Bounds by idle slots since when a node has held a frame of which nothing else says it.
+    /// Narrows by idle slots since when a node has held a frame for which there is no other evidence.
     fn bound(&self, since: Since, node: &Node, index: usize, waited: &mut BTreeMap<MacAddr, Waited>) -> Since {
         let now = self.events.of[index];
         let Some(contention) = &self.events.contention[now] else { return since };
@@ -148,8 +147,7 @@ impl Frames<'_> {
         Since { earliest, ..since }
     }
 
-    /// The latest event from which a station can have held a segment of TCP, if it always has something to send: the window lets data
-    /// go when it receives an acknowledgment.
+    /// Latest event from which an always backlogged station can have held a TCP segment: an ACK that it received opened the window.
     fn released(&self, station: &Node, index: usize) -> usize {
         let success = &self.successes[index];
         let now = self.events.of[index];
@@ -168,7 +166,7 @@ impl Frames<'_> {
         let Some(Made::By(made)) = self.made[index] else { return unknown(after(station.sent)) };
         let wait = self.successes[index].began.saturating_sub(self.events.at[made]);
         if wait < TIMER {
-            // It came to those that were waiting.
+            // The frame joined the queue behind others.
             return Since::exactly(after(station.sent).max(made + 1).min(now));
         }
         *waits.entry(wait.as_millis()).or_default() += 1;
@@ -182,7 +180,7 @@ impl Frames<'_> {
     }
 }
 
-/// The first event after one, or of all.
+/// The event after the given one; the first event without one.
 fn after(event: Option<usize>) -> usize {
     event.map_or(0, |event| event + 1)
 }

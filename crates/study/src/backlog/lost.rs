@@ -1,13 +1,13 @@
-//! Frames that were received, and that the monitor did not hear.
+//! Frames that were received, and that the monitor missed.
 //!
-//! How many there are at most, the sender's sequence numbers say. Some of the frames whose number is missing were not
-//! received but given up. Received were those of which an ACK without its frame was heard, for the monitor seldom misses
-//! both; those of a station whose packet passed the wire; and those of the access point whose packet TCP did not send
-//! again, unless attempts were heard that their receiver could not decode.
+//! Gaps in the sender's sequence numbers give their maximum number, but some of those frames were given up and not received.
+//! Received frames are those with an orphaned ACK, since the monitor seldom misses both; a station's frames whose packet
+//! passed the wire; and the access point's frames whose packet TCP did not retransmit, unless attempts were captured that
+//! their receiver could not decode.
 //!
-//! The ACK says when one was received. What it was, the wire says: a station's packet passes it after its receipt, and the
-//! access point's have passed it in the order in which they are sent. Where these are more packets than frames, some were
-//! dropped at the access point: rather those that TCP sent again later.
+//! The ACK gives the time of the reception. The wire gives the packet: a station's packet passes it after the reception, and
+//! the access point's have passed it in the order in which they are sent. If these are more packets than frames, the access
+//! point dropped some, most likely those that TCP retransmitted.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Range;
@@ -19,19 +19,19 @@ use super::capture::Packet;
 use super::flow::segment;
 use super::successes::{Gap, Heard, Success};
 
-/// When ACKs came whose frame is missing, by the frame's sender.
+/// Times of orphaned ACKs (their frame is missing), by the frame's sender.
 pub(super) type Orphans = BTreeMap<MacAddr, BTreeSet<Duration>>;
 
-/// Packets on the access point's wire, and which of them are those of frames.
+/// Packets on the access point's wire, and which of them match frames.
 pub(super) struct Wire<'a> {
     pub(super) packets: &'a [(Duration, Packet)],
-    /// Places of packets that begin alike and are not yet found.
+    /// Indices of packets with the same hash that match no frame yet.
     places: BTreeMap<u64, VecDeque<usize>>,
-    /// They are those of frames.
+    /// Whether each packet matches a frame.
     found: Vec<bool>,
-    /// TCP sent the same again later.
+    /// Whether TCP retransmits each packet later.
     again: Vec<bool>,
-    /// What was found, by sender and traffic identifier: of an access point in the order in which its queue sent it.
+    /// Matched frames, by queue; those of an access point in the order in which its queue sent them.
     queues: BTreeMap<Queue, Vec<Sent>>,
     receivers: BTreeSet<MacAddr>,
 }
@@ -39,7 +39,7 @@ pub(super) struct Wire<'a> {
 /// Sender and traffic identifier.
 type Queue = (MacAddr, u8);
 
-/// A frame that was heard: the place of its packet, when it was received, and when it began.
+/// A captured frame: the index of its packet, when it was received, and when it began.
 struct Sent {
     place: usize,
     at: Duration,
@@ -47,7 +47,7 @@ struct Sent {
 }
 
 impl<'a> Wire<'a> {
-    /// Of packets in the order of time, and all who received frames.
+    /// From packets in the order of time, and all receivers of frames.
     pub(super) fn new(packets: &'a [(Duration, Packet)], receivers: impl Iterator<Item = MacAddr>) -> Self {
         let mut places: BTreeMap<u64, VecDeque<usize>> = BTreeMap::new();
         for (index, (_, packet)) in packets.iter().enumerate() {
@@ -64,10 +64,11 @@ impl<'a> Wire<'a> {
         Self { packets, places, found, again, queues: BTreeMap::new(), receivers: receivers.collect() }
     }
 
-    /// Where the packet of the next frame is.
+    /// Index of the packet of the next frame, which it marks as matched.
     pub(super) fn find(&mut self, heard: &Heard<'_>) -> Option<usize> {
         let places = self.places.get_mut(&heard.data.packet.as_ref().ok()?.start)?;
-        // The access point's queues keep the order: what arrived earlier and was not delivered was dropped, and came again.
+        // The access point's queues are FIFO: a packet that arrived earlier and was not delivered was dropped, and
+        // retransmitted.
         let queue = self.queues.entry((heard.data.from, heard.data.number.tid)).or_default();
         let last = queue.last().map_or(0, |sent| sent.place);
         while let Some(place) = places.pop_front() {
@@ -80,7 +81,7 @@ impl<'a> Wire<'a> {
         None
     }
 
-    /// Places of packets that may be those of the frames missing in a gap.
+    /// Indices of packets that may belong to the frames missing in a gap.
     fn candidates(&self, gap: &Gap, before: &Heard<'_>, after: &Heard<'_>) -> Vec<usize> {
         let place = |at: Duration| self.packets.partition_point(|packet| packet.0 <= at);
         let (sender, receiver, _) = gap.counter;
@@ -96,7 +97,8 @@ impl<'a> Wire<'a> {
 }
 
 impl Wire<'_> {
-    /// Between which instants an access point sent packets, for its queue keeps the order: within two others.
+    /// Interval in which an access point sent these packets: within `range`, and between the frames before and after them in
+    /// the FIFO queue.
     fn between(&self, queue: Queue, places: &[usize], range: Range<Duration>) -> Range<Duration> {
         let (Some(first), Some(last), Some(queue)) = (places.first(), places.last(), self.queues.get(&queue)) else {
             return range;
@@ -107,17 +109,16 @@ impl Wire<'_> {
         start..later.map_or(range.end, |sent| sent.began.min(range.end))
     }
 
-    /// How many of an access point's candidates were delivered, of so many frames of which nothing was heard: those that TCP
-    /// did not send again.
+    /// How many of an access point's candidates were delivered, at most `unheard`: those that TCP did not retransmit.
     fn delivered(&self, candidates: &[usize], unheard: usize) -> usize {
         if candidates.is_empty() {
-            // They came from elsewhere, or their capture lost packets too.
+            // The packets came from elsewhere, or the wire capture lost some too.
             return unheard;
         }
         candidates.iter().filter(|&&index| !self.again[index]).count().min(unheard)
     }
 
-    /// So many of the candidates, rather those that TCP did not send again; they are found then.
+    /// Keeps `count` of the candidates, preferably those that TCP did not retransmit, and marks them as matched.
     fn choose(&mut self, candidates: &mut Vec<usize>, count: usize) {
         let again = candidates.iter().filter(|&&index| self.again[index]).count();
         let mut dropped = candidates.len().saturating_sub(count).min(again);
@@ -131,7 +132,7 @@ impl Wire<'_> {
     }
 }
 
-/// The frames missing in a gap.
+/// Reconstructs the frames missing in a gap.
 pub(super) fn fill<'a>(gap: &Gap, heard: &[Heard<'_>], orphans: &mut Orphans, wire: &mut Wire<'a>) -> Vec<Success<'a>> {
     let (before, after) = (&heard[gap.between.0], &heard[gap.between.1]);
     let (sender, _, tid) = gap.counter;
@@ -173,13 +174,13 @@ pub(super) fn fill<'a>(gap: &Gap, heard: &[Heard<'_>], orphans: &mut Orphans, wi
     lost.collect()
 }
 
-/// The instants between two others.
+/// The instants within a range.
 fn within(all: &BTreeSet<Duration>, range: Range<Duration>) -> impl Iterator<Item = Duration> {
     let end = range.end.max(range.start);
     all.range(range.start..end).copied()
 }
 
-/// At most so many of the instants between two others; they are gone then.
+/// Removes up to `most` instants within a range, and returns them.
 fn take(all: &mut BTreeSet<Duration>, between: Range<Duration>, most: usize) -> Vec<Duration> {
     let taken: Vec<_> = within(all, between).take(most).collect();
     taken.iter().for_each(|at| {
@@ -188,7 +189,7 @@ fn take(all: &mut BTreeSet<Duration>, between: Range<Duration>, most: usize) -> 
     taken
 }
 
-/// So many instants: those that are known, and others evenly between two.
+/// `count` instants: the known ones, and others evenly spread over a range.
 fn spread(mut known: Vec<Duration>, range: Range<Duration>, count: usize) -> Vec<Duration> {
     let more = count.saturating_sub(known.len()) as u32;
     let step = range.end.saturating_sub(range.start) / (more + 1);

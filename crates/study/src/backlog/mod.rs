@@ -1,34 +1,34 @@
-//! The chain of backlogged stations, inferred from captures: one in monitor mode on the air, one on the access point's
-//! wire, by one clock.
+//! The chain of backlogged stations, inferred from captures: one in monitor mode on the air, one on the access point's wire, with a
+//! common clock.
 //!
-//! S. Choi, K. Park, C. Kim, "Performance impact of interlayer dependence in infrastructure WLANs", IEEE Trans. Mobile
-//! Computing 5(7), 2006: the chain's state at each frame that is received is how many MACs, the access point's included,
-//! hold a frame not yet delivered. A capture does not say when a MAC got a frame, but mostly it follows:
+//! S. Choi, K. Park, C. Kim, "Performance impact of interlayer dependence in infrastructure WLANs", IEEE Trans. Mobile Computing 5(7),
+//! 2006: the chain's state at each frame that is received is how many MACs, the access point's included, hold a frame not yet
+//! delivered. A capture does not show when a MAC got a frame, but mostly it follows:
 //!
-//! - The access point got it when it passed the wire.
-//! - A station's TCP acknowledgment was made when the data that it acknowledges were received, the last of them; one that
-//!   acknowledges nothing new, when the next data after the ones acknowledged before were.
-//! - One that came later than 30 ms after these was sent by a timer, which runs for as long as most such waits were.
+//! - The access point gets a frame when its packet passes the wire.
+//! - A station makes a TCP ACK when it receives the last of the data that the ACK covers; one that
+//!   acknowledges nothing new, when it receives the next data after those.
+//! - An ACK that came more than 30 ms later was sent by a timer, whose duration is that of most such delays.
 //!
-//! Data that an application sends at its own pace (datagrams, the first segments of a transfer, what a window let go) is held
-//! since an unknown instant: after the node's frame before it, and no longer than a frame can contend, which the idle slots of the
-//! medium say (`idle`). So the answer is an interval. A node whose frames come after as many idle slots as back-offs are drawn had
-//! each next frame when it sent the one before (`standing`).
+//! Data that an application sends at its own pace (datagrams, the first segments of a transfer, segments released by a window) is held
+//! since an unknown instant: after the node's previous frame, and no longer than a frame can contend, which follows from the idle
+//! slots of the medium (`idle`). So the result is an interval. A node whose numbers of idle slots between frames are distributed like
+//! drawn back-offs was always backlogged (`standing`).
 //!
-//! Frames that the monitor did not hear are found by sequence numbers, ACKs and the wire (`lost`), and count like the others.
-//! Without them their sender would not be backlogged. Frames whose content cannot be read (encrypted, cut short, A-MSDUs) are
-//! frames like the others, of which only the sender is known.
+//! Frames that the monitor missed are found by sequence numbers, ACKs and the wire (`lost`), and count like the others: without them
+//! their sender would not seem backlogged. Frames whose content cannot be read (encrypted, cut short, A-MSDUs) are frames like the
+//! others, of which only the sender is known.
 //!
-//! A frame for which nothing says exactly since when it was held is unresolved: the states since the earliest instant that is possible
-//! are uncertain, and left out of the chain.
+//! A frame whose holding time is not known exactly is unresolved: the states since the earliest possible instant are uncertain, and
+//! left out of the chain.
 //!
-//! In traces of the simulator, where the truth is known, the interval holds the mean to 0.05, with delayed acknowledgments and after
-//! losses, too.
+//! In traces of the simulator, where the truth is known, the interval contains the mean to within 0.05, also with delayed ACKs and
+//! losses.
 //!
 //! The MPDUs of an A-MPDU are one event, as they are for the medium.
 //!
-//! Not here: which MPDUs a BlockAck reports, captures by two clocks. Who sleeps, and frames of other networks that the monitor
-//! does not hear, are taken for idle slots.
+//! Not here: which MPDUs a BlockAck reports, captures with two clocks. Sleeping stations, and frames of other networks that the
+//! monitor misses, count as idle slots.
 
 mod acks;
 mod capture;
@@ -51,37 +51,37 @@ use evenair_units::Streams;
 
 use self::capture::{AirFrame, Packet};
 
-/// How often frames are taken away to find by how much their loss moves the result: the standard deviation of so many values
-/// is known to a quarter of itself.
+/// Number of times that frames are removed at random to estimate how their loss shifts the result: the standard deviation of eight
+/// values is known to a quarter of itself.
 const THINNED: u64 = 8;
-/// Student's t of 95 % in the middle, for one less than so many values.
+/// Quantile of Student's t for a two-sided 95 % interval with `THINNED` - 1 degrees of freedom.
 const T_95: f64 = 2.365;
 
-/// The mean is not said where it may be off by half of so much.
+/// Widest interval for which a mean is reported, in nodes.
 const WIDE: f64 = 0.5;
-/// Nor of fewer frames.
+/// Fewest frames for which a mean is reported.
 const FEW: u64 = 100;
 
-/// What captures say.
+/// Results inferred from captures.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Inferred {
-    /// The chain of the states that are known.
+    /// The chain of the certain states.
     pub chain: BacklogChain,
-    /// Between which values the mean of all states is.
+    /// Lower and upper bound of the mean of all states, in nodes.
     pub between: (f64, f64),
-    /// Frames that were received, each once.
+    /// Received frames, each counted once.
     pub frames: u64,
-    /// Those of them that are not in the capture.
+    /// Of these, frames that are not in the capture.
     pub lost: u64,
-    /// Those of them since when they were held is not known exactly.
+    /// Of these, frames whose holding time is not known exactly.
     pub unresolved: u64,
-    /// Frames that carry data, and why that cannot be read.
+    /// Data frames whose content cannot be read, by reason.
     pub unread: Unread,
-    /// Frames of which the packet is on the wire, too.
+    /// Frames whose packet is also on the wire.
     pub wired: u64,
-    /// What the same capture says without as large a part of its frames again, each time others: nothing if none is lost.
+    /// Results for the same capture with the lost proportion of frames removed again, at random each time; empty if none was lost.
     pub thinned: Vec<Thinned>,
-    /// Captures that end before their last packet does.
+    /// Captures that end within a packet.
     pub cuts: Vec<Cut>,
 }
 
@@ -90,23 +90,23 @@ pub struct Inferred {
 pub struct Unread {
     /// They are encrypted.
     pub encrypted: u64,
-    /// Their records end within the headers: the snap length was too small.
+    /// Their records end within the headers: the snapshot length was too small.
     pub cut: u64,
     /// A-MSDUs, and frames without an LLC header.
     pub format: u64,
 }
 
-/// What a capture says without some of its frames.
+/// Result for a capture from which frames were removed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Thinned {
     chain: BacklogChain,
     between: (f64, f64),
 }
 
-/// Why no mean is said.
+/// Why no mean is reported.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum NoMean {
-    /// There are hardly any frames.
+    /// There are too few frames.
     #[error("it has {0} frames that were received, too few for a mean")]
     Few(u64),
     /// The interval is too wide.
@@ -115,10 +115,10 @@ pub enum NoMean {
 }
 
 impl Inferred {
-    /// The middle of the interval of the mean.
+    /// The middle of the interval of the mean, in nodes.
     ///
     /// # Errors
-    /// Where that would say more than is known.
+    /// There are too few frames, or the interval is too wide.
     pub fn mean(&self) -> Result<f64, NoMean> {
         let (low, high) = self.mean_interval();
         if self.frames < FEW {
@@ -130,29 +130,29 @@ impl Inferred {
         Ok((low + high) / 2.0)
     }
 
-    /// The part of the frames at which the number of backlogged nodes is certain.
+    /// The proportion of frames at which the number of backlogged nodes is certain.
     pub fn certain(&self) -> f64 {
         let known: u64 = self.chain.states().map(|(_, visits)| visits).sum();
         known as f64 / self.frames as f64
     }
 
-    /// Mean, and mean with two standard deviations, of the states that are certain.
+    /// Mean, and mean plus two standard deviations, of the certain states.
     pub fn mean_and_2_sigma(&self) -> (f64, f64) {
         let (mean, deviation) = moments(&self.chain);
         (mean, mean + 2.0 * deviation)
     }
 
-    /// Between which values the mean of the states would be had the monitor heard all frames: to either side, by how much it
-    /// moves when as many frames again are taken away, on average and with what it varies by (95 %, Student's t). The idea
-    /// is that of simulation extrapolation (J. Cook, L. Stefanski, J. American Statistical Association 89, 1994); which way
-    /// it moves is not relied on.
+    /// Interval of the mean of the states if the monitor had captured all frames. Each side extends the bound by its mean shift when
+    /// the lost proportion of frames is removed again, plus the variation of that shift (95 %, Student's t). The idea is that of
+    /// simulation extrapolation (J. Cook, L. Stefanski, J. American Statistical Association 89, 1994); the direction of the shift is
+    /// not used.
     pub fn mean_interval(&self) -> (f64, f64) {
         let (low, below) = self.half_width(self.between.0, |thinned| thinned.between.0);
         let (high, above) = self.half_width(self.between.1, |thinned| thinned.between.1);
         ((low - below).max(1.0).min(low), high + above)
     }
 
-    /// The part of the departures from a state that are to another, and half the width of its interval as of
+    /// The proportion of departures from state `from` that lead to state `to`, and the half-width of its interval, computed as in
     /// [`Self::mean_interval`].
     pub fn rate(&self, from: u32, to: u32) -> (f64, f64) {
         let of = |chain: &BacklogChain| {
@@ -185,11 +185,11 @@ fn moments(chain: &BacklogChain) -> (f64, f64) {
     (mean, variance.sqrt())
 }
 
-/// The chain from a capture on the air (with radiotap headers) and one on the access point's wire (Ethernet), each pcap or
-/// pcapng, gzipped or not.
+/// The chain from a capture on the air (with radiotap headers) and one on the access point's wire (Ethernet), each pcap or pcapng,
+/// gzipped or not.
 ///
 /// # Errors
-/// Where a file cannot be read, or is a capture of something else. A file that ends within a packet is no error.
+/// A file cannot be read, or is a capture of something else. A file that ends within a packet is no error.
 pub fn infer(air: &Path, wire: &Path) -> Result<Inferred, CaptureError> {
     let (air, air_cut) = capture::air(air)?;
     let (mut wire, wire_cut) = capture::wire(wire)?;
@@ -202,7 +202,7 @@ pub fn infer(air: &Path, wire: &Path) -> Result<Inferred, CaptureError> {
     Ok(Inferred { cuts, thinned, ..inferred })
 }
 
-/// What they say without as large a part of the frames as was lost, each time others.
+/// Results with the lost proportion of frames removed again, at random each time.
 fn thinned(air: &[&AirFrame], wire: &[(Duration, Packet)], inferred: &Inferred) -> Vec<Thinned> {
     if inferred.lost == 0 {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! What a radiotap header says of its frame. Fields, their sizes and alignments are those of radiotap.org.
+//! Radiotap headers. Fields, their sizes and alignments are those of radiotap.org.
 
 use std::time::Duration;
 
@@ -10,27 +10,27 @@ pub(super) const RADIOTAP_FLAGS_BAD_FCS: u8 = 0x40;
 const SHORT_PREAMBLE: u8 = 0x02;
 const CHANNEL_5GHZ: u16 = 0x0100;
 
-/// A header, as far as it is used.
+/// The fields of a header that are used here.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Radiotap {
-    /// Bytes of the header.
+    /// Length of the header, in bytes.
     pub(super) length: usize,
-    /// The monitor's clock at the first bit of the frame.
+    /// Time of the frame's first bit, by the monitor's clock.
     pub(super) tsft: Option<Duration>,
     pub(super) flags: u8,
-    /// In units of 500 kb/s; only frames of DSSS and OFDM have one.
+    /// Rate in units of 500 kb/s; only DSSS and OFDM frames have one.
     rate: Option<u8>,
     is_5ghz: bool,
 }
 
 impl Radiotap {
-    /// The header at the beginning of a record.
+    /// Reads the header at the beginning of a record.
     pub(super) fn read(bytes: &[u8]) -> Option<Self> {
         let word = |at: usize| Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
         let length = usize::from(u16::from_le_bytes(bytes.get(2..4)?.try_into().ok()?));
         let present = word(4)?;
         let mut at = 8;
-        // Further words of what is present, each announced by the highest bit of the one before.
+        // Further presence words, each announced by the highest bit of the previous one.
         while word(at - 4)? & 1 << 31 != 0 {
             at += 4;
         }
@@ -50,7 +50,7 @@ impl Radiotap {
         Some(Self { length, tsft: tsft.map(Duration::from_micros), flags, rate, is_5ghz })
     }
 
-    /// Airtime of a frame of so many bytes with its FCS, where its rate is one of DSSS or OFDM.
+    /// Airtime of a frame of `psdu` bytes, FCS included, if its rate is one of DSSS or OFDM.
     pub(super) fn airtime(&self, psdu: usize) -> Option<Duration> {
         let bit_rate = BitRate::from_kbps(u64::from(self.rate?) * 500);
         let of = |standard: Standard| Some((standard, standard.rate(bit_rate)?));
@@ -76,7 +76,7 @@ impl Radiotap {
 mod tests {
     use super::*;
 
-    /// A header of TSFT, flags, rate and channel, with more than one word of what is present.
+    /// A header with TSFT, flags, rate and channel, and more than one presence word.
     fn header(rate: u8, channel: u16) -> Vec<u8> {
         let mut bytes = vec![0, 0, 32, 0, 0x0f, 0, 0, 0x80, 0, 0, 0, 0, 0, 0, 0, 0];
         bytes.extend(1_234_567u64.to_le_bytes());
@@ -98,7 +98,7 @@ mod tests {
         }
     }
 
-    /// An ACK is of 14 bytes: 1 Mb/s with the long preamble 192 + 112 us, 24 Mb/s 20 + 8 us, at 2.4 GHz 6 us more.
+    /// An ACK has 14 bytes: 1 Mb/s with the long preamble 192 + 112 us, 24 Mb/s 20 + 8 us, at 2.4 GHz 6 us more.
     #[test]
     fn airtime_is_that_of_the_standard() {
         let us = |rate, channel| Radiotap::read(&header(rate, channel)).and_then(|read| read.airtime(14));

@@ -1,9 +1,9 @@
-//! Whether a node mostly had its next frame when it sent the one before.
+//! Whether a node was always backlogged: had its next frame queued when it sent the previous one.
 //!
-//! After each frame a node draws a back-off, whether it has another one or not (IEEE Std 802.11-2016, 10.3.4.2). Where the
-//! next one is there in time, the idle slots from one to the next are as many as were drawn: each number up to the window as
-//! often as another. Where it comes later, small numbers are missing. So how often the smallest ones occur, beside what
-//! they would, is the part of the frames that were there from the beginning.
+//! After each frame a node draws a back-off, whether it has another frame or not (IEEE Std 802.11-2016, 10.3.4.2). If the
+//! next frame is already queued, the number of idle slots between the two is the drawn one, uniformly distributed up to the
+//! window. If it comes later, small numbers are missing. So the frequency of the smallest numbers, relative to the expected
+//! one, is the proportion of frames that were queued from the beginning.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,22 +11,22 @@ use evenair_packet::MacAddr;
 
 use super::idle::Contention;
 
-/// Classes of equal width into which the numbers up to the window are counted.
+/// Number of classes of equal width into which slot counts up to the window are divided.
 const CLASSES: u64 = 4;
-/// The part of all that each class has where each number is drawn as often as another.
+/// Expected proportion of each class under a uniform distribution.
 const EXPECTED: f64 = 1.0 / CLASSES as f64;
-/// Fewer frames say nothing.
+/// Fewest frames for a result.
 const ENOUGH: u64 = 64;
-/// A class that lacks less than this is taken for noise of the clock and of collisions.
+/// A class that lacks less than this proportion is attributed to noise of the clock and to collisions.
 const LACKING: f64 = 0.1;
-/// Standard deviations that chance is allowed.
+/// Tolerance for chance, in standard deviations.
 const CHANCE: f64 = 3.0;
 
-/// How many frames of a node came after so many idle slots.
+/// Number of a node's frames by idle slots waited, in classes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Waited {
     classes: [u64; CLASSES as usize],
-    /// After more than the window.
+    /// Frames after more slots than the window.
     later: u64,
 }
 
@@ -48,34 +48,35 @@ impl Waited {
         self.classes.iter_mut().zip(other.classes).for_each(|(class, other)| *class += other);
     }
 
-    /// How many frames the first class has of those that it would have if all had been there.
+    /// Frames in the first class, relative to the number expected if all frames had been queued in time.
     fn part(&self) -> f64 {
         self.classes[0] as f64 / self.all() as f64 / EXPECTED
     }
 
-    /// Standard deviation of that.
+    /// Standard deviation of [`Self::part`].
     fn chance(&self) -> f64 {
         ((1.0 - EXPECTED) / EXPECTED / self.all() as f64).sqrt()
     }
 
-    /// Nothing speaks against that all frames were there when the one before was sent.
+    /// Whether the data is consistent with all frames having been queued when the previous one was sent.
     fn is_standing(&self) -> bool {
         let all = self.all();
         let fewest = self.classes.iter().copied().min().unwrap_or(0) as f64 / all as f64 / EXPECTED;
         all >= ENOUGH && fewest > 1.0 - LACKING - CHANCE * self.chance()
     }
 
-    /// The part of the frames that were there when the one before was sent, at least.
+    /// Lower bound of the proportion of frames that were queued when the previous one was sent.
     fn least(&self) -> f64 {
         if self.all() < ENOUGH { 0.0 } else { (self.part() - CHANCE * self.chance()).clamp(0.0, 1.0) }
     }
 }
 
-/// Which part of their frames nodes had when they sent the one before.
+/// Proportions of frames that nodes had queued when they sent the previous one.
 #[derive(Default)]
 pub(super) struct Standing {
     nodes: BTreeMap<MacAddr, Waited>,
-    /// The least part of all of those together that look as if they had each frame: they have two standard deviations of it.
+    /// Lower bound of the proportion over all apparently always backlogged nodes together, two standard deviations below the
+    /// estimate.
     together: f64,
 }
 
@@ -87,7 +88,7 @@ impl Standing {
         Self { nodes, together: together.max(0.0) }
     }
 
-    /// Nodes that look as if they had each frame.
+    /// Nodes that seem to be always backlogged.
     pub(super) fn nodes(&self) -> BTreeSet<MacAddr> {
         self.nodes.iter().filter(|(_, waited)| waited.is_standing()).map(|(node, _)| *node).collect()
     }
@@ -96,7 +97,7 @@ impl Standing {
         self.nodes.get(&node).is_some_and(Waited::is_standing)
     }
 
-    /// The least part of one.
+    /// Lower bound of the proportion of one node.
     pub(super) fn least(&self, node: MacAddr) -> f64 {
         match self.nodes.get(&node) {
             Some(waited) if waited.is_standing() => self.together,

@@ -1,7 +1,6 @@
-//! The frames that were received, in the order of time: those in the capture, and those that it lost.
+//! The received frames, in the order of time: captured ones, and those that the capture lost.
 //!
-//! That the monitor did not hear a frame shows in its sender's sequence numbers: a number is missing. `lost` says what it
-//! was.
+//! A frame that the monitor missed shows as a gap in its sender's sequence numbers. `lost` reconstructs it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -12,35 +11,35 @@ use super::capture::{AirFrame, AirKind, Data, NO_TID, Number, Packet, Sender};
 use super::idle::{Contention, Idle, category};
 use super::lost::{Orphans, Wire, fill};
 
-/// More numbers than this are not missing because the monitor heard nothing, but because the counter began anew.
+/// Largest gap in sequence numbers that is attributed to missed frames; beyond it the counter has restarted.
 const MAX_MISSING: u16 = 256;
-/// Sequence numbers are of twelve bits.
+/// Number of sequence numbers: they have twelve bits.
 const NUMBERS: u16 = 4096;
 
-/// A frame that was received, for the first time.
+/// A frame when it is received for the first time.
 pub(super) struct Success<'a> {
-    /// About its end.
+    /// Approximate end of the frame.
     pub(super) at: Duration,
-    /// When its first attempt that could be decoded began.
+    /// Start of its first decodable attempt.
     pub(super) began: Duration,
     pub(super) from: MacAddr,
-    /// From a station to its access point.
+    /// Whether it goes from a station to its access point.
     pub(super) up: bool,
-    /// What it carried: not known of some that the capture lost.
+    /// Its packet; unknown for some frames that the capture lost.
     pub(super) packet: Option<&'a Packet>,
-    /// Its receiver, where that is known.
+    /// Its receiver, if known.
     pub(super) to: Option<MacAddr>,
     /// When it passed the wire, if it did.
     pub(super) wired: Option<Duration>,
-    /// It is not in the capture.
+    /// Whether the capture lacks it.
     pub(super) lost: bool,
-    /// When it was answered by the monitor's clock.
+    /// When it was acknowledged, by the monitor's clock.
     pub(super) ended: Duration,
-    /// Its first attempt, where that was heard.
+    /// Its first contention, if its first attempt was captured.
     pub(super) contention: Option<Contention>,
 }
 
-/// Whose sequence numbers: sender, receiver if they count for one, traffic identifier.
+/// A sequence number counter: sender, receiver (if it counts per receiver), traffic identifier.
 pub(super) type Counter = (MacAddr, Option<MacAddr>, u8);
 
 /// A frame in the capture that was received for the first time.
@@ -49,57 +48,56 @@ pub(super) struct Heard<'a> {
     pub(super) began: Duration,
     pub(super) to: MacAddr,
     pub(super) data: &'a Data,
-    /// Place on the wire, if it was found there.
+    /// Index of its packet on the wire, if it was found there.
     pub(super) wired: Option<usize>,
     ended: Duration,
-    /// The beginning of its first attempt, or of the RTS before it, by the monitor's clock.
+    /// Start of its first attempt, or of the RTS before it, by the monitor's clock.
     first: Option<Duration>,
 }
 
-/// Numbers of a counter that are missing between two frames in the capture.
+/// Missing sequence numbers of a counter between two captured frames.
 pub(super) struct Gap {
     pub(super) counter: Counter,
     pub(super) missing: Missing,
-    /// The frames before and after it, of those that were heard.
+    /// Indices of the captured frames before and after it.
     pub(super) between: (usize, usize),
 }
 
-/// How many numbers are missing.
+/// Numbers of missing frames.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Missing {
-    /// Nothing was heard of so many.
+    /// Frames of which nothing was captured.
     pub(super) unheard: usize,
-    /// Only attempts that their receiver could not decode of so many.
+    /// Frames of which only undecodable attempts were captured.
     pub(super) failed: usize,
 }
 
-/// How far a counter has come.
+/// State of a counter.
 struct Counted {
     last: u16,
-    /// The last frame that was heard and may have been received.
+    /// The last captured frame that may have been received.
     heard: Option<usize>,
     /// What is missing since then.
     missing: Missing,
-    /// Numbers that were heard, of the last ones: MPDUs of A-MPDUs are repeated after others.
+    /// Recently captured numbers: MPDUs of A-MPDUs are retransmitted after later ones.
     known: BTreeSet<u16>,
 }
 
-/// What a capture on the air says at first sight.
+/// First pass over an air capture.
 #[derive(Default)]
 struct Sight<'a> {
     heard: Vec<Heard<'a>>,
     gaps: Vec<Gap>,
-    /// ACKs whose frame is missing, by its sender.
+    /// Orphaned ACKs (their frame is missing), by the frame's sender.
     orphans: Orphans,
     counters: BTreeMap<Counter, Counted>,
-    /// Numbers of attempts that their receiver could not decode, since the last one that it could: the beginning of the first
-    /// one, if that was no retry.
+    /// Numbers of undecodable attempts since the last decodable one, with the start of the first, unless that was a retry.
     failed: BTreeMap<Counter, BTreeMap<u16, Option<Duration>>>,
-    /// The first request to send of each sender since its last frame.
+    /// The first RTS of each sender since its last frame.
     requests: BTreeMap<MacAddr, Duration>,
 }
 
-/// The frames that were received, in the order of time, each once. Packets on the wire are in the order of time.
+/// The received frames, in the order of time, each once. `wire` must be in the order of time.
 pub(super) fn successes<'a>(air: &[&'a AirFrame], wire: &'a [(Duration, Packet)], idle: &Idle) -> Vec<Success<'a>> {
     let mut sight = Sight::default();
     sight.look(air);
@@ -108,7 +106,7 @@ pub(super) fn successes<'a>(air: &[&'a AirFrame], wire: &'a [(Duration, Packet)]
     heard.iter_mut().for_each(|heard| heard.wired = wire.find(heard));
     let several = categories(&heard);
     let mut out: Vec<_> = heard.iter().map(|heard| heard.success(&wire, idle, &several)).collect();
-    // A capture that lost more than it has says nothing of what it lost.
+    // Gaps that add up to more frames than the capture has are no evidence of losses.
     let mut left = heard.len();
     gaps.sort_by_key(|gap| gap.missing.unheard + gap.missing.failed);
     for gap in &gaps {
@@ -122,7 +120,7 @@ pub(super) fn successes<'a>(air: &[&'a AirFrame], wire: &'a [(Duration, Packet)]
 
 impl<'a> Sight<'a> {
     fn look(&mut self, air: &[&'a AirFrame]) {
-        // Who may be sent an ACK now.
+        // The sender whose frame the next ACK may acknowledge.
         let mut sender = None;
         for (index, &frame) in air.iter().enumerate() {
             let (from, number) = match &frame.kind {
@@ -166,7 +164,7 @@ impl<'a> Sight<'a> {
         }
     }
 
-    /// When a sender first tried to get the medium for a frame.
+    /// Start of the first contention of a sender for a frame.
     fn first_attempt(&self, frame: &AirFrame, from: MacAddr, number: Option<Number>, retry: bool) -> Option<Duration> {
         let failed = |number: Number| self.failed.get(&counter(from, frame.to, number))?.get(&number.sequence).copied();
         let first = number.and_then(failed);
@@ -178,7 +176,7 @@ impl<'a> Sight<'a> {
         }
     }
 
-    /// Notes a number, and says whether it is a new one.
+    /// Records a number. Returns whether it is new.
     fn count(&mut self, counter: Counter, sequence: u16, is_retry: bool) -> bool {
         let Some(counted) = self.counters.get_mut(&counter) else {
             self.failed.remove(&counter);
@@ -203,10 +201,10 @@ impl<'a> Sight<'a> {
         sequence != last
     }
 
-    /// A frame that is new, with the beginning of its first attempt, and those that follow it.
+    /// Adds a new data frame with the start of its first attempt; `next`: the frames that follow it.
     fn hear(&mut self, frame: &AirFrame, attempt: Option<Duration>, data: &'a Data, next: &[&AirFrame]) {
         self.requests.remove(&data.from);
-        // Its ACK begins SIFS after its end; before a BlockAck are the other MPDUs.
+        // Its ACK begins SIFS after its end; before a BlockAck come the other MPDUs.
         let next = next.iter().find(|next| !matches!(next.kind, AirKind::Bad { .. }) && next.begins != frame.begins);
         let is_answer =
             |next: &&&AirFrame| matches!(next.kind, AirKind::Ack | AirKind::BlockAck) && next.to == data.from;
@@ -216,14 +214,14 @@ impl<'a> Sight<'a> {
         let counter = counter(data.from, frame.to, data.number);
         let Some(counted) = self.counters.get_mut(&counter) else { return };
         let missing = std::mem::take(&mut counted.missing);
-        // It was received before, and its sender did not hear the ACK, if no other frame can have been acknowledged.
+        // A duplicate, whose sender missed the ACK, unless another frame can have been acknowledged.
         let last = counted.heard.map(|before| self.heard[before].at);
         let first = last.filter(|_| data.retry && missing.unheard + missing.failed == 0).and_then(|last| {
             let acks = self.orphans.get_mut(&data.from)?;
             let first = acks.range(last..frame.at).next().copied()?;
             acks.remove(&first).then_some(first)
         });
-        // Then it is not known when it was first sent.
+        // Then the time of its first attempt is unknown.
         let attempt = attempt.filter(|_| first.is_none());
         let (at, began) = first.map_or((at, frame.at), |first| (first, first));
         self.heard.push(Heard { at, began, to: frame.to, data, wired: None, ended, first: attempt });
@@ -285,7 +283,7 @@ mod tests {
         Packet { meta: parse(Port::Wire, &ethernet), start }
     }
 
-    /// The station's frame with a number.
+    /// A station's data frame with this sequence number.
     fn data(at: u64, sequence: u16, retry: bool) -> AirFrame {
         let number = Number { sequence, tid: NO_TID };
         let packet = Ok(packet(u64::from(sequence)));
@@ -313,13 +311,13 @@ mod tests {
         let wire = [(ms(3), packet(4095)), (ms(6), packet(0)), (ms(10), packet(1))];
         let expected = [(ms(2), Some(4095), false), (ms(5), Some(0), true), (ms(9), Some(1), false)];
         assert_eq!(found(&air, &wire), expected);
-        // Neither its ACK nor the wire says that it was received.
+        // Neither an ACK nor the wire proves that it was received.
         let air = [data(1, 4095, false), ack(2), data(8, 1, false), ack(9)];
         assert_eq!(found(&air, &[wire[0].clone(), wire[2].clone()]), [expected[0], expected[2]]);
     }
 
     #[test]
-    fn what_an_a_mpdu_repeats_counts_once() {
+    fn retransmitted_mpdus_count_once() {
         let air = [data(1, 4094, false), data(1, 4095, false), data(1, 1, false)];
         let again = [data(3, 4095, true), data(3, 0, true), data(3, 2, false), data(5, 0, true), data(5, 3, false)];
         let found = found(&[&air[..], &again].concat(), &[]);

@@ -1,4 +1,4 @@
-//! Who is backlogged at each event: for certain, and at most.
+//! Backlogged nodes at each event: lower and upper bound.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use evenair_packet::MacAddr;
 
 use super::standing::Standing;
 
-/// Since which event a node was backlogged until one of its own: at the earliest, and at the latest.
+/// Earliest and latest event from which a node was backlogged, up to one of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Since {
     pub(super) earliest: usize,
@@ -20,7 +20,7 @@ impl Since {
     }
 }
 
-/// The events of one node: from which on it was backlogged until which.
+/// Spans of events, from first to last, in which a node was backlogged.
 #[derive(Default)]
 struct Spans {
     certain: Vec<(usize, usize)>,
@@ -33,12 +33,12 @@ pub(super) struct Timeline {
     events: usize,
 }
 
-/// What a timeline says.
+/// Results of a timeline.
 #[derive(Default)]
 pub(super) struct States {
-    /// The chain of the states that are certain.
+    /// The chain of the certain states.
     pub(super) chain: BacklogChain,
-    /// Between which values the mean of all states is.
+    /// Lower and upper bound of the mean of all states.
     pub(super) mean: (f64, f64),
 }
 
@@ -53,13 +53,13 @@ impl Timeline {
         spans.possible.push((since.earliest.min(until), until));
     }
 
-    /// The states. `standing`: which part of its uncertain time a node was backlogged at least; the chain takes those for backlogged
-    /// that look as if they always were.
+    /// The states. `standing` gives the minimum proportion of uncertain time in which a node was backlogged; the chain counts
+    /// apparently always backlogged nodes as backlogged.
     pub(super) fn states(self, standing: &Standing) -> States {
         let (mut certain, mut possible) = (Changes::new(self.events), Changes::new(self.events));
         let mut least = 0.0;
         for (node, spans) in self.nodes {
-            // A node with several frames is one.
+            // A node with several frames counts once.
             let (low, high) = (cover(spans.certain), cover(spans.possible));
             let (few, many) = (length(&low), length(&high));
             least += few + standing.least(node) * (many - few);
@@ -81,7 +81,7 @@ impl Timeline {
     }
 }
 
-/// By how much the number of backlogged nodes changes at each event.
+/// Changes of the number of backlogged nodes at each event.
 struct Changes(Vec<i64>);
 
 impl Changes {
@@ -105,12 +105,12 @@ impl Changes {
     }
 }
 
-/// How many events are in spans that do not overlap.
+/// Total number of events in disjoint spans.
 fn length(spans: &[(usize, usize)]) -> f64 {
     spans.iter().map(|(from, to)| to - from + 1).sum::<usize>() as f64
 }
 
-/// The same places in spans that do not overlap.
+/// The union of spans, as disjoint spans.
 fn cover(mut spans: Vec<(usize, usize)>) -> Vec<(usize, usize)> {
     spans.sort_unstable();
     let mut out: Vec<(usize, usize)> = Vec::new();

@@ -1,6 +1,7 @@
-//! The interval of the number of backlogged nodes, from captures, against the number that the run itself has counted.
+//! Compares the interval of the number of backlogged nodes, inferred from captures, with the mean that the run
+//! counted.
 
-/// By how much the mean of the run may be outside of the interval.
+/// Tolerance: how far outside of the interval the run's mean may be, in nodes.
 const OUTSIDE: f64 = 0.05;
 
 #[test]

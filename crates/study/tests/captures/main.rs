@@ -1,4 +1,4 @@
-//! The number of backlogged nodes from captures: whether its interval is right, and what becomes of frames that cannot be read.
+//! Backlogged nodes from captures: whether the interval is right, and how unreadable frames count.
 
 mod interval;
 mod mixes;

@@ -7,20 +7,20 @@ use evenair_scenario::Scenario;
 use evenair_sim::{SimOptions, run_with};
 use evenair_study::backlog::{Inferred, infer};
 
-/// A mix, and the widest interval that is right for it.
+/// A traffic mix, and the widest acceptable interval for it.
 pub struct Mix {
     pub name: &'static str,
     text: String,
     pub widest: f64,
 }
 
-/// Half of the stations.
+/// Widest interval, in nodes, where half of the stations are uncertain.
 const HALF: f64 = 2.5;
-/// Where the medium is mostly idle.
+/// Widest interval, in nodes, where the medium is mostly idle.
 const PACED: f64 = 0.3;
 const SATURATED: f64 = 0.1;
 
-/// Five stations of 802.11g, their traffic, and further keys of the radio.
+/// Five 802.11g stations with this traffic; `radio`: further keys of the radio.
 fn mix(name: &'static str, widest: f64, radio: &str, traffic: &str) -> Mix {
     let text = format!(
         r#"version = 1
@@ -67,7 +67,7 @@ fn application(kind: &str, more: &str) -> String {
     format!("[[{kind}]]\nname = \"{kind}\"\nstations = [\"sta\"]\nserver = \"server\"\n{more}\n")
 }
 
-/// All of them.
+/// All mixes.
 pub fn mixes() -> Vec<Mix> {
     let calls = application("voip", "codec = \"g711\"");
     let pages = application("web", "think = \"500 ms\"");
@@ -98,7 +98,8 @@ pub fn mixes() -> Vec<Mix> {
 }
 
 impl Mix {
-    /// The mean that the run has counted, and what its captures say.
+    /// Runs the mix. Returns the mean that the run counted, and the result inferred from its
+    /// captures.
     pub fn run(&self, seed: u64, folder: &Path) -> (f64, Inferred) {
         let text = self.text.replace("version = 1", &format!("version = 1\nseed = {seed}"));
         let scenario = Scenario::parse(&text, self.name).unwrap_or_else(|error| panic!("{error}"));

@@ -1,4 +1,4 @@
-//! Captures with frames that cannot be read: they count, and what they were is unknown.
+//! Captures with unreadable frames: they count, with unknown content.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ fn captures() -> (tempfile::TempDir, PathBuf, PathBuf) {
     (folder, air, wire)
 }
 
-/// Copies a capture, each packet changed; packets of no bytes are left out.
+/// Copies a capture and applies `change` to each packet; packets that become empty are left out.
 fn changed(from: &Path, name: &str, change: impl Fn(&mut Vec<u8>)) -> PathBuf {
     let to = from.with_file_name(name);
     let mut reader = PcapReader::new(File::open(from).unwrap()).unwrap();
@@ -37,13 +37,13 @@ fn frame(record: &mut [u8]) -> &mut [u8] {
 }
 
 #[test]
-fn a_capture_cut_behind_the_headers_says_what_the_whole_says() {
+fn a_capture_of_headers_gives_the_result_of_the_whole() {
     let (_folder, air, wire) = captures();
     let whole = infer(&air, &wire).unwrap();
     let snap = |of: &Path, name: &str, length: usize| changed(of, name, |record| record.truncate(length));
     let cut = infer(&snap(&air, "cut.pcap", 160), &snap(&wire, "cut-wire.pcap", 160)).unwrap();
     assert_eq!(cut, whole);
-    // Within the headers: nothing of the packets is known, and no mean is said.
+    // Within the headers: packets are unreadable, and no mean is reported.
     let short = infer(&snap(&air, "short.pcap", 60), &wire).unwrap();
     assert_eq!((short.frames, short.wired), (whole.frames, 0));
     assert!(short.unread.cut * 10 > short.frames * 9, "{:?}", short.unread);
@@ -54,7 +54,7 @@ fn a_capture_cut_behind_the_headers_says_what_the_whole_says() {
 fn encrypted_frames_count_as_unresolved() {
     let (_folder, air, wire) = captures();
     let whole = infer(&air, &wire).unwrap();
-    // The data frames of one station and to it, as beside an open network.
+    // Only the data frames to and from one station are encrypted, as beside an open network.
     let some = changed(&air, "some.pcap", |record| {
         let frame = frame(record);
         let is_its = |at: usize| frame.len() > 30 && frame[at + 5] == 1 && frame[at + 2] == 1;
@@ -88,7 +88,7 @@ fn few_frames_have_no_mean() {
 #[test]
 fn a_gap_in_the_numbers_adds_no_more_frames_than_the_capture_has() {
     let (_folder, air, wire) = captures();
-    // Every two hundredth data frame and its ACK alone: its numbers are far apart.
+    // Only every two hundredth data frame and its ACK: the sequence numbers are far apart.
     let kept = std::cell::Cell::new(0);
     let rare = changed(&air, "rare.pcap", |record| {
         if frame(record)[0] & 0x0c == 8 {

@@ -23,7 +23,7 @@ use values::{channel_of, frequency_of, ip_of, kbps, mac_of, number_of, text_of};
 
 use crate::source::{Reading, Source, StationReading, TelemetryError};
 
-/// A poll may take so many time-outs in all.
+/// Time limit of a whole poll, in timeouts of one request.
 const PATIENCE: u32 = 4;
 
 /// An agent.
@@ -32,7 +32,7 @@ pub struct Agent {
     address: String,
     version: Version,
     timeout: Duration,
-    /// The configured table, or the one found.
+    /// The configured table, or the detected one.
     table: Option<&'static Table>,
     configured: bool,
     session: Option<Box<Session>>,
@@ -45,7 +45,7 @@ impl std::fmt::Debug for Session {
 }
 
 impl Agent {
-    /// The one at this address and port, with the table of this name; without, it is found out.
+    /// The agent at this address and port, with this table; without one, it is detected.
     pub fn new(address: &str, version: Version, table: Option<&'static Table>, timeout: Duration) -> Self {
         let configured = table.is_some();
         Self { address: address.into(), version, timeout, table, configured, session: None }
@@ -105,13 +105,13 @@ impl Source for Agent {
             None => Box::new(Session::open(&self.address, &self.version, self.timeout)?),
         };
         let reading = self.read(&mut session)?;
-        // One that failed is not used again: a late answer would be taken for that of the next question.
+        // A failed session is not reused: a late response would be taken for that of the next request.
         self.session = Some(session).filter(|session| !session.is_lost);
         Ok(reading)
     }
 }
 
-/// What an agent says that it is.
+/// The `sysObjectID` of an agent.
 fn object_id(session: &mut Session) -> Result<Option<Vec<u64>>, TelemetryError> {
     let id = session.get(tables::SYS_OBJECT_ID)?;
     Ok(id.and_then(|id| if let Object::Name(name) = id { Some(name) } else { None }))
@@ -121,7 +121,7 @@ fn is_likely(table: &Table, id: Option<&[u64]>) -> bool {
     id.is_some_and(|id| id.starts_with(table.enterprise))
 }
 
-/// Whether an agent has any of some columns. One that answers with what cannot be understood has not.
+/// Whether an agent has rows in any of these columns. A malformed response counts as none.
 fn has_any(session: &mut Session, columns: impl IntoIterator<Item = &'static Column>) -> Result<bool, TelemetryError> {
     for column in columns {
         match session.has(column.oid) {
@@ -145,7 +145,7 @@ fn find_table(session: &mut Session) -> Result<Option<&'static Table>, Telemetry
     Ok(None)
 }
 
-/// Finds out whether an agent has no stations or no table of them that is known, which is a warning.
+/// Distinguishes an agent without stations from one without a known table, which gets a warning.
 fn without_stations(session: &mut Session, tried: &[&'static Table], reading: &mut Reading) {
     let id = object_id(session).unwrap_or_default();
     let idle = tried.iter().find(|table| match &table.radios {
@@ -170,7 +170,7 @@ fn dotted(oid: &[u64]) -> String {
     oid.iter().map(u64::to_string).collect::<Vec<_>>().join(".")
 }
 
-/// The rows of a table of stations. A column that fails leaves the others.
+/// The rows of a table of stations. A failing column does not affect the others.
 fn rows(
     session: &mut Session,
     table: &Table,
@@ -196,14 +196,14 @@ fn rows(
     }
 }
 
-/// What is read of an optional column.
+/// Rows of an optional column.
 struct Optional {
     rows: Vec<(Vec<u64>, Object)>,
-    /// All its rows are there.
+    /// Whether all rows were read.
     is_whole: bool,
 }
 
-/// An optional column: its rows, or none and a warning where it fails.
+/// Reads an optional column: its rows, or none and a warning.
 fn optional(session: &mut Session, oid: &[u64], reading: &mut Reading) -> Optional {
     let walk = session.walk(oid);
     if let Some(error) = walk.problem {
@@ -220,16 +220,16 @@ fn warn_of_malformed(walk: &Walk, oid: &[u64], reading: &mut Reading) {
     }
 }
 
-/// A row in the making.
+/// A row being assembled.
 struct Row {
     mac: Option<MacAddr>,
-    /// The number of its radio in its access point.
+    /// Number of its radio in the access point.
     slot: Option<i64>,
     station: StationReading,
 }
 
 impl Row {
-    /// A row whose index has this address.
+    /// A row with the address from its index.
     const fn new(mac: Option<MacAddr>) -> Self {
         Self { mac, slot: None, station: StationReading::new(MacAddr([0; 6])) }
     }
@@ -247,7 +247,7 @@ impl Row {
             Says::Signal => station.signal_dbm = number_of(value),
             Says::Transmit(unit) => station.transmit_kbps = kbps(value, unit),
             Says::Receive(unit) => station.receive_kbps = kbps(value, unit),
-            // Of radios alone.
+            // Only for radios.
             Says::Band => {}
         }
     }

@@ -13,10 +13,10 @@ use super::tables::{self, Column, FoundBy, Radios, Says};
 use super::values::{channel_of, frequency_of, mac_of, number_of};
 use crate::source::{AccessPointReading, Reading, StationReading};
 
-/// The addresses of one radio's networks differ in these bits only.
+/// Bits in which the addresses of one radio's networks differ.
 const OF_ONE_RADIO: u8 = 0x0f;
 
-/// The bit of an address's first octet that says that no manufacturer has assigned it (IEEE Std 802, 8.2).
+/// The bit in an address's first octet that marks it as locally administered (IEEE Std 802, 8.2).
 const LOCALLY_ADMINISTERED: u8 = 0x02;
 
 /// The report of one radio.
@@ -42,7 +42,7 @@ impl Radio {
             Says::Channel => self.mhz = self.mhz.or_else(|| channel_of(value)),
             Says::Frequency => self.mhz = self.mhz.or_else(|| frequency_of(value)),
             Says::Band => self.band = number_of(value),
-            // Of stations alone.
+            // Only for stations.
             Says::Address
             | Says::Slot
             | Says::Ip
@@ -53,7 +53,7 @@ impl Radio {
         }
     }
 
-    /// Its channel, unless that is none of its band.
+    /// Its channel, unless that does not belong to its band.
     fn channel(&self) -> Option<u16> {
         self.mhz.filter(|mhz| match self.band {
             None => true,
@@ -65,7 +65,7 @@ impl Radio {
 }
 
 impl Known {
-    /// Asks an agent for its radios.
+    /// Reads the radios of an agent.
     pub(super) fn read(session: &mut Session, radios: &Radios, reading: &mut Reading) -> Self {
         let mut rows = rows(session, radios.columns, reading);
         if radios.lists_virtual {
@@ -97,19 +97,19 @@ impl Known {
                 let of = |mac: MacAddr| [&mac.0[..5], &[mac.0[5] & !OF_ONE_RADIO]].concat();
                 let wanted = of(access_point?);
                 let mut found = self.rows.values().filter(|radio| radio.address.is_some_and(|mac| of(mac) == wanted));
-                // Two equal ones cannot be distinguished.
+                // Several matches are ambiguous.
                 found.next().filter(|_| found.next().is_none())
             }
         }
     }
 }
 
-/// Gives virtual access points the channel of their radio, where they have none of their own.
+/// Sets the channel of virtual access points without one to that of their radio.
 ///
-/// RouterOS makes the address of a virtual access point from that of its master interface: it sets the locally administered
-/// bit (IEEE Std 802, 8.2), changes further bits of the first octet where that address is taken, and counts up the last
-/// octet. So the master is the interface with a channel whose last five octets are the same; else the one that differs in
-/// the last octet, too. Where these are several with different channels, none is known.
+/// RouterOS derives the address of a virtual access point from that of its master interface: it sets the locally administered
+/// bit (IEEE Std 802, 8.2), changes further bits of the first octet if that address is taken, and increments the last octet. So
+/// the master is the interface with a channel and the same last five octets; else the one that also differs in the last octet.
+/// If several match with different channels, the channel stays unknown.
 fn tune_virtual(rows: &mut BTreeMap<Vec<u64>, Radio>) {
     let masters: Vec<(MacAddr, u16)> = rows.values().filter_map(|row| Some((row.address?, row.channel()?))).collect();
     for row in rows.values_mut().filter(|row| row.mhz.is_none()) {
@@ -144,16 +144,16 @@ fn rows(session: &mut Session, columns: &[Column], reading: &mut Reading) -> BTr
     rows
 }
 
-/// An agent's own radios by the standard tables.
+/// An agent's own radios, from the standard tables.
 #[derive(Debug, Default)]
 pub(super) struct Own {
     pub(super) radios: Vec<AccessPointReading>,
-    /// All counters were read. A total without one of them would be a smaller one, which is taken for a restart.
+    /// Whether all counters were read. A total without one of them would be smaller, and be taken for a restart.
     pub(super) has_all_losses: bool,
 }
 
-/// An agent's own radios by the standard tables: their channels; and what they lose, which is what their queues discard and what
-/// is given up after too many retries.
+/// Reads an agent's own radios from the standard tables: their channels and losses. Losses are queue drops plus frames given up
+/// after too many retries.
 pub(super) fn own(session: &mut Session, reading: &mut Reading) -> Own {
     let kinds = optional(session, tables::IF_TYPE, reading).rows;
     let radios = kinds.into_iter().filter(|(_, kind)| *kind == Object::Number(tables::IEEE80211));
@@ -222,7 +222,7 @@ mod tests {
     fn an_access_point_and_the_number_of_its_radio_lead_there() {
         let slots = known(FoundBy::Slot, &[(&[2, 0, 0, 0, 9, 1, 0], 1, 2_412), (&[2, 0, 0, 0, 9, 1, 1], 1, 5_180)]);
         assert_eq!(tuned(&slots, &[], Some(1), Some(1)), (Some(mac(1)), Some(5_180)));
-        // 15 is "no such slot".
+        // 15 means "no such slot".
         for (slot, at) in [(Some(15), Some(1)), (Some(-1), Some(1)), (None, Some(1)), (Some(0), Some(2))] {
             assert_eq!(tuned(&slots, &[], slot, at).1, None);
         }
@@ -256,7 +256,7 @@ mod tests {
     fn a_channel_of_another_band_is_not_taken() {
         let channel = |band, mhz| Radio { address: None, mhz: Some(mhz), band }.channel();
         assert_eq!((channel(Some(1), 2_412), channel(Some(2), 5_180)), (Some(2_412), Some(5_180)));
-        // Channel 1 at 6 GHz has the number of the one at 2.4 GHz.
+        // Channel 1 at 6 GHz has the number of one at 2.4 GHz.
         assert_eq!((channel(Some(2), 2_412), channel(Some(6), 2_412), channel(Some(1), 5_180)), (None, None, None));
         assert_eq!(channel(None, 2_412), Some(2_412));
     }

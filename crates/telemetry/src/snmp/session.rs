@@ -11,14 +11,14 @@ use snmp2::{Oid, SyncSession, Value};
 
 use crate::source::{MOST_STATIONS, TelemetryError};
 
-/// Rows that an agent is asked for at once: an answer of so many fits into one Ethernet frame.
+/// Rows per GetBulk request: a response of this size fits into one Ethernet frame.
 const AT_ONCE: u32 = 20;
-/// Questions that go unanswered are asked again so often: the network may lose one.
+/// Number of attempts per request: the network may lose one.
 const TRIES: u32 = 2;
-/// The error of an agent, in the manner of version 1, that has nothing behind a name (RFC 3416, 3).
+/// Error status, as in version 1, of an agent without further objects (RFC 3416, 3).
 const NO_SUCH_NAME: u32 = 2;
 
-/// How an agent is asked.
+/// SNMP version and credentials.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Version {
     /// SNMP v2c, with this community.
@@ -30,14 +30,14 @@ pub enum Version {
     V3 {
         /// The user.
         user: String,
-        /// How messages are signed, and with which password.
+        /// Hash and password of the authentication.
         authentication: Option<(Hash, String)>,
-        /// How messages are encrypted, and with which password.
+        /// Cipher and password of the encryption.
         privacy: Option<(Encryption, String)>,
     },
 }
 
-/// A hash for signatures.
+/// Hash for authentication.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum Hash {
@@ -69,7 +69,7 @@ impl fmt::Debug for Version {
     }
 }
 
-/// A value as it is understood here.
+/// A value of a supported type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Object {
     Number(i64),
@@ -79,39 +79,40 @@ pub(super) enum Object {
     Other,
 }
 
-/// An open conversation with an agent.
+/// An open session with an agent.
 pub(super) struct Session {
     inner: Box<SyncSession>,
     timeout: Duration,
-    /// When the present poll must have ended.
+    /// Deadline of the current poll.
     deadline: Instant,
-    /// A question went unanswered: no more are asked, as a late answer would be taken for that of another one.
+    /// Whether a request timed out: no further ones are sent, because a late response would be taken for that
+    /// of another request.
     pub(super) is_lost: bool,
 }
 
-/// The objects below a name, each with what follows the name in its own.
+/// The objects below a name, by the rest of their names.
 pub(super) struct Walk {
-    /// Those that were read.
+    /// The objects that were read.
     pub(super) rows: Vec<(Vec<u64>, Object)>,
-    /// Some between them could not be understood.
+    /// Whether malformed objects were skipped.
     pub(super) has_malformed: bool,
-    /// Why there may be more, or why they cannot be relied on.
+    /// Why objects may be missing, or are unreliable.
     pub(super) problem: Option<TelemetryError>,
 }
 
-/// An answer to GetBulk.
+/// A response to GetBulk.
 #[derive(Default)]
 struct Bulk {
     rows: Vec<BulkRow>,
-    /// The agent's error (RFC 3416).
+    /// Error status of the agent (RFC 3416).
     error: u32,
 }
 
 struct BulkRow {
     name: Vec<u64>,
-    /// `None`: there is no object.
+    /// The value; `None`: there is no object.
     value: Option<Object>,
-    /// The object in front of it cannot be understood.
+    /// Whether the preceding object is malformed.
     is_behind_malformed: bool,
 }
 
@@ -131,18 +132,18 @@ impl Session {
         };
         let mut this = Self { inner: Box::new(inner), timeout, deadline: Instant::now(), is_lost: false };
         if matches!(version, Version::V3 { .. }) {
-            // Learns who the agent is and what time it has.
+            // Discovers the agent's engine id and time.
             this.retry(|session| session.init())?;
         }
         Ok(this)
     }
 
-    /// A poll begins, which may take so long.
+    /// Begins a poll with this time limit.
     pub(super) fn begin(&mut self, span: Duration) {
         self.deadline = Instant::now() + span;
     }
 
-    /// One object; `None` where the agent has none of this name.
+    /// One object; `None` if the agent does not have it.
     pub(super) fn get(&mut self, name: &[u64]) -> Result<Option<Object>, TelemetryError> {
         let name = oid(name)?;
         let mut found = None;
@@ -154,7 +155,7 @@ impl Session {
         Ok(found)
     }
 
-    /// All objects below a name. Rows out of order are read, as long as none comes twice.
+    /// All objects below a name. Accepts rows out of order, unless one is repeated.
     pub(super) fn walk(&mut self, root: &[u64]) -> Walk {
         let mut walk = Walk { rows: Vec::new(), has_malformed: false, problem: None };
         walk.problem = self.walk_into(root, &mut walk).err();
@@ -193,7 +194,7 @@ impl Session {
         }
     }
 
-    /// Whether there is anything below a name.
+    /// Whether there are objects below a name.
     pub(super) fn has(&mut self, root: &[u64]) -> Result<bool, TelemetryError> {
         Ok(self.bulk(root)?.rows.first().is_some_and(|row| row.name.starts_with(root) && row.value.is_some()))
     }
@@ -207,7 +208,7 @@ impl Session {
             bulk = Bulk { error: answer.error_status, ..Bulk::default() };
             let mut objects = answer.varbinds.clone();
             let mut is_behind_malformed = false;
-            // The iterator has nothing at a malformed object, and goes on behind it.
+            // The iterator yields nothing at a malformed object, and continues after it.
             for _ in 0..AT_ONCE {
                 let row = objects.next().and_then(|(name, value)| Some((numbers(&name)?, object(&value))));
                 let is_malformed = row.is_none();
@@ -219,7 +220,8 @@ impl Session {
         Ok(bulk)
     }
 
-    /// Asks, again where need be. An agent of version 3 whose clock has moved says so, and is asked again too.
+    /// Sends a request, with retries. An SNMPv3 agent whose clock has moved reports that, and is asked again,
+    /// too.
     fn retry(
         &mut self,
         mut ask: impl FnMut(&mut SyncSession) -> Result<(), snmp2::Error>,
@@ -249,7 +251,7 @@ impl Session {
     }
 }
 
-/// Numbers of requests that another program's answers do not meet.
+/// A random first request id, which another program's responses do not match.
 fn first_number() -> i32 {
     let clock = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     clock.map_or(1, |since| (since.subsec_nanos() ^ std::process::id()) as i32 & 0x3fff_ffff)
@@ -286,7 +288,7 @@ fn security(version: &Version) -> Option<Security> {
                 Encryption::Aes256 => Cipher::Aes256,
             };
             let auth = Auth::AuthPriv { cipher, privacy_password: password.as_bytes().to_vec() };
-            // Where the key is shorter than the cipher's: as net-snmp does it.
+            // If the key is shorter than the cipher's: extended as in net-snmp.
             security.with_auth(auth).with_key_extension_method(KeyExtension::Blumenthal)
         }
     })

@@ -9,9 +9,9 @@
 pub struct Table {
     /// Its name in a configuration.
     pub name: &'static str,
-    /// Whose it is, in words.
+    /// Name of the vendor and products.
     pub vendor: &'static str,
-    /// What `sysObjectID` of an agent that has it begins with.
+    /// Prefix of the `sysObjectID` of agents with this table.
     pub enterprise: &'static [u64],
     /// The location of a row's station address.
     pub station: StationIn,
@@ -19,22 +19,22 @@ pub struct Table {
     pub columns: &'static [Column],
     /// The table of radios of the same agents, if the station's row does not have it.
     pub radios: Option<Radios>,
-    /// All stations are at the agent's own radios: it is an access point, and no controller of several.
+    /// Whether all stations are at the agent's own radios: it is an access point rather than a controller.
     pub is_access_point: bool,
 }
 
 /// A table with a row for each radio.
 #[derive(Debug)]
 pub struct Radios {
-    /// How a station's row leads to that of its radio.
+    /// How a station's row refers to that of its radio.
     pub found_by: FoundBy,
-    /// Its columns. Of several that say the same, the first that an agent has counts.
+    /// Its columns. Of several with the same meaning, the first that an agent has counts.
     pub columns: &'static [Column],
-    /// It has rows for virtual access points too, which have no channel of their own.
+    /// Whether it also has rows for virtual access points, without a channel of their own.
     pub lists_virtual: bool,
 }
 
-/// How a station's row leads to the row of its radio.
+/// How a station's row refers to the row of its radio.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FoundBy {
     /// The first number of the station's index is the radio's: `ifIndex`.
@@ -45,7 +45,7 @@ pub enum FoundBy {
     Slot,
     /// The radio's index ends in the station's BSSID.
     Bssid,
-    /// The station's BSSID is the radio's address but for the last four bits: one radio has an address for each network.
+    /// The station's BSSID equals the radio's address except for the last four bits: a radio has one address per network.
     Address,
 }
 
@@ -56,7 +56,7 @@ pub enum StationIn {
     IndexHead,
     /// The last six numbers of the row's index.
     IndexTail,
-    /// The column that says [`Says::Address`].
+    /// The column with [`Says::Address`].
     Column,
 }
 
@@ -65,30 +65,30 @@ pub enum StationIn {
 pub struct Column {
     /// The object's identifier, without the row's index.
     pub oid: &'static [u64],
-    /// What it says.
+    /// Its meaning.
     pub says: Says,
 }
 
-/// What a column says, and how.
+/// Meaning and notation of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Says {
     /// The station's MAC address, six octets.
     Address,
     /// The BSSID of its access point, or another address that names it, six octets.
     AccessPoint,
-    /// Which of its access point's radios it is at, by number.
+    /// Number of the station's radio in its access point.
     Slot,
-    /// The number of the channel; what is written behind the number, as `36E`, is its width.
+    /// Channel number; a suffix, as in `36E`, is its width.
     Channel,
     /// The channel's frequency in MHz.
     Frequency,
-    /// The band of a radio: 1 is that at 2.4 GHz and 2 that at 5 GHz; of others channels are not understood.
+    /// Band of a radio: 1 is 2.4 GHz and 2 is 5 GHz; channels of other bands are not supported.
     Band,
     /// Its IP address.
     Ip,
     /// The name of its network.
     Ssid,
-    /// How strongly it is received, in dBm.
+    /// Signal strength at the access point, in dBm.
     Signal,
     /// The rate toward it.
     Transmit(Unit),
@@ -105,9 +105,9 @@ pub enum Unit {
     Kilobits,
     /// Mbit/s.
     Megabits,
-    /// kbit/s, or bit/s where that many kbit/s are impossible: the MIB has no unit, and firmware differs.
+    /// kbit/s, or bit/s if the value is impossible in kbit/s: the MIB has no unit, and firmware differs.
     KilobitsOrBits,
-    /// Octets of 500 kbit/s each, without their highest bit, of a set of rates: the fastest counts.
+    /// A set of rates as octets of 500 kbit/s each, without their highest bit: the fastest counts.
     RateSet,
 }
 
@@ -130,7 +130,7 @@ const MIKROTIK_REGISTRATION: [u64; 12] = [1, 3, 6, 1, 4, 1, 14988, 1, 1, 1, 2, 1
 const MIKROTIK_ACCESS_POINT: [u64; 12] = [1, 3, 6, 1, 4, 1, 14988, 1, 1, 1, 3, 1];
 const AEROHIVE_ASSOCIATION: [u64; 14] = [1, 3, 6, 1, 4, 1, 26928, 1, 1, 1, 2, 1, 2, 1];
 
-/// An entry's identifier with the numbers of a column behind it.
+/// An entry's identifier with the numbers of a column appended.
 const fn below<const N: usize, const M: usize>(entry: [u64; N], column: u64) -> [u64; M] {
     let mut oid = [0; M];
     let mut i = 0;
@@ -138,7 +138,7 @@ const fn below<const N: usize, const M: usize>(entry: [u64; N], column: u64) -> 
         oid[i] = entry[i];
         i += 1;
     }
-    // Entries are the only child of their table, number 1, where the entry given is the table.
+    // Entries are the only child of their table, number 1; here the given entry is the table.
     if M > N + 1 {
         oid[N] = 1;
     }
@@ -152,14 +152,14 @@ macro_rules! column {
     };
 }
 
-/// Of any radio, by `ifIndex`: `dot11CurrentChannel` of dot11PhyDSSSTable, and `dot11CurrentFrequency` of dot11PhyOFDMTable,
-/// which is "the current operating frequency channel number" despite its name.
+/// For any radio, by `ifIndex`: `dot11CurrentChannel` of dot11PhyDSSSTable, and `dot11CurrentFrequency` of dot11PhyOFDMTable, which is
+/// "the current operating frequency channel number" despite its name.
 pub(super) const STANDARD_RADIO: [Column; 2] = [
     Column { oid: &[1, 2, 840, 10036, 4, 5, 1, 1], says: Says::Channel },
     Column { oid: &[1, 2, 840, 10036, 4, 11, 1, 1], says: Says::Channel },
 ];
 
-/// Every table that is known here.
+/// All supported tables.
 pub const TABLES: &[Table] = &[
     Table {
         name: "cisco",
@@ -174,7 +174,7 @@ pub const TABLES: &[Table] = &[
         ],
         radios: Some(Radios {
             found_by: FoundBy::IndexHead,
-            // `cd11IfPhyDsssCurrentChannel` is that of the other bands too.
+            // `cd11IfPhyDsssCurrentChannel` is also that of other bands.
             columns: &[column!(CISCO_DSSS, 15, 3, Says::Channel), STANDARD_RADIO[0], STANDARD_RADIO[1]],
             lists_virtual: false,
         }),
@@ -226,8 +226,8 @@ pub const TABLES: &[Table] = &[
         columns: &[
             // `wlanStaTransmitRate`, "Transmit rate with which the Station is associated with this system", in Mbit/s.
             column!(ARUBAOS_STATION, 16, 10, Says::Transmit(Unit::Megabits)),
-            // `wlanStaApBssid`, `wlanStaChannel` and `wlanStaAccessPointESSID`. `wlanStaRSSI` is a ratio of signal to noise,
-            // and so not the signal.
+            // `wlanStaApBssid`, `wlanStaChannel` and `wlanStaAccessPointESSID`. `wlanStaRSSI` is a signal-to-noise ratio, so it is not
+            // used as the signal.
             column!(ARUBAOS_STATION, 16, 2, Says::AccessPoint),
             column!(ARUBAOS_STATION, 16, 6, Says::Channel),
             column!(ARUBAOS_STATION, 16, 12, Says::Ssid),
@@ -264,7 +264,7 @@ pub const TABLES: &[Table] = &[
         name: "airos",
         vendor: "Ubiquiti airOS",
         enterprise: &[1, 3, 6, 1, 4, 1, 41112, 1, 4],
-        // Behind `ubntWlStatIndex`.
+        // After `ubntWlStatIndex`.
         station: StationIn::IndexTail,
         columns: &[
             // `ubntStaSignal`, `ubntStaTxRate`, `ubntStaRxRate` and `ubntStaLastIp`.
@@ -299,7 +299,7 @@ pub const TABLES: &[Table] = &[
     },
 ];
 
-/// What vendors' own objects begin with.
+/// Prefix of vendors' own objects.
 pub(super) const ENTERPRISES: &[u64] = &[1, 3, 6, 1, 4, 1];
 /// `sysObjectID.0` (RFC 3418).
 pub(super) const SYS_OBJECT_ID: &[u64] = &[1, 3, 6, 1, 2, 1, 1, 2, 0];
@@ -309,7 +309,7 @@ pub(super) const IF_ADDRESS: &[u64] = &[1, 3, 6, 1, 2, 1, 2, 2, 1, 6];
 pub(super) const IF_OUT_DISCARDS: &[u64] = &[1, 3, 6, 1, 2, 1, 2, 2, 1, 19];
 /// `ieee80211` of IANAifType-MIB.
 pub(super) const IEEE80211: i64 = 71;
-/// `dot11FailedCount` of dot11CountersTable: MSDUs that were given up after too many attempts.
+/// `dot11FailedCount` of dot11CountersTable: MSDUs given up after too many attempts.
 pub(super) const DOT11_FAILED: &[u64] = &[1, 2, 840, 10036, 2, 2, 1, 3];
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Values of agents, which have various notations for numbers and addresses.
+//! Values of agents, which write numbers and addresses in various notations.
 
 use std::net::{IpAddr, Ipv6Addr};
 
@@ -12,7 +12,7 @@ pub(super) fn mac_of(value: &Object) -> Option<MacAddr> {
     let Object::Octets(octets) = value else { return None };
     match <[u8; 6]>::try_from(octets.as_slice()) {
         Ok(octets) => Some(MacAddr(octets)),
-        // Some agents write it out.
+        // Some agents write it as text.
         Err(_) => crate::source::mac(std::str::from_utf8(octets).ok()?),
     }
 }
@@ -34,7 +34,7 @@ pub(super) fn text_of(value: &Object) -> Option<String> {
     Some(String::from_utf8_lossy(&octets[..octets.len().min(32)]).into_owned())
 }
 
-/// A number, also where an agent writes it out.
+/// An integer, also if an agent writes it as text.
 pub(super) fn number_of(value: &Object) -> Option<i64> {
     match value {
         Object::Number(number) => Some(*number),
@@ -43,7 +43,7 @@ pub(super) fn number_of(value: &Object) -> Option<i64> {
     }
 }
 
-/// No airMAX radio is faster, in kb/s; and none has a rate as slow as this in bit/s in a channel of 20 MHz.
+/// Highest rate of airMAX radios, in kb/s; no rate in a channel of 20 MHz is as low as this in bit/s.
 const FASTEST_AIRMAX_KBPS: i64 = 2_500_000;
 
 pub(super) fn kbps(value: &Object, unit: Unit) -> Option<i64> {
@@ -60,7 +60,7 @@ pub(super) fn kbps(value: &Object, unit: Unit) -> Option<i64> {
     }
 }
 
-/// The frequency of a channel in MHz, of its number; behind that an agent may write how wide the channel is (`36E`, `44+`).
+/// The frequency of a channel in MHz, from its number; agents may append the channel width (`36E`, `44+`).
 pub(super) fn channel_of(value: &Object) -> Option<u16> {
     let number = match value {
         Object::Octets(octets) => {
@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn units_are_minded() {
+    fn units_are_converted() {
         let number = Object::Number(54_000_000);
         assert_eq!(kbps(&number, Unit::Bits), Some(54_000));
         assert_eq!(kbps(&Object::Number(54_000), Unit::Kilobits), Some(54_000));

@@ -10,8 +10,8 @@ use evenair_telemetry::Source;
 use evenair_telemetry::snmp::{Agent, Encryption, Hash, Version};
 use tempfile::TempDir;
 
-/// Serves a file of objects, a line each: identifier, type, value. net-snmp asks on its standard input (snmpd.conf(5),
-/// `pass_persist`).
+/// Serves a file of objects, one per line: identifier, type, value. net-snmp sends requests on its standard input
+/// (snmpd.conf(5), `pass_persist`).
 const SCRIPT: &str = r#"#!/usr/bin/python3 -u
 import sys
 key = lambda oid: [int(n) for n in oid.strip('.').split('.')]
@@ -43,7 +43,8 @@ pub struct Net {
     pub address: String,
 }
 
-/// An agent that says that it is `enterprise` and has these objects; `None`, with the reason on the screen: it cannot be had.
+/// An agent with `enterprise` as its `sysObjectID` and these objects; `None`, with the reason printed, if net-snmp is
+/// unavailable.
 pub fn start(enterprise: &str, objects: &[(String, &str, String)]) -> Option<Net> {
     let Some(program) = ["/usr/sbin/snmpd", "/sbin/snmpd"].into_iter().find(|path| fs::exists(path).unwrap_or(false))
     else {

@@ -1,7 +1,7 @@
-//! An SNMP agent whose answers are drawn from any bytes: whole datagrams, lists of objects in a valid message, or rows below what
-//! was asked for.
+//! An SNMP agent whose responses are made from arbitrary bytes: whole datagrams, lists of objects in a valid message, or rows
+//! below the requested name.
 //!
-//! `fuzz/fuzz_targets/snmp.rs` asks it with bytes that libFuzzer makes.
+//! `fuzz/fuzz_targets/snmp.rs` polls it with bytes from libFuzzer.
 
 use std::cell::RefCell;
 use std::net::{SocketAddr, UdpSocket};
@@ -14,7 +14,7 @@ use evenair_telemetry::{Reading, Source, TelemetryError};
 
 /// The community of all agents here.
 pub const COMMUNITY: &str = "readers";
-/// Answers come at once; an agent that has none left is silent for as long.
+/// Responses come at once; an agent without any left is silent for as long.
 const TIMEOUT: Duration = Duration::from_millis(20);
 
 /// Tags of the basic encoding rules (X.690) and of SNMP (RFC 3416).
@@ -24,7 +24,7 @@ const NAME: u8 = 0x06;
 const SEQUENCE: u8 = 0x30;
 const RESPONSE: u8 = 0xa2;
 
-/// An agent on loopback, with the bytes that it answers from.
+/// An agent on loopback, with the bytes for its responses.
 struct Answering {
     address: SocketAddr,
     left: Arc<Mutex<Vec<u8>>>,
@@ -34,10 +34,10 @@ thread_local! {
     static AGENT: RefCell<Option<Answering>> = const { RefCell::new(None) };
 }
 
-/// Asks an agent for its stations that answers from these bytes. The first one says which vendor's table is asked for.
+/// Polls an agent that responds from these bytes. The first one selects the vendor's table.
 ///
 /// # Errors
-/// As for any agent whose answers make no sense.
+/// As for any agent with malformed responses.
 pub fn poll(bytes: &[u8]) -> Result<Reading, TelemetryError> {
     AGENT.with_borrow_mut(|agent| {
         let agent = agent.get_or_insert_with(start);
@@ -45,7 +45,7 @@ pub fn poll(bytes: &[u8]) -> Result<Reading, TelemetryError> {
         *agent.left.lock().unwrap_or_else(PoisonError::into_inner) = answers.to_vec();
         let table = tables::TABLES.get(which % (tables::TABLES.len() + 1));
         let version = Version::V2c { community: COMMUNITY.into() };
-        // Not by `poll_once`, which would keep a panic from being seen.
+        // Not by `poll_once`, which would hide a panic.
         Agent::new(&agent.address.to_string(), version, table, TIMEOUT).poll()
     })
 }
@@ -65,7 +65,7 @@ fn start() -> Answering {
     Answering { address, left }
 }
 
-/// The next answer. An agent that has nothing left says that there is nothing behind what was asked for.
+/// The next response. An agent without bytes left reports the end of its objects.
 fn answer(question: &[u8], left: &mut Vec<u8>) -> Vec<u8> {
     let (Some(number), Some(asked)) = (request_number(question), name_asked(question)) else { return Vec::new() };
     let mut take = |most: usize| left.drain(..most.min(left.len())).collect::<Vec<u8>>();
@@ -103,7 +103,7 @@ pub fn row(name: &[u8], tag: u8, value: &[u8]) -> Vec<u8> {
     tagged(SEQUENCE, &[tagged(NAME, name), tagged(tag, value)].concat())
 }
 
-/// A whole answer with these objects.
+/// A complete response with these objects.
 pub fn message(number: &[u8], rows: &[u8]) -> Vec<u8> {
     let zero = tagged(INTEGER, &[0]);
     let pdu = [tagged(INTEGER, number), zero.clone(), zero, tagged(SEQUENCE, rows)].concat();
@@ -111,7 +111,7 @@ pub fn message(number: &[u8], rows: &[u8]) -> Vec<u8> {
     tagged(SEQUENCE, &parts.concat())
 }
 
-/// The value at the head of some bytes, its length having one byte or three, and what is behind it.
+/// The value at the beginning of some bytes, with a length of one byte or three, and the rest.
 fn split(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let (len, head) = match *bytes.get(1)? {
         0x81 => (usize::from(*bytes.get(2)?), 3),
@@ -121,24 +121,24 @@ fn split(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     Some((bytes.get(head..head + len)?, bytes.get(head + len..)?))
 }
 
-/// What a question asks, with the tag that says how.
+/// The request's PDU with its tag.
 pub fn behind_community(question: &[u8]) -> Option<&[u8]> {
     let (message, _) = split(question)?;
     let (_, behind_version) = split(message)?;
     Some(split(behind_version)?.1)
 }
 
-/// What a question asks: the request's number, and the rest of it.
+/// The request's PDU: request id, and the rest.
 fn pdu(question: &[u8]) -> Option<(&[u8], &[u8])> {
     split(split(behind_community(question)?)?.0)
 }
 
-/// The number of a request.
+/// The id of a request.
 pub fn request_number(question: &[u8]) -> Option<Vec<u8>> {
     Some(pdu(question)?.0.to_vec())
 }
 
-/// The name that a question is about.
+/// The name in a request.
 pub fn name_asked(question: &[u8]) -> Option<Vec<u8>> {
     let (_, behind_number) = pdu(question)?;
     let (_, behind_first) = split(behind_number)?;

@@ -1,4 +1,4 @@
-//! Answers with some bytes changed: they are read or refused, and nobody falls over them.
+//! Responses with some bytes changed: they are parsed or refused, without panics.
 
 use evenair_packet::MacAddr;
 use evenair_telemetry::{hostapd, nl80211, remote, ubus, unifi};
@@ -14,7 +14,7 @@ const ANSWERS: [&str; 5] = [
     r#"[{"source":"hostapd a","from":"b","stations":[{"mac":"02:00:00:00:00:0a","signal_dbm":-61,"idle_ms":12}],"radios":[]}]"#,
 ];
 
-/// Everybody reads it. How many stations they find.
+/// Parses it by every parser. Returns the number of stations.
 fn read(text: &str) -> usize {
     let json = serde_json::from_str(text).ok();
     usize::from(matches!(hostapd::station(text), Ok(Some(_))))
@@ -29,19 +29,19 @@ fn whole_answers_are_read() {
     ANSWERS.iter().for_each(|answer| assert_eq!(read(answer), 1, "{answer}"));
 }
 
-/// The number of Mikrotik's table, and the columns that are asked for in it: one with a signal for each of two stations, which
-/// is what [`answers`] makes of these bytes.
+/// The index of Mikrotik's table, and its columns: one with a signal for each of two stations, from which [`answers`] makes
+/// responses.
 fn snmp_answers() -> Vec<u8> {
     let index = |last: u8| [2, 0, 0, 0, 0, last, 7];
     let row = |last: u8| [&index(last)[..], &[0, 1, 0xc3]].concat();
     let table = evenair_telemetry::snmp::tables::TABLES.iter().position(|table| table.name == "mikrotik");
     let column = [vec![2 | 8, 6], row(10), row(11)].concat();
-    // As many rows in each column of stations and of radios, and nothing behind them.
+    // The same number of rows in each column of stations and of radios, and nothing after them.
     let columns = [column, END.to_vec()].concat().repeat(6);
     [&[table.expect("it is known") as u8][..], &columns].concat()
 }
 
-/// A row that says that there is nothing more: a tag that is none of an object's.
+/// A row at the end of the objects: its tag is not an object's.
 const END: [u8; 5] = [2, 0, 0, 7, 0];
 
 #[test]

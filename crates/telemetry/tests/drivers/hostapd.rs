@@ -1,4 +1,4 @@
-//! A server that speaks as hostapd does on its control socket.
+//! A server with hostapd's control socket protocol.
 
 use std::os::unix::net::UnixDatagram;
 use std::path::Path;
@@ -12,7 +12,7 @@ use evenair_telemetry::{Source, TelemetryError};
 
 const TIMEOUT: Duration = Duration::from_millis(500);
 
-/// As hostapd 2.10 answers for a station at 54 and 6 Mb/s.
+/// Response of hostapd 2.10 for a station at 54 and 6 Mb/s.
 fn answer(mac: &str, signal: i32, tx: u32, rx: u32) -> String {
     format!(
         "{mac}\nflags=[AUTH][ASSOC][AUTHORIZED][WMM]\naid=1\ncapability=0x431\nlisten_interval=1\nsupported_rates=82 84 8b 96\n\
@@ -21,7 +21,7 @@ fn answer(mac: &str, signal: i32, tx: u32, rx: u32) -> String {
     )
 }
 
-/// Serves until told `quit`.
+/// Serves until it receives `quit`.
 fn serve(path: &Path, answers: impl Fn(&str) -> Vec<u8> + Send + 'static) {
     let socket = UnixDatagram::bind(path).expect("a socket");
     thread::spawn(move || {
@@ -61,7 +61,7 @@ fn its_stations_are_listed() {
 }
 
 #[test]
-fn whatever_else_answers_is_an_error() {
+fn other_responses_are_errors() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("none");
     assert!(matches!(Hostapd::new(&path, TIMEOUT).poll(), Err(TelemetryError::Io { .. })));
@@ -144,7 +144,7 @@ fn silence_is_reported_as_such() {
 }
 
 #[test]
-fn one_that_is_slow_for_each_of_its_stations_is_not_waited_for() {
+fn a_poll_ends_in_time_although_each_response_is_slow() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("wlan0");
     let next = AtomicU16::new(0);
@@ -157,6 +157,6 @@ fn one_that_is_slow_for_each_of_its_stations_is_not_waited_for() {
     let began = Instant::now();
     let error = Hostapd::new(&path, timeout).poll().expect_err("it never ends");
     assert!(matches!(error, TelemetryError::Silent(_)), "{error}");
-    // To ask for as many stations as may be would take 400 seconds.
+    // Requests for the maximum number of stations would take 400 seconds.
     assert!(began.elapsed() < Duration::from_secs(60), "{:?}", began.elapsed());
 }

@@ -1,4 +1,4 @@
-//! The drivers beside real agents and servers: net-snmp, HTTP, a Unix socket.
+//! The drivers with real agents and servers: net-snmp, HTTP, a Unix socket.
 
 mod agent;
 mod answers;

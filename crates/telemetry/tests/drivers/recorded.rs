@@ -1,5 +1,5 @@
-//! An agent of our own that plays recorded objects, as real devices have them: tables out of order, virtual access points,
-//! radios that share an address.
+//! An agent that replays recorded objects of real devices: tables out of order, virtual access points, radios that share
+//! an address.
 
 use std::net::UdpSocket;
 use std::thread;
@@ -11,10 +11,10 @@ use evenair_telemetry::{Reading, Source};
 
 use crate::answers::{COMMUNITY, behind_community, message, name_asked, request_number, row};
 
-/// What ends a walk (RFC 3416, `endOfMibView`).
+/// Tag at the end of a walk (RFC 3416, `endOfMibView`).
 const END: u8 = 0x82;
 const GET_REQUEST: u8 = 0xa0;
-/// Objects in an answer.
+/// Objects per response.
 const AT_ONCE: usize = 20;
 const MIKROTIK: &str = "1.3.6.1.2.1.1.2.0 o 1.3.6.1.4.1.14988.1\n";
 
@@ -58,8 +58,8 @@ struct Object {
     encoded: Vec<u8>,
 }
 
-/// Serves objects, a line each: name, kind, value. They come in their order, which a real agent's may not be either. The
-/// answer to one that is `broken` is no message.
+/// Serves objects, one per line: name, kind, value. They keep their order, which may be wrong, as in real agents. The
+/// response to `broken` is malformed.
 fn play(objects: &str, broken: Option<&str>) -> String {
     let objects: Vec<Object> = objects
         .lines()
@@ -77,13 +77,13 @@ fn play(objects: &str, broken: Option<&str>) -> String {
         while let Ok((len, from)) = socket.recv_from(&mut question) {
             let question = &question[..len];
             let (number, asked) = (request_number(question).expect("SNMP"), name_asked(question).expect("a name"));
-            // All others here are GetBulkRequest.
+            // All other requests here are GetBulkRequest.
             let is_get = behind_community(question).is_some_and(|pdu| pdu[0] == GET_REQUEST);
             let at = objects.iter().position(|object| object.name == asked);
             let first = match (is_get, at) {
                 (true, at) => at,
                 (false, Some(at)) => Some(at + 1),
-                // In a real agent's order, or in this one's below a table's name.
+                // In sorted order like a real agent, or in file order below a table's name.
                 (false, None) => objects
                     .iter()
                     .position(|object| object.name.starts_with(&asked))
@@ -139,7 +139,7 @@ fn a_virtual_access_point_without_frequency_is_on_its_radio_s_channel() {
     let at = [(1, 1), (2, 2), (3, 8), (4, 9)];
     let signals: String = at.map(|(last, number)| station(3, last, number, "i", -55)).concat();
     let rates: String = at.map(|(last, number)| station(8, last, number, "g", 65_000_000)).concat();
-    // The virtual one of radio 1, and one that may be of either.
+    // The virtual one of radio 1, and one that may belong to either.
     let addresses = [(1, "020000001001"), (2, "020000001002"), (8, "060000001001"), (9, "060000001007")];
     let addresses: String = addresses.map(|(number, mac)| radio(5, number, "x", mac)).concat();
     let frequencies = [(1, "2412"), (2, "5805"), (8, "0"), (9, "0")];
@@ -151,7 +151,7 @@ fn a_virtual_access_point_without_frequency_is_on_its_radio_s_channel() {
     assert_eq!(reading.warnings, [""; 0]);
 }
 
-/// As RouterOS 6.39 has them.
+/// As in RouterOS 6.39.
 const NOT_IN_ORDER: &str = "\
 1.3.6.1.4.1.14988.1.1.1.2.1.3.2.0.0.0.1.1.12 i -55
 1.3.6.1.4.1.14988.1.1.1.2.1.8.2.0.0.0.1.1.12 g 65000000
@@ -164,7 +164,7 @@ const NOT_IN_ORDER: &str = "\
 
 #[test]
 fn an_optional_table_out_of_order_is_left_out_with_a_warning() {
-    // FortiOS has ifTable so.
+    // As FortiOS sorts ifTable.
     let interfaces = "1.3.6.1.2.1.2.2.1.3.2 i 71\n1.3.6.1.2.1.2.2.1.3.1 i 6\n";
     let reading = poll(&[MIKROTIK, interfaces, NOT_IN_ORDER].concat());
     assert_eq!(seen(&reading), [(1, Some(65_000), Some(65_000), Some(-55), None)]);
@@ -273,7 +273,7 @@ fn a_controller_with_arubaos_is_read() {
         &station(10, 1, "g", "866"),
         &station(10, 2, "g", "54"),
         &station(12, 1, "t", "site"),
-        // `wlanStaRSSI`, a ratio.
+        // `wlanStaRSSI`, a signal-to-noise ratio.
         &station(14, 1, "i", "41"),
     ];
     let reading = poll(&objects.concat());
@@ -298,7 +298,7 @@ fn an_agent_without_a_known_table_is_warned_of() {
     assert!(warning.ends_with("tried: cisco, cisco-wlc, aruba, arubaos, mikrotik, airos, aerohive"), "{warning}");
     let configured = agent(other, Some("mikrotik")).poll().expect("answers");
     assert!(configured.warnings[0].ends_with("tried: mikrotik"), "{:?}", configured.warnings);
-    // One that has the vendor's table of radios has no stations; RouterOS with other drivers has neither table.
+    // An agent with the vendor's table of radios has no stations; RouterOS with other drivers has neither table.
     let idle = "1.3.6.1.4.1.14988.1.1.1.3.1.5.1 x 020000001001\n1.3.6.1.4.1.14988.1.1.1.3.1.7.1 i 2412\n";
     let reading = poll(&[MIKROTIK, idle].concat());
     assert_eq!((reading.from.as_str(), reading.warnings.len()), ("MikroTik", 0));

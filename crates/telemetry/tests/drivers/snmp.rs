@@ -13,7 +13,7 @@ type Objects = Vec<(String, &'static str, String)>;
 
 const A: MacAddr = MacAddr([0x02, 0, 0, 0, 0, 0x0a]);
 const B: MacAddr = MacAddr([0x02, 0xff, 0, 0, 0, 0x0b]);
-/// Where A is, at 2.4 GHz, and where B is, at 5 GHz.
+/// The BSSIDs of A, at 2.4 GHz, and of B, at 5 GHz.
 const BSSID: MacAddr = MacAddr([0x02, 1, 2, 3, 4, 5]);
 const OTHER_BSSID: MacAddr = MacAddr([0x02, 1, 2, 3, 4, 0x25]);
 
@@ -29,7 +29,7 @@ fn object(oid: String, kind: &'static str, value: impl ToString) -> (String, &'s
     (oid, kind, value.to_string())
 }
 
-/// What each vendor's agent has of two stations, at 54 Mb/s with -61 dBm and at 6 Mb/s with -80 dBm.
+/// Each vendor's objects for two stations, at 54 Mb/s with -61 dBm and at 6 Mb/s with -80 dBm.
 fn cisco() -> Objects {
     [(A, 2, "6c", -61, "10.0.0.1", BSSID, 6), (B, 3, "0c", -80, "10.0.0.2", OTHER_BSSID, 36)]
         .into_iter()
@@ -127,7 +127,7 @@ fn aerohive() -> Objects {
         .collect()
 }
 
-/// Two radios, a wired interface beside them, and what they lost.
+/// Two radios, a wired interface, and their losses.
 fn radios() -> Objects {
     let row = |column: u8, number: u8| format!("1.3.6.1.2.1.2.2.1.{column}.{number}");
     let mut objects = Vec::new();
@@ -151,7 +151,7 @@ fn each_vendors_table_is_found_and_read() {
         ("Cisco, wireless LAN controller", "1.3.6.1.4.1.14179.1.1.4.3", cisco_wlc(), false, true),
         ("Aruba Instant", "1.3.6.1.4.1.14823.1.2.34", aruba(), true, false),
         ("MikroTik", "1.3.6.1.4.1.14988.1", mikrotik(), true, true),
-        // By its table, as its identifier is net-snmp's own.
+        // Detected by its table, since its identifier is net-snmp's own.
         ("Aerohive, Extreme", "1.3.6.1.4.1.8072.3.2.10", aerohive(), true, true),
     ];
     for (vendor, enterprise, objects, rates, signals) in vendors {
@@ -167,7 +167,7 @@ fn each_vendors_table_is_found_and_read() {
                 assert!(station.receive_kbps.is_none() || station.receive_kbps == rate, "{vendor}");
                 assert_eq!(station.signal_dbm, signals.then_some(dbm), "{vendor}");
                 assert_eq!(station.channel_mhz, Some(mhz), "{vendor}");
-                // A controller names the access point, and tells the radio by its number.
+                // A controller reports the access point, and the radio by its number.
                 let bssid = if vendor.contains("controller") { BSSID } else { bssid };
                 assert_eq!(station.access_point, Some(bssid), "{vendor}");
             }
@@ -184,7 +184,8 @@ fn what_radios_lose_is_reported_with_or_without_stations() {
     assert_eq!(lost, [(2, 25), (3, 3)], "discarded and given up; the wired interface is no radio");
 }
 
-/// What any radio has, and a vendor's table of stations that tells neither their radios nor channels.
+/// Standard objects of a radio, with a vendor's table of stations that has neither radios nor
+/// channels.
 #[test]
 fn an_access_point_with_one_radio_has_its_stations_there_by_the_standard_tables() {
     let stations = |kept: &str| mikrotik().into_iter().filter(|(oid, ..)| oid.contains(kept)).collect::<Objects>();
@@ -192,7 +193,7 @@ fn an_access_point_with_one_radio_has_its_stations_there_by_the_standard_tables(
     let tuned = |table: u8, number: u8, channel: u8| {
         object(format!("1.2.840.10036.4.{table}.1.1.{number}"), "integer", channel)
     };
-    // By the tables of DSSS and of OFDM; with two radios nobody knows who is where.
+    // From the tables of DSSS and of OFDM; with two radios the stations' radios are unknown.
     for (own, channel, radio) in [
         (of_one.clone(), tuned(5, 2, 11), Some((MacAddr([2, 9, 9, 9, 9, 2]), Some(2_462)))),
         (of_one.clone(), tuned(11, 2, 44), Some((MacAddr([2, 9, 9, 9, 9, 2]), Some(5_220)))),
@@ -209,7 +210,7 @@ fn an_access_point_with_one_radio_has_its_stations_there_by_the_standard_tables(
 }
 
 #[test]
-fn version_3_signs_and_hides() {
+fn version_3_authenticates_and_encrypts() {
     let Some(net) = start("1.3.6.1.4.1.14988.1", &mikrotik()) else { return };
     let hidden = |password| net.v3(USER, Some((Encryption::Aes128, password)), Hash::Sha256, AUTHENTICATION);
     let mut agent = hidden(PRIVACY);
@@ -218,7 +219,7 @@ fn version_3_signs_and_hides() {
     }
     let signed = |password| net.v3("signer", None, Hash::Sha1, password);
     assert_eq!(signed(AUTHENTICATION).poll().expect("answers").stations.len(), 2);
-    // Every other way is refused, and reported.
+    // Every other configuration is refused, and reported.
     for mut wrong in [
         hidden("another password"),
         signed("another password"),
@@ -248,7 +249,7 @@ fn an_agent_with_many_stations_is_read_whole() {
 }
 
 #[test]
-fn values_without_sense_are_handed_on_as_they_are() {
+fn implausible_values_are_passed_on_unchanged() {
     let row = |column: u8| format!("1.3.6.1.4.1.14988.1.1.1.2.1.{column}.{}.7", index(A));
     for (rate, signal) in [(0_i64, 0_i64), (1, 127), (u32::MAX.into(), -2_147_483_648)] {
         let objects = vec![object(row(3), "integer", signal), object(row(8), "gauge", rate)];
@@ -261,7 +262,7 @@ fn values_without_sense_are_handed_on_as_they_are() {
 
 #[test]
 fn silence_and_noise_are_errors_and_end_in_time() {
-    // Somebody who answers with anything but SNMP.
+    // A server that sends anything but SNMP.
     let socket = UdpSocket::bind("127.0.0.1:0").expect("a port");
     let address = socket.local_addr().expect("an address").to_string();
     let timeout = Duration::from_millis(200);
@@ -275,7 +276,7 @@ fn silence_and_noise_are_errors_and_end_in_time() {
         let mut question = [0; 2_000];
         let mut state = 1_u32;
         while let Ok((len, from)) = socket.recv_from(&mut question) {
-            // The question with a byte or two changed, or cut, or nothing like it.
+            // The request with a byte or two changed, truncated, or random bytes.
             state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
             let (at, cut) = (state as usize % len, (state >> 8) as usize % len);
             question[at] ^= (state >> 16) as u8;

@@ -1,4 +1,4 @@
-//! HTTPS with certificates that servers have signed themselves, as access points and controllers have them.
+//! HTTPS with self-signed certificates, as in access points and controllers.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -13,7 +13,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
-/// What a server presents, and the key that it has.
+/// The certificate that a server presents, and its key.
 struct Identity {
     certificate: CertificateDer<'static>,
     key: KeyPair,
@@ -27,7 +27,7 @@ fn params(name: &str, is_ca: IsCa) -> CertificateParams {
     params
 }
 
-/// A certificate for this name that its own key has signed.
+/// A self-signed certificate for this name.
 fn own(name: &str, is_ca: IsCa) -> Identity {
     let key = KeyPair::generate().expect("a key");
     let certificate = params(name, is_ca).self_signed(&key).expect("a certificate");
@@ -45,12 +45,12 @@ fn pem(certificate: &[u8]) -> String {
     format!("-----BEGIN CERTIFICATE-----\n{}\n-----END CERTIFICATE-----\n", lines.join("\n"))
 }
 
-/// A controller that takes any password and has one station; its port.
+/// A controller that accepts any password and has one station. Returns its port.
 fn serve(certificate: &CertificateDer<'static>, key: &KeyPair) -> u16 {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let key = PrivateKeyDer::try_from(key.serialize_der()).expect("a key");
     let key = provider.key_provider.load_private_key(key).expect("a key");
-    // Without the check that the key is the certificate's.
+    // Without the check that the key matches the certificate.
     let identity = CertifiedKey::new(vec![certificate.clone()], key);
     let config = ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
     let config = config.expect("versions").with_no_client_auth();
@@ -63,7 +63,7 @@ fn serve(certificate: &CertificateDer<'static>, key: &KeyPair) -> u16 {
             let mut stream = StreamOwned::new(connection, stream);
             thread::spawn(move || {
                 let mut request = [0; 4_096];
-                // Requests are short, and come whole.
+                // Requests are short, and arrive as a whole.
                 while let Ok(len @ 1..) = stream.read(&mut request) {
                     let is_login = request[..len].starts_with(b"POST");
                     if is_login && request[..len].ends_with(b"\r\n\r\n") {
@@ -85,7 +85,7 @@ fn serve(certificate: &CertificateDer<'static>, key: &KeyPair) -> u16 {
     port
 }
 
-/// Asks a server at this host for its stations.
+/// Polls the stations of a server at this host.
 fn stations(host: &str, port: u16, tls: &Tls) -> Result<usize, String> {
     let url = format!("https://{host}:{port}");
     let account = Credentials { user: "reader", password: "password" };
@@ -97,10 +97,10 @@ fn stations(host: &str, port: u16, tls: &Tls) -> Result<usize, String> {
 fn the_pinned_certificate_is_trusted_whatever_it_says_and_no_other() {
     let fine = own("localhost", IsCa::ExplicitNoCa);
     let identities = [
-        // A console's is for a name of its own; an older one's has a common name only.
+        // A console's is for a name of its own; an older one has only a common name.
         ("another name", own("unifi.local", IsCa::ExplicitNoCa)),
         ("no name", own("", IsCa::NoCa)),
-        // As `openssl req -x509` makes it.
+        // As made by `openssl req -x509`.
         ("an authority", own("localhost", IsCa::Ca(BasicConstraints::Unconstrained))),
         ("fine", own("localhost", IsCa::ExplicitNoCa)),
     ];
@@ -126,7 +126,7 @@ fn the_pinned_certificate_without_its_key_is_refused() {
 }
 
 #[test]
-fn what_a_pinned_authority_has_signed_is_trusted_for_its_name() {
+fn certificates_signed_by_a_pinned_authority_are_trusted_for_their_name() {
     let authority = CertifiedIssuer::self_signed(
         params("", IsCa::Ca(BasicConstraints::Unconstrained)),
         KeyPair::generate().expect("a key"),
@@ -139,7 +139,7 @@ fn what_a_pinned_authority_has_signed_is_trusted_for_its_name() {
         let port = serve(signed.der(), &key);
         assert_eq!(stations("localhost", port, &pinned).is_ok(), is_trusted, "{name}");
     }
-    // A chain in one file: its first certificate is the server's.
+    // A chain in one file, the server's certificate first.
     let console = own("unifi.local", IsCa::ExplicitNoCa);
     let port = serve(&console.certificate, &console.key);
     let chain = Tls::Pinned([pem(&console.certificate), pem(authority.der())].concat());

@@ -1,4 +1,4 @@
-//! A real HTTP server that answers as a UniFi controller and as OpenWrt do.
+//! A real HTTP server that responds like a UniFi controller and like OpenWrt.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -117,7 +117,7 @@ fn a_unifi_controller_is_logged_in_to_and_read() {
 }
 
 #[test]
-fn an_account_with_two_factor_authentication_is_said_to_have_it() {
+fn an_account_with_two_factor_authentication_is_named_as_such() {
     let os = r#"{"code":"MFA_AUTH_REQUIRED","message":"MFA authentication required","data":{"mfaCookie":"x"}}"#;
     let old = r#"{"meta":{"rc":"error","msg":"api.err.Ubic2faTokenRequired"},"data":[]}"#;
     for (status, body) in [(499, os), (499, "{}"), (403, os), (400, old)] {
@@ -153,8 +153,8 @@ fn the_alias_at_the_controller_is_reported_and_not_the_host_name() {
     assert_eq!(aliases, [Some("Anne's laptop"), None]);
 }
 
-/// Answers of ubus: to `list`, and to calls of these objects and methods, in that order; to all others that the method is
-/// missing.
+/// Responses of ubus: to `list`, and to calls of these objects and methods, in this order; all other calls fail as
+/// unknown methods.
 fn ubus_of(list: &'static str, calls: &'static [(&'static str, &'static str, &'static str)]) -> String {
     serve(move |_, _, _, body| {
         let result = |result: &str| reply(200, format!(r#"{{"jsonrpc":"2.0","id":1,"result":{result}}}"#));
@@ -186,7 +186,7 @@ fn one_interface_that_fails_leaves_the_others() {
         &[("hostapd.wlan0", "get_clients", CLIENTS), ("hostapd.wlan1", "get_clients", GONE)],
         &[("hostapd.wlan0", "get_clients", CLIENTS), ("hostapd.wlan1", "get_clients", "[6]")],
         &[("hostapd.wlan0", "get_clients", CLIENTS), ("hostapd.wlan1", "get_clients", "hang up")],
-        // The other order.
+        // In the other order.
         &[("hostapd.wlan1", "get_clients", CLIENTS), ("hostapd.wlan0", "get_clients", "[4]")],
     ];
     for calls in failing {
@@ -203,7 +203,7 @@ fn one_interface_that_fails_leaves_the_others() {
 }
 
 #[test]
-fn what_is_optional_at_an_interface_may_fail() {
+fn optional_parts_of_an_interface_may_fail() {
     let calls: &[_] = &[
         ("hostapd.wlan0", "get_clients", CLIENTS),
         ("hostapd.wlan1", "get_clients", r#"[0,{"freq":0,"clients":{"02:00:00:00:00:07":{},"none":{}}}]"#),
@@ -218,7 +218,7 @@ fn what_is_optional_at_an_interface_may_fail() {
     assert_eq!(entries, "1 of the entries of hostapd.wlan1 left out: no valid MAC address");
 }
 
-/// OpenWrt 21.02 and later: names of their own for interfaces, and other objects of hostapd's beside them.
+/// OpenWrt 21.02 and later: own names for interfaces, and further objects of hostapd.
 #[test]
 fn objects_beside_the_interfaces_are_not_asked() {
     let list = r#"{"hostapd":{"reload":{}},"hostapd-auth":{},"hostapd_cli":{},"hostapd.phy0-ap0":{"get_clients":{}}}"#;
@@ -252,7 +252,7 @@ fn ubus(url: &str, password: &str) -> Ubus {
     Ubus::new(url, Credentials { user: "reader", password }, &Tls::Public, TIMEOUT).expect("no certificate needed")
 }
 
-/// As uhttpd's ubus answers; `may`: the account may list clients.
+/// Responses of uhttpd's ubus; `may`: whether the account may list clients.
 fn openwrt(may: bool) -> String {
     let asked = Arc::new(Mutex::new(0_u32));
     serve(move |method, path, _, body| {
@@ -296,7 +296,7 @@ fn openwrt(may: bool) -> String {
 }
 
 #[test]
-fn openwrt_tells_the_clients_of_each_interface() {
+fn openwrt_reports_the_clients_of_each_interface() {
     let url = openwrt(true);
     let mut source = ubus(&url, "right");
     for _ in 0..2 {
@@ -318,7 +318,7 @@ fn openwrt_tells_the_clients_of_each_interface() {
 }
 
 #[test]
-fn whatever_a_server_does_it_is_an_error_and_ends_in_time() {
+fn misbehaving_servers_are_errors_and_end_in_time() {
     let short = Duration::from_millis(400);
     let polls = |url: &str| {
         let mut unifi =
@@ -333,7 +333,7 @@ fn whatever_a_server_does_it_is_an_error_and_ends_in_time() {
             polls(&serve(move |_, _, _, _| Reply { status, cookie: Some("a=b"), body: body.into() }));
         }
     }
-    // One that never ends, one that says nothing, one that hangs up.
+    // One that never ends, one that sends nothing, one that closes the connection.
     for kind in 0..3 {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let url = format!("http://{}", listener.local_addr().expect("an address"));

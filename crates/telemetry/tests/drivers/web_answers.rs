@@ -1,6 +1,6 @@
-//! A web server whose answers are drawn from any bytes: what they say as it is, or as the JSON of a valid answer.
+//! A web server whose responses are made from arbitrary bytes: unchanged, or as the JSON of a valid response.
 //!
-//! `fuzz/fuzz_targets/web.rs` asks it with bytes that libFuzzer makes.
+//! `fuzz/fuzz_targets/web.rs` polls it with bytes from libFuzzer.
 
 use std::cell::RefCell;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -14,10 +14,10 @@ use evenair_telemetry::ubus::Ubus;
 use evenair_telemetry::unifi::Unifi;
 use evenair_telemetry::{Credentials, Reading, Source, TelemetryError, Tls};
 
-/// Answers come at once.
+/// Responses come at once.
 const TIMEOUT: Duration = Duration::from_millis(200);
 
-/// A server on loopback, with the bytes that it answers from.
+/// A server on loopback, with the bytes for its responses.
 struct Answering {
     url: String,
     left: Arc<Mutex<Vec<u8>>>,
@@ -27,10 +27,10 @@ thread_local! {
     static SERVER: RefCell<Option<Answering>> = const { RefCell::new(None) };
 }
 
-/// Asks a server for its stations that answers from these bytes. The first one says who asks: UniFi, ubus or another evenair.
+/// Polls a server that responds from these bytes. The first one selects the driver: UniFi, ubus or another evenair.
 ///
 /// # Errors
-/// As for any server whose answers make no sense.
+/// As for any server with malformed responses.
 pub fn poll(bytes: &[u8]) -> Result<Reading, TelemetryError> {
     SERVER.with_borrow_mut(|server| {
         let server = server.get_or_insert_with(start);
@@ -38,7 +38,7 @@ pub fn poll(bytes: &[u8]) -> Result<Reading, TelemetryError> {
         *server.left.lock().unwrap_or_else(PoisonError::into_inner) = answers.to_vec();
         let (url, tls) = (&server.url, Tls::Public);
         let account = Credentials { user: "reader", password: "right" };
-        // Not by `poll_once`, which would keep a panic from being seen.
+        // Not by `poll_once`, which would hide a panic.
         match kind % 3 {
             0 => Unifi::new(url, "default", account, &tls, TIMEOUT)?.poll(),
             1 => Ubus::new(url, account, &tls, TIMEOUT)?.poll(),
@@ -61,7 +61,7 @@ fn start() -> Answering {
     Answering { url, left }
 }
 
-/// Reads a request with its body, answers and hangs up.
+/// Reads a request with its body, responds and closes the connection.
 fn exchange(stream: TcpStream, answer: &[u8]) -> std::io::Result<()> {
     stream.set_read_timeout(Some(TIMEOUT))?;
     let mut stream = BufReader::new(stream);
@@ -76,7 +76,7 @@ fn exchange(stream: TcpStream, answer: &[u8]) -> std::io::Result<()> {
     stream.get_mut().write_all(answer)
 }
 
-/// The next answer: a byte for its kind, one for its length, and its content.
+/// The next response: a byte for its kind, one for its length, and its content.
 fn answer(left: &mut Vec<u8>) -> Vec<u8> {
     let mut take = |most: usize| left.drain(..most.min(left.len())).collect::<Vec<u8>>();
     let kind = take(1).first().copied().unwrap_or(1);

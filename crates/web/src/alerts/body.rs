@@ -1,4 +1,4 @@
-//! What is posted to a webhook: body, its type, and headers of its own.
+//! Posts to webhooks: body, content type, and headers.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -11,26 +11,26 @@ use super::notice::{Notice, Words, date};
 use crate::receiver::BodyForm;
 use crate::secret::hex;
 
-/// ntfy takes longer messages as files, in bytes.
+/// Longest message of ntfy, in bytes; it takes longer ones as files.
 const NTFY_LONGEST: usize = 4000;
-/// Version of the generic body.
+/// Version of the generic format.
 const VERSION: u32 = 1;
 
-/// The header with the time of the signature, in seconds since 1970.
+/// Header with the time of the signature, in seconds since 1970.
 pub(crate) const TIMESTAMP: &str = "X-Evenair-Timestamp";
-/// The header with the signature of time and body.
+/// Header with the signature of time and body.
 pub(crate) const SIGNATURE: &str = "X-Evenair-Signature";
-/// The header with the id of the message, by which a second copy is known.
+/// Header with the id of the message, for deduplication.
 pub(crate) const DELIVERY: &str = "X-Evenair-Delivery";
 
-/// What goes with every message.
+/// Metadata of a message.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Envelope<'a> {
     /// The id of the message.
     pub(crate) id: &'a str,
     /// The name of the box.
     pub(crate) site: &'a str,
-    /// When it was made, in seconds since 1970.
+    /// When it was created, in seconds since 1970.
     pub(crate) made_s: u64,
 }
 
@@ -42,7 +42,7 @@ pub(crate) struct Post {
     pub(crate) body: String,
 }
 
-/// A message in the form that a webhook takes.
+/// A message in the webhook's format.
 pub(crate) fn post(form: BodyForm, notice: &Notice, envelope: &Envelope<'_>) -> Post {
     let words = notice.words(envelope.site);
     let body = match form {
@@ -54,7 +54,7 @@ pub(crate) fn post(form: BodyForm, notice: &Notice, envelope: &Envelope<'_>) -> 
     Post { content_type: "application/json", headers: vec![], body: body.to_string() }
 }
 
-/// For programs.
+/// The generic format, for programs.
 fn generic(notice: &Notice, words: &Words, envelope: &Envelope<'_>) -> Value {
     let (kind, alerts) = match notice {
         Notice::Alert(items) => ("alert", json!(items)),
@@ -76,7 +76,7 @@ fn generic(notice: &Notice, words: &Words, envelope: &Envelope<'_>) -> Value {
 
 /// <https://docs.slack.dev/messaging/sending-messages-using-incoming-webhooks/>
 fn slack(notice: &Notice, words: &Words) -> Value {
-    // Of Slack's markup these three characters alone have to be escaped.
+    // Slack's markup requires only these three characters to be escaped.
     let plain = |text: &str| text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
     let mark = match notice.level() {
         Level::Bad => ":red_circle: ",
@@ -95,7 +95,7 @@ fn teams(notice: &Notice, words: &Words) -> Value {
         Level::Good => "good",
     };
     let title = json!({ "type": "TextBlock", "text": words.title, "wrap": true, "weight": "bolder", "color": colour });
-    // Single ends of lines are none there.
+    // Single newlines are ignored there.
     let text = json!({ "type": "TextBlock", "text": words.text.replace('\n', "\n\n"), "wrap": true });
     json!({
         "type": "message",
@@ -126,13 +126,13 @@ fn ntfy(notice: &Notice, words: Words) -> Post {
     Post { content_type: "text/plain; charset=utf-8", headers, body }
 }
 
-/// A value of a header: as it is, or in base64 if it is not ASCII (RFC 2047).
+/// A header value: as it is, or in base64 if it is not ASCII (RFC 2047).
 fn header(text: &str) -> String {
     let plain = |c: char| c.is_ascii_graphic() || c == ' ';
     if text.chars().all(plain) { text.to_owned() } else { format!("=?UTF-8?B?{}?=", STANDARD.encode(text)) }
 }
 
-/// The signature of a post: HMAC-SHA256 of the time, a dot and the body, so that an old post cannot be sent again as a new one.
+/// The signature of a post: HMAC-SHA256 of the time, a dot and the body, so that an old post cannot be replayed as a new one.
 pub(crate) fn signature(secret: &[u8], at_s: u64, body: &str) -> String {
     let mut mac = Hmac::<Sha256>::new_from_slice(secret).expect("any length is a key");
     mac.update(format!("{at_s}.").as_bytes());
@@ -140,7 +140,7 @@ pub(crate) fn signature(secret: &[u8], at_s: u64, body: &str) -> String {
     format!("sha256={}", hex(&mac.finalize().into_bytes()))
 }
 
-/// The id of a message for mail, and the date of its making.
+/// The footer of a mail: the message's id and creation time.
 pub(crate) fn footer(envelope: &Envelope<'_>) -> String {
     format!("{}, {} UTC, message {}", envelope.site, date(envelope.made_s), envelope.id)
 }
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn chats_get_words() {
+    fn chats_get_text() {
         let slack: Value = serde_json::from_str(&post(BodyForm::Slack, &sample(), &ENVELOPE).body).expect("JSON");
         let text = slack["text"].as_str().expect("text");
         assert!(text.starts_with(":red_circle: hall: bad: Änne &amp; Bo starve"), "{text}");

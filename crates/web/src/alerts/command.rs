@@ -1,4 +1,4 @@
-//! `evenair web alert`: tests of the receivers, and mutes.
+//! `evenair-web alert`: tests of receivers, and mutes.
 
 use anyhow::{Context, Result, bail};
 use evenair_api::health::Code;
@@ -14,18 +14,18 @@ use crate::config::WebConfig;
 use crate::receiver::code;
 use crate::secret::{hex, random};
 
-/// Whether secrets and certificates of all receivers can be used.
+/// Checks the secrets and certificates of all receivers.
 ///
 /// # Errors
-/// Which of them cannot, and why.
+/// The first that cannot be used, with the reason.
 pub fn check_alerts(config: &WebConfig) -> Result<()> {
     load(config).map(drop)
 }
 
-/// Sends a test through the receiver of this name, or through all: of each its name, and why it failed.
+/// Sends a test to the receiver of this name, or to all. Returns the name and the result of each.
 ///
 /// # Errors
-/// There is no such receiver, or none at all; a secret or a certificate cannot be used.
+/// There is no such receiver, or none is configured; a secret or a certificate cannot be used.
 pub fn test_alerts(config: &WebConfig, name: Option<&str>) -> Result<Vec<(String, Result<(), String>)>> {
     let names = config.alerts.iter().map(|receiver| &*receiver.name);
     if let Some(name) = name.filter(|name| !names.clone().any(|other| other == *name)) {
@@ -51,12 +51,12 @@ pub fn test_alerts(config: &WebConfig, name: Option<&str>) -> Result<Vec<(String
     Ok(results)
 }
 
-/// What is to be muted.
+/// A mute.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MuteRequest {
-    /// The word of its code.
+    /// Its code.
     pub code: String,
-    /// Name, MAC address or id of whom it is about; `None`: whomever.
+    /// Name, MAC address or id of its subject; `None`: any.
     pub subject: Option<String>,
 }
 
@@ -66,7 +66,7 @@ impl MuteRequest {
     }
 }
 
-/// Mutes a code for so many seconds, in place of an earlier mute of the same.
+/// Mutes a code for `for_s` seconds, replacing an earlier mute of the same.
 ///
 /// # Errors
 /// There is no such code, or the state directory cannot be written.
@@ -105,7 +105,7 @@ pub fn unmute(config: &WebConfig, request: &MuteRequest) -> Result<()> {
     audit.write(entry.with("subject", request.subject.clone()))
 }
 
-/// All mutes that have not ended.
+/// All active mutes.
 ///
 /// # Errors
 /// The state directory cannot be read.

@@ -1,8 +1,8 @@
-//! What a receiver has to hear of: a pure function of the reasons over time.
+//! Decides which notices a receiver gets: a pure function of the reasons over time.
 //!
-//! A reason is known by code and subject. It is said once, again each `repeat`, and when it gets bad; its recovery is said when it has
-//! been absent from the lines of the feed for [`HELD_S`], so that a box that starts anew, and finds the same again within seconds, ends
-//! nothing. Without lines nothing changes.
+//! A reason is identified by code and subject. It is announced once, repeated each `repeat`, and announced again when it becomes bad.
+//! Its recovery is announced when it has been absent from the feed's lines for [`HELD_S`], so that a restarted box, which finds the
+//! same again within seconds, ends nothing. Without lines nothing changes.
 
 use std::collections::BTreeMap;
 
@@ -12,26 +12,26 @@ use serde::{Deserialize, Serialize};
 use crate::account::Role;
 use crate::receiver::Rule;
 
-/// A reason is over when it has been absent for so long, in seconds: a box that starts anew raises what lasts within 10 s.
+/// Time of absence after which a reason has ended, in seconds: a restarted box raises lasting reasons within 10 s.
 pub(crate) const HELD_S: u64 = 30;
-/// Most reasons that a receiver knows; further ones are not said. The state is a file of at most a megabyte.
+/// Maximum number of announced reasons per receiver; further ones are not announced. The state is a file of at most a megabyte.
 const MOST: usize = 200;
-/// Longest sentence that is kept, in characters; those of the box are shorter.
+/// Longest text that is kept, in characters; those of the box are shorter.
 const LONGEST: usize = 300;
 
-/// What happened to a reason.
+/// Event of a reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Event {
-    /// It is new, or bad now and was not before.
+    /// It is new, or has become bad.
     Raised,
-    /// It lasts.
+    /// It still lasts.
     Repeated,
-    /// It is over.
+    /// It has ended.
     Recovered,
 }
 
-/// A reason, and what happened to it.
+/// A reason with its event.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Item {
     pub(crate) event: Event,
@@ -50,32 +50,32 @@ pub(crate) struct Item {
     pub(crate) remedy: String,
 }
 
-/// A reason that a receiver knows of.
+/// An announced reason.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Announced {
     level: Level,
     name: String,
     since_s: u64,
-    /// When it was last said, in seconds since 1970.
+    /// Time of its last announcement, in seconds since 1970.
     said_s: u64,
-    /// Since when it is absent, in seconds since 1970.
+    /// Since when it has been absent, in seconds since 1970.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     absent_s: Option<u64>,
 }
 
-/// All that a receiver knows of, by code, kind and id of the subject.
+/// All announced reasons, by code, kind and id of the subject.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Known(BTreeMap<String, Announced>);
 
-/// What one line of the feed says, at a time in seconds since 1970.
+/// The reasons in one line of the feed, at a time in seconds since 1970.
 pub(crate) struct Observed<'a> {
     pub(crate) now_s: u64,
     pub(crate) reasons: &'a [Reason],
-    /// Muted for a time.
+    /// Whether a reason is muted.
     pub(crate) is_muted: &'a dyn Fn(&Reason) -> bool,
 }
 
-/// Whether a receiver of role operate hears of it: Wi-Fi, stations, calls and the Internet link.
+/// Whether receivers of role operate get the code: Wi-Fi, stations, calls and the Internet link.
 const fn is_of_network(code: Code) -> bool {
     matches!(
         code,
@@ -95,7 +95,7 @@ impl Rule {
         if self.watch { Level::Watch } else { Level::Bad }
     }
 
-    /// Whether a reason is one of those that this receiver hears of.
+    /// Whether a receiver with this rule gets a reason.
     fn wants(&self, reason: &Reason) -> bool {
         let is_its = self.role == Role::Admin || self.role == Role::View || is_of_network(reason.code);
         is_its && reason.level >= self.least() && !self.mute.contains(&reason.code)
@@ -103,10 +103,10 @@ impl Rule {
 }
 
 impl Known {
-    /// What has to be said after one more line of the feed.
+    /// Handles one more line of the feed. Returns the due announcements.
     pub(crate) fn observe(&mut self, rule: &Rule, observed: &Observed<'_>) -> Vec<Item> {
         let wanted: Vec<_> = observed.reasons.iter().filter(|reason| rule.wants(reason)).collect();
-        // A mute keeps quiet about what is new, and does not end what was said before.
+        // A mute suppresses new announcements, and does not end reasons announced before.
         let may_say = |reason: &Reason| !(observed.is_muted)(reason);
         let present: Vec<(Reason, bool)> = if rule.role == Role::View {
             let site = site_of(wanted.iter().copied().filter(|reason| may_say(reason)));
@@ -120,7 +120,7 @@ impl Known {
         items
     }
 
-    /// A reason is there.
+    /// Handles a reason that is present.
     fn take(&mut self, rule: &Rule, reason: &Reason, may_say: bool, now_s: u64) -> Option<Item> {
         let key = key(reason);
         let Some(announced) = self.0.get_mut(&key) else {
@@ -140,7 +140,7 @@ impl Known {
         Some(Item::of(if is_worse { Event::Raised } else { Event::Repeated }, reason))
     }
 
-    /// What is absent from a line, and has been for long enough.
+    /// Ends reasons that have been absent for long enough.
     fn end(&mut self, rule: &Rule, present: &[(Reason, bool)], now_s: u64) -> Vec<Item> {
         let present: Vec<_> = present.iter().map(|(reason, _)| key(reason)).collect();
         let mut items = Vec::new();
@@ -149,7 +149,7 @@ impl Known {
                 return true;
             }
             let since_s = *announced.absent_s.get_or_insert(now_s);
-            // A clock that was set back begins anew.
+            // After the clock was set back, the time of absence restarts.
             if now_s < since_s {
                 announced.absent_s = Some(now_s);
             }
@@ -163,7 +163,7 @@ impl Known {
     }
 }
 
-/// The site as a whole, for receivers that hear of no names and addresses; `None`: nothing is wrong.
+/// One reason for the whole site, for receivers that get no names and addresses; `None` if nothing is wrong.
 fn site_of<'a>(reasons: impl Iterator<Item = &'a Reason>) -> Option<Reason> {
     let level = reasons.map(|reason| reason.level).max()?;
     let sentence = match level {
@@ -178,7 +178,7 @@ fn site_of<'a>(reasons: impl Iterator<Item = &'a Reason>) -> Option<Reason> {
     })
 }
 
-/// The code of the site as a whole.
+/// The code of the whole site.
 const SITE: &str = "site";
 
 fn is_site(reason: &Reason) -> bool {
@@ -189,12 +189,12 @@ fn code_of(reason: &Reason) -> &'static str {
     if is_site(reason) { SITE } else { reason.code.word() }
 }
 
-/// What a reason is known by.
+/// The key of a reason.
 fn key(reason: &Reason) -> String {
     format!("{} {} {}", code_of(reason), reason.subject.kind, reason.subject.id)
 }
 
-/// At most so many characters, without those that change lines.
+/// Truncates a text, and removes line breaks.
 fn short(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(LONGEST).collect()
 }

@@ -16,10 +16,11 @@ use super::notice::Notice;
 use super::webhook::secret;
 use crate::receiver::{Encryption, MailServer};
 
-/// A server that does not answer within this time has failed.
+/// Timeout of a server's response.
 const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// A mail server with the addresses of a receiver. It is not printed: it has the password.
+/// A mail server with the addresses of a receiver. It has no `Debug`, since it contains the
+/// password.
 pub(crate) struct Mailer {
     transport: SmtpTransport,
     from: Mailbox,
@@ -32,7 +33,7 @@ impl Mailer {
     /// Reads password and certificate.
     ///
     /// # Errors
-    /// Which file is wrong, and why.
+    /// An invalid file, with the reason.
     pub(crate) fn load(server: &MailServer, to: &[Address]) -> Result<Self> {
         let MailServer { host, port, tls, from, login, certificate } = server;
         let parameters = || parameters(host, certificate.as_deref());
@@ -55,13 +56,13 @@ impl Mailer {
     /// Sends a message, one mail to all addresses.
     ///
     /// # Errors
-    /// Why it was not taken, in words without the password.
+    /// The reason of the failure, without the password.
     pub(crate) fn send(&self, notice: &Notice, envelope: &Envelope<'_>) -> Result<(), String> {
         let mail = self.mail(notice, envelope).map_err(|error| error.to_string())?;
         let sent = self.transport.send(&mail);
         sent.map(drop).map_err(|error| {
             let text = format!("{}: {error}", self.host);
-            // A server may say again what it was sent.
+            // A server's response may repeat what it was sent.
             let text = self.password.as_ref().map_or_else(|| text.clone(), |password| text.replace(password, "***"));
             text.chars().filter(|c| !c.is_control()).take(300).collect()
         })
@@ -70,7 +71,7 @@ impl Mailer {
     fn mail(&self, notice: &Notice, envelope: &Envelope<'_>) -> Result<Message, lettre::error::Error> {
         let words = notice.words(envelope.site);
         let id = format!("<{}@{}>", envelope.id, self.from.email.domain());
-        // Mail servers send no notices of absence in return (RFC 3834).
+        // Prevents automatic replies (RFC 3834).
         let automatic = HeaderName::new_from_ascii_str("Auto-Submitted");
         let mut builder = Message::builder().from(self.from.clone()).subject(words.title).message_id(Some(id));
         builder = builder.raw_header(HeaderValue::new(automatic, "auto-generated".into()));

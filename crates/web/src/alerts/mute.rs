@@ -1,4 +1,4 @@
-//! Codes that are muted for a time, in `alert-mutes.json` of the state directory. Commands of the shell write it.
+//! Muted codes, in `alert-mutes.json` of the state directory. Only shell commands write it.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use crate::secret::{read_private, write_private};
 
 /// The name of the file.
 const FILE: &str = "alert-mutes.json";
-/// Most mutes at once.
+/// Maximum number of mutes.
 const MOST: usize = 100;
 
 /// A code that is muted for a time.
@@ -18,7 +18,7 @@ const MOST: usize = 100;
 pub struct Mute {
     /// The code.
     pub code: Code,
-    /// Name, MAC address or id of whom it is about; absent: whomever.
+    /// Name, MAC address or id of its subject; absent: any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subject: Option<String>,
     /// Its end, in seconds since 1970, UTC.
@@ -34,12 +34,12 @@ impl Mute {
     }
 }
 
-/// The file, and what it had when it was last read.
+/// The file, and its content when last read.
 #[derive(Debug)]
 pub(crate) struct Mutes {
     path: PathBuf,
     mutes: Vec<Mute>,
-    /// Inode, length, and time of the last change in nanoseconds since 1970.
+    /// Inode, length, and modification time in nanoseconds since 1970.
     stamp: Option<(u64, u64, i128)>,
 }
 
@@ -67,7 +67,7 @@ impl Mutes {
         self.mutes.iter().any(|mute| now_s < mute.until_s && mute.is_about(reason))
     }
 
-    /// Those of the file.
+    /// The mutes in the file.
     ///
     /// # Errors
     /// It cannot be read, or is damaged.

@@ -1,4 +1,4 @@
-//! A message to a receiver, before it has the form of its target.
+//! A message to a receiver, independent of the target's format.
 
 use evenair_api::health::Level;
 use serde::{Deserialize, Serialize};
@@ -9,7 +9,7 @@ use super::due::{Event, Item};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Notice {
-    /// Reasons that are new, last, or are over.
+    /// Reasons that are new, last, or have ended.
     Alert(Vec<Item>),
     /// The weekly summary, as text.
     Weekly(String),
@@ -17,17 +17,17 @@ pub(crate) enum Notice {
     Test,
 }
 
-/// What a message is in words.
+/// A message as text.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Words {
-    /// One line.
+    /// Title in one line.
     pub(crate) title: String,
-    /// Lines; empty if the title says all.
+    /// Further lines; empty if the title is sufficient.
     pub(crate) text: String,
 }
 
 impl Notice {
-    /// The worst level that it speaks of; good if something is over.
+    /// The worst level of its reasons; good if one has ended.
     pub(crate) fn level(&self) -> Level {
         match self {
             Self::Alert(items) => items.iter().map(|item| item.level).max().unwrap_or_default(),
@@ -35,7 +35,7 @@ impl Notice {
         }
     }
 
-    /// In words; `site` is the name of the box.
+    /// The message as text; `site` is the name of the box.
     pub(crate) fn words(&self, site: &str) -> Words {
         match self {
             Self::Test => Words {

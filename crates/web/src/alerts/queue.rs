@@ -1,8 +1,8 @@
-//! Messages that are on their way: in which order, when tried again, when given up.
+//! Queue of undelivered messages: their order, retries and expiry.
 //!
-//! A message that was not delivered is tried again after 30 s, 1 min, 2 min and so on up to an hour, each a fifth more or less by chance,
-//! for 24 h. The next one to the same receiver waits for it, so that a recovery does not come before its alert; but no longer than about
-//! an hour, so that a message that a receiver never takes does not hold up the others.
+//! Failed deliveries are retried after 30 s, 1 min, 2 min and so on up to an hour, with a random jitter of a fifth, for 24 h. The next
+//! message to the same receiver waits, so that a recovery does not come before its alert; but no longer than about an hour, so that a
+//! message that a receiver never accepts does not block the others.
 
 use std::collections::BTreeMap;
 
@@ -10,32 +10,32 @@ use serde::{Deserialize, Serialize};
 
 use super::notice::Notice;
 
-/// Until the second attempt, in seconds.
+/// Delay of the first retry, in seconds.
 const FIRST_S: u64 = 30;
-/// Longest time between two attempts, in seconds.
+/// Longest delay between two attempts, in seconds.
 const LONGEST_S: u64 = 60 * 60;
-/// A message is given up after so long, in seconds.
+/// Age at which a message is given up, in seconds.
 pub(crate) const GIVEN_UP_S: u64 = 24 * 60 * 60;
-/// Most messages on their way; the oldest are given up for further ones. The state is a file of at most a megabyte.
+/// Maximum number of queued messages; further ones drop the oldest. The state is a file of at most a megabyte.
 const MOST: usize = 64;
-/// After so many failed attempts, which take about an hour, a message holds up others no more.
+/// Failed attempts, about an hour of them, after which a message no longer blocks others.
 const PATIENCE: u32 = 8;
-/// Attempts before a message is given up, however old it is: a machine without a clock begins in 1970 and jumps ahead.
+/// Minimum number of attempts before a message is given up, whatever its age: a machine without a clock starts in 1970 and jumps ahead.
 const FEWEST: u32 = 10;
-/// Longest message that is kept, in reasons.
+/// Maximum number of reasons in a message.
 pub(crate) const MOST_ITEMS: usize = 8;
 
 /// A message to a receiver.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Delivery {
-    /// By which a receiver knows a second copy.
+    /// Id, for deduplication by the receiver.
     pub(crate) id: String,
     pub(crate) receiver: String,
-    /// When it was made, in seconds since 1970.
+    /// When it was created, in seconds since 1970.
     pub(crate) made_s: u64,
-    /// Attempts that failed.
+    /// Number of failed attempts.
     pub(crate) failed: u32,
-    /// The next attempt, in seconds since 1970.
+    /// Time of the next attempt, in seconds since 1970.
     pub(crate) next_s: u64,
     pub(crate) notice: Notice,
 }
@@ -45,13 +45,13 @@ pub(crate) struct Delivery {
 pub(crate) struct Failing {
     /// Since when, in seconds since 1970.
     pub(crate) since_s: u64,
-    /// What the last attempt said.
+    /// Error of the last attempt.
     pub(crate) why: String,
-    /// Messages that were given up.
+    /// Number of messages given up.
     pub(crate) lost: u64,
 }
 
-/// All messages on their way, the oldest first, and which receivers fail.
+/// All queued messages, the oldest first, and the failing receivers.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Queue {
@@ -59,7 +59,7 @@ pub(crate) struct Queue {
     pub(crate) failing: BTreeMap<String, Failing>,
 }
 
-/// A message that will not be delivered.
+/// A message that was given up.
 #[derive(Debug, PartialEq)]
 pub(crate) struct GivenUp {
     pub(crate) receiver: String,
@@ -68,7 +68,7 @@ pub(crate) struct GivenUp {
 }
 
 impl Queue {
-    /// Adds a message, and returns those that had to go for it.
+    /// Adds a message. Returns the one that was dropped for it.
     pub(crate) fn add(&mut self, delivery: Delivery) -> Option<GivenUp> {
         self.deliveries.push(delivery);
         if self.deliveries.len() <= MOST {
@@ -84,14 +84,14 @@ impl Queue {
             before.all(|before| before.receiver != delivery.receiver || before.failed >= PATIENCE)
         };
         let mut deliveries = self.deliveries.iter().enumerate();
-        // A clock that was set back does not delay a message by more than the longest time.
+        // A clock that was set back delays a message by the longest delay at most.
         let is_due = |delivery: &Delivery| delivery.next_s <= now_s || delivery.next_s > now_s + 2 * LONGEST_S;
         deliveries
             .find(|(index, delivery)| is_due(delivery) && is_first(*index, delivery))
             .map(|(_, delivery)| delivery)
     }
 
-    /// A message has been delivered: what waits for the same receiver is tried at once.
+    /// Removes a delivered message. Further ones to the same receiver are due at once.
     pub(crate) fn delivered(&mut self, id: &str, now_s: u64) {
         let Some(index) = self.place(id) else { return };
         let Delivery { receiver, .. } = self.deliveries.remove(index);
@@ -101,7 +101,7 @@ impl Queue {
         }
     }
 
-    /// An attempt has failed; `chance` is a number of 0 to 1. Returns the message if it was given up.
+    /// Records a failed attempt; `chance` is a random number from 0 to 1. Returns the message if it was given up.
     pub(crate) fn failed(&mut self, id: &str, why: &str, now_s: u64, chance: f64) -> Option<GivenUp> {
         let index = self.place(id)?;
         let delivery = &mut self.deliveries[index];
@@ -117,7 +117,7 @@ impl Queue {
         None
     }
 
-    /// Forgets what is for receivers that are no longer there.
+    /// Drops messages and failures of receivers that no longer exist.
     pub(crate) fn keep_only(&mut self, is_there: impl Fn(&str) -> bool) {
         self.deliveries.retain(|delivery| is_there(&delivery.receiver));
         self.failing.retain(|receiver, _| is_there(receiver));
@@ -210,7 +210,7 @@ mod tests {
         }
         assert!((3600..3 * 3600).contains(&now_s), "{now_s}");
         queue.delivered("b", now_s);
-        // The receiver is there, so that the first one is tried at once.
+        // The receiver responds, so the first message is due at once.
         assert_eq!((due(&queue, now_s), queue.failing.is_empty()), (Some("a"), true));
     }
 

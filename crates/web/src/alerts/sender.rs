@@ -1,4 +1,4 @@
-//! Ways to the receivers, by their names.
+//! Senders of messages, by the names of the receivers.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use super::webhook::Webhook;
 use crate::config::WebConfig;
 use crate::receiver::TargetConfig;
 
-/// A way to a receiver.
+/// The sender for a receiver.
 pub(crate) enum Sender {
     /// A webhook.
     Webhook(Webhook),
@@ -23,7 +23,7 @@ impl Sender {
     /// Sends a message.
     ///
     /// # Errors
-    /// Why it was not taken, in words without secrets.
+    /// The reason of the failure, without secrets.
     pub(crate) fn send(&self, notice: &Notice, envelope: &Envelope<'_>, now_s: u64) -> Result<(), String> {
         match self {
             Self::Webhook(webhook) => webhook.send(notice, envelope, now_s),
@@ -32,7 +32,7 @@ impl Sender {
     }
 }
 
-/// The ways to all receivers.
+/// The senders for all receivers.
 ///
 /// # Errors
 /// A file of secrets or a certificate cannot be used.
@@ -52,7 +52,7 @@ pub(crate) fn load(config: &WebConfig) -> Result<BTreeMap<String, Sender>> {
     Ok(senders)
 }
 
-/// The name of the box in messages: the first of the page's names, or that of the machine.
+/// The name of the box in messages: the first configured name of the page, or the host name.
 pub(crate) fn site(config: &WebConfig) -> String {
     let machine = || std::fs::read_to_string("/etc/hostname").ok().map(|name| name.trim().to_owned());
     let name = config.names.first().cloned().or_else(machine).filter(|name| !name.is_empty());

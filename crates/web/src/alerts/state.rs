@@ -1,4 +1,4 @@
-//! What is kept over restarts, in `alerts.json` of the state directory: what each receiver knows, and the messages on their way.
+//! The persistent state, in `alerts.json` of the state directory: announced reasons of each receiver, and queued messages.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -13,24 +13,24 @@ use crate::secret::{read_private, write_private};
 /// The name of the file.
 const FILE: &str = "alerts.json";
 
-/// What is kept.
+/// The persistent state.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct State {
-    /// By receiver.
+    /// Announced reasons by receiver.
     pub(crate) known: BTreeMap<String, Known>,
     pub(crate) queue: Queue,
-    /// The end of the last week that was summed up, or of that before the program first ran, in seconds since 1970.
+    /// End of the last week with a summary, initially the one before the first start, in seconds since 1970.
     pub(crate) week_s: u64,
-    /// What that week had, for the comparison.
+    /// Results of that week, for comparison.
     pub(crate) week: Option<Week>,
 }
 
-/// The file with it.
+/// The file of the state.
 #[derive(Debug)]
 pub(crate) struct StateFile {
     path: PathBuf,
-    /// The last attempt to write failed, and that was logged.
+    /// Whether the last write failed; logged once.
     is_failing: bool,
 }
 
@@ -39,7 +39,7 @@ impl StateFile {
         Self { path: state.join(FILE), is_failing: false }
     }
 
-    /// Reads it. One that cannot be read is set aside: what lasts is then said once more.
+    /// Reads the state. An unreadable file is set aside: lasting reasons are then announced once more.
     pub(crate) fn read(&self) -> State {
         let read = read_private(&self.path).map_err(|error| error.to_string());
         let read = read.and_then(|text| {
@@ -53,7 +53,7 @@ impl StateFile {
         })
     }
 
-    /// Writes it. Where that fails alerts go on; after a restart some may come twice.
+    /// Writes the state. If that fails, alerts continue; after a restart some may be repeated.
     pub(crate) fn write(&mut self, state: &State) {
         let written = serde_json::to_string(state).map_err(std::io::Error::other);
         match written.and_then(|text| write_private(&self.path, &text)) {

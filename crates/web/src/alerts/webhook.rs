@@ -12,7 +12,7 @@ use super::notice::Notice;
 use crate::receiver::{BodyForm, UrlPlace, WebhookConfig, check_url, host_of};
 use crate::secret::read_private;
 
-/// A server that does not answer within this time has failed.
+/// Timeout of a server's response.
 const TIMEOUT: Duration = Duration::from_secs(15);
 
 /// A webhook. It has no `Debug`, since URL and secret must not be logged.
@@ -27,7 +27,7 @@ impl Webhook {
     /// Reads its files.
     ///
     /// # Errors
-    /// Which of them is wrong, and why.
+    /// An invalid file, with the reason.
     pub(crate) fn load(config: &WebhookConfig) -> Result<Self> {
         let url = match &config.url {
             UrlPlace::Here(url) => url.clone(),
@@ -61,7 +61,7 @@ impl Webhook {
     /// Posts a message.
     ///
     /// # Errors
-    /// Why it was not taken, in words without the URL.
+    /// The reason of the failure, without the URL.
     pub(crate) fn send(&self, notice: &Notice, envelope: &Envelope<'_>, now_s: u64) -> Result<(), String> {
         let post = post(self.form, notice, envelope);
         let mut request = self.agent.post(&self.url).header("Content-Type", post.content_type);
@@ -80,7 +80,7 @@ impl Webhook {
     }
 }
 
-/// A failure without the URL.
+/// An error as text, without the URL.
 fn in_words(host: &str, error: &ureq::Error) -> String {
     match error {
         ureq::Error::Timeout(_) => format!("{host} has not answered within {} s", TIMEOUT.as_secs()),
@@ -93,7 +93,7 @@ fn in_words(host: &str, error: &ureq::Error) -> String {
     }
 }
 
-/// The text of a secret file, without the end of its line.
+/// The text of a secret file, without a trailing newline.
 ///
 /// # Errors
 /// It is missing or empty, or others than its owner may read it.

@@ -1,5 +1,5 @@
-//! The weekly summary: when it is due, and its text. A week ends on Monday at 6:00 UTC, and is
-//! summed up ten minutes later.
+//! The weekly summary: when it is due, and its text. A week ends on Monday at 6:00 UTC, and is summarized
+//! ten minutes later.
 
 use std::fmt::Write as _;
 
@@ -8,20 +8,21 @@ use crate::history::Week;
 
 /// Length of a week, in seconds.
 const WEEK_S: u64 = 7 * 24 * 60 * 60;
-/// The first Monday since 1970, at 6:00, in seconds.
+/// The first Monday since 1970 at 6:00, in seconds.
 const FIRST_S: u64 = (4 * 24 + 6) * 60 * 60;
-/// The history needs so long to merge the last hour, in seconds.
+/// Time that the history needs to merge the last hour, in seconds.
 const MERGED_S: u64 = 10 * 60;
-/// A summary that could not be made within this time, in seconds, is left out: minutes are kept for a week.
+/// Deadline of a summary, in seconds after the week's end, since minutes are kept for a week only. A later
+/// one is skipped.
 pub(crate) const LATEST_S: u64 = 24 * 60 * 60;
 
-/// The end of the week that has ended since the last one; both in seconds since 1970.
+/// The end of a week that has ended since the last summarized one; both in seconds since 1970.
 pub(crate) fn ended(last_s: u64, now_s: u64) -> Option<u64> {
     let end_s = FIRST_S + now_s.checked_sub(FIRST_S + MERGED_S)? / WEEK_S * WEEK_S;
     (end_s > last_s).then_some(end_s)
 }
 
-/// The summary of a week, beside that before; with stations by name or without.
+/// The summary of a week, compared with the previous one; `names`: whether to list stations by name.
 pub(crate) fn text(week: &Week, before: Option<&Week>, names: bool) -> String {
     let before = before.filter(|before| before.end_s + WEEK_S == week.end_s);
     let mut text =
@@ -99,7 +100,7 @@ mod tests {
         }
         let hidden = text(&week, None, false);
         assert!(!hidden.contains("Anne") && hidden.contains("1.0 h  (unknown)"), "{hidden}");
-        // A week in between is missing.
+        // The week in between is missing.
         let old = Week { end_s: END_S - 2 * WEEK_S, ..before };
         assert_eq!(text(&week, Some(&old), false), hidden);
     }

@@ -1,4 +1,4 @@
-//! Bodies of requests: JSON, checked against the schema that the OpenAPI document has, so that every problem is said at once.
+//! Bodies of requests: JSON, validated by the schema of the OpenAPI document, so that all problems are reported together.
 
 use axum::extract::Request;
 use axum::http::{StatusCode, header};
@@ -10,18 +10,18 @@ use serde_json::{Map, Value, json};
 use super::problem::{InputError, Problem, shortened};
 use crate::connections::read_body;
 
-/// MAC addresses, as an expression of JSON Schema.
+/// MAC addresses, as a pattern of JSON Schema.
 pub(crate) const MAC: &str = "^([0-9A-Fa-f]{2}:){5}[0-9A-Fa-f]{2}$";
-/// Most errors of an input that an answer has.
+/// Maximum number of errors in a response.
 const MOST_ERRORS: usize = 100;
 
-/// Whether a text is a MAC address, as [`MAC`] says.
+/// Whether a text is a MAC address as of [`MAC`].
 pub(crate) fn is_mac(text: &str) -> bool {
     let is_byte = |part: &str| part.len() == 2 && part.bytes().all(|byte| byte.is_ascii_hexdigit());
     text.split(':').count() == 6 && text.split(':').all(is_byte)
 }
 
-/// The schema of a type that is read, without references.
+/// The schema of a type for deserialization, with references resolved.
 pub(crate) fn schema_of<T: JsonSchema>() -> Value {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
         settings.inline_subschemas = true;
@@ -32,10 +32,10 @@ pub(crate) fn schema_of<T: JsonSchema>() -> Value {
     schema.into()
 }
 
-/// Reads the body of a request for an operation whose bodies have this schema; `None`: it has none.
+/// Reads the body of a request, validated by the operation's schema; `None`: the operation has no body.
 ///
 /// # Errors
-/// It is too long, comes too late, is no JSON, or everything that is wrong with it.
+/// It is too long, too late or no JSON; or all its problems.
 pub(crate) async fn read(request: Request, schema: Option<&Value>) -> Result<Value, Problem> {
     let kind = request.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     let is_json = kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"));
@@ -56,17 +56,17 @@ pub(crate) async fn read(request: Request, schema: Option<&Value>) -> Result<Val
     if errors.is_empty() { Ok(value) } else { Err(Problem::of_input(errors)) }
 }
 
-/// Whether values of this schema are in no answer and no log.
+/// Whether values of this schema must not appear in responses and logs.
 pub(crate) fn is_secret(schema: &Value) -> bool {
     schema["writeOnly"] == true
 }
 
-/// Whether a body of this schema may be left out: all that it can have has a default.
+/// Whether a body of this schema is optional: all its members have defaults.
 pub(crate) fn may_be_missing(schema: &Value) -> bool {
     schema["required"].is_null() && schema["minProperties"].is_null()
 }
 
-/// Everything that is wrong with a value, each with the member that it is about.
+/// All problems of a value, each with the member concerned.
 fn faults(value: &Value, schema: &Value) -> Vec<InputError> {
     let mut faults = Faults(vec![]);
     faults.check("body", value, schema);

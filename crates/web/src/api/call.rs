@@ -1,4 +1,4 @@
-//! A request of an operation as it came, and who may make it.
+//! A request of an operation as received, and its authorization.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use super::problem::{InputError, Problem};
 use crate::auth::Access;
 use crate::shared::Shared;
 
-/// The names in a path, or why they are no text.
+/// The variables of a path, or why they are not UTF-8.
 pub(crate) type Variables = Result<RawPathParams, RawPathParamsRejection>;
 
 /// A request of an operation.
@@ -21,17 +21,17 @@ pub(crate) struct Call {
     pub operation: Arc<Operation>,
     pub shared: Shared,
     pub access: Access,
-    /// Where it comes from.
+    /// Address of the client.
     pub address: IpAddr,
     pub variables: Variables,
     pub request: Request,
 }
 
 impl Call {
-    /// What is asked for, of somebody who may.
+    /// The checked request.
     ///
     /// # Errors
-    /// The role does not suffice, or path or query is wrong.
+    /// The role is insufficient, or path or query is wrong.
     pub(crate) fn admitted(&self) -> Result<Asked, Problem> {
         let (role, least) = (self.shared.auth.role(self.access), self.operation.role);
         if role.is_none_or(|role| role < least) {

@@ -1,5 +1,5 @@
-//! Requests that change something: each leaves a line in the audit log, whether it was done or not, and goes on to its end although its
-//! client goes away.
+//! Requests that change something: each leaves a line in the audit log, whether it succeeds or not, and runs to completion even if its
+//! client disconnects.
 
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
@@ -12,9 +12,9 @@ use super::parameter::BASE;
 use super::problem::{Problem, shortened};
 use crate::audit::{AuditEntry, DONE};
 
-/// Answers a request for an operation that changes something.
+/// Responds to a request for an operation that changes something.
 pub(crate) async fn answer(call: Call) -> Response {
-    // What is not waited for any more is dropped, and the box might have done it without a line in the log.
+    // An abandoned future would be dropped, and the box might have acted without a line in the log.
     let work = tokio::spawn(async move {
         let (shared, doer) = (call.shared.clone(), call.shared.auth.doer(call.access));
         let what = format!("{} {BASE}{}", call.operation.method, call.operation.path);
@@ -41,7 +41,7 @@ pub(crate) async fn answer(call: Call) -> Response {
     work.await.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))
 }
 
-/// Does it. `values` become those of the request as soon as they are known to be right: what is wrong may be anything.
+/// Performs the operation. Sets `values` to those of the request once validated: an invalid body may contain anything.
 async fn attempt(call: Call, values: &mut Map<String, Value>) -> Result<(), Problem> {
     let asked = call.admitted()?;
     let Answer::Done(act) = &call.operation.answer else { unreachable!("it changes something") };
@@ -51,12 +51,12 @@ async fn attempt(call: Call, values: &mut Map<String, Value>) -> Result<(), Prob
     (act.act)(asked, body).await
 }
 
-/// The result for the log, without what the client wrote wrongly.
+/// The result for the log, without the client's invalid input.
 fn why(problem: &Problem) -> String {
     if problem.errors.is_empty() { problem.detail.clone() } else { "the input is wrong".into() }
 }
 
-/// The names in a path, as values of the log.
+/// The variables of a path, as values of the log.
 fn named(variables: &Variables) -> Map<String, Value> {
     let all = variables.as_ref().into_iter().flatten();
     all.map(|(name, value)| (name.to_owned(), shortened(value).into())).collect()

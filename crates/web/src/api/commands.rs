@@ -1,4 +1,4 @@
-//! What changes the box: each operation is a request of its control socket.
+//! Operations that change the box: each is a request to its control socket.
 
 use axum::http::{Method, StatusCode};
 use evenair_api::{NameOrigin, NamedStation, Request, Response, StationName, Status};
@@ -13,12 +13,12 @@ use super::problem::{InputError, Problem};
 use crate::account::Role;
 use crate::control::NotDone;
 
-/// Names in a request: with 64 characters of four bytes each they are 40 kB, and a request of the control socket has at most 64 KiB.
+/// Names per request: with 64 characters of four bytes each they are 40 kB, and a request to the control socket has at most 64 KiB.
 const NAMES_OF_REQUEST: usize = 128;
 
 type Done = Result<(), Problem>;
 
-/// All operations through the control socket.
+/// All operations of the control socket.
 #[rustfmt::skip]
 pub(crate) fn operations() -> Vec<Operation> {
     let admin = |operation: Operation| operation.for_role(Role::Admin);
@@ -199,7 +199,7 @@ async fn command(asked: Asked, request: Request) -> Done {
     ask(&asked, request).await.map(drop)
 }
 
-/// A request about the path's station.
+/// Sends a request about the path's station.
 async fn station(asked: &Asked, request: impl FnOnce(String) -> Request) -> Done {
     let mac = asked.variable("station").to_lowercase();
     if !is_mac(&mac) {

@@ -1,4 +1,4 @@
-//! The OpenAPI document, version 3.1, of a table of operations. Its schemas are JSON Schema 2020-12 of the types that are answered.
+//! The OpenAPI document, version 3.1, made from a table of operations. Its schemas are JSON Schema 2020-12 of the response types.
 
 use evenair_api::watch::Line;
 use schemars::SchemaGenerator;
@@ -15,7 +15,7 @@ const DESCRIPTION: &str = "What a box says of itself, for programs, and its comm
      the order of their items' keys. Every answer that reads but live data has an ETag: with `If-None-Match` an unchanged one is 304. Readers \
      ignore fields that they do not know.";
 
-/// Answers that are not what was asked for: status, a name, and the meaning.
+/// Error responses: status, name, and meaning.
 const REFUSALS: [(&str, &str, &str); 14] = [
     ("304", "NotModified", "It is as the client has it."),
     ("400", "Wrong", "The input is wrong: everything that is wrong with it."),
@@ -33,7 +33,7 @@ const REFUSALS: [(&str, &str, &str); 14] = [
     ("503", "Away", "The box does not answer, or too many clients are there."),
 ];
 
-/// Whether an operation may be answered so.
+/// Whether an operation may have this response.
 fn is_possible(status: &str, operation: &Operation) -> bool {
     let (act, has_role) = (act_of(operation), operation.role == Role::Admin);
     match status {
@@ -59,7 +59,7 @@ fn act_of(operation: &Operation) -> Option<&Act> {
     }
 }
 
-/// The document of these operations, which are below a path.
+/// The document of these operations; `base`: the path that they are below.
 pub(crate) fn of(base: &str, operations: &[Operation]) -> Value {
     let settings = SchemaSettings::draft2020_12().for_serialize();
     let mut schemas =
@@ -129,7 +129,7 @@ fn id(operation: &Operation) -> String {
     words.fold(method, |id, word| id + "_" + word)
 }
 
-/// The answer when all is well, and its status.
+/// The response of success, and its status.
 fn answered(answer: &Answer, schemas: &mut SchemaGenerator) -> (&'static str, Value) {
     let answered = match answer {
         Answer::Done(_) => return ("204", json!({ "description": "It is done." })),

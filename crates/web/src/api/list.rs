@@ -1,4 +1,4 @@
-//! Lists in pages, and what is said with the time of its measurement.
+//! Paginated lists, and values with the time of their measurement.
 
 use evenair_api::watch::{AccessPoint, Class, Domain, Event, Station};
 use evenair_api::{CallStatus, FlowStatus};
@@ -34,7 +34,7 @@ pub(crate) struct List<T> {
 
 /// An item of a list.
 pub(crate) trait Item: Serialize + JsonSchema {
-    /// What it is known by, which does not change.
+    /// Its key, which does not change.
     fn key(&self) -> String;
 }
 
@@ -88,7 +88,7 @@ impl Item for TokenEntry {
 }
 
 impl<T: Item> List<T> {
-    /// The page of these items that is asked for.
+    /// The requested page of these items.
     pub(crate) fn page(items: Vec<T>, query: &Query) -> Self {
         let total = items.len();
         let mut keyed: Vec<_> = items.into_iter().map(|item| (Cursor { key: item.key(), number: 0 }, item)).collect();

@@ -1,5 +1,5 @@
-//! What the API can do: each operation with its path, the role that it needs, its parameters, and what it answers. Routes and the
-//! OpenAPI document are made from the same operations.
+//! Operations of the API: path, required role, parameters, and response of each. Routes and the OpenAPI document are made from
+//! the same operations.
 
 use std::net::IpAddr;
 use std::pin::Pin;
@@ -18,22 +18,22 @@ use crate::account::Role;
 use crate::auth::Access;
 use crate::shared::Shared;
 
-/// A request of an operation, checked.
+/// A checked request of an operation.
 pub(crate) struct Asked {
-    /// What all requests share.
+    /// The shared state.
     pub shared: Shared,
-    /// How its client came.
+    /// The client's access.
     pub access: Access,
-    /// Where from.
+    /// The client's address.
     pub address: IpAddr,
-    /// The names in its path.
+    /// The variables of its path.
     variables: Vec<(String, String)>,
     /// The parameters of its query.
     pub query: Query,
 }
 
 impl Asked {
-    /// With the names of a path.
+    /// A request with these variables of its path.
     pub(crate) fn new(
         shared: Shared,
         access: Access,
@@ -45,64 +45,64 @@ impl Asked {
         Self { shared, access, address, variables, query }
     }
 
-    /// A name in its path.
+    /// A variable of its path.
     ///
     /// # Panics
-    /// The path has no such name.
+    /// The path has no such variable.
     pub(crate) fn variable(&self, name: &str) -> &str {
         let value = self.variables.iter().find(|(other, _)| other == name).map(|(_, value)| value);
         value.unwrap_or_else(|| panic!("the path has {{{name}}}"))
     }
 }
 
-/// JSON that is made later.
+/// A future response in JSON.
 type Body = Pin<Box<dyn Future<Output = Result<String, Problem>> + Send>>;
-/// What is done later.
+/// A future change.
 type Doing = Pin<Box<dyn Future<Output = Result<(), Problem>> + Send>>;
 
-/// What changes something.
+/// The implementation of a change.
 pub(crate) struct Act {
-    /// The schema of the body of its requests; `None`: they have none.
+    /// The schema of its request body; `None` without one.
     pub body: Option<Value>,
-    /// Does it; the body is as the schema says.
+    /// Performs it with a validated body.
     pub act: Box<dyn Fn(Asked, Value) -> Doing + Send + Sync>,
 }
 
-/// What an operation answers.
+/// The response of an operation.
 pub(crate) enum Answer {
     /// JSON.
     Json {
         /// The schema of its type.
         schema: fn(&mut SchemaGenerator) -> Schema,
-        /// Makes it.
+        /// Makes the response.
         make: Box<dyn Fn(Asked) -> Body + Send + Sync>,
     },
     /// Server-sent events.
     Live,
-    /// Nothing: something is changed.
+    /// No content: something is changed.
     Done(Act),
 }
 
 /// An operation.
 pub(crate) struct Operation {
-    /// Its method: all but GET change something.
+    /// Its method: all except GET change something.
     pub method: Method,
-    /// Its path, below that of the API.
+    /// Its path below that of the API.
     pub path: &'static str,
-    /// What it does, in a few words.
+    /// Its summary in the document.
     pub summary: &'static str,
-    /// The least role that may do it.
+    /// The least role that it requires.
     pub role: Role,
     /// The parameters of its query.
     pub parameters: &'static [Parameter],
-    /// Whether it is a request of the control socket.
+    /// Whether it is a request to the control socket.
     pub is_command: bool,
-    /// What it answers.
+    /// Its response.
     pub answer: Answer,
 }
 
 impl Operation {
-    /// Reads something, as JSON of this type.
+    /// An operation that reads something, as JSON of this type.
     pub(crate) fn get<T, F>(path: &'static str, summary: &'static str, read: fn(Asked) -> F) -> Self
     where
         T: Serialize + JsonSchema,
@@ -116,12 +116,12 @@ impl Operation {
         Self::new(Method::GET, path, summary, answer)
     }
 
-    /// Follows what the box says.
+    /// An operation that streams live data.
     pub(crate) fn live(path: &'static str, summary: &'static str) -> Self {
         Self::new(Method::GET, path, summary, Answer::Live)
     }
 
-    /// Commands the box, by requests without a body.
+    /// An operation that commands the box, without a body.
     pub(crate) fn act<F>(method: Method, path: &'static str, summary: &'static str, act: fn(Asked) -> F) -> Self
     where
         F: Future<Output = Result<(), Problem>> + Send + 'static,
@@ -130,7 +130,7 @@ impl Operation {
         Self::new(method, path, summary, Answer::Done(act)).by_command().for_role(Role::Operate)
     }
 
-    /// Commands the box, by requests with a body of this type.
+    /// An operation that commands the box, with a body of this type.
     pub(crate) fn change<T, F>(
         method: Method,
         path: &'static str,
@@ -144,7 +144,7 @@ impl Operation {
         Self::write(method, path, summary, act).by_command().for_role(Role::Operate)
     }
 
-    /// Changes what this program has, by requests with a body of this type.
+    /// An operation that changes state of this program, with a body of this type.
     pub(crate) fn write<T, F>(method: Method, path: &'static str, summary: &'static str, act: fn(Asked, T) -> F) -> Self
     where
         T: DeserializeOwned + JsonSchema + Send + 'static,
@@ -163,22 +163,22 @@ impl Operation {
         Self { method, path, summary, role: Role::View, parameters: &[], is_command: false, answer }
     }
 
-    /// As a request of the control socket.
+    /// Marks it as a request to the control socket.
     pub(crate) fn by_command(self) -> Self {
         Self { is_command: true, ..self }
     }
 
-    /// With these parameters.
+    /// Sets its parameters.
     pub(crate) fn with(self, parameters: &'static [Parameter]) -> Self {
         Self { parameters, ..self }
     }
 
-    /// For this role, and those above it.
+    /// Sets the required role.
     pub(crate) fn for_role(self, role: Role) -> Self {
         Self { role, ..self }
     }
 
-    /// Names in its path.
+    /// The variables of its path.
     pub(crate) fn variables(&self) -> impl Iterator<Item = &'static str> {
         self.path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'))
     }

@@ -1,4 +1,4 @@
-//! What an account changes of itself.
+//! Operations of an account on itself.
 
 use axum::http::Method;
 use schemars::JsonSchema;

@@ -1,4 +1,4 @@
-//! Parameters of a request's query, and names in its path.
+//! Query parameters, and path variables.
 
 use evenair_cli::moment_s;
 use serde_json::{Value, json};
@@ -8,11 +8,11 @@ use crate::feed::Range;
 use crate::history::{self, SUBJECTS, Subject};
 use crate::secret::bytes_of_hex;
 
-/// Where the API is.
+/// Path of the API.
 pub(crate) const BASE: &str = "/api/v1";
 /// Parameters of a list.
 pub(crate) const PAGES: &[Parameter] = &[Parameter::Limit, Parameter::Cursor];
-/// Most items on a page, and how many there are unless the client says so.
+/// Maximum and default number of items on a page.
 const MOST_ITEMS: usize = 1000;
 const ITEMS: usize = 100;
 /// Words of [`Parameter::Span`].
@@ -21,61 +21,61 @@ const SPANS: [(&str, Range); 2] = [("10min", Range::TenMinutes), ("24h", Range::
 /// A parameter of a query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Parameter {
-    /// Most items on a page.
+    /// Maximum number of items on a page.
     Limit,
-    /// Where a page begins.
+    /// Position at which a page begins.
     Cursor,
-    /// How far back a history goes.
+    /// Time range of a recent history.
     Span,
     /// A measure of the stored history.
     Measure,
-    /// Of what.
+    /// Subject of the measure.
     Subject,
-    /// Begin of a time.
+    /// Begin of the time range.
     From,
-    /// End of a time.
+    /// End of the time range.
     To,
     /// Length of steps.
     Every,
-    /// Whether only the busiest minutes count.
+    /// Whether to use only the busiest minutes.
     Busiest,
 }
 
-/// Parameters of a query, checked; those that are missing have their defaults.
+/// The checked parameters of a query; missing ones have their defaults.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Query {
-    /// Most items on a page.
+    /// Maximum number of items on a page.
     pub limit: usize,
-    /// The last item of the page before; `None`: the first page.
+    /// The last item of the previous page; `None`: the first page.
     pub cursor: Option<Cursor>,
-    /// How far back a history goes; `None`: the client does not say.
+    /// Time range of a recent history; `None`: not given.
     pub span: Option<Range>,
-    /// A measure of the stored history; `None`: the recent history is asked for.
+    /// A measure of the stored history; `None`: the recent history.
     pub measure: Option<&'static str>,
-    /// Of what.
+    /// Subject of the measure.
     pub subject: Option<Subject>,
-    /// Begin of a time, in seconds since 1970.
+    /// Begin of the time range, in seconds since 1970.
     pub from: Option<i64>,
-    /// End of a time, in seconds since 1970.
+    /// End of the time range, in seconds since 1970.
     pub to: Option<i64>,
     /// Length of steps, in seconds.
     pub every: Option<i64>,
-    /// Whether of each step only the busiest minutes count; `None`: all of them.
+    /// Whether to use only the busiest minutes of each step; `None`: all.
     pub busiest: Option<bool>,
 }
 
-/// A place in a list: that of an item. Lists are in the order of their items' keys, so that a page neither repeats nor leaves out an
-/// item that was there all the time.
+/// A position in a list: that of an item. Lists are sorted by the items' keys, so that pages neither repeat nor omit an item that
+/// exists throughout.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Cursor {
-    /// What the item is known by.
+    /// Key of the item.
     pub key: String,
-    /// Which of the items of this key it is, from 0.
+    /// Number of the item among those with this key, from 0.
     pub number: usize,
 }
 
 impl Cursor {
-    /// Reads what [`Display`](std::fmt::Display) writes.
+    /// Parses the output of [`Display`](std::fmt::Display).
     fn parse(text: &str) -> Option<Self> {
         let text = String::from_utf8(bytes_of_hex(text)?).ok()?;
         let (number, key) = text.split_once(' ')?;
@@ -105,7 +105,7 @@ impl Parameter {
         }
     }
 
-    /// What it means.
+    /// Its description.
     pub(crate) const fn meaning(self) -> &'static str {
         match self {
             Self::Limit => "Most items on a page.",
@@ -183,10 +183,10 @@ impl Parameter {
 }
 
 impl Query {
-    /// Reads a query, which may have these parameters.
+    /// Parses a query, in which these parameters are allowed.
     ///
     /// # Errors
-    /// Everything that is wrong with it.
+    /// All its problems.
     pub(crate) fn parse(text: &str, parameters: &[Parameter]) -> Result<Self, Problem> {
         let mut query = Self { limit: ITEMS, ..Self::default() };
         let (mut errors, mut seen) = (Vec::new(), Vec::new());
@@ -215,10 +215,10 @@ fn unknown(name: &str, parameters: &[Parameter]) -> InputError {
     InputError { detail: format!("there is no such parameter: {}", error.detail), ..error }
 }
 
-/// What a name in a path stands for.
+/// Description of a path variable.
 ///
 /// # Panics
-/// No path has such a name.
+/// No path has such a variable.
 pub(crate) fn meaning_of_variable(name: &str) -> &'static str {
     match name {
         "station" => "MAC address of a station, such as 02:00:00:00:00:01.",

@@ -1,4 +1,4 @@
-//! Errors of the API, as problem details (RFC 9457), with every problem of an input at once.
+//! Errors of the API, as problem details (RFC 9457), with all problems of an input together.
 
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -8,9 +8,9 @@ use serde::Serialize;
 
 /// The media type.
 pub(crate) const MEDIA_TYPE: &str = "application/problem+json";
-/// When a client may try again that a box which is away could not serve, in seconds.
+/// `Retry-After` while the box is away, in seconds.
 const RETRY_S: u64 = 1;
-/// Most characters of what a client wrote that an answer repeats.
+/// Maximum number of characters of the client's input that a response repeats.
 const REPEATED: usize = 64;
 
 /// Why a request was not done: problem details of RFC 9457, of type "about:blank".
@@ -51,23 +51,23 @@ impl Problem {
         Self { title, status: status.as_u16(), detail: detail.into(), nearest: None, errors: vec![], retry_s: None }
     }
 
-    /// With when to try again, in seconds.
+    /// Sets the time to wait before the next attempt, in seconds.
     pub(crate) fn retry_after(self, seconds: u64) -> Self {
         Self { retry_s: Some(seconds), ..self }
     }
 
-    /// Everything that is wrong with an input.
+    /// All problems of an input.
     pub(crate) fn of_input(errors: Vec<InputError>) -> Self {
         let details: Vec<_> = errors.iter().map(|error| format!("{}: {}", error.parameter, error.detail)).collect();
         Self { errors, ..Self::new(StatusCode::BAD_REQUEST, details.join("; ")) }
     }
 
-    /// The box does not answer.
+    /// The box does not respond.
     pub(crate) fn away(why: String) -> Self {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, why)
     }
 
-    /// There is none of this name.
+    /// There is no item of this name.
     pub(crate) fn missing(what: &str, name: &str, nearest: Option<&str>) -> Self {
         let offered = did_you_mean(nearest);
         let detail = format!("there is no {what} {:?}{offered}", shortened(name));
@@ -80,7 +80,7 @@ impl InputError {
         Self { parameter: shortened(parameter), detail: detail.into(), nearest: None }
     }
 
-    /// A word that is none of those that may be.
+    /// A word that is not allowed.
     pub(crate) fn not_one_of(parameter: &str, word: &str, words: &[&str]) -> Self {
         let near = closest(word, words.iter().copied());
         let offered = did_you_mean(near);
@@ -89,7 +89,7 @@ impl InputError {
     }
 }
 
-/// The beginning of what a client wrote.
+/// The beginning of the client's input.
 pub(crate) fn shortened(text: &str) -> String {
     text.chars().take(REPEATED).collect()
 }

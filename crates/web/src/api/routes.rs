@@ -1,4 +1,4 @@
-//! The table of all operations, and what each of them reads.
+//! The table of all operations, and how each reads its data.
 
 use std::sync::LazyLock;
 
@@ -25,10 +25,10 @@ use crate::feed::Range;
 use crate::history::Series;
 use crate::token::TokenEntry;
 
-/// Parameters of a history.
+/// Parameters of a recent history.
 const SPAN: &[Parameter] = &[Parameter::Span];
 
-/// Parameters of the history of all.
+/// Parameters of the history endpoint.
 const SERIES: &[Parameter] = &[
     Parameter::Span,
     Parameter::Measure,
@@ -89,7 +89,7 @@ pub(crate) fn operations() -> Vec<Operation> {
 /// The OpenAPI document of all operations.
 pub(crate) static DOCUMENT: LazyLock<Value> = LazyLock::new(|| document::of(BASE, &operations()));
 
-/// The same of a page that is below a path.
+/// The document of a page below a base path.
 fn document_below(base: &str) -> Value {
     let mut document = DOCUMENT.clone();
     if !base.is_empty() {
@@ -137,7 +137,7 @@ fn line(asked: &Asked) -> Outcome<Line> {
     asked.shared.feed.line().map_err(Problem::away)
 }
 
-/// A part of the line; that of a box which does not know the part is empty.
+/// A part of the line; empty if the box does not support the part.
 fn now<T: Default>(asked: &Asked, part: fn(Line) -> Option<T>) -> Outcome<Now<T>> {
     let line = line(asked)?;
     Ok(Now { at: line.at, what: part(line).unwrap_or_default() })
@@ -149,7 +149,7 @@ fn list<T: Item>(asked: &Asked, part: fn(Line) -> Option<Vec<T>>) -> Outcome<Now
     Ok(Now { at, what: List::page(what, &asked.query) })
 }
 
-/// The item whose key is this variable of the path.
+/// The item whose key is this path variable.
 fn item<T: Item>(asked: &Asked, variable: &str, part: fn(Line) -> Option<Vec<T>>) -> Outcome<Now<T>> {
     let Now { at, what: items } = now(asked, part)?;
     let wanted = asked.variable(variable);
@@ -161,7 +161,7 @@ fn item<T: Item>(asked: &Asked, variable: &str, part: fn(Line) -> Option<Vec<T>>
     Ok(Now { at, what })
 }
 
-/// There is no such station: the nearest by address or name.
+/// The problem of an unknown station: names the nearest by address or name.
 fn no_station(wanted: &str, stations: &[Station]) -> Problem {
     let words = stations.iter().flat_map(|station| [Some(&*station.mac), station.name.as_deref()]).flatten();
     let near = nearest(wanted, words, 1).first().copied();
@@ -179,7 +179,8 @@ async fn station(asked: Asked) -> Outcome<Now<Station>> {
     }
 }
 
-/// The MAC address of the path's station. One that the line has no room for may be known to the box.
+/// The MAC address of the path's station. A station that the line omits may still be known to the
+/// box.
 fn mac(asked: &Asked) -> Outcome<String> {
     let stations = line(asked)?.stations.unwrap_or_default();
     let wanted = asked.variable("station").to_lowercase();
@@ -188,7 +189,7 @@ fn mac(asked: &Asked) -> Outcome<String> {
     if is_known { Ok(wanted) } else { Err(no_station(&wanted, &stations)) }
 }
 
-/// What the box answers to a request for one line.
+/// The box's response to a request for one line.
 async fn ask(asked: &Asked, request: Request) -> Outcome<Content> {
     let line = asked.shared.feed.ask(&request).await.map_err(Problem::away)?;
     match Answer::from_json(line.as_bytes()) {

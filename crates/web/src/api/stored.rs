@@ -15,10 +15,10 @@ const DAY_S: i64 = 24 * 3600;
 const HOUR_S: i64 = 3600;
 
 impl Query {
-    /// The series that is asked for; `None`: none is.
+    /// The requested series, if any.
     ///
     /// # Errors
-    /// Everything that does not go together.
+    /// All conflicts among the parameters.
     pub(crate) fn question(&self) -> Result<Option<Question>, Problem> {
         let Some(measure) = self.measure else {
             let given = [
@@ -47,7 +47,7 @@ impl Query {
         Ok(Some(Question { measure, subject, steps, is_busiest: self.busiest.unwrap_or(false) }))
     }
 
-    /// Begin and end of the time that is asked for, in seconds since 1970; without them the day before now.
+    /// The requested time range, in seconds since 1970; by default the last day.
     fn time(&self) -> (i64, i64) {
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs() as i64;
         let to = self.to.unwrap_or(now);
@@ -59,7 +59,7 @@ fn not_before(from: i64, to: i64) -> Option<InputError> {
     (from >= to).then(|| InputError::new(Parameter::From.name(), "it is not before `to`, or before now"))
 }
 
-/// The stored events of a time; `None`: no time is asked for.
+/// The stored events of the requested time range; `None` without one.
 pub(crate) async fn events(state: PathBuf, query: &Query) -> Result<Option<Vec<Event>>, Problem> {
     if query.from.is_none() && query.to.is_none() {
         return Ok(None);
@@ -75,7 +75,7 @@ pub(crate) async fn events(state: PathBuf, query: &Query) -> Result<Option<Vec<E
     }
 }
 
-/// The answer of the database in a state directory.
+/// The response from the database in a state directory.
 pub(crate) async fn series(state: PathBuf, question: Question) -> Result<Series, Problem> {
     let wanted = question.subject.to_string();
     let answer = spawn_blocking(move || history::answer(&state, &question)).await;

@@ -1,23 +1,23 @@
-//! How many failed attempts have a line of the audit log: who is refused may try as often as the network allows.
+//! Limits the lines of the audit log for failed attempts, whose number only the network limits.
 
 use std::time::Duration;
 
-/// Lines about failures in [`WINDOW`]: 15 kB.
+/// Maximum number of lines about failures within [`WINDOW`]: 15 kB.
 const MOST: u32 = 60;
-/// The time in which they count.
+/// Time window of the limit.
 const WINDOW: Duration = Duration::from_secs(60);
 
-/// Failures of the present window, and those without a line.
+/// Failures of the current window, and the number without a line.
 #[derive(Debug, Default)]
 pub(super) struct Failures {
-    /// When the window began, since the start of the program.
+    /// Start of the window, since the start of the program.
     began: Duration,
     lines: u32,
     left_out: u64,
 }
 
 impl Failures {
-    /// Whether one more has a line; otherwise it is counted.
+    /// Whether one more failure gets a line; otherwise counts it.
     pub(super) fn has_room(&mut self, now: Duration) -> bool {
         if now >= self.began + WINDOW {
             (self.began, self.lines) = (now, 0);
@@ -30,7 +30,7 @@ impl Failures {
         true
     }
 
-    /// How many were left out, which the line that is written now says.
+    /// The number of failures without a line, which the next line reports.
     pub(super) fn take_left_out(&mut self) -> u64 {
         std::mem::take(&mut self.left_out)
     }

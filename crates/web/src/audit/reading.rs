@@ -1,20 +1,20 @@
-//! The log is read from its end. Places in it are stable, since files are only appended to.
+//! Reads the log backwards. Positions in it are stable, since files are only appended to.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read, Result, Seek, SeekFrom};
 
 use super::{Audit, AuditEntry};
 
-/// Bytes that are read at a time, and the most that lines of a page have together.
+/// Bytes read at a time, and the maximum total length of a page's lines.
 const CHUNK: u64 = 64 << 10;
 const LONGEST_PAGE: usize = 1 << 20;
 
-/// The place of a line.
+/// The position of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct AuditPlace {
     /// The month of its file.
     pub month: String,
-    /// Where it begins in the file, in bytes.
+    /// Offset of the line in the file, in bytes.
     pub offset: u64,
 }
 
@@ -22,12 +22,12 @@ pub(crate) struct AuditPlace {
 #[derive(Debug)]
 pub(crate) struct AuditPage {
     pub entries: Vec<AuditEntry>,
-    /// Where the page ended; `None`: there are no older entries.
+    /// Where the page ends; `None`: there are no older entries.
     pub next: Option<AuditPlace>,
 }
 
 impl Audit {
-    /// At most `limit` entries before this place, or the newest ones. Lines that are damaged are left out.
+    /// At most `limit` entries before this position, or the newest ones. Damaged lines are skipped.
     ///
     /// # Errors
     /// The files cannot be read.
@@ -56,16 +56,16 @@ impl Audit {
     }
 }
 
-/// Whole lines of a file, the last one first.
+/// Reads complete lines of a file, the last one first.
 struct Backwards {
     file: File,
-    /// Where the buffer begins in the file.
+    /// Offset of the buffer in the file.
     at: u64,
     buffer: Vec<u8>,
 }
 
 impl Backwards {
-    /// Lines that end before `end`, or all; `None`: the file has been removed.
+    /// Lines that end before `end`, or all; `None`: the file was removed.
     fn open(file: Result<File>, end: Option<u64>) -> Result<Option<Self>> {
         let file = match file {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
@@ -75,7 +75,7 @@ impl Backwards {
         Ok(Some(Self { file, at: end.map_or(length, |end| end.min(length)), buffer: vec![] }))
     }
 
-    /// The line before, its end included, and where it begins. What has no end at the end of the file is no line yet.
+    /// The previous line with its newline, and its offset. An incomplete last line is skipped.
     fn previous(&mut self) -> Result<Option<(u64, Vec<u8>)>> {
         loop {
             let inner = &self.buffer[..self.buffer.len().saturating_sub(1)];

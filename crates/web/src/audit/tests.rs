@@ -1,4 +1,4 @@
-//! The log in a folder of its own.
+//! The log in a temporary folder.
 
 use std::os::unix::fs::PermissionsExt;
 
@@ -103,7 +103,7 @@ fn failures_have_sixty_lines_a_minute_and_the_next_line_counts_the_others() {
 }
 
 #[test]
-fn what_cannot_be_written_is_said_before_anything_is_done() {
+fn an_unwritable_log_is_an_error_before_any_change() {
     let folder = tempfile::tempdir().expect("a folder");
     let state = folder.path().join("state");
     fs::write(&state, "a file in place of the folder").expect("written");

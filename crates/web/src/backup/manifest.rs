@@ -1,4 +1,4 @@
-//! What a backup says of itself, in its first entry.
+//! The manifest of a backup, its first entry.
 
 use std::io::{Read, Result};
 
@@ -11,9 +11,9 @@ use crate::secret::hex;
 
 /// The name of the entry.
 pub(super) const MANIFEST: &str = "manifest.json";
-/// Version of the format. A later one has things that this program does not understand.
+/// Version of the format. Later ones are not understood.
 const FORMAT: u32 = 1;
-/// Bytes that are read at a time.
+/// Bytes read at a time.
 const BLOCK: usize = 64 << 10;
 
 /// The manifest.
@@ -26,11 +26,11 @@ pub(super) struct Manifest {
     pub version: String,
     /// When it was made, in seconds since 1970, UTC.
     pub made_s: u64,
-    /// All files, in the order in which they follow.
+    /// All files, in their order in the archive.
     pub files: Vec<Listed>,
 }
 
-/// The version alone, of whatever format.
+/// Only the version, for any format.
 #[derive(Deserialize)]
 struct AnyFormat {
     format: u32,
@@ -45,7 +45,7 @@ pub(super) struct Listed {
     pub path: String,
     /// Its length, in bytes.
     pub bytes: u64,
-    /// Its SHA-256, hexadecimal.
+    /// Its SHA-256, in hexadecimal.
     pub sha256: String,
 }
 
@@ -54,7 +54,7 @@ impl Manifest {
         Self { format: FORMAT, version: evenair_cli::VERSION.to_owned(), made_s, files }
     }
 
-    /// Reads the text of a manifest.
+    /// Parses a manifest.
     ///
     /// # Errors
     /// It is of a later format, or damaged.
@@ -77,13 +77,13 @@ impl Manifest {
     }
 }
 
-/// Whether a path leads to below a folder.
+/// Whether a relative path stays below its folder.
 fn is_plain(path: &str) -> bool {
     path.split('/').all(|part| !part.is_empty() && part != "." && part != "..") && !path.contains('\0')
 }
 
 impl Listed {
-    /// What a file has, up to its end.
+    /// The entry of a file, read to its end.
     ///
     /// # Errors
     /// It cannot be read.

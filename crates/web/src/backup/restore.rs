@@ -1,7 +1,7 @@
-//! Makes the state directory again of a backup.
+//! Restores the state directory from a backup.
 //!
-//! Everything is unpacked into a folder of the state directory and checked there; only then what is in the directory is moved into
-//! `before-restore-TIME`, and the new files take its place. A mark is there meanwhile (`state_lock.rs`).
+//! Everything is unpacked into a folder of the state directory and checked there. Only then the existing files are moved into
+//! `before-restore-TIME`, and the new ones into their place. A marker file exists meanwhile (`state_lock.rs`).
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
@@ -25,10 +25,10 @@ use crate::state_lock::{StateLock, UNFINISHED};
 
 /// Longest manifest, in bytes: some thousand files.
 const LONGEST_MANIFEST: u64 = 1 << 20;
-/// The user that the service runs as.
+/// User of the service.
 const USER: &str = "evenair-web";
 
-/// What a restore did.
+/// Result of a restore.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Restored {
     /// When the backup was made, in seconds since 1970, UTC.
@@ -37,14 +37,15 @@ pub struct Restored {
     pub version: String,
     /// How many files it has.
     pub files: usize,
-    /// The folder with what was in the state directory; `None`: nothing was.
+    /// The folder with the previous files; `None` without any.
     pub before: Option<PathBuf>,
 }
 
-/// Replaces what is in the state directory by a backup. What was there is kept in a folder of its own.
+/// Replaces the content of the state directory by a backup. The previous files are kept in a separate folder.
 ///
 /// # Errors
-/// evenair-web runs; the backup is damaged, or of a later version; a file cannot be written. The state directory is as before then.
+/// evenair-web is running; the backup is damaged, or of a later version; a file cannot be written. Then the state directory is
+/// unchanged.
 pub fn restore(config: &WebConfig, clock: &Clock, from: impl Read) -> Result<Restored> {
     let state = &config.state;
     let cannot = || format!("cannot write to {}: run it with sudo, or as the user of evenair-web", state.display());
@@ -63,7 +64,7 @@ pub fn restore(config: &WebConfig, clock: &Clock, from: impl Read) -> Result<Res
     Ok(Restored { made_s, version, files: files.len(), before })
 }
 
-/// Makes the state directory if it is missing, for the user of the service if there is one.
+/// Creates the state directory if missing, for the user of the service if that exists.
 fn make_state(state: &Path) -> io::Result<()> {
     if state.is_dir() {
         return Ok(());
@@ -82,7 +83,7 @@ fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// Unpacks a backup into a folder, and checks each file. They belong to the owner of the state directory.
+/// Unpacks a backup into a folder, and checks each file. The files belong to the owner of the state directory.
 fn unpack(from: impl Read, folder: &Path, state: &Path) -> Result<Manifest> {
     const CUT: &str = "it is damaged, or was cut off";
     let mut archive = tar::Archive::new(GzDecoder::new(from));
@@ -105,12 +106,12 @@ fn unpack(from: impl Read, folder: &Path, state: &Path) -> Result<Manifest> {
     if let Some(missing) = wanted.values().next() {
         bail!("{:?} is in its manifest, and missing: the file was cut off", missing.path);
     }
-    // With the last byte the checksum of gzip is read.
+    // Reading the last byte verifies the checksum of gzip.
     io::copy(&mut archive.into_inner(), &mut io::sink()).context(CUT)?;
     Ok(manifest)
 }
 
-/// Writes a file below a folder, and checks it as it is on the disk.
+/// Writes a file below a folder, and verifies it as written.
 fn write(root: &Path, mut content: impl Read, listed: &Listed, state: &Path) -> Result<()> {
     let mut path = root.to_owned();
     for part in Path::new(&listed.path) {
@@ -129,7 +130,7 @@ fn write(root: &Path, mut content: impl Read, listed: &Listed, state: &Path) -> 
     Ok(())
 }
 
-/// Whether the program of this version can use what was unpacked.
+/// Checks that this version can use the unpacked files.
 fn check(folder: &Path) -> Result<()> {
     Accounts::load(folder)?;
     let database = folder.join(history::FILE);
@@ -139,7 +140,7 @@ fn check(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Moves what is in the state directory aside, and what was unpacked into it. What fails is moved back.
+/// Moves the existing files aside, and the unpacked ones into place. A failure is rolled back.
 fn replace(state: &Path, new: &Path, clock: &Clock) -> Result<Option<PathBuf>> {
     let old: Vec<_> = names(state)?.into_iter().filter(|name| is_replaced(name)).collect();
     let before = (!old.is_empty()).then(|| before(state, clock)).transpose()?;
@@ -175,12 +176,12 @@ fn names(folder: &Path) -> io::Result<Vec<String>> {
     Ok(names.collect::<io::Result<Vec<_>>>()?.into_iter().flatten().collect())
 }
 
-/// Whether a file of the state directory goes: what a backup has, the log of its database, and a link for an account of before.
+/// Whether a restore replaces this file: content of a backup, the log of its database, or an earlier setup link.
 fn is_replaced(name: &str) -> bool {
     is_kept(name) || [history::LOG, history::INDEX, link::FILE].contains(&name)
 }
 
-/// Makes the folder for what was there.
+/// Creates the folder for the previous files.
 fn before(state: &Path, clock: &Clock) -> Result<PathBuf> {
     let name = |count: usize| {
         let count = if count == 0 { String::new() } else { format!("-{count}") };

@@ -1,4 +1,4 @@
-//! `evenair-web alert`: tests of the receivers of alerts, and mutes.
+//! `evenair-web alert`: tests of receivers, and mutes.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -58,14 +58,14 @@ impl MuteArgs {
 /// Longest mute, in days.
 const LONGEST_DAYS: u64 = 366;
 
-/// A time of a minute to a year.
+/// Parses a time of a minute to a year.
 fn time(text: &str) -> Result<Duration, String> {
     let time = humantime::parse_duration(text).map_err(|error| format!("{error}; right: \"2 h\" or \"3 days\""))?;
     let range = Duration::from_secs(60)..=Duration::from_secs(LONGEST_DAYS * 24 * 60 * 60);
     if range.contains(&time) { Ok(time) } else { Err(format!("right: 1 min to {LONGEST_DAYS} days")) }
 }
 
-/// Does what a command says.
+/// Executes a command.
 pub fn alert(command: AlertCommand, config: &WebConfig) -> Result<ExitCode> {
     match command {
         AlertCommand::Test { name } => {

@@ -1,4 +1,4 @@
-//! Measures of the history: what a row says, as a number.
+//! Measures of the history: numbers computed from rows.
 
 use super::row::{Leg, Row, Sum};
 use super::subject::Kind;
@@ -6,23 +6,23 @@ use super::subject::Kind;
 /// A measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Measure {
-    /// Mean rate of these bytes, in Mb/s.
+    /// Mean rate of this byte count, in Mb/s.
     Rate(Sum),
-    /// Sum of these bytes.
+    /// This byte count.
     Bytes(Sum),
-    /// Charged part of the time, 0 to 1.
+    /// Charged proportion of the time, 0 to 1.
     Air,
     /// Mean number of active stations.
     Active,
-    /// Sum of packets, of both directions.
+    /// Number of packets in both directions.
     Packets(Sum, Sum),
-    /// So many of 100 packets took no longer on a leg, in ms.
+    /// Percentile of the latency of a leg, in ms.
     Percentile(Leg, u64),
-    /// Packets that were timed on a leg.
+    /// Number of packets timed on a leg.
     Timed(Leg),
-    /// Time in which nothing was wrong, in seconds: of the box alone.
+    /// Time with good health, in seconds; of the box only.
     Good,
-    /// Time in which the health was this, in seconds: of the box alone.
+    /// Time with this state of health, in seconds; of the box only.
     Unwell(Sum),
 }
 
@@ -62,12 +62,12 @@ pub(crate) const MEASURES: [(&str, Measure); 27] = {
 };
 
 impl Measure {
-    /// The measure of a name.
+    /// The measure with this name.
     pub(crate) fn named(name: &str) -> Option<Self> {
         MEASURES.into_iter().find(|(other, _)| *other == name).map(|(_, measure)| measure)
     }
 
-    /// Its unit; empty: it is a number of things.
+    /// Its unit; empty for counts.
     pub(crate) const fn unit(self) -> &'static str {
         match self {
             Self::Rate(_) => "Mb/s",
@@ -78,14 +78,15 @@ impl Measure {
         }
     }
 
-    /// It is a mean over the time that the box has seen, idle time of the subject included.
+    /// Whether it is a mean over the time that the box has seen, including idle time of the
+    /// subject.
     pub(crate) const fn is_mean(self) -> bool {
         matches!(self, Self::Rate(_) | Self::Air | Self::Active)
     }
 
-    /// Of a row of a subject, and that of the box in the same interval; `None`: unknown.
+    /// The value from a subject's row, and the box's row of the same interval; `None`: unknown.
     pub(crate) fn of(self, kind: Kind, row: &Row, of_box: &Row) -> Option<f64> {
-        // Rates of the box are those of its ports, which are known in bypass as well.
+        // Rates of the box are those of its ports, which are also known in bypass.
         let seen = if kind == Kind::Box && matches!(self, Self::Rate(_)) { Sum::KnownMs } else { Sum::SeenMs };
         let seen_ms = Some(of_box.get(seen)).filter(|ms| *ms > 0).map(|ms| ms as f64);
         match self {
@@ -106,7 +107,7 @@ impl Measure {
     }
 }
 
-/// Time in which the box was heard, in ms; `None`: it was not.
+/// Time with lines from the box, in ms; `None` without any.
 fn known_ms(of_box: &Row) -> Option<u64> {
     Some(of_box.get(Sum::KnownMs).max(of_box.get(Sum::SeenMs))).filter(|ms| *ms > 0)
 }

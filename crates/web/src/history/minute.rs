@@ -1,4 +1,4 @@
-//! Lines of the watch feed, added up to minutes.
+//! Adds lines of the watch feed up to minutes.
 
 use std::collections::BTreeMap;
 
@@ -10,12 +10,12 @@ use super::store::Entry;
 use super::subject::{Kind, Subject};
 use super::tier::Tier;
 
-/// A second, as lines have it.
+/// Nominal interval of a line, in ms.
 const SECOND_MS: f64 = 1000.0;
-/// A line stands for no more time than this, in ms.
+/// Longest time that a line counts for, in ms.
 const LONGEST_MS: f64 = 2000.0;
 
-/// A minute that has not ended.
+/// A minute in progress.
 #[derive(Debug, Default)]
 pub(crate) struct Minute {
     /// Its begin, in seconds since 1970.
@@ -25,12 +25,12 @@ pub(crate) struct Minute {
     last: Option<(u64, f64)>,
 }
 
-/// What a line says of a subject.
+/// Values of a subject in a line.
 #[derive(Clone, Copy, Default)]
 struct Said<'a> {
     down: Value,
     up: Value,
-    /// Charged part of the time, 0 to 1.
+    /// Charged proportion of the time, 0 to 1.
     air: f64,
     active: usize,
     losses: Option<&'a Losses>,
@@ -38,7 +38,7 @@ struct Said<'a> {
 }
 
 impl Minute {
-    /// Adds a line. Returns the minute before, with its begin, if the line is of another one.
+    /// Adds a line. If it begins another minute, returns the previous one with its begin.
     pub(crate) fn add(&mut self, line: &Line) -> Option<(i64, Vec<Entry>)> {
         let begin = Tier::Minute.begin_of(line.at as i64);
         let ended = (begin != self.begin && !self.rows.is_empty()).then(|| (self.begin, self.take()));
@@ -53,10 +53,10 @@ impl Minute {
         ended
     }
 
-    /// What it has so far, which it has no more.
+    /// Takes the entries so far.
     fn take(&mut self) -> Vec<Entry> {
         let rows = std::mem::take(&mut self.rows).into_iter();
-        // Idle stations have no rows. The box has one even so: that it was there.
+        // Idle stations have no rows. The box always has one, as evidence that it was seen.
         let counts = |subject: &Subject, row: &Row| subject.kind == Kind::Box || row.has_traffic();
         rows.filter(|(subject, (_, row))| counts(subject, row))
             .map(|(subject, (label, row))| Entry { subject, label, row })
@@ -173,7 +173,7 @@ impl Said<'_> {
     }
 }
 
-/// A part of the time; unknown counts as none.
+/// A proportion of the time; unknown counts as zero.
 fn part(value: Value) -> f64 {
     value.value.unwrap_or(0.0)
 }

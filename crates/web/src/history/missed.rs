@@ -1,5 +1,5 @@
-//! What was missed while this program did not run, from the history files of the box, of which each sample has the sums
-//! of an interval. They have no counts of latencies.
+//! Fills the gap while this program did not run, from the history files of the box, whose samples have the sums of an interval.
+//! They have no latencies.
 
 use std::collections::BTreeSet;
 use std::io::{ErrorKind, Result};
@@ -13,11 +13,11 @@ use super::store::Entry;
 use super::subject::{Kind, Subject};
 use super::tier::Tier;
 
-/// Gives each sample of the files in this folder that ended after then, as entries of the minute in its middle; the oldest first.
-/// Minutes that are there already are left out.
+/// Calls `give` with each sample of the files in this folder that ended later, as entries of the minute in its middle, the oldest
+/// first. Existing minutes are left out.
 ///
 /// # Errors
-/// A file cannot be read. That there is none is no error.
+/// A file cannot be read. An empty folder is no error.
 pub(crate) fn read(
     folder: &Path,
     after: i64,
@@ -39,7 +39,7 @@ pub(crate) fn read(
     Ok(())
 }
 
-/// What subjects had in a sample.
+/// The entries of a sample, by subject.
 fn entries(sample: &Sample) -> Vec<Entry> {
     let ms = (sample.seconds.clamp(0.0, 3600.0) * 1000.0) as u64;
     let air_us = |seconds: f64| (seconds.max(0.0) * 1e6) as u64;

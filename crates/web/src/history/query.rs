@@ -1,8 +1,8 @@
-//! Series of the history: a measure of a subject over a time, in steps.
+//! Series of the history: a measure of a subject over a time range, in steps.
 //!
-//! Each part of the time is read from the longest intervals that fit into a step and are there: the newest, which have not ended, from
-//! minutes, and what is older than its tier from longer intervals, whose points are then further apart than was asked for. The rows of
-//! a step are merged before the measure is taken. Of the busiest tenth of a step only the shortest intervals with the most bytes are
+//! Each part of the range is read from the longest intervals that fit into a step and exist: the newest, unmerged part from minutes,
+//! and a part beyond a tier's retention from longer intervals, whose points are then further apart than requested. The rows of a step
+//! are merged before the measure is computed. For the busiest tenth of a step, only the shortest intervals with the most bytes are
 //! merged.
 
 use std::cmp::Reverse;
@@ -19,14 +19,14 @@ use super::store::{Result, mark};
 use super::subject::{Kind, Subject};
 use super::tier::Tier;
 
-/// The length of a step that is as long as the time that is asked for, in seconds.
+/// Length of a step that spans the whole range, in seconds.
 pub(crate) const WHOLE: i64 = i64::MAX;
-/// Such a part of a step is its busiest one.
+/// Reciprocal of the busiest part of a step.
 const BUSIEST: i64 = 10;
-/// Most events of an answer: the newest ones.
+/// Maximum number of events in a response: the newest ones.
 const MOST_EVENTS: i64 = 10_000;
 
-/// A time and its steps, in seconds since 1970.
+/// A time range with its steps, in seconds since 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Steps {
     /// Begin.
@@ -38,12 +38,12 @@ pub(crate) struct Steps {
 }
 
 impl Steps {
-    /// Begin of the step that a time is in.
+    /// Begin of the step that contains a time.
     const fn begin_of(self, at: i64) -> i64 {
         if self.every == WHOLE { self.from } else { at - at.rem_euclid(self.every) }
     }
 
-    /// An interval counts. One step of a whole time has nothing of before or after it, be that a part of an interval.
+    /// Whether an interval counts. A single step for a whole range excludes intervals that are partly outside of it.
     const fn has(self, Interval { at, length }: Interval) -> bool {
         self.every != WHOLE || (self.from <= at && at + length <= self.to)
     }
@@ -54,25 +54,25 @@ impl Steps {
     }
 }
 
-/// What is asked for.
+/// A question to the database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Question {
     /// The measure, by name.
     pub measure: &'static str,
-    /// Of what.
+    /// Its subject.
     pub subject: Subject,
-    /// Over which time.
+    /// Its time range.
     pub steps: Steps,
-    /// Of each step only the tenth of the intervals that had the most bytes.
+    /// Whether to use only the tenth of each step's intervals with the most bytes.
     pub is_busiest: bool,
 }
 
-/// The steps of a series in which its measure is known.
+/// The steps of a series with known values.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Points {
-    /// The oldest one first.
+    /// The points, the oldest first.
     pub points: Vec<SeriesPoint>,
-    /// Length of the intervals in which the measure is known, in seconds.
+    /// Total length of the intervals with known values, in seconds.
     pub data_s: i64,
 }
 
@@ -85,7 +85,7 @@ struct Interval {
     length: i64,
 }
 
-/// A part of a time with rows of one tier.
+/// A part of a time range with rows of one tier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Part {
     tier: Tier,
@@ -102,7 +102,7 @@ pub struct SeriesPoint {
     pub value: f64,
 }
 
-/// The subject of a name: of a station also what it is called, in upper or lower case.
+/// The subject with a name; a station also by its label, in upper or lower case.
 pub(crate) fn find(connection: &Connection, wanted: &Subject) -> Result<Option<(i64, Subject)>> {
     let sql = "SELECT id, name FROM subject WHERE kind = ?1 AND (name = ?2 OR kind = 4 AND lower(label) = lower(?2))
         ORDER BY name = ?2 DESC, last DESC LIMIT 1";
@@ -112,7 +112,7 @@ pub(crate) fn find(connection: &Connection, wanted: &Subject) -> Result<Option<(
     found.optional()
 }
 
-/// Names of all subjects of a kind; of stations also what they are called.
+/// Names of all subjects of a kind; of stations also their labels.
 pub(crate) fn names(connection: &Connection, kind: Kind) -> Result<Vec<String>> {
     let sql = "SELECT name FROM subject WHERE kind = ?1
         UNION SELECT label FROM subject WHERE kind = ?1 AND kind = 4 AND label IS NOT NULL";
@@ -120,14 +120,14 @@ pub(crate) fn names(connection: &Connection, kind: Kind) -> Result<Vec<String>> 
     query.query_map([kind as i64], |row| row.get(0))?.collect()
 }
 
-/// Begin of the first interval that there is; `None`: there is none.
+/// Begin of the first interval; `None` without any.
 pub(crate) fn oldest(connection: &Connection) -> Result<Option<i64>> {
     let sql = "SELECT min(a) FROM (SELECT min(at) AS a FROM minute
         UNION SELECT min((SELECT min(at) FROM hour WHERE subject = id)) FROM subject WHERE kind = 0)";
     connection.query_row(sql, [], |row| row.get(0))
 }
 
-/// The newest events of a time, the oldest first.
+/// The newest events of a time range, the oldest first.
 pub(crate) fn events(connection: &Connection, from: i64, to: i64) -> Result<Vec<Event>> {
     let sql = "SELECT at, event, text FROM event WHERE at >= ? AND at < ? ORDER BY at DESC LIMIT ?";
     let mut query = connection.prepare(sql)?;
@@ -137,7 +137,7 @@ pub(crate) fn events(connection: &Connection, from: i64, to: i64) -> Result<Vec<
     Ok(events)
 }
 
-/// The values of a measure, of the question's subject by its number; steps in which it is unknown are left out.
+/// The values of a measure of the subject with this number; steps with unknown values are left out.
 pub(crate) fn series(connection: &Connection, id: i64, measure: Measure, question: &Question) -> Result<Points> {
     let (steps, kind) = (question.steps, question.subject.kind);
     let parts = parts(connection, kind, steps, question.is_busiest)?;
@@ -170,7 +170,7 @@ pub(crate) fn series(connection: &Connection, id: i64, measure: Measure, questio
     Ok(Points { points: of_subject.iter().filter_map(value).collect(), data_s })
 }
 
-/// The begins of the intervals that are the busiest tenth of each step, by the bytes of the subject.
+/// The begins of the intervals in the busiest tenth of each step, by the subject's bytes.
 fn busiest(connection: &Connection, id: i64, parts: &[Part], steps: Steps) -> Result<BTreeSet<i64>> {
     let mut all = BTreeMap::<i64, Vec<(u64, Interval)>>::new();
     each(connection, id, parts, |interval, row| {
@@ -196,7 +196,7 @@ fn busiest(connection: &Connection, id: i64, parts: &[Part], steps: Steps) -> Re
     Ok(busiest)
 }
 
-/// Which tier has which part of a time, the oldest part first.
+/// The tiers that cover the parts of a time range, the oldest part first.
 fn parts(connection: &Connection, kind: Kind, steps: Steps, is_shortest: bool) -> Result<Vec<Part>> {
     let tiers = kind.tiers();
     let fits = |tier: &Tier| !is_shortest && steps.every % tier.length_s() == 0;
@@ -221,7 +221,7 @@ fn parts(connection: &Connection, kind: Kind, steps: Steps, is_shortest: bool) -
     Ok(parts)
 }
 
-/// Gives each row of a subject with its interval.
+/// Calls `give` with each row of a subject and its interval.
 fn each(connection: &Connection, id: i64, parts: &[Part], mut give: impl FnMut(Interval, &Row)) -> Result<()> {
     for part in parts {
         let (begin, length) = (part.tier.begin_of(part.from), part.tier.length_s());
@@ -231,7 +231,7 @@ fn each(connection: &Connection, id: i64, parts: &[Part], mut give: impl FnMut(I
             }
         };
         if part.tier == Tier::Minute {
-            // One look-up for each: beside it are the rows of other subjects.
+            // One look-up per interval: its neighbours are rows of other subjects.
             let first: Option<i64> = connection.query_row("SELECT min(at) FROM minute", [], |row| row.get(0))?;
             let mut query = connection.prepare("SELECT data FROM minute WHERE at = ? AND subject = ?")?;
             for at in (first.map_or(part.to, |first| first.max(begin))..part.to).step_by(60) {

@@ -1,8 +1,8 @@
-//! What a subject had in an interval: sums, and latencies as counts by bucket, packed into some hundred bytes.
+//! Counters of a subject in an interval: sums, and latencies as histograms, packed into some hundred bytes.
 //!
-//! A packed row begins with a bit for each sum that is not zero and then has these sums, a bit for each leg with packets, and of each
-//! of these legs the first bucket, the number of buckets, and their counts. All are whole numbers of seven bits a byte, the lowest first
-//! (LEB128). A later version may have further sums and legs.
+//! A packed row begins with a bit mask of the non-zero sums, followed by these, a bit mask of the legs with packets, and for each of
+//! these legs the first bucket, the number of buckets, and their counts. All are integers in LEB128. A later version may have further
+//! sums and legs.
 
 use evenair_api::histogram::{BUCKETS, Histogram};
 use evenair_api::watch::LegHistograms;
@@ -10,23 +10,23 @@ use evenair_api::watch::LegHistograms;
 /// A sum over an interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sum {
-    /// Time in which rates were known, in ms: of the box alone.
+    /// Time with known rates, in ms; of the box only.
     KnownMs,
-    /// Time in which the box saw the traffic, in ms: of the box alone.
+    /// Time in which the box saw the traffic, in ms; of the box only.
     SeenMs,
-    /// Time in which the health was "watch", in ms: of the box alone.
+    /// Time in which the health was "watch", in ms; of the box only.
     WatchMs,
-    /// Time in which the health was "bad", in ms: of the box alone.
+    /// Time in which the health was "bad", in ms; of the box only.
     BadMs,
     /// IP-level bytes toward stations.
     DownBytes,
     /// IP-level bytes from stations.
     UpBytes,
-    /// Charged airtime, in us: of the box that of the busiest contention domain of each second.
+    /// Charged airtime, in us; for the box that of the busiest contention domain in each second.
     AirUs,
-    /// Time in which stations were active, in station-ms.
+    /// Active time of stations, in station-milliseconds.
     ActiveMs,
-    /// TCP segments of data toward stations.
+    /// TCP data segments toward stations.
     DataDown,
     /// Packets toward stations that the box dropped.
     BoxDown,
@@ -34,7 +34,7 @@ pub(crate) enum Sum {
     WlanDown,
     /// TCP segments toward stations lost beyond the wire port.
     WireDown,
-    /// TCP segments of data from stations.
+    /// TCP data segments from stations.
     DataUp,
     /// Packets from stations that the box dropped.
     BoxUp,
@@ -44,25 +44,25 @@ pub(crate) enum Sum {
     WireUp,
 }
 
-/// How many sums there are.
+/// Number of sums.
 const SUMS: usize = Sum::WireUp as usize + 1;
-/// How many legs there are.
+/// Number of legs.
 pub(crate) const LEGS: usize = 4;
 
-/// A leg of a packet's way, as the watch feed has them.
+/// A leg of a packet's path, as in the watch feed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Leg {
-    /// Held in the box for the WLAN.
+    /// Time in the box, for the WLAN.
     Box,
     /// Access point and air.
     Wlan,
-    /// Held in the box for the Internet link.
+    /// Time in the box, for the Internet link.
     InternetQueue,
     /// Beyond the wire port.
     Internet,
 }
 
-/// What a subject had in an interval.
+/// Counters of a subject in an interval.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Row {
     sums: [u64; SUMS],
@@ -97,12 +97,12 @@ impl Row {
         self.legs.iter_mut().zip(&other.legs).for_each(|(sum, leg)| sum.merge(leg));
     }
 
-    /// Whether anything was moved, charged, lost or timed.
+    /// Whether there was any traffic, airtime, loss or latency sample.
     pub(crate) fn has_traffic(&self) -> bool {
         self.sums[Sum::DownBytes as usize..].iter().any(|sum| *sum > 0) || self.legs.iter().any(|leg| !leg.is_empty())
     }
 
-    /// As bytes.
+    /// The row as bytes.
     pub(crate) fn pack(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(128);
         put(&mut bytes, bits(self.sums.iter().map(|sum| *sum > 0)));
@@ -117,7 +117,7 @@ impl Row {
         bytes
     }
 
-    /// From what [`pack`](Self::pack) made; `None`: it is something else.
+    /// Parses the output of [`pack`](Self::pack); `None` if malformed.
     pub(crate) fn unpack(bytes: &[u8]) -> Option<Self> {
         let (mut row, mut rest) = (Self::default(), bytes);
         let sums = take(&mut rest)?;

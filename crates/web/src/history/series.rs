@@ -1,4 +1,4 @@
-//! Questions about the history, and their answers: for the API and for the command line.
+//! Questions about the history and their responses, for the API and the command line.
 
 use std::path::Path;
 use std::time::Duration;
@@ -16,28 +16,28 @@ use super::store::{FILE, open_to_read};
 use super::subject::{Kind, Subject};
 use super::tier::Tier;
 
-/// Most steps of an answer: three years by hours.
+/// Maximum number of steps in a response: three years of hours.
 pub(crate) const MOST_STEPS: i64 = 3 * 365 * 24;
-/// What a subject is, for people.
+/// Description of subjects, for messages.
 pub(crate) const SUBJECTS: &str = "box, domain:NAME, access-point:NAME, class:NAME or station:MAC (or its name)";
 
-/// Why there is no answer.
+/// Why a question has no response.
 #[derive(Debug)]
 pub(crate) enum Refusal {
     /// There is no history yet, or it cannot be read.
     NoHistory(String),
     /// There is no such subject; the nearest one.
     NoSubject(Option<String>),
-    /// The time has too many steps: the shortest step that would be right, in seconds.
+    /// The range has too many steps; the shortest allowed step, in seconds.
     TooMany(i64),
 }
 
-/// A question as the command line has it.
+/// A question from the command line.
 #[derive(Clone, Debug)]
 pub struct SeriesRequest {
     /// Name of the measure.
     pub measure: String,
-    /// Of what, as [`Series`] writes it.
+    /// Its subject, as [`Series`] writes it.
     pub subject: String,
     /// Begin, in seconds since 1970.
     pub from_s: f64,
@@ -77,19 +77,19 @@ pub(crate) fn measures() -> [&'static str; MEASURES.len()] {
     MEASURES.map(|(name, _)| name)
 }
 
-/// A subject as requests write it; `None`: the text is none.
+/// Parses a subject; `None` if malformed.
 pub(crate) fn subject(text: &str) -> Option<Subject> {
     if text == Kind::Box.word() {
         return Some(Subject::BOX);
     }
     let (word, name) = text.split_once(':')?;
     let kind = Kind::ALL.into_iter().find(|kind| *kind != Kind::Box && kind.word() == word)?;
-    // MAC addresses are in lower case; names of stations are found in either.
+    // MAC addresses are in lower case; stations' names match in any case.
     let name = if kind == Kind::Station { name.to_lowercase() } else { name.to_owned() };
     (!name.is_empty()).then_some(Subject { kind, name })
 }
 
-/// A length of steps, in seconds; `None`: the text is no such length.
+/// Parses a length of steps, in seconds; `None` if malformed.
 pub(crate) fn every(text: &str) -> Option<i64> {
     if text == "all" {
         return Some(WHOLE);
@@ -114,10 +114,10 @@ impl std::fmt::Display for Refusal {
     }
 }
 
-/// The answer of the database in a state directory.
+/// The response from the database in a state directory.
 ///
 /// # Errors
-/// There is none.
+/// See [`Refusal`].
 pub(crate) fn answer(state: &Path, question: &Question) -> Result<Series, Refusal> {
     let Question { measure, subject, steps, .. } = question;
     let span = steps.to - steps.from;
@@ -127,7 +127,7 @@ pub(crate) fn answer(state: &Path, question: &Question) -> Result<Series, Refusa
     }
     let path = state.join(FILE);
     let connection = opened(&path)?;
-    // One state of the database for all that is read.
+    // One snapshot of the database for all queries.
     let connection = connection.unchecked_transaction().map_err(failed)?;
     let Some((id, found)) = query::find(&connection, subject).map_err(failed)? else {
         let names = query::names(&connection, subject.kind).map_err(failed)?;
@@ -141,10 +141,10 @@ pub(crate) fn answer(state: &Path, question: &Question) -> Result<Series, Refusa
     Ok(Series { measure, unit, subject, every_s, begins, data_s, points })
 }
 
-/// The events of a time, in seconds since 1970, from the database in a state directory; the oldest first.
+/// The events of a time range, in seconds since 1970, from the database in a state directory; the oldest first.
 ///
 /// # Errors
-/// There is none.
+/// See [`Refusal`].
 pub(crate) fn events(state: &Path, from: i64, to: i64) -> Result<Vec<Event>, Refusal> {
     query::events(&opened(&state.join(FILE))?, from, to).map_err(failed)
 }
@@ -160,10 +160,10 @@ fn opened(path: &Path) -> Result<Connection, Refusal> {
     open_to_read(path).map_err(failed)
 }
 
-/// The answer to a question of the command line.
+/// The response to a question of the command line.
 ///
 /// # Errors
-/// What is wrong with it, and what would be right; or why there is no answer.
+/// A malformed question, with the valid forms; or why there is no response.
 pub fn series_of(state: &Path, request: &SeriesRequest) -> anyhow::Result<Series> {
     let SeriesRequest { measure: name, subject: whose, from_s, to_s, every: length } = request;
     let measure = measure(name).with_context(|| {

@@ -1,11 +1,11 @@
 //! The database of the history, `history.db` in the state directory: SQLite with a write-ahead log.
 //!
-//! A row has what a subject had in an interval, packed ([`Row`]). Minutes are written as they end, one transaction each, and those of a
-//! quarter of an hour and of an hour are merged as these end. Minutes are in the order of time, so that a minute of many stations is
-//! a few pages; longer intervals are in the order of subjects, so that a long time of one subject is. A killed process loses the
-//! minute that has not ended, and no more.
+//! A row has the packed counters of a subject in an interval ([`Row`]). Minutes are written as they end, one transaction each, and
+//! merged at the end of each quarter of an hour and each hour. Minutes are sorted by time, so that a minute of many stations takes few
+//! pages; longer intervals are sorted by subject, so that a long range of one subject does. A killed process loses only the unfinished
+//! minute.
 //!
-//! Rows that are older than their tier keeps them go, and where the file reaches its limit the oldest of all tiers.
+//! Rows beyond the retention of their tier are deleted and, when the file reaches its limit, the oldest rows of all tiers.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -22,25 +22,25 @@ use super::tier::Tier;
 
 /// The name of the file.
 pub(crate) const FILE: &str = "history.db";
-/// The names of its write-ahead log, of the index of that, and of the reserve, which mean nothing without the file.
+/// Names of its write-ahead log, of that log's index, and of the reserve, which are meaningless without the file.
 pub(crate) const LOG: &str = "history.db-wal";
 pub(crate) const INDEX: &str = "history.db-shm";
 pub(crate) const RESERVE: &str = "history.db.reserve";
-/// "evnH", so that `file` and we tell it from other databases.
+/// Application id of SQLite: "evnH", by which `file` and we recognize the database.
 const APPLICATION: i64 = 0x65_76_6e_48;
-/// Version of the tables. A database of a later one is set aside.
+/// Version of the schema. A database with a later one is set aside.
 const VERSION: i64 = 1;
-/// How long a writer waits for another, such as a restored copy.
+/// Timeout for the lock of another writer, such as a restored copy.
 const BUSY: Duration = Duration::from_secs(5);
-/// Pages of 4 kB after which SQLite writes its log back to the database: some half an hour of a site with 200 stations.
+/// Pages of 4 kB after which SQLite checkpoints its log: about half an hour of a site with 200 stations.
 const LOG_PAGES: i64 = 256;
-/// Bytes of a file that is removed when the disk is full, so that the oldest rows can be deleted: that writes pages to the log, too.
+/// Size of the reserve, in bytes: a file that is removed when the disk is full, because deleting rows writes to the log, too.
 const RESERVE_BYTES: u64 = 2_000_000;
-/// What log and reserve take beside the database; a log of many deletions is longer for a while.
+/// Space for log and reserve, in bytes; after many deletions the log is temporarily longer.
 const BESIDE_BYTES: i64 = 4_000_000;
-/// Pages that are given back to the file system at a time.
+/// Pages returned to the file system at a time.
 const VACUUM_PAGES: i64 = 250;
-/// Where the limit is reached, such a part of the time that is kept goes.
+/// Reciprocal of the part of the stored time that is deleted at the limit.
 const PART: i64 = 20;
 
 const TABLES: &str = "
@@ -59,20 +59,20 @@ const TABLES: &str = "
 
 pub(crate) type Result<T> = std::result::Result<T, rusqlite::Error>;
 
-/// Up to where a tier is complete.
+/// Progress of a tier.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Mark {
-    /// End of the last interval that was merged of minutes, in seconds since 1970.
+    /// End of the last merged interval, in seconds since 1970.
     pub merged: i64,
-    /// Rows of before have gone.
+    /// Earlier rows were deleted; in seconds since 1970.
     pub cut: i64,
 }
 
-/// What a subject had in a minute.
+/// Counters of a subject in a minute.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Entry {
     pub subject: Subject,
-    /// What people call it.
+    /// Its label: the name that people use.
     pub label: Option<String>,
     pub row: Row,
 }
@@ -81,19 +81,19 @@ pub(crate) struct Entry {
 #[derive(Debug)]
 pub(crate) struct Store {
     connection: Connection,
-    /// The file that takes [`RESERVE_BYTES`].
+    /// Path of the reserve of [`RESERVE_BYTES`].
     reserve: PathBuf,
-    /// Most bytes of its files together.
+    /// Limit of the files' total size, in bytes.
     limit: i64,
-    /// Numbers of subjects, with the label that the database has.
+    /// Numbers of subjects, with the stored labels.
     ids: BTreeMap<Subject, (i64, Option<String>)>,
 }
 
 impl Store {
-    /// Opens a database, or makes it. One that is damaged or of a later version is renamed first: to what.
+    /// Opens or creates a database. A damaged one, or one of a later version, is renamed first; returns the new name.
     ///
     /// # Errors
-    /// It can neither be opened nor be made.
+    /// It can neither be opened nor created.
     pub(crate) fn open(path: &Path, limit: u64) -> std::result::Result<(Self, Option<PathBuf>), String> {
         let said = |error: rusqlite::Error| format!("{}: {error}", path.display());
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
@@ -109,15 +109,15 @@ impl Store {
         }
     }
 
-    /// Keeps what subjects had in the minute that begins then. What they have there already is added to.
+    /// Stores the entries of the minute that begins at `minute`. Adds to existing rows.
     ///
     /// # Errors
-    /// Nothing of it was kept.
+    /// Nothing was stored.
     pub(crate) fn keep(&mut self, minute: i64, entries: &[Entry]) -> Result<()> {
         let kept = self.keep_all(minute, entries);
         let end = minute + Tier::Minute.length_s();
         if kept.is_err() || end == Tier::Hour.begin_of(end) {
-            // Subjects that are new were not kept either; with an hour, old ones may have gone.
+            // New subjects were not stored either; a merged hour may have deleted old ones.
             self.ids.clear();
         }
         kept?;
@@ -151,10 +151,10 @@ impl Store {
         transaction.commit()
     }
 
-    /// Keeps events; those that are there already stay.
+    /// Stores events; existing ones are kept.
     ///
     /// # Errors
-    /// None of them was kept.
+    /// Nothing was stored.
     pub(crate) fn keep_events(&mut self, events: &[Event]) -> Result<()> {
         let transaction = self.connection.transaction()?;
         let mut put = transaction.prepare("INSERT OR IGNORE INTO event VALUES (?, ?, ?)")?;
@@ -165,19 +165,19 @@ impl Store {
         transaction.commit()
     }
 
-    /// Minutes of the box that are there, from then on.
+    /// Existing minutes of the box since a time.
     pub(crate) fn minutes_of_box(&self, from: i64) -> Result<Vec<i64>> {
         let sql = "SELECT at FROM minute JOIN subject ON id = subject WHERE at >= ? AND kind = 0 ORDER BY at";
         let mut query = self.connection.prepare(sql)?;
         query.query_map([from], |row| row.get(0))?.collect()
     }
 
-    /// Makes room on a full disk: the oldest rows go, and a part of their room is given back, for the reserve.
+    /// Makes room on a full disk: deletes the oldest rows, and returns a part of their space, for the reserve.
     ///
     /// # Errors
-    /// It cannot be made.
+    /// That fails.
     pub(crate) fn make_room(&mut self) -> Result<()> {
-        // There is no other room to delete in, and to write the log back to the database.
+        // Deleting rows and checkpointing the log need this space.
         _ = fs::remove_file(&self.reserve);
         self.write_log_back()?;
         let wanted = 2 * RESERVE_BYTES as i64 / number(&self.connection, "PRAGMA page_size")?;
@@ -195,7 +195,7 @@ impl Store {
         self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
     }
 
-    /// Gives free pages back to the file system.
+    /// Returns free pages to the file system.
     fn give_back(&self) -> Result<()> {
         let mut vacuum = self.connection.prepare(&format!("PRAGMA incremental_vacuum({VACUUM_PAGES})"))?;
         let mut steps = vacuum.query([])?;
@@ -203,17 +203,17 @@ impl Store {
         Ok(())
     }
 
-    /// Takes the reserve, unless it is taken. If there is no room for it, it is tried again with the next minute.
+    /// Creates the reserve, unless it exists. Without space for it, the next minute tries again.
     fn take_reserve(&self) {
         let is_taken = fs::metadata(&self.reserve).is_ok_and(|file| file.len() == RESERVE_BYTES);
-        // Zeros are written: a hole would take no room.
+        // Zeros are written, because a hole would reserve no space.
         if !is_taken && fs::write(&self.reserve, vec![0; RESERVE_BYTES as usize]).is_err() {
             _ = fs::remove_file(&self.reserve);
         }
     }
 
-    /// Deletes the oldest rows while what is used is more than the limit; what is free is used again. A file that is larger, since the
-    /// limit was lowered, gets shorter.
+    /// Deletes the oldest rows while the used size exceeds the limit; free pages are reused. A file that is larger, since the limit was
+    /// lowered, is shortened.
     fn keep_limit(&mut self) -> Result<()> {
         let most = (self.limit - BESIDE_BYTES) / number(&self.connection, "PRAGMA page_size")?;
         let pages = |store: &Self| number(&store.connection, "PRAGMA page_count");
@@ -227,7 +227,7 @@ impl Store {
         Ok(())
     }
 
-    /// Deletes the oldest part of all tiers. False: there is none but of the last hour.
+    /// Deletes the oldest part of all tiers. Returns `false` if only the last hour is left.
     fn drop_oldest(&mut self) -> Result<bool> {
         let newest = number(&self.connection, "SELECT coalesce(max(at), 0) FROM minute")?;
         let oldest_of = |table| format!("SELECT min((SELECT min(at) FROM {table} WHERE subject = id)) FROM subject");
@@ -244,7 +244,7 @@ impl Store {
             return Ok(false);
         }
         for tier in Tier::ALL {
-            // One after the other, for a short log.
+            // One transaction each, to keep the log short.
             let transaction = self.connection.transaction()?;
             cut_tier(&transaction, tier, cut, "")?;
             transaction.commit()?;
@@ -254,12 +254,12 @@ impl Store {
     }
 }
 
-/// Whether an error says that the file is no database of ours.
+/// Whether an error means that the file is not a database of ours.
 pub(crate) fn is_damage(error: &rusqlite::Error) -> bool {
     matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase))
 }
 
-/// Whether an error says that the disk is full.
+/// Whether an error means that the disk is full.
 pub(crate) fn is_full(error: &rusqlite::Error) -> bool {
     error.sqlite_error_code() == Some(ErrorCode::DiskFull)
 }
@@ -277,9 +277,9 @@ fn opened(path: &Path) -> Result<Connection> {
         ))?;
     }
     check_version(&connection)?;
-    // A power cut may lose the last minutes; a killed process loses none that was committed.
+    // A power cut may lose the last minutes; a killed process loses no committed one.
     connection.execute_batch(&format!("PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = {LOG_PAGES}"))?;
-    // Reads a row of each table and its index: a file that was cut off or overwritten is noticed now.
+    // Reads a row of each table and its index, to detect a truncated or overwritten file now.
     for tier in Tier::ALL {
         mark(&connection, tier)?;
         number(&connection, &format!("SELECT coalesce(max(at), 0) FROM (SELECT at FROM {} LIMIT 1)", tier.table()))?;
@@ -288,7 +288,7 @@ fn opened(path: &Path) -> Result<Connection> {
 }
 
 /// # Errors
-/// The database is none of this version: [`is_damage`].
+/// The database has another version: [`is_damage`].
 pub(crate) fn check_version(connection: &Connection) -> Result<()> {
     let (application, version) =
         (number(connection, "PRAGMA application_id")?, number(connection, "PRAGMA user_version")?);
@@ -299,7 +299,7 @@ pub(crate) fn check_version(connection: &Connection) -> Result<()> {
     Err(rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_NOTADB), Some(why)))
 }
 
-/// Opens a database for reading alone.
+/// Opens a database read-only.
 ///
 /// # Errors
 /// It cannot be opened, or is of another version.
@@ -310,8 +310,8 @@ pub(crate) fn open_to_read(path: &Path) -> Result<Connection> {
     Ok(connection)
 }
 
-/// Copies a database as it is at one moment, while it may be written (SQLite's online backup, all pages in one step: the writer goes on
-/// in its log, and so does not make it begin anew).
+/// Copies a consistent snapshot of a database that may be being written (SQLite's online backup, all pages in one step: the writer
+/// continues in its log, which does not restart the backup).
 ///
 /// # Errors
 /// It cannot be read or written, or is damaged.
@@ -333,10 +333,10 @@ pub(crate) fn copy_database(from: &Path, to: &Path) -> Result<()> {
     check_whole(&copy)
 }
 
-/// Checks that a database is whole, and of this version.
+/// Checks the integrity and the version of a database.
 ///
 /// # Errors
-/// Why not.
+/// The first problem.
 pub(crate) fn check_database(path: &Path) -> Result<()> {
     check_whole(&open_to_read(path)?)
 }
@@ -350,21 +350,21 @@ fn check_whole(connection: &Connection) -> Result<()> {
     Err(rusqlite::Error::SqliteFailure(rusqlite::ffi::Error { code, extended_code: 0 }, Some(what)))
 }
 
-/// Up to where a tier is complete.
+/// Progress of a tier.
 pub(crate) fn mark(connection: &Connection, tier: Tier) -> Result<Mark> {
     connection.query_row("SELECT merged, cut FROM mark WHERE tier = ?", [tier.table()], |row| {
         Ok(Mark { merged: row.get(0)?, cut: row.get(1)? })
     })
 }
 
-/// The path with something behind it.
+/// The path with a suffix.
 fn named(path: &Path, ending: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(ending);
     PathBuf::from(name)
 }
 
-/// Renames a database with its log; returns the new name, which no other file has.
+/// Renames a database with its log to a new, unused name, which is returned.
 pub(crate) fn set_aside(path: &Path) -> std::io::Result<PathBuf> {
     let free = (1..).map(|number| named(path, &format!(".aside-{number}"))).find(|name| !name.exists());
     let aside = free.expect("numbers do not end");
@@ -378,7 +378,7 @@ pub(crate) fn set_aside(path: &Path) -> std::io::Result<PathBuf> {
     Ok(aside)
 }
 
-/// The number of a subject, which is made if it is new.
+/// The number of a subject, assigned if it is new.
 fn id_of(
     transaction: &Transaction<'_>,
     ids: &mut BTreeMap<Subject, (i64, Option<String>)>,
@@ -395,11 +395,11 @@ fn id_of(
     Ok(id)
 }
 
-/// Merges minutes into the intervals of a tier that have ended with this minute, and deletes what is old.
+/// Merges minutes into the intervals of a tier that end with this minute, and deletes expired rows.
 fn merge_up_to(transaction: &Transaction<'_>, tier: Tier, minute: i64) -> Result<()> {
     let end = tier.begin_of(minute + Tier::Minute.length_s());
     let merged = mark(transaction, tier)?.merged;
-    // At first, or after the clock was set back.
+    // Initially, or after the clock was set back.
     let mut begin = if merged == 0 || merged > minute { tier.begin_of(minute) } else { merged };
     if begin >= end {
         if begin != merged {
@@ -449,7 +449,7 @@ fn merge_interval(transaction: &Transaction<'_>, tier: Tier, begin: i64) -> Resu
     Ok(())
 }
 
-/// Deletes rows that are older than their tier keeps them, and stations that have none.
+/// Deletes rows beyond the retention of their tier, and stations without rows.
 fn expire(transaction: &Transaction<'_>, now: i64) -> Result<()> {
     for tier in Tier::ALL {
         cut_tier(transaction, tier, Tier::Hour.begin_of(now - tier.kept_s()), "")?;
@@ -460,7 +460,7 @@ fn expire(transaction: &Transaction<'_>, now: i64) -> Result<()> {
     transaction.execute("DELETE FROM subject WHERE kind = 4 AND last > 0 AND last < ?", [stations]).map(|_| ())
 }
 
-/// Deletes the rows of a tier of before a time, of all subjects or of some.
+/// Deletes a tier's rows before a time, of all subjects or of some.
 fn cut_tier(transaction: &Transaction<'_>, tier: Tier, cut: i64, which: &str) -> Result<()> {
     let table = tier.table();
     match tier {

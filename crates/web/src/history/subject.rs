@@ -1,4 +1,4 @@
-//! What the history has rows of.
+//! Subjects of the history.
 
 use super::tier::Tier;
 
@@ -21,7 +21,7 @@ impl Kind {
     /// All kinds.
     pub(crate) const ALL: [Self; 5] = [Self::Box, Self::Domain, Self::AccessPoint, Self::Class, Self::Station];
 
-    /// Its word in requests and answers.
+    /// Its word in requests and responses.
     pub(crate) const fn word(self) -> &'static str {
         match self {
             Self::Box => "box",
@@ -32,7 +32,7 @@ impl Kind {
         }
     }
 
-    /// The intervals that it has rows of, the shortest first.
+    /// The tiers in which it has rows, the shortest first.
     pub(crate) const fn tiers(self) -> &'static [Tier] {
         match self {
             Self::Station => &[Tier::Minute, Tier::Hour],
@@ -46,7 +46,7 @@ impl Kind {
 pub(crate) struct Subject {
     /// Its kind.
     pub kind: Kind,
-    /// Its name; of a station its MAC address, of the box nothing.
+    /// Its name: the MAC address of a station, empty for the box.
     pub name: String,
 }
 

@@ -1,4 +1,4 @@
-//! The database: what is merged, what goes, and what a killed or full machine leaves.
+//! The database: merging, deletion, and recovery from kills and full disks.
 
 use std::fs;
 use std::path::Path;
@@ -17,15 +17,15 @@ use super::store::{Entry, FILE, Store, open_to_read};
 use super::subject::{Kind, Subject};
 use super::*;
 
-/// Says to a copy of this program where it does its part.
+/// Tells a copy of this program which folder to work in.
 const PLACE: &str = "EVENAIR_HISTORY_PLACE";
 const LIMIT: u64 = 1_000_000_000;
 const DAY_S: i64 = 24 * 3600;
-/// Begin of a day and of an hour.
+/// Begin of a day and an hour, in seconds since 1970.
 const BEGIN: i64 = 1_772_323_200;
 
 #[tokio::test]
-async fn what_cannot_be_kept_is_a_reason_of_the_health_until_it_can_be() {
+async fn failures_to_store_are_a_health_reason_until_they_end() {
     let folder = tempfile::tempdir().expect("a folder");
     let feed = Feed::start(&folder.path().join("watch.sock"), None);
     let mut recorder = Recorder {
@@ -52,13 +52,13 @@ async fn what_cannot_be_kept_is_a_reason_of_the_health_until_it_can_be() {
     assert_eq!(feed.with_own(line()), None);
 }
 
-/// Numbers that differ and are always the same.
+/// A deterministic pseudo-random number.
 fn mixed(number: u64) -> u64 {
     let number = (number ^ number >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     (number ^ number >> 27).wrapping_mul(0x94d0_49bb_1331_11eb) >> 32
 }
 
-/// Latencies of a minute: some twelve buckets have packets.
+/// Latencies of a minute, in some twelve buckets.
 fn latencies(seed: u64) -> Histogram {
     Histogram::from([mixed(seed) % 30].into_iter().chain((0..12).map(|at| mixed(seed + at) % 200)).collect::<Vec<_>>())
 }
@@ -89,7 +89,7 @@ fn station(number: u64) -> Subject {
     Subject::new(Kind::Station, &format!("02:00:00:00:{:02x}:{:02x}", number >> 8, number & 0xff))
 }
 
-/// What a site has in a minute: the box, and so many access points and stations.
+/// Entries of a site in a minute: the box, access points and stations.
 fn site(minute: i64, points: u64, stations: u64) -> Vec<Entry> {
     let points = (0..points).map(|number| Subject::new(Kind::AccessPoint, &format!("ap{number}")));
     let subjects = [Subject::BOX].into_iter().chain(points).chain((0..stations).map(station));
@@ -113,7 +113,7 @@ fn count(folder: &Path, table: &str) -> i64 {
 }
 
 #[test]
-fn steps_of_any_length_are_those_of_all_their_packets() {
+fn steps_of_any_length_cover_all_their_packets() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut store = open(folder.path(), LIMIT);
     let minutes: Vec<_> = (0..150).map(|minute| BEGIN + minute * 60).collect();
@@ -167,14 +167,14 @@ fn a_minute_that_was_kept_in_two_parts_is_whole() {
 fn rows_go_when_they_are_older_than_their_tier_keeps_them() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut store = open(folder.path(), LIMIT);
-    // The last minute of an hour, on days after each other.
+    // The last minute of an hour, on several days.
     let days = [0, 1, 80, 100, 1094, 1099];
     for day in days {
         let minute = BEGIN + day * DAY_S + 3540;
         store.keep(minute, &site(minute, 1, 1)).expect("kept");
         store.keep_events(&[Event { at: minute as f64, event: "reload".into(), text: String::new() }]).expect("kept");
     }
-    // Minutes of 7 days; quarters of 90; hours of 3 years, and of the station of 90 days.
+    // Minutes for 7 days; quarters for 90; hours for 3 years, and those of the station for 90 days.
     assert_eq!(count(folder.path(), "minute"), 2 * 3);
     assert_eq!(count(folder.path(), "quarter"), 2 * 2);
     assert_eq!(count(folder.path(), "hour"), 2 * 4 + 2);
@@ -182,7 +182,7 @@ fn rows_go_when_they_are_older_than_their_tier_keeps_them() {
     let all = Steps { from: BEGIN, to: BEGIN + 1100 * DAY_S, every: 3600 };
     let found = asked(folder.path(), "wlan-p95", Subject::BOX, all).err();
     assert!(matches!(found, Some(Refusal::TooMany(shortest)) if shortest > 3600 && shortest % 60 == 0), "{found:?}");
-    // Minutes are asked for: where there are none, the answer has hours.
+    // Minutes are requested; where they have expired, the response has hours.
     let minutes = Steps { from: BEGIN + 1090 * DAY_S, to: BEGIN + 1100 * DAY_S, every: 60 };
     assert_eq!(asked(folder.path(), "wlan-p95", Subject::BOX, minutes).expect("an answer").len(), 2);
     let hours = Steps { from: BEGIN + 75 * DAY_S, to: BEGIN + 1100 * DAY_S, every: DAY_S };
@@ -219,7 +219,7 @@ fn the_busiest_tenth_of_each_step_is_that_of_its_minutes() {
 }
 
 #[test]
-fn a_whole_time_is_one_step_and_says_what_it_rests_on() {
+fn a_whole_range_is_one_step_with_its_known_time() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut store = open(folder.path(), LIMIT);
     for minute in [0, 1, 5, 58, 70, 100].map(|minute| BEGIN + minute * 60) {
@@ -232,7 +232,7 @@ fn a_whole_time_is_one_step_and_says_what_it_rests_on() {
         assert_eq!((found.data_s, found.every_s), (4 * 60, 79 * 60), "{name}");
         assert_eq!(found.points.iter().map(|point| point.at).collect::<Vec<_>>(), [steps.from], "{name}");
     }
-    // Minutes have gone, and the quarter of an hour is before and after the begin.
+    // Minutes have expired, and the quarter of an hour spans the begin.
     let last = BEGIN + 3540;
     [last, last + 8 * DAY_S].iter().for_each(|&minute| store.keep(minute, &site(minute, 0, 1)).expect("kept"));
     for (begin, count) in [(45, 1), (46, 0)] {
@@ -288,7 +288,7 @@ fn a_damaged_or_later_database_is_set_aside() {
     assert_eq!(count(folder.path(), "minute"), 2, "one of this version stays");
 }
 
-/// A copy of this test program that does one test alone, in `place`.
+/// A copy of this test program that runs one test in `place`.
 fn copy(test: &str, place: &Path) -> Command {
     let mut command = Command::new(std::env::current_exe().expect("this program"));
     command.args(["--exact", &format!("history::tests::{test}"), "--nocapture", "--include-ignored"]);
@@ -303,7 +303,7 @@ fn a_killed_writer_loses_the_minute_that_has_not_ended() {
         for minute in 0.. {
             let minute = BEGIN + minute * 60;
             store.keep(minute, &site(minute, 1, 20)).expect("kept");
-            // Said after it was kept: this much must be there.
+            // Printed after it was stored: at least this must exist.
             println!("kept {minute}");
         }
     }
@@ -316,7 +316,7 @@ fn writers_that_are_killed_a_hundred_times_lose_no_more() {
     kill(100);
 }
 
-/// Kills a writer so many times at moments that differ, and looks at what it leaves.
+/// Kills a writer `times` times at different moments, and checks what is left.
 fn kill(times: u64) {
     let folder = tempfile::tempdir().expect("a folder");
     for round in 0..times {
@@ -378,7 +378,7 @@ fn fill(place: &Path) {
     let first = |minutes: &[i64]| minutes.first().map(|minute| (minute - BEGIN) / 60);
     let minutes = open(place, LIMIT).minutes_of_box(0).expect("readable");
     assert!(kept > 720 && first(&minutes) > Some(0), "{kept} were kept, from minute {:?}", first(&minutes));
-    // Something else takes all that is left.
+    // Another file takes the remaining space.
     let ballast = place.join("ballast");
     fs::write(&ballast, vec![0; 8 << 20]).expect_err("it is larger than the disk");
     (800..850).for_each(|minute| _ = keep(minute));
@@ -391,7 +391,7 @@ fn fill(place: &Path) {
 }
 
 #[test]
-fn what_was_missed_comes_from_the_files_of_the_box() {
+fn gaps_are_filled_from_the_files_of_the_box() {
     use evenair_api::history::{Record, Sample, StationSample};
     let folder = tempfile::tempdir().expect("a folder");
     let sample = |minute: i64| {
@@ -419,7 +419,7 @@ fn what_was_missed_comes_from_the_files_of_the_box() {
     assert_eq!(found, [0, 2, 3]);
 }
 
-/// A year of 200 stations that are active all the time, and what it takes to read it.
+/// Size of a year with 200 active stations, and the time to read it.
 #[test]
 #[ignore = "takes minutes"]
 fn a_year_of_200_stations_is_small_and_read_at_once() {
@@ -428,7 +428,7 @@ fn a_year_of_200_stations_is_small_and_read_at_once() {
     let end = BEGIN + 365 * DAY_S;
     let begun = Instant::now();
     for hour in (BEGIN..end).step_by(3600) {
-        // Minutes that go before the end of the year leave their sum in an hour: a few stand for all of them. So do stations.
+        // Minutes that expire before the end of the year leave their sum in an hour: a few represent all. So do stations.
         let (minutes, stations) = match end - hour {
             left if left <= 8 * DAY_S => ((0..60).collect(), 200),
             left if left <= 91 * DAY_S => (vec![14, 29, 44, 59], 200),
@@ -442,7 +442,7 @@ fn a_year_of_200_stations_is_small_and_read_at_once() {
     println!("written in {:.0?}, {:.0} MB", begun.elapsed(), size as f64 / 1e6);
     assert!(size < 1_000_000_000, "{size}");
     let steps = Steps { from: BEGIN, to: end, every: 3600 };
-    // The bars are those of an optimised build; tests are not optimised, nor is their SQLite.
+    // The limits are for an optimized build; neither tests nor their SQLite are optimized.
     let slower = if cfg!(debug_assertions) { 10 } else { 1 };
     for (subject, least, most) in [(Subject::BOX, 8000, 300), (station(100), 2000, 100)] {
         let mut shortest = Duration::MAX;

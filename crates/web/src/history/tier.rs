@@ -1,4 +1,4 @@
-//! The lengths of intervals, and for how long rows of each are kept.
+//! Tiers: the lengths of intervals, and the retention of rows of each.
 
 const DAY_S: i64 = 24 * 3600;
 
@@ -7,16 +7,16 @@ const DAY_S: i64 = 24 * 3600;
 pub(crate) enum Tier {
     /// A minute, for 7 days.
     Minute,
-    /// A quarter of an hour, for 90 days: not of stations.
+    /// A quarter of an hour, for 90 days; not for stations.
     Quarter,
-    /// An hour, for 3 years; of stations for 90 days.
+    /// An hour, for 3 years; for stations 90 days.
     Hour,
 }
 
 impl Tier {
     /// All of them, the shortest first.
     pub(crate) const ALL: [Self; 3] = [Self::Minute, Self::Quarter, Self::Hour];
-    /// For how long stations have rows of hours, in seconds.
+    /// Retention of stations' hours, in seconds.
     pub(crate) const STATION_HOURS_S: i64 = 90 * DAY_S;
 
     /// Its table.
@@ -37,7 +37,7 @@ impl Tier {
         }
     }
 
-    /// For how long its rows are kept, in seconds.
+    /// Retention of its rows, in seconds.
     pub(crate) const fn kept_s(self) -> i64 {
         match self {
             Self::Minute => 7 * DAY_S,
@@ -46,7 +46,7 @@ impl Tier {
         }
     }
 
-    /// Begin of the interval that a time is in, in seconds since 1970.
+    /// Begin of the interval that contains a time, in seconds since 1970.
     pub(crate) const fn begin_of(self, at_s: i64) -> i64 {
         at_s - at_s.rem_euclid(self.length_s())
     }

@@ -1,4 +1,4 @@
-//! What a week had, for its summary: hours by health, latency in the busiest minutes, and the stations with the highest latency.
+//! Results of a week for its summary: hours by health, latency in the busiest minutes, and the stations with the highest latency.
 
 use std::path::Path;
 
@@ -13,23 +13,23 @@ use super::subject::{Kind, Subject};
 
 /// Length of a week, in seconds.
 pub(crate) const WEEK_S: u64 = 7 * 24 * 60 * 60;
-/// Stations that are named.
+/// Number of stations listed.
 const WORST: usize = 5;
-/// A station with fewer packets that were timed, of a week, is not compared: its percentile is that of a few.
+/// Minimum number of timed packets of a station in a week: with fewer, its percentile is not comparable.
 const FEWEST: u64 = 1000;
 /// One of so many minutes is among the busiest.
 const BUSIEST: usize = 10;
 
-/// What a week had.
+/// Results of a week.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Week {
     /// Its end, in seconds since 1970, UTC.
     pub(crate) end_s: u64,
-    /// Seconds in which nothing was wrong.
+    /// Seconds with good health.
     pub(crate) good_s: u64,
     /// Seconds in which the health was "watch".
     pub(crate) watch_s: u64,
-    /// Seconds in which it was "bad".
+    /// Seconds in which the health was "bad".
     pub(crate) bad_s: u64,
     /// Latency of the Wi-Fi in the busiest minutes.
     pub(crate) wlan: Latency,
@@ -39,7 +39,7 @@ pub(crate) struct Week {
     pub(crate) stations: Vec<Worst>,
 }
 
-/// Latency of a leg in milliseconds; `None`: nothing was timed.
+/// Latency of a leg in milliseconds; `None` without samples.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Latency {
     pub(crate) p50_ms: Option<f64>,
@@ -49,15 +49,15 @@ pub(crate) struct Latency {
 /// A station with a high latency.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Worst {
-    /// Its name; of one without a name its MAC address.
+    /// Its name, or its MAC address.
     pub(crate) name: String,
-    /// 95 of 100 packets took no longer for the WLAN and back, in milliseconds.
+    /// 95th percentile of the WLAN latency, in milliseconds.
     pub(crate) p95_ms: f64,
-    /// Bytes of both directions.
+    /// Bytes in both directions.
     pub(crate) bytes: u64,
 }
 
-/// What the week before this time had, in seconds since 1970: a full hour, after which minutes are still kept.
+/// Results of the week that ends at `end_s`, in seconds since 1970: a full hour, recent enough for minutes to be stored.
 ///
 /// # Errors
 /// There is no history, or it cannot be read.
@@ -68,7 +68,7 @@ pub(crate) fn week(state: &Path, end_s: u64) -> std::result::Result<Week, String
     }
     let read = || {
         let connection = open_to_read(&path)?;
-        // One state of the database for all that is read.
+        // One snapshot of the database for all queries.
         let connection = connection.unchecked_transaction()?;
         of(&connection, end_s)
     };
@@ -110,7 +110,7 @@ fn minutes(connection: &Connection, end_s: u64) -> Result<Vec<Row>> {
     let Some((id, _)) = query::find(connection, &Subject::BOX)? else { return Ok(vec![]) };
     let mut query = connection.prepare("SELECT data FROM minute WHERE at = ? AND subject = ?")?;
     let mut rows = Vec::new();
-    // One look-up for each: beside it are the rows of other subjects.
+    // One look-up per minute: its neighbours are rows of other subjects.
     for at in (end_s.saturating_sub(WEEK_S)..end_s).step_by(60) {
         let bytes: Option<Vec<u8>> = query.query_row([at as i64, id], |row| row.get(0)).optional()?;
         rows.extend(bytes.and_then(|bytes| Row::unpack(&bytes)));
@@ -171,7 +171,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         assert!(week(folder.path(), END_S).expect_err("none").contains("no history"));
         let (mut store, _) = Store::open(&folder.path().join(FILE), 100_000_000).expect("a database");
-        // Three hours, of which the last is bad; one minute in ten is busy and slow. After them an hour of the week that follows.
+        // Three hours, of which the last is bad; one minute in ten is busy and slow. Then an hour of the next week.
         for minute in 0..240 {
             let mut of_box = if minute % 10 == 0 { row(50_000_000, 31, 50) } else { row(1_000_000, 18, 50) };
             if (120..180).contains(&minute) {

@@ -1,4 +1,4 @@
-//! Files that are named.
+//! Named files.
 
 use std::path::PathBuf;
 

@@ -29,14 +29,14 @@ pub(crate) struct MailFile {
     certificate: Option<Written<String>>,
 }
 
-/// How the connection is encrypted.
+/// Encryption of the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Encryption {
-    /// TLS after STARTTLS (RFC 3207), or no mail.
+    /// TLS by STARTTLS (RFC 3207), mandatory.
     StartTls,
     /// TLS from the first byte (RFC 8314).
     Tls,
-    /// None.
+    /// No encryption.
     None,
 }
 
@@ -49,7 +49,7 @@ pub struct MailServer {
     pub(crate) port: u16,
     pub(crate) tls: Encryption,
     pub(crate) from: Mailbox,
-    /// User name, and the file of the password.
+    /// User name, and the file with the password.
     pub(crate) login: Option<(String, PathBuf)>,
     pub(crate) certificate: Option<PathBuf>,
 }

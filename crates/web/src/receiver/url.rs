@@ -6,17 +6,17 @@ use std::path::PathBuf;
 use evenair_reader::{Problems, Written};
 use ureq::http::Uri;
 
-/// Where the URL of a webhook is.
+/// Where the URL of a webhook is stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum UrlPlace {
     Here(String),
     File(PathBuf),
 }
 
-/// What a URL may be.
+/// Description of valid URLs.
 const ALLOWED: &str = "a URL such as \"https://hooks.example.org/evenair\"; http:// at an address of loopback alone";
 
-/// The URL in `web.toml`, or what is wrong with it.
+/// The URL in `web.toml`, or its problem.
 pub(super) fn here(written: &Written<String>, problems: &mut Problems) -> Option<UrlPlace> {
     let text = written.get(problems)?;
     match check_url(&text) {
@@ -31,7 +31,7 @@ pub(super) fn here(written: &Written<String>, problems: &mut Problems) -> Option
 /// Whether alerts can be posted to a URL. The error does not contain it, since it may be a secret.
 ///
 /// # Errors
-/// Why not.
+/// The reason why not.
 pub(crate) fn check_url(text: &str) -> Result<(), String> {
     let Ok(uri) = text.parse::<Uri>() else { return Err("this is no URL".into()) };
     let host = uri.host().unwrap_or_default();

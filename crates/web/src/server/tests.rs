@@ -1,4 +1,4 @@
-//! The page is asked over a real connection.
+//! Requests to the page over real connections.
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -8,15 +8,15 @@ use super::*;
 use crate::connections::MOST_CONNECTIONS;
 use crate::live::MOST_STREAMS;
 
-/// Time for a request to come.
+/// Timeout for a request.
 const SHORT: Duration = Duration::from_millis(300);
 
-/// The page of a box that is away, without accounts, at a free port of loopback.
+/// A page without accounts, on a free port of loopback, whose box is away.
 async fn started() -> SocketAddr {
     started_with(SHORT).await
 }
 
-/// The same with another time for a request to come.
+/// The same with another timeout for requests.
 async fn started_with(request_time: Duration) -> SocketAddr {
     let listen = SocketAddr::from(([127, 0, 0, 1], 0));
     let (names, state) = (vec!["box.lan".into()], "/nowhere/state".into());
@@ -27,7 +27,7 @@ async fn started_with(request_time: Duration) -> SocketAddr {
     address
 }
 
-/// What is answered to a request with this name, until the answer has this text or ends.
+/// The response to a request with this host name, until it contains `until` or ends.
 async fn reply(address: SocketAddr, path: &str, host: &str, until: &str) -> String {
     let mut stream = TcpStream::connect(address).await.expect("it listens");
     let request = format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
@@ -117,8 +117,7 @@ async fn connections_are_bounded_and_one_more_closes_the_oldest_without_a_stream
     assert!(followed.expect("readable") > 0, "the stream is not closed");
 }
 
-/// What comes on a connection that sends `request` and no more, until it is closed; false: it is still open after four times the time
-/// that a request has.
+/// The data received on a connection that sends only `request`, until it is closed; `false`: still open after four times the timeout.
 async fn closes_after(request: &str) -> (bool, String) {
     let mut stream = TcpStream::connect(started().await).await.expect("it listens");
     stream.write_all(request.as_bytes()).await.expect("written");

@@ -1,4 +1,4 @@
-//! The link that makes an account, and the file of accounts.
+//! The setup link, and the file of accounts.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -56,7 +56,7 @@ async fn a_link_for_a_viewer_makes_new_accounts_alone_unless_it_names_one() {
     let viewer = site.session("victor", PASSWORD).await;
     let who = site.get("/login", &viewer).await;
     assert!(who.text.contains("logged in as victor (role view)"), "{who:?}");
-    // A new password and role for one account, and for no other.
+    // A new password and role for one account only.
     let token = link(Role::Operate, Some("victor")).expect("a link");
     let form = site.get(&format!("/setup?token={token}"), "").await;
     assert!(form.text.contains("value=\"victor\" readonly") && form.text.contains("role operate"), "{form:?}");

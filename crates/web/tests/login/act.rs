@@ -1,4 +1,5 @@
-//! Routes that change something: each asks the box what it says, for those who may, and leaves exactly one line in the audit log.
+//! Routes that change something: each sends its request to the box, for authorized clients, and leaves exactly one line in the
+//! audit log.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +16,7 @@ use crate::sample_box::mac;
 use crate::sample_control::{BYPASS_TIME, REFUSED};
 use crate::site::{Answer, PASSWORD, Site, with_body};
 
-/// A valid body of an operation, and what the box is asked then.
+/// A valid body of an operation, and the resulting request to the box.
 fn sample(operation: &str) -> (Value, Option<Request>) {
     if operation == "put_me_password" {
         return (json!({"old": PASSWORD, "new": "battery-staple"}), None);
@@ -59,7 +60,7 @@ fn sample_command(operation: &str) -> (Value, Request) {
     }
 }
 
-/// Method, path in the document, and operation, of all that change something.
+/// Method, path in the document, and operation of all routes that change something.
 fn changes() -> Vec<(String, &'static str, &'static Value)> {
     let paths = api_document()["paths"].as_object().expect("paths").iter();
     let all = paths.flat_map(|(path, item)| {
@@ -69,7 +70,7 @@ fn changes() -> Vec<(String, &'static str, &'static Value)> {
     all.collect()
 }
 
-/// Sends a body, if there is one, with a token.
+/// Sends a request with a token, and a body if given.
 async fn send(api: &Api, method: &str, path: &str, token: &str, body: &Value) -> Answer {
     let path = path.replace("{station}", &mac(1));
     let body = if body.is_null() { String::new() } else { body.to_string() };
@@ -130,7 +131,7 @@ async fn each_route_that_changes_something_asks_the_box_and_writes_one_line() {
 }
 
 #[tokio::test]
-async fn what_the_box_refuses_is_409_and_a_box_that_is_not_there_502() {
+async fn refusals_of_the_box_are_409_and_an_absent_box_502() {
     let api = Api::start().await;
     let refused = format!("/api/v1/stations/{REFUSED}/name");
     let answer = send(&api, "PUT", &refused, &api.operate, &json!({"name": "Anne"})).await;
@@ -146,7 +147,7 @@ async fn what_the_box_refuses_is_409_and_a_box_that_is_not_there_502() {
 }
 
 #[tokio::test]
-async fn everything_that_is_wrong_with_a_body_is_said_at_once() {
+async fn all_problems_of_a_body_are_reported_together() {
     let api = Api::start().await;
     let put = async |path: &str, body: &Value| {
         let path = format!("/api/v1/stations/{{station}}{path}");
@@ -256,7 +257,7 @@ async fn without_an_account_the_box_takes_no_command() {
 }
 
 #[tokio::test]
-async fn what_was_begun_is_logged_although_the_client_goes_away() {
+async fn started_changes_are_logged_although_the_client_disconnects() {
     let api = Api::start().await;
     let before = audit::entries(&api.site).len();
     let mut stream = TcpStream::connect(api.site.address).await.expect("it listens");
@@ -279,7 +280,7 @@ async fn what_was_begun_is_logged_although_the_client_goes_away() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_logged_is_not_done() {
+async fn changes_that_cannot_be_logged_are_refused() {
     let api = Api::start().await;
     for entry in std::fs::read_dir(&api.site.config.state).expect("there") {
         let path = entry.expect("readable").path();

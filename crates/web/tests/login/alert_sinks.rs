@@ -1,4 +1,4 @@
-//! What alerts need around them: a box whose reasons change, a webhook's server, and a mail server with STARTTLS.
+//! The environment of alerts: a box with changing reasons, a webhook server, and a mail server with STARTTLS.
 
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -18,22 +18,22 @@ use tokio::io::AsyncWriteExt;
 use tokio::net::UnixListener;
 use tokio::time::sleep;
 
-/// Between two lines of the box; a real one sends one a second.
+/// Interval between lines of the box; one second for a real one.
 pub const LINE: Duration = Duration::from_millis(50);
 
-/// A box whose reasons change, and whose lines are ten seconds apart by its own clock.
+/// A box with changing reasons, whose lines are ten seconds apart by its own clock.
 #[derive(Clone, Default)]
 pub struct Reasons(Arc<Mutex<State>>);
 
 #[derive(Default)]
 struct State {
     reasons: Vec<Reason>,
-    /// The time of the first line of a connection, in seconds since 1970.
+    /// Time of a connection's first line, in seconds since 1970.
     begin: f64,
 }
 
 impl Reasons {
-    /// Begins to send lines with them at this socket.
+    /// Starts serving lines with these reasons on this socket.
     pub fn serve(socket: &Path) -> Self {
         let reasons = Self::default();
         let listener = UnixListener::bind(socket).expect("a socket");
@@ -72,7 +72,7 @@ impl Reasons {
     }
 }
 
-/// What a server got, in the order of its coming.
+/// Items that a server received, in order.
 pub struct Got<T>(Arc<Mutex<Vec<T>>>);
 
 impl<T> Clone for Got<T> {
@@ -94,7 +94,7 @@ impl<T: Clone> Got<T> {
         self.0.lock().expect("not poisoned").clone()
     }
 
-    /// Waits until there are so many.
+    /// Waits for `count` items.
     pub async fn wait(&self, count: usize) -> Vec<T> {
         let end = Instant::now() + Duration::from_secs(20);
         while self.all().len() < count {
@@ -124,7 +124,7 @@ impl Post {
     }
 }
 
-/// A webhook's server at loopback: its first answers have these statuses, all others 204.
+/// A webhook server on loopback: its first responses have these statuses, all others 204.
 pub fn webhook(first: &[u16]) -> (SocketAddr, Got<Post>) {
     let (listener, got) = (TcpListener::bind("127.0.0.1:0").expect("a port"), Got::new());
     let (address, all) = (listener.local_addr().expect("an address"), got.clone());
@@ -157,7 +157,7 @@ fn read_post(stream: &TcpStream) -> Option<Post> {
     Some(post)
 }
 
-/// What a mail server got in a session: the login as it came, and all lines over TLS.
+/// A session received by a mail server: the decoded login, and all lines over TLS.
 #[derive(Clone, Debug, Default)]
 pub struct Mail {
     pub login: String,
@@ -168,7 +168,8 @@ pub struct Mail {
     pub message: String,
 }
 
-/// A mail server at loopback that wants STARTTLS and a login, which it answers so; certificate and key are in PEM.
+/// A mail server on loopback that requires STARTTLS and a login, with this response to it; certificate and key are
+/// in PEM.
 pub fn mail_server(certificate: &str, key: &str, login: &'static str) -> (SocketAddr, Got<Mail>) {
     let certificate = CertificateDer::from_pem_slice(certificate.as_bytes()).expect("PEM");
     let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).expect("PEM");
@@ -235,7 +236,7 @@ fn session(mut stream: TcpStream, tls: &Arc<ServerConfig>, login: &str, mail: &m
     }
 }
 
-/// A line without its end, byte by byte, so that nothing of the handshake is taken.
+/// A line without its newline, read byte by byte so that no byte of the handshake is consumed.
 fn read_line(stream: &mut impl Read) -> std::io::Result<String> {
     let (mut line, mut byte) = (Vec::new(), [0]);
     while !line.ends_with(b"\r\n") {

@@ -1,4 +1,4 @@
-//! Alerts, to a real webhook and a real mail server.
+//! Alerts with a real webhook server and a real mail server.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -21,13 +21,13 @@ use crate::alert_sinks::{LINE, Post, Reasons, mail_server, webhook};
 use crate::commands::run;
 use crate::site::{Site, config, refusal};
 
-/// The path of the webhook is a secret, as that of a chat is.
+/// The path of the webhook, which is secret as for chats.
 const PATH: &str = "/services/T0/path-secret";
 const SECRET: &str = "webhook-secret";
 const PASSWORD: &str = "mail-secret";
-/// Longer than a reason has to be absent.
+/// Longer than the time of absence that ends a reason.
 const OVER: Duration = Duration::from_secs(31);
-/// Long enough for something that must not come.
+/// Time to wait for something that must not happen.
 const QUIET: Duration = Duration::from_millis(600);
 
 fn starving() -> Reason {
@@ -43,13 +43,13 @@ fn put(folder: &Path, name: &str, text: &str) -> String {
     path.display().to_string()
 }
 
-/// Takes receivers and mail server from the text of such a file.
+/// Adds the receivers and mail server of this text to the configuration.
 fn take(config: &mut WebConfig, text: &str) {
     let parsed = WebConfig::parse(text, "web.toml").unwrap_or_else(|error| panic!("{error}"));
     (config.alerts, config.mail) = (parsed.alerts, parsed.mail);
 }
 
-/// A site with these receivers, beside its box.
+/// A site with these receivers, and its box.
 async fn site(text: impl FnOnce(&TempDir) -> String) -> (Site, Reasons) {
     let mut reasons = None;
     let site = Site::with(|config, folder| {
@@ -89,7 +89,7 @@ async fn an_alert_comes_once_and_so_does_its_recovery() {
         (&json!("raised"), &json!("starving"), &json!("Anne"))
     );
 
-    // A restart of the program says nothing again, nor does it end what lasts.
+    // A restart repeats nothing, and ends no lasting reason.
     site.restart().await;
     sleep(QUIET).await;
     assert_eq!(posts.all().len(), 1);
@@ -105,7 +105,7 @@ async fn an_alert_comes_once_and_so_does_its_recovery() {
 }
 
 #[tokio::test]
-async fn a_failed_delivery_is_tried_again_and_said_meanwhile() {
+async fn a_failed_delivery_is_retried_and_reported_meanwhile() {
     let (down, posts) = webhook(&[500, 500]);
     let (up, told) = webhook(&[]);
     let (mut site, reasons) = site(|_| {
@@ -125,7 +125,7 @@ async fn a_failed_delivery_is_tried_again_and_said_meanwhile() {
         assert!(!health.text.contains(secret) && !text.contains(secret), "{health:?} {text}");
     }
 
-    // Not before its time, and not forgotten by a restart.
+    // Not before its time, and not lost by a restart.
     site.restart().await;
     sleep(QUIET).await;
     assert_eq!(posts.all().len(), 1);
@@ -182,7 +182,7 @@ async fn an_alert_comes_by_mail_once_and_so_does_its_recovery() {
     }
 }
 
-/// Seconds from one Monday to the next, and to the first one since 1970 at 6:00.
+/// Length of a week, and the first Monday since 1970 at 6:00, in seconds.
 const WEEK_S: u64 = 7 * 24 * 3600;
 const MONDAY_S: u64 = (4 * 24 + 6) * 3600;
 
@@ -197,7 +197,7 @@ async fn a_summary_of_the_week_comes_by_mail_on_monday() {
     .await;
     let now_s = site.clock.unix();
     let end_s = MONDAY_S + ((now_s - MONDAY_S) / WEEK_S + 1) * WEEK_S;
-    // Some minutes of the week that ends then, with a line each ten seconds: there is no summary of a week without history.
+    // Some minutes of the ending week, with a line every ten seconds: a week without history has no summary.
     reasons.set_clock((end_s - 24 * 3600) as f64);
     sleep(LINE * 40).await;
     assert!(mails.all().is_empty(), "a week that ended before the first start has no summary");
@@ -212,7 +212,7 @@ async fn a_summary_of_the_week_comes_by_mail_on_monday() {
 }
 
 #[test]
-fn a_test_says_what_became_of_it_without_secrets() {
+fn the_result_of_a_test_has_no_secrets() {
     let folder = tempfile::tempdir().expect("a folder");
     let made = generate_simple_self_signed(["localhost".to_owned()]).expect("made");
     let (key, refused) = (made.signing_key.serialize_pem(), "535 no: mail-secret is wrong");
@@ -242,7 +242,7 @@ fn a_test_says_what_became_of_it_without_secrets() {
     assert!(!right && error.contains("did you mean \"chat\""), "{error}");
 }
 
-/// The program itself, as the service runs it.
+/// Runs the program itself, as the service does.
 #[tokio::test]
 async fn secrets_are_in_no_log_and_not_in_the_list_of_processes() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -1,4 +1,5 @@
-//! The API: each route answers what the document says, to whom it may; errors are problem details.
+//! The API: each route responds as documented, to authorized clients only; errors are problem
+//! details.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -16,10 +17,10 @@ use crate::sample_control::{self, Asked};
 use crate::schema::{faults, resolve};
 use crate::site::{Answer, PASSWORD, Site, request};
 
-/// A page of a box, with an account, so that each request needs a token or a session.
+/// A page with a box and an account, so that each request needs a token or a session.
 pub struct Api {
     pub site: Site,
-    /// What the box's control socket was asked.
+    /// Requests to the box's control socket.
     pub asked: Asked,
     /// A token of role view.
     pub view: String,
@@ -55,7 +56,7 @@ impl Api {
         panic!("no line has come: {:?}", api.get("/totals").await);
     }
 
-    /// With the token of an admin.
+    /// Requests a path with the admin's token.
     pub async fn get(&self, path: &str) -> Answer {
         self.site.get_with(&format!("/api/v1{path}"), &self.admin).await
     }
@@ -67,7 +68,7 @@ impl Api {
     }
 }
 
-/// Each path of the document that can be read, with names of the sample box in it.
+/// Each readable path of the document, with names of the sample box.
 fn paths() -> Vec<(String, &'static Value)> {
     let named = |path: &str| {
         path.replace("{station}", &mac(1)).replace("{domain}", "yard%202").replace("{access_point}", "ap%2F1")
@@ -76,7 +77,7 @@ fn paths() -> Vec<(String, &'static Value)> {
     paths.iter().filter_map(|(path, item)| Some((named(path), item.get("get")?))).collect()
 }
 
-/// It is a problem, as the document describes it.
+/// Checks that a response is a problem as documented.
 pub fn check_problem(answer: &Answer, status: u16, what: &str) -> Value {
     assert_eq!(
         (answer.status, answer.header("content-type")),
@@ -137,7 +138,7 @@ async fn roles_and_logins_are_asked_for_by_every_path() {
 }
 
 #[tokio::test]
-async fn what_the_box_says_is_answered() {
+async fn responses_have_the_data_of_the_box() {
     let api = Api::start().await;
     let json = async |path: &str| api.get(path).await.json();
     assert_eq!(json("/totals").await["mode"], "inserted");
@@ -232,7 +233,7 @@ async fn live_data_come_until_the_token_is_removed() {
 }
 
 #[tokio::test]
-async fn everything_that_is_wrong_with_an_input_is_said_at_once() {
+async fn all_problems_of_an_input_are_reported_together() {
     let api = Api::start().await;
     let problem = check_problem(&api.get("/stations?limt=5&limit=0&cursor=zz&limit=1").await, 400, "a query");
     let errors = problem["errors"].as_array().expect("a list");
@@ -287,7 +288,7 @@ async fn methods_and_bodies_that_are_not_allowed_are_refused() {
 }
 
 #[tokio::test]
-async fn nonsense_is_never_an_error_of_the_server() {
+async fn random_input_is_never_a_server_error() {
     let api = Api::start().await;
     let long = "x".repeat(8000);
     let words = [
@@ -336,7 +337,7 @@ async fn a_box_that_is_away_is_503_and_says_why() {
     check_problem(&site.get("/api/v1/tokens", "").await, 403, "nobody is an admin without a login");
 }
 
-/// All references of the document, by what they lead to.
+/// Collects all references of the document.
 fn references(value: &Value, found: &mut Vec<String>) {
     match value {
         Value::Object(members) => {

@@ -1,4 +1,4 @@
-//! The audit log: who logged in, and who made accounts and tokens, without a secret.
+//! The audit log: logins, accounts and tokens, without secrets.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

@@ -28,7 +28,7 @@ fn names(folder: &Path) -> Vec<String> {
     names
 }
 
-/// Every file below a folder with what it has.
+/// Every file below a folder, with its content.
 fn contents(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     let mut all = Vec::new();
     for name in names(folder) {
@@ -46,7 +46,7 @@ fn to(path: &Path) -> BackupTo {
     BackupTo::File { path: path.to_owned(), force: false }
 }
 
-/// A site with an account, a token, a certificate and files of other programs' parts, and its backup.
+/// A site with an account, a token, a certificate and unrelated files, and its backup.
 async fn backed_up() -> (Site, PathBuf) {
     let site = Site::with(|config, _| config.tls = Some(TlsConfig::SelfSigned)).await;
     let token = site.token();
@@ -105,7 +105,7 @@ async fn a_restored_directory_is_as_it_was_and_what_was_there_is_kept() {
         let [is, was] = [config.state.join(name), site.file(name)].map(|path| fs::read(path).expect("there"));
         assert_eq!(is, was, "{name}");
     }
-    // A second time over something else.
+    // A second time, over other content.
     fs::write(config.state.join("accounts.json"), "of today").expect("written");
     fs::write(config.state.join("setup-link.json"), "of today").expect("written");
     fs::write(config.state.join("history.db-wal"), "of today").expect("written");
@@ -213,7 +213,7 @@ async fn a_backup_that_is_cut_damaged_or_of_a_later_version_changes_nothing() {
     }
 }
 
-/// A database of the history's version, with rows that belong together: each transaction writes `at` twice.
+/// A database of the history's version with consistent rows: each transaction writes `at` twice.
 fn database(path: &Path) -> Connection {
     let connection = Connection::open(path).expect("made");
     let sql = "PRAGMA journal_mode = WAL; PRAGMA application_id = 1702260296; PRAGMA user_version = 1;
@@ -297,7 +297,7 @@ fn the_commands_write_read_and_rotate() {
     assert!(!right && error.contains("web.toml: nothing was changed"), "{error}");
 }
 
-/// What the package does before an upgrade, with a program in the place of `runuser`.
+/// The package's upgrade script, with a stub for `runuser`.
 #[test]
 fn the_package_backs_up_before_an_upgrade_and_goes_on_without() {
     let folder = tempfile::tempdir().expect("a folder");

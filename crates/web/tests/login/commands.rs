@@ -74,7 +74,7 @@ fn addresses_beyond_loopback_are_refused_at_the_start() {
 }
 
 #[test]
-fn what_only_prints_ends_quietly_when_its_reader_has_gone() {
+fn commands_that_only_print_end_quietly_on_a_closed_pipe() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_evenair-web"));
     command.args(["--json", "--where"]).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().expect("it starts");

@@ -15,7 +15,7 @@ use crate::site::{Answer, Site};
 
 /// A full hour: 2026-03-01, 8:00.
 const BEGIN: u64 = 1_772_352_000;
-/// Lines of the box: two hours and a little more, ten seconds apart.
+/// Number of lines of the box: two hours and a little more, ten seconds apart.
 const LINES: u64 = 721;
 const MAC: &str = "02:00:00:00:00:01";
 
@@ -45,7 +45,7 @@ fn line(seq: u64) -> Line {
         seq,
         at: (BEGIN + seq * 10) as f64 + 0.5,
         totals: Some(Totals { down_mbps: mbps, active: Some(1), ..Totals::default() }),
-        // It has no traffic in the second hour.
+        // No traffic in the second hour.
         stations: Some(if seq * 10 < 3600 { vec![station] } else { vec![] }),
         events: Some(if seq == 0 { vec![event] } else { vec![] }),
         histograms: Some(Histograms { totals: latencies(seq), stations, ..Histograms::default() }),
@@ -78,7 +78,7 @@ async fn values(site: &Site, query: &str) -> Vec<(u64, f64)> {
 }
 
 #[tokio::test]
-async fn what_the_box_said_is_a_series() {
+async fn lines_of_the_box_become_a_series() {
     let site = Site::with(|config, folder| {
         config.socket = folder.path().join("watch.sock");
         config.history.files = folder.path().join("nothing");
@@ -91,7 +91,7 @@ async fn what_the_box_said_is_a_series() {
         "{problem:?}"
     );
     accept(&site.config.socket, serve);
-    // The last minute that has ended is the last of the second hour.
+    // The last completed minute is the last of the second hour.
     let last = "measure=down-bytes&every=1min&from=2026-03-01T09:59:00Z&to=2026-03-01T10:00:00Z";
     for _ in 0..1000 {
         let answer = asked(&site, last).await;
@@ -100,11 +100,11 @@ async fn what_the_box_said_is_a_series() {
         }
         sleep(Duration::from_millis(10)).await;
     }
-    // Lines are ten seconds apart, and each stands for one.
+    // Lines are ten seconds apart, and each counts for one second.
     assert_eq!(values(&site, "measure=down-bytes").await, [(0, 360e6), (3600, 360e6)]);
     assert_eq!(values(&site, "measure=down-mbps&every=30min").await.last(), Some(&(5400, 8.0)));
     assert_eq!(values(&site, "measure=wlan-p95&every=1min").await.len(), 120);
-    // Of all packets of the two hours one in nineteen was slow.
+    // One in nineteen of all packets of the two hours was slow.
     let [first, second] = values(&site, "measure=wlan-p95").await[..] else { panic!("two hours") };
     assert!((10.0..15.0).contains(&first.1) && (98.0..115.0).contains(&second.1), "{first:?} {second:?}");
     let both = values(&site, "measure=wlan-p95&every=2h").await;
@@ -151,9 +151,10 @@ async fn what_the_box_said_is_a_series() {
     assert!(wrong.contains("no measure") && wrong.contains("wlan-p95"), "{wrong}");
 }
 
-/// A step of any length, the busiest minutes, and events.
+/// Steps of any length, the busiest minutes, and events.
 async fn the_page_has_what_it_asks_for(site: &Site) {
-    // The station had traffic in the first hour: what it rests on is the time that the box saw.
+    // The station had traffic in the first hour only; the mean is over the time that the box has
+    // seen.
     let span = "from=2026-03-01T08:30:00Z&to=2026-03-01T09:30:00Z";
     let whole = asked(site, &format!("measure=down-mbps&subject=station:Anne&every=all&{span}")).await.json();
     assert_eq!(

@@ -1,4 +1,4 @@
-//! Logins, sessions, and what is asked of a browser without one.
+//! Logins, sessions, and access without a session.
 
 use std::time::{Duration, Instant};
 
@@ -197,8 +197,8 @@ async fn every_answer_has_the_headers() {
     assert!(text.contains("cache-control: no-store"), "{text}");
 }
 
-/// With the real cost of a hash. Other load makes both slower, never faster: each is compared with a time in which no machine fills
-/// 19 MiB twice, and an answer without a hash comes sooner.
+/// With the real cost of a hash. Load can only slow both down: each is compared with a time in which no machine fills 19 MiB twice,
+/// whereas a response without a hash is faster.
 #[tokio::test]
 async fn an_unknown_account_takes_as_long_as_a_wrong_password() {
     const LEAST: Duration = Duration::from_millis(5);
@@ -222,7 +222,7 @@ async fn stream(site: &Site, cookie: &str) -> TcpStream {
     stream
 }
 
-/// What comes next of a stream; `None`: it has ended.
+/// The next data of a stream; `None`: it has ended.
 async fn next(stream: &mut TcpStream) -> Option<String> {
     let mut part = [0; 4096];
     let length = timeout(Duration::from_secs(5), stream.read(&mut part)).await.expect("in time").expect("readable");

@@ -1,4 +1,4 @@
-//! A new password, by an account that has logged in.
+//! Changing the password of a logged-in account.
 
 use std::fs;
 use std::time::Duration;
@@ -12,12 +12,12 @@ use crate::site::{Answer, PASSWORD, Site, with_body};
 
 const NEW: &str = "battery-staple";
 
-/// The form of the page.
+/// Submits the form of the page.
 async fn change(site: &Site, cookie: &str, [old, new, again]: [&str; 3]) -> Answer {
     site.post("/password", &[("name", "anna"), ("old", old), ("new", new), ("again", again)], cookie).await
 }
 
-/// The same by the API.
+/// Changes it by the API.
 async fn put(site: &Site, cookie: &str, body: &Value) -> Answer {
     let headers = format!("Cookie: {cookie}\r\nSec-Fetch-Site: same-origin\r\nContent-Type: application/json\r\n");
     site.send(&with_body("PUT", "/api/v1/me/password", &headers, &body.to_string())).await
@@ -58,7 +58,7 @@ async fn other_sessions_end_with_a_new_password_and_this_one_goes_on() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_changes_nothing_and_is_said() {
+async fn invalid_requests_change_nothing_and_are_reported() {
     let site = Site::start().await;
     site.make("anna", PASSWORD).await;
     let session = site.session("anna", PASSWORD).await;

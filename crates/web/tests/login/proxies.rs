@@ -1,4 +1,4 @@
-//! The page behind a reverse proxy, and below a path.
+//! The page behind a reverse proxy, and below a base path.
 
 use std::net::SocketAddr;
 
@@ -11,7 +11,7 @@ use crate::site::{Answer, PASSWORD, Site, exchange, post, request, with_body};
 
 const NAME: &str = "wifi.example.org";
 
-/// A page below /evenair that believes the proxies of 127.0.0.1.
+/// A page below /evenair that trusts the proxies of 127.0.0.1.
 async fn behind() -> Site {
     Site::with(|config, _| {
         let text = format!("names = [\"{NAME}\"]\ntrusted_proxies = [\"127.0.0.1\"]\nbase_path = \"/evenair\"\n");
@@ -21,7 +21,7 @@ async fn behind() -> Site {
     .await
 }
 
-/// A small proxy: it adds who asks and how to the header of the one request of a connection, and passes on all else as it is.
+/// A small proxy: adds the forwarding headers to the only request of a connection, and copies all other data.
 async fn proxy(page: SocketAddr, client: &'static str) -> SocketAddr {
     let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a free port");
     let address = listener.local_addr().expect("it has one");
@@ -48,7 +48,7 @@ async fn pass(stream: TcpStream, page: SocketAddr, client: &str) -> std::io::Res
     stream.get_mut().write_all(&answer).await
 }
 
-/// A request under the name of the page.
+/// A request with the page's host name.
 fn named(request: &str) -> String {
     request.replace("Host: localhost", &format!("Host: {NAME}"))
 }
@@ -58,7 +58,7 @@ async fn ask(address: SocketAddr, request: &str) -> Answer {
 }
 
 #[tokio::test]
-async fn behind_a_proxy_with_tls_the_page_is_below_its_path_and_knows_who_asks() {
+async fn behind_a_proxy_with_tls_the_page_is_below_its_path_and_knows_its_clients() {
     let site = behind().await;
     let proxy = proxy(site.address, "203.0.113.7, 192.0.2.1").await;
     let get = async |path: &str, cookie: &str| {
@@ -106,7 +106,7 @@ async fn behind_a_proxy_with_tls_the_page_is_below_its_path_and_knows_who_asks()
 }
 
 #[tokio::test]
-async fn logins_through_a_proxy_are_limited_by_who_asks() {
+async fn logins_through_a_proxy_are_limited_by_client() {
     let site = behind().await;
     let [one, two] = [proxy(site.address, "192.0.2.1").await, proxy(site.address, "192.0.2.2").await];
     site.make_below("anna", PASSWORD).await;
@@ -122,7 +122,7 @@ async fn logins_through_a_proxy_are_limited_by_who_asks() {
 }
 
 #[tokio::test]
-async fn what_a_peer_says_that_is_not_trusted_is_ignored() {
+async fn headers_of_untrusted_peers_are_ignored() {
     let mut site = Site::start().await;
     site.make("anna", PASSWORD).await;
     let lies = "X-Forwarded-For: 192.0.2.9\r\nX-Forwarded-Proto: https\r\nOrigin: http://localhost\r\n";
@@ -132,7 +132,7 @@ async fn what_a_peer_says_that_is_not_trusted_is_ignored() {
     let cookie = answer.header("set-cookie").expect("a session");
     assert!(cookie.starts_with("evenair=") && !cookie.contains("Secure"), "{cookie}");
     assert_eq!(entries(&site).last().expect("a line").from.as_deref(), Some("127.0.0.1"));
-    // Nor does a proxy speak for the others of its machine.
+    // A trusted proxy does not vouch for others on its machine.
     site.config.trusted_proxies = vec!["127.0.0.2".parse().expect("an address")];
     site.restart().await;
     assert_eq!(site.send(&post("/login", lies, &form)).await.status, 303);
@@ -145,7 +145,7 @@ async fn what_a_peer_says_that_is_not_trusted_is_ignored() {
 }
 
 #[tokio::test]
-async fn a_proxy_without_tls_brings_nobody_from_elsewhere() {
+async fn a_proxy_without_tls_forwards_no_remote_client() {
     let site = behind().await;
     site.make_below("anna", PASSWORD).await;
     for (headers, status) in [

@@ -1,5 +1,5 @@
-//! Requests that schemathesis makes up from the OpenAPI document, valid and not: each is answered as the document says, without an
-//! error of the server, and a role that may not change anything changes nothing.
+//! Random requests that schemathesis generates from the OpenAPI document, valid and invalid: each response is as documented,
+//! without a server error, and a read-only role changes nothing.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -12,7 +12,7 @@ use crate::audit;
 
 /// Installed by `scripts/api-tools`.
 const PROGRAM: &str = "target/api-tools/venv/bin/schemathesis";
-/// What is checked of each answer. Not whether all that the document allows is taken: no document says which stations there are.
+/// Checks of each response. Acceptance of all documented input is not checked: no document knows which stations exist.
 const CHECKS: &str = "not_a_server_error,status_code_conformance,content_type_conformance,response_headers_conformance,\
                       response_schema_conformance,negative_data_rejection,unsupported_method,ignored_auth";
 
@@ -20,14 +20,14 @@ fn program() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(PROGRAM)
 }
 
-/// So many requests of each operation with a token; `reads`: of those that only read, too, which all roles may.
+/// Sends `cases` requests per operation with a token; `reads`: including read operations, which all roles may use.
 async fn ask(api: &Api, token: &str, cases: u32, reads: bool) {
-    // Those at the ends of what is allowed take a minute more.
+    // Boundary values take a minute more.
     let phases = if cases < 100 { "fuzzing" } else { "examples,coverage,fuzzing" };
     let mut command = Command::new(program());
     let address = api.site.address;
     command.args(["run", &format!("http://{address}/api/v1/openapi.json"), "--url", &format!("http://{address}")]);
-    // Its answer never ends.
+    // Its response never ends.
     command.args(["--exclude-path-regex", "/live$", "--phases", phases, "--checks", CHECKS]);
     command.args(["--header", &format!("Authorization: Bearer {token}"), "--max-examples", &cases.to_string()]);
     command.args(["--workers", "2", "--seed", "1", "--request-timeout", "20", "--no-color"]);
@@ -68,12 +68,12 @@ async fn random_requests(cases: u32) {
 }
 
 #[tokio::test]
-async fn made_up_requests_are_answered_as_the_document_says() {
+async fn random_requests_get_documented_responses() {
     random_requests(30).await;
 }
 
 #[ignore = "takes half an hour"]
 #[tokio::test]
-async fn a_thousand_made_up_requests_of_each_operation_are_answered() {
+async fn a_thousand_random_requests_of_each_operation_get_documented_responses() {
     random_requests(1000).await;
 }

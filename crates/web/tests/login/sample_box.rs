@@ -1,4 +1,4 @@
-//! A box for tests: it answers on a watch socket as a box does, with values that do not change.
+//! A box for tests: responds on a watch socket, with constant values.
 
 use std::path::Path;
 use std::time::Duration;
@@ -13,10 +13,10 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::time::sleep;
 
-/// Stations of the box: the last has the most airtime, and so comes first in its line.
+/// Number of stations: the last has the most airtime, and so comes first in the line.
 pub const STATIONS: usize = 5;
 
-/// Begins to answer at this socket.
+/// Starts serving this socket.
 pub fn start(socket: &Path) {
     accept(socket, serve);
 }
@@ -45,7 +45,7 @@ async fn serve(stream: UnixStream) {
             return;
         }
         Request::History { history, domain, station } => {
-            // The rate shows what was asked for.
+            // The rate reveals the requested range.
             let rate = if history == "24 h" { 24.0 } else { 10.0 };
             let whose = if domain.is_some() { 1000.0 } else { 0.0 } + if station.is_some() { 2000.0 } else { 0.0 };
             let down_mbps = Value::new(rate + whose, Source::Measured);
@@ -57,7 +57,7 @@ async fn serve(stream: UnixStream) {
     stream.get_mut().write_all((content.answer().to_json() + "\n").as_bytes()).await.expect("written");
 }
 
-/// Two of four have the same ends: TCP and UDP.
+/// Two of four have the same endpoints: TCP and UDP.
 fn flows(mac: &str) -> Vec<FlowStatus> {
     let flow = |low: &str, released_bytes| FlowStatus {
         low: low.into(),
@@ -112,7 +112,7 @@ fn line() -> Line {
     }
 }
 
-/// It is a box's answer, as the page reads it.
+/// The sample parses as a box's response.
 #[test]
 fn the_sample_is_read_as_it_was_written() {
     assert_eq!(Line::from_json(line().to_json().as_bytes()).expect("reads"), line());

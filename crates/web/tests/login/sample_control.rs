@@ -1,5 +1,4 @@
-//! The control socket of a box for tests: it keeps what it is asked, refuses what concerns a station it does not like, and takes its
-//! time to bypass.
+//! The control socket of a box for tests: records requests, refuses those about one station, and takes some time to bypass.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -12,13 +11,13 @@ use tokio::time::sleep;
 
 /// The station about which requests are refused.
 pub const REFUSED: &str = "02:00:00:00:00:ff";
-/// How long a bypass takes.
+/// Duration of a bypass.
 pub const BYPASS_TIME: Duration = Duration::from_millis(200);
 
 /// Requests so far, each with the number of its connection.
 pub type Asked = Arc<Mutex<Vec<(usize, Request)>>>;
 
-/// Begins to answer at this socket.
+/// Starts serving this socket.
 pub fn start(socket: &Path) -> Asked {
     let listener = UnixListener::bind(socket).expect("a socket");
     let asked = Asked::default();
@@ -72,7 +71,7 @@ async fn answer(request: &Request, is_refused: bool) -> Response {
     }
 }
 
-/// It is a box's answer, as the page reads it.
+/// The sample parses as a box's response.
 #[test]
 fn the_sample_is_read_as_it_was_written() {
     let response = Response { ok: true, error: None, status: Some(Box::new(Status::default())), names: None };

@@ -1,9 +1,9 @@
-//! Whether a value is what a JSON Schema of an OpenAPI document says: the keywords that our types use. Strictly: an object has no key
-//! that its schema does not name.
+//! Validates values by the JSON Schema of an OpenAPI document, for the keywords that our types use. Strictly: unknown keys of objects
+//! are errors.
 
 use serde_json::Value;
 
-/// What is wrong with a value, each with its place.
+/// All violations of a value, each with its position.
 pub fn faults(value: &Value, schema: &Value, document: &Value) -> Vec<String> {
     let mut faults = Vec::new();
     check(value, schema, &mut Place { document, path: String::new(), faults: &mut faults });
@@ -27,7 +27,7 @@ impl Place<'_> {
     }
 }
 
-/// The schema that a reference leads to.
+/// The schema of a reference.
 pub fn resolve<'a>(reference: &str, document: &'a Value) -> &'a Value {
     let pointer = reference.strip_prefix('#').expect("within the document");
     document.pointer(pointer).unwrap_or_else(|| panic!("{reference} leads nowhere"))
@@ -108,7 +108,7 @@ fn has_type(value: &Value, of: &Value) -> bool {
 }
 
 #[test]
-fn what_is_wrong_is_found() {
+fn violations_are_found() {
     use serde_json::json;
     let document = json!({"s": {"type": "object", "properties": {"a": {"type": ["integer", "null"], "minimum": 0},
         "b": {"type": "array", "items": {"oneOf": [{"const": "x"}, {"enum": ["y"]}]}}}, "required": ["a"]}});

@@ -24,7 +24,7 @@ fn code_at(secret: &[u8], at: u64) -> String {
     format!("{:06}", bits % 1_000_000)
 }
 
-/// The bytes of base32.
+/// Decodes base32.
 fn bytes_of(text: &str) -> Vec<u8> {
     let digit = |c: u8| if c.is_ascii_digit() { c - b'2' + 26 } else { c - b'A' };
     let bits: Vec<_> = text.bytes().flat_map(|c| (0..5).rev().map(move |at| digit(c) >> at & 1)).collect();
@@ -37,7 +37,7 @@ async fn with_factor() -> (Site, Vec<u8>, Vec<String>) {
     (site, secret, codes)
 }
 
-/// The same, and the code that has confirmed the second factor.
+/// The same, with the code that confirmed the second factor.
 async fn confirmed_by() -> (Site, Vec<u8>, Vec<String>, String) {
     let site = Site::start().await;
     site.make("anna", PASSWORD).await;
@@ -52,7 +52,7 @@ async fn confirmed_by() -> (Site, Vec<u8>, Vec<String>, String) {
     (site, secret, codes, code)
 }
 
-/// The ticket of the form that asks for a code.
+/// The ticket in the form for a code.
 async fn ticket(site: &Site) -> String {
     let answer = site.log_in("anna", PASSWORD).await;
     assert_eq!((answer.status, answer.header("set-cookie")), (200, None), "{answer:?}");
@@ -64,7 +64,7 @@ async fn confirm(site: &Site, ticket: &str, code: &str) -> Answer {
     site.post("/login", &[("ticket", ticket), ("code", code)], "").await
 }
 
-/// What a browser shows.
+/// Status and text of a page.
 fn shown(answer: &Answer) -> (u16, &str) {
     (answer.status, answer.text.split_once("\r\n\r\n").expect("a body").1)
 }
@@ -221,7 +221,7 @@ async fn the_command_asks_for_a_code_before_it_changes_anything() {
     assert!(!right && error.contains("there is no account \"nobody\""), "{error}");
 }
 
-/// With the real cost of a hash, as the test of an unknown account.
+/// With the real cost of a hash, as in the test of an unknown account.
 #[tokio::test]
 async fn a_wrong_code_takes_as_long_as_a_wrong_password() {
     const LEAST: Duration = Duration::from_millis(5);

@@ -1,4 +1,4 @@
-//! A page with its state directory, and a browser's part of HTTP.
+//! A page with its state directory, and an HTTP client.
 
 use std::convert::Infallible;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -21,7 +21,7 @@ use tokio_rustls::client::TlsStream;
 /// A password that is long enough.
 pub const PASSWORD: &str = "correct-horse";
 
-/// An answer of the page.
+/// A response of the page.
 #[derive(Debug)]
 pub struct Answer {
     pub status: u16,
@@ -34,13 +34,13 @@ impl Answer {
         lines.into_iter().find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value)
     }
 
-    /// What comes after its header, as JSON.
+    /// Its body as JSON.
     pub fn json(&self) -> Value {
         let body = self.text.split_once("\r\n\r\n").map_or("", |(_, body)| body);
         serde_json::from_str(body).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
 
-    /// The cookie that it sets, as a browser sends it back.
+    /// The cookie that it sets, in the form that a browser sends.
     pub fn cookie(&self) -> String {
         self.header("set-cookie").and_then(|value| value.split(';').next()).unwrap_or_default().to_owned()
     }
@@ -60,7 +60,7 @@ impl Site {
         Self::with(|_, _| {}).await
     }
 
-    /// With another configuration, for which the folder of the state directory is given.
+    /// A site with a changed configuration; `change` gets the folder of the state directory.
     pub async fn with(change: impl FnOnce(&mut WebConfig, &TempDir)) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let mut config = config(&folder);
@@ -70,7 +70,7 @@ impl Site {
         Self { folder, config, clock, address, server }
     }
 
-    /// Ends the server, and starts it again at another port.
+    /// Stops the server, and starts it on another port.
     pub async fn restart(&mut self) {
         self.server.abort();
         _ = (&mut self.server).await;
@@ -91,13 +91,13 @@ impl Site {
         self.post("/setup", &form, "").await
     }
 
-    /// Makes an account, or gives it another password.
+    /// Makes an account, or changes its password.
     pub async fn make(&self, name: &str, password: &str) {
         let answer = self.set_up(&self.token(), name, password).await;
         assert_eq!((answer.status, answer.header("location")), (303, Some("/login")), "{answer:?}");
     }
 
-    /// The same of a page below a path.
+    /// The same for a page below a base path.
     pub async fn make_below(&self, name: &str, password: &str) {
         let token = self.token();
         let form = [("token", &*token), ("name", name), ("password", password), ("again", password)];
@@ -109,7 +109,7 @@ impl Site {
         self.post("/login", &[("name", name), ("password", password)], "").await
     }
 
-    /// The same from another address of loopback.
+    /// Logs in from another address of loopback.
     pub async fn log_in_from(&self, host: u8, name: &str, password: &str) -> Answer {
         let request = self.post_request("/login", &[("name", name), ("password", password)], "");
         let socket = TcpSocket::new_v4().expect("a socket");
@@ -128,7 +128,7 @@ impl Site {
         self.send(&request("GET", path, &format!("Cookie: {cookie}\r\n"))).await
     }
 
-    /// The same with a token.
+    /// Requests a path with a token.
     pub async fn get_with(&self, path: &str, token: &str) -> Answer {
         self.send(&request("GET", path, &format!("Authorization: Bearer {token}\r\n"))).await
     }
@@ -147,7 +147,7 @@ impl Site {
         exchange(TcpStream::connect(self.address).await.expect("it listens"), request).await
     }
 
-    /// Sends a request over TLS, and says which certificate the page had; it has to be one of these.
+    /// Sends a request over TLS. Returns the page's certificate, which must be one of these.
     pub async fn send_tls(
         &self,
         trusted: &[CertificateDer<'static>],
@@ -179,14 +179,14 @@ impl Drop for Site {
     }
 }
 
-/// The configuration of a page at a free port, whose box is away.
+/// The configuration of a page on a free port, whose box is away.
 pub fn config(folder: &TempDir) -> WebConfig {
     let listen = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
     let (state, socket) = (folder.path().join("state"), "/nowhere/watch.sock".into());
     WebConfig { listen, state, socket, control: "/nowhere/control.sock".into(), ..WebConfig::default() }
 }
 
-/// Why a page with this configuration does not start.
+/// The error with which a page of this configuration does not start.
 pub async fn refusal(config: WebConfig) -> String {
     let bound = Web::bind(config, Clock::new(), PasswordCost::for_tests()).await;
     format!("{:#}", bound.err().expect("refused"))
@@ -197,12 +197,12 @@ async fn serve(config: &WebConfig, clock: &Clock) -> (SocketAddr, JoinHandle<Inf
     (web.address(), tokio::spawn(web.run()))
 }
 
-/// A request without a body; `headers` each end with a line's end.
+/// A request without a body; `headers` each end with a newline.
 pub fn request(method: &str, path: &str, headers: &str) -> String {
     format!("{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{headers}\r\n")
 }
 
-/// A request with a form; `headers` each end with a line's end.
+/// A request with a form; `headers` each end with a newline.
 pub fn post(path: &str, headers: &str, form: &[(&str, &str)]) -> String {
     let body = form_urlencoded::Serializer::new(String::new()).extend_pairs(form).finish();
     format!(
@@ -212,7 +212,7 @@ pub fn post(path: &str, headers: &str, form: &[(&str, &str)]) -> String {
     )
 }
 
-/// A request with a body; `headers` each end with a line's end.
+/// A request with a body; `headers` each end with a newline.
 pub fn with_body(method: &str, path: &str, headers: &str, body: &str) -> String {
     request(method, path, &format!("{headers}Content-Length: {}\r\n", body.len())) + body
 }
@@ -220,7 +220,7 @@ pub fn with_body(method: &str, path: &str, headers: &str, body: &str) -> String 
 pub async fn exchange(mut stream: impl AsyncRead + AsyncWrite + Unpin, request: &str) -> Answer {
     stream.write_all(request.as_bytes()).await.expect("written");
     let mut bytes = Vec::new();
-    // Without the end of TLS: what has come counts.
+    // TLS may end without close_notify: the received data counts.
     let read = timeout(Duration::from_secs(10), stream.read_to_end(&mut bytes)).await.expect("in time");
     assert!(read.is_ok() || !bytes.is_empty(), "{read:?}");
     let text = String::from_utf8_lossy(&bytes).into_owned();

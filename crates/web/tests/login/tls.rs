@@ -14,7 +14,7 @@ use tokio::time::sleep;
 
 use crate::site::{PASSWORD, Site, config, refusal};
 
-/// Longer than files are left alone.
+/// Longer than the interval between checks of the files.
 const LOOKED_AGAIN: Duration = Duration::from_millis(1100);
 
 const GET: &str = "GET /login HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
@@ -29,7 +29,7 @@ fn der(pem: &str) -> CertificateDer<'static> {
     CertificateDer::from_pem_slice(pem.as_bytes()).expect("PEM")
 }
 
-/// Uses a certificate of the operator's in this folder, which is made.
+/// Configures an operator's certificate in this folder, which is created.
 fn own(config: &mut WebConfig, folder: &TempDir) {
     let [certificate, key] = ["web.pem", "web-key.pem"].map(|name| folder.path().join(name));
     let (pem, private) = self::certificate();

@@ -10,7 +10,7 @@ use crate::commands::run;
 use crate::site::{PASSWORD, Site, request};
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
-/// A path of the API that is none: 404 for who may look.
+/// An unknown path of the API: 404 for authorized clients.
 const NOTHING: &str = "/api/v1/nothing";
 
 fn add(site: &Site, role: Role) -> String {

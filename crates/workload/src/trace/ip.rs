@@ -1,11 +1,11 @@
-//! The IP packet that a captured packet carries.
+//! Finds the IP packet in a captured packet.
 
 use std::fmt;
 use std::net::IpAddr;
 
 use evenair_capture::Link;
 
-/// EtherTypes whose headers are passed over.
+/// EtherTypes whose headers are skipped.
 const IPV4: u16 = 0x0800;
 const IPV6: u16 = 0x86dd;
 const VLAN: u16 = 0x8100;
@@ -14,41 +14,41 @@ const OLD_SERVICE_VLAN: u16 = 0x9100;
 const MPLS: u16 = 0x8847;
 const MPLS_MULTICAST: u16 = 0x8848;
 const PPPOE_SESSION: u16 = 0x8864;
-/// Up to here the field is a length (IEEE Std 802.3, 3.2.6).
+/// Largest value of the EtherType field that is a length (IEEE Std 802.3, 3.2.6).
 const LARGEST_LENGTH: u16 = 1500;
 /// Protocols of PPP.
 const PPP_IPV4: u16 = 0x0021;
 const PPP_IPV6: u16 = 0x0057;
 /// LLC and SNAP before an EtherType (RFC 1042).
 const SNAP: [u8; 6] = [0xaa, 0xaa, 3, 0, 0, 0];
-/// The largest segment that Linux leaves to a device to cut (GSO_MAX_SIZE), in bytes.
+/// Largest segment that Linux leaves to a device to cut (GSO_MAX_SIZE), in bytes.
 const LARGEST_SEGMENT: u32 = 8 * 65_535;
 
-/// An IP packet, by its header.
+/// An IP packet, as described by its header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct IpPacket {
     pub(super) source: IpAddr,
     pub(super) destination: IpAddr,
-    /// Bytes of the packet, its header included.
+    /// Length of the packet, including its header.
     pub(super) len: u32,
 }
 
 /// Why a captured packet is no IP packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum NotIp {
-    /// It is of an interface whose link type is not read.
+    /// The interface has an unsupported link type.
     Link(Link),
-    /// It carries something else.
+    /// It carries another protocol.
     EtherType(u16),
-    /// It is PPP of another protocol.
+    /// PPP carries another protocol.
     Ppp(u16),
-    /// It is of another address family.
+    /// It has another address family.
     Family(u32),
-    /// It is a frame of 802.3 with a length, such as spanning tree.
+    /// It is an 802.3 frame with a length, such as spanning tree.
     Llc,
-    /// Its headers are not all there.
+    /// Its headers are incomplete.
     Short,
-    /// It says that it is IP, and its header does not.
+    /// It is marked as IP, but its header has another version.
     Version,
 }
 
@@ -103,7 +103,7 @@ fn ether_type_name(number: u16) -> Option<&'static str> {
     })
 }
 
-/// Whether packets of this link type are read.
+/// Whether this link type is supported.
 pub(super) fn is_read(link: Link) -> bool {
     has_ethernet_or_ether_type(link) || has_family(link) || is_bare(link)
 }
@@ -120,11 +120,11 @@ fn is_bare(link: Link) -> bool {
     [Link::RAW, Link::RAW_DLT, Link::RAW_OPENBSD, Link::RAW_IPV4, Link::RAW_IPV6].contains(&link)
 }
 
-/// The IP packet in a captured packet of this link type, which had `original_len` bytes.
+/// The IP packet in a captured packet of this link type, whose original length was `original_len` bytes.
 pub(super) fn ip_packet(link: Link, bytes: &[u8], original_len: u32) -> Result<IpPacket, NotIp> {
     let packet = match link {
         Link::ETHERNET => of_ether_type(word(bytes, 12)?, after(bytes, 14)?)?,
-        // The protocol is at the end of 16 bytes, or at the begin of 20.
+        // The protocol is at the end of 16 bytes, or at the beginning of 20.
         Link::LINUX_SLL => of_ether_type(word(bytes, 14)?, after(bytes, 16)?)?,
         Link::LINUX_SLL2 => of_ether_type(word(bytes, 0)?, after(bytes, 20)?)?,
         _ if has_family(link) => of_family(bytes)?,
@@ -143,7 +143,7 @@ fn after(bytes: &[u8], len: usize) -> Result<&[u8], NotIp> {
     bytes.get(len..).ok_or(NotIp::Short)
 }
 
-/// What follows an EtherType, or a field of 802.3 that may be a length.
+/// The payload after an EtherType, or after an 802.3 field that may be a length.
 fn of_ether_type(mut kind: u16, mut rest: &[u8]) -> Result<&[u8], NotIp> {
     loop {
         match kind {
@@ -158,7 +158,8 @@ fn of_ether_type(mut kind: u16, mut rest: &[u8]) -> Result<&[u8], NotIp> {
     }
 }
 
-/// MPLS does not say what follows its labels, the last of which is marked: IP, if it looks like that (RFC 4928, section 3).
+/// MPLS does not identify the payload after its last label, which is marked: it is IP if it looks like it (RFC 4928,
+/// section 3).
 fn of_mpls(kind: u16, mut rest: &[u8]) -> Result<&[u8], NotIp> {
     loop {
         let is_last = word(rest, 2)? & 0x0100 != 0;
@@ -181,7 +182,7 @@ fn of_pppoe(rest: &[u8]) -> Result<&[u8], NotIp> {
     }
 }
 
-/// The address family is in four bytes, in the order of the capturing host: the small number of both readings.
+/// The address family has four bytes in the byte order of the capturing host: the smaller of both readings.
 fn of_family(bytes: &[u8]) -> Result<&[u8], NotIp> {
     let family: [u8; 4] = bytes.get(..4).and_then(|family| family.try_into().ok()).ok_or(NotIp::Short)?;
     match u32::from_be_bytes(family).min(u32::from_le_bytes(family)) {
@@ -191,9 +192,9 @@ fn of_family(bytes: &[u8]) -> Result<&[u8], NotIp> {
     }
 }
 
-/// Reads the header of a packet of which the capturing host saw `seen` bytes.
+/// Parses the header of a packet of which the capturing host saw `seen` bytes.
 fn header(packet: &[u8], seen: u32) -> Result<IpPacket, NotIp> {
-    // A segment that a device is to cut has no length in it.
+    // A segment that a device is to cut has no length in its header.
     let seen = seen.clamp(packet.len() as u32, LARGEST_SEGMENT.max(packet.len() as u32));
     match packet.first().ok_or(NotIp::Short)? >> 4 {
         4 => {
@@ -202,7 +203,7 @@ fn header(packet: &[u8], seen: u32) -> Result<IpPacket, NotIp> {
         }
         6 => {
             let payload = u32::from(word(packet, 4)?);
-            // With a length of 0 it is in an option, which is the next header then (RFC 2675).
+            // A length of 0 is a jumbogram: the length is in an option of the next header (RFC 2675).
             let len = if payload == 0 && packet.get(6) == Some(&0) { seen } else { 40 + payload };
             Ok(IpPacket { source: address::<16>(packet, 8)?, destination: address::<16>(packet, 24)?, len })
         }

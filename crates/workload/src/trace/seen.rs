@@ -1,4 +1,4 @@
-//! What a trace has that does not count, to say why nothing does.
+//! Statistics of packets that are not selected, to explain why none is.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -6,13 +6,13 @@ use std::net::IpAddr;
 use super::ip::NotIp;
 use crate::Direction;
 
-/// The kinds of packets that are listed.
+/// Maximum number of listed kinds of packets.
 const LISTED: usize = 4;
 
-/// Packets of a trace, or lines of a table, by why they do not count.
+/// Packets of a trace, or lines of a table, by why they are not selected.
 #[derive(Default)]
 pub(super) struct Seen {
-    /// All.
+    /// All packets.
     pub(super) packets: u64,
     pub(super) not_ip: BTreeMap<NotIp, u64>,
     /// Neither from nor to the host.
@@ -21,7 +21,7 @@ pub(super) struct Seen {
 }
 
 impl Seen {
-    /// Why no packet counts, as a clause.
+    /// Why no packet is selected, as a clause.
     pub(super) fn why_none(&self, host: Option<IpAddr>, direction: Direction) -> String {
         if self.packets == 0 {
             return "it has no packets".into();
@@ -41,7 +41,7 @@ impl Seen {
         format!("none of its {} packets counts: {}", self.packets, parts.join(", "))
     }
 
-    /// Which packets are not IP, the most frequent first.
+    /// The kinds of packets that are not IP, the most frequent first.
     fn kinds(&self) -> String {
         let mut kinds: Vec<_> = self.not_ip.iter().collect();
         kinds.sort_by_key(|&(_, &times)| std::cmp::Reverse(times));

@@ -10,14 +10,14 @@ use super::stations;
 /// Number of printed connections, the largest first.
 const MOST_FLOWS: usize = 20;
 
-/// The health of the network: what is wrong, each with its remedy, that which matters most first.
+/// The reasons of the health, each with its remedy, the most important first.
 fn health_lines(health: &HealthStatus) -> Vec<String> {
     let line =
         |reason: &Reason| format!("  {}: {}: {}\n    -> {}", reason.level, reason.code, reason.sentence, reason.remedy);
     std::iter::once(format!("health: {}", health.level)).chain(health.reasons.iter().map(line)).collect()
 }
 
-/// Prints what `evenair status` leaves out for want of room, too.
+/// Prints the whole status, including what `evenair status` leaves out.
 pub fn print(status: &Status) {
     let the = if status.carrier == Carrier::Nobody { "" } else { "the " };
     println!("{}, carried by {the}{}, up {:.0} s", status.mode, status.carrier, status.uptime_s);
@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn health_is_a_line_for_each_reason_with_what_to_do() {
+    fn health_has_a_line_for_each_reason_with_its_remedy() {
         assert_eq!(health_lines(&HealthStatus::default()), ["health: good"]);
         let reason = Reason {
             code: Code::Starving,

@@ -1,7 +1,7 @@
-//! `evenair status`: a screen of 80 columns and 24 lines, by the status of the box and a line of its watch feed.
+//! `evenair status`: a screen of 80 columns and 24 lines, from the status of the box and a line of its watch feed.
 //!
-//! First comes what is wrong and what to do, then the sums, then as many access points and stations as there is room for. All of the
-//! status in words is `--all` (`all.rs`), and in JSON `--json`.
+//! First come problems with their remedies, then sums, then as many access points and stations as fit. `--all` prints the whole
+//! status as text (`all.rs`), `--json` as JSON.
 
 mod all;
 mod stations;
@@ -25,18 +25,18 @@ use super::top::samples::Samples;
 use super::top::table::{self, Order, Row};
 use super::top::text::{duration, shortened};
 
-/// The screen.
+/// Columns and lines of the screen.
 const WIDTH: usize = 80;
 const HEIGHT: usize = 24;
-/// Reasons of the health, the first ones.
+/// Maximum number of reasons of the health.
 const MOST_REASONS: usize = 3;
-/// Access points, and stations, those with the most air.
+/// Maximum number of access points, and of stations: those with the most airtime.
 const MOST_ROWS: usize = 5;
-/// Lines of a sentence or a remedy.
+/// Maximum number of lines of a sentence or a remedy.
 const MOST_LINES: usize = 2;
-/// What is asked of the watch feed.
+/// Parts of the watch feed to request.
 const PARTS: [Part; 4] = [Part::Totals, Part::Domains, Part::AccessPoints, Part::Stations];
-/// Where the rest is.
+/// Hint to further commands.
 const HINT: &str = "evenair top: live   evenair status --all: packets, ports, flows   --json: all";
 
 /// Arguments of `evenair status`.
@@ -53,7 +53,7 @@ pub struct StatusArgs {
     json: bool,
 }
 
-/// Shows what a box does.
+/// Prints the status of a box.
 pub fn status(args: &StatusArgs) -> Result<ExitCode> {
     let status = Client::connect(&args.socket)?.status()?;
     if args.json {
@@ -84,7 +84,7 @@ fn short(status: &Status, line: &Result<Line, String>) -> Vec<String> {
     match line {
         Ok(line) => {
             lines.extend([activity(line), sums(line)]);
-            // One line is for the hint.
+            // One line is reserved for the hint.
             lines.extend(tables(line, HEIGHT.saturating_sub(lines.len() + 1)));
         }
         Err(why) => {
@@ -103,7 +103,7 @@ fn mode(status: &Status, line: Option<&Line>) -> String {
     format!("{}, carried by {the}{}{since}, up {}", status.mode, status.carrier, duration(status.uptime_s))
 }
 
-/// The first reasons, each with what to do.
+/// The first reasons, each with its remedy.
 fn health(health: &HealthStatus) -> Vec<String> {
     let reason = |reason: &Reason| {
         let sentence =
@@ -118,7 +118,7 @@ fn health(health: &HealthStatus) -> Vec<String> {
     std::iter::once(first).chain(health.reasons.iter().take(MOST_REASONS).flat_map(reason)).collect()
 }
 
-/// Access points, if there are any, and stations, of the last second, in at most so many lines.
+/// Access points, if there are any, and stations, in the last second, in at most `room` lines.
 fn tables(line: &Line, room: usize) -> Vec<String> {
     let mut samples = Samples::default();
     samples.take(line.clone());
@@ -126,14 +126,14 @@ fn tables(line: &Line, room: usize) -> Vec<String> {
     let mut points: Vec<_> = line.access_points.iter().flatten().map(Row::of_access_point).collect();
     points.sort_by(|a, b| b.air().total_cmp(&a.air()));
     let known = line.totals.as_ref().map_or(0, |totals| totals.stations).max(stations.len());
-    // Each table has its headings and perhaps a line about the others; stations come first.
+    // Each table has headings and possibly a line with the number of the others; stations have precedence.
     let for_stations = (2 + stations.len().min(MOST_ROWS)).min(room);
     let mut lines = part(&points, points.len(), ["access point", "domain"], room - for_stations);
     lines.extend(part(&stations, known, table::STATIONS, for_stations));
     lines
 }
 
-/// The first rows in at most so many lines, and how many others there are.
+/// The first rows in at most `room` lines, and the number of the others.
 fn part(rows: &[Row], known: usize, names: [&str; 2], room: usize) -> Vec<String> {
     let shown = rows.len().min(MOST_ROWS).min(room.saturating_sub(2));
     if shown == 0 {

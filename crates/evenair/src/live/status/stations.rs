@@ -4,10 +4,10 @@ use evenair_api::{RateSource, StationStatus, Status};
 
 /// Number of printed stations, those with the most charged airtime first.
 const MOST_STATIONS: usize = 20;
-/// Characters of a name.
+/// Width of a name, in characters.
 const NAME: usize = 15;
 
-/// A line for each station, with charged airtime in percent of the time since the box started; no line where none is known.
+/// A line for each station, with charged airtime in percent of the time since the box started; no line without stations.
 pub fn lines(status: &Status) -> Vec<String> {
     let mut stations: Vec<_> = status.stations.iter().collect();
     stations.sort_by(|a, b| b.charged_airtime_s.total_cmp(&a.charged_airtime_s).then_with(|| a.mac.cmp(&b.mac)));
@@ -88,7 +88,7 @@ mod tests {
     #[test]
     fn of_many_stations_twenty_are_listed_and_the_others_counted() {
         let stations: Vec<_> = (0..25).map(|number| station(number, number as f64, 0.0)).collect();
-        // The box's answer itself may list fewer than it knows.
+        // The box's response may itself list fewer stations than it knows.
         let status = Status { uptime_s: 100.0, stations_known: 40, stations, ..Status::default() };
         let lines = lines(&status);
         assert_eq!((lines.len(), lines[21].as_str()), (22, "  and 20 more stations"));

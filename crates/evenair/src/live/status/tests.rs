@@ -1,4 +1,4 @@
-//! The short status: what it shows, and that it fits a screen.
+//! The short status: its content, and that it fits a screen.
 
 use evenair_api::health::Code;
 use evenair_api::watch::{AccessPoint, Source, Station, Totals, Value};
@@ -56,7 +56,7 @@ fn a_quiet_box_needs_few_lines() {
 }
 
 #[test]
-fn the_worst_fits_a_screen() {
+fn the_longest_status_fits_a_screen() {
     let sentence = "a-laptop-with-a-name-as-long-as-it-may-be gets 0.4 Mb/s of the 5.1 Mb/s that an equal share is";
     let mut status = status(vec![reason(Code::Starving, sentence); 5]);
     status.guard = GuardStatus { state: GuardState::Bypassed, ..GuardStatus::default() };

@@ -1,11 +1,11 @@
-//! Calls, a line each, those with the lowest quality first.
+//! Calls, one line each, those with the lowest quality first.
 
 use evenair_api::watch::Line;
 use evenair_api::{CallStatus, SpeechStatus};
 
 use super::text::{UNKNOWN, shortened};
 
-/// Characters of a line beside the two ends of the call.
+/// Width of a line without the two endpoints of the call, in characters.
 const NUMBERS: usize = 54;
 
 /// The calls of a line of the feed.

@@ -1,4 +1,4 @@
-//! The first lines: what is wrong, what the box does, and the sums of all stations.
+//! The first lines: problems, the state of the box, and the sums over all stations.
 
 use evenair_api::GuardState;
 use evenair_api::health::{HealthStatus, Level};
@@ -6,23 +6,23 @@ use evenair_api::watch::{Domain, Line, Totals};
 
 use super::text::{duration, number, p95, percent, shortened, sum};
 
-/// Lines of a health sentence.
+/// Maximum number of lines of a health sentence.
 const MOST_HEALTH_LINES: usize = 2;
-/// Characters of a domain's name.
+/// Width of a domain's name, in characters.
 const DOMAIN: usize = 12;
 
-/// What is wrong, in as many lines as it takes; before the box has judged, that it has not.
+/// The problems, in as many lines as necessary; a placeholder before the first health report.
 pub fn health(line: &Line, width: usize) -> Vec<String> {
     let text = line.health.as_ref().map_or_else(|| "health: not judged yet".into(), HealthStatus::in_short);
     wrapped(&text, width, MOST_HEALTH_LINES)
 }
 
-/// How much it matters; none: not judged.
+/// The level of the health; `None` before the first report.
 pub fn level(line: &Line) -> Option<Level> {
     line.health.as_ref().map(|health| health.level)
 }
 
-/// The text in lines of at most so many characters, cut at spaces; what does not fit into the last line is shortened.
+/// Wraps a text at spaces into at most `most` lines of `width` characters; the last line is truncated.
 pub fn wrapped(text: &str, width: usize, most: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split_whitespace() {
@@ -38,7 +38,7 @@ pub fn wrapped(text: &str, width: usize, most: usize) -> Vec<String> {
     lines.into_iter().map(|line| shortened(&line, width)).collect()
 }
 
-/// What the box does, with how many stations, and how much air is in use.
+/// Mode of the box, number of stations, and use of airtime.
 pub fn state(line: &Line) -> String {
     let totals = totals(line);
     let lost = if totals.fail_open { "" } else { "NO FAIL-OPEN: " };
@@ -51,7 +51,7 @@ pub fn state(line: &Line) -> String {
     format!("{lost}{}{guard} for {}   {}", totals.mode, duration(totals.since_s), activity(line))
 }
 
-/// How many stations there are, and how much air is in use.
+/// Number of stations, and use of airtime.
 pub fn activity(line: &Line) -> String {
     let totals = totals(line);
     let known = totals.stations;
@@ -63,7 +63,7 @@ pub fn activity(line: &Line) -> String {
     format!("{stations}   {air}")
 }
 
-/// Rates and latency of all stations; 95 of 100 packets take no longer than a latency.
+/// Rates and latencies of all stations; latencies are 95th percentiles.
 pub fn sums(line: &Line) -> String {
     let totals = totals(line);
     let latency = totals.latency;
@@ -79,7 +79,7 @@ pub fn sums(line: &Line) -> String {
     )
 }
 
-/// Charged air of the busiest contention domain.
+/// Charged airtime of the busiest contention domain.
 fn air(domains: &[Domain]) -> String {
     let of = |domain: &Domain| sum(&[domain.air_down, domain.air_up, domain.air_group]).unwrap_or(-1.0);
     let Some(busiest) = domains.iter().max_by(|a, b| of(a).total_cmp(&of(b))) else { return "air -".into() };

@@ -1,7 +1,7 @@
-//! `evenair top`: a running box second by second, station by station, as its watch feed says it (`evenair_api::watch`).
+//! `evenair top`: live view of a box, by second and station, from its watch feed (`evenair_api::watch`).
 //!
-//! What is on the screen is lines of text (`view.rs`), which the terminal gets in colours (`screen.rs`) and a pipe as they are.
-//! Losses are sums of the last ten lines, all else is of the last one.
+//! The screen consists of lines of text (`view.rs`), shown in colours on a terminal (`screen.rs`) and as they are in a pipe.
+//! Losses are sums over the last ten lines, all else is from the last one.
 
 mod calls;
 pub(super) mod head;
@@ -26,9 +26,9 @@ use evenair_api::watch::Part;
 use evenair_client::watch::{Feed, SOCKET};
 use view::View;
 
-/// What is asked for.
+/// Parts of the watch feed to request.
 const PARTS: [Part; 6] = [Part::Health, Part::Totals, Part::Domains, Part::Stations, Part::Classes, Part::Calls];
-/// Columns of printed text: all but those of single legs.
+/// Width of printed text: all columns except those of single legs.
 const PRINTED_WIDTH: usize = 120;
 
 /// Arguments of `evenair top`.
@@ -51,7 +51,7 @@ pub struct TopArgs {
 /// Shows a running box until `q` is pressed, or a number of times.
 pub fn top(args: &TopArgs) -> Result<ExitCode> {
     let screen = !args.json && args.count.is_none() && io::stdout().is_terminal();
-    // Losses are summed of the line of every second.
+    // Losses are sums over the lines of every second.
     let (parts, every_s) = if args.json { (&Part::ALL[..], args.every) } else { (&PARTS[..], 1) };
     let feed = Feed::open(&args.socket, parts, every_s)?;
     if screen {
@@ -62,7 +62,7 @@ pub fn top(args: &TopArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Prints updates until there are enough or the reader has gone, which is no error.
+/// Prints updates until there are enough, or the pipe is closed, which is no error.
 fn print(args: &TopArgs, mut feed: Feed, out: &mut impl Write) -> Result<()> {
     let mut view = View::default();
     let (mut printed, mut seconds) = (0, 0);

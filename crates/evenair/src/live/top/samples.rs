@@ -1,23 +1,23 @@
-//! The last lines of the feed, and what was lost in them.
+//! The last line of the feed, and the losses in recent lines.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use evenair_api::watch::{Line, LossCounts, Losses};
 
-/// Seconds of which losses are summed.
+/// Interval over which losses are summed, in seconds.
 pub const LOSS_SECONDS: f64 = 10.0;
 
-/// The last line, and the losses of the lines of the last [`LOSS_SECONDS`].
+/// The last line, and the losses of the last [`LOSS_SECONDS`].
 #[derive(Clone, Debug, Default)]
 pub struct Samples {
     /// The last line.
     pub line: Line,
-    /// Of each line, when it was measured, and the losses by the key of the row.
+    /// For each line its time, and the losses by the key of the row.
     losses: VecDeque<(f64, BTreeMap<String, Losses>)>,
 }
 
 impl Samples {
-    /// Takes the next line.
+    /// Handles the next line.
     pub fn take(&mut self, line: Line) {
         let stations = line.stations.iter().flatten().map(|station| (station.mac.clone(), station.losses));
         let domains = line.domains.iter().flatten().map(|domain| (domain_key(&domain.name), domain.losses));
@@ -29,7 +29,7 @@ impl Samples {
         self.line = line;
     }
 
-    /// What was lost lately of a row's packets, by its key (that of a station is its MAC address); none: the box did not see them.
+    /// Recent losses of a row, by its key (the MAC address of a station); `None`: the box did not see its packets.
     pub fn losses_of(&self, key: &str) -> Option<Losses> {
         let all = self.losses.iter().filter_map(|(_, losses)| losses.get(key).copied());
         all.reduce(|sum, losses| Losses { down: sum_of(sum.down, losses.down), up: sum_of(sum.up, losses.up) })
@@ -50,7 +50,7 @@ fn sum_of(a: LossCounts, b: LossCounts) -> LossCounts {
     LossCounts { data: a.data + b.data, here: a.here + b.here, wlan: a.wlan + b.wlan, wire: a.wire + b.wire }
 }
 
-/// Part of the packets that were lost on all legs, in percent; none: no TCP data have shown it.
+/// Packets lost on all legs, in percent; `None` without TCP data.
 pub fn percent(Losses { down, up }: Losses) -> Option<f64> {
     if down.data + up.data == 0 {
         return None;
@@ -77,12 +77,12 @@ mod tests {
     fn losses_are_those_of_ten_seconds() {
         let mut samples = Samples::default();
         assert_eq!(samples.losses_of("a"), None);
-        // Lines do not come on the dot.
+        // Lines are not exactly one second apart.
         (0..30).for_each(|number| samples.take(line(f64::from(number) + 0.01 * f64::from(number % 3), 100, 2)));
         let losses = samples.losses_of("a").expect("ten lines");
         assert_eq!((losses.down.data, losses.down.wlan), (1000, 20));
         assert_eq!(percent(losses), Some(2.0));
-        // The clock was put back.
+        // The clock was set back.
         samples.take(line(5.0, 0, 0));
         assert_eq!(samples.losses_of("a").and_then(percent), None);
     }

@@ -1,4 +1,4 @@
-//! The terminal: keys and lines of the feed as they come.
+//! The terminal: handles keys and lines of the feed.
 
 use std::path::Path;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -17,12 +17,12 @@ use super::PARTS;
 use super::view::{Look, View};
 use evenair_client::watch::Feed;
 
-/// How long a line of the feed may wait for the screen.
+/// Polling interval of the feed's lines.
 const TICK: Duration = Duration::from_millis(100);
-/// Until the next attempt to reach the box.
+/// Pause before reconnecting.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Shows a box until the operator ends it; `every`: how often the screen follows the feed.
+/// Shows a box until the operator quits; `every`: interval between updates of the screen.
 pub fn show(socket: &Path, feed: Feed, every: Duration) -> Result<()> {
     let (sender, lines) = channel();
     let path = socket.to_owned();
@@ -33,7 +33,7 @@ pub fn show(socket: &Path, feed: Feed, every: Duration) -> Result<()> {
     outcome
 }
 
-/// Reads lines until the receiver has gone, from a new connection if one has ended.
+/// Reads lines until the receiver is dropped; reconnects when a connection ends.
 fn read(feed: Feed, socket: &Path, sender: &Sender<Result<Line, String>>) {
     let mut feed = Ok(feed);
     loop {
@@ -49,7 +49,7 @@ fn read(feed: Feed, socket: &Path, sender: &Sender<Result<Line, String>>) {
     }
 }
 
-/// Hands lines on until the connection ends, and why it did; `None`: the receiver has gone.
+/// Forwards lines until the connection ends, and returns why; `None`: the receiver was dropped.
 fn follow(mut feed: Feed, sender: &Sender<Result<Line, String>>) -> Option<anyhow::Error> {
     loop {
         match feed.read() {

@@ -1,4 +1,4 @@
-//! One station: all legs of its way, what was lost on them, and its flows.
+//! One station: all legs of its path with their losses, and its flows.
 
 use evenair_api::FlowStatus;
 use evenair_api::watch::{LossCounts, Station, Times, Value};
@@ -7,7 +7,7 @@ use super::samples::Samples;
 use super::table::rate;
 use super::text::{UNKNOWN, ms, number, percent, shortened, sum};
 
-/// The flows of a station, or why they are not known.
+/// The flows of a station, or why they are unknown.
 pub type Flows = Result<Vec<FlowStatus>, String>;
 
 /// The lines about the station with this MAC address.
@@ -73,7 +73,7 @@ fn losses(samples: &Samples, mac: &str) -> Vec<String> {
     let headings = format!("{:<22}{:>9}{:>9}{:>9}{:>9}", "lost in 10 s", "in box", "Wi-Fi", "Internet", "of TCP");
     let losses = samples.losses_of(mac);
     let line = |way: &str, counts: Option<LossCounts>| {
-        // Without TCP data, losses elsewhere are unknown.
+        // Losses elsewhere are unknown without TCP data.
         let seen = counts.filter(|counts| counts.data > 0);
         let or_dash = |count: Option<u64>| count.map_or_else(|| UNKNOWN.into(), |count| count.to_string());
         let cells = [
@@ -91,7 +91,7 @@ fn losses(samples: &Samples, mac: &str) -> Vec<String> {
     ]
 }
 
-/// The part of a flow's line that is not its two ends.
+/// Width of a flow's line without its two endpoints, in characters.
 const FLOW_NUMBERS: usize = 42;
 
 fn flow_lines(flows: &Flows, width: usize) -> Vec<String> {

@@ -13,10 +13,10 @@ pub struct Row {
     pub mac: Option<String>,
     /// Name, or else MAC address.
     name: String,
-    /// How bad is what health says of the station; none: nothing.
+    /// Worst level of the station's health reasons; `None` without any.
     pub level: Option<Level>,
     access_point: String,
-    /// Charged air, 0 to 1.
+    /// Charged airtime, 0 to 1.
     air: Option<f64>,
     down: Option<f64>,
     up: Option<f64>,
@@ -61,7 +61,7 @@ impl Row {
         }
     }
 
-    /// Charged air, 0 to 1; negative if it is unknown.
+    /// Charged airtime, 0 to 1; negative if unknown.
     pub fn air(&self) -> f64 {
         self.air.unwrap_or(-1.0)
     }
@@ -104,7 +104,7 @@ pub fn groups(samples: &Samples) -> Vec<Row> {
     domains.map(|domain| Row::of_domain(domain, samples)).chain(classes).collect()
 }
 
-/// Stations whose name or MAC address has this text in it, in upper or lower case.
+/// Stations whose name or MAC address contains this text, in upper or lower case.
 pub fn stations(samples: &Samples, search: &str, order: Order) -> Vec<Row> {
     let search = search.to_lowercase();
     let has = |text: &str| text.to_lowercase().contains(&search);
@@ -117,10 +117,10 @@ pub fn stations(samples: &Samples, search: &str, order: Order) -> Vec<Row> {
     rows
 }
 
-/// By what stations are in order, the largest value first.
+/// Sort key of stations, the largest value first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Order {
-    /// Charged air.
+    /// Charged airtime.
     #[default]
     Air,
     /// Rate toward the station.
@@ -132,7 +132,7 @@ pub enum Order {
 }
 
 impl Order {
-    /// All, each with its key and word.
+    /// All sort keys, each with its key on the keyboard and its word.
     pub const ALL: [(char, Self, &str); 4] =
         [('a', Self::Air, "air"), ('d', Self::Down, "down"), ('u', Self::Up, "up"), ('l', Self::Latency, "latency")];
 
@@ -149,13 +149,13 @@ impl Order {
 /// A column.
 struct Column {
     heading: &'static str,
-    /// Least width of the screen that has it.
+    /// Minimum width of the screen for this column.
     from_width: usize,
     width: usize,
     cell: fn(&Row) -> String,
 }
 
-/// Characters of a name at 80 columns; wider screens give it up to [`LONGEST_NAME`].
+/// Width of a name at 80 columns, in characters; wider screens allow up to [`LONGEST_NAME`].
 const NAME: usize = 20;
 const LONGEST_NAME: usize = 32;
 /// Numbers, right-aligned, after the name and the access point. "~" marks an inferred rate.
@@ -177,7 +177,7 @@ const COLUMNS: [Column; 12] = [
 /// Names of the first two columns of stations.
 pub const STATIONS: [&str; 2] = ["name", "access point"];
 
-/// The headings at this width of the screen; `names`: of the first two columns.
+/// The headings at this width of the screen; `names`: those of the first two columns.
 pub fn headings(width: usize, names: [&str; 2]) -> String {
     layout(width, names, |column| column.heading.into())
 }
@@ -190,7 +190,7 @@ pub fn row(row: &Row, width: usize) -> String {
 fn layout(width: usize, [name, access_point]: [&str; 2], cell: impl Fn(&Column) -> String) -> String {
     let columns = || COLUMNS.iter().filter(|column| column.from_width <= width);
     let numbers: usize = columns().map(|column| column.width + 1).sum();
-    // A third of what the numbers leave is for the access point, and 2 for the mark of the chosen row.
+    // A third of the rest is for the access point, and 2 for the mark of the chosen row.
     let left = width.saturating_sub(numbers + 3);
     let names = (left - left / 3).clamp(NAME, LONGEST_NAME);
     let points = left.saturating_sub(names).clamp(9, 20);

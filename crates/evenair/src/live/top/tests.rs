@@ -19,7 +19,7 @@ fn view() -> View {
     view
 }
 
-/// The screen as text; ends of lines without spaces.
+/// The screen as text, without trailing spaces.
 fn screen(view: &View, width: u16, height: u16) -> String {
     let mut terminal = Terminal::new(TestBackend::new(width, height)).expect("a screen");
     terminal.draw(|frame| draw(frame, view)).expect("drawn");
@@ -37,7 +37,7 @@ fn press(view: &mut View, keys: &str) -> bool {
     keys.chars().all(|letter| view.handle_key(KeyEvent::new(code(letter), KeyModifiers::NONE)))
 }
 
-/// The stations on the screen, in their order.
+/// The stations on the screen, in order.
 fn names(view: &View) -> Vec<String> {
     let screen = screen(view, 80, 24);
     let rows = screen.lines().skip_while(|line| !line.starts_with("  name")).skip(1);

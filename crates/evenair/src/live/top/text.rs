@@ -1,11 +1,11 @@
-//! Numbers and names as a table of fixed width shows them.
+//! Formats numbers and names for a table of fixed columns.
 
 use evenair_api::watch::{Times, Value};
 
-/// What is unknown.
+/// Placeholder for unknown values.
 pub const UNKNOWN: &str = "-";
 
-/// A text of at most so many characters, with an ellipsis in its middle if it is longer.
+/// Truncates a text to `room` characters, with an ellipsis in its middle.
 pub fn shortened(text: &str, room: usize) -> String {
     let letters: Vec<char> = text.chars().map(|letter| if letter.is_control() { '?' } else { letter }).collect();
     if letters.len() <= room {
@@ -17,7 +17,7 @@ pub fn shortened(text: &str, room: usize) -> String {
     letters[..front].iter().chain(&['\u{2026}']).chain(end).collect()
 }
 
-/// With decimals that fit into six characters.
+/// A number with as many decimals as fit into six characters.
 pub fn number(value: impl Into<Option<f64>>) -> String {
     match value.into() {
         None => UNKNOWN.into(),
@@ -36,17 +36,17 @@ pub fn ms(value: Option<f64>) -> String {
     }
 }
 
-/// The time that 95 of 100 packets did not exceed.
+/// The 95th percentile.
 pub fn p95(times: Option<Times>) -> String {
     ms(times.map(|times| times.p95_ms))
 }
 
-/// A part as a whole number of percent.
+/// A proportion as whole percent.
 pub fn percent(part: Option<f64>) -> String {
     part.map_or_else(|| UNKNOWN.into(), |part| format!("{:.0}", 100.0 * part))
 }
 
-/// The sum of values; unknown if all are.
+/// The sum of values; unknown if all are unknown.
 pub fn sum(values: &[Value]) -> Option<f64> {
     values.iter().filter_map(|value| value.value).reduce(|a, b| a + b)
 }

@@ -1,4 +1,4 @@
-//! What is on the screen, as lines of text, and what keys change.
+//! The content of the screen as lines of text, and its keys.
 
 use std::path::Path;
 
@@ -13,17 +13,17 @@ use super::text::shortened;
 use super::{calls, head};
 use evenair_client::watch;
 
-/// Most lines of calls.
+/// Maximum number of lines of calls.
 const MOST_CALLS: usize = 6;
-/// Most lines of contention domains and classes.
+/// Maximum number of lines of contention domains and classes.
 const MOST_GROUPS: usize = 8;
 
-/// A station's page has no more lines than it may have flows, and a few.
+/// Maximum scroll offset: a station's page has at most its flows and a few lines more.
 const MOST_SCROLLED: usize = evenair_api::watch::MOST_FLOWS + 20;
 
-/// The marks and columns of the table.
+/// Legend of the table's marks and columns.
 const NOTE: &str = "- = unknown  ~ = inferred  air: charged  p95: Wi-Fi (TCP)  loss: last 10 s";
-/// What keys and columns are.
+/// Help on keys and columns.
 const HELP: [&str; 18] = [
     "a d u l         order by air, down, up, latency",
     "up down, k j    choose a station",
@@ -45,10 +45,10 @@ const HELP: [&str; 18] = [
     "[name], class   a contention domain, and a class, with all its stations",
 ];
 
-/// How a line looks.
+/// Style of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Look {
-    /// As it is.
+    /// Plain.
     Plain,
     /// In bold.
     Bold,
@@ -58,7 +58,7 @@ pub enum Look {
     Health(Level),
 }
 
-/// What the middle of the screen shows.
+/// Content of the middle of the screen.
 #[derive(Clone, Debug, Default, PartialEq)]
 enum Page {
     #[default]
@@ -68,16 +68,16 @@ enum Page {
     Help,
 }
 
-/// What is on the screen.
+/// State of the screen.
 pub struct View {
     samples: Samples,
     order: Order,
     search: String,
-    /// Keys go to the search.
+    /// Whether keys are typed into the search.
     types: bool,
-    /// Lines of the page above the screen.
+    /// Number of the page's lines above the screen.
     scrolled: usize,
-    /// MAC address of the chosen station; none: the first one.
+    /// MAC address of the chosen station; `None`: the first one.
     chosen: Option<String>,
     page: Page,
     flows: Flows,
@@ -103,7 +103,7 @@ impl Default for View {
 }
 
 impl View {
-    /// Takes the next line of the feed, or why there is none.
+    /// Handles the next line of the feed, or its error.
     pub fn take(&mut self, line: Result<Line, String>) {
         match line {
             Ok(line) => {
@@ -114,19 +114,19 @@ impl View {
         }
     }
 
-    /// Asks for the flows of the station on the screen, if there is one.
+    /// Requests the flows of the station on the screen, if any.
     pub fn ask_for_flows(&mut self, socket: &Path) {
         if let Page::Station(mac) = &self.page {
             self.set_flows(watch::flows_of(socket, mac).map_err(|error| error.to_string()));
         }
     }
 
-    /// Takes the flows of the station on the screen.
+    /// Sets the flows of the station on the screen.
     pub fn set_flows(&mut self, flows: Flows) {
         self.flows = flows;
     }
 
-    /// Does what a key says; `false`: ends.
+    /// Handles a key; `false`: quit.
     pub fn handle_key(&mut self, key: KeyEvent) -> bool {
         if key.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL) {
             return false;
@@ -167,12 +167,12 @@ impl View {
         table::stations(&self.samples, &self.search, self.order)
     }
 
-    /// Number of the chosen station in the table.
+    /// Index of the chosen station in the table.
     fn position(&self, stations: &[Row]) -> usize {
         stations.iter().position(|row| row.mac.is_some() && row.mac == self.chosen).unwrap_or(0)
     }
 
-    /// Goes down or up: to another station, or in the lines of a page.
+    /// Moves down or up: to another station, or through the lines of a page.
     fn step(&mut self, by: isize) {
         if self.page != Page::Table {
             self.scrolled = self.scrolled.saturating_add_signed(by).min(MOST_SCROLLED);
@@ -209,13 +209,13 @@ impl View {
         lines
     }
 
-    /// The lines of a page from the first one that is on the screen.
+    /// The lines of a page from the scroll offset.
     fn scroll(&self, mut lines: Vec<(String, Look)>, room: usize) -> Vec<(String, Look)> {
         lines.drain(..self.scrolled.min(lines.len().saturating_sub(room)));
         lines
     }
 
-    /// All lines, for a printer: every station, and nothing about keys.
+    /// All lines for printing: every station, without keys.
     pub fn print(&self, width: usize) -> Vec<String> {
         let groups = table::groups(&self.samples);
         let mark = |row: &Row| if row.level.is_some() { " !" } else { "  " };
@@ -247,7 +247,7 @@ impl View {
         let stations = self.stations();
         let room = room.saturating_sub(1 + calls.len() + groups.len());
         let chosen = self.position(&stations);
-        // The chosen one is on the screen.
+        // Keeps the chosen station on the screen.
         let first = (chosen + 1).saturating_sub(room);
         let shown = stations.iter().enumerate().skip(first).take(room);
         let line = |row: &Row, mark: &str| shortened(&format!("{mark}{}", table::row(row, width)), width);

@@ -1,4 +1,4 @@
-//! `evenair calibrate link`: the measuring end on the wired side.
+//! `evenair calibrate link`: the sender, on the wired side.
 
 use std::net::{IpAddr, UdpSocket};
 use std::path::PathBuf;
@@ -19,7 +19,7 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use super::PORT;
 use crate::calibrate::{LEAST_PAYLOAD, Link, LinkSample, Pairs, measure};
 
-/// UDP payload over IPv4 over Ethernet without fragments.
+/// Longest UDP payload over IPv4 and Ethernet without fragmentation, in bytes.
 const LONGEST_PAYLOAD: usize = 1472;
 
 /// Arguments of `evenair calibrate link`.
@@ -153,7 +153,7 @@ fn duration(span: Span) -> Duration {
     Duration::from_nanos(span.as_nanos())
 }
 
-/// As in configuration files.
+/// Parses a value as configuration files write it.
 fn written<T: FromWritten>(text: &str) -> Result<T, String> {
     T::from_written(&Scalar::from(text)).map_err(|wrong| format!("{wrong}; it is to be {}", T::allowed()))
 }

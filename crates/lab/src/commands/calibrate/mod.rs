@@ -15,7 +15,7 @@ use evenair_study::calibration::{Calibration, Calibrator, Point, WINDOW, channel
 use super::scenario_run::key_and_value;
 use crate::output;
 
-/// The port on which a station receives, unless another is chosen; of the range for private use (RFC 6335, section 6).
+/// Default port of the receiver on a station, from the range for private use (RFC 6335, section 6).
 const PORT: u16 = 49_571;
 
 /// Arguments of `evenair calibrate`.
@@ -57,7 +57,7 @@ struct SimulatedArgs {
     out: PathBuf,
 }
 
-/// Decibels over noise.
+/// Signal-to-noise ratios, in decibels.
 #[derive(Clone, Debug, PartialEq)]
 struct Signals(Vec<f64>);
 
@@ -131,7 +131,7 @@ fn print_points(points: &[Point]) {
 fn signals(text: &str) -> Result<Signals, String> {
     let number = |text: &str| {
         let number = text.trim().parse::<f64>().ok().filter(|db| (-100.0..=100.0).contains(db));
-        // Thousandths of a decibel are what a scenario holds.
+        // Scenarios have a resolution of a thousandth of a decibel.
         number.map(|db| (db * 1e3).round() / 1e3).ok_or(format!("\"{text}\" is no number of decibels from -100 to 100"))
     };
     let Some((from, rest)) = text.split_once("..") else {

@@ -1,4 +1,4 @@
-//! `evenair calibrate sink`: the receiving end on the station.
+//! `evenair calibrate sink`: the receiver, on the station.
 
 use std::net::{IpAddr, UdpSocket};
 use std::process::ExitCode;

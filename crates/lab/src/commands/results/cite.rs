@@ -1,4 +1,4 @@
-//! Citations of what folders have.
+//! Citations of result folders.
 
 use evenair_study::{Citation, CitedSeeds, Plan, Point, Source, Store};
 

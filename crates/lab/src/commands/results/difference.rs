@@ -5,14 +5,13 @@ use serde_json::Value;
 /// Where two documents differ.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Difference {
-    /// The value's place: `phases[0].total_ip_mbps`.
+    /// Path of the value: `phases[0].total_ip_mbps`.
     pub place: String,
-    /// The value in each, as JSON.
+    /// Value in each document, as JSON.
     pub values: [String; 2],
 }
 
-/// The first difference of two texts that are equal as bytes otherwise: of their values, or where these are equal, of their lines.
-/// `None` where the bytes are equal.
+/// The first difference of two texts: of their values or, if these are equal, of their lines. `None` if the bytes are equal.
 pub fn difference(a: &str, b: &str) -> Option<Difference> {
     if a == b {
         return None;

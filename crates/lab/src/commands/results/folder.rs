@@ -1,4 +1,4 @@
-//! What a folder of results has.
+//! Detects the kind of a folder of results.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use evenair_scenario::sweep::Settings;
 use evenair_study::{FolderError, Made, Plan, Source, Store, kept_plan, of_folder};
 use serde_json::Value;
 
-/// Folders that are offered in place of one that has no results itself.
+/// Number of subfolders suggested for a folder without results.
 const OFFERED: usize = 3;
 
 /// A folder of results.
@@ -25,7 +25,7 @@ pub struct KeptRun {
     pub made: Made,
     /// `run.json`.
     pub about: Value,
-    /// The scenario, as `scenario.toml` has it; its file is the one that was named.
+    /// The scenario from `scenario.toml`, under its original file name.
     pub source: Source,
     pub settings: Settings,
     pub result: RunResult,
@@ -39,12 +39,12 @@ pub struct KeptMany {
     pub made: Made,
     /// `experiment.json`.
     pub about: Value,
-    /// The document with the results, where the command has ended there.
+    /// The document with the results, if the command has completed there.
     pub document: Option<Value>,
 }
 
 impl Kept {
-    /// Finds out what a folder has.
+    /// Detects the kind of a folder.
     ///
     /// # Errors
     /// It has no results, or a part is missing or cannot be read.
@@ -114,7 +114,7 @@ impl KeptMany {
         Ok(Self { folder: folder.to_owned(), made, document: document.transpose()?, about })
     }
 
-    /// The plan, with as many runs of each point as there are, and the runs.
+    /// The plan, with the number of runs that each point has, and the runs.
     ///
     /// # Errors
     /// See [`FolderError`].
@@ -122,7 +122,7 @@ impl KeptMany {
         kept_plan(&self.folder)
     }
 
-    /// What kind of experiment it is, in words.
+    /// The kind of experiment, as text.
     pub fn kind(&self) -> &'static str {
         let has = |name: &str| self.folder.join(name).exists();
         match () {
@@ -132,14 +132,14 @@ impl KeptMany {
         }
     }
 
-    /// What is set in all runs.
+    /// Settings of all runs.
     pub fn settings(&self) -> Settings {
         let text = |value: &Value| value.as_str().map(str::to_owned);
         let setting = |pair: &Value| Some((text(&pair[0])?, text(&pair[1])?));
         self.about["settings"].as_array().into_iter().flatten().filter_map(setting).collect()
     }
 
-    /// Why it is not complete, if it is not.
+    /// Why it is incomplete, if it is.
     pub fn missing(&self, plan: &Plan, store: &Store) -> Option<String> {
         let Some(document) = &self.document else {
             return Some("the command has not ended yet, or was killed; the same command goes on".to_owned());
@@ -157,12 +157,12 @@ impl KeptMany {
     }
 }
 
-/// Reads JSON, or says which file is none.
+/// Parses JSON; the error names the file.
 fn json(file: &Path, text: &str) -> Result<Value> {
     serde_json::from_str(text).with_context(|| format!("{} is not readable as JSON", file.display()))
 }
 
-/// Folders inside of one that have results.
+/// Subfolders that have results.
 fn folders_with_results(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
     let has = |path: &PathBuf| ["run.json", "experiment.json"].iter().any(|name| path.join(name).exists());

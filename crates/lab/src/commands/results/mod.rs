@@ -1,6 +1,7 @@
-//! `evenair results`: folders of results, as commands have written them.
+//! `evenair results`: folders of results.
 //!
-//! `folder` finds what a folder has, `show` prints it, `cite` as text for a paper, `rerun` makes it again, and `difference` compares JSON.
+//! `folder` detects their kind, `show` prints them, `cite` makes a citation for a paper, `rerun` repeats them, and `difference` compares
+//! JSON.
 
 mod cite;
 mod difference;

@@ -1,4 +1,4 @@
-//! `evenair results rerun`: makes results again from what their folder keeps, and compares.
+//! `evenair results rerun`: repeats the results of a folder from its content, and compares them.
 
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -14,9 +14,9 @@ use super::difference::difference;
 use super::folder::{Kept, KeptMany, KeptRun};
 use crate::output::VERSION;
 
-/// The simulator in `run.json`; runs of the testbed are made in real time and differ.
+/// The simulator in `run.json`; testbed runs are made in real time and not repeatable.
 const SIMULATOR: &str = "sim";
-/// Exit status where another version made the results.
+/// Exit status if another version made the results.
 const OTHER_VERSION: u8 = 2;
 
 /// Arguments of `evenair results rerun`.
@@ -32,7 +32,7 @@ pub struct RerunArgs {
     threads: Option<NonZeroUsize>,
 }
 
-/// Makes the results of a folder again.
+/// Repeats the results of a folder.
 pub fn run(args: &RerunArgs) -> Result<ExitCode> {
     let kept = Kept::of(&args.folder)?;
     let made = kept.made();
@@ -61,13 +61,13 @@ pub fn run(args: &RerunArgs) -> Result<ExitCode> {
     }
 }
 
-/// What a comparison found, as text.
+/// Result of a comparison, as text.
 enum Outcome {
     Same(String),
     Different(String),
 }
 
-/// Makes one run again. Its result names the version that made the kept one: that is no difference.
+/// Repeats one run. The version in its result may differ.
 fn again(kept: &KeptRun) -> Result<Outcome> {
     let engine = kept.about["engine"].as_str().unwrap_or(SIMULATOR);
     if engine != SIMULATOR {
@@ -97,7 +97,7 @@ fn again(kept: &KeptRun) -> Result<Outcome> {
     })
 }
 
-/// Makes all runs of a sweep or a comparison again, those that are there.
+/// Repeats all existing runs of a sweep or a comparison.
 fn all_again(kept: &KeptMany, threads: Option<NonZeroUsize>) -> Result<Outcome> {
     let (mut plan, store) = kept.plan()?;
     for source in &mut plan.sources {
@@ -117,7 +117,8 @@ fn all_again(kept: &KeptMany, threads: Option<NonZeroUsize>) -> Result<Outcome> 
     })
 }
 
-/// A file as it was named, from the folder where it was: the scenario may name others beside it.
+/// A file name relative to the original working directory: the scenario may name other files beside
+/// it.
 fn named_then(made: &Made, file: &str) -> String {
     let Some(folder) = &made.folder else { return file.to_owned() };
     Path::new(folder).join(file).to_string_lossy().into_owned()

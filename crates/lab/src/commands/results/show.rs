@@ -1,4 +1,4 @@
-//! `evenair results show`: what a folder of results is.
+//! `evenair results show`: describes a folder of results.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -14,7 +14,7 @@ use super::cite;
 use super::folder::{Kept, KeptMany, KeptRun};
 use crate::output::VERSION;
 
-/// Points that are printed; the folder's tables have all.
+/// Maximum number of points printed; the folder's tables have all.
 const POINTS_SHOWN: usize = 40;
 /// Measures of a point that are printed, with or without a phase.
 const MEASURES_SHOWN: [&str; 4] = ["total_ip_mbps", "up_ip_mbps", "down_ip_mbps", "jain_flows"];
@@ -29,11 +29,11 @@ pub struct ShowArgs {
     json: bool,
 }
 
-/// What is shown.
+/// A description to print.
 struct Shown {
-    /// Facts for JSON; those of text are `rows`.
+    /// Facts as JSON, in addition to `rows`.
     facts: Value,
-    /// Phases or points, a line each.
+    /// One line per phase or point.
     rows: Vec<String>,
 }
 

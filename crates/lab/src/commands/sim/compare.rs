@@ -110,7 +110,7 @@ fn variant(file: &std::path::Path, settings: &Settings) -> String {
     format!("{}{settings}", file.file_stem().unwrap_or_default().to_string_lossy())
 }
 
-/// The differences that are significant, those of single flows and stations after the others.
+/// Prints the significant differences, those of single flows and stations last.
 fn print_differences(comparisons: &[Comparison]) {
     let mut significant: Vec<_> = comparisons.iter().filter(|comparison| comparison.is_significant()).collect();
     significant.sort_by_key(|comparison| comparison.name.matches('.').count() > 2);

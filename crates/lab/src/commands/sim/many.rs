@@ -44,7 +44,7 @@ pub struct Many {
 }
 
 impl Many {
-    /// The values that are set in all runs.
+    /// Settings of all runs.
     pub fn settings(&self) -> Settings {
         let seed = self.seed.map(|seed| ("seed".to_owned(), seed.to_string()));
         self.sets.iter().cloned().chain(seed).collect()
@@ -58,7 +58,7 @@ impl Many {
         self.run_while(plan, plan.runs(), store, || true)
     }
 
-    /// As [`Many::run`], of these runs of the plan alone, as long as `goes_on`.
+    /// As [`Many::run`], of the given runs of the plan only, while `goes_on`.
     ///
     /// # Errors
     /// Results cannot be stored.
@@ -85,8 +85,8 @@ impl Many {
         Ok(status?)
     }
 
-    /// The directory `out/name-kind-N` of the same experiment, or a new one with the first free N. `about` is the description of the
-    /// experiment, with all that decides its runs. Notes what of the files is left out.
+    /// The existing directory `out/name-kind-N` of the same experiment, or a new one with the first free N. `about` describes the
+    /// experiment with all inputs of its runs. Prints the entries of the files that are left out.
     pub fn directory(&self, plan: &Plan, kind: &str, about: &Value) -> Result<PathBuf> {
         note_left_out(&plan.name, &plan.left_out);
         for number in 1.. {
@@ -97,7 +97,7 @@ impl Many {
                 if known["identity"] != about["identity"] {
                     continue;
                 }
-                // Another program makes all runs anew, and takes the place of the one before.
+                // Another program repeats all runs and replaces the old results.
                 if known["program"] == about["program"] {
                     Made::now(VERSION).write_once(&directory)?;
                     return Ok(directory);
@@ -127,14 +127,14 @@ pub fn print_status(status: &Status) {
     println!("{ended} of {runs} runs made in {:.1} s{before}{bad}", elapsed.as_secs_f64());
 }
 
-/// The exit of an interrupted command.
+/// Exit status of an interrupted command, after a message.
 pub fn interrupted(directory: &Path) -> ExitCode {
     eprintln!("interrupted: {} has what was found; the same command goes on from there", directory.display());
     ExitCode::from(130)
 }
 
 fn bar(quiet: bool) -> ProgressBar {
-    // Where there is no terminal, nothing is drawn.
+    // Nothing is drawn without a terminal.
     let target = if quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr_with_hz(4) };
     let bar = ProgressBar::with_draw_target(None, target);
     bar.set_style(ProgressStyle::with_template("{wide_bar} {msg}").expect("a template that is right"));
@@ -142,7 +142,7 @@ fn bar(quiet: bool) -> ProgressBar {
 }
 
 fn show(bar: &ProgressBar, status: &Status) {
-    // Thousandths of runs: long runs move the bar too.
+    // The bar advances by thousandths of runs, so that it moves during long ones.
     let thousandths = |runs: f64| (runs * 1000.0) as u64;
     bar.set_length(thousandths(status.runs as f64));
     bar.set_position(thousandths(status.known as f64 + status.progress));

@@ -1,4 +1,4 @@
-//! `evenair sim merge`: joins the parts of a sweep.
+//! `evenair sim merge`: merges the parts of a sweep.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -16,7 +16,7 @@ pub struct MergeArgs {
     others: Vec<PathBuf>,
 }
 
-/// Joins the runs of all folders into the first one.
+/// Merges the runs of all folders into the first one.
 pub fn run(args: &MergeArgs) -> Result<ExitCode> {
     if args.others.is_empty() && !args.store.is_dir() {
         bail!("{} is no folder", args.store.display());
@@ -54,7 +54,8 @@ fn no_runs(folder: &Path) -> Result<ExitCode> {
     bail!("{} has no runs: neither {RUNS} nor part-K-of-N.jsonl", folder.display())
 }
 
-/// Checks that all folders are of one experiment; the first gets its description where it has none.
+/// Checks that all folders belong to the same experiment; the first gets its description if it has
+/// none.
 fn check(store: &Path, others: &[PathBuf]) -> Result<()> {
     for other in others {
         let Some(experiment) = of_folder(other)? else { continue };

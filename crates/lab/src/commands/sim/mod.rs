@@ -1,4 +1,4 @@
-//! `evenair sim`: runs of scenarios in virtual time.
+//! `evenair sim`: runs scenarios in virtual time.
 
 mod compare;
 pub(super) mod many;

@@ -14,10 +14,10 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 
 use crate::output::VERSION;
 
-/// Runs a scenario and writes its packets to `file`, which is whole also where the run ends early: of an error or a signal.
+/// Runs a scenario and writes its packets to `file`, which is complete even if an error or a signal ends the run early.
 ///
 /// # Errors
-/// The file cannot be written, of which a wrong path is known before the run; what [`evenair_sim::run_with`] says; or a signal came.
+/// The file cannot be written (a wrong path fails before the run); errors of [`evenair_sim::run_with`]; a signal.
 pub fn run(
     scenario: &Scenario,
     options: &SimOptions,

@@ -104,7 +104,7 @@ pub fn run(run: &ScenarioRun, args: &ReplicationArgs) -> Result<ExitCode> {
     if shows {
         eprintln!();
     }
-    // Nothing is made where a run or a name was wrong.
+    // No directory is created if a run failed or a name was wrong.
     let all = match all {
         Ok(all) => all,
         Err(error) => bail!("{error}"),
@@ -131,7 +131,7 @@ fn show(Advance { done, most, widest }: Advance) {
     let _ = std::io::stderr().flush();
 }
 
-/// Every measure, one in a row.
+/// A table with one measure per row.
 fn table(all: &Replications) -> Table {
     let number = |of: &dyn Fn(&evenair_results::estimate::Estimate) -> Option<f64>| {
         Values::Number(all.estimates.iter().map(of).collect())
@@ -171,7 +171,7 @@ fn print(all: &Replications, until: Option<&Until>) {
     println!("\n{} measures in all", all.estimates.len());
 }
 
-/// Reads "2 %" or "2 %:measure".
+/// Parses "2 %" or "2 %:measure".
 pub(super) fn until_width(text: &str) -> Result<(f64, Option<String>), String> {
     let (width, measure) = text.split_once(':').map_or((text, None), |(width, measure)| (width, Some(measure)));
     Ok((percent(width, 0.0..100.0)?, measure.map(|measure| measure.trim().to_owned())))
@@ -190,7 +190,7 @@ fn confidence(text: &str) -> Result<f64, String> {
     percent(text, 0.0..100.0)
 }
 
-/// A proportion that is above and below these per cents.
+/// Parses a proportion in a range of percentages.
 fn percent(text: &str, within: std::ops::Range<f64>) -> Result<f64, String> {
     let number = text.trim().strip_suffix('%').ok_or("expected a percentage such as \"2 %\"")?.trim();
     let value: f64 = number.parse().map_err(|_| format!("\"{number}\" is no number"))?;

@@ -19,19 +19,19 @@ pub struct KeptSeries {
 }
 
 impl KeptSeries {
-    /// The kinds that a plan of no folder yet keeps, each once.
+    /// The kinds of series for a plan without a folder, each once.
     pub fn kinds(&self) -> Vec<SeriesKind> {
         SeriesKind::ALL.into_iter().filter(|kind| self.kinds.contains(kind)).collect()
     }
 
-    /// The same with those of which a folder has tables from an earlier call, so that runs which are added are in them.
+    /// The kinds of series, including those of the folder's existing tables, so that new runs are added to these.
     pub fn kinds_in(&self, directory: &Path) -> Vec<SeriesKind> {
         let has = |kind: &SeriesKind| self.kinds.contains(kind) || directory.join(output::series_file(*kind)).exists();
         SeriesKind::ALL.into_iter().filter(has).collect()
     }
 }
 
-/// Says how many runs are made again because they were kept without series that are wanted now.
+/// Prints how many runs are repeated because they were stored without the requested series.
 pub fn note_without_series(plan: &Plan, store: &Store) {
     let known = plan.missing(store).iter().filter(|run| store.get(&run.key).is_some()).count();
     if known > 0 {
@@ -39,7 +39,7 @@ pub fn note_without_series(plan: &Plan, store: &Store) {
     }
 }
 
-/// Writes the series, and gives the names of their files for a list of results: each after a comma.
+/// Writes the series. Returns the file names, each after a comma, for a list of results.
 pub fn write_series(directory: &Path, plan: &Plan, store: &Store) -> Result<String> {
     Ok(output::write_series(directory, plan, store)?.iter().map(|name| format!(", {name}")).collect())
 }

@@ -1,4 +1,4 @@
-//! A part of a sweep in the folder of `evenair sim sweep --store`.
+//! Runs a part of a sweep in the folder of `evenair sim sweep --store`.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::many::{Many, interrupted, print_status};
 use crate::output::VERSION;
 
-/// Fails where another process has taken over the file.
+/// Fails if another process has taken over the file.
 pub fn check_held(lock: &Lock, folder: &Path) -> Result<()> {
     if !lock.is_held() {
         bail!("another process writes to {} now: this one did not run for half a minute", folder.display());

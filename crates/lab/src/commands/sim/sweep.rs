@@ -77,7 +77,7 @@ impl SweepArgs {
         Ok(Some(Until { relative_half_width, measures, most: self.max_replications }))
     }
 
-    /// The folder of runs and results, the runs that it has, and its lock if `--store` names it.
+    /// The folder of runs and results, its existing runs, and its lock if it is that of `--store`.
     fn open(&self, plan: &Plan, experiment: &Experiment) -> Result<(PathBuf, Store, Option<Lock>)> {
         let about = sweep_description(plan, experiment, output::VERSION);
         if let Some(folder) = &self.store {
@@ -172,7 +172,7 @@ fn write(directory: &Path, plan: &Plan, status: &Status, result: &SweepResult, p
     let text = document(plan, status, "points", &table)?;
     output::write_file(directory, "sweep.json", text.as_bytes())?;
     output::write_table(directory, "points", &table)?;
-    // A measure that is zero everywhere, such as downloads where there are none, needs no picture.
+    // A measure that is zero everywhere, such as downloads in a scenario without any, needs no plot.
     let is_zero = |name: &String| {
         let means = result.points.iter().filter_map(|point| point.estimate(name));
         means.into_iter().all(|estimate| estimate.mean == 0.0)
@@ -202,7 +202,7 @@ fn write(directory: &Path, plan: &Plan, status: &Status, result: &SweepResult, p
     Ok(text)
 }
 
-/// A measure that may be plotted.
+/// Parses the name of a measure to plot.
 fn measure(name: &str) -> Result<String, String> {
     let name = name.trim();
     if is_measure(name) {

@@ -9,7 +9,7 @@ fn reason(code: Code, id: &str) -> Reason {
     Reason { code, level: code.level(), subject, since_s: 90.0, sentence: format!("{id} starves"), ..Reason::default() }
 }
 
-/// What a receiver hears at a time, as event and code.
+/// Announcements of a receiver at a time, as event and code.
 fn hear(known: &mut Known, rule: &Rule, now_s: u64, reasons: &[Reason]) -> Vec<(Event, String)> {
     let items = known.observe(rule, &Observed { now_s, reasons, is_muted: &|_| false });
     items.into_iter().map(|item| (item.event, item.code)).collect()
@@ -20,7 +20,7 @@ fn only(event: Event, code: &str) -> Vec<(Event, String)> {
 }
 
 #[test]
-fn a_reason_is_said_once_and_so_is_its_recovery() {
+fn a_reason_and_its_recovery_are_announced_once() {
     let (mut known, rule, bad) = (Known::default(), rule(Role::Operate), [reason(Code::Starving, "a")]);
     assert_eq!(hear(&mut known, &rule, 100, &bad), only(Event::Raised, "starving"));
     for now_s in 101..200 {
@@ -35,17 +35,17 @@ fn a_reason_is_said_once_and_so_is_its_recovery() {
 }
 
 #[test]
-fn a_box_that_starts_anew_ends_nothing() {
+fn a_restart_of_the_box_ends_no_reason() {
     let (mut known, rule, bad) = (Known::default(), rule(Role::Operate), [reason(Code::Starving, "a")]);
     assert_eq!(hear(&mut known, &rule, 100, &bad).len(), 1);
-    // No line for an hour less a second, then some without the reason.
+    // No line for an hour minus a second, then some without the reason.
     assert_eq!(hear(&mut known, &rule, 3690, &[]), []);
     assert_eq!(hear(&mut known, &rule, 3695, &bad), []);
     assert_eq!(hear(&mut known, &rule, 3700, &bad), only(Event::Repeated, "starving"));
 }
 
 #[test]
-fn what_lasts_is_repeated_unless_that_is_never() {
+fn lasting_reasons_are_repeated_unless_disabled() {
     let (mut known, bad) = (Known::default(), [reason(Code::Starving, "a")]);
     let (hourly, never) = (rule(Role::Operate), Rule { repeat_s: None, ..rule(Role::Operate) });
     assert_eq!(hear(&mut known, &hourly, 100, &bad).len(), 1);
@@ -56,7 +56,7 @@ fn what_lasts_is_repeated_unless_that_is_never() {
 }
 
 #[test]
-fn what_gets_worse_is_said_again() {
+fn reasons_that_become_bad_are_announced_again() {
     let (mut known, rule) = (Known::default(), Rule { watch: true, ..rule(Role::Operate) });
     let mut air = reason(Code::HoldsTheAir, "a");
     assert_eq!(hear(&mut known, &rule, 100, &[air.clone()]), only(Event::Raised, "holds-the-air"));
@@ -81,13 +81,13 @@ fn roles_levels_and_mutes_choose() {
 }
 
 #[test]
-fn viewers_hear_of_the_site_without_names() {
+fn viewers_get_the_site_without_names() {
     let (mut known, rule) = (Known::default(), rule(Role::View));
     let bad = [reason(Code::Starving, "02:00:00:00:00:01"), reason(Code::CallQuality, "02:00:00:00:00:02")];
     let items = known.observe(&rule, &Observed { now_s: 100, reasons: &bad, is_muted: &|_| false });
     let text = serde_json::to_string(&items).expect("JSON");
     assert!(items.len() == 1 && text.contains("the network is bad") && !text.contains("02:00"), "{text}");
-    // Another reason in place of these is the same for them.
+    // A different reason looks the same to them.
     assert_eq!(hear(&mut known, &rule, 101, &bad[1..]), []);
     assert_eq!(hear(&mut known, &rule, 200, &[]), []);
     assert_eq!(hear(&mut known, &rule, 200 + HELD_S, &[]), only(Event::Recovered, "site"));
@@ -103,13 +103,13 @@ fn a_mute_delays_and_does_not_end() {
     };
     assert_eq!(muted(&mut known, 100), 0);
     assert_eq!(hear(&mut known, &rule, 101, &bad), only(Event::Raised, "starving"));
-    // Muted while it is known: no repeat, no recovery; when the mute ends, the repeat that was due.
+    // Muted after its announcement: no repeat, no recovery; when the mute ends, the due repeat.
     assert_eq!(muted(&mut known, 10_000), 0);
     assert_eq!(hear(&mut known, &rule, 10_001, &bad), only(Event::Repeated, "starving"));
 }
 
 #[test]
-fn what_is_known_survives_a_restart_and_is_bounded() {
+fn announced_reasons_survive_a_restart_and_are_bounded() {
     let (mut known, rule) = (Known::default(), rule(Role::Operate));
     let many: Vec<_> = (0..2 * MOST).map(|n| reason(Code::Starving, &n.to_string())).collect();
     assert_eq!(hear(&mut known, &rule, 100, &many).len(), MOST);
