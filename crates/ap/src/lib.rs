@@ -1,7 +1,7 @@
 //! Queues between the network layer and the MAC of the access point and of stations, for the simulator and the testbed.
 //!
-//! The MAC holds a few packets, like a driver, and takes the next packet from the queue when it has room. So packets wait
-//! in the queue, where a discipline chooses the next one. With EDCA each access category has a queue.
+//! The MAC holds a few packets, like a driver, and takes the next packet from the queue when it has room. So packets wait in
+//! the queue, where a queue discipline chooses the next one. With EDCA each access category has a queue.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
@@ -11,93 +11,93 @@ use evenair_sched::{AirtimeReport, Cause, Config, Discipline, Feedback, GROUP, N
 use evenair_units::{Airtime, BitRate, Bytes, Instant, Span};
 use evenair_wifi::{Phy, PhyRate};
 
-/// A queue in front of a MAC.
+/// Configuration of a queue in front of a MAC.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QueueSpec {
     /// The discipline, with the size of the buffer.
     pub config: Config,
-    /// Packets that the MAC holds besides.
+    /// Packets that the MAC holds in addition.
     pub driver: u32,
-    /// All packets of a station are one flow.
+    /// Whether all packets of a station are one flow.
     pub by_station: bool,
-    /// Of a discipline with classes: the class of each application's packets, in the order of the scenario's.
+    /// Class of each application's packets for a discipline with classes, indexed like the scenario's applications.
     pub class_of_app: Vec<u32>,
-    /// The class of packets that belong to no application.
+    /// Class of packets that belong to no application.
     pub default_class: u32,
 }
 
-/// What a queue may know of a packet.
+/// Properties of a packet that a queue may use.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Tag {
-    /// Key of its connection or of what is like one, the same both ways.
+    /// Key of its connection or a similar flow, the same in both directions.
     pub connection: u64,
-    /// It goes the one way of that, and not the other.
+    /// Direction within the connection: true for one of the two.
     pub forth: bool,
-    /// The number of the station that it goes to or comes from.
+    /// Number of the station that it is for or from.
     pub station: u32,
-    /// The number of the application that it belongs to; [`u32::MAX`]: to none.
+    /// Number of its application; [`u32::MAX`]: none.
     pub app: u32,
-    /// The information of its segment about its connection.
+    /// Progress of its connection according to its segment.
     pub progress: Option<Progress>,
 }
 
-/// What a MAC made of a packet.
+/// Outcome of a packet in a MAC.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TxResult {
-    /// It was received, after so many attempts.
+    /// It was received.
     Delivered {
-        /// This one included.
+        /// Number of attempts, this one included.
         attempts: u32,
-        /// Medium time of all of them, with RTS, CTS, ACK and SIFS.
+        /// Airtime of all of them, with RTS, CTS, ACK and SIFS.
         airtime: Airtime,
     },
-    /// It was given up at a retry limit.
+    /// It was dropped at a retry limit.
     GivenUp,
     /// It was never sent.
     Unsent,
 }
 
-/// The completion of a packet that a MAC had.
+/// Completion of a packet that a MAC had.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TxStatus {
-    /// For whom it was.
+    /// Receiver.
     pub to: To,
     /// The packet's access category.
     pub category: AccessCategory,
-    /// What the MAC made of it.
+    /// Outcome.
     pub result: TxResult,
 }
 
 /// A packet that a node received.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Received {
-    /// The number of the station that it came from, or at a station its own.
+    /// Number of the station that it came from, or at a station its own.
     pub station: u32,
     /// The packet's access category.
     pub category: AccessCategory,
     /// Attempts of its sender.
     pub attempts: u32,
-    /// Medium time of all of them, with RTS, CTS, ACK and SIFS.
+    /// Airtime of all of them, with RTS, CTS, ACK and SIFS.
     pub airtime: Airtime,
 }
 
-/// A packet for a queue, and what the queue may know of it.
+/// A packet for a queue, with its tag.
 #[derive(Debug)]
 pub struct TaggedMpdu<F> {
     /// The packet as the MAC gets it.
     pub mpdu: Mpdu<F>,
-    /// For the queue.
+    /// Properties for the queue.
     pub tag: Tag,
 }
 
-/// A packet that a queue dropped, or lost with its node.
+/// A packet that a queue dropped, or that was lost with its node.
 #[derive(Debug)]
 pub struct Unsent<F> {
-    /// Whose queue.
+    /// Node whose queue had it.
     pub from: NodeId,
-    /// Why the queue dropped it; `None`: its node left, or the one that it is for.
+    /// Cause of the drop; `None`: its sender or receiver left.
     pub cause: Option<Cause>,
-    /// What.
+    /// Payload.
     pub frame: F,
 }
 
@@ -105,35 +105,35 @@ pub struct Unsent<F> {
 #[derive(Debug)]
 pub struct AirQueues<F> {
     nodes: BTreeMap<NodeId, Queue<F>>,
-    /// When which queue is to be looked at although nothing happens.
+    /// Timers of the queues.
     wakes: BTreeSet<(Instant, NodeId)>,
     unsent: VecDeque<Unsent<F>>,
-    /// Those to whom nothing more is sent.
+    /// Nodes to which nothing is sent any more.
     flushed: BTreeSet<NodeId>,
 }
 
 struct Queue<F> {
     driver: usize,
     by_station: bool,
-    /// The discipline shares airtime, and so gets reports of it.
+    /// Whether the discipline shares airtime, and so gets airtime reports.
     by_airtime: bool,
     class_of_app: Vec<u32>,
     default_class: u32,
-    /// One, or with EDCA one for each category.
+    /// One lane, or with EDCA one for each category.
     ac_queues: Vec<AcQueue<F>>,
     wakes: Option<Instant>,
 }
 
 struct AcQueue<F> {
     discipline: Box<dyn Discipline<Item<F>> + Send>,
-    /// The packets that the MAC has.
+    /// Packets in the MAC.
     below: VecDeque<Below>,
 }
 
-/// A packet that the MAC has.
+/// A packet in the MAC.
 #[derive(Clone, Copy, Debug)]
 struct Below {
-    /// When it came to the queue.
+    /// When it entered the queue.
     since: Instant,
     class: u32,
     /// Its [`Packet::host`] and [`Packet::airtime`].
@@ -149,9 +149,9 @@ struct Item<F> {
     since: Instant,
     flow: u64,
     class: u32,
-    /// At which it is likely to be sent.
+    /// Expected PHY rate.
     rate: PhyRate,
-    /// What it is expected to take, where the discipline asks for that.
+    /// Expected airtime, if the discipline uses it.
     expected: Span,
     tag: Tag,
     mpdu: Mpdu<F>,
@@ -201,14 +201,14 @@ impl<F> fmt::Debug for Queue<F> {
 }
 
 impl<F> Default for AirQueues<F> {
-    /// No queue yet.
+    /// No queues.
     fn default() -> Self {
         Self { nodes: BTreeMap::new(), wakes: BTreeSet::new(), unsent: VecDeque::new(), flushed: BTreeSet::new() }
     }
 }
 
 impl<F: Send + 'static> AirQueues<F> {
-    /// A node's MAC gets a queue above it; its own buffer has no limit that matters.
+    /// Adds a queue above a node's MAC, whose own buffer is practically unlimited.
     pub fn add(&mut self, medium: &Medium<F>, node: NodeId, spec: &QueueSpec) {
         let seed = medium.stream_of(node, "queue hash").next_u64();
         let ac_queues = if medium.has_edca(node) { AccessCategory::ALL.len() } else { 1 };
@@ -230,10 +230,10 @@ impl<F: Send + 'static> AirQueues<F> {
         self.nodes.contains_key(&node)
     }
 
-    /// A packet to be sent comes to a node that has a queue here.
+    /// A packet to be sent arrives at a node that has a queue here.
     ///
     /// # Panics
-    /// If it has none.
+    /// If the node has no queue.
     pub fn handle_frame(&mut self, now: Instant, medium: &mut Medium<F>, from: NodeId, packet: TaggedMpdu<F>) {
         let TaggedMpdu { mpdu, tag } = packet;
         let queue = self.nodes.get_mut(&from).expect("the node has a queue");
@@ -250,7 +250,7 @@ impl<F: Send + 'static> AirQueues<F> {
         self.refill(now, medium, from);
     }
 
-    /// A node's MAC may have room for more.
+    /// Moves packets from a node's queue to its MAC while that has room.
     pub fn refill(&mut self, now: Instant, medium: &mut Medium<F>, node: NodeId) {
         let Some(queue) = self.nodes.get_mut(&node) else { return };
         let mut wakes: Option<Instant> = None;
@@ -284,14 +284,14 @@ impl<F: Send + 'static> AirQueues<F> {
         }
     }
 
-    /// A packet has left a node's MAC: when it came to the queue. `None` where the node has none. The queue learns what
-    /// became of it, and the signal of who it was for, which a node knows from what comes from there.
+    /// A packet has left a node's MAC. Returns when it entered the queue; `None` if the node has no queue. The queue gets
+    /// the packet's TX status, and the signal of its receiver, which a node measures on frames from there.
     pub fn leave(&mut self, now: Instant, medium: &mut Medium<F>, node: NodeId, status: TxStatus) -> Option<Instant> {
         let queue = self.nodes.get_mut(&node)?;
         let by_airtime = queue.by_airtime;
         let ac_queue = queue.index_of(status.category);
         let ac_queue = &mut queue.ac_queues[ac_queue];
-        // Those for other receivers may be overtaken by an aggregate.
+        // An aggregate may overtake packets for other receivers.
         let place = ac_queue.below.iter().position(|below| below.to == status.to)?;
         let below = ac_queue.below.remove(place)?;
         if let To::Node(peer) = below.to {
@@ -308,7 +308,7 @@ impl<F: Send + 'static> AirQueues<F> {
         Some(below.since)
     }
 
-    /// A node has received a packet. A receiver knows of the attempt that it received, and not of those before.
+    /// A node has received a packet. A receiver knows only of the attempt that it received.
     pub fn receive(&mut self, now: Instant, medium: &Medium<F>, node: NodeId, packet: &Received) {
         let Some(queue) = self.nodes.get_mut(&node).filter(|queue| queue.by_airtime) else { return };
         let ac_queue = queue.index_of(packet.category);
@@ -323,7 +323,7 @@ impl<F: Send + 'static> AirQueues<F> {
         self.wakes.first().map(|&(at, _)| at)
     }
 
-    /// Looks at the queues that have waited for this moment.
+    /// Runs the queues whose timers have expired.
     pub fn handle_timeout(&mut self, now: Instant, medium: &mut Medium<F>) {
         while let Some(&(at, node)) = self.wakes.first()
             && at <= now
@@ -334,12 +334,12 @@ impl<F: Send + 'static> AirQueues<F> {
         }
     }
 
-    /// What was dropped here, in the order in which it was.
+    /// The next packet dropped here, in order of the drops.
     pub fn poll_unsent(&mut self) -> Option<Unsent<F>> {
         self.unsent.pop_front()
     }
 
-    /// What a node's queue holds, without what its MAC has.
+    /// Occupancy of a node's queue, without the packets in its MAC.
     pub fn queue(&self, node: NodeId) -> QueueState {
         let ac_queues = self.nodes.get(&node).into_iter().flat_map(|queue| &queue.ac_queues);
         ac_queues
@@ -347,8 +347,8 @@ impl<F: Send + 'static> AirQueues<F> {
             .sum()
     }
 
-    /// Nothing is to be sent to a node any more: what queues hold for it is lost when its turn comes. What a MAC has is the
-    /// medium's to give up.
+    /// Nothing is sent to a node any more: its packets in queues are dropped when they are dequeued. Those in a MAC are the
+    /// medium's.
     pub fn flush(&mut self, to: NodeId) {
         self.flushed.insert(to);
     }
@@ -369,7 +369,7 @@ impl<F> Queue<F> {
     }
 }
 
-/// With what signal over noise a node's frames come, where that is known.
+/// Signal-to-noise ratio of a node's frames, if known.
 fn signal<F>(medium: &mut Medium<F>, from: NodeId, to: NodeId) -> Option<News> {
     let signal = medium.signal(from, to)?;
     Some(News::Signal(signal - medium.noise_floor()))
@@ -380,19 +380,19 @@ fn is_reserved<F>(medium: &Medium<F>, size: Bytes) -> bool {
     medium.config().rts_threshold.is_some_and(|threshold| size > threshold)
 }
 
-/// After how many attempts a packet of this size is given up.
+/// Retry limit for a packet of this size.
 fn retry_limit<F>(medium: &Medium<F>, size: Bytes) -> u32 {
     let config = medium.config();
     if is_reserved(medium, size) { config.long_retry_limit } else { config.short_retry_limit }
 }
 
-/// The rate at which a packet is sent: that which the rate control has come to, or the packet's own.
+/// PHY rate of a packet: that of rate control, or the packet's own.
 fn rate_of<F>(medium: &Medium<F>, from: NodeId, to: To, own: PhyRate) -> PhyRate {
     let To::Node(to) = to else { return own };
     medium.rate_toward(from, to).unwrap_or(own)
 }
 
-/// What one attempt takes, with the inter-frame space before it, in which others are silent too; with EDCA that is a few
+/// Airtime of one attempt with the inter-frame space before it, in which others are silent, too; with EDCA that is a few
 /// slots longer.
 fn attempt<F>(medium: &Medium<F>, size: Bytes, rate: PhyRate) -> Span {
     let phy = &medium.config().phy;
@@ -403,10 +403,10 @@ fn attempt<F>(medium: &Medium<F>, size: Bytes, rate: PhyRate) -> Span {
     phy.difs() + phy.exchange(size, rate, is_reserved(medium, size)).0
 }
 
-/// What a packet takes as a part of an aggregate, as Linux estimates it (`net/mac80211/airtime.c`): its bits, and a part of
-/// an access's overhead that is the smaller the faster the rate is, from a half to a 64th.
+/// Airtime of a packet in an aggregate, as Linux estimates it (`net/mac80211/airtime.c`): its bits, and a share of an
+/// access's overhead, from a half to a 64th, that falls with the rate.
 fn in_aggregate(phy: &Phy, size: Bytes, rate: PhyRate) -> Span {
-    /// By the time on air of a packet of 1,024 bytes, us: the binary logarithm of the frames in an aggregate.
+    /// Airtime of a packet of 1,024 bytes, us, and the binary logarithm of the frames in an aggregate.
     const AGGREGATES: [(u64, u32); 5] = [(400, 1), (250, 2), (150, 3), (70, 4), (20, 5)];
     let usual_us = rate.bit_rate().time_for(Bytes(1_024)).as_micros();
     let shift = AGGREGATES.iter().find(|&&(us, _)| usual_us > us).map_or(6, |&(_, shift)| shift);
@@ -414,8 +414,8 @@ fn in_aggregate(phy: &Phy, size: Bytes, rate: PhyRate) -> Span {
     rate.bit_rate().time_for(size) + Span::from_nanos(overhead.as_nanos() >> shift)
 }
 
-/// What the attempts of a packet took, with the inter-frame space before each: what the medium counted, and of a packet that
-/// was given up the retry limit at the last rate.
+/// Airtime of all attempts of a packet, at legacy rates with the inter-frame space before each: as counted by the medium or,
+/// for a dropped packet, the retry limit at the last rate.
 fn sent_for<F>(medium: &Medium<F>, node: NodeId, below: &Below, result: TxResult) -> Span {
     match result {
         TxResult::Delivered { airtime, .. } if below.rate.mode().is_some() => airtime.0,
@@ -428,7 +428,7 @@ fn sent_for<F>(medium: &Medium<F>, node: NodeId, below: &Below, result: TxResult
     }
 }
 
-/// The TX status of a packet, from a driver's counts of attempts.
+/// TX status of a packet, from a driver's counts of attempts.
 fn news<F>(medium: &Medium<F>, below: &Below, result: TxResult) -> News {
     let config = medium.config();
     let rts = is_reserved(medium, below.size);

@@ -1,25 +1,24 @@
 //! One direction of a path that delays frames without limiting their rate: a driver, a mesh hop, a tunnel.
 //!
-//! Each frame is under way for `delay` and, besides, for a time between zero and `jitter` that is drawn anew for each one
-//! (uniform). Where the path hands frames over in batches, as interrupt moderation in a driver does, a frame that has
-//! arrived waits for the next multiple of `batch` since the origin of time. Nothing is lost and nothing overtakes: a frame
-//! is never handed over before the one in front of it. So frames that follow one another more closely than the jitter
-//! push each other back, and their mean delay is above `delay + jitter / 2`.
+//! Each frame takes `delay` plus a uniform random time between zero and `jitter`. If the path delivers frames in batches,
+//! as interrupt moderation in a driver does, an arrived frame waits for the next multiple of `batch` since the origin of
+//! time. There is no loss and no reordering: a frame is never delivered before the one in front of it. So frames closer
+//! together than the jitter delay each other, and their mean delay is above `delay + jitter / 2`.
 //!
-//! What is not here: loss, a rate, a buffer that fills; for these there is [`crate::Link`].
+//! Not here: loss, a rate, or a limited buffer; see [`crate::Link`].
 
 use alloc::collections::VecDeque;
 
 use evenair_units::{Instant, Rng, Span};
 
-/// One direction of a path.
+/// Configuration of one direction of a path.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct DelayConfig {
-    /// The shortest time that a frame is under way.
+    /// Minimum delay of a frame.
     pub delay: Span,
-    /// The longest time that is added to it, drawn for each frame.
+    /// Maximum of the additional uniform random delay of each frame.
     pub jitter: Span,
-    /// Frames are handed over at multiples of this; zero: as each arrives.
+    /// Frames are delivered at multiples of this; zero: as each arrives.
     pub batch: Span,
 }
 
@@ -28,9 +27,9 @@ pub struct DelayConfig {
 pub struct DelayLine<F> {
     config: DelayConfig,
     rng: Rng,
-    /// In the order of their coming, which is that of their arrival.
+    /// In order of entry, which is that of arrival.
     frames: VecDeque<(Instant, F)>,
-    /// When the last frame that came is handed over.
+    /// When the last frame in `frames` is delivered.
     last: Instant,
 }
 
@@ -40,7 +39,7 @@ impl<F> DelayLine<F> {
         Self { config, rng, frames: VecDeque::new(), last: Instant::ZERO }
     }
 
-    /// A frame comes to the path. `now` does not go back.
+    /// A frame enters the path. `now` does not go back.
     pub fn handle_frame(&mut self, now: Instant, frame: F) {
         let DelayConfig { delay, jitter, batch } = self.config;
         let drawn = match jitter {
@@ -52,18 +51,18 @@ impl<F> DelayLine<F> {
         self.frames.push_back((self.last, frame));
     }
 
-    /// The next frame that is handed over by `now`, with the instant at which it is.
+    /// The next frame that is delivered by `now`, with the instant of delivery.
     pub fn poll_frame(&mut self, now: Instant) -> Option<(Instant, F)> {
         self.poll_deadline().filter(|&at| at <= now)?;
         self.frames.pop_front()
     }
 
-    /// When the next frame is handed over.
+    /// When the next frame is delivered.
     pub fn poll_deadline(&self) -> Option<Instant> {
         self.frames.front().map(|&(at, _)| at)
     }
 
-    /// Frames on the path.
+    /// Number of frames on the path.
     pub fn held(&self) -> usize {
         self.frames.len()
     }
@@ -155,8 +154,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the path is like: all that came is handed over, once, in its order, none too early or too late, and the
-        /// same a second time.
+        /// For any path: all frames are delivered, once, in order, neither too early nor too late, and identically a second
+        /// time.
         #[test]
         fn order_bounds_and_the_number_of_frames_are_kept(
             delay in 0_u64..5_000,

@@ -1,13 +1,13 @@
 //! A wired link in event time: a rate, a delay and a drop-tail buffer, in one direction.
 //!
 //! A frame waits until those before it have been sent, takes `size / rate` to be sent, and arrives `delay` later; any
-//! number may be under way at once, so a long delay does not lower the rate. Nothing overtakes. A [`DelayLine`] is the
-//! other kind of link: no rate and no buffer, but a delay that varies. What is not here: loss other than by the buffer,
-//! and anything of a link's framing (sizes are as the caller counts them).
+//! number may be in flight at once, so a long delay does not lower the rate. Frames keep their order. A [`DelayLine`]
+//! is the other kind of link: no rate and no buffer, but a varying delay. Not here: loss other than by the buffer, and
+//! framing (sizes are as the caller counts them).
 //!
-//! The machine is driven like all of them: `handle_frame` puts in, `poll_frame` and `poll_drop` take out until `None`,
-//! and `poll_deadline` says when `poll_frame` will have more. There is no `handle_timeout` since nothing but time
-//! itself happens on a link.
+//! Its interface is that of all state machines: `handle_frame` puts in, `poll_frame` and `poll_drop` take out until
+//! `None`, and `poll_deadline` says when `poll_frame` will have more. There is no `handle_timeout`, since nothing but
+//! time changes a link.
 //!
 //! ```
 //! use evenair_link::{Link, LinkConfig};
@@ -41,12 +41,12 @@ pub use delay_line::{DelayConfig, DelayLine};
 pub use evenair_units::Limit;
 use evenair_units::{BitRate, Bytes, Instant, Span};
 
-/// One direction of a link.
+/// Configuration of one direction of a link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LinkConfig {
     /// Bits per second; `None`: a frame takes no time to send, and nothing ever waits.
     pub rate: Option<BitRate>,
-    /// From the end of sending to arrival.
+    /// Propagation delay: from the end of transmission to arrival.
     pub delay: Span,
     /// Drop-tail buffer in front of the link; the frame being sent counts.
     pub buffer: Limit,
@@ -56,15 +56,15 @@ pub struct LinkConfig {
 #[derive(Clone, Debug)]
 pub struct Link<F> {
     config: LinkConfig,
-    /// All frames in the order of their coming: those sent and under way, then the one being sent, then those waiting.
+    /// All frames in order of arrival at the link: those in flight, then the one being sent, then those waiting.
     frames: VecDeque<Carried<F>>,
-    /// How many at the front of `frames` have been sent, as of the last call.
+    /// Number of frames at the front of `frames` that have been sent, as of the last call.
     sent: usize,
-    /// Bytes of those that have not been sent.
+    /// Bytes of frames that have not been sent.
     buffered: Bytes,
-    /// When the last of `frames` will have been sent.
+    /// End of transmission of the last of `frames`.
     free_at: Instant,
-    /// The size of the last frame, and how long it took to send: most are alike.
+    /// Size and transmission time of the last frame, as a cache: most are alike.
     last: (Bytes, Span),
     dropped: VecDeque<F>,
 }
@@ -90,7 +90,7 @@ impl<F> Link<F> {
         }
     }
 
-    /// A frame of `len` comes to the link; where the buffer is full it comes out of [`Self::poll_drop`]. `now` does not
+    /// A frame of `len` arrives at the link; if the buffer is full it comes out of [`Self::poll_drop`]. `now` does not
     /// go back.
     #[inline]
     pub fn handle_frame(&mut self, now: Instant, len: Bytes, frame: F) {
@@ -109,7 +109,7 @@ impl<F> Link<F> {
         self.buffered += len;
     }
 
-    /// The next frame to have arrived by `now`, with its instant of arrival.
+    /// The next frame that arrives by `now`, with its instant of arrival.
     #[inline]
     pub fn poll_frame(&mut self, now: Instant) -> Option<(Instant, F)> {
         let at = self.poll_deadline().filter(|&at| at <= now)?;
@@ -138,7 +138,7 @@ impl<F> Link<F> {
         (self.frames.len() - self.sent, self.buffered)
     }
 
-    /// Takes what has been sent by `now` out of the buffer's account.
+    /// Removes frames sent by `now` from the buffer's occupancy.
     fn settle(&mut self, now: Instant) {
         while let Some(carried) = self.frames.get(self.sent).filter(|carried| carried.sent_at <= now) {
             self.buffered = self.buffered - carried.len;

@@ -1,10 +1,10 @@
-//! The link against a plain list of when each frame would be sent.
+//! The link against a plain list of transmission times.
 
 use evenair_link::{Limit, Link, LinkConfig};
 use evenair_units::{BitRate, Bytes, Instant, Span};
 use proptest::prelude::*;
 
-/// When each frame arrives, or that it is dropped, worked out frame by frame over all those before it.
+/// Arrival of each frame, or `None` if it is dropped, computed over all frames before it.
 fn reference(config: LinkConfig, frames: &[(Instant, Bytes)]) -> Vec<Option<Instant>> {
     let mut sent: Vec<(Instant, Bytes)> = vec![];
     let mut arrivals = vec![];
@@ -49,7 +49,7 @@ proptest! {
             now += Span::from_micros(gap_us);
             frames.push((now, Bytes(len)));
             link.handle_frame(now, Bytes(len), id);
-            // Whether arrivals are fetched in between makes no difference.
+            // Polling arrivals in between makes no difference.
             if poll {
                 arrived.extend(core::iter::from_fn(|| link.poll_frame(now)));
                 prop_assert!(link.poll_deadline().is_none_or(|at| at > now));

@@ -1,5 +1,5 @@
-//! How fast the medium is with aggregates: saturated stations that send 1500-byte packets to one receiver, and an access point
-//! that sends them to stations, on one core.
+//! Speed of the medium with aggregation, on one core: saturated stations that send 1500-byte packets to one receiver, and an
+//! access point that sends them to stations.
 //!
 //! `cargo run --release -p evenair-medium --example aggregates -- [simulated seconds]`
 
@@ -18,13 +18,13 @@ const MSDU: Bytes = Bytes(1_500);
 /// Packets queued for each receiver.
 const READY: u32 = 600;
 
-/// What is measured.
+/// A configuration to measure.
 struct Case {
     name: &'static str,
     mode: PhyMode,
     stations: usize,
     down: bool,
-    /// Lost, per 10^9.
+    /// Probability that an MPDU is lost, per 10^9.
     loss: u32,
 }
 

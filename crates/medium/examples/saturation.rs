@@ -1,4 +1,4 @@
-//! How fast the medium is: saturated stations that send 1500-byte packets to one receiver at 54 Mb/s (802.11a).
+//! Speed of the medium: saturated stations that send 1500-byte packets to one receiver at 54 Mb/s (802.11a).
 //!
 //! `cargo run --release -p evenair-medium --example saturation -- [stations] [simulated seconds]`
 
@@ -14,7 +14,7 @@ use evenair_units::{BitRate, Bytes, Instant, Span, Streams};
 use evenair_wifi::{Phy, Standard};
 
 const MSDU: Bytes = Bytes(1_500);
-/// Frames that each station has ready: more than it can send in one `STEP`.
+/// Frames queued at each station: more than it can send in one `STEP`.
 const READY: u32 = 64;
 const STEP: Span = Span::from_millis(10);
 

@@ -1,17 +1,17 @@
-//! Measured airtime: whose frames took the medium, and for how long.
+//! Measured airtime: which exchanges occupied the medium, and for how long.
 //!
-//! An exchange is what an access sends with what answers it: RTS, CTS, DATA, ACK and the SIFS between them. Its airtime is
-//! the time in which it is under way, with the inter-frame space (DIFS or AIFS) before it. Time in which several
-//! exchanges are under way is split equally among them, so that a collision is shared by its senders and each instant
-//! counts once; so is the inter-frame space of those that begin together. What is left of silence is back-off while some
-//! node has a frame, with what is waited after failures (EIFS beyond DIFS, timeouts), and idle otherwise.
+//! An exchange is the frames of an access and their responses: RTS, CTS, DATA, ACK and the SIFS between them. Its airtime
+//! is its duration, plus the inter-frame space (DIFS or AIFS) before it. Time in which several exchanges overlap is split
+//! equally among them, so that the senders of a collision share it and each instant counts once; so is the inter-frame
+//! space of exchanges that begin together. The rest of the silence, including waits after failures (EIFS beyond DIFS,
+//! timeouts), is back-off while some node has a frame, and idle otherwise.
 //!
-//! The inter-frame space is charged to every access, as far as the medium was silent before it: first from silence in
-//! which some node had a frame, then from silence in which none had.
+//! Every access is charged the inter-frame space, up to the length of the silence before it: first from silence in which
+//! some node had a frame, then from silence in which none had.
 //!
-//! Where some nodes are hidden from others it is the same: an exchange is under way wherever it is heard. A single access
-//! point hears all exchanges of its network, and so this is the medium as it is there. Of access points that do not hear
-//! each other, exchanges at the same time share that time.
+//! With hidden nodes the rules are the same: an exchange counts wherever it is heard. A single access point hears all
+//! exchanges of its network, so this is the medium as the access point sees it. Access points that do not hear each other
+//! share the time in which their exchanges overlap.
 
 use alloc::vec::Vec;
 
@@ -21,32 +21,31 @@ use crate::counters::Totals;
 use crate::frame::To;
 use crate::nodes::Nodes;
 
-/// An exchange that is under way.
+/// An exchange in progress.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Exchange {
     pub(crate) edcaf: u32,
     pub(crate) to: To,
-    /// When it ends, or later than anything where that is not known yet.
+    /// When it ends; [`Instant::MAX`] while that is not known.
     pub(crate) ends: Instant,
 }
 
-/// What a medium was used for, and whose frames took it.
+/// Use of a medium so far, and the exchanges in progress.
 #[derive(Debug, Default)]
 pub(crate) struct Accounts {
-    /// Up to `accounted`.
+    /// Totals up to `accounted`.
     pub(crate) totals: Totals,
     accounted: Instant,
-    /// Under way; where all hear all, only while several are looked at.
+    /// Exchanges in progress. The shared-channel engine fills this only while it splits time among several.
     exchanges: Vec<Exchange>,
-    /// Up to when their time is split.
+    /// Airtime is split up to this instant.
     split: Instant,
-    /// `contending` and `idle` when an exchange last began in silence.
+    /// `contending` and `idle` at the last start of an exchange in silence.
     silence: [Span; 2],
 }
 
 impl Accounts {
-    /// Adds the time since the last account to what the medium was used for meanwhile: it was busy, or silent with so
-    /// many nodes that had a frame.
+    /// Adds the time since the last call to the totals: as busy, or as silence with this many backlogged nodes.
     #[inline]
     pub(crate) fn account(&mut self, now: Instant, busy: bool, backlogged: usize) {
         let passed = now.saturating_since(self.accounted);
@@ -54,7 +53,7 @@ impl Accounts {
         *use_of(&mut self.totals, busy, backlogged) += passed;
     }
 
-    /// What the medium was used for up to `now`.
+    /// Totals up to `now`.
     pub(crate) fn totals(&self, now: Instant, busy: bool, backlogged: usize) -> Totals {
         let mut totals = self.totals;
         *use_of(&mut totals, busy, backlogged) += now.saturating_since(self.accounted);
@@ -83,7 +82,7 @@ impl Accounts {
         self.exchanges.clear();
     }
 
-    /// Charges the time up to `until` to the one exchange that was under way.
+    /// Charges the time up to `until` to the only exchange in progress.
     #[inline]
     pub(crate) fn split_alone<F>(&mut self, until: Instant, edcaf: u32, to: To, nodes: &mut Nodes<F>) {
         let span = until.saturating_since(self.split);
@@ -91,7 +90,7 @@ impl Accounts {
         self.split = self.split.max(until);
     }
 
-    /// Splits the time up to `until` among these exchanges, as far as each was under way.
+    /// Splits the time up to `until` among these exchanges, each up to its end.
     pub(crate) fn split_together<F>(
         &mut self,
         until: Instant,
@@ -104,20 +103,20 @@ impl Accounts {
         self.exchanges.clear();
     }
 
-    /// None was under way up to `until`.
+    /// Skips the time up to `until`, in which no exchange was in progress.
     #[inline]
     pub(crate) fn skip(&mut self, until: Instant) {
         self.split = self.split.max(until);
     }
 
-    /// An exchange begins where nodes sense for themselves.
+    /// An exchange begins, in the per-node engine.
     pub(crate) fn open<F>(&mut self, at: Instant, edcaf: u32, to: To, nodes: &mut Nodes<F>) {
         self.split(at, nodes);
         self.exchanges.push(Exchange { edcaf, to, ends: Instant::MAX });
     }
 
-    /// A TXOP goes on with a frame for `to` where nodes sense for themselves. After a broadcast, which nothing answers, its
-    /// exchange has ended already.
+    /// A TXOP goes on with a frame for `to`, in the per-node engine. After a broadcast, which has no response, its exchange
+    /// has ended already.
     pub(crate) fn resume<F>(&mut self, at: Instant, edcaf: u32, to: To, nodes: &mut Nodes<F>) {
         self.split(at, nodes);
         match self.exchanges.iter_mut().find(|exchange| exchange.edcaf == edcaf) {
@@ -126,7 +125,7 @@ impl Accounts {
         }
     }
 
-    /// The exchange of an access of `node` is over.
+    /// Ends the exchange of an access of `node`.
     pub(crate) fn close<F>(&mut self, at: Instant, node: u32, nodes: &mut Nodes<F>) {
         self.split(at, nodes);
         let edcafs = nodes.edcaf_ids(node);
@@ -136,12 +135,12 @@ impl Accounts {
         }
     }
 
-    /// How many exchanges are under way where nodes sense for themselves.
+    /// Number of exchanges in progress, in the per-node engine.
     pub(crate) fn exchanges(&self) -> usize {
         self.exchanges.len()
     }
 
-    /// Splits the time since the last split among the exchanges that were under way in it.
+    /// Splits the time since the last split among the exchanges that were in progress.
     pub(crate) fn split<F>(&mut self, until: Instant, nodes: &mut Nodes<F>) {
         while self.split < until {
             let from = self.split;
@@ -155,7 +154,7 @@ impl Accounts {
         self.split = self.split.max(until);
     }
 
-    /// Exchanges begin together in silence: the longest of their inter-frame spaces is theirs in equal parts.
+    /// Charges the longest inter-frame space of exchanges that begin together to them in equal parts.
     pub(crate) fn charge_spaces<F>(&mut self, nodes: &mut Nodes<F>) {
         let spaces = self.exchanges.iter().map(|exchange| nodes.edcafs[exchange.edcaf as usize].space());
         let longest = spaces.max();
@@ -163,7 +162,7 @@ impl Accounts {
         self.share(space, |_| true, nodes);
     }
 
-    /// Charges a span to some of the exchanges in equal parts; what does not divide goes to the lowest EDCAF.
+    /// Charges a span to the selected exchanges in equal parts; the remainder goes to the lowest EDCAF.
     fn share<F>(&mut self, span: Span, takes_part: impl Fn(&Exchange) -> bool, nodes: &mut Nodes<F>) {
         let exchanges = core::mem::take(&mut self.exchanges);
         let sharing = || exchanges.iter().filter(|&exchange| takes_part(exchange));
@@ -181,7 +180,7 @@ impl Accounts {
         self.exchanges = exchanges;
     }
 
-    /// Takes an inter-frame space out of the silence before an exchange; how much of it there was.
+    /// Takes an inter-frame space out of the silence before an exchange. Returns how much of it there was.
     fn take_space(&mut self, space: Span) -> Span {
         let [contending, idle] = core::mem::replace(&mut self.silence, [self.totals.contending, self.totals.idle]);
         let contending = space.min(self.totals.contending - contending);
@@ -208,7 +207,7 @@ impl Accounts {
         }
     }
 
-    /// Of what [`Self::charge`] charged, the time in which several exchanges were under way.
+    /// Charges the time in which several exchanges were in progress; [`Self::charge`] has charged it, too.
     fn charge_collision<F>(&mut self, edcaf: u32, to: To, span: Span, nodes: &mut Nodes<F>) {
         self.totals.measured.collisions += span;
         nodes.edcafs[edcaf as usize].counters.measured.sent_collided += span;
@@ -219,7 +218,7 @@ impl Accounts {
     }
 }
 
-/// What the medium is used for while it is busy, or silent with so many nodes that have a frame.
+/// The total that time counts toward while the medium is busy, or silent with this many backlogged nodes.
 fn use_of(totals: &mut Totals, busy: bool, backlogged: usize) -> &mut Span {
     match (busy, backlogged) {
         (true, _) => &mut totals.busy,

@@ -1,74 +1,72 @@
-//! How nodes of 802.11n and later aggregate: the rules of a medium.
+//! Rules of aggregation among nodes of 802.11n and later.
 
 use evenair_units::{Bytes, Span};
 use evenair_wifi::{AggregateLimits, Phy, PhyRate, RateLimits};
 
-/// The rules of a medium whose nodes aggregate. Only nodes with EDCA do, toward others that have it, with frames at a rate
-/// of HT, VHT or HE. What a format does not allow (bytes, frames) is not sent, whatever is said here.
+/// Rules of a medium whose nodes aggregate. Only nodes with EDCA aggregate, toward other nodes with EDCA, at rates of HT, VHT
+/// or HE. The limits of the PHY format (bytes, frames) apply, too.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Aggregation {
-    /// An A-MPDU has at most this many bytes.
+    /// Maximum size of an A-MPDU.
     pub bytes: Bytes,
-    /// The block-ack window: an A-MPDU has at most this many MPDUs, and none goes that lies further behind the oldest one
-    /// that is not acknowledged.
+    /// Block-ack window, in MPDUs: the maximum of an A-MPDU, and of the distance from the oldest unacknowledged MPDU.
     pub window: u16,
-    /// A PPDU with an A-MPDU lasts at most this long.
+    /// Maximum duration of a PPDU with an A-MPDU.
     pub max_ppdu: Span,
-    /// MPDUs of an A-MPDU begin at least this far apart (the receiver's Minimum MPDU Start Spacing).
+    /// Minimum distance between the starts of MPDUs in an A-MPDU (the receiver's Minimum MPDU Start Spacing).
     pub min_spacing: Span,
-    /// An A-MSDU has at most this many bytes; zero: there are none.
+    /// Maximum size of an A-MSDU; zero disables A-MSDUs.
     pub a_msdu: Bytes,
-    /// What encryption adds to each MPDU: 16 with CCMP or GCMP.
+    /// Bytes that encryption adds to each MPDU: 16 with CCMP or GCMP.
     pub crypto: Bytes,
-    /// What follows an A-MPDU that nothing answered.
+    /// What a sender does after an A-MPDU without a response.
     pub recover: Recover,
-    /// Transmissions of an MPDU before it is given up.
+    /// Transmissions of an MPDU before it is dropped.
     pub attempts: u32,
-    /// Where an MPDU is given up, a BlockAckReq tells its receiver not to wait for it (IEEE Std 802.11-2020, 10.25.6.5).
-    /// Otherwise that learns it by its timeout.
+    /// After dropping an MPDU the sender moves the receiver's window with a BlockAckReq (IEEE Std 802.11-2020, 10.25.6.5).
+    /// Otherwise the receiver waits for its reorder timeout.
     pub request_after_drop: bool,
-    /// How long a receiver holds what has come for the sake of what is missing before it; `None`: until a BlockAckReq says
-    /// that it will not come.
+    /// How long a receiver holds MPDUs while an earlier one is missing; `None`: until a BlockAckReq moves the window.
     pub reorder_timeout: Option<Span>,
-    /// Whose frames the next access takes.
+    /// Which frames the next access takes.
     pub order: Order,
-    /// A receiver hands an MPDU up as soon as its last bit has come, as ns-3 does; otherwise with the end of the PPDU. Only
-    /// where all hear all.
+    /// A receiver delivers an MPDU when its last bit arrives, as ns-3 does; otherwise at the end of the PPDU. Only with the
+    /// shared-channel engine.
     pub deliver_each: bool,
-    /// The rest of a TXOP is given back by a CF-End frame, as ns-3 does (IEEE Std 802.11-2020, 10.23.2.9). Only where all
-    /// hear all.
+    /// A sender ends an unused TXOP with a CF-End frame, as ns-3 does (IEEE Std 802.11-2020, 10.23.2.9). Only with the
+    /// shared-channel engine.
     pub cf_end: bool,
-    /// What follows a BlockAckReq in its TXOP goes in a channel of 20 MHz, as that did, at the same MCS, as ns-3 does; a mode
-    /// that there is not at 20 MHz stays as wide as it is.
+    /// Frames that follow a BlockAckReq in its TXOP use a channel of 20 MHz, as the BlockAckReq does, at the same MCS, as in
+    /// ns-3; a mode that does not exist at 20 MHz keeps its width.
     pub narrow_after_request: bool,
 }
 
-/// What a sender does when nothing answered its A-MPDU.
+/// What a sender does after an A-MPDU without a response.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Recover {
-    /// It repeats the MPDUs, as most devices do.
+    /// Repeat the MPDUs, as most devices do.
     #[default]
     Data,
-    /// It first sends a BlockAckReq, whose answer says what is missing, as ns-3 does.
+    /// First send a BlockAckReq, whose BlockAck says which MPDUs are missing, as ns-3 does.
     Request,
 }
 
-/// Whose frames a sender's next access takes.
+/// Which frames a sender's next access takes.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Order {
-    /// Those for the receiver of the oldest frame: one queue, of which an access takes all that it can for one receiver.
+    /// Frames for the receiver of the oldest frame: one queue, of which an access takes all that fit for that receiver.
     #[default]
     Arrival,
-    /// Those for one receiver after the other: a queue for each.
+    /// Frames for each receiver in turn: a queue for each.
     RoundRobin,
-    /// Those for the receiver of the oldest frame, up to the first frame for another receiver: one FIFO, of which an access
-    /// takes the head, as with a driver that hands frames in their order to a hardware queue which aggregates neighbours
-    /// alone. Each access category has its own.
+    /// Frames for the receiver of the oldest frame, up to the first frame for another receiver: one FIFO for each access
+    /// category, as with a driver that fills a hardware queue in order of arrival, and hardware that aggregates only adjacent
+    /// frames.
     Neighbours,
 }
 
 impl Aggregation {
-    /// What the standard allows, with attempts, answers and timeouts as in Linux: seven attempts, 100 ms
+    /// The limits of the standard, with the retry limit, failure handling and timeout of Linux: seven attempts, 100 ms
     /// (`HT_RX_REORDER_BUF_TIMEOUT`).
     pub const fn new() -> Self {
         Self {
@@ -89,8 +87,8 @@ impl Aggregation {
         }
     }
 
-    /// As ns-3 3.44 does it: MPDUs handed up one by one, a BlockAckReq after an A-MPDU that nothing answered, receivers
-    /// without a reorder timeout, CF-End, and the rest of a TXOP as wide as the BlockAckReq that began it.
+    /// The behaviour of ns-3 3.44: MPDUs delivered one by one, a BlockAckReq after an A-MPDU without a response, no reorder
+    /// timeout, CF-End, and a TXOP that stays at the width of the BlockAckReq that began it.
     pub const fn ns3() -> Self {
         Self {
             recover: Recover::Request,
@@ -102,18 +100,17 @@ impl Aggregation {
         }
     }
 
-    /// The block-ack window between nodes that send at this rate; one where it has no aggregation.
+    /// Block-ack window at this rate; one if the rate has no aggregation.
     pub fn window_at(&self, rate: PhyRate) -> u16 {
         rate.mode().map_or(1, |mode| AggregateLimits::of(mode.format()).frames.min(self.window))
     }
 
-    /// [`Aggregation::limits_of`] at this rate, worked out once for many aggregates.
+    /// [`Aggregation::limits_of`] at this rate, precomputed for many aggregates.
     pub(crate) fn limits_at(&self, phy: &Phy, rate: PhyRate, left: Option<Span>) -> Option<RateLimits> {
         self.limits_of(rate, left).map(|limits| limits.at(phy, rate))
     }
 
-    /// What an A-MPDU may have at this rate that lasts no longer than what is `left` of a TXOP; `None`: the rate has no
-    /// aggregation.
+    /// Limits of an A-MPDU at this rate that fits into the `left` part of a TXOP; `None` if the rate has no aggregation.
     pub fn limits_of(&self, rate: PhyRate, left: Option<Span>) -> Option<AggregateLimits> {
         let of_format = AggregateLimits::of(rate.mode()?.format());
         Some(AggregateLimits {

@@ -1,21 +1,20 @@
-//! How long frames of a size and a rate take: worked out once, since a network sends few kinds of frames, and each many
-//! times over.
+//! Cache of airtimes by frame size and rate: a network sends few kinds of frames, each many times.
 
 use evenair_units::{Bytes, Span};
 use evenair_wifi::{Phy, PhyRate, Preamble};
 
-/// How many kinds are kept; a power of two, so that the place is a mask.
+/// Entries of the cache; a power of two, so that the index is a mask.
 const PLACES: usize = 32;
 
-/// The kinds that were asked for last, by size and rate: each has one place, where it displaces another.
+/// Direct-mapped cache of airtimes: each size and rate has one entry, which a colliding pair overwrites.
 #[derive(Debug)]
 pub(crate) struct Airtimes {
     known: [Known; PLACES],
-    /// In front of each frame.
+    /// Duration of the protection in front of each frame.
     protection: Span,
 }
 
-/// A DATA frame that is answered.
+/// Cached airtimes of a DATA frame and its response.
 #[derive(Clone, Copy, Debug)]
 struct Known {
     psdu: Bytes,
@@ -30,7 +29,7 @@ impl Airtimes {
         Self { known: [Known::of(phy, Bytes::ZERO, phy.lowest_basic(), protection); PLACES], protection }
     }
 
-    /// Time on air of DATA with its header and FCS and with what protects it, and of SIFS and the ACK to it.
+    /// Airtime of DATA (with protection, header and FCS), and of SIFS and ACK.
     #[inline(always)]
     pub(crate) fn of(&mut self, phy: &Phy, psdu: Bytes, rate: PhyRate) -> (Span, Span) {
         let known = &mut self.known[(psdu.0 as usize ^ rate.index() as usize) % PLACES];
@@ -55,10 +54,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_known_is_what_the_phy_says() {
+    fn cached_airtimes_equal_those_of_the_phy() {
         let phy = Phy::default_for(Standard::Dot11g);
         let mut airtimes = Airtimes::new(&phy, None);
-        // Twice, and more kinds than places.
+        // Twice, and more kinds than the cache has entries.
         for size in (0..2).flat_map(|_| (0..200).map(|k| Bytes(64 + 7 * k))) {
             for &rate in phy.standard().rates() {
                 let expected = (phy.ppdu(size, rate), phy.sifs() + phy.ack(rate));

@@ -14,33 +14,33 @@ pub(crate) struct Attempt {
     pub(crate) rate: PhyRate,
     /// Starts with RTS.
     pub(crate) rts: bool,
-    /// DATA with its header and FCS.
+    /// Size of DATA with its header and FCS.
     pub(crate) psdu: Bytes,
-    /// Time on air of DATA.
+    /// Airtime of DATA.
     pub(crate) data: Span,
-    /// SIFS and ACK or BlockAck, where there is one.
+    /// Airtime of SIFS and ACK or BlockAck; zero without a response.
     pub(crate) answer: Span,
     pub(crate) sending: Sending,
 }
 
-/// What a DATA frame, or what is sent in place of one, is made of.
+/// Content of a DATA frame, or the frame sent in its place.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Sending {
-    /// One MPDU, answered by an ACK.
+    /// One MPDU; the response is an ACK.
     Single,
-    /// An A-MPDU, answered by a BlockAck.
+    /// An A-MPDU; the response is a BlockAck.
     Aggregate,
-    /// A BlockAckReq, answered by a BlockAck.
+    /// A BlockAckReq; the response is a BlockAck.
     Request,
 }
 
 impl Attempt {
-    /// What answers it, as the watch shows it.
+    /// Kind of the response, for the watch.
     pub(crate) fn answer_kind(&self) -> Kind {
         if self.sending == Sending::Single { Kind::Ack } else { Kind::BlockAck }
     }
 
-    /// The MAC frame that answers it.
+    /// Size of the response's MAC frame.
     pub(crate) fn answer_size(&self, config: &MediumConfig) -> Bytes {
         match (self.sending, &config.aggregation) {
             (Sending::Single, _) | (_, None) => ACK_CTS,
@@ -48,7 +48,7 @@ impl Attempt {
         }
     }
 
-    /// A broadcast is sent once at the lowest basic rate, and not answered.
+    /// A broadcast is sent once at the lowest basic rate, without response.
     #[cold]
     pub(crate) fn broadcast(phy: &Phy, psdu: Bytes) -> Self {
         let rate = phy.lowest_basic();

@@ -1,27 +1,26 @@
-//! How many nodes contend, as a Markov chain over the frames that are received.
+//! Number of backlogged nodes, as a Markov chain over the received frames.
 //!
-//! At each frame that is received for the first time the chain's state is the number of nodes that are backlogged: whose
-//! MAC holds a frame not yet delivered, that frame's sender among them. (A frame whose ACK was lost counts until it is
-//! repeated or given up.) S. Choi, K. Park, C. Kim, "Performance impact of interlayer dependence in infrastructure WLANs",
-//! IEEE Trans. Mobile Computing 5(7), 2006, found with it that TCP keeps two to three stations backlogged however many
-//! there are.
+//! The chain takes a step at each frame received for the first time. Its state is the number of backlogged nodes, those
+//! whose MAC holds an undelivered frame; the sender of the received frame is included. (A frame whose ACK was lost counts
+//! until it is repeated or dropped.) With this chain S. Choi, K. Park, C. Kim, "Performance impact of interlayer
+//! dependence in infrastructure WLANs", IEEE Trans. Mobile Computing 5(7), 2006, found that TCP keeps two to three
+//! stations backlogged whatever their number.
 //!
-//! Only transitions are counted; what follows from them, rates, equilibrium, mean, is for who reports.
+//! The chain only counts transitions; reports derive rates, equilibrium and mean from them.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
-/// How often one state followed another.
+/// Counts of transitions between states.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct BacklogChain {
-    /// From each state, how often to each; rows and columns up to the highest that occurred. It is written to for every
-    /// frame.
+    /// Count of each transition, by source and then target state, up to the highest state seen. Updated for every frame.
     transitions: Vec<Vec<u64>>,
     last: Option<u32>,
 }
 
 impl BacklogChain {
-    /// The next state. There is no transition to the first one.
+    /// Moves to the next state. The first state counts no transition.
     #[inline]
     pub fn push(&mut self, state: u32) {
         if let Some(last) = self.last.replace(state) {
@@ -29,19 +28,19 @@ impl BacklogChain {
         }
     }
 
-    /// The next state is not known, and so the transition to the one after it is none.
+    /// The next state is unknown: the transition to the state after it does not count.
     pub fn interrupt(&mut self) {
         self.last = None;
     }
 
-    /// From which state to which, and how often; sorted.
+    /// Each transition and its count, sorted: source, target, count.
     pub fn transitions(&self) -> impl Iterator<Item = (u32, u32, u64)> + '_ {
         let rows = (0..).zip(&self.transitions);
         let each = rows.flat_map(|(from, row)| (0..).zip(row).map(move |(to, &times)| (from, to, times)));
         each.filter(|&(_, _, times)| times > 0)
     }
 
-    /// Each state and how often it was entered; sorted.
+    /// Each state and how often it was entered, sorted.
     pub fn states(&self) -> impl Iterator<Item = (u32, u64)> {
         let mut states = BTreeMap::<u32, u64>::new();
         for (_, to, times) in self.transitions() {
@@ -55,7 +54,7 @@ impl BacklogChain {
         other.transitions().for_each(|(from, to, times)| *self.count(from, to) += times);
     }
 
-    /// What was counted so far; from now on it is counted anew, from the present state.
+    /// Takes the counts; counting goes on from the present state.
     pub(crate) fn take(&mut self) -> Self {
         let last = self.last;
         core::mem::replace(self, Self { last, ..Self::default() })

@@ -1,5 +1,4 @@
-//! What the MAC does with a burst: makes it up, delivers what is received of it through the reorder buffer, and
-//! completes it by its answer.
+//! Bursts in the MAC: composes them, delivers received MPDUs through the reorder buffer, and handles the response.
 //!
 //! Clause numbers are those of IEEE Std 802.11-2020.
 
@@ -18,12 +17,12 @@ use crate::rate_control::BurstRate;
 use crate::reception::Sent;
 use crate::tx_queues::{BurstLimits, Msdu, Msdus, Received, TxQueues, part};
 
-/// When reorder buffers are looked at.
+/// Timers of the reorder buffers.
 #[derive(Debug)]
 pub(crate) struct ReorderTimers {
-    /// The first of them; [`Instant::MAX`] where there is none.
+    /// The earliest timer; [`Instant::MAX`] if there is none.
     pub(crate) due: Instant,
-    /// By instant, the sender's EDCAF, and its queue.
+    /// Timers: instant, the sender's EDCAF, and its queue.
     all: BTreeSet<(Instant, u32, usize)>,
 }
 
@@ -48,7 +47,7 @@ impl ReorderTimers {
 }
 
 impl<F> Mac<F> {
-    /// How an EDCAF that aggregates sends what is next: within what is `left` of its TXOP, or of one that begins.
+    /// The next attempt of an EDCAF that aggregates: within the `left` part of its TXOP, or in a new one.
     #[inline(never)]
     pub(crate) fn attempt_burst(&mut self, at: Instant, id: u32, may_reserve: bool, left: Option<Span>) -> Attempt {
         let rules = self.config.aggregation.expect("an EDCAF has transmit queues where the medium aggregates");
@@ -115,7 +114,7 @@ impl<F> Mac<F> {
         attempt
     }
 
-    /// How the next burst of a queue is sent, where senders choose that.
+    /// Rate of the next burst of a queue, if senders choose rates.
     fn choose_burst(&mut self, at: Instant, id: u32, place: usize) -> Option<BurstRate> {
         let rates = self.rates.as_mut()?;
         let edcaf = &mut self.nodes.edcafs[id as usize];
@@ -129,7 +128,7 @@ impl<F> Mac<F> {
         queue.chosen
     }
 
-    /// The sender's choice of modes learns, once, what became of the present burst. Says whether the sender chose its mode.
+    /// Reports the outcome of the present burst to rate control, once. Returns whether the sender chose its mode.
     fn report_burst(&mut self, id: u32, answered: bool) -> bool {
         let Some(rates) = &mut self.rates else { return false };
         let edcaf = &mut self.nodes.edcafs[id as usize];
@@ -142,7 +141,7 @@ impl<F> Mac<F> {
         true
     }
 
-    /// Draws what noise spoils of a burst at its receiver. Says whether that gets anything.
+    /// Draws which MPDUs of a burst are lost to noise. Returns whether the receiver gets any.
     #[inline(never)]
     pub(crate) fn draw_burst(&mut self, id: u32, to: u32, attempt: &Attempt) -> bool {
         let Self { nodes, receivers, config, .. } = self;
@@ -158,7 +157,7 @@ impl<F> Mac<F> {
         let mut last = None;
         for &place in &burst.places {
             let psdu = originator.slot(place).mpdu;
-            // Most MPDUs are as large as the one before, and lost as probably.
+            // Most MPDUs have the size, and so the error probability, of the one before.
             let error = match last {
                 Some((size, error)) if size == psdu => error,
                 _ => receivers.error(&config.phy, node, to, Sent { rate: attempt.rate, psdu, is_data: true }),
@@ -169,7 +168,7 @@ impl<F> Mac<F> {
         burst.lost.contains(&false)
     }
 
-    /// A burst has been received, or what noise left of it, and where `confirmed`, its sender will know.
+    /// Delivers the MPDUs of a burst that survived noise; `confirmed`: the sender gets the response.
     #[inline(never)]
     pub(crate) fn deliver_burst(&mut self, at: Instant, id: u32, confirmed: bool) {
         let rules = self.config.aggregation.expect("an EDCAF has transmit queues where the medium aggregates");
@@ -210,8 +209,8 @@ impl<F> Mac<F> {
         self.arm_reorder(id, &rules);
     }
 
-    /// When the next MPDU of a burst ends, from the beginning of its PPDU on, where it is not the last one and is handed up
-    /// then.
+    /// Time from the start of the PPDU to the end of the next MPDU, unless that is the last one or MPDUs are not delivered
+    /// one by one.
     #[inline]
     pub(crate) fn next_arrival(&self, id: u32) -> Option<Span> {
         let burst = &self.nodes.edcafs[id as usize].tx_queues()?.burst;
@@ -219,12 +218,12 @@ impl<F> Mac<F> {
         (burst.received + 1 < burst.ends.len()).then(|| times.of(burst.ends[burst.received]))
     }
 
-    /// Receivers hand up MPDUs one by one.
+    /// Whether receivers deliver MPDUs one by one.
     pub(crate) fn delivers_each(&self) -> bool {
         self.config.aggregation.is_some_and(|rules| rules.deliver_each)
     }
 
-    /// The queue of the present burst may hold something for which others wait.
+    /// Sets the reorder timer of the present burst's queue, if MPDUs are held behind a missing one.
     fn arm_reorder(&mut self, id: u32, rules: &Aggregation) {
         let Some(timeout) = rules.reorder_timeout else { return };
         let Some(queues) = self.nodes.edcafs[id as usize].tx_queues_mut() else { return };
@@ -238,7 +237,7 @@ impl<F> Mac<F> {
         }
     }
 
-    /// Gives up what receivers have waited for long enough.
+    /// Skips MPDUs whose reorder timeout has expired.
     #[inline(never)]
     pub(crate) fn expire_reorder(&mut self, at: Instant) {
         let Some(timeout) = self.config.aggregation.and_then(|rules| rules.reorder_timeout) else { return };
@@ -263,7 +262,7 @@ impl<F> Mac<F> {
         }
     }
 
-    /// A burst failed: nothing answered it, or its RTS.
+    /// A burst failed: neither it nor its RTS got a response.
     #[inline(never)]
     pub(crate) fn fail_burst(&mut self, at: Instant, id: u32, failure: Failure) {
         let rules = self.config.aggregation.expect("an EDCAF has transmit queues where the medium aggregates");
@@ -304,8 +303,8 @@ impl<F> Mac<F> {
         self.nodes.note_if_empty(id);
     }
 
-    /// No CTS came. RTS alone was sent, and so it is no attempt of the MPDUs; but each so many of them in a row count as one,
-    /// for the receiver may be gone. For a mode that the sender chose it is one, as in drivers' TX status.
+    /// No CTS came. A failed RTS is no attempt of the MPDUs, but `short_retry_limit` of them in a row count as one, since the
+    /// receiver may be gone. Rate control counts each, as with the TX status of drivers.
     fn fail_rts(&mut self, at: Instant, id: u32) {
         let limit = self.config.short_retry_limit;
         let chosen = self.report_burst(id, false);
@@ -319,7 +318,7 @@ impl<F> Mac<F> {
         } else {
             queue.failed_rts = 0;
             if chosen {
-                // Its chain of modes begins anew.
+                // The chain of modes starts again.
                 queue.failures = 0;
             }
             self.complete_burst(at, id, false);
@@ -328,7 +327,7 @@ impl<F> Mac<F> {
         self.nodes.note_if_empty(id);
     }
 
-    /// The access of a burst is over, and what its answer says is known, where there was one.
+    /// Ends the access of a burst; `answered`: with a response.
     fn complete_burst(&mut self, at: Instant, id: u32, answered: bool) {
         self.report_burst(id, answered);
         let rules = self.config.aggregation.expect("an EDCAF has transmit queues where the medium aggregates");
@@ -355,8 +354,8 @@ impl<F> Mac<F> {
         edcaf.counters.retry_drops += if to == To::Broadcast { 0 } else { lost };
     }
 
-    /// A node leaves: what its queues hold is lost; what others hold of its frames, in wait for what will not come any more,
-    /// is passed up; what it holds itself is lost.
+    /// A node leaves: the frames in its queues are lost, and so are those in its reorder buffers. Frames that others hold of
+    /// it in their reorder buffers are passed up.
     pub(crate) fn abandon_tx_queues(&mut self, at: Instant, id: NodeId) {
         for number in self.nodes.edcaf_ids(id.0) {
             let Some(queues) = self.nodes.edcafs[number].tx_queues_mut() else { continue };
@@ -385,7 +384,7 @@ impl<F> Mac<F> {
     }
 }
 
-/// The same mode in a channel of 20 MHz, where there is one.
+/// The same mode at 20 MHz, if it exists.
 fn narrowed(rate: PhyRate) -> PhyRate {
     let narrow = |mode: PhyMode| {
         PhyMode::new(mode.format(), mode.mcs(), mode.streams(), Width::Mhz20, mode.guard_interval()).ok()
@@ -393,7 +392,7 @@ fn narrowed(rate: PhyRate) -> PhyRate {
     rate.mode().and_then(narrow).map_or(rate, PhyRate::from)
 }
 
-/// The receiver of the present burst gets what noise leaves of it, up to so many MPDUs.
+/// Passes up to this many MPDUs of the present burst, those that survive noise, to the receiver.
 fn receive_burst<F>(
     queues: &mut TxQueues<F>,
     rules: &Aggregation,
@@ -430,7 +429,7 @@ fn receive_burst<F>(
     }
 }
 
-/// Charges their part of the present access to MPDUs that will be repeated.
+/// Charges a share of the present access to each MPDU that will be repeated.
 fn charge_rest<F>(queues: &mut TxQueues<F>, airtime: Airtime) {
     let TxQueues { queues, burst, .. } = queues;
     let originator = &mut queues[burst.queue].originator;
@@ -442,13 +441,13 @@ fn charge_rest<F>(queues: &mut TxQueues<F>, airtime: Airtime) {
     }
 }
 
-/// Hands on what became of frames of one sender.
+/// Turns the outcomes of one sender's MPDUs into events and feedback.
 struct Outcomes<'a, F> {
     at: Instant,
     from: NodeId,
     events: &'a mut VecDeque<Event<F>>,
     feedback: &'a mut FeedbackQueue,
-    /// Packets so far.
+    /// Packets delivered or lost so far.
     gone: QueueState,
 }
 
@@ -462,7 +461,7 @@ impl<'a, F> Outcomes<'a, F> {
         self.gone.bytes += msdu;
     }
 
-    /// What an MPDU carried is passed up.
+    /// Passes up the packets of an MPDU.
     #[inline]
     fn pass_up(&mut self, to: To, received: Received<F>) {
         let Received { msdus: Msdus { first, rest }, attempts, airtime } = received;
@@ -493,7 +492,7 @@ impl<'a, F> Outcomes<'a, F> {
         }
     }
 
-    /// The frames of an MPDU are lost.
+    /// Drops the packets of an MPDU.
     fn give_up(&mut self, to: To, msdus: Msdus<F>, reason: DropReason, airtime: Airtime) {
         let (at, from) = (self.at, self.from);
         for Msdu { size: msdu, frame, .. } in msdus.into_iter() {

@@ -1,4 +1,4 @@
-//! What is counted: frames and airtime of each node, and what a medium was used for.
+//! Counters of frames and airtime of each node, and of the use of a medium.
 
 use core::iter::Sum;
 use core::ops::{Add, Sub};
@@ -10,7 +10,7 @@ use evenair_units::{Airtime, Bytes, Span};
 pub struct QueueState {
     /// Frames.
     pub packets: usize,
-    /// Their MSDUs' bytes.
+    /// Bytes of their MSDUs.
     pub bytes: Bytes,
 }
 
@@ -20,43 +20,43 @@ impl Sum for QueueState {
     }
 }
 
-/// What happened at one node, or at one of its access functions, since it joined. What every access counts comes first,
-/// to lie together in memory.
+/// Counters of one node, or of one of its EDCAFs, since it joined. The counters of every access come first, to be
+/// adjacent in memory.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 #[repr(C)]
 pub struct Counters {
-    /// Frames sent, or RTS for them: with DCF one for each access to the medium, in a TXOP several.
+    /// Attempts to send a frame, with or without RTS: with DCF one per access, in a TXOP several.
     pub attempts: u64,
-    /// Attempts that delivered.
+    /// Successful attempts: acknowledged, or received broadcasts.
     pub successes: u64,
-    /// Medium time of its attempts, failed ones included: RTS, CTS, DATA, ACK and SIFS between them.
+    /// Airtime of its attempts, failed ones included: RTS, CTS, DATA, ACK and SIFS between them.
     pub airtime: Airtime,
     /// Attempts that ended in a collision.
     pub collisions: u64,
-    /// Attempts that failed without collision.
+    /// Attempts that failed without a collision.
     pub losses: u64,
     /// Attempts that failed right after another attempt of the same frame had failed.
     pub repeated_failures: u64,
-    /// Attempts that repeated a frame which had been received: its ACK was not.
+    /// Attempts that repeated a frame which had been received, since its ACK was lost.
     pub duplicates: u64,
-    /// Attempts with DATA at a lower rate than the frame brought.
+    /// Attempts with DATA at a lower rate than the frame carried.
     pub slowed: u64,
-    /// Times that a category of higher priority of the same node was to send at the same instant. These are no attempts.
+    /// Internal collisions: a higher category of the same node sent at the same instant. Not counted as attempts.
     pub internal_collisions: u64,
-    /// Frames dropped at a retry limit.
+    /// Frames dropped at the retry limit.
     pub retry_drops: u64,
-    /// Frames that found the buffer full.
+    /// Frames dropped because the buffer was full.
     pub buffer_drops: u64,
-    /// Time in which the medium was taken by its frames and by frames to it. Of an access function: by its frames, and at
-    /// the node's first one by all frames to the node.
+    /// Measured airtime of frames from and to the node. Of an EDCAF: of its frames, and at the node's first EDCAF of all
+    /// frames to the node.
     pub measured: MeasuredAirtime,
-    /// MPDUs sent by a node that aggregates, those in A-MPDUs one by one.
+    /// MPDUs sent by a node that aggregates; each MPDU of an A-MPDU counts.
     pub mpdus: u64,
-    /// Those of them that had been sent before.
+    /// MPDUs sent again.
     pub repeated_mpdus: u64,
-    /// BlockAckReq frames sent; they are attempts, too.
+    /// BlockAckReq frames sent; they count as attempts, too.
     pub block_ack_requests: u64,
-    /// Times that a receiver of its frames gave up to wait for a missing one.
+    /// Reorder timeouts at receivers of its frames.
     pub reorder_timeouts: u64,
 }
 
@@ -83,7 +83,7 @@ impl Sum for Counters {
     }
 }
 
-/// What happened since the other count was taken.
+/// Counts since `base` was taken.
 impl Sub for Counters {
     type Output = Self;
     fn sub(self, base: Self) -> Self {
@@ -108,26 +108,26 @@ impl Sub for Counters {
     }
 }
 
-/// What the medium was used for. The three spans add up to the time since [`evenair_units::Instant::ZERO`].
+/// Use of a medium. `busy`, `contending` and `idle` add up to the time since [`evenair_units::Instant::ZERO`].
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Totals {
-    /// Frames, and the gaps inside of exchanges.
+    /// Frames, and the gaps within exchanges.
     pub busy: Span,
     /// Silence while some node had a frame to send: inter-frame spaces, back-off, timeouts.
     pub contending: Span,
-    /// Silence with nothing to send.
+    /// Silence without a frame to send.
     pub idle: Span,
-    /// Accesses: times that the medium became busy.
+    /// Times that the medium became busy.
     pub transmissions: u64,
-    /// Those in which two or more nodes sent at once.
+    /// Those of them in which two or more nodes sent at once.
     pub collisions: u64,
-    /// Overhead: what of it was for no packet for or from a single station.
+    /// Overhead airtime: frames other than packets from or to a single station.
     pub overhead: OverheadAirtime,
-    /// Airtime of all nodes; that of exchanges under way up to the last [`crate::Medium::split_airtime`].
+    /// Measured airtime of all nodes; for exchanges in progress up to the last [`crate::Medium::settle_airtime`].
     pub measured: MeasuredTotals,
 }
 
-/// What happened since the other account was taken.
+/// Use since `base` was taken.
 impl Sub for Totals {
     type Output = Self;
     fn sub(self, base: Self) -> Self {
@@ -143,10 +143,10 @@ impl Sub for Totals {
     }
 }
 
-/// What was spent on frames that are no packet for or from a single station. It is part of nodes' airtime, too.
+/// Airtime of frames other than packets from or to a single station. It is part of the nodes' airtime, too.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct OverheadAirtime {
-    /// Beacons, and what stations say of their sleep.
+    /// Beacons and null frames.
     pub management: Airtime,
     /// Packets to groups.
     pub groups: Airtime,
@@ -154,7 +154,7 @@ pub struct OverheadAirtime {
     pub obss: Airtime,
 }
 
-/// What was spent since the other account was taken.
+/// Airtime since `base` was taken.
 impl Sub for OverheadAirtime {
     type Output = Self;
     fn sub(self, base: Self) -> Self {
@@ -167,23 +167,23 @@ impl Sub for OverheadAirtime {
     }
 }
 
-/// Measured airtime of a node. That of a station is what it sent and what it received: uplink and downlink frames.
+/// Measured airtime of a node. A station's is the sum of its uplink and downlink frames.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct MeasuredAirtime {
-    /// Exchanges with frames from the node, their answers and inter-frame spaces included.
+    /// Exchanges with frames from the node, responses and inter-frame spaces included.
     pub sent: Span,
-    /// The same of frames from other nodes to this one alone.
+    /// Exchanges with unicast frames to the node.
     pub received: Span,
-    /// Of `sent`, frames for all nodes: beacons and group frames.
+    /// Part of `sent` for frames to all nodes: beacons and group frames.
     pub groups: Span,
-    /// Of `sent`, its part of time in which several exchanges were under way.
+    /// Part of `sent` in which several exchanges overlapped: the node's share.
     pub sent_collided: Span,
-    /// The same of `received`.
+    /// Part of `received` in which several exchanges overlapped.
     pub received_collided: Span,
 }
 
 impl MeasuredAirtime {
-    /// Its part of time in which several exchanges were under way, both ways.
+    /// Airtime in which several exchanges overlapped, both directions.
     pub fn collided(&self) -> Span {
         self.sent_collided + self.received_collided
     }
@@ -202,7 +202,7 @@ impl Add for MeasuredAirtime {
     }
 }
 
-/// What was measured since the other account was taken.
+/// Airtime since `base` was taken.
 impl Sub for MeasuredAirtime {
     type Output = Self;
     fn sub(self, base: Self) -> Self {
@@ -216,25 +216,25 @@ impl Sub for MeasuredAirtime {
     }
 }
 
-/// Measured airtime of all nodes of a medium. What they sent, back-off and idle add up to the time:
-/// `sent + (contending - contending_spaces) + (idle - idle_spaces)`, with the spans of [`crate::Totals`].
+/// Measured airtime of all nodes of a medium. Together with back-off and idle it adds up to the elapsed time: `sent +
+/// (contending - contending_spaces) + (idle - idle_spaces)`, with the spans of [`crate::Totals`].
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct MeasuredTotals {
     /// All exchanges, with their inter-frame spaces.
     pub sent: Span,
-    /// Of it, frames for all nodes: beacons and group frames.
+    /// Part of `sent` for frames to all nodes: beacons and group frames.
     pub groups: Span,
-    /// Of it, networks of others, whose group frames there are none of.
+    /// Part of `sent` of overlapping BSS, which send no group frames.
     pub neighbours: Span,
-    /// Of it, time in which several exchanges were under way, whose senders share it.
+    /// Part of `sent` in which several exchanges overlapped and shared the time.
     pub collisions: Span,
-    /// Inter-frame spaces, as far as they are part of [`crate::Totals::contending`].
+    /// Inter-frame spaces within [`crate::Totals::contending`].
     pub contending_spaces: Span,
-    /// Inter-frame spaces, as far as they are part of [`crate::Totals::idle`].
+    /// Inter-frame spaces within [`crate::Totals::idle`].
     pub idle_spaces: Span,
 }
 
-/// What was measured since the other account was taken.
+/// Airtime since `base` was taken.
 impl Sub for MeasuredTotals {
     type Output = Self;
     fn sub(self, base: Self) -> Self {

@@ -1,5 +1,5 @@
-//! One EDCAF (enhanced distributed channel access function): its queue, its contention window, and how the frame at the
-//! head has fared. DCF has one for each node, EDCA four.
+//! One EDCAF (enhanced distributed channel access function): its queue, its contention window, and the state of the
+//! frame at the head. A node has one with DCF, four with EDCA.
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -13,19 +13,20 @@ use crate::counters::{Counters, QueueState};
 use crate::frame::{Carried, Mpdu, NodeId, Queued, To};
 use crate::tx_queues::TxQueues;
 
-/// Where there are many, each access fetches an EDCAF from far: so what every access needs comes first, in three pieces
-/// of what a processor fetches at once: what a frame that comes needs, what the back-off needs, what is counted.
+/// With many EDCAFs each access misses the cache. So the fields come in the order of use, in three cache-line-sized
+/// groups: for an arriving frame, for the back-off, and the counters.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(crate) struct Edcaf<F> {
     queue: VecDeque<Queued<F>>,
-    /// Of its packets.
+    /// Bytes of the packets in `queue`.
     bytes: Bytes,
-    /// The frame in service has been received, and is not at the head any more, but its sender does not know it.
+    /// The frame in service if the receiver has it and the sender does not know that; it is no longer at the head of the
+    /// queue.
     unconfirmed: Option<Box<Service>>,
-    /// In place of `queue`, where it aggregates.
+    /// Replaces `queue` in an EDCAF that aggregates.
     tx_queues: Option<Box<TxQueues<F>>>,
-    /// Shared by those that have the same.
+    /// Shared by all EDCAFs with equal rules.
     rules: Arc<Rules>,
     /// The node that it belongs to.
     pub(crate) node: u32,
@@ -34,54 +35,54 @@ pub(crate) struct Edcaf<F> {
     pub(crate) head: Head,
     /// From the start of its transmission until the medium falls silent.
     pub(crate) on_air: bool,
-    /// Frames in the queue that are no packets of the driver's.
+    /// Management frames in the queue, which are not packets of the driver.
     own: u32,
     pub(crate) counters: Counters,
-    /// Attempts by rate, where rates are chosen, since they were taken last.
+    /// Attempts by rate since the last call of `take_rates_used`, if senders choose rates.
     pub(crate) rates_used: Vec<(PhyRate, u64)>,
 }
 
-/// How an EDCAF waits before it sends.
+/// When an EDCAF may send after the medium became idle.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Waiting {
     /// DIFS or AIFS: silence before the first slot.
     pub(crate) space: Span,
-    /// Whether the end of `space` counts as the end of a slot, as EDCA has it.
+    /// Whether the end of `space` counts as the end of a slot, as in EDCA.
     pub(crate) counts_boundaries: bool,
 }
 
-/// What does not change.
+/// Constant parameters of an EDCAF.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Rules {
     pub(crate) cw_min: u32,
     pub(crate) cw_max: u32,
     /// DIFS or AIFS.
     pub(crate) space: Span,
-    /// How long an access may last; zero: one frame.
+    /// Maximum duration of a TXOP; zero: one frame per access.
     pub(crate) txop: Span,
     pub(crate) buffer: Limit,
-    /// Probability that the window is one slot larger.
+    /// Probability that the window is one slot larger, per 10^9.
     pub(crate) more_per_billion: u32,
-    /// The window is that of the medium's `IdleSense`.
+    /// Whether the medium's `IdleSense` sets the window.
     pub(crate) idle_sense: bool,
 }
 
-/// How the frame in service is to be sent.
+/// Parameters of the frame in service.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Service {
     pub(crate) to: To,
     pub(crate) msdu: Bytes,
     pub(crate) rate: PhyRate,
-    /// It is no packet.
+    /// Whether it is a management frame, not a packet of the driver.
     pub(crate) own: bool,
 }
 
-/// What happened so far to the frame at the head of the queue.
+/// State of the frame at the head of the queue.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Head {
     pub(crate) attempts: u32,
     pub(crate) airtime: Airtime,
-    /// Chosen for the next attempt.
+    /// Rate chosen for the next attempt.
     pub(crate) rate: Option<PhyRate>,
     pub(crate) short_retries: u32,
     pub(crate) long_retries: u32,
@@ -95,7 +96,7 @@ impl Service {
 }
 
 impl<F> Edcaf<F> {
-    /// One that `aggregates` has its frames by receiver.
+    /// An EDCAF; one that `aggregates` queues its frames by receiver.
     pub(crate) fn new(node: u32, rules: Arc<Rules>, back_off: Rng, aggregates: bool) -> Self {
         Self {
             tx_queues: aggregates.then(|| Box::new(TxQueues::new())),
@@ -114,7 +115,7 @@ impl<F> Edcaf<F> {
         }
     }
 
-    /// Has all memory fetched that every frame needs which comes, is sent and delivered.
+    /// Prefetches the fields used for every frame that arrives, is sent, or is delivered.
     #[inline]
     pub(crate) fn prefetch(&self, prefetch: impl Fn(*const ())) {
         prefetch((&raw const self.bytes).cast());
@@ -122,24 +123,24 @@ impl<F> Edcaf<F> {
         prefetch((&raw const self.counters).cast());
     }
 
-    /// Has the frame fetched that is at this place in the queue, where there is one.
+    /// Prefetches the frame at this place of the queue, if any.
     #[inline]
     pub(crate) fn prefetch_waiting(&self, place: usize, prefetch: impl Fn(*const ())) {
         self.queue.get(place).into_iter().for_each(|queued| prefetch((&raw const *queued).cast()));
     }
 
-    /// The packet at this place in the queue, where there is one.
+    /// The packet at this place of the queue, if any.
     pub(crate) fn waiting(&self, place: usize) -> Option<&F> {
         self.queue.get(place)?.mpdu.frame.packet()
     }
 
-    /// Its frames by receiver, where it aggregates.
+    /// Queues by receiver, if the EDCAF aggregates.
     #[inline]
     pub(crate) fn tx_queues(&self) -> Option<&TxQueues<F>> {
         self.tx_queues.as_deref()
     }
 
-    /// The same.
+    /// Mutable [`Self::tx_queues`].
     #[inline]
     pub(crate) fn tx_queues_mut(&mut self) -> Option<&mut TxQueues<F>> {
         self.tx_queues.as_deref_mut()
@@ -154,7 +155,7 @@ impl<F> Edcaf<F> {
         self.has_frame() || self.is_unconfirmed()
     }
 
-    /// The frame that is sent next: one that is repeated, or the one at the head.
+    /// The next frame to send: the one being repeated, or the head of the queue.
     #[inline]
     pub(crate) fn service(&self) -> Option<Service> {
         match &self.unconfirmed {
@@ -163,12 +164,12 @@ impl<F> Edcaf<F> {
         }
     }
 
-    /// What the frame at the head carries, where that is the one in service.
+    /// Payload of the frame in service, if that is a packet at the head of the queue.
     pub(crate) fn in_service(&self) -> Option<&F> {
         self.queue.front().filter(|_| !self.is_unconfirmed()).and_then(|queued| queued.mpdu.frame.packet())
     }
 
-    /// Whether the frame in service is one of the node's own.
+    /// Whether the frame in service is a management frame.
     pub(crate) fn serves_own(&self) -> bool {
         match (&self.unconfirmed, &self.tx_queues) {
             (Some(service), _) => service.own,
@@ -177,23 +178,23 @@ impl<F> Edcaf<F> {
         }
     }
 
-    /// The frame that is sent after that.
+    /// The frame after that one.
     pub(crate) fn next_service(&self) -> Option<Service> {
         self.queue.get(usize::from(!self.is_unconfirmed())).map(Service::of)
     }
 
-    /// The frame in service was received, but its sender repeats it unless it learns that.
+    /// Whether the frame in service has been received, but the sender does not know that and will repeat it.
     pub(crate) fn is_unconfirmed(&self) -> bool {
         self.unconfirmed.is_some()
     }
 
-    /// The frame in service, which fared so far like `head`, has been received and stays in service.
+    /// Keeps a frame in service that has been received without the sender's knowledge; `head` is its state.
     pub(crate) fn keep(&mut self, service: Service, head: Head) {
         self.unconfirmed = Some(Box::new(service));
         self.head = head;
     }
 
-    /// The sender learns that the frame in service was received, or gives up to repeat it. Says whether there was one.
+    /// The sender learns that the frame in service was received, or stops repeating it. Returns whether there was one.
     pub(crate) fn confirm(&mut self) -> bool {
         let was = self.unconfirmed.take().is_some();
         if was {
@@ -209,12 +210,12 @@ impl<F> Edcaf<F> {
         QueueState { packets: self.packets(), bytes: self.bytes }
     }
 
-    /// Frames in the queue that are packets of the driver's.
+    /// Packets of the driver in the queue.
     fn packets(&self) -> usize {
         self.queue.len() - self.own as usize
     }
 
-    /// The frame in service is sent, for so long as is known yet.
+    /// Starts an attempt of the frame in service; `airtime` is its duration as far as known.
     #[inline(always)]
     pub(crate) fn begin_attempt(&mut self, airtime: Airtime) {
         if self.tx_queues.is_some() {
@@ -255,37 +256,37 @@ impl<F> Edcaf<F> {
         }
     }
 
-    /// More medium time of the present attempt.
+    /// Charges more airtime to the present attempt.
     pub(crate) fn charge(&mut self, airtime: Airtime) {
         self.head.airtime += airtime;
         self.counters.airtime += airtime;
     }
 
-    /// Its inter-frame space.
+    /// Inter-frame space.
     pub(crate) fn space(&self) -> Span {
         self.rules.space
     }
 
-    /// How long a TXOP may last; `None`: an access is one frame.
+    /// Maximum duration of a TXOP; `None`: one frame per access.
     #[inline]
     pub(crate) fn txop(&self) -> Option<Span> {
         Some(self.rules.txop).filter(|&txop| txop > Span::ZERO)
     }
 
-    /// When a TXOP ends that begins at `at`; `None`: an access is one frame.
+    /// End of a TXOP that begins at `at`; `None`: one frame per access.
     #[inline]
     pub(crate) fn txop_end(&self, at: Instant) -> Option<Instant> {
         self.txop().map(|txop| at + txop)
     }
 
-    /// Whether the buffer takes another frame of this size.
+    /// Whether the buffer has room for a frame of this size.
     #[inline]
     pub(crate) fn has_room(&self, msdu: Bytes) -> bool {
         let QueueState { packets, bytes } = self.held();
         self.rules.buffer.admits(packets, bytes, msdu)
     }
 
-    /// What counts against the limit of the buffer.
+    /// Occupancy that counts against the limit of the buffer.
     #[inline]
     pub(crate) fn held(&self) -> QueueState {
         match &self.tx_queues {
@@ -294,7 +295,7 @@ impl<F> Edcaf<F> {
         }
     }
 
-    /// Takes a packet in for which there is room.
+    /// Enqueues a packet; the buffer must have room.
     #[inline]
     pub(crate) fn push(&mut self, now: Instant, mpdu: Mpdu<F>) {
         let Mpdu { to, msdu, rate, category, frame } = mpdu;
@@ -306,7 +307,7 @@ impl<F> Edcaf<F> {
         self.queue.push_back(Queued { enqueued: now, mpdu });
     }
 
-    /// Takes a frame to everybody in that goes before all that wait behind the frame in service, but for others like it.
+    /// Enqueues a broadcast ahead of all waiting frames except other such broadcasts, behind the frame in service.
     pub(crate) fn push_first(&mut self, queued: Queued<F>) {
         if let Some(queues) = &mut self.tx_queues {
             return queues.push(queued, true);
@@ -317,7 +318,7 @@ impl<F> Edcaf<F> {
         self.queue.insert(place, queued);
     }
 
-    /// Takes a frame in that is none of the driver's packets.
+    /// Enqueues a management frame.
     pub(crate) fn push_own(&mut self, queued: Queued<F>) {
         if let Some(queues) = &mut self.tx_queues {
             return queues.push(queued, false);
@@ -326,7 +327,7 @@ impl<F> Edcaf<F> {
         self.queue.push_back(queued);
     }
 
-    /// All frames, those that are no packets included.
+    /// Number of frames, management frames included.
     pub(crate) fn frames(&self) -> usize {
         self.tx_queues.as_ref().map_or(self.queue.len(), |queues| queues.frames())
     }
@@ -339,7 +340,7 @@ impl<F> Edcaf<F> {
         self.queue.iter().any(|queued| queued.mpdu.to == To::Node(to))
     }
 
-    /// A frame comes or goes.
+    /// Updates the counts of the queue for a frame that is added or removed.
     fn note(&mut self, queued: &Queued<F>, comes: bool) {
         match (&queued.mpdu.frame, comes) {
             (Carried::Packet(_), true) => self.bytes += queued.mpdu.msdu,
@@ -349,23 +350,23 @@ impl<F> Edcaf<F> {
         }
     }
 
-    /// Where those begin that wait behind the frame in service.
+    /// Index of the first frame behind the one in service.
     fn first_waiting(&self) -> usize {
         usize::from(!self.is_unconfirmed()).min(self.queue.len())
     }
 
-    /// The frame at the head, delivered or given up, and how it fared.
+    /// Removes the frame at the head, delivered or dropped. Returns it and its state.
     #[inline]
     pub(crate) fn pop(&mut self) -> Option<(Queued<F>, Head)> {
         let queued = self.queue.pop_front()?;
         if self.queue.is_empty() {
-            self.queue.clear(); // what comes next has the same place in memory, and not one after the other
+            self.queue.clear(); // restart at the same address instead of walking through the buffer
         }
         self.note(&queued, false);
         Some((queued, core::mem::take(&mut self.head)))
     }
 
-    /// Takes out what waits for a node behind what is in service.
+    /// Removes the frames for a node that wait behind the frame in service.
     pub(crate) fn take_waiting(&mut self, to: NodeId) -> Vec<Queued<F>> {
         if let Some(queues) = &mut self.tx_queues {
             return queues.take_waiting(To::Node(to));

@@ -1,5 +1,5 @@
-//! The two engines of medium access behind one type: where all hear all, one state of the medium for all nodes
-//! (`shared_channel`); where some are hidden from others, each node senses for itself (`carrier_sense`).
+//! The two engines of medium access behind one type: one state of the medium for all nodes if all hear each
+//! other (`shared_channel`); otherwise each node senses for itself (`carrier_sense`).
 
 use alloc::boxed::Box;
 
@@ -12,10 +12,10 @@ use crate::idle_sense::IdleSenseConfig;
 use crate::mac::Mac;
 use crate::shared_channel::SharedChannel;
 
-/// Who sends when, and what is received.
+/// An engine of medium access.
 #[derive(Debug)]
 pub(crate) enum Engine {
-    /// All hear all.
+    /// All nodes hear each other.
     Shared(SharedChannel),
     /// Each node senses for itself.
     PerNode(Box<CarrierSense>),
@@ -30,7 +30,7 @@ impl Engine {
         Self::PerNode(Box::new(CarrierSense::new(config)))
     }
 
-    /// When something happens next; [`Instant::MAX`] where nothing will.
+    /// Next event; [`Instant::MAX`] if there is none.
     #[inline]
     pub(crate) fn due(&self) -> Instant {
         match self {
@@ -39,7 +39,7 @@ impl Engine {
         }
     }
 
-    /// Whether anything is on the air, or an exchange is under way.
+    /// Whether an exchange is in progress.
     #[inline]
     pub(crate) fn is_busy(&self) -> bool {
         match self {
@@ -48,7 +48,7 @@ impl Engine {
         }
     }
 
-    /// What is due at `at`, which is [`Self::due`].
+    /// Handles the events at `at`, which is [`Self::due`].
     #[inline(always)]
     pub(crate) fn step<F>(&mut self, mac: &mut Mac<F>, at: Instant) {
         match self {
@@ -60,7 +60,7 @@ impl Engine {
         }
     }
 
-    /// A frame has come to the head of the EDCAF's empty queue.
+    /// A frame has arrived at the head of the EDCAF's empty queue.
     #[inline]
     pub(crate) fn begin_contention<F>(&mut self, mac: &mut Mac<F>, now: Instant, id: u32) {
         match self {
@@ -69,7 +69,7 @@ impl Engine {
         }
     }
 
-    /// An EDCAF of the node that joins next, whose back-off is never one of more than `cw_max` slots.
+    /// Adds an EDCAF of the node that joins next; its back-off never exceeds `cw_max` slots.
     pub(crate) fn add_edcaf(&mut self, now: Instant, waiting: Waiting, cw_max: u32) {
         match self {
             Self::Shared(channel) => channel.add_edcaf(waiting, cw_max),
@@ -77,17 +77,17 @@ impl Engine {
         }
     }
 
-    /// A node joins, with the EDCAFs that were added since the last one.
+    /// A node joins, with the EDCAFs added since the last one.
     pub(crate) fn add_node<F>(&mut self, mac: &Mac<F>, now: Instant, id: u32) {
         if let Self::PerNode(sense) = self {
             sense.add_node(now, (0..id).filter(|&other| !mac.nodes.has_left(other)));
         }
     }
 
-    /// From now on two nodes do not hear each other.
+    /// Makes two nodes hidden from each other.
     ///
     /// # Panics
-    /// If all hear all.
+    /// With the shared-channel engine.
     pub(crate) fn hide(&mut self, now: Instant, a: u32, b: u32) {
         match self {
             Self::Shared(_) => panic!("a medium with hidden nodes is made as such"),
@@ -95,10 +95,10 @@ impl Engine {
         }
     }
 
-    /// Some node has Idle Sense.
+    /// Some node uses Idle Sense.
     ///
     /// # Panics
-    /// If nodes sense for themselves.
+    /// With the per-node engine.
     pub(crate) fn use_idle_sense(&mut self, config: IdleSenseConfig) {
         match self {
             Self::Shared(channel) => channel.use_idle_sense(config),
@@ -106,7 +106,7 @@ impl Engine {
         }
     }
 
-    /// A node leaves. What it has on the air stays there.
+    /// A node leaves. Its frame on the air stays there.
     pub(crate) fn remove_node<F>(&mut self, mac: &mut Mac<F>, now: Instant, id: u32) {
         let edcafs = mac.nodes.edcaf_ids(id);
         match self {
@@ -120,7 +120,7 @@ impl Engine {
         }
     }
 
-    /// Splits the time up to `until` among the exchanges that are under way.
+    /// Splits the time up to `until` among the exchanges in progress.
     pub(crate) fn split_airtime<F>(&self, mac: &mut Mac<F>, until: Instant) {
         match self {
             Self::Shared(channel) => channel.split_airtime(mac, until),
@@ -128,7 +128,7 @@ impl Engine {
         }
     }
 
-    /// An EDCAF that sends next as things stand, where one is known.
+    /// An EDCAF that sends next in the present state, if known.
     #[inline]
     pub(crate) fn first(&self) -> Option<u32> {
         match self {

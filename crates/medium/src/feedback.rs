@@ -1,4 +1,4 @@
-//! Feedback to management traffic: what became of frames that were sent.
+//! Feedback to management traffic: the outcome of sent frames.
 
 use alloc::collections::VecDeque;
 
@@ -6,26 +6,26 @@ use evenair_units::{Airtime, Instant};
 
 use crate::frame::{NodeId, Own, To};
 
-/// What has become of a packet that was received, or of a frame of a node's own.
+/// Outcome of a received packet, or of a management frame.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Feedback {
     pub(crate) at: Instant,
     pub(crate) from: NodeId,
     pub(crate) to: To,
-    /// `None`: a packet.
+    /// The management frame; `None`: a packet.
     pub(crate) own: Option<Own>,
-    /// Medium time of all transmissions that it took.
+    /// Airtime of all its transmissions.
     pub(crate) airtime: Airtime,
-    /// Otherwise it was given up.
+    /// Whether it was received; otherwise it was dropped.
     pub(crate) received: bool,
 }
 
-/// Feedback that management traffic has not handled yet, and when management traffic has something to do.
+/// Queue of unhandled feedback, and the next timer of management traffic.
 #[derive(Debug)]
 pub(crate) struct FeedbackQueue {
-    /// There is management traffic.
+    /// Whether there is management traffic.
     pub(crate) is_wanted: bool,
-    /// When management traffic has something to do next; [`Instant::MAX`] where it does not.
+    /// Next task of management traffic; [`Instant::MAX`] if there is none.
     pub(crate) due: Instant,
     pending: VecDeque<Feedback>,
 }
@@ -35,7 +35,7 @@ impl FeedbackQueue {
         Self { is_wanted: false, due: Instant::MAX, pending: VecDeque::new() }
     }
 
-    /// It is handled at the same instant, once what brought it about is done.
+    /// Queues feedback. It is handled at the same instant, after the event that caused it.
     #[inline(never)]
     pub(crate) fn push(&mut self, feedback: Feedback) {
         if self.is_wanted {

@@ -1,4 +1,4 @@
-//! Frames: whose they are, what they carry, and what became of them.
+//! Frames: sender, receiver, content and outcome.
 
 use evenair_units::{Airtime, Bytes, Instant};
 use evenair_wifi::{AccessCategory, PhyRate};
@@ -15,10 +15,10 @@ pub(crate) struct NodePair {
     pub(crate) to: u32,
 }
 
-/// For whom a frame is.
+/// Receiver of a frame.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum To {
-    /// One node, which answers with an ACK.
+    /// One node, which acknowledges the frame.
     Node(NodeId),
     /// All other nodes: sent once at the lowest basic rate, without ACK.
     Broadcast,
@@ -27,44 +27,44 @@ pub enum To {
 /// A frame to be sent.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Mpdu<F> {
-    /// For whom.
+    /// Receiver.
     pub to: To,
     /// Size of the IP packet; LLC/SNAP, MAC header and FCS are added to it on the air.
     pub msdu: Bytes,
-    /// PHY rate of this frame; with a rate control, the highest that it may choose. Broadcasts go at the lowest basic
-    /// rate whatever this says.
+    /// PHY rate of this frame; with rate control, the highest that it may choose. Broadcasts always use the lowest basic
+    /// rate.
     pub rate: PhyRate,
-    /// Which of the sender's access functions sends it, where it has EDCA.
+    /// Category whose EDCAF sends it, if the sender has EDCA.
     pub category: AccessCategory,
-    /// What is carried.
+    /// Payload.
     pub frame: F,
 }
 
-/// What became of a frame.
+/// Outcome of a frame.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Event<F> {
     /// It was received.
     Delivered {
         /// End of the DATA frame at the receiver, before its ACK.
         at: Instant,
-        /// When the sender's buffer took it in.
+        /// Arrival in the sender's buffer.
         enqueued: Instant,
         /// Sender.
         from: NodeId,
-        /// Receiver; for [`To::Broadcast`] this one event stands for all other nodes.
+        /// Receiver; for [`To::Broadcast`] one event covers all other nodes.
         to: To,
         /// Size of the IP packet.
         msdu: Bytes,
-        /// Transmissions it took, this one included.
+        /// Number of transmissions, this one included.
         attempts: u32,
-        /// Medium time of all these transmissions and of their RTS, CTS, ACK and SIFS.
+        /// Airtime of all these transmissions and of their RTS, CTS, ACK and SIFS.
         airtime: Airtime,
-        /// What was carried.
+        /// Payload.
         frame: F,
     },
-    /// It was lost for good.
+    /// It was dropped.
     Dropped {
-        /// When.
+        /// Time of the drop.
         at: Instant,
         /// Sender.
         from: NodeId,
@@ -72,36 +72,36 @@ pub enum Event<F> {
         to: To,
         /// Size of the IP packet.
         msdu: Bytes,
-        /// Why.
+        /// Reason.
         reason: DropReason,
-        /// What was carried.
+        /// Payload.
         frame: F,
     },
 }
 
-/// Why a frame was lost for good.
+/// Reason for a drop.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum DropReason {
     /// The sender's buffer had no room.
     BufferFull,
     /// The last permitted attempt failed.
     RetryLimit,
-    /// The sender left, or gave up what it had for a node that did.
+    /// The sender left, or flushed its frames for a node that did.
     Left,
-    /// It came after its receiver had given it up, and had passed up what came behind it.
+    /// It arrived after its receiver had skipped it and passed up later frames.
     Late,
-    /// A broadcast collided; nobody acknowledges it and so it is not sent again.
+    /// A broadcast collided; it has no ACK and is not sent again.
     BroadcastCollision,
 }
 
-/// What a frame of a queue carries. Its tag has eight bytes, so that what surrounds it is moved in whole words: in pieces that
-/// overlap, which is what a tag of four bytes leads to, a move takes a processor several times as long.
+/// Payload of a queued frame. The tag has eight bytes, so that the surrounding struct is moved in whole words; with a tag of
+/// four bytes it is moved in overlapping pieces, which takes a processor several times as long.
 #[derive(Debug)]
 #[repr(u64)]
 pub(crate) enum Carried<F> {
-    /// A packet of the driver's.
+    /// A packet of the driver.
     Packet(F),
-    /// Something of the node's own.
+    /// A management frame.
     Own(Own),
 }
 
@@ -114,17 +114,17 @@ impl<F> Carried<F> {
     }
 }
 
-/// A frame that no driver asked for.
+/// A management frame, sent without a request of the driver.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Own {
-    /// The beacon of this number.
+    /// The beacon of this number, counted from 0.
     Beacon(u32),
-    /// A null frame, by which a station says that it is going to sleep, or that it is awake.
+    /// A null frame, by which a station announces that it goes to sleep or is awake.
     Null {
-        /// Its power management bit.
+        /// Its power management bit: the station goes to sleep.
         sleeps: bool,
     },
-    /// Of an overlapping BSS.
+    /// A frame of an overlapping BSS.
     Obss,
 }
 
@@ -135,12 +135,12 @@ pub(crate) struct Queued<F> {
     pub(crate) mpdu: Mpdu<Carried<F>>,
 }
 
-/// A packet that is lost.
+/// Event for a dropped packet.
 pub(crate) fn lost<F>(at: Instant, from: NodeId, mpdu: Mpdu<F>, reason: DropReason) -> Event<F> {
     Event::Dropped { at, from, to: mpdu.to, msdu: mpdu.msdu, reason, frame: mpdu.frame }
 }
 
-/// A frame of a queue that is lost, where it is a packet.
+/// Event for a dropped frame of a queue, if it is a packet.
 pub(crate) fn dropped<F>(at: Instant, from: NodeId, mpdu: Mpdu<Carried<F>>, reason: DropReason) -> Option<Event<F>> {
     let Mpdu { to, msdu, rate, category, frame } = mpdu;
     let Carried::Packet(frame) = frame else { return None };

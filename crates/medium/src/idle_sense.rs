@@ -1,63 +1,62 @@
-//! Idle Sense: the window that keeps the mean number of idle slots between transmissions at a target.
+//! Idle Sense: a contention window that keeps the mean number of idle slots between transmissions at a target.
 //!
-//! With fewer idle slots the attempts are too many and the window grows, with more it shrinks. There is no exponential
-//! back-off.
+//! With fewer idle slots than the target the window grows, with more it shrinks. There is no exponential back-off.
 //!
-//! Source: Heusse, Rousseau, Guillier, Duda, "Idle Sense", SIGCOMM 2005. There each station has a window of its own, and
-//! all come to the same one by additive increase and multiplicative decrease of their rates of attempts. Where all hear
-//! all they hear the same slots, and so one window stands for all here; who joins has it.
+//! Source: Heusse, Rousseau, Guillier, Duda, "Idle Sense", SIGCOMM 2005. In the paper each station has its own window,
+//! and all converge by additive increase and multiplicative decrease of their attempt rates. Where all nodes hear the
+//! same slots, one window serves all; a node that joins uses it, too.
 //!
-//! [`Adaptation::Aimd`] has the constants of their section 4. With these the mean stays off the target, above it with few
-//! stations and below it with many, as far as the mean of a few transmissions is off by chance: at a window where the two
-//! steps are of unequal size the smaller is taken more often. [`Adaptation::Proportional`] changes the window at each
-//! transmission in proportion to what is missing, so that nothing is missing in the mean.
+//! [`Adaptation::Aimd`] has the constants of section 4 of the paper. With these the mean is off the target, above it with
+//! few stations and below it with many, because the mean of a few transmissions is noisy: at a window where the two steps
+//! are of unequal size the smaller is taken more often. [`Adaptation::Proportional`] changes the window at each
+//! transmission in proportion to the deviation, so that the mean deviation is zero.
 
-/// How the window follows what is heard.
+/// How the window adapts to the observed idle slots.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Adaptation {
-    /// In proportion.
+    /// In proportion to the deviation from the target.
     #[default]
     Proportional,
     /// By additive increase and multiplicative decrease, as published.
     Aimd,
 }
 
-/// What nodes with Idle Sense aim at.
+/// Configuration of Idle Sense.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct IdleSenseConfig {
-    /// Idle slots between two transmissions, in hundredths.
+    /// Target for the mean number of idle slots between two transmissions, in hundredths.
     pub target: u32,
-    /// How they get there.
+    /// How the window adapts.
     pub adaptation: Adaptation,
 }
 
-/// AIMD: the window grows by 1.0666, in units of 1/10000.
+/// AIMD: factor by which the window grows, in 1/10000: 1.0666.
 const GROW: u64 = 10_666;
-/// AIMD: the rate of attempts grows by 0.001: one in so many slots.
+/// AIMD: inverse of the step of the attempt rate, which grows by 1/1000 per slot.
 const STEP: u64 = 1_000;
-/// AIMD: transmissions over which the mean is taken far from the target.
+/// AIMD: transmissions averaged while far from the target.
 const FEW: u64 = 5;
-/// AIMD: near the target, within 0.75 slots, in hundredths, the mean is taken over a quarter of the window.
+/// AIMD: distance from the target, in hundredths of a slot, within which the mean is taken over a quarter of the window.
 const NEAR: u64 = 75;
 const PART_OF_WINDOW: u64 = 4;
-/// In proportion: the part of what is missing that is made up at once. The window follows within some hundred
-/// transmissions, and its mean is half of this off.
+/// Proportional: inverse gain. The window follows within some hundred transmissions, and its mean is off by half of
+/// 1/256.
 const GAIN: i64 = 256;
-/// In proportion: silence of more than so many times the target says that nobody had a frame, and not more.
+/// Proportional: idle slots count up to this multiple of the target, as longer silence means that no node had a frame.
 const SILENCE: u64 = 8;
-/// Windows as they are kept: in 2^-16 of a slot.
+/// One slot in the fixed-point unit of windows, 2^-16 of a slot.
 const ONE: u64 = 1 << 16;
-/// The first window, that of 802.11b.
+/// Initial window: CWmin of 802.11b.
 const FIRST: u64 = 31 * ONE;
 
-/// The adaptation of one medium.
+/// State of Idle Sense of one medium.
 #[derive(Clone, Debug)]
 pub(crate) struct IdleSense {
     config: IdleSenseConfig,
     window: u64,
     idle: u64,
     transmissions: u64,
-    /// How many are taken together by AIMD.
+    /// AIMD: transmissions to average.
     enough: u64,
 }
 
@@ -69,19 +68,19 @@ impl Default for IdleSenseConfig {
 }
 
 impl IdleSense {
-    /// The largest window, fit for hundreds of stations.
+    /// Largest window, in slots; enough for hundreds of stations.
     pub(crate) const MAX_WINDOW: u32 = 16_383;
 
     pub(crate) fn new(config: IdleSenseConfig) -> Self {
         Self { config, window: FIRST, idle: 0, transmissions: 0, enough: FEW }
     }
 
-    /// Back-off is drawn from 0 to this many slots.
+    /// The window: back-off is drawn from 0 to this many slots.
     pub(crate) fn window(&self) -> u32 {
         ((self.window + ONE / 2) / ONE) as u32
     }
 
-    /// The medium becomes busy after so many idle slots.
+    /// The medium becomes busy after this many idle slots.
     pub(crate) fn observe(&mut self, slots: u64) {
         let window = match self.config.adaptation {
             Adaptation::Proportional => self.in_proportion(slots),

@@ -1,31 +1,31 @@
-//! The 802.11 MAC in event time, generic over the frame: DCF and EDCA (IEEE Std 802.11-2016, clauses 10.3 and 10.22.2),
-//! among nodes that all hear each other or not.
+//! The 802.11 MAC in event time, generic over the frame: DCF and EDCA (IEEE Std 802.11-2016, clauses 10.3 and 10.22.2), with
+//! or without hidden nodes.
 //!
-//! A [`Medium`] holds access points and stations, each with a drop-tail buffer, and decides who sends when, what
-//! collides, what is lost, and when each frame is received. It knows no clock: a simulator drives it from event to
-//! event, the testbed in real time, through the same calls. Idle slots cost nothing (see `shared_channel`).
+//! A [`Medium`] holds access points and stations, each with a drop-tail buffer. It decides which node sends when, which
+//! frames collide or are lost, and when each is received. It uses no clock: a simulator drives it from event to event, the
+//! testbed in real time, through the same calls. Idle slots cost nothing (see `shared_channel`).
 //!
 //! As in the standard:
-//! - Back-off from a window that doubles up to its largest with each failure, frozen while the medium is busy; a back-off
-//!   after each access also without another frame to send; immediate access for a frame that comes to a node whose
-//!   back-off has run out while the medium is silent; retry limits; RTS and CTS above a threshold.
-//! - EDCA: four access functions in a node, each with its queue, inter-frame space, contention windows and retry counters;
-//!   slots counted at their boundaries, one more in each busy period than DCF counts; internal collisions; TXOPs of
-//!   several frames. Nodes with DCF and with EDCA share a medium.
-//! - After a collision the senders wait for their answer in vain and then DIFS, the bystanders EIFS.
+//! - Back-off from a window that doubles up to its maximum with each failure, frozen while the medium is busy; back-off after
+//!   each access even without another frame to send; immediate access for a frame that arrives at a node whose back-off has
+//!   expired while the medium is silent; retry limits; RTS and CTS above a threshold.
+//! - EDCA: four EDCAFs in a node, each with its queue, inter-frame space, contention windows and retry counters; slots
+//!   counted at their boundaries, one more in each busy period than with DCF; internal collisions; TXOPs of several frames.
+//!   Nodes with DCF and with EDCA share a medium.
+//! - After a collision the senders wait for their response timeout and then DIFS, the bystanders EIFS.
 //! - A frame whose ACK is lost is sent again, and its receiver drops the copy.
-//! - Aggregation ([`Aggregation`]): an access takes frames for one receiver as an A-MPDU, each is acknowledged and repeated by
-//!   itself, and its receiver passes them up in order (10.25 of the edition of 2020).
-//! - Beside it, Idle Sense and constant windows in place of DCF's.
-//! - Where asked for, beacons, stations that save power and networks of others on the channel (`management`).
+//! - Aggregation ([`Aggregation`]): an access sends frames for one receiver as an A-MPDU; each MPDU is acknowledged and
+//!   repeated separately, and the receiver passes them up in order (10.25 of the edition of 2020).
+//! - In addition to the standard: Idle Sense, and constant windows in place of those of DCF.
+//! - Optional management traffic: beacons, power-saving stations and overlapping BSS (`management`).
 //!
-//! What is received of what is sent, and at which rates senders send, is decided in `reception` and `rate_control`: plain
-//! and signal-based errors, capture, fallback schemes.
+//! Reception and the choice of rates are in `reception` and `rate_control`: bit errors, signal-based errors, capture, rate
+//! control schemes.
 //!
-//! There are two engines behind the one [`Medium`]. Where all hear all, the medium is busy or silent for all alike, and one
-//! access is looked at at a time (`shared_channel`): that is fast. Where some are hidden from others
-//! ([`Medium::with_hidden_nodes`]), each node senses for itself and frames go out one by one (`carrier_sense`). Both have the
-//! nodes, queues, retry rules, counters and events in common, and what is received.
+//! [`Medium`] has two engines. If all nodes hear each other, the medium is busy or silent for all alike, and the engine
+//! handles one access at a time (`shared_channel`), which is fast. With hidden nodes ([`Medium::with_hidden_nodes`]) each
+//! node senses for itself and frames go out one by one (`carrier_sense`). Both share nodes, queues, retry rules, counters,
+//! events and reception.
 //!
 //! Modules, each above those that it uses:
 //!
@@ -42,16 +42,16 @@
 //! ```
 //!
 //! Simplified:
-//! - Immediate access begins at the next boundary of slots, on the grid that the last frame on the air has set, so that
-//!   two frames that come within one slot collide. On average it begins half a slot late.
-//! - Whoever starts is sensed by all at once, there is no propagation delay.
-//! - Bystanders decode every frame that nothing overlaps, whether its receiver could or not.
+//! - Immediate access begins at the next slot boundary, on the grid set by the last frame on the air, so that two frames that
+//!   arrive within one slot collide. On average it begins half a slot late.
+//! - All nodes sense a frame as soon as it starts: there is no propagation delay.
+//! - Bystanders decode every frame that nothing overlaps, whether its receiver can or not.
 //! - A frame dropped at a retry limit is reported when the medium falls silent, not at the timeout soon after.
-//! - A TXOP reserves with RTS for its first frame only, and ends with the first failure. A frame longer than the TXOP
-//!   limit is sent, alone; it is not fragmented.
+//! - A TXOP reserves the medium with RTS for its first frame only, and ends with the first failure. A frame longer than the
+//!   TXOP limit is sent alone, without fragmentation.
 //!
-//! - Among nodes that aggregate, rates are those that frames bring or [`RateControl::MinstrelHt`]'s, block-ack agreements stand
-//!   from the first frame on, and an A-MPDU that overlaps another frame is lost whole unless it is captured.
+//! - Nodes that aggregate use the rates of their frames or [`RateControl::MinstrelHt`]'s; block-ack agreements exist from the
+//!   first frame on; and an A-MPDU that overlaps another frame is lost entirely unless it is captured.
 //!
 //! Not here: OFDMA, other management frames.
 //!

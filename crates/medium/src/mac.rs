@@ -1,5 +1,4 @@
-//! What both engines have in common: how frames are sent, what becomes of them, and what is recorded of
-//! it.
+//! The MAC functions that both engines share: attempts, outcomes of frames, and their records.
 //!
 //! Clause numbers are those of IEEE Std 802.11-2016.
 
@@ -28,22 +27,22 @@ use crate::watch::{Transmission, TxStatus, Watch};
 pub(crate) struct Mac<F> {
     pub(crate) config: MediumConfig,
     pub(crate) nodes: Nodes<F>,
-    /// What is received of what is sent.
+    /// Reception between all pairs of nodes.
     pub(crate) receivers: Receivers,
-    /// Which rates senders choose; `None`: those that frames bring.
+    /// Rate control; `None`: frames carry their own rates.
     pub(crate) rates: Option<Rates>,
     pub(crate) events: VecDeque<Event<F>>,
-    /// A frame was received, and its sender did not know.
+    /// Whether a frame was ever received without its sender's knowledge.
     pub(crate) has_repeated: bool,
-    /// Where it is counted.
+    /// The backlog chain, if it is counted.
     pub(crate) backlog: Option<Box<BacklogChain>>,
     pub(crate) accounts: Accounts,
-    /// Where what goes on the air is watched.
+    /// Watch of the frames on the air, if requested.
     pub(crate) watch: Option<Box<Watch>>,
     airtimes: Airtimes,
-    /// To management traffic.
+    /// Feedback to management traffic.
     pub(crate) feedback: FeedbackQueue,
-    /// Of receivers that wait for what is missing.
+    /// Reorder timers of receivers.
     pub(crate) reorder: ReorderTimers,
 }
 
@@ -84,14 +83,14 @@ impl<F> Mac<F> {
         }
     }
 
-    /// Adds the time since the last account to what the medium was used for meanwhile.
+    /// Adds the time since the last call to the totals.
     #[inline]
     pub(crate) fn account(&mut self, now: Instant, busy: bool) {
         self.accounts.account(now, busy, self.nodes.backlogged);
     }
 
-    /// How the frame at the head of the queue is sent now; of one that aggregates, how much fits into `left` where its TXOP
-    /// ends.
+    /// The attempt at the frame at the head of the queue; for an EDCAF that aggregates, as much as fits into the `left`
+    /// part of its TXOP.
     #[inline(always)]
     pub(crate) fn attempt(&mut self, at: Instant, id: u32, may_reserve: bool, left: Option<Span>) -> Attempt {
         let edcaf = &self.nodes.edcafs[id as usize];
@@ -106,7 +105,7 @@ impl<F> Mac<F> {
         self.attempt_at(node, service, may_reserve)
     }
 
-    /// The rate of the next attempt, where senders choose it.
+    /// Rate of the next attempt, if senders choose rates.
     #[inline(never)]
     fn choose_rate(&mut self, at: Instant, id: u32, service: Service) -> PhyRate {
         let edcaf = &mut self.nodes.edcafs[id as usize];
@@ -117,7 +116,7 @@ impl<F> Mac<F> {
         *edcaf.head.rate.get_or_insert_with(choose)
     }
 
-    /// How a node sends a frame.
+    /// The attempt at a given frame of a node.
     #[inline(always)]
     pub(crate) fn attempt_at(&mut self, node: u32, service: Service, may_reserve: bool) -> Attempt {
         let Service { to, msdu, rate, .. } = service;
@@ -152,8 +151,7 @@ impl<F> Mac<F> {
         self.receivers.decodes(&self.config.phy, from, to, sent)
     }
 
-    /// The frame in service has been received, and where `confirmed`, its sender will know. A receiver drops what it
-    /// has had before.
+    /// The frame in service has been received; `confirmed`: the sender knows that. The receiver drops a duplicate.
     #[inline(always)]
     pub(crate) fn deliver(&mut self, at: Instant, id: u32, confirmed: bool) {
         let edcaf = &mut self.nodes.edcafs[id as usize];
@@ -194,14 +192,14 @@ impl<F> Mac<F> {
         }
     }
 
-    /// The sender's choice of rates learns what became of its DATA.
+    /// Reports the outcome of DATA to the sender's rate control.
     pub(crate) fn report(&mut self, from: u32, attempt: &Attempt, acknowledged: bool) {
         if let (Some(rates), To::Node(NodeId(to)), None) = (&mut self.rates, attempt.to, self.config.aggregation) {
             rates.report(NodePair { from, to }, attempt.rate, acknowledged);
         }
     }
 
-    /// An attempt failed, in a collision or without one; `after_rts`: its DATA did, and CTS had come.
+    /// Handles a failed attempt, after a collision or without one.
     pub(crate) fn fail(&mut self, at: Instant, id: u32, failure: Failure) {
         let edcaf = &mut self.nodes.edcafs[id as usize];
         let counters = &mut edcaf.counters;
@@ -223,7 +221,7 @@ impl<F> Mac<F> {
     pub(crate) fn retry(&mut self, at: Instant, id: u32, after_rts: bool) {
         let edcaf = &mut self.nodes.edcafs[id as usize];
         if edcaf.tx_queues().is_some() {
-            // Of two EDCAFs of a node the other one sends: no MPDU of this one has been.
+            // Another EDCAF of the node sends: no MPDU of this one has been.
             return edcaf.widen_window();
         }
         let (retries, limit) = match after_rts {
@@ -235,7 +233,7 @@ impl<F> Mac<F> {
             return edcaf.widen_window();
         }
         if edcaf.confirm() {
-            // Nothing is lost: it was received, only its sender does not know.
+            // Nothing is lost: the frame was received, and only its sender does not know.
             edcaf.reset_window();
             return self.nodes.note_if_empty(id);
         }
@@ -258,14 +256,14 @@ impl<F> Mac<F> {
         }
     }
 
-    /// A frame begins on the air.
+    /// Records the start of a frame on the air.
     pub(crate) fn watch_begin(&mut self, transmission: Transmission) {
         if let Some(watch) = &mut self.watch {
             watch.begin(transmission);
         }
     }
 
-    /// A frame ends on the air.
+    /// Records the end of a frame on the air.
     pub(crate) fn watch_end(&mut self, at: Instant, from: u32, status: TxStatus) {
         if let Some(watch) = &mut self.watch {
             watch.end(at, from, status);
@@ -273,12 +271,12 @@ impl<F> Mac<F> {
     }
 }
 
-/// How an attempt failed.
+/// A failed attempt.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Failure {
     pub(crate) to: To,
     /// Other frames overlapped it.
     pub(crate) collided: bool,
-    /// DATA failed, and CTS had come.
+    /// DATA failed after a CTS.
     pub(crate) after_rts: bool,
 }

@@ -1,6 +1,6 @@
-//! The medium as its drivers see it: nodes that join and leave, frames that come, time that passes.
+//! The public interface of the medium: nodes join and leave, frames arrive, time passes.
 //!
-//! What nodes have in common is in `mac`, medium access in `engine`, what nodes send by themselves in `management`.
+//! State shared by all nodes is in `mac`, medium access in `engine`, management traffic in `management`.
 
 use alloc::borrow::ToOwned;
 use alloc::boxed::Box;
@@ -24,22 +24,22 @@ use crate::watch::{BurstOnAir, OnAir, Watch};
 
 /// One medium and its nodes: access points and stations alike.
 ///
-/// In: [`Self::handle_frame`], [`Self::handle_timeout`], and [`Self::advance`], which is many of the latter. Out:
+/// In: [`Self::handle_frame`], [`Self::handle_timeout`], and [`Self::advance`], which covers many of the latter. Out:
 /// [`Self::poll_event`] until `None`, then [`Self::poll_deadline`]. Time must not go back; a `now` before the latest one
 /// counts as the latest one.
 #[derive(Debug)]
 pub struct Medium<F> {
     mac: Mac<F>,
     engine: Engine,
-    /// What nodes send by themselves, where they send anything.
+    /// Management traffic, if there is any.
     management: Option<Box<Management<F>>>,
     streams: Streams,
-    /// Of each node.
+    /// Random streams of each node.
     node_streams: Vec<NodeStreams>,
-    /// How many nodes of a name have joined.
+    /// Number of nodes that joined with each name.
     names: BTreeMap<String, u64>,
     clock: Instant,
-    /// The rate of the last frame that came, which is one of the standard's.
+    /// Rate of the last frame, known to be one of the standard's.
     known_rate: PhyRate,
 }
 
@@ -50,8 +50,8 @@ impl<F> Medium<F> {
         Self::with_engine(config, streams, engine)
     }
 
-    /// The same for nodes that do not all hear each other: [`Self::hide`] says who does not. Where all do, it is slower
-    /// than [`Self::new`] and otherwise no different.
+    /// A medium on which nodes may be hidden from each other by [`Self::hide`]. While all nodes hear each other it behaves
+    /// like [`Self::new`], but is slower.
     pub fn with_hidden_nodes(config: MediumConfig, streams: &Streams) -> Self {
         let engine = Engine::per_node(&config);
         Self::with_engine(config, streams, engine)
@@ -71,13 +71,12 @@ impl<F> Medium<F> {
         }
     }
 
-    /// Its rules.
+    /// Its configuration.
     pub fn config(&self) -> &MediumConfig {
         &self.mac.config
     }
 
-    /// From now on two nodes do not hear each other: neither senses the other's frames, nor can decode them, nor are
-    /// they in the way of what it receives.
+    /// Makes two nodes hidden from each other: neither senses, decodes, or is disturbed by the other's frames.
     ///
     /// # Panics
     /// If the medium was not made by [`Self::with_hidden_nodes`], or a node was never added.
@@ -85,7 +84,7 @@ impl<F> Medium<F> {
         self.engine.hide(self.clock, a.0, b.0);
     }
 
-    /// A node joins, with empty buffers. What it draws depends on how many nodes there are before it.
+    /// A node joins, with empty buffers. Its random streams depend on how many nodes joined before it.
     ///
     /// # Panics
     /// If it has Idle Sense and the medium was made by [`Self::with_hidden_nodes`].
@@ -94,8 +93,8 @@ impl<F> Medium<F> {
         self.join(config, streams)
     }
 
-    /// The same for a node with a name: what it draws depends on that alone, and on how often a node of this name has joined
-    /// before, whatever others there are.
+    /// A node with a name joins: its random streams depend on the name and on how many nodes of that name joined before, and
+    /// on no other node.
     ///
     /// # Panics
     /// As [`Self::add_node`].
@@ -106,7 +105,7 @@ impl<F> Medium<F> {
         self.join(config, streams)
     }
 
-    /// A stream of random numbers of a node for a purpose outside of the medium, such as the queue above its MAC.
+    /// A random stream of a node for a purpose outside of the medium, such as the queue above its MAC.
     ///
     /// # Panics
     /// If the node was never added.
@@ -133,8 +132,8 @@ impl<F> Medium<F> {
         id
     }
 
-    /// A node leaves. What its buffers hold comes out as events; frames to it will not be answered any more. What it
-    /// has on the air stays there, and is not received.
+    /// A node leaves. The frames in its buffers come out as events; frames to it are no longer acknowledged. Its frame on the
+    /// air stays there, and is not received.
     pub fn remove_node(&mut self, now: Instant, id: NodeId) {
         self.handle_timeout(now);
         let mac = &mut self.mac;
@@ -146,8 +145,8 @@ impl<F> Medium<F> {
         }
     }
 
-    /// `from` gives up what its buffers hold for `to`, as an access point does for a station that has gone to another one:
-    /// it comes out as events. What is in service already stays there, and is tried on.
+    /// `from` drops the frames in its buffers for `to`, as an access point does for a station that has roamed: they come out
+    /// as events. The frame in service stays, with its remaining attempts.
     pub fn flush(&mut self, now: Instant, from: NodeId, to: NodeId) {
         self.handle_timeout(now);
         for queued in self.mac.nodes.take_waiting(from, to) {
@@ -155,13 +154,13 @@ impl<F> Medium<F> {
         }
     }
 
-    /// `from` has a frame to send, of a category that matters where it has EDCA. It is dropped where the buffer is full
-    /// or the node has left.
+    /// `from` has a frame to send; its category matters only with EDCA. The frame is dropped if the buffer is full or the
+    /// node has left.
     ///
-    /// What was due up to and including `now` happens first.
+    /// Events due up to and including `now` happen first.
     ///
     /// # Panics
-    /// If a node is named that was never added, or a rate that is not one of the standard's.
+    /// If a node was never added, or the rate is not one of the standard's.
     #[inline]
     pub fn handle_frame(&mut self, now: Instant, from: NodeId, mpdu: Mpdu<F>) {
         assert!(
@@ -190,7 +189,7 @@ impl<F> Medium<F> {
         }
     }
 
-    /// An EDCAF that had nothing to send has got a frame.
+    /// An EDCAF without work has got a frame.
     #[inline(always)]
     fn begin_work(&mut self, now: Instant, id: u32) {
         let mac = &mut self.mac;
@@ -199,7 +198,7 @@ impl<F> Medium<F> {
         self.engine.begin_contention(mac, now, id);
     }
 
-    /// Lets everything happen that is due by `now`, each thing at its own instant.
+    /// Handles all events due by `now`, each at its own instant.
     #[inline(always)]
     pub fn handle_timeout(&mut self, now: Instant) {
         if self.deadline() <= now {
@@ -208,23 +207,22 @@ impl<F> Medium<F> {
         self.clock = self.clock.max(now);
     }
 
-    /// Apart from the above, which mostly finds nothing due.
+    /// Slow path of [`Self::handle_timeout`], which mostly finds nothing due.
     #[inline(never)]
     fn catch_up(&mut self, now: Instant) {
         self.run::<false>(now);
     }
 
-    /// Lets everything happen that is due by `limit`, in order, until something has become of a frame: then
-    /// [`Self::poll_event`] tells what, and the instant at which it did is returned; at once while that is not asked. It
-    /// is the same as a call of [`Self::handle_timeout`] at each deadline, for a driver that has nothing else to do
+    /// Handles the events due by `limit`, in order, and stops after the first instant with an outcome of a frame.
+    /// [`Self::poll_event`] returns that outcome, and this method the instant; until all outcomes are polled it makes no
+    /// progress. It equals a call of [`Self::handle_timeout`] at each deadline, for a driver that has nothing else to do
     /// before `limit`.
     pub fn advance(&mut self, limit: Instant) -> Instant {
         self.run::<true>(limit);
         self.clock
     }
 
-    /// Lets everything happen that is due by `limit`, where `PAUSES` until something has become of a frame; at one
-    /// instant all happens before it returns.
+    /// Handles the events due by `limit`; if `PAUSES`, up to the first instant with an outcome of a frame, inclusive.
     fn run<const PAUSES: bool>(&mut self, limit: Instant) {
         loop {
             let at = self.deadline();
@@ -242,7 +240,7 @@ impl<F> Medium<F> {
         }
     }
 
-    /// Management traffic has something to do.
+    /// Runs management traffic.
     #[inline(never)]
     fn run_management(&mut self, at: Instant) {
         let Some(mut management) = self.management.take() else { return };
@@ -252,55 +250,55 @@ impl<F> Medium<F> {
         self.management = Some(management);
     }
 
-    /// What became of frames, in the order in which it happened.
+    /// The next outcome of a frame, in order of time.
     pub fn poll_event(&mut self) -> Option<Event<F>> {
         self.mac.events.pop_front()
     }
 
-    /// When something happens next; `None` where nothing will until a frame comes.
+    /// Time of the next event; `None` if there is none until a frame arrives.
     pub fn poll_deadline(&self) -> Option<Instant> {
         Some(self.deadline()).filter(|&at| at < Instant::MAX)
     }
 
-    /// The same; [`Instant::MAX`] where nothing will happen.
+    /// [`Self::poll_deadline`]; [`Instant::MAX`] if there is none.
     #[inline]
     pub fn deadline(&self) -> Instant {
         self.engine.due().min(self.mac.feedback.due).min(self.mac.reorder.due)
     }
 
-    /// What a node's buffers hold. A frame counts until it is received, not until its ACK is.
+    /// Occupancy of a node's buffers. A frame counts until it is received, not until it is acknowledged.
     #[inline]
     pub fn queue(&self, id: NodeId) -> QueueState {
         self.mac.nodes.queue(id)
     }
 
-    /// What the buffer of one category holds; without EDCA, the one that all categories share.
+    /// Occupancy of the buffer of one category; without EDCA, of the one that all categories share.
     pub fn queue_of(&self, id: NodeId, category: AccessCategory) -> QueueState {
         self.mac.nodes.edcaf_of(id, category).queue_state()
     }
 
-    /// What counts against the limit of the buffer of one category when a packet comes: as [`Self::queue_of`], and with aggregates
-    /// what was received, too, until the sender knows.
+    /// Occupancy that counts against the limit of one category's buffer: [`Self::queue_of`], plus, with aggregation, MPDUs
+    /// that were received and not yet acknowledged.
     #[inline]
     pub fn held_of(&self, id: NodeId, category: AccessCategory) -> QueueState {
         self.mac.nodes.edcaf_of(id, category).held()
     }
 
-    /// The packet at this place in a node's buffer, the first at 0; with EDCA, in that of best effort.
+    /// The packet at this place in a node's buffer, from 0; with EDCA, in that of best effort.
     #[inline]
     pub fn waiting(&self, id: NodeId, place: usize) -> Option<&F> {
         self.mac.nodes.edcaf_of(id, AccessCategory::BestEffort).waiting(place)
     }
 
-    /// Says where in memory is what [`Self::waiting`] will be asked for: `prefetch` has a piece of memory fetched.
+    /// Prefetches what [`Self::waiting`] will read; `fetch` prefetches one address.
     #[inline]
     pub fn prefetch_waiting(&self, id: NodeId, place: usize, prefetch: impl Fn(*const ())) {
         self.mac.nodes.edcaf_of(id, AccessCategory::BestEffort).prefetch_waiting(place, prefetch);
     }
 
-    /// Says where in memory is what is known of a node that will get a frame or send one soon, with EDCA, one of best effort:
-    /// `prefetch` has a piece of memory fetched. It changes nothing and need not be called; among thousands of nodes it saves
-    /// time, as a processor waits for many pieces as long as for one if they are prefetched before it needs the first.
+    /// Prefetches the state of a node that will soon get or send a frame, with EDCA one of best effort; `fetch` prefetches
+    /// one address. Optional and without effect on the run: among thousands of nodes it saves time, since cache misses that
+    /// are requested early overlap.
     #[inline]
     pub fn prefetch(&self, id: NodeId, prefetch: impl Fn(*const ())) {
         let edcaf = self.mac.nodes.edcaf_id(id.0, AccessCategory::BestEffort);
@@ -308,7 +306,7 @@ impl<F> Medium<F> {
         self.engine.prefetch(edcaf, &prefetch);
     }
 
-    /// The same for a node that sends next as things stand, where the medium knows one; which one.
+    /// Prefetches the state of a node that sends next in the present state, and returns the node, if known.
     #[inline]
     pub fn prefetch_next(&self, prefetch: impl Fn(*const ())) -> Option<NodeId> {
         let edcaf = &self.mac.nodes.edcafs[self.engine.first()? as usize];
@@ -317,29 +315,29 @@ impl<F> Medium<F> {
         Some(NodeId(edcaf.node))
     }
 
-    /// Whether a frame was ever received without its sender's knowledge at once, so that it was still to be attempted when
-    /// it was in no buffer any more.
+    /// Whether a frame was ever received without the sender's knowledge, so that it was repeated while it counted in no
+    /// buffer.
     pub fn has_repeated(&self) -> bool {
         self.mac.has_repeated
     }
 
-    /// What happened at a node.
+    /// Counters of a node.
     pub fn counters(&self, id: NodeId) -> Counters {
         self.mac.nodes.counters(id)
     }
 
-    /// Attempts of a node by the rate of their DATA since the last call, where senders choose their rates; in no order.
+    /// Attempts of a node by the rate of DATA since the last call, if senders choose rates; in no order.
     pub fn take_rates_used(&mut self, id: NodeId) -> Vec<(PhyRate, u64)> {
         let edcafs = self.mac.nodes.edcaf_ids(id.0);
         edcafs.flat_map(|edcaf| core::mem::take(&mut self.mac.nodes.edcafs[edcaf].rates_used)).collect()
     }
 
-    /// Whether its nodes may aggregate.
+    /// Whether the medium's nodes may aggregate.
     pub fn aggregates(&self) -> bool {
         self.mac.config.aggregation.is_some()
     }
 
-    /// What was counted of PPDUs from one node to another since the last call, where the medium aggregates.
+    /// Counters of PPDUs from one node to another since the last call, if the medium aggregates.
     pub fn take_ppdus(&mut self, from: NodeId, to: NodeId) -> PpduCounters {
         let mut sum = PpduCounters::default();
         for edcaf in self.mac.nodes.edcaf_ids(from.0) {
@@ -351,32 +349,32 @@ impl<F> Medium<F> {
         sum
     }
 
-    /// What happened at all nodes, those that have left included.
+    /// Counters of all nodes, those that have left included.
     pub fn all_counters(&self) -> Counters {
         self.mac.nodes.edcafs.iter().map(|edcaf| edcaf.counters).sum()
     }
 
-    /// What happened at the access function of one category; without EDCA, at the one that all categories share.
+    /// Counters of the EDCAF of one category; without EDCA, of the one that all categories share.
     pub fn counters_of(&self, id: NodeId, category: AccessCategory) -> &Counters {
         &self.mac.nodes.edcaf_of(id, category).counters
     }
 
-    /// Whether a node has an access function for each category.
+    /// Whether a node has EDCA.
     pub fn has_edca(&self, id: NodeId) -> bool {
         self.mac.nodes.is_qos(id.0)
     }
 
-    /// Nodes that have a frame to send, or one on the air that has not been received.
+    /// Number of nodes with a frame to send, or with an unreceived one on the air.
     pub fn backlogged(&self) -> usize {
         self.mac.nodes.backlogged
     }
 
-    /// The rate that `from` now holds for the best toward `to`, where it chooses rates itself and has sent to it.
+    /// The rate that the rate control of `from` considers best toward `to`, if it has sent to it.
     pub fn rate_toward(&self, from: NodeId, to: NodeId) -> Option<PhyRate> {
         self.mac.rates.as_ref()?.current(NodePair { from: from.0, to: to.0 })
     }
 
-    /// What the medium was used for up to `now`, which is not later than [`Self::poll_deadline`].
+    /// Use of the medium up to `now`, which is not later than [`Self::poll_deadline`].
     pub fn totals(&self, now: Instant) -> Totals {
         let mut totals = self.mac.accounts.totals(now, self.engine.is_busy(), self.mac.nodes.backlogged);
         if let Some(management) = &self.management {
@@ -386,87 +384,87 @@ impl<F> Medium<F> {
         totals
     }
 
-    /// Splits the time up to `now`, which is not later than [`Self::poll_deadline`], among the exchanges that are under
-    /// way, so that [`Self::counters`] and [`Self::totals`] have all measured airtime up to then. It changes nothing else.
+    /// Splits the time up to `now`, which is not later than [`Self::poll_deadline`], among the exchanges in progress, so that
+    /// [`Self::counters`] and [`Self::totals`] have all measured airtime up to then. Without other effects.
     pub fn split_airtime(&mut self, now: Instant) {
         let until = now.min(self.deadline());
         self.engine.split_airtime(&mut self.mac, until);
     }
 
-    /// From now on a DATA frame from `from` to `to` is lost with probability `per_billion / 10^9`, each by itself, beside
-    /// what else is lost. Zero until this is called. Broadcasts are not concerned.
+    /// Sets the probability, per 10^9, that a DATA frame from `from` to `to` is lost, independently of others and in addition
+    /// to other losses. Initially zero. Broadcasts are not affected.
     pub fn set_frame_error(&mut self, from: NodeId, to: NodeId, per_billion: u32) {
         self.mac.receivers.set_loss(from.0, to.0, per_billion);
     }
 
-    /// From now on frames from `from` reach `to` with this much above the noise of the channel, wherever the two are. In a part of
-    /// the channel there is less noise.
+    /// Sets the signal-to-noise ratio, in the whole channel, of frames from `from` at `to`, whatever their positions. A frame
+    /// in a part of the channel has less noise.
     pub fn set_snr(&mut self, from: NodeId, to: NodeId, snr: Db) {
         let noise = self.noise_floor();
         self.mac.receivers.set_signal(from.0, to.0, noise + snr);
     }
 
-    /// Noise in the channel, as a usual receiver has it.
+    /// Noise floor of the channel at a typical receiver.
     pub fn noise_floor(&self) -> Dbm {
         power::noise_floor(self.mac.config.phy.standard(), self.mac.config.reception.width)
     }
 
-    /// The signal with which frames from `from` reach `to`, where it is known.
+    /// Signal of frames from `from` at `to`, if known.
     pub fn signal(&mut self, from: NodeId, to: NodeId) -> Option<Dbm> {
         self.mac.receivers.signal(from.0, to.0)
     }
 
-    /// From now on the chain is counted.
+    /// Starts counting the backlog chain.
     pub fn count_backlog(&mut self) {
         self.mac.backlog.get_or_insert_default();
     }
 
-    /// The chain since it is counted, or since it was last taken. `None` where it is not counted.
+    /// The backlog chain since counting started or [`Self::take_backlog_chain`]. `None` if it is not counted.
     pub fn backlog_chain(&self) -> Option<&BacklogChain> {
         self.mac.backlog.as_deref()
     }
 
-    /// The same, and from now on it is counted anew, from the present state.
+    /// Takes the backlog chain; counting goes on from the present state.
     pub fn take_backlog_chain(&mut self) -> Option<BacklogChain> {
         self.mac.backlog.as_deref_mut().map(BacklogChain::take)
     }
 
-    /// From now on tells what goes on the air; see [`Self::poll_on_air`].
+    /// Starts recording the frames on the air; see [`Self::poll_on_air`].
     pub fn watch(&mut self) {
         self.mac.watch.get_or_insert_default();
     }
 
-    /// What has happened, or is certain to happen, on the air; `None` where there is nothing more, or nobody watches.
+    /// The next event on the air, past or already certain; `None` if there is none, or nothing is recorded.
     pub fn poll_on_air(&mut self) -> Option<OnAir> {
         self.mac.watch.as_deref_mut().and_then(Watch::poll)
     }
 
-    /// What the frame carries that a node's category has in service. `None` where there is none, or where the receiver has
-    /// it and only its sender does not know.
+    /// Payload of the frame in service of a node's category. `None` if there is none, or if the receiver has it and only its
+    /// sender does not know.
     pub fn in_service(&self, id: NodeId, category: AccessCategory) -> Option<&F> {
         self.mac.nodes.edcaf_of(id, category).in_service()
     }
 
-    /// What the present access of a node's category sends, or sends after its RTS. `None` where the node does not aggregate.
+    /// What the present access of a node's category sends, possibly after RTS. `None` if the node does not aggregate.
     pub fn burst_on_air(&self, id: NodeId, category: AccessCategory) -> Option<BurstOnAir<'_, F>> {
         let rules = self.mac.config.aggregation?;
         let queues = self.mac.nodes.edcaf_of(id, category).tx_queues()?;
         Some(queues.on_air(|rate| rules.window_at(rate)))
     }
 
-    /// For each MPDU of that access, in their order, whether noise spoils it; empty: for none. It is known when the PPDU's end
-    /// is reported.
+    /// For each MPDU of that access, in order, whether noise spoils it; empty: none is spoiled. Known when the end of the
+    /// PPDU is reported.
     pub fn lost_of_burst(&self, id: NodeId, category: AccessCategory) -> &[bool] {
         self.mac.nodes.edcaf_of(id, category).tx_queues().map_or(&[], |queues| &queues.burst.lost)
     }
 
-    /// Whether what a node's category has in service is no packet of the driver's: a beacon, a null frame, a frame of another
-    /// network.
+    /// Whether the frame in service of a node's category is a management frame: a beacon, a null frame, or a frame of an
+    /// overlapping BSS.
     pub fn is_own(&self, id: NodeId, category: AccessCategory) -> bool {
         self.mac.nodes.edcaf_of(id, category).serves_own()
     }
 
-    /// From now on a node sends beacons; the first one at a random point of its interval.
+    /// Starts the beacons of a node; the first one comes at a random point of its interval.
     ///
     /// # Panics
     /// If the interval is zero, or the DTIM period.
@@ -476,8 +474,8 @@ impl<F> Medium<F> {
         self.manage(|management| management.send_beacons(now, id, beacons, start));
     }
 
-    /// From now on a station saves power, which is awake. Its access point sends beacons; its null frames go at this rate
-    /// until a packet brings another.
+    /// Starts power saving of a station, which is awake. Its access point must send beacons; its null frames use this rate
+    /// until a packet carries another.
     ///
     /// # Panics
     /// If the access point sends no beacons, or the listen interval is zero.
@@ -487,13 +485,12 @@ impl<F> Medium<F> {
         self.manage(|management| management.save_power(station, sleeper));
     }
 
-    /// What an access point keeps for stations that sleep, and for groups, beside its queues.
+    /// Packets that an access point buffers for sleeping stations and for groups, outside of its queues.
     pub fn kept(&self, access_point: NodeId) -> QueueState {
         self.management.as_ref().map_or(QueueState::default(), |management| management.kept(access_point))
     }
 
-    /// A network of others, as two nodes that come after those that are there: who sends, and who answers. What they send
-    /// does not come out as events.
+    /// Adds an overlapping BSS as two nodes, its sender and its receiver. Their frames produce no events.
     ///
     /// # Panics
     /// If the mean gap is zero.
@@ -506,7 +503,7 @@ impl<F> Medium<F> {
         nodes
     }
 
-    /// Changes what management traffic there is.
+    /// Changes the management traffic.
     fn manage(&mut self, change: impl FnOnce(&mut Management<F>)) {
         let management = self.management.get_or_insert_with(|| Box::new(Management::new()));
         change(management);

@@ -1,4 +1,4 @@
-//! One node: its EDCAFs (one with DCF, four with EDCA), and what they have in common.
+//! One node: its EDCAFs (one with DCF, four with EDCA), and their common state.
 
 use core::ops::Range;
 
@@ -9,21 +9,21 @@ use crate::config::{BackOff, NodeConfig};
 use crate::edcaf::{Rules, Waiting};
 use crate::idle_sense::IdleSense;
 
-/// Streams of back-off by category.
+/// Names of the back-off streams by category.
 const EDCA_STREAMS: [&str; 4] =
     ["medium back-off bk", "medium back-off be", "medium back-off vi", "medium back-off vo"];
 
 /// The random streams of a node.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NodeStreams {
-    /// Of the medium, or of all nodes of this name.
+    /// Streams of the medium, or of all nodes of this name.
     pub(crate) streams: Streams,
-    /// The node's number on the medium, or how often one of this name had joined before.
+    /// The node's number on the medium, or among the nodes of its name.
     pub(crate) number: u64,
 }
 
 impl NodeStreams {
-    /// Its stream for a purpose, which does not depend on what other nodes there are.
+    /// Its stream for a purpose, independent of other nodes.
     pub(crate) fn stream(&self, purpose: &str) -> Rng {
         self.streams.numbered(purpose, self.number)
     }
@@ -31,14 +31,14 @@ impl NodeStreams {
 
 #[derive(Debug)]
 pub(crate) struct Node {
-    /// Its first EDCAF's number; EDCA's others follow in the order of priority.
+    /// Number of its first EDCAF; the others of EDCA follow in order of priority.
     first: u32,
     /// Sends QoS frames, from four EDCAFs.
     pub(crate) edca: bool,
     pub(crate) has_left: bool,
-    /// EDCAFs with a frame.
+    /// Number of EDCAFs with a frame.
     pub(crate) backlogged: u32,
-    /// A bit for each EDCAF that ever got a frame.
+    /// Bit mask of the EDCAFs that ever got a frame.
     used: u8,
 }
 
@@ -52,18 +52,18 @@ impl Node {
         self.first + if self.edca { category.index() as u32 } else { 0 }
     }
 
-    /// An EDCAF gets a frame.
+    /// Records that an EDCAF got a frame.
     pub(crate) fn note_used(&mut self, edcaf: u32) {
         self.used |= 1 << (edcaf - self.first);
     }
 
-    /// Its EDCAFs that ever got a frame: in most networks all frames are of one category.
+    /// Its EDCAFs that ever got a frame: in most networks one, since all frames have the same category.
     pub(crate) fn used_edcafs(&self) -> impl Iterator<Item = usize> {
         let (first, used) = (self.first as usize, self.used);
         (0..AccessCategory::ALL.len()).filter(move |number| used >> number & 1 == 1).map(move |number| first + number)
     }
 
-    /// What its EDCAF of this number sends.
+    /// Category of its EDCAF of this number.
     pub(crate) fn category(&self, edcaf: u32) -> AccessCategory {
         if self.edca { AccessCategory::ALL[(edcaf - self.first) as usize] } else { AccessCategory::BestEffort }
     }
@@ -75,8 +75,7 @@ impl Node {
     }
 }
 
-/// The EDCAFs of a node: the rules of each, how it waits, and what its back-off is drawn from, which does not depend on
-/// the others.
+/// The EDCAFs of a node: the rules of each, its wait, and its back-off stream, which is independent of the others.
 pub(crate) fn edcafs(
     config: &NodeConfig,
     phy: &Phy,

@@ -1,4 +1,4 @@
-//! The tables of a medium's nodes and their EDCAFs: what is queued where, and who has work.
+//! Tables of a medium's nodes and their EDCAFs.
 
 use alloc::collections::VecDeque;
 use alloc::sync::Arc;
@@ -20,13 +20,13 @@ use crate::watch::Kind;
 #[derive(Debug)]
 pub(crate) struct Nodes<F> {
     nodes: Vec<Node>,
-    /// Of all nodes: those of a node follow one another.
+    /// EDCAFs of all nodes; those of one node are adjacent.
     pub(crate) edcafs: Vec<Edcaf<F>>,
-    /// All that EDCAFs have.
+    /// Distinct rules of all EDCAFs.
     rules: Vec<Arc<Rules>>,
     /// Whether any node has EDCA.
     pub(crate) has_edca: bool,
-    /// Nodes with a frame.
+    /// Number of nodes with a frame.
     pub(crate) backlogged: usize,
 }
 
@@ -35,7 +35,7 @@ impl<F> Nodes<F> {
         Self { nodes: Vec::new(), edcafs: Vec::new(), rules: Vec::new(), has_edca: false, backlogged: 0 }
     }
 
-    /// A node joins; its EDCAFs follow by [`Self::add_edcaf`].
+    /// Adds a node; its EDCAFs follow by [`Self::add_edcaf`].
     pub(crate) fn add_node(&mut self, config: &NodeConfig) -> NodeId {
         let id = NodeId(u32::try_from(self.nodes.len()).expect("fewer than 2^32 nodes"));
         let first = u32::try_from(self.edcafs.len()).expect("fewer than 2^32 access functions");
@@ -44,13 +44,13 @@ impl<F> Nodes<F> {
         id
     }
 
-    /// An EDCAF of the node that joined last, which `aggregates` or does not.
+    /// Adds an EDCAF of the node that joined last.
     pub(crate) fn add_edcaf(&mut self, node: u32, rules: Rules, back_off: Rng, aggregates: bool) {
         let rules = share(&mut self.rules, rules);
         self.edcafs.push(Edcaf::new(node, rules, back_off, aggregates));
     }
 
-    /// A node leaves, and has no work any more. Its queues are left to who calls this.
+    /// Marks a node as gone and without work. The caller empties its queues.
     pub(crate) fn leave(&mut self, id: NodeId) {
         let node = &mut self.nodes[id.0 as usize];
         node.has_left = true;
@@ -63,19 +63,19 @@ impl<F> Nodes<F> {
         self.nodes[node as usize].has_left
     }
 
-    /// Nodes that ever joined.
+    /// Number of nodes that ever joined.
     #[inline]
     pub(crate) fn count(&self) -> usize {
         self.nodes.len()
     }
 
-    /// Whether a node has EDCA, and sends QoS frames to others that have.
+    /// Whether a node has EDCA, and so sends QoS frames to others that have it.
     #[inline]
     pub(crate) fn is_qos(&self, node: u32) -> bool {
         self.nodes[node as usize].edca
     }
 
-    /// The number of the EDCAF that sends a node's frames of this category.
+    /// Number of the EDCAF that sends a node's frames of this category.
     #[inline]
     pub(crate) fn edcaf_id(&self, node: u32, category: AccessCategory) -> u32 {
         self.nodes[node as usize].edcaf(category)
@@ -87,7 +87,7 @@ impl<F> Nodes<F> {
         self.nodes[node as usize].edcafs()
     }
 
-    /// A packet comes to the MAC of a node that is there. Says which EDCAF has work by it that had none.
+    /// Enqueues a packet at a node that is present. Returns the EDCAF if it had no work before.
     #[inline(always)]
     pub(crate) fn accept(
         &mut self,
@@ -110,7 +110,7 @@ impl<F> Nodes<F> {
         (!had_work).then_some(id)
     }
 
-    /// A node is to send a frame of its own, in its turn. Says which EDCAF has work by it that had none.
+    /// Enqueues a management frame at a node. Returns the EDCAF if it had no work before.
     pub(crate) fn accept_own(&mut self, from: NodeId, queued: Queued<F>) -> Option<u32> {
         let id = self.edcaf_id(from.0, queued.mpdu.category);
         self.nodes[from.0 as usize].note_used(id);
@@ -120,7 +120,8 @@ impl<F> Nodes<F> {
         (!had_work).then_some(id)
     }
 
-    /// The same for a frame to everybody, which goes before all that wait behind the frame in service.
+    /// Enqueues a broadcast ahead of all frames that wait behind the frame in service. Returns the EDCAF if
+    /// it had no work before.
     pub(crate) fn accept_first(&mut self, from: NodeId, queued: Queued<F>) -> Option<u32> {
         let id = self.edcaf_id(from.0, queued.mpdu.category);
         self.nodes[from.0 as usize].note_used(id);
@@ -130,7 +131,7 @@ impl<F> Nodes<F> {
         (!had_work).then_some(id)
     }
 
-    /// Takes out what waits at a node for another one, behind what is in service.
+    /// Removes the frames at a node for another one, behind those in service.
     pub(crate) fn take_waiting(&mut self, from: NodeId, to: NodeId) -> impl Iterator<Item = Queued<F>> {
         let edcafs = self.edcaf_ids(from.0);
         edcafs.flat_map(move |number| self.edcafs[number].take_waiting(to))
@@ -146,7 +147,7 @@ impl<F> Nodes<F> {
         self.edcafs_of(from).any(|edcaf| edcaf.has_for(to))
     }
 
-    /// An EDCAF of the node has got a frame, or has lost its last one.
+    /// An EDCAF of the node has got its first frame, or lost its last one.
     pub(crate) fn note_backlog(&mut self, node: u32, has_frame: bool) {
         let edcafs = &mut self.nodes[node as usize].backlogged;
         if has_frame {
@@ -158,7 +159,7 @@ impl<F> Nodes<F> {
         }
     }
 
-    /// The EDCAF may have lost its last frame.
+    /// Updates the backlog if the EDCAF has lost its last frame.
     pub(crate) fn note_if_empty(&mut self, id: u32) {
         let edcaf = &self.edcafs[id as usize];
         if !edcaf.has_work() {
@@ -166,13 +167,13 @@ impl<F> Nodes<F> {
         }
     }
 
-    /// What a node's buffers hold.
+    /// Occupancy of a node's buffers.
     #[inline]
     pub(crate) fn queue(&self, id: NodeId) -> QueueState {
         self.nodes[id.0 as usize].used_edcafs().map(|number| self.edcafs[number].queue_state()).sum()
     }
 
-    /// What happened at a node.
+    /// Counters of a node.
     pub(crate) fn counters(&self, id: NodeId) -> Counters {
         let node = &self.nodes[id.0 as usize];
         if node.edca {
@@ -190,7 +191,7 @@ impl<F> Nodes<F> {
         &self.edcafs[self.edcaf_id(id.0, category) as usize]
     }
 
-    /// RTS or DATA of an attempt, as the watch shows it.
+    /// Kind of the RTS or DATA of an attempt, for the watch.
     pub(crate) fn kind_of(&self, edcaf: u32, attempt: &Attempt, is_rts: bool) -> Kind {
         let this = &self.edcafs[edcaf as usize];
         let node = &self.nodes[this.node as usize];
@@ -212,7 +213,7 @@ impl<F> Nodes<F> {
     }
 }
 
-/// Rules that some EDCAF may have already.
+/// Interns rules: returns those of another EDCAF if they are equal.
 fn share(all: &mut Vec<Arc<Rules>>, rules: Rules) -> Arc<Rules> {
     let known = all.iter().find(|known| ***known == rules).map(Arc::clone);
     known.unwrap_or_else(|| {

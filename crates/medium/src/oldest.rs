@@ -1,19 +1,18 @@
 //! The oldest frame of each of many queues, and the oldest of all: a tournament tree.
 //!
-//! The frame at the head of a queue changes with each access; the oldest of all queues is asked for as often. A change costs
-//! as many steps as the logarithm of the number of queues, and so does each question.
+//! The frame at the head of a queue changes with each access, and the oldest of all queues is queried as often. Updates and
+//! queries take logarithmic time in the number of queues.
 
 use alloc::vec::Vec;
 
-/// By queue, the number of its oldest frame.
+/// The number of the oldest frame of each queue.
 #[derive(Debug)]
 pub(crate) struct Oldest {
-    /// Each node has the lesser of the two below it: that at `i` of those at `2 i` and `2 i + 1`. The second half are the
-    /// queues.
+    /// Binary heap layout: node `i` is the minimum of its children `2 i` and `2 i + 1`. The second half are the queues.
     nodes: Vec<u64>,
 }
 
-/// A queue without frames.
+/// Marks a queue without frames.
 const NONE: u64 = u64::MAX;
 
 impl Oldest {
@@ -21,12 +20,12 @@ impl Oldest {
         Self { nodes: alloc::vec![NONE; 2] }
     }
 
-    /// Places for queues.
+    /// Number of queues that fit.
     fn room(&self) -> usize {
         self.nodes.len() / 2
     }
 
-    /// The oldest frame of a queue is this one; `None`: it has none.
+    /// Sets the oldest frame of a queue; `None` if the queue is empty.
     pub(crate) fn set(&mut self, queue: usize, oldest: Option<u64>) {
         if queue >= self.room() {
             self.grow(queue + 1);
@@ -57,7 +56,7 @@ impl Oldest {
         Some(self.nodes[1]).filter(|&oldest| oldest < NONE)
     }
 
-    /// The queue that has it; of several, the first.
+    /// The queue with the oldest frame; of several, the first.
     pub(crate) fn first(&self) -> Option<usize> {
         let least = self.least()?;
         let mut node = 1;
@@ -74,7 +73,7 @@ impl Oldest {
             return None;
         }
         let mut node = room + from;
-        // Up, to the first subtree to the right that has one, and down in it.
+        // Up to the first subtree to the right with a frame, then down in it.
         while self.nodes[node] == NONE {
             while node % 2 == 1 {
                 node /= 2;
@@ -108,9 +107,9 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Beside a list that is searched.
+        /// Comparison with a linear search.
         #[test]
-        fn it_finds_what_a_search_finds(steps in prop::collection::vec((0..40usize, prop::option::of(0..9u64)), 1..200)) {
+        fn it_agrees_with_a_linear_search(steps in prop::collection::vec((0..40usize, prop::option::of(0..9u64)), 1..200)) {
             let mut oldest = Oldest::new();
             let mut all: Vec<Option<u64>> = alloc::vec![None; 40];
             for (queue, value) in steps {

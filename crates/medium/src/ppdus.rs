@@ -1,46 +1,47 @@
-//! What is counted of the PPDUs from one node to another, where nodes aggregate.
+//! Counters of the PPDUs from one node to another that aggregate.
 
 use alloc::vec::Vec;
 
 use evenair_units::Airtime;
 use evenair_wifi::PhyRate;
 
-/// PPDUs with packets from one node to another, and what became of their MPDUs. A PPDU is counted when its access ends.
+/// Counters of PPDUs with packets from one node to another, and outcomes of their MPDUs. A PPDU is counted when its
+/// access ends.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct PpduCounters {
-    /// PPDUs with MPDUs. Those with a frame of the node's own, and RTS that nothing answered, are none.
+    /// PPDUs with MPDUs. Management frames, and RTS without CTS, do not count.
     pub ppdus: u64,
-    /// Their MPDUs.
+    /// MPDUs in them.
     pub mpdus: u64,
-    /// Those of the MPDUs that had been sent before.
+    /// MPDUs sent again.
     pub repeated_mpdus: u64,
-    /// PPDUs by how many MPDUs they have: 1, 2 to 3, 4 to 7 and so on, and in the last place all with more.
+    /// PPDUs by number of MPDUs: 1, 2 to 3, 4 to 7 and so on; the last bin has all larger ones.
     pub by_size: [u64; Self::SIZES],
-    /// MPDUs that their receiver has: acknowledged, or sent as often as may be.
+    /// MPDUs that the receiver has.
     pub delivered_mpdus: u64,
-    /// MPDUs that were given up after as many transmissions as may be.
+    /// MPDUs dropped after the last permitted transmission.
     pub lost_mpdus: u64,
     /// BlockAckReq frames.
     pub block_ack_requests: u64,
-    /// Times that the receiver gave up to wait for a missing MPDU.
+    /// Reorder timeouts at the receiver.
     pub reorder_timeouts: u64,
     /// PPDUs by their rate, in no order.
     pub by_rate: Vec<RateCounters>,
 }
 
-/// PPDUs of one rate.
+/// Counters of the PPDUs of one rate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RateCounters {
     /// Their rate.
     pub rate: PhyRate,
-    /// How many.
+    /// Number of PPDUs.
     pub ppdus: u64,
-    /// Medium time of their accesses: RTS, CTS, DATA, answer and SIFS between them.
+    /// Airtime of their accesses: RTS, CTS, DATA, response and SIFS between them.
     pub airtime: Airtime,
 }
 
 impl PpduCounters {
-    /// As many places has [`Self::by_size`].
+    /// Number of bins of [`Self::by_size`].
     pub const SIZES: usize = 8;
 
     /// Whether nothing was counted.
@@ -48,7 +49,7 @@ impl PpduCounters {
         *self == Self::default()
     }
 
-    /// A PPDU with so many MPDUs ends, some of which had been sent before.
+    /// Counts a PPDU with this many MPDUs, `repeats` of them sent before.
     pub(crate) fn count(&mut self, mpdus: usize, repeats: u64) {
         self.ppdus += 1;
         self.mpdus += mpdus as u64;
@@ -57,7 +58,7 @@ impl PpduCounters {
         self.by_size[place.min(Self::SIZES - 1)] += 1;
     }
 
-    /// PPDUs of one rate.
+    /// Adds to the counters of a rate.
     pub(crate) fn count_rate(&mut self, used: RateCounters) {
         match self.by_rate.iter_mut().find(|known| known.rate == used.rate) {
             Some(known) => {
@@ -68,7 +69,7 @@ impl PpduCounters {
         }
     }
 
-    /// Adds what was counted elsewhere.
+    /// Adds other counters.
     pub fn add(&mut self, other: &Self) {
         self.ppdus += other.ppdus;
         self.mpdus += other.mpdus;

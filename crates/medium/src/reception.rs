@@ -1,22 +1,21 @@
-//! What is received of what is sent: bit errors, signals against noise, and frames that overlap.
+//! Reception: bit errors, signals against noise, and overlapping frames.
 //!
-//! Every decision of this kind is made here, for all engines of this crate. Frames are lost one by one and independently:
+//! All such decisions, for both engines, are made here. Frames are lost one by one and independently:
 //! - with a probability set for a pair of nodes, DATA only;
 //! - with a plain bit error rate, which counts all bits of a MAC frame;
-//! - with what modulation and code make of the signal over noise, where a pair's signal is known: from a path loss between
-//!   the places of two nodes, or set for the pair.
+//! - by modulation and code at the pair's signal-to-noise ratio, if the signal is known: from a path loss between the
+//!   positions of the two nodes, or set for the pair.
 //!
-//! ACK, CTS and RTS are lost like other frames. A DATA frame whose ACK is lost is sent again, and the receiver, which
-//! knows its number, drops it (IEEE Std 802.11-2016, 10.3.2.11).
+//! ACK, CTS and RTS are lost like other frames. A DATA frame whose ACK is lost is sent again, and the receiver drops the
+//! duplicate by its sequence number (IEEE Std 802.11-2016, 10.3.2.11).
 //!
-//! Of frames that overlap at a receiver, one is received (*captured*) where its signal exceeds that of the others by a
-//! threshold. Without signals, or among equal ones, none is. That a frame can be captured says nothing about noise: its
-//! bit errors are drawn as if it were alone.
+//! Of frames that overlap at a receiver, one is received (*captured*) if its signal exceeds that of the others by a
+//! threshold. Without signals, or among equal ones, none is. Capture is independent of noise: the bit errors of a captured
+//! frame are drawn as if it were alone.
 //!
-//! Probabilities are kept for each pair, rate and size, so that a frame costs a look-up, and nothing where nothing is
-//! lost.
+//! Probabilities are cached by pair, rate and size, so that a frame costs a look-up, or nothing if no frame is ever lost.
 //!
-//! Not here: errors that come in bursts, bystanders that decode what the receiver does not.
+//! Not modelled: bursts of errors, and bystanders that decode a frame when the receiver does not.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -24,77 +23,77 @@ use alloc::vec::Vec;
 use evenair_units::{Bytes, Db, Dbm, Rng};
 use evenair_wifi::{BitErrorRate, PathLoss, Phy, PhyRate, Position, Width, errors, power};
 
-/// What a medium does to frames.
+/// Reception on a medium.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Reception {
-    /// Each bit is wrong with this probability, whatever the signal.
+    /// Probability that a bit is wrong, whatever the signal.
     pub ber: BitErrorRate,
-    /// Signals fade so from place to place; `None`: places do not matter.
+    /// Path loss between positions; `None`: positions do not matter.
     pub path_loss: Option<PathLoss>,
-    /// Signals that are known are lost in noise as their modulation and code say.
+    /// Whether noise causes losses, by modulation and code, to frames of known signal.
     pub noise: bool,
     /// Whether the strongest of frames that overlap can be received.
     pub capture: Option<Capture>,
-    /// Of the channel: frames that have no width of their own are sent in each of its parts of 20 MHz alike.
+    /// Width of the channel: frames without a width of their own are duplicated in each 20 MHz part.
     pub width: Width,
 }
 
-/// When the strongest of frames that overlap is received.
+/// Rule of capture: when the strongest of overlapping frames is received.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Capture {
-    /// By how much it must exceed the others.
+    /// Minimum by which its signal must exceed the interference.
     pub threshold: Db,
-    /// What it must exceed.
+    /// The interference that counts.
     pub over: Interference,
 }
 
-/// What stands against a frame that others overlap.
+/// Interference with an overlapped frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Interference {
-    /// All the others together.
+    /// The sum of all other signals.
     Sum,
-    /// Each of the others by itself: ns-2 compares signals two by two.
+    /// The strongest other signal: ns-2 compares signals pairwise.
     Strongest,
 }
 
-/// A node's place and power.
+/// A node's position and transmit power.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Antenna {
-    /// Where it is.
+    /// Position.
     pub position: Position,
-    /// What it sends with.
+    /// Transmit power.
     pub power: Dbm,
 }
 
-/// A frame, as far as its reception is concerned.
+/// The properties of a frame that matter to its reception.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Sent {
     pub(crate) rate: PhyRate,
-    /// All of the MAC frame, with its FCS.
+    /// Size of the MAC frame with its FCS.
     pub(crate) psdu: Bytes,
-    /// DATA: the losses that are set for a pair of nodes concern it.
+    /// Whether it is DATA: losses set for a pair of nodes apply.
     pub(crate) is_data: bool,
 }
 
-/// What is known of all pairs.
+/// Reception state of all pairs of nodes.
 #[derive(Debug)]
 pub(crate) struct Receivers {
     rules: Reception,
     antennas: Vec<Option<Antenna>>,
     links: BTreeMap<(u32, u32), Link>,
-    /// Of each node, what its losses to noise are drawn from; it does not depend on how many other nodes there are.
+    /// Random stream of losses to noise for each sender, independent of the number of other nodes.
     errors: Vec<Rng>,
-    /// Something may be lost but by collision.
+    /// Whether anything but a collision may lose a frame.
     is_lossy: bool,
 }
 
-/// One node toward another.
+/// State of one pair, sender and receiver.
 #[derive(Debug, Default)]
 struct Link {
-    /// Probability per 10^9 that DATA is lost, whatever else there is.
+    /// Loss probability of DATA that is set for the pair, per 10^9.
     loss: u32,
     signal: Option<Dbm>,
-    /// Probabilities per 10^9, worked out before.
+    /// Cached loss probabilities per 10^9.
     known: BTreeMap<Sent, u32>,
 }
 
@@ -109,22 +108,22 @@ impl Receivers {
         self.errors.push(errors);
     }
 
-    /// Nobody will ask for the node again.
+    /// Removes the state of a node that has left.
     pub(crate) fn remove_node(&mut self, node: u32) {
         self.links.retain(|&(from, to), _| from != node && to != node);
     }
 
-    /// Whether anything is ever lost but by collision.
+    /// Whether anything but a collision may lose a frame.
     pub(crate) fn is_lossy(&self) -> bool {
         self.is_lossy
     }
 
-    /// Whether a frame can be received though others overlap it.
+    /// Whether overlapped frames can be received.
     pub(crate) fn can_capture(&self) -> bool {
         self.rules.capture.is_some()
     }
 
-    /// From now on DATA from `from` to `to` is lost with this probability per 10^9, beside what else is lost.
+    /// Sets the probability, per 10^9, that DATA from `from` to `to` is lost, in addition to other losses.
     pub(crate) fn set_loss(&mut self, from: u32, to: u32, per_billion: u32) {
         self.is_lossy |= per_billion > 0;
         let link = self.link(from, to);
@@ -132,7 +131,7 @@ impl Receivers {
         link.known.clear();
     }
 
-    /// From now on frames from `from` reach `to` with this signal.
+    /// Sets the signal of frames from `from` at `to`.
     pub(crate) fn set_signal(&mut self, from: u32, to: u32, signal: Dbm) {
         self.is_lossy |= self.rules.noise;
         let link = self.link(from, to);
@@ -140,7 +139,7 @@ impl Receivers {
         link.known.clear();
     }
 
-    /// The signal with which frames from `from` reach `to`, where it is known.
+    /// The signal of frames from `from` at `to`, if known.
     pub(crate) fn signal(&mut self, from: u32, to: u32) -> Option<Dbm> {
         self.link(from, to).signal
     }
@@ -154,7 +153,7 @@ impl Receivers {
         self.draw(from, error)
     }
 
-    /// Whether noise spoils a frame that it spoils with this probability per 10^9.
+    /// Draws whether noise spoils a frame, with this probability per 10^9.
     pub(crate) fn draw(&mut self, from: u32, error: u32) -> bool {
         error > 0 && self.errors[from as usize].chance(error)
     }
@@ -185,11 +184,11 @@ impl Receivers {
         error
     }
 
-    /// Whether of the frames that overlap at `at`, that of `from` is received against those of `others`.
+    /// Whether the frame of `from` is captured at `at` among those of `others`.
     pub(crate) fn captures(&mut self, at: u32, from: u32, others: impl Iterator<Item = u32>) -> bool {
         let Some(Capture { threshold, over }) = self.rules.capture else { return false };
         let Some(signal) = self.link(from, at).signal else { return false };
-        // A signal that is not known is in the way of all.
+        // An unknown signal counts as infinitely strong.
         let mut against = others.map(|other| self.link(other, at).signal.unwrap_or(Dbm::from_milli(i32::MAX)));
         let against = match over {
             Interference::Sum => power::sum(against),
@@ -212,7 +211,7 @@ impl Receivers {
     }
 }
 
-/// Probability per 10^9 that at least one of two independent things happens.
+/// Probability per 10^9 that at least one of two independent events happens.
 fn either(a: u32, b: u32) -> u32 {
     const BILLION: u64 = 1_000_000_000;
     let neither = (BILLION - u64::from(a.min(BILLION as u32))) * (BILLION - u64::from(b.min(BILLION as u32))) / BILLION;

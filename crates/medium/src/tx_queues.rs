@@ -1,12 +1,12 @@
-//! The queue of an EDCAF that aggregates: its frames by receiver, with a block-ack agreement toward each, and the burst that
-//! the present access takes of them.
+//! The transmit queues of an EDCAF that aggregates: its frames by receiver, with a block-ack agreement for each, and the
+//! burst of the present access.
 //!
-//! A burst has one receiver and one rate. It takes MPDUs in the order of their sequence numbers, those to be repeated first,
-//! as many as fit when the access begins; nothing waits for more to come. Frames that are not aggregated (to groups, to a
-//! receiver without EDCA, at a rate without aggregation, of the node's own) are bursts of one.
+//! A burst has one receiver and one rate. It takes MPDUs in the order of their sequence numbers, repetitions first, as many
+//! as fit when the access begins; it does not wait for more. Frames that are not aggregated (to groups, to a receiver without
+//! EDCA, at a rate without aggregation, management frames) are bursts of one.
 //!
-//! With [`Order::Neighbours`] the queues are one FIFO: each frame keeps which arrival it was, and a burst ends at the first
-//! one for another receiver.
+//! With [`Order::Neighbours`] the queues form one FIFO: each frame keeps its arrival number, and a burst ends at the first
+//! frame for another receiver.
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -24,63 +24,63 @@ use crate::ppdus::{PpduCounters, RateCounters};
 use crate::rate_control::BurstRate;
 use crate::watch::{BurstOnAir, MpduOnAir};
 
-/// The frames of an EDCAF, by receiver.
+/// Transmit queues of an EDCAF, by receiver.
 #[derive(Debug)]
 pub(crate) struct TxQueues<F> {
     pub(crate) queues: Vec<TxQueue<F>>,
     /// Number of the oldest frame of each queue, indexed like `queues`; a BlockAckReq counts as frame 0.
     oldest: Oldest,
     queue_index: QueueIndex,
-    /// Frames that ever came.
+    /// Number of frames that ever arrived.
     arrivals: u64,
     held: Held,
-    /// Packets of which nothing has become yet; some may be acknowledged, and be held by a receiver that waits for others.
+    /// Packets neither delivered nor dropped; some may be acknowledged and held in a receiver's reorder buffer.
     present: QueueState,
-    /// The queue of the last burst that was answered or given up.
+    /// Index of the queue that the last burst served.
     served: usize,
     pub(crate) burst: Burst,
-    /// The rest of the TXOP goes in a channel of 20 MHz.
+    /// Whether the rest of the TXOP uses a channel of 20 MHz.
     pub(crate) is_narrowed: bool,
 }
 
-/// The frames for one receiver.
+/// Transmit queue of one receiver.
 #[derive(Debug)]
 pub(crate) struct TxQueue<F> {
     pub(crate) to: To,
-    /// Those without a sequence number, each with which arrival at the EDCAF it was.
+    /// Frames without a sequence number, with their arrival numbers.
     waiting: VecDeque<(u64, Msdu<F>)>,
     pub(crate) originator: Originator<Msdus<F>>,
     pub(crate) recipient: Recipient<Received<F>>,
-    /// A BlockAckReq is to be sent before anything else.
+    /// Whether a BlockAckReq goes before anything else.
     pub(crate) request_due: bool,
-    /// Accesses with MPDUs in a row that nothing answered.
+    /// Consecutive accesses with MPDUs without a response.
     pub(crate) failures: u32,
-    /// The same with BlockAckReq frames.
+    /// Consecutive accesses with a BlockAckReq without a response.
     pub(crate) failed_requests: u32,
-    /// RTS frames in a row without CTS.
+    /// Consecutive RTS frames without CTS.
     pub(crate) failed_rts: u32,
-    /// That which the last frame brought.
+    /// Rate of the last frame.
     pub(crate) rate: PhyRate,
-    /// That of the last frame.
+    /// Category of the last frame.
     category: AccessCategory,
-    /// How the next burst is sent, where the sender has chosen it: one that does not fit a TXOP begins another.
+    /// Rate and form that the sender has chosen for the next burst. Kept if the burst does not fit into the TXOP.
     pub(crate) chosen: Option<BurstRate>,
-    /// When the reorder buffer is looked at next, where it is.
+    /// Time of the reorder buffer's next timer, if it is set.
     pub(crate) reorder_due: Option<Instant>,
-    /// Since they were taken last.
+    /// Counters since they were last taken.
     pub(crate) counters: PpduCounters,
 }
 
-/// Where each receiver's queue is among all.
+/// Index of each receiver's queue.
 #[derive(Debug, Default)]
 struct QueueIndex {
-    /// By the receiver's number; [`QueueIndex::NONE`] where it has none.
+    /// Index by receiver; [`Places::NONE`] if it has no queue.
     of_nodes: Vec<u32>,
     of_all: Option<usize>,
 }
 
-/// A frame in a queue, which has what it does not say: its receiver, rate and category. Small, as it is moved a few times and
-/// thousands of them wait.
+/// A queued frame without the properties that its queue has: receiver, rate and category. Small, since it is moved several
+/// times and thousands may wait.
 #[derive(Debug)]
 pub(crate) struct Msdu<F> {
     pub(crate) enqueued: Instant,
@@ -89,14 +89,14 @@ pub(crate) struct Msdu<F> {
     pub(crate) frame: Carried<F>,
 }
 
-/// What an MPDU carries: a packet, or several as an A-MSDU.
+/// Payload of an MPDU: a packet, or several in an A-MSDU.
 #[derive(Debug)]
 pub(crate) struct Msdus<F> {
     pub(crate) first: Msdu<F>,
     pub(crate) rest: Box<[Msdu<F>]>,
 }
 
-/// What a receiver has got.
+/// A received MPDU.
 #[derive(Debug)]
 pub(crate) struct Received<F> {
     pub(crate) msdus: Msdus<F>,
@@ -104,43 +104,43 @@ pub(crate) struct Received<F> {
     pub(crate) airtime: Airtime,
 }
 
-/// What the present access sends.
+/// The burst that the present access sends.
 #[derive(Debug, Default)]
 pub(crate) struct Burst {
-    /// Whose frames.
+    /// Index of its queue.
     pub(crate) queue: usize,
-    /// A BlockAckReq, and no MPDU.
+    /// Whether it is a BlockAckReq, without MPDUs.
     pub(crate) request: bool,
-    /// The MPDUs' places in the originator's window.
+    /// Indices of its MPDUs in the originator's window.
     pub(crate) places: Vec<usize>,
-    /// For each of them, at which byte of the A-MPDU it ends.
+    /// Offset of the end of each MPDU within the A-MPDU.
     pub(crate) ends: Vec<Bytes>,
-    /// How many of them the receiver has got, or has missed.
+    /// Number of its MPDUs that the receiver has got or missed.
     pub(crate) received: usize,
-    /// How long its PPDU takes up to the end of an MPDU, where each of several is handed up when it ends.
+    /// Time from the start of the PPDU to the end of an MPDU, if MPDUs are delivered one by one.
     pub(crate) times: Option<PpduTimes>,
     pub(crate) parts: Parts,
-    /// For each of them, whether noise spoils it; empty: for none.
+    /// Whether noise spoils each MPDU; empty: none is spoiled.
     pub(crate) lost: Vec<bool>,
-    /// All of the MPDUs.
+    /// Total size of the MPDUs.
     pub(crate) mpdus: Bytes,
-    /// Under a block-ack agreement.
+    /// Whether it is sent under a block-ack agreement.
     pub(crate) agreed: bool,
-    /// After RTS.
+    /// Whether it follows an RTS.
     pub(crate) reserved: bool,
     /// The rate of the PPDU.
     pub(crate) rate: Option<PhyRate>,
-    /// MPDUs that were sent before.
+    /// Number of its MPDUs that were sent before.
     repeats: u64,
-    /// The rate that the sender chose, and is to learn about; `None`: that of its frames.
+    /// Rate chosen by the sender, whose rate control awaits the outcome; `None`: the rate of the frames.
     pub(crate) chosen: Option<PhyRate>,
-    /// It is being sent, and what becomes of it is not known.
+    /// Whether it is being sent, and its outcome is pending.
     pub(crate) on_air: bool,
-    /// Its end has been received.
+    /// Whether its end has been received.
     pub(crate) delivered: bool,
 }
 
-/// The parts of an access's time that are its MPDUs': most of them are as large as the one before.
+/// Cache for each MPDU's share of an access's airtime: most MPDUs are as large as the one before.
 #[derive(Debug, Default)]
 pub(crate) struct Parts {
     airtime: Airtime,
@@ -149,26 +149,26 @@ pub(crate) struct Parts {
     part: Airtime,
 }
 
-/// What a burst may have.
+/// Limits of a burst.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BurstLimits {
-    /// Of the A-MPDU; its `frames` are the block-ack window, too. `None`: the burst is one MPDU.
+    /// Limits of the A-MPDU; `frames` is the block-ack window, too. `None`: the burst is one MPDU.
     pub(crate) a_mpdu: Option<RateLimits>,
-    /// Of a single MPDU.
+    /// Maximum size of a single MPDU.
     pub(crate) mpdu: Bytes,
-    /// Of an A-MSDU.
+    /// Maximum size of an A-MSDU.
     pub(crate) a_msdu: Bytes,
-    /// What an MPDU has beside the IP packet.
+    /// Overhead of an MPDU on top of the IP packet.
     pub(crate) overhead: Bytes,
-    /// Behind the first MPDU, frames that arrived before this one ([`TxQueues::run_end`]).
+    /// Arrival number before which frames may follow the first MPDU ([`TxQueues::run_end`]).
     pub(crate) run_end: u64,
 }
 
-/// What a queue holds: all that is neither acknowledged nor given up.
+/// Contents of the queues that are neither acknowledged nor dropped.
 #[derive(Debug, Default)]
 struct Held {
     packets: QueueState,
-    /// Frames of the node's own.
+    /// Management frames.
     own: usize,
 }
 
@@ -193,7 +193,7 @@ impl Held {
 }
 
 impl BurstLimits {
-    /// MPDUs at most.
+    /// Maximum number of MPDUs.
     fn most(&self) -> usize {
         self.a_mpdu.map_or(1, |limits| usize::from(limits.frames))
     }
@@ -202,7 +202,7 @@ impl BurstLimits {
         self.a_mpdu.map_or(AggregateSize::default(), |limits| limits.empty())
     }
 
-    /// An A-MPDU with another MPDU, and whether that fits.
+    /// Size of an A-MPDU with another MPDU, and whether it is within the limits.
     fn grown(&self, mut size: AggregateSize, mpdu: Bytes) -> (AggregateSize, bool) {
         size.push(mpdu);
         (size, self.a_mpdu.is_some_and(|limits| limits.fits(size)))
@@ -237,7 +237,7 @@ impl QueueIndex {
 }
 
 impl<F> Msdu<F> {
-    /// The frame with what its queue knows of it.
+    /// The frame with the properties of its queue.
     fn queued(self, to: To, rate: PhyRate, category: AccessCategory) -> Queued<F> {
         let Self { enqueued, size, frame } = self;
         Queued { enqueued, mpdu: Mpdu { to, msdu: size, rate, category, frame } }
@@ -267,7 +267,7 @@ impl<F> TxQueue<F> {
         }
     }
 
-    /// The number of the oldest frame, where there is any; a BlockAckReq goes before all frames.
+    /// Arrival number of the oldest frame, if any; zero for a due BlockAckReq, which precedes all frames.
     fn oldest(&self) -> Option<u64> {
         if self.request_due {
             return Some(0);
@@ -276,7 +276,7 @@ impl<F> TxQueue<F> {
         sent.or_else(|| self.waiting.front().map(|&(arrival, _)| arrival))
     }
 
-    /// Whether what is sent next is a frame of the node's own.
+    /// Whether the next frame to send is a management frame.
     pub(crate) fn serves_own(&self) -> bool {
         match self.originator.first() {
             Some(slot) => slot.load.packets == 0,
@@ -284,8 +284,8 @@ impl<F> TxQueue<F> {
         }
     }
 
-    /// Gives the next waiting frames a sequence number, as one MPDU of at most so many bytes of A-MPDU after `size`. How many
-    /// bytes the MPDU has.
+    /// Gives the next waiting frames a sequence number, as one MPDU that extends an A-MPDU of `size`. Returns the size of the
+    /// MPDU.
     #[inline]
     fn number_next(&mut self, size: AggregateSize, limits: &BurstLimits) -> Bytes {
         let (arrival, first) = self.waiting.pop_front().expect("there is a frame for the MPDU");
@@ -299,7 +299,7 @@ impl<F> TxQueue<F> {
         mpdu
     }
 
-    /// The same of a packet that is taken already, and those of the next that go into one A-MSDU with it.
+    /// [`Self::number_next`] for an A-MSDU: joins the waiting packets that fit to the packet taken already.
     #[inline(never)]
     fn number_joined(&mut self, size: AggregateSize, limits: &BurstLimits, arrival: u64, first: Msdu<F>) -> Bytes {
         let mut load = Load { arrival, packets: 1, bytes: first.size };
@@ -325,7 +325,7 @@ impl<F> TxQueue<F> {
         mpdu
     }
 
-    /// Bytes of the MPDU that the first waiting frame makes by itself, where it may be taken behind what is in the window.
+    /// Size of the MPDU of the first waiting frame alone, if it may follow the MPDUs of the window.
     #[inline]
     fn next_mpdu(&self, limits: &BurstLimits) -> Option<Bytes> {
         let (arrival, next) = self.waiting.front()?;
@@ -349,7 +349,7 @@ impl<F> TxQueues<F> {
         }
     }
 
-    /// A frame comes; one that is `first` goes before all others, but for those like it.
+    /// Enqueues a frame; one that is `first` goes before all others except earlier such frames.
     pub(crate) fn push(&mut self, queued: Queued<F>, first: bool) {
         self.arrivals += 1;
         let Queued { enqueued, mpdu: Mpdu { to, msdu: size, rate, category, frame } } = queued;
@@ -375,12 +375,12 @@ impl<F> TxQueues<F> {
         }
     }
 
-    /// What a queue sends next may be another frame than before.
+    /// Updates the oldest frame of a queue.
     fn note_oldest(&mut self, place: usize) {
         self.oldest.set(place, self.queues[place].oldest());
     }
 
-    /// The first frame for a receiver comes.
+    /// Adds a queue for a new receiver.
     #[inline(never)]
     fn add_queue(&mut self, to: To, rate: PhyRate, category: AccessCategory) -> usize {
         let place = self.queues.len();
@@ -389,7 +389,7 @@ impl<F> TxQueues<F> {
         place
     }
 
-    /// A frame goes.
+    /// Updates the counts for a frame that is taken out.
     fn note_taken(&mut self, queued: &Queued<F>) {
         let packet = queued.mpdu.frame.packet().is_some();
         let load = Load { arrival: 0, packets: u32::from(packet), bytes: queued.mpdu.msdu };
@@ -399,18 +399,19 @@ impl<F> TxQueues<F> {
         }
     }
 
-    /// Something has become of packets.
+    /// Packets were delivered or dropped.
     pub(crate) fn note_gone(&mut self, gone: QueueState) {
         self.present.packets -= gone.packets;
         self.present.bytes = self.present.bytes - gone.bytes;
     }
 
-    /// Packets of which nothing has become yet.
+    /// Packets neither delivered nor dropped.
     pub(crate) fn present(&self) -> QueueState {
         self.present
     }
 
-    /// The access of the present burst is over: see [`Originator::end_access`]. What is given up comes out; how many MPDUs.
+    /// Ends the access of the present burst: see [`Originator::settle`]. Passes dropped payloads to `given_up`, and returns
+    /// the number of dropped MPDUs.
     pub(crate) fn end_burst(&mut self, answered: bool, limit: u32, mut given_up: impl FnMut(Msdus<F>)) -> u64 {
         let Self { queues, held, burst, .. } = self;
         let (TxQueue { originator, counters, .. }, mut lost) = (&mut queues[burst.queue], 0);
@@ -432,8 +433,7 @@ impl<F> TxQueues<F> {
         lost
     }
 
-    /// The access of the present burst, whose PPDU was sent, is over and took so long: counts it, unless it had a frame of the
-    /// node's own.
+    /// Counts the present burst, whose PPDU was sent and whose access took `airtime`, unless it has a management frame.
     pub(crate) fn count_burst(&mut self, airtime: Airtime) {
         let Self { queues, burst, .. } = self;
         let TxQueue { originator, counters, .. } = &mut queues[burst.queue];
@@ -450,12 +450,12 @@ impl<F> TxQueues<F> {
         }
     }
 
-    /// Packets that are neither acknowledged nor given up.
+    /// Packets that are neither acknowledged nor dropped.
     pub(crate) fn state(&self) -> QueueState {
         self.held.packets
     }
 
-    /// All frames that are neither acknowledged nor given up.
+    /// Number of frames that are neither acknowledged nor dropped.
     pub(crate) fn frames(&self) -> usize {
         self.held.packets.packets + self.held.own
     }
@@ -465,7 +465,7 @@ impl<F> TxQueues<F> {
         self.frames() > 0 || self.oldest.least().is_some()
     }
 
-    /// Whether there is a frame for a receiver.
+    /// Whether there is a frame for this receiver.
     pub(crate) fn has_for(&self, to: To) -> bool {
         self.queue_index.get(to).is_some_and(|place| {
             let queue = &self.queues[place];
@@ -473,7 +473,7 @@ impl<F> TxQueues<F> {
         })
     }
 
-    /// The queue that the next access serves.
+    /// Index of the queue that the next access serves.
     pub(crate) fn next(&self, order: Order) -> Option<usize> {
         match order {
             Order::Arrival | Order::Neighbours => self.oldest.first(),
@@ -482,13 +482,13 @@ impl<F> TxQueues<F> {
         }
     }
 
-    /// Which arrival ends the run of frames that an access to a queue takes.
+    /// Arrival number that ends the run of frames which an access to a queue may take.
     ///
-    /// [`Order::Neighbours`]: the first one for another receiver, a group included. What is to be repeated is older, and so
-    /// it goes first and keeps the FIFO's head, as in hardware that keeps a descriptor until its frame is acknowledged or
-    /// given up; only the rest of its run goes with it. So the block-ack window moves on within a run alone, and a receiver
-    /// that does not answer holds up all others. Not modelled: drivers that get failed frames back and queue them again
-    /// behind the others. Frames that go before all (arrival 0) are no neighbours: devices have another queue for them.
+    /// [`Order::Neighbours`]: that of the oldest frame for another receiver or a group. Repetitions are older, so they go
+    /// first and keep the head of the FIFO, as in hardware that keeps a descriptor until its frame is acknowledged or
+    /// dropped; only the rest of their run follows. So the block-ack window advances within a run only, and a receiver that
+    /// does not respond blocks all others. Not modelled: drivers that get failed frames back and queue them again behind the
+    /// others. Frames with priority (arrival 0) are no neighbours: devices have another queue for them.
     pub(crate) fn run_end(&self, order: Order, place: usize) -> u64 {
         match order {
             Order::Arrival | Order::RoundRobin => u64::MAX,
@@ -496,7 +496,7 @@ impl<F> TxQueues<F> {
         }
     }
 
-    /// Makes up the burst of a queue, and says how many bytes its PSDU has as an A-MPDU. The first MPDU is taken, whatever its
+    /// Composes the burst of a queue, and returns the size of its PSDU as an A-MPDU. The first MPDU is taken whatever its
     /// size.
     pub(crate) fn compose(&mut self, place: usize, limits: &BurstLimits) -> Bytes {
         let (queue, burst) = (&mut self.queues[place], &mut self.burst);
@@ -526,7 +526,7 @@ impl<F> TxQueues<F> {
         size.bytes()
     }
 
-    /// The present burst is sent. Says how many MPDUs it has, and how many of them were sent before.
+    /// Starts the present burst. Returns the number of its MPDUs, and how many of them were sent before.
     pub(crate) fn begin(&mut self) -> (u64, u64) {
         let queue = &mut self.queues[self.burst.queue];
         queue.chosen = None;
@@ -566,26 +566,26 @@ impl<F> TxQueues<F> {
         &mut self.queues[self.burst.queue]
     }
 
-    /// A BlockAckReq is to be sent to a queue's receiver before anything else.
+    /// Requires a BlockAckReq to a queue's receiver before anything else.
     pub(crate) fn ask(&mut self, place: usize) {
         self.queues[place].request_due = true;
         self.note_oldest(place);
     }
 
-    /// A BlockAckReq is sent to a queue's receiver.
+    /// Makes the burst a BlockAckReq to a queue's receiver.
     pub(crate) fn request(&mut self, place: usize) {
         self.burst.reset(place);
         self.burst.request = true;
     }
 
-    /// The access of the present burst is over before any of its MPDUs was sent: its RTS was not answered.
+    /// The access of the present burst ends before any of its MPDUs was sent, because its RTS got no CTS.
     pub(crate) fn take_back(&mut self) {
         let place = self.burst.queue;
         self.queues[place].originator.take_back();
         self.burst.reset(place);
     }
 
-    /// Takes out what waits for a receiver. What has a sequence number stays, and where nothing has, the first one.
+    /// Removes the frames that wait for a receiver. MPDUs with a sequence number stay or, if there are none, the first frame.
     pub(crate) fn take_waiting(&mut self, to: To) -> Vec<Queued<F>> {
         let Some(place) = self.queue_index.get(to) else { return Vec::new() };
         let queue = &mut self.queues[place];
@@ -598,7 +598,7 @@ impl<F> TxQueues<F> {
         waiting
     }
 
-    /// Takes out all frames.
+    /// Removes all frames.
     pub(crate) fn take_all(&mut self) -> Vec<Queued<F>> {
         let mut taken = Vec::new();
         for queue in &mut self.queues {
@@ -614,14 +614,14 @@ impl<F> TxQueues<F> {
         taken
     }
 
-    /// The queue of a receiver, where it ever had frames.
+    /// The queue of a receiver, if it ever had frames.
     pub(crate) fn of_receiver(&mut self, to: To) -> Option<&mut TxQueue<F>> {
         self.queue_index.get(to).map(|place| &mut self.queues[place])
     }
 }
 
 impl Parts {
-    /// An MPDU's part, by bytes, of an access with so many in all.
+    /// An MPDU's share, by bytes, of the airtime of an access with `of` bytes.
     #[inline]
     pub(crate) fn get(&mut self, airtime: Airtime, mpdu: Bytes, of: Bytes) -> Airtime {
         if (self.mpdu, self.of, self.airtime) != (mpdu, of, airtime) {
@@ -631,7 +631,7 @@ impl Parts {
     }
 }
 
-/// A part of an access's time, by bytes.
+/// A share, by bytes, of an access's airtime.
 pub(crate) fn part(airtime: Airtime, mpdu: Bytes, of: Bytes) -> Airtime {
     Airtime(Span::from_nanos(airtime.0.as_nanos() * mpdu.0 / of.0.max(1)))
 }
@@ -648,7 +648,7 @@ impl Burst {
         self.lost.clear();
     }
 
-    /// Takes an MPDU, which ends at this byte of the A-MPDU.
+    /// Adds an MPDU, which ends at this offset of the A-MPDU.
     #[inline]
     fn take(&mut self, place: usize, mpdu: Bytes, end: Bytes) {
         self.places.push(place);

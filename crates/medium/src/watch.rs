@@ -1,9 +1,9 @@
-//! What goes on the air, frame by frame, for those who write it down. Nothing of it is kept unless it is watched.
+//! The frames on the air, for traces. Nothing is recorded unless it is watched.
 //!
-//! Where all hear all, an access is decided when it begins: its frames are reported at once, with the instants at which they
-//! will begin and end, RTS, CTS, DATA and ACK. (Of an RTS without CTS it is said that the RTS was lost. A receiver
-//! that leaves in the middle of a frame still seems to have answered.) Where some are hidden, each beginning and each
-//! end is reported when it happens.
+//! The shared-channel engine decides an access when it begins: it reports the frames at once, RTS, CTS, DATA and ACK, with
+//! the instants at which they will begin and end. (An exchange without CTS is reported as a lost RTS. A receiver that leaves
+//! in the middle of a frame still seems to have answered.) The per-node engine reports each start and end of a frame when it
+//! happens.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -13,14 +13,14 @@ use evenair_wifi::{AccessCategory, PhyRate};
 
 use crate::frame::{NodeId, To};
 
-/// Something that happens on the air.
+/// An event on the air.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum OnAir {
     /// A node begins to send a frame.
     Begins(Transmission),
     /// The frame that a node is sending ends.
     Ends {
-        /// When.
+        /// End of the frame.
         at: Instant,
         /// Its sender.
         from: NodeId,
@@ -32,30 +32,30 @@ pub enum OnAir {
 /// A frame on the air.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Transmission {
-    /// Its beginning.
+    /// Start of the frame.
     pub at: Instant,
-    /// Its time on air.
+    /// Airtime.
     pub lasts: Span,
-    /// Who sends it.
+    /// Sender.
     pub from: NodeId,
-    /// For whom.
+    /// Receiver.
     pub to: To,
-    /// What it is.
+    /// Kind of frame.
     pub kind: Kind,
-    /// Its PHY rate.
+    /// PHY rate.
     pub rate: PhyRate,
-    /// What its Duration field says: for how long after it others are to keep off.
+    /// Duration field: how long after it others defer.
     pub reserves: Span,
 }
 
-/// What a frame is.
+/// Kind of a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// RTS for the frame in service of a category.
     Rts {
         /// The category.
         category: AccessCategory,
-        /// The number of the attempt at that frame, from 1.
+        /// Number of the attempt at that frame, from 1.
         attempt: u32,
     },
     /// CTS.
@@ -64,11 +64,11 @@ pub enum Kind {
     Data {
         /// The category.
         category: AccessCategory,
-        /// The number of the attempt at it, from 1.
+        /// Number of the attempt at that frame, from 1.
         attempt: u32,
-        /// It follows RTS and CTS of the same attempt.
+        /// Whether it follows RTS and CTS of the same attempt.
         reserved: bool,
-        /// It has the header of EDCA.
+        /// Whether it has a QoS header.
         qos: bool,
     },
     /// ACK.
@@ -77,62 +77,62 @@ pub enum Kind {
     Aggregate {
         /// The category.
         category: AccessCategory,
-        /// The number of the attempt at its first MPDU, from 1.
+        /// Number of the attempt at its first MPDU, from 1.
         attempt: u32,
-        /// It follows RTS and CTS of the same attempt.
+        /// Whether it follows RTS and CTS of the same attempt.
         reserved: bool,
-        /// How many MPDUs it has.
+        /// Number of MPDUs.
         mpdus: usize,
     },
     /// BlockAckReq.
     BlockAckRequest {
-        /// The category whose MPDUs it asks for.
+        /// Category of the MPDUs that it asks about.
         category: AccessCategory,
     },
     /// BlockAck.
     BlockAck,
-    /// CF-End, by which a node gives back the rest of a TXOP.
+    /// CF-End, which ends a TXOP early.
     CfEnd,
 }
 
-/// What an access of a node that aggregates sends: an A-MPDU, a single MPDU, or a BlockAckReq.
+/// The frame of an access of a node that aggregates: an A-MPDU, a single MPDU, or a BlockAckReq.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct BurstOnAir<'a, F> {
-    /// The number of the sender's oldest MPDU that is neither acknowledged nor given up. MPDUs of a category are numbered
-    /// from 0 for each receiver.
+    /// Number of the sender's oldest MPDU that is neither acknowledged nor dropped. MPDUs of a category are numbered from 0
+    /// for each receiver.
     pub start: u64,
     /// The block-ack window.
     pub window: u16,
-    /// Its MPDUs; none: it is a BlockAckReq.
+    /// MPDUs; empty for a BlockAckReq.
     pub mpdus: Vec<MpduOnAir<'a, F>>,
 }
 
 /// An MPDU of a burst.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct MpduOnAir<'a, F> {
-    /// Its number, by which it is known again when it is repeated.
+    /// Number, which a repetition keeps.
     pub number: u64,
-    /// Its packets; more than one: it is an A-MSDU. None where its receiver has it and only its sender does not know, or where
-    /// it is a frame of the node's own.
+    /// Packets; several in an A-MSDU. None if the receiver has the MPDU and only its sender does not know, or for a
+    /// management frame.
     pub packets: Vec<&'a F>,
 }
 
-/// What has become of a frame on the air, at the one for whom it is.
+/// Status of a frame on the air at its receiver.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TxStatus {
     /// It was received. A broadcast: by someone.
     Received,
     /// Other frames spoiled it, or its receiver was sending.
     Overlapped,
-    /// It could not be heard there, or noise spoiled it.
+    /// It was inaudible at the receiver, or noise spoiled it.
     Lost,
 }
 
-/// What has not been polled yet.
+/// Events that have not been polled.
 #[derive(Debug, Default)]
 pub(crate) struct Watch {
     pending: VecDeque<OnAir>,
-    /// Of the frame that is ending.
+    /// Status of the frame that is ending.
     pub(crate) status: Option<TxStatus>,
 }
 
@@ -147,7 +147,7 @@ impl Watch {
         self.pending.push_back(OnAir::Ends { at, from: NodeId(from), status });
     }
 
-    /// A frame begins, and what becomes of it is known.
+    /// Records a frame with a known outcome.
     pub(crate) fn frame(&mut self, transmission: Transmission, status: TxStatus) {
         self.begin(transmission);
         self.end(transmission.at + transmission.lasts, transmission.from.0, status);

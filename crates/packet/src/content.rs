@@ -1,9 +1,8 @@
-//! What a packet carries, where that tells something of the network itself: speech, how it is
-//! agreed upon, and who has which address.
+//! Payloads that matter to the network itself: speech, its signalling, and address assignments.
 //!
-//! Of a payload only the few numbers are kept that the manager needs; what a telephone says is not among them.
+//! Only the few numbers that the manager needs are kept of a payload; speech itself is not among them.
 //!
-//! Source: RFC 3550 (RTP), RFC 5761 (RTP and RTCP on one port), RFC 7983 (what else shares that port).
+//! Source: RFC 3550 (RTP), RFC 5761 (RTP and RTCP on one port), RFC 7983 (other protocols on that port).
 
 use alloc::boxed::Box;
 
@@ -11,27 +10,27 @@ use minicbor::{Decode, Decoder, Encode, decode};
 
 use crate::{Claim, Lease, Membership, SipMeta};
 
-/// What a packet carries.
+/// Content of a packet.
 #[derive(Clone, Debug, PartialEq, Eq, Default, Encode, Decode)]
 #[cbor(flat)]
 pub enum Content {
-    /// Nothing that is understood.
+    /// Not recognised.
     #[default]
     #[n(0)]
     Opaque,
-    /// Something that has the header of RTP. One packet proves nothing: what follows it must go on where it ends.
+    /// A payload with an RTP header. One packet proves nothing: the next ones must continue its sequence.
     #[n(1)]
     Rtp(#[n(0)] RtpMeta),
-    /// A message of SIP that says something of a call.
+    /// A SIP message about a call.
     #[n(2)]
     Sip(#[n(0)] Box<SipMeta>),
-    /// Its sender says that an address is its own.
+    /// The sender's claim of an address.
     #[n(3)]
     Claim(#[n(0)] Claim),
-    /// What DHCP tells of a client.
+    /// A DHCP message about a client.
     #[n(4)]
     Lease(#[n(0)] Box<Lease>),
-    /// Who is a member of which group.
+    /// A group membership message.
     #[n(5)]
     Membership(#[n(0)] Box<Membership>),
 }
@@ -48,27 +47,27 @@ pub struct RtpMeta {
     /// Sequence number, modulo 2^16.
     #[n(2)]
     pub sequence: u16,
-    /// When the first sample of it was taken, in ticks of the codec's clock, modulo 2^32.
+    /// Sampling instant of the first sample, in ticks of the codec's clock, modulo 2^32.
     #[n(3)]
     pub timestamp: u32,
-    /// Who speaks: the synchronisation source.
+    /// Synchronisation source: the sender of the stream.
     #[n(4)]
     pub source: u32,
 }
 
-/// The fixed header, without the list of contributing sources.
+/// Length of the fixed header, without the list of contributing sources, bytes.
 const RTP_HEADER: usize = 12;
 const RTP_VERSION: u8 = 2;
-/// Where RTCP's packet types, 192 to 223, would be read as a marker and a payload type (RFC 5761, 4).
+/// Payload types as which RTCP's packet types, 192 to 223, would be read (RFC 5761, 4).
 const LIKE_RTCP: core::ops::RangeInclusive<u8> = 64..=95;
 
 impl Content {
-    /// Nothing is understood of it.
+    /// Whether it is not recognised.
     pub(crate) const fn is_opaque(&self) -> bool {
         matches!(self, Self::Opaque)
     }
 
-    /// What a datagram between these ports carries.
+    /// Content of a datagram between these ports.
     pub(crate) fn of_datagram(src_port: u16, dst_port: u16, payload: &[u8]) -> Self {
         if SipMeta::may_use(src_port, dst_port) {
             return Self::of_segment(src_port, dst_port, payload);
@@ -79,7 +78,7 @@ impl Content {
         RtpMeta::parse(payload).map_or(Self::Opaque, Self::Rtp)
     }
 
-    /// What a segment of TCP between these ports carries.
+    /// Content of a TCP segment between these ports.
     pub(crate) fn of_segment(src_port: u16, dst_port: u16, payload: &[u8]) -> Self {
         let sip = SipMeta::may_use(src_port, dst_port).then(|| SipMeta::parse(payload)).flatten();
         sip.map_or(Self::Opaque, |sip| Self::Sip(sip.into()))
@@ -87,7 +86,7 @@ impl Content {
 }
 
 impl RtpMeta {
-    /// The header, where these bytes begin like one of version 2 that announces no more than there is.
+    /// Parses the header, if these bytes begin with one of version 2 and are no shorter than it announces.
     pub fn parse(payload: &[u8]) -> Option<Self> {
         let (header, _) = payload.split_first_chunk::<RTP_HEADER>()?;
         let [first, second, ..] = *header;
@@ -123,14 +122,14 @@ mod tests {
     const HEADER: [u8; 12] = [0x80, 0x88, 0x12, 0x34, 0, 0, 0x27, 0x10, 0xde, 0xad, 0xbe, 0xef];
 
     #[test]
-    fn a_header_is_read_as_it_is_printed_in_the_standard() {
+    fn the_header_of_the_standard_is_parsed() {
         let rtp = RtpMeta { payload_type: 8, marker: true, sequence: 0x1234, timestamp: 10_000, source: 0xdead_beef };
         assert_eq!(RtpMeta::parse(&HEADER), Some(rtp));
         assert_eq!(RtpMeta::parse(&HEADER[..11]), None);
     }
 
     #[test]
-    fn what_shares_its_port_is_distinguished() {
+    fn other_protocols_on_its_port_are_distinguished() {
         let with = |first, second| {
             let mut bytes = HEADER;
             (bytes[0], bytes[1]) = (first, second);

@@ -1,5 +1,5 @@
-//! Packets that keep the network together, recognised by what their protocol demands of them and not by ports alone: the
-//! manager sends them ahead of its queues, within a budget.
+//! Network control packets, recognised by the rules of their protocols and not by ports alone: the manager sends them ahead
+//! of its queues, within a budget.
 //!
 //! Source: RFC 826 (ARP), RFC 4861 (neighbour discovery), RFC 3376 and RFC 3810 (group membership), RFC 2131 and RFC 8415
 //! (DHCP), IEEE 802.1X, 802.1AB, 802.3 (slow protocols), 802.1Q (spanning tree).
@@ -8,7 +8,7 @@ use minicbor::{Decode, Encode};
 
 use crate::MacAddr;
 
-/// A protocol that keeps the network together.
+/// A network control protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Encode, Decode)]
 #[cbor(index_only)]
 pub enum Control {
@@ -32,11 +32,11 @@ pub enum Control {
     Link,
 }
 
-/// Below this, an EtherType is the length of a frame with LLC (IEEE 802.3, 3.2.6).
+/// Least EtherType; smaller values are the length of a frame with LLC (IEEE 802.3, 3.2.6).
 pub(crate) const LEAST_ETHER_TYPE: u16 = 0x0600;
 /// Groups that no bridge forwards (IEEE 802.1Q, table 8-1).
 const LINK_LOCAL_GROUPS: [u8; 5] = [0x01, 0x80, 0xc2, 0x00, 0x00];
-/// IP protocol numbers (IANA).
+/// IP protocol number (IANA).
 pub(crate) const IGMP: u8 = 2;
 
 impl Control {
@@ -68,14 +68,14 @@ impl Control {
     }
 }
 
-/// BOOTP's fixed part, then the magic cookie (RFC 2131, 3).
+/// Whether this is DHCP: BOOTP's fixed part, then the magic cookie (RFC 2131, 3).
 fn is_dhcp(message: &[u8]) -> bool {
     const COOKIE: [u8; 4] = [99, 130, 83, 99];
     message.get(236..240) == Some(&COOKIE) && matches!(message[0], 1 | 2)
 }
 
-/// A message between client and server, or between relays (RFC 8415, 7.3, 8 and 9): DHCPv6 has no cookie, but its options fill
-/// the message exactly, and there is at least one.
+/// Whether this is a message between client and server, or between relays (RFC 8415, 7.3, 8 and 9): DHCPv6 has no cookie, but
+/// its options fill the message exactly, and there is at least one.
 fn is_dhcpv6(message: &[u8]) -> bool {
     let fixed = match message.first() {
         Some(1..=11) => 4,
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn dhcpv6_is_filled_by_its_options() {
+    fn dhcpv6_options_fill_the_message() {
         // Solicit, client identifier of 3 bytes, elapsed time of 2.
         let solicit = [1, 1, 2, 3, 0, 1, 0, 3, 7, 7, 7, 0, 8, 0, 2, 0, 0];
         assert_eq!(Control::of_datagram(546, 547, &solicit), Some(Control::Dhcp));

@@ -1,7 +1,7 @@
-//! Changes that the manager asks for in a packet it releases.
+//! Changes to a packet that the manager requests when it releases it.
 //!
-//! Checksums are corrected incrementally (RFC 1624), never recomputed: a packet that came in damaged must leave
-//! damaged, or its receiver could not tell. Frames whose layout is not understood are left alone.
+//! Checksums are corrected incrementally (RFC 1624), never recomputed: a damaged packet must stay damaged, or its
+//! receiver could not detect that. Frames of unknown layout are left alone.
 
 use crate::parse::{Version, ip_offset, tcp_offset};
 
@@ -10,9 +10,9 @@ use crate::parse::{Version, ip_offset, tcp_offset};
 pub struct Edits {
     /// New differentiated services code point, 6 bits; the ECN bits stay.
     pub dscp: Option<u8>,
-    /// "Congestion experienced" (RFC 3168, 5) in a packet whose transport is capable of it; in others nothing changes.
+    /// Set "congestion experienced" (RFC 3168, 5), if the transport is ECN-capable; otherwise nothing changes.
     pub congestion: bool,
-    /// New window field of TCP (RFC 9293, 3.1), as on the wire: not scaled. What is not TCP, fragments, and TCP behind an
+    /// New window field of TCP (RFC 9293, 3.1), as on the wire: not scaled. Other protocols, fragments, and TCP behind an
     /// authentication header, which covers the field, are left as they are.
     pub window: Option<u16>,
 }
@@ -21,7 +21,7 @@ pub struct Edits {
 const WINDOW: usize = 14;
 const TCP_CHECKSUM: usize = 16;
 
-/// Both ECN bits: congestion experienced. Zero is a transport that does not understand them.
+/// Both ECN bits: congestion experienced. Zero means that the transport is not ECN-capable.
 const ECN: u8 = 0b11;
 
 impl Edits {
@@ -54,7 +54,7 @@ impl Edits {
         }
     }
 
-    /// The octet of DSCP and ECN as it is to be.
+    /// New value of the octet with DSCP and ECN.
     const fn class(&self, was: u8) -> u8 {
         let class = match self.dscp {
             Some(dscp) => dscp << 2 | was & ECN,

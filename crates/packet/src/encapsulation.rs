@@ -1,10 +1,10 @@
-//! What a frame carries inside of another protocol: PPPoE sessions, MPLS, and tunnels between access points and a controller.
+//! Packets inside of other protocols: PPPoE sessions, MPLS, and tunnels between access points and a controller.
 //!
-//! The packet inside is what a station sends or receives, and what the manager queues and charges. In a tunnel that carries
-//! whole Ethernet or 802.11 frames the station is named by the frame inside; otherwise by the outer frame. One level is looked
-//! into. What cannot be read (ciphertext, a fragment, another version) stays a packet of the outer addresses.
+//! The inner packet is what a station sends or receives, and what the manager queues and charges. In a tunnel that carries
+//! whole Ethernet or 802.11 frames the inner frame identifies the station; otherwise the outer frame does. One level is
+//! decapsulated. Unreadable packets (ciphertext, a fragment, another version) count as packets of the outer addresses.
 //!
-//! Packets inside are never changed: a driver's edits reach outer headers only.
+//! Inner packets are never changed: a driver's edits reach outer headers only.
 //!
 //! Source: RFC 2516 (PPPoE), RFC 1661 (PPP), RFC 3032 (MPLS), RFC 4448 (Ethernet over MPLS), RFC 2784 and RFC 2890 (GRE), RFC 7637
 //! (Ethernet in GRE), RFC 7348 (VXLAN), RFC 5415 (CAPWAP), IEEE 802.11-2020, 9.3.2.1 (addresses of data frames).
@@ -34,14 +34,14 @@ pub enum Encapsulation {
     Capwap,
 }
 
-/// What is inside.
+/// An inner packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Inner<'b> {
-    /// What an EtherType announces, behind the same MAC addresses.
+    /// Payload of an EtherType, behind the same MAC addresses.
     Network(u16, &'b [u8]),
     /// An Ethernet frame without its FCS.
     Frame(&'b [u8]),
-    /// The MSDU of an 802.11 data frame: source, destination, EtherType, and what that announces.
+    /// MSDU of an 802.11 data frame: source, destination, EtherType, and its payload.
     Msdu(MacAddr, MacAddr, u16, &'b [u8]),
 }
 
@@ -53,10 +53,10 @@ const ETHERTYPE_MPLS: [u16; 2] = [0x8847, 0x8848];
 const ETHERTYPE_BRIDGING: u16 = 0x6558;
 /// IP protocol number (IANA).
 pub(crate) const GRE: u8 = 47;
-/// Ports (IANA); 8472 is that of Linux, older than the assignment.
+/// UDP ports (IANA); 8472 is that of Linux, older than the assignment.
 const VXLAN_PORTS: [u16; 2] = [4789, 8472];
 const CAPWAP_DATA_PORT: u16 = 5247;
-/// Labels of one packet that are read.
+/// Maximum number of MPLS labels that are parsed.
 const MOST_LABELS: usize = 8;
 
 /// The IP version of a packet, as an EtherType.
@@ -68,7 +68,7 @@ fn by_version(packet: &[u8]) -> Option<Inner<'_>> {
     }
 }
 
-/// What is inside of the body of a frame with this EtherType.
+/// The inner packet of a frame with this EtherType and body.
 pub(crate) fn of_frame(ether_type: u16, body: &[u8]) -> Option<(Encapsulation, Inner<'_>)> {
     if ether_type == ETHERTYPE_PPPOE_SESSION {
         return Some((Encapsulation::Pppoe, of_pppoe(body)?));
@@ -104,7 +104,7 @@ fn of_mpls(body: &[u8]) -> Option<Inner<'_>> {
     None
 }
 
-/// What is inside of the payload of GRE: IP, MPLS or Ethernet.
+/// The inner packet of a GRE payload: IP, MPLS or Ethernet.
 pub(crate) fn of_gre(payload: &[u8]) -> Option<(Encapsulation, Inner<'_>)> {
     let (&[flags, version, kind_high, kind_low], rest) = payload.split_first_chunk::<4>()?;
     // Checksum, key and sequence number are four bytes each; source routing is obsolete (RFC 2784, appendix A).
@@ -122,10 +122,10 @@ pub(crate) fn of_gre(payload: &[u8]) -> Option<(Encapsulation, Inner<'_>)> {
     Some((Encapsulation::Gre, inner))
 }
 
-/// What is inside of a datagram between these ports.
+/// The inner packet of a datagram between these ports.
 pub(crate) fn of_datagram(src_port: u16, dst_port: u16, payload: &[u8]) -> Option<(Encapsulation, Inner<'_>)> {
     if VXLAN_PORTS.contains(&dst_port) {
-        // RFC 7348, 5: the flag that there is an identifier, and reserved bytes.
+        // RFC 7348, 5: flag of a valid identifier, and reserved bytes.
         let [0x08, 0, 0, 0, _, _, _, 0, frame @ ..] = payload else { return None };
         return (frame.len() >= 14).then_some((Encapsulation::Vxlan, Inner::Frame(frame)));
     }
@@ -133,7 +133,7 @@ pub(crate) fn of_datagram(src_port: u16, dst_port: u16, payload: &[u8]) -> Optio
     is_capwap.then(|| Some((Encapsulation::Capwap, of_capwap(payload)?))).flatten()
 }
 
-/// RFC 5415, 4.3: a header of `HLEN` words. Fragments, keep-alives and other bindings than 802.11 are not read.
+/// RFC 5415, 4.3: a header of `HLEN` words. Fragments, keep-alives and bindings other than 802.11 are not parsed.
 fn of_capwap(payload: &[u8]) -> Option<Inner<'_>> {
     const BINDING_80211: u32 = 1;
     let word = u32::from_be_bytes(*payload.first_chunk::<4>()?);

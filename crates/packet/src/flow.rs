@@ -5,19 +5,19 @@ use core::net::{IpAddr, Ipv6Addr};
 use crate::control::LEAST_ETHER_TYPE;
 use crate::{IpMeta, MacAddr, Transport};
 
-/// The 5-tuple of a flow in canonical order, or protocol and addresses where no ports are named (fragments, ICMP, IPsec), or
+/// The 5-tuple of a flow in canonical order, or protocol and addresses if there are no ports (fragments, ICMP, IPsec), or
 /// EtherType and MAC addresses of frames that are not IP: both directions have the same key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FlowKey {
-    /// Of IP: the protocol, and [`NAMES_PORTS`]; of other frames: the EtherType, or [`WITH_LLC`].
+    /// For IP: the protocol, and [`NAMES_PORTS`]; for other frames: the EtherType, or [`WITH_LLC`].
     kind: u16,
     low: (IpAddr, u16),
     high: (IpAddr, u16),
 }
 
-/// Ports distinguish the ends of a flow of IP.
+/// Flag: ports distinguish the ends of an IP flow.
 const NAMES_PORTS: u16 = 0x100;
-/// Frames with LLC (IEEE 802.3, 3.2.6). EtherTypes are from 0x600 on.
+/// Kind of frames with LLC (IEEE 802.3, 3.2.6). EtherTypes start at 0x600.
 const WITH_LLC: u16 = 0x200;
 
 impl FlowKey {
@@ -43,8 +43,8 @@ impl FlowKey {
         (Self { kind, low, high }, forward)
     }
 
-    /// EtherType of frames that are not IP, zero of those with LLC. The addresses of the ends then stand for their MAC addresses: the
-    /// link-local addresses of IPv6 that are made of them (RFC 4291, appendix A).
+    /// EtherType of frames that are not IP, zero with LLC. The addresses of the ends are then the IPv6 link-local addresses
+    /// of their MAC addresses (RFC 4291, appendix A).
     pub const fn ether_type(&self) -> Option<u16> {
         match self.kind {
             WITH_LLC => Some(0),
@@ -53,17 +53,17 @@ impl FlowKey {
         }
     }
 
-    /// Ports distinguish its ends. Without them the ports of its ends are zero.
+    /// Whether ports distinguish its ends. Otherwise the ports of its ends are zero.
     pub const fn names_ports(&self) -> bool {
         self.ether_type().is_none() && self.kind & NAMES_PORTS != 0
     }
 
-    /// IP protocol number; `None` of frames that are not IP.
+    /// IP protocol number; `None` for frames that are not IP.
     pub const fn protocol(&self) -> Option<u8> {
         if self.ether_type().is_none() { Some(self.kind as u8) } else { None }
     }
 
-    /// All that distinguishes it but its ends, as a number.
+    /// The part of the key besides its ends, as a number.
     pub const fn kind(&self) -> u16 {
         self.kind
     }
@@ -79,7 +79,7 @@ impl FlowKey {
     }
 }
 
-/// The link-local address of IPv6 with the modified EUI-64 of a MAC address.
+/// IPv6 link-local address with the modified EUI-64 of a MAC address.
 fn link_local(mac: MacAddr) -> IpAddr {
     let [a, b, c, d, e, f] = mac.0;
     let halves = [[a ^ 2, b], [c, 0xff], [0xfe, d], [e, f]].map(u16::from_be_bytes);

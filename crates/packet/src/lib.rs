@@ -1,17 +1,17 @@
-//! What the manager may know of a packet, and what it may change in one.
+//! Packet metadata for the manager, and the changes that it may make to a packet.
 //!
 //! A driver turns bytes into a [`PacketMeta`] with [`parse`] and hands the metadata, not the bytes, to the manager;
 //! a simulator fills in the same record without there ever being bytes. Decisions come back as [`Edits`], which the
 //! driver applies to the frame. Metadata is encoded
 //! in CBOR for recordings.
 //!
-//! Nothing here keeps state between packets. Into payloads it looks for what they tell of the network itself ([`Content`]),
-//! and keeps that alone.
+//! Nothing here keeps state between packets. Of payloads only information about the network itself is parsed and kept
+//! ([`Content`]).
 //!
 //! ```
 //! use evenair_packet::{MacAddr, Port, parse};
 //!
-//! // An ARP request to all.
+//! A broadcast ARP request.
 //! let mut frame = vec![0xff; 6];
 //! frame.extend([2, 0, 0, 0, 0, 1, 0x08, 0x06]);
 //! frame.extend([0; 46]);

@@ -16,21 +16,23 @@ pub struct MacAddr(#[cbor(n(0), with = "minicbor::bytes")] pub [u8; 6]);
 pub struct MacAddrError;
 
 impl MacAddr {
-    /// The address of everybody.
+    /// The broadcast address.
     pub const BROADCAST: Self = Self([0xff; 6]);
 
-    /// It was not assigned by its maker (IEEE 802, 8.2): made up, as a station's random one is.
+    /// Whether it is locally administered (IEEE 802, 8.2), as a station's random address is, rather than
+    /// assigned by the maker.
     pub const fn is_local(self) -> bool {
         self.0[0] & 2 != 0
     }
 
-    /// That to which packets to an IPv4 group go: its last 23 bits behind a fixed prefix (RFC 1112, 6.4).
+    /// Group address of packets to an IPv4 group: the group's last 23 bits behind a fixed prefix (RFC 1112,
+    /// 6.4).
     pub const fn of_group(group: Ipv4Addr) -> Self {
         let [_, b, c, d] = group.octets();
         Self([0x01, 0x00, 0x5e, b & 0x7f, c, d])
     }
 
-    /// True for group addresses, broadcast included: the I/G bit (IEEE 802, clause 8.2) is set.
+    /// Whether it is a group address, broadcast included: the I/G bit (IEEE 802, clause 8.2) is set.
     pub const fn is_multicast(self) -> bool {
         self.0[0] & 1 == 1
     }

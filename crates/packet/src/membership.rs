@@ -1,7 +1,7 @@
-//! Which groups stations are members of, by their reports: IGMP and MLD.
+//! Group memberships of stations, from their IGMP and MLD reports.
 //!
-//! Reports of all versions are read, and queries are noticed. Of a record with sources only the group counts: a member of some
-//! sources is a member.
+//! Reports of all versions are parsed, and queries are recognised. Source lists are ignored: a member for some sources is a
+//! member.
 //!
 //! Source: RFC 2236 (IGMPv2), RFC 3376 (IGMPv3), RFC 2710 (MLD), RFC 3810 (MLDv2).
 
@@ -15,22 +15,22 @@ use minicbor::{Decode, Encode};
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 #[cbor(flat)]
 pub enum Membership {
-    /// A querier asks who is a member of what.
+    /// A query for memberships.
     #[n(0)]
     Query,
-    /// A host reports the groups that it is in, and those that it has left.
+    /// A host's report of the groups that it is in, and of those that it has left.
     #[n(1)]
     Report {
         /// Groups that it is a member of.
         #[n(0)]
         joined: Box<[IpAddr]>,
-        /// Groups that it is no member of any more.
+        /// Groups that it has left.
         #[n(1)]
         left: Box<[IpAddr]>,
     },
 }
 
-/// Records of one report that are read. A full frame of IGMPv3 has 183; a host sends few.
+/// Maximum number of records parsed of one report. A full frame of IGMPv3 has 183; a host sends few.
 const MOST_RECORDS: usize = 64;
 
 impl Membership {
@@ -63,7 +63,7 @@ impl Membership {
 
     /// The records of IGMPv3 and MLDv2, which differ in the length of addresses (RFC 3376, 4.2; RFC 3810, 5.2).
     fn of_records<const LEN: usize>(message: &[u8], address: impl Fn(&[u8; LEN]) -> IpAddr) -> Self {
-        /// A record of this type without sources: the host has left the group.
+        /// Record types that, without sources, mean that the host has left the group.
         const LEAVES: [u8; 2] = [1, 3];
         let (mut joined, mut left) = (Vec::new(), Vec::new());
         let mut rest = message.get(8..).unwrap_or_default();
@@ -73,7 +73,7 @@ impl Membership {
             let sources = usize::from(u16::from_be_bytes([*sources_high, *sources_low]));
             let leaves = LEAVES.contains(kind) && sources == 0;
             let group = address(group);
-            // Type 6 blocks sources: no word of membership.
+            // Type 6 blocks sources, which does not affect membership.
             if (1..=5).contains(kind) && group.is_multicast() {
                 if leaves { left.push(group) } else { joined.push(group) }
             }
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn what_names_no_group_reports_nothing() {
+    fn messages_without_a_group_report_nothing() {
         assert_eq!(Membership::of_igmp(&[0x16, 0, 0, 0, 10, 1, 2, 3]), report(&[], &[]));
         assert_eq!(Membership::of_igmp(&[0x16, 0]), report(&[], &[]));
         assert_eq!(Membership::of_igmp(&[0x22]), report(&[], &[]));

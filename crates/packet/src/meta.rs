@@ -1,4 +1,4 @@
-//! The record of one packet.
+//! The metadata of one packet.
 
 use core::fmt;
 use core::net::IpAddr;
@@ -8,7 +8,7 @@ use minicbor::{Decode, Decoder, Encode, decode};
 
 use crate::{Content, Control, Encapsulation, FlowKey, MacAddr, RtpMeta};
 
-/// A side of the box: where a packet came in, or by which it leaves.
+/// A side of the box: where a packet entered, or leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Encode, Decode)]
 #[cbor(index_only)]
 pub enum Port {
@@ -20,10 +20,10 @@ pub enum Port {
     Wire,
 }
 
-/// All that the manager may know of a packet.
+/// All information about a packet for the manager.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct PacketMeta {
-    /// The side it came in from.
+    /// The side where it entered.
     #[n(0)]
     pub ingress: Port,
     /// Length of the Ethernet frame without its FCS.
@@ -35,32 +35,32 @@ pub struct PacketMeta {
     /// Destination MAC address.
     #[n(3)]
     pub dst: MacAddr,
-    /// Its VLAN, where it has a tag that names one.
+    /// Its VLAN, if it has a tag with an identifier.
     #[n(6)]
     pub vlan: Option<Vlan>,
-    /// EtherType behind all VLAN tags; a length where the frame is IEEE 802.3 with LLC.
+    /// EtherType behind all VLAN tags; a length for an IEEE 802.3 frame with LLC.
     #[n(4)]
     pub ether_type: u16,
-    /// What the IP header says, where there is an intact one.
+    /// IP header, if there is an intact one.
     #[n(5)]
     pub ip: Option<IpMeta>,
-    /// What it carries, as far as that is understood.
+    /// Content, as far as it is recognised.
     #[cbor(n(7), decode_with = "decode_known", skip_if = "Content::is_opaque")]
     pub content: Content,
-    /// The protocol that keeps the network together, if it is of one.
+    /// Network control protocol, if it belongs to one.
     #[n(8)]
     pub control: Option<Control>,
-    /// The protocol that it was found inside of. Then all else is that of the packet inside, except the length of the frame where
-    /// the addresses are the outer ones.
+    /// Protocol from which the packet was decapsulated. Then all other fields are those of the inner packet, except for the
+    /// frame's length and, where only the outer frame has them, the MAC addresses.
     #[n(9)]
     pub encapsulation: Option<Encapsulation>,
 }
 
-/// A VLAN, by the tags of a frame (IEEE 802.1Q): the outermost one, and what is inside of it where there are two (802.1ad,
-/// "QinQ"). A tag with identifier zero carries a priority and names no VLAN (802.1Q, 9.6).
+/// A VLAN, by the tags of a frame (IEEE 802.1Q): the outermost one, and the inner one of two (802.1ad, "QinQ"). A tag with
+/// identifier zero carries a priority and no VLAN (802.1Q, 9.6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Encode, Decode)]
 pub struct Vlan {
-    /// Identifier of the outermost tag that names one, 1 to 4095.
+    /// Identifier of the outermost tag that has one, 1 to 4095.
     #[n(0)]
     pub id: u16,
     /// Identifier of the next tag inside it.
@@ -68,7 +68,7 @@ pub struct Vlan {
     pub inner: Option<u16>,
 }
 
-/// What IP and the layer above it say.
+/// IP header and transport header.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct IpMeta {
     /// Source address.
@@ -89,7 +89,7 @@ pub struct IpMeta {
     /// Length at IP level, header included.
     #[cbor(n(5), decode_with = "decode_length")]
     pub total_len: Bytes,
-    /// It is a fragment, the first one or a later one. Then `transport` is [`Transport::Other`].
+    /// Whether it is a fragment, the first one or a later one. Then `transport` is [`Transport::Other`].
     #[n(6)]
     pub fragment: bool,
     /// The transport header.
@@ -117,11 +117,11 @@ pub enum Transport {
     /// ICMP or ICMPv6 (RFC 792, RFC 4443).
     #[n(3)]
     Icmp {
-        /// The message's type.
+        /// Message type.
         #[n(0)]
         kind: u8,
     },
-    /// Anything else: another protocol, a fragment, a header cut short, or ciphertext.
+    /// Anything else: another protocol, a fragment, a truncated header, or ciphertext.
     #[n(0)]
     Other,
 }
@@ -156,8 +156,7 @@ pub struct TcpMeta {
     /// Maximum segment size option; only SYN segments carry it.
     #[n(10)]
     pub mss: Option<u16>,
-    /// Of a SACK option with blocks (RFC 2018), the sequence number behind the first block, which holds the segment that has arrived
-    /// most recently.
+    /// Sequence number behind the first block of a SACK option (RFC 2018), which holds the most recently received segment.
     #[n(11)]
     pub sacked_to: Option<u32>,
     /// Timestamps option (RFC 7323, 3).
@@ -165,14 +164,13 @@ pub struct TcpMeta {
     pub timestamps: Option<Timestamps>,
 }
 
-/// A timestamps option, in the ticks of its senders' own clocks, modulo 2^32.
+/// A timestamps option, in the ticks of the senders' own clocks, modulo 2^32.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Timestamps {
-    /// TSval: when the sender sent the segment, by its clock.
+    /// TSval: sending time of the segment, by the sender's clock.
     #[n(0)]
     pub value: u32,
-    /// TSecr: the value that it last got from the other end, by that one's clock; has a meaning only with
-    /// [`TcpFlags::ACK`].
+    /// TSecr: the last TSval received from the other end; valid only with [`TcpFlags::ACK`].
     #[n(1)]
     pub echo: u32,
 }
@@ -182,10 +180,11 @@ pub struct Timestamps {
 #[cbor(transparent)]
 pub struct TcpFlags(#[n(0)] pub u8);
 
-/// The longest packet that is decoded, offloads included: what computes with lengths relies on it.
+/// The longest packet that is decoded, offloads included; length arithmetic relies on it.
 const MAX_LEN: Bytes = Bytes(1 << 20);
 
-/// Decodes a value; an unknown variant in it is an error even within an optional field, which would be absent then.
+/// Decodes a value. An unknown variant is an error even within an optional field, which minicbor would otherwise treat as
+/// absent.
 fn decode_known<'b, C, T: Decode<'b, C>>(d: &mut Decoder<'b>, ctx: &mut C) -> Result<T, decode::Error> {
     let known = T::decode(d, ctx);
     known.map_err(|error| if error.is_unknown_variant() { decode::Error::message(error) } else { error })
@@ -206,7 +205,7 @@ impl From<u16> for Vlan {
 }
 
 impl fmt::Display for Vlan {
-    /// As `100`, or from the outside in as `100.20`.
+    /// `100`, or from the outside in `100.20`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.id)?;
         self.inner.map_or(Ok(()), |inner| write!(f, ".{inner}"))
@@ -214,7 +213,7 @@ impl fmt::Display for Vlan {
 }
 
 impl Port {
-    /// The side across the box.
+    /// The other side of the box.
     pub const fn opposite(self) -> Self {
         match self {
             Self::Wlan => Self::Wire,
@@ -241,12 +240,12 @@ impl TcpFlags {
     /// Congestion window reduced.
     pub const CWR: Self = Self(0x80);
 
-    /// All bits of `other` are set in `self`.
+    /// Whether all bits of `other` are set in `self`.
     pub const fn contains(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
 
-    /// Some bit of `other` is set in `self`.
+    /// Whether some bit of `other` is set in `self`.
     pub const fn intersects(self, other: Self) -> bool {
         self.0 & other.0 != 0
     }
@@ -259,13 +258,13 @@ impl TcpFlags {
 }
 
 impl TcpMeta {
-    /// A pure acknowledgment: it acknowledges, carries no data and neither opens nor closes anything.
+    /// Whether it is a pure acknowledgment: an ACK without data that neither opens nor closes the connection.
     pub const fn is_pure_ack(&self) -> bool {
         let control = TcpFlags::SYN.with(TcpFlags::FIN).with(TcpFlags::RST);
         self.payload.0 == 0 && self.flags.contains(TcpFlags::ACK) && !self.flags.intersects(control)
     }
 
-    /// A SYN without ACK: it begins another connection between the same ports.
+    /// Whether it is a SYN without ACK, which begins a new connection between the same ports.
     pub const fn begins(&self) -> bool {
         self.flags.contains(TcpFlags::SYN) && !self.flags.contains(TcpFlags::ACK)
     }
@@ -278,7 +277,7 @@ impl TcpMeta {
 }
 
 impl PacketMeta {
-    /// The TCP header, where there is one.
+    /// TCP header, if there is one.
     pub fn tcp(&self) -> Option<&TcpMeta> {
         match &self.ip.as_ref()?.transport {
             Transport::Tcp(tcp) => Some(tcp),
@@ -286,7 +285,7 @@ impl PacketMeta {
         }
     }
 
-    /// The header of RTP, where it carries what has one.
+    /// RTP header, if there is one.
     pub const fn rtp(&self) -> Option<&RtpMeta> {
         match &self.content {
             Content::Rtp(rtp) => Some(rtp),
@@ -294,20 +293,20 @@ impl PacketMeta {
         }
     }
 
-    /// The key of its flow, and whether it travels from the lower to the higher end. What is not IP has one by its MAC addresses and
-    /// its EtherType; all frames with LLC between two addresses are one flow.
+    /// The key of its flow, and whether it travels from the lower to the higher end. Frames other than IP have a key of MAC
+    /// addresses and EtherType; all LLC frames between two addresses are one flow.
     pub fn flow(&self) -> (FlowKey, bool) {
         self.ip.as_ref().map_or_else(|| FlowKey::of_frame(self.src, self.dst, self.ether_type), FlowKey::of)
     }
 
-    /// It may be marked with "congestion experienced": its transport is capable of ECN (RFC 3168), and its IP header is where edits
-    /// reach it.
+    /// Whether it may be marked with "congestion experienced": its transport is ECN-capable (RFC 3168), and edits reach its
+    /// IP header.
     pub fn takes_marks(&self) -> bool {
         self.encapsulation.is_none() && self.ip.as_ref().is_some_and(|ip| ip.ecn != 0)
     }
 
-    /// What it carries cannot be read: it is not IP nor of a known protocol of the network's own, or it is a tunnel of an unknown or
-    /// encrypted kind, in which there may be several stations.
+    /// Whether its content is unreadable: it is neither IP nor a known control protocol, or it is a tunnel of an unknown or
+    /// encrypted kind, which may carry several stations.
     pub fn is_unread(&self) -> bool {
         /// IP in IP, IPv6 in IPv4, GRE, Ethernet in IP, L2TP (IANA "Assigned Internet Protocol Numbers").
         const TUNNELS: [u8; 5] = [4, 41, 47, 97, 115];
@@ -321,8 +320,8 @@ impl PacketMeta {
         is_tunnel && self.encapsulation.is_none()
     }
 
-    /// Its size at IP level: what an 802.11 frame carries as MSDU, and what rates and buffers count. For a packet
-    /// without an IP header that is all behind the MAC addresses and the EtherType.
+    /// Its size at IP level: the MSDU of an 802.11 frame, which rates and buffers count. For a packet without an IP header,
+    /// all behind the MAC addresses and the EtherType.
     pub fn ip_len(&self) -> Bytes {
         const ETHERNET_HEADER: Bytes = Bytes(14);
         self.ip.as_ref().map_or_else(|| self.frame_len.saturating_sub(ETHERNET_HEADER), |ip| ip.total_len)

@@ -1,11 +1,10 @@
-//! Who has which address, and what name: what ARP, neighbour discovery and DHCP tell.
+//! Address and name assignments, from ARP, neighbour discovery and DHCP.
 //!
-//! A *claim* is that an address belongs to a MAC address, made by its own frame: what an access point or a router says for
-//! others (proxy ARP) is none. A *lease* is what a DHCP client asks for, or what a server grants it. Both are read from one
-//! packet each, within its bounds; what is not as the standards have it tells nothing.
+//! A *claim* says that an address belongs to a MAC address, and comes from that address: announcements by an access point or
+//! a router for others (proxy ARP) are none. A *lease* is a DHCP client's request, or a server's grant. Both are parsed from
+//! one packet each, within its bounds; messages that violate the standards are ignored.
 //!
-//! What is not here: whether it is true, which the manager judges; DHCPv6, whose clients are known by identifiers that need
-//! no MAC address; fragments.
+//! Not here: validation, which is the manager's; DHCPv6, whose clients have identifiers without MAC address; fragments.
 //!
 //! Source: RFC 826 (ARP), RFC 5227 (probes), RFC 4861 (neighbour discovery), RFC 2131 and RFC 2132 (DHCP), RFC 4702 (names).
 
@@ -16,30 +15,30 @@ use minicbor::{Decode, Decoder, Encode, Encoder, decode, encode};
 
 use crate::MacAddr;
 
-/// An address belongs to the sender of the frame that says so.
+/// A sender's claim that an address is its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Claim {
     /// The address.
     #[n(0)]
     pub address: IpAddr,
-    /// Whose it is said to be.
+    /// MAC address of the claimant.
     #[n(1)]
     pub mac: MacAddr,
 }
 
-/// What a message of DHCP tells of a client.
+/// A DHCP message about a client.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Lease {
-    /// The client.
+    /// MAC address of the client.
     #[n(0)]
     pub mac: MacAddr,
-    /// The address that a server grants; `None`: it is the client who speaks.
+    /// The address that a server grants; `None` in a client's message.
     #[n(1)]
     pub granted: Option<Ipv4Addr>,
-    /// For how long, in seconds.
+    /// Duration of the lease, in seconds.
     #[n(2)]
     pub seconds: u32,
-    /// What the client calls itself.
+    /// Host name that the client sends.
     #[n(3)]
     pub name: Option<HostName>,
 }
@@ -52,10 +51,10 @@ pub struct HostName {
 }
 
 impl HostName {
-    /// Characters at most: a label's length (RFC 1035, 2.3.4).
+    /// Maximum length, that of a DNS label (RFC 1035, 2.3.4).
     pub const MOST: usize = 63;
 
-    /// A name of these bytes, up to the first dot; `None` where they are none.
+    /// The name in these bytes, up to the first dot; `None` if they are not a name.
     pub fn new(text: &[u8]) -> Option<Self> {
         let text = text.split(|byte| *byte == b'.' || *byte == 0).next()?.trim_ascii();
         let printable = text.iter().all(|byte| (b' '..=b'~').contains(byte));
@@ -64,7 +63,7 @@ impl HostName {
         Some(Self { bytes, len: text.len() as u8 })
     }
 
-    /// It as text.
+    /// The name as text.
     pub fn as_str(&self) -> &str {
         core::str::from_utf8(&self.bytes[..usize::from(self.len)]).unwrap_or_default()
     }
@@ -77,7 +76,7 @@ impl<C> Encode<C> for HostName {
 }
 
 impl<'b, C> Decode<'b, C> for HostName {
-    /// Only a name is decoded that [`HostName::new`] leaves as it is.
+    /// Rejects names that [`HostName::new`] would change.
     fn decode(d: &mut Decoder<'b>, _: &mut C) -> Result<Self, decode::Error> {
         let at = d.position();
         let text = d.str()?;
@@ -92,7 +91,7 @@ impl fmt::Debug for HostName {
     }
 }
 
-/// An address that a host may have for itself.
+/// Whether a host may use this address as its own.
 fn is_own(address: IpAddr) -> bool {
     let broadcast = address == IpAddr::V4(Ipv4Addr::BROADCAST);
     !(address.is_unspecified() || address.is_multicast() || address.is_loopback() || broadcast)
@@ -103,7 +102,7 @@ impl Claim {
         (is_own(address) && mac == src && !mac.is_multicast()).then_some(Self { address, mac })
     }
 
-    /// What a packet of ARP in a frame from `src` claims: that of its sender. A probe claims nothing (RFC 5227, 2.1.1).
+    /// Claim of an ARP packet in a frame from `src`, of the sender's address. A probe claims nothing (RFC 5227, 2.1.1).
     pub(crate) fn of_arp(packet: &[u8], src: MacAddr) -> Option<Self> {
         // Ethernet, IPv4, addresses of 6 and 4 bytes.
         let rest = packet.strip_prefix(&[0, 1, 8, 0, 6, 4])?;
@@ -114,11 +113,10 @@ impl Claim {
         Self::new(IpAddr::from(*address), MacAddr(*mac), src).filter(|_| known)
     }
 
-    /// What a message of ICMPv6 between these addresses in a frame from `src` claims: a solicitation of a neighbour or of
-    /// routers for its sender, an advertisement for its target. Without the option that names a MAC address it is the
-    /// frame's.
+    /// Claim of an ICMPv6 message from `sender` in a frame from `src`: a neighbour or router solicitation claims its sender,
+    /// an advertisement its target. Without the option for a MAC address it is the frame's.
     pub(crate) fn of_icmpv6(message: &[u8], sender: IpAddr, src: MacAddr) -> Option<Self> {
-        /// The options that name the sender's, and the target's MAC address (RFC 4861, 4.6.1).
+        /// Options with the sender's, and the target's, MAC address (RFC 4861, 4.6.1).
         const SOURCE: u8 = 1;
         const TARGET: u8 = 2;
         let kind = *message.first()?;
@@ -133,7 +131,7 @@ impl Claim {
         let mut mac = src;
         while let [found, units, ..] = *rest {
             let len = usize::from(units) * 8;
-            // An option without a length makes the message void (RFC 4861, 4.6).
+            // An option of zero length invalidates the message (RFC 4861, 4.6).
             let body = rest.get(2..len)?;
             if found == option {
                 mac = MacAddr(*body.first_chunk::<6>()?);
@@ -145,13 +143,13 @@ impl Claim {
 }
 
 impl Lease {
-    /// Whether packets between these ports may be of DHCP.
+    /// Whether packets between these ports may be DHCP.
     pub(crate) fn may_use(src_port: u16, dst_port: u16) -> bool {
         const PORTS: [u16; 2] = [67, 68];
         PORTS.contains(&src_port) && PORTS.contains(&dst_port)
     }
 
-    /// What a message tells: a client's request its name, a server's grant its address, too.
+    /// Parses a message: a client's request has its name, a server's grant also its address.
     pub fn parse(message: &[u8]) -> Option<Self> {
         const COOKIE: [u8; 4] = [99, 130, 83, 99];
         /// Message types (RFC 2132, 9.6).
@@ -170,7 +168,7 @@ impl Lease {
                 (53, &[message_type]) => kind = message_type,
                 (51, &[a, b, c, d]) => seconds = u32::from_be_bytes([a, b, c, d]),
                 (12, text) => name = HostName::new(text),
-                // Flags, two codes that mean nothing any more, and the name; not where it is in the form of DNS.
+                // Flags, two obsolete codes, and the name, unless it is in DNS encoding.
                 (81, [flags, _, _, text @ ..]) if flags & 4 == 0 => full_name = HostName::new(text),
                 _ => {}
             }
@@ -281,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_tells_its_name_and_a_server_the_address() {
+    fn requests_have_the_name_and_grants_the_address() {
         let request = dhcp(1, [0; 4], b"\x35\x01\x03\x32\x04\x0a\x00\x00\x07\x0c\x05phone\xff");
         let lease = Lease::parse(&request).unwrap();
         assert_eq!((lease.mac, lease.granted), (MAC, None));
@@ -297,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_grant_and_no_request_tells_nothing() {
+    fn other_messages_and_malformed_ones_are_ignored() {
         for (operation, granted, options) in [
             (2, [10, 0, 0, 7], &b"\x35\x01\x02\xff"[..]),
             (2, [10, 0, 0, 7], b"\x35\x01\x06\xff"),

@@ -1,8 +1,8 @@
-//! From bytes to metadata.
+//! Parsing of frames into metadata.
 //!
-//! Total: whatever the bytes are, there is an answer and no panic. What is not understood (a header that contradicts
-//! its frame, an unknown EtherType) comes out with `ip: None` or [`Transport::Other`], and the manager forwards it
-//! untouched. Checksums are not verified: that is the receiver's business.
+//! Any input gives a result without panic. Frames that are not understood (a header that contradicts its frame, an unknown
+//! EtherType) get `ip: None` or [`Transport::Other`], and the manager forwards them unchanged. Checksums are not verified:
+//! that is up to the receiver.
 
 use core::net::IpAddr;
 
@@ -21,14 +21,14 @@ const ETHERTYPE_ARP: u16 = 0x0806;
 const ETHERTYPE_IPV6: u16 = 0x86dd;
 /// IEEE 802.1Q customer tag, 802.1ad service tag, and the tag of pre-standard double tagging.
 const ETHERTYPE_VLAN: [u16; 3] = [0x8100, 0x88a8, 0x9100];
-/// More tags than this are not looked behind. A customer and a service tag are usual.
+/// Maximum number of tags that are parsed. A customer and a service tag are usual.
 const MAX_VLAN_TAGS: usize = 3;
 pub(crate) const PROTOCOL_TCP: u8 = 6;
 pub(crate) const PROTOCOL_UDP: u8 = 17;
 pub(crate) const UDP_HEADER: usize = 8;
 const PROTOCOL_ICMP: u8 = 1;
 const PROTOCOL_ICMPV6: u8 = 58;
-/// Extension headers of IPv6 that may stand before TCP (RFC 8200, RFC 6275, RFC 7401, RFC 5533).
+/// Extension headers of IPv6 that may precede TCP (RFC 8200, RFC 6275, RFC 7401, RFC 5533).
 const HOP_BY_HOP: u8 = 0;
 const ROUTING: u8 = 43;
 const FRAGMENT: u8 = 44;
@@ -44,15 +44,15 @@ pub(crate) enum Version {
     V6,
 }
 
-/// What lies behind the MAC addresses.
+/// Link layer: everything between the MAC addresses and the payload.
 struct Link {
     vlan: Option<Vlan>,
     ether_type: u16,
-    /// Offset of what the EtherType announces; at most the frame's length.
+    /// Offset of the EtherType's payload; at most the frame's length.
     at: usize,
 }
 
-/// What an IP header and what is behind it say.
+/// IP header and everything behind it.
 struct Network<'b> {
     ip: IpMeta,
     content: Content,
@@ -60,7 +60,7 @@ struct Network<'b> {
     inner: Option<(Encapsulation, Inner<'b>)>,
 }
 
-/// Reads an Ethernet frame (without FCS) that came in from `ingress`.
+/// Parses an Ethernet frame (without FCS) that entered at `ingress`.
 pub fn parse(ingress: Port, frame: &[u8]) -> PacketMeta {
     let link = parse_link(frame);
     let (mut meta, inner) =
@@ -72,7 +72,7 @@ pub fn parse(ingress: Port, frame: &[u8]) -> PacketMeta {
     }
 }
 
-/// The packet inside of `outer`; `None` where it is neither IP nor control.
+/// The packet inside of `outer`; `None` if it is neither IP nor control.
 fn parse_inner(outer: &PacketMeta, kind: Encapsulation, inner: Inner<'_>) -> Option<PacketMeta> {
     let ingress = outer.ingress;
     let (mut meta, frame_len, vlan) = match inner {
@@ -91,7 +91,7 @@ fn parse_inner(outer: &PacketMeta, kind: Encapsulation, inner: Inner<'_>) -> Opt
         }
     };
     meta.frame_len = frame_len;
-    // The tag of the frame on the wire says where it is; one inside, to whom it belongs.
+    // The tag of the outer frame identifies the place in the network, an inner one the owner.
     meta.vlan = match (outer.vlan, vlan) {
         (Some(outer), Some(inner)) => Some(Vlan { inner: outer.inner.or(Some(inner.id)), ..outer }),
         (outer, inner) => outer.or(inner),
@@ -101,7 +101,7 @@ fn parse_inner(outer: &PacketMeta, kind: Encapsulation, inner: Inner<'_>) -> Opt
     (meta.ip.is_some() || is_frame).then_some(meta)
 }
 
-/// What an EtherType announces between two MAC addresses, without the length of its frame.
+/// Parses the payload of an EtherType between two MAC addresses; the frame length is left to the caller.
 fn parse_network(
     ingress: Port,
     src: MacAddr,
@@ -128,18 +128,17 @@ fn parse_network(
     (meta, inner)
 }
 
-/// The differentiated services code point of an Ethernet frame with an intact IP header: all that is needed to tell its
-/// priority.
+/// DSCP of an Ethernet frame with an intact IP header: all that its priority depends on.
 pub fn dscp(frame: &[u8]) -> Option<u8> {
     let (version, at) = ip_offset(frame)?;
     Some(match version {
         Version::V4 => frame[at + 1] >> 2,
-        // The traffic class lies across the first two octets.
+        // The traffic class spans the first two octets.
         Version::V6 => (frame[at] & 0x0f) << 2 | frame[at + 1] >> 6,
     })
 }
 
-/// Where an intact IP header (of version 4: at least 20 bytes, of version 6: 40) begins.
+/// Version and offset of an intact IP header (version 4: at least 20 bytes, version 6: 40).
 pub(crate) fn ip_offset(frame: &[u8]) -> Option<(Version, usize)> {
     let link = parse_link(frame);
     let body = &frame[link.at..];
@@ -150,16 +149,16 @@ pub(crate) fn ip_offset(frame: &[u8]) -> Option<(Version, usize)> {
     }
 }
 
-/// Where an intact TCP header (20 bytes at least) begins that [`parse`] reads, and that may be changed: not behind an
-/// authentication header (RFC 4302), whose receiver would refuse the packet.
+/// Offset of an intact TCP header (at least 20 bytes) that [`parse`] reads and that may be changed: not behind an
+/// authentication header (RFC 4302), whose receiver would reject the packet.
 pub(crate) fn tcp_offset(frame: &[u8]) -> Option<usize> {
     parse(Port::Wlan, frame).tcp()?;
     let (_, _, protocol, at) = transport_offset(frame)?;
     (protocol == PROTOCOL_TCP && frame.len() >= at + 20).then_some(at)
 }
 
-/// The IP version, where its header begins, the protocol behind it and behind all extension headers of IPv6 but those for
-/// security, and where that one begins; `None` for what is not IP, or is a fragment.
+/// The IP version, the offset of its header, the protocol behind it and all extension headers of IPv6 except those for
+/// security, and the offset of that protocol; `None` for frames that are not IP, and for fragments.
 pub(crate) fn transport_offset(frame: &[u8]) -> Option<(Version, usize, u8, usize)> {
     let (version, at) = ip_offset(frame)?;
     let ip = &frame[at..];
@@ -169,8 +168,8 @@ pub(crate) fn transport_offset(frame: &[u8]) -> Option<(Version, usize, u8, usiz
         return (header >= 20 && !fragment && ip.len() >= header).then_some((version, at, ip[9], at + header));
     }
     let (mut protocol, mut next) = (ip[6], 40);
-    // RFC 8200, 4: each names the next, and tells its length in units of 8 octets behind the first 8; but for the fragment
-    // header, whose length is fixed, and which a whole packet may have (RFC 6946).
+    // RFC 8200, 4: each header names the next, and has its length in units of 8 octets behind the first 8; except for the
+    // fragment header, whose length is fixed, and which an unfragmented packet may have (RFC 6946).
     loop {
         let len = match protocol {
             HOP_BY_HOP | ROUTING | DESTINATION_OPTIONS | MOBILITY | HOST_IDENTITY | SHIM6 => {
@@ -200,7 +199,7 @@ fn parse_link(frame: &[u8]) -> Link {
     link
 }
 
-/// The next tag inward has this identifier.
+/// Records a tag, from the outside in.
 fn note_tag(vlan: &mut Option<Vlan>, id: u16) {
     match vlan {
         _ if id == 0 => {}
@@ -285,9 +284,9 @@ impl<'b> Network<'b> {
     }
 }
 
-/// The packet's length from its length field, which does not count `uncounted` bytes. Zero means that the sender left
-/// the field to the hardware (segmentation offload of more than 64 KiB): then all that is there counts. `None` where
-/// less is announced than the header's own length, or more than there is.
+/// The packet's length from its length field, which excludes `uncounted` bytes. Zero means that the sender left the field
+/// to the hardware (segmentation offload of more than 64 KiB): then all available bytes count. `None` if the length is
+/// below that of the header, or above `available`.
 fn announced_len(field: usize, uncounted: usize, header: usize, available: usize) -> Option<Bytes> {
     let len = if field == 0 { available } else { field + uncounted };
     (header..=available).contains(&len).then_some(Bytes(len as u64))
@@ -314,7 +313,7 @@ fn parse_transport(ip: &etherparse::LaxIpPayloadSlice<'_>) -> (Transport, Conten
     parsed.unwrap_or(opaque(Transport::Other))
 }
 
-/// What a datagram carries, up to the end that its own header announces or that of its IP packet.
+/// Payload of a datagram, up to the end in its own header or in that of its IP packet.
 fn datagram<'b>(udp: &UdpHeaderSlice<'_>, bytes: &'b [u8]) -> &'b [u8] {
     let end = match usize::from(udp.length()) {
         0 => bytes.len(),
@@ -338,7 +337,7 @@ fn parse_tcp(tcp: &TcpSlice<'_>) -> TcpMeta {
         sacked_to: None,
         timestamps: None,
     };
-    // An option that does not parse ends the list; what came before it stands.
+    // An invalid option ends the list; earlier ones count.
     for option in tcp.options_iterator().map_while(Result::ok) {
         match option {
             TcpOptionElement::MaximumSegmentSize(mss) => meta.mss = Some(mss),
@@ -351,7 +350,7 @@ fn parse_tcp(tcp: &TcpSlice<'_>) -> TcpMeta {
     meta
 }
 
-/// The address at `offset`; zeros where the frame is too short to have one.
+/// The address at `offset`; zeros if the frame is too short.
 fn mac_at(frame: &[u8], offset: usize) -> MacAddr {
     MacAddr(frame.get(offset..offset + 6).and_then(|octets| octets.try_into().ok()).unwrap_or_default())
 }

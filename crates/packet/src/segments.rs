@@ -1,15 +1,15 @@
-//! Super-packets: several TCP segments or UDP datagrams in one frame, which the network card was to cut (segmentation offload),
-//! or which the kernel merged on receipt.
+//! Super-packets: several TCP segments or UDP datagrams in one frame, which the network card should segment (segmentation
+//! offload), or which the kernel merged on receipt.
 //!
-//! The manager charges and schedules what crosses the medium, and that is segments. [`Segments`] cuts a super-packet into the
-//! frames that would have been on the wire, as the Linux kernel does it (`tcp_gso_segment`, `__udp_gso_segment`,
-//! `inet_gso_segment`). [`Run`] joins consecutive segments of a connection to one super-packet again, where the kernel would cut
-//! that into the same frames, so that it can be handed to the kernel in one piece.
+//! The manager charges and schedules segments, since those cross the medium. [`Segments`] splits a super-packet into the
+//! frames that would have been on the wire, as the Linux kernel does (`tcp_gso_segment`, `__udp_gso_segment`,
+//! `inet_gso_segment`). [`Run`] joins consecutive segments of a connection to one super-packet again, if the kernel would
+//! segment that into the same frames, so that it can be passed to the kernel at once.
 //!
-//! The frame of a super-packet has its transport checksum left to the card; segments come out with theirs complete, and a joined
-//! packet with the sum of its pseudo header in the field, as the kernel wants it.
+//! A super-packet's transport checksum is left to the card; segments get complete checksums, and a joined packet gets the sum
+//! of its pseudo header in the field, as the kernel expects.
 //!
-//! Not here: packets inside of tunnels, IP fragments (UFO, which Linux gave up in 4.14), and joining of datagrams.
+//! Not here: packets inside of tunnels, IP fragments (UFO, which Linux dropped in 4.14), and joining of datagrams.
 
 use crate::checksum::sum;
 use crate::parse::{PROTOCOL_TCP, PROTOCOL_UDP, UDP_HEADER, Version, transport_offset};
@@ -39,19 +39,19 @@ const PSH: u8 = 0x08;
 const URG: u8 = 0x20;
 const CWR: u8 = 0x80;
 
-/// Most bytes of an IP packet, of which the length fields hold 16 bits.
+/// Maximum size of an IP packet with its length field of 16 bits.
 const MOST_IP_BYTES: usize = 65_535;
 
-/// Where the headers of a frame lie.
+/// Positions of the headers of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Layout {
     version: Version,
     ip: usize,
     is_tcp: bool,
     transport: usize,
-    /// Bytes of all headers.
+    /// Length of all headers.
     headers: usize,
-    /// Bytes up to the end of the IP packet.
+    /// Offset of the end of the IP packet.
     end: usize,
 }
 
@@ -71,15 +71,15 @@ impl Layout {
             Version::V4 => (u16_at(frame, ip + V4_TOTAL_LEN)?, 0),
             Version::V6 => (u16_at(frame, ip + V6_PAYLOAD_LEN)?, V6_HEADER),
         };
-        // Zero: more than the field can say (Linux, "BIG TCP").
+        // Zero: longer than the field can express (Linux, "BIG TCP").
         let end = if field == 0 { frame.len() } else { ip + usize::from(field) + uncounted };
         let headers = transport + header;
         let is_whole = (!is_tcp || header >= TCP_HEADER) && headers <= end && end <= frame.len();
         is_whole.then_some(Self { version, ip, is_tcp, transport, headers, end })
     }
 
-    /// Writes the lengths, the IPv4 identification if there is one, and the IPv4 header's checksum into the headers of a packet
-    /// that has `payload` bytes behind them.
+    /// Writes the lengths, the IPv4 identification if there is one, and the IPv4 header's checksum into the headers of a
+    /// packet with `payload` bytes behind them.
     fn set_ip(&self, frame: &mut [u8], payload: usize, id_step: u16) {
         let len = self.headers + payload - self.ip;
         match self.version {
@@ -96,7 +96,7 @@ impl Layout {
         }
     }
 
-    /// The sum of the pseudo header for so many bytes of transport header and payload (RFC 9293, 3.1; RFC 8200, 8.1).
+    /// Sum of the pseudo header for this many bytes of transport header and payload (RFC 9293, 3.1; RFC 8200, 8.1).
     fn pseudo_sum(&self, frame: &[u8], bytes: usize) -> u16 {
         let addresses = match self.version {
             Version::V4 => self.ip + V4_ADDRESSES..self.ip + V4_ADDRESSES + 8,
@@ -112,25 +112,25 @@ impl Layout {
 pub struct Segments<'f> {
     frame: &'f [u8],
     layout: Layout,
-    /// Bytes of payload in each but the last.
+    /// Payload bytes of each segment but the last.
     size: usize,
 }
 
 impl<'f> Segments<'f> {
-    /// The segments of `frame`, each with `size` bytes of payload and the last with what is left. `None` where the frame is not TCP
-    /// or UDP in IP, or is not whole.
+    /// The segments of `frame`, each with `size` bytes of payload, and the last with the rest. `None` if the frame is not TCP
+    /// or UDP in IP, or is truncated.
     pub fn of(frame: &'f [u8], size: u16) -> Option<Self> {
         let layout = Layout::of(frame)?;
         (size > 0).then_some(Self { frame, layout, size: size.into() })
     }
 
-    /// How many there are; at least one.
+    /// Number of segments; at least one.
     pub fn count(&self) -> usize {
         (self.layout.end - self.layout.headers).div_ceil(self.size).max(1)
     }
 
-    /// Writes segment `n`, counted from zero, into `out` as an Ethernet frame with complete checksums, and returns its length;
-    /// `None` where it does not fit.
+    /// Writes segment `n`, counted from zero, to `out` as an Ethernet frame with complete checksums, and returns its length;
+    /// `None` if it does not fit.
     pub fn write(&self, n: usize, out: &mut [u8]) -> Option<usize> {
         let Self { frame, layout, size } = *self;
         let start = (layout.headers + n * size).min(layout.end);
@@ -156,7 +156,7 @@ impl<'f> Segments<'f> {
             tcp[TCP_FLAGS] &= !(FIN | PSH);
         }
         if n > 0 {
-            // "Congestion window reduced" is said once (RFC 3168, 6.1.2).
+            // Only the first segment has "congestion window reduced" (RFC 3168, 6.1.2).
             tcp[TCP_FLAGS] &= !CWR;
         }
         put_u16(tcp, TCP_CHECKSUM, 0);
@@ -169,7 +169,7 @@ impl<'f> Segments<'f> {
         let udp = &mut out[self.layout.transport..];
         put_u16(udp, UDP_LEN, udp.len() as u16);
         put_u16(udp, UDP_CHECKSUM, 0);
-        // Zero would mean that there is none (RFC 768).
+        // Zero would mean that there is no checksum (RFC 768).
         let checksum = match !sum(udp, pseudo.into()) {
             0 => 0xffff,
             checksum => checksum,
@@ -178,24 +178,24 @@ impl<'f> Segments<'f> {
     }
 }
 
-/// Consecutive segments of a TCP connection that one super-packet can stand for.
+/// Consecutive segments of a TCP connection that can form one super-packet.
 #[derive(Clone, Debug)]
 pub struct Run {
     layout: Layout,
-    /// Bytes of payload in the first segment, and in each but the last.
+    /// Payload bytes of the first segment, and of each but the last.
     size: usize,
-    /// Bytes of payload in all.
+    /// Total payload, bytes.
     payload: usize,
     count: usize,
-    /// Flags that the last segment has besides those of the others.
+    /// Flags that only the last segment has.
     last_flags: u8,
-    /// Another segment may follow.
+    /// Whether another segment may follow.
     open: bool,
 }
 
 impl Run {
-    /// A run of this segment alone. `None` where it can have no successor: it is no TCP segment with data, it ends something, or
-    /// bytes follow the IP packet, which a joined packet would not carry.
+    /// A run of this segment alone. `None` if no segment can follow: it is no TCP segment with data, it closes the
+    /// connection, or bytes follow the IP packet, which a joined packet would lose.
     pub fn begin(first: &[u8]) -> Option<Self> {
         let layout = Layout::of(first).filter(|layout| layout.is_tcp && layout.end == first.len())?;
         let (flags, size) = (first[layout.transport + TCP_FLAGS], layout.end - layout.headers);
@@ -203,8 +203,8 @@ impl Run {
         open.then_some(Self { layout, size, payload: size, count: 1, last_flags: 0, open })
     }
 
-    /// Adds the segment `next` to the run that begins with `first`, where the kernel would cut the whole into the same frames.
-    /// Returns whether it did.
+    /// Adds the segment `next` to the run that begins with `first`, if the kernel would segment the whole into the same
+    /// frames. Returns whether it did.
     pub fn extend(&mut self, first: &[u8], next: &[u8]) -> bool {
         let layout = self.layout;
         let Some(own) = Layout::of(next).filter(|own| Layout { end: 0, ..*own } == Layout { end: 0, ..layout }) else {
@@ -226,7 +226,7 @@ impl Run {
         self.layout.headers + payload
     }
 
-    /// Whether the headers of `next` are those that cutting would give it.
+    /// Whether segmentation would produce the headers of `next`.
     fn continues(&self, first: &[u8], next: &[u8]) -> bool {
         let Layout { version, ip, transport: tcp, headers, .. } = self.layout;
         let same = |from: usize, to: usize| first[from..to] == next[from..to];
@@ -250,14 +250,14 @@ impl Run {
             && same(tcp + TCP_CHECKSUM + 2, headers)
     }
 
-    /// Segments in it.
+    /// Number of segments.
     pub const fn count(&self) -> usize {
         self.count
     }
 
-    /// Writes the headers of the super-packet of the run that begins with `first` into `out`, with the pseudo header's sum for a
-    /// checksum, and returns what is to be said of them to the kernel; `None` where they do not fit. Behind them belong the
-    /// payloads of all segments.
+    /// Writes the headers of the super-packet of the run that begins with `first` to `out`, with the pseudo header's sum as
+    /// checksum, and returns the kernel's offload parameters; `None` if they do not fit. The payloads of all segments follow
+    /// these headers.
     pub fn join(&self, first: &[u8], out: &mut [u8]) -> Option<Joined> {
         let layout = self.layout;
         let out = out.get_mut(..layout.headers)?;
@@ -276,22 +276,22 @@ impl Run {
     }
 }
 
-/// What the kernel has to know of a super-packet of TCP to cut it.
+/// Offload parameters with which the kernel segments a super-packet of TCP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Joined {
-    /// Bytes of all headers.
+    /// Length of all headers.
     pub headers: usize,
-    /// Bytes of payload in each segment but the last.
+    /// Payload bytes of each segment but the last.
     pub size: u16,
-    /// Where the TCP header begins.
+    /// Offset of the TCP header.
     pub transport: usize,
-    /// IPv6, else IPv4.
+    /// Whether it is IPv6, else IPv4.
     pub is_v6: bool,
-    /// The first segment, and no other, says "congestion window reduced".
+    /// Whether the first segment, and no other, has "congestion window reduced".
     pub cwr: bool,
 }
 
-/// The payload of a frame of TCP or UDP; empty where it is neither.
+/// The payload of a frame of TCP or UDP; empty for others.
 pub fn payload(frame: &[u8]) -> &[u8] {
     Layout::of(frame).map_or(&[], |layout| &frame[layout.headers..layout.end])
 }
@@ -301,7 +301,7 @@ fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
 }
 
 /// # Panics
-/// If it is not inside.
+/// If it is out of bounds.
 fn u32_at(bytes: &[u8], at: usize) -> u32 {
     u32::from_be_bytes(bytes[at..at + 4].try_into().expect("four bytes"))
 }
@@ -317,7 +317,7 @@ mod tests {
     use etherparse::{PacketBuilder, PacketHeaders, TransportHeader};
     use proptest::prelude::*;
 
-    /// Of a super-packet: its IP version, what is carried, whether there is a VLAN tag and TCP options, and TCP's flags.
+    /// A super-packet: IP version, protocol, VLAN tag, TCP options, and TCP flags.
     #[derive(Clone, Copy, Debug)]
     struct Shape {
         v6: bool,
@@ -348,7 +348,7 @@ mod tests {
             false => ip.udp(53, 4000).write(&mut frame, payload).unwrap(),
         }
         if !shape.v6 {
-            // The kernel counts identifications up, over the end as well.
+            // The kernel increments identifications, also across the overflow.
             let layout = Layout::of(&frame).unwrap();
             put_u16(&mut frame, layout.ip + V4_ID, 0xfffe);
         }
@@ -370,7 +370,7 @@ mod tests {
         (0..segments.count()).map(write).collect()
     }
 
-    /// As another implementation reads it: the lengths agree, and the checksums are right.
+    /// Checks with another parser that the lengths agree and the checksums are right.
     fn assert_right(frame: &[u8]) {
         let read = PacketHeaders::from_ethernet_slice(frame).expect("whole");
         let (net, payload) = (read.net.expect("IP"), read.payload.slice());
@@ -401,7 +401,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn segments_are_whole_packets_that_carry_the_same(shape in shapes(), len in 1usize..6000, size in 1u16..1460) {
+        fn segments_are_complete_packets_with_the_same_payload(shape in shapes(), len in 1usize..6000, size in 1u16..1460) {
             let data: Vec<u8> = (0..len).map(|n| n as u8).collect();
             let frame = build(shape, &data);
             let size = size.max(len.div_ceil(64) as u16);
@@ -417,7 +417,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_joined_is_cut_into_the_same_segments(shape in shapes(), len in 2usize..6000, size in 64u16..1460) {
+        fn joined_runs_are_segmented_into_the_same_frames(shape in shapes(), len in 2usize..6000, size in 64u16..1460) {
             prop_assume!(shape.tcp && len > size.into());
             let data: Vec<u8> = (0..len).map(|n| n as u8).collect();
             let segments = cut(&build(shape, &data), size);
@@ -432,7 +432,7 @@ mod tests {
             prop_assert_eq!((joined.size, joined.is_v6, joined.cwr), (size, shape.v6, shape.flags & CWR != 0));
             let whole: Vec<u8> = head[..joined.headers].iter().copied().chain(data).collect();
             prop_assert_eq!(cut(&whole, joined.size), segments.clone());
-            // Nothing follows a short one, or one that pushes; and nothing out of order does.
+            // Nothing follows a short segment, or one with PSH; and nothing out of order does.
             let last = &segments[segments.len() - 1];
             prop_assert!(!run.clone().extend(first, last));
         }
@@ -449,7 +449,7 @@ mod tests {
         }
     }
 
-    /// Every change of one byte of the headers, so that no run of this test leaves one out. The two checksums are computed anew.
+    /// Changes each byte of the headers in turn, so that every run covers all. The two checksums are recomputed.
     #[test]
     fn a_segment_with_any_other_header_is_not_joined() {
         for (v6, headers, checksums) in [(false, 66, [24..26, 50..52]), (true, 86, [0..0, 70..72])] {
@@ -483,7 +483,7 @@ mod tests {
     }
 
     #[test]
-    fn what_ends_or_begins_a_connection_or_carries_nothing_begins_no_run() {
+    fn segments_without_data_or_with_syn_or_fin_begin_no_run() {
         let shape = |flags| Shape { v6: false, tcp: true, tagged: false, options: false, flags };
         for flags in [SYN, FIN, RST, PSH, URG] {
             assert!(Run::begin(&build(shape(flags), &[1; 100])).is_none(), "{flags}");

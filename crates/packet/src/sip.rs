@@ -1,13 +1,11 @@
-//! What telephones agree upon before they speak: SIP, and the descriptions of media that it carries.
+//! SIP, the signalling of calls, and the media descriptions (SDP) that it carries.
 //!
-//! Of a message only this is kept: which dialog it belongs to (a hash of its Call-ID), whether it offers, answers or ends
-//! a call, and of its description the audio streams: where they are received, in which codec, how much a packet holds.
-//! Reading is bounded in bytes, lines and streams, allocates nothing but the few streams, and never fails in another way
-//! than by finding nothing. One segment or datagram is read by itself: a message that TCP has cut in two tells what its
-//! first part has.
+//! Of a message only this is kept: its dialog (a hash of its Call-ID), whether it offers, answers or ends a call, and the
+//! audio streams of its description: where they are received, their codec, and the speech per packet. Parsing is bounded
+//! in bytes, lines and streams, allocates nothing but the few streams, and fails only by finding nothing. Each segment or
+//! datagram is parsed separately: of a message that TCP split in two only the first part counts.
 //!
-//! What is not here: whether a message is well-formed beyond that, authentication, SIP over TLS, which nobody can read,
-//! bodies of several parts.
+//! Not here: further validation of messages, authentication, SIP over TLS, which is unreadable, and multipart bodies.
 //!
 //! Source: RFC 3261 (SIP), RFC 8866 (SDP, formerly RFC 4566), RFC 3264 (offer and answer), RFC 3551 (payload types).
 
@@ -19,68 +17,68 @@ use minicbor::{Decode, Decoder, Encode, decode};
 
 /// The port of SIP without TLS (RFC 3261, 18.2.1).
 const PORT: u16 = 5060;
-/// No more of a message is read: they fit into a few Ethernet frames.
+/// Maximum number of bytes parsed of a message: it fits into a few Ethernet frames.
 const MOST_BYTES: usize = 9000;
 const MOST_LINES: usize = 400;
-/// Streams of one description; a call has one or two.
+/// Maximum number of streams of one description; a call has one or two.
 const MOST_STREAMS: usize = 4;
-/// A packet of speech holds 20 ms where nothing is said (RFC 3551, 4.2), and no more than this.
+/// Default speech per packet, ms (RFC 3551, 4.2), and its maximum.
 const USUAL_PACKET_MS: u16 = 20;
 const LONGEST_PACKET_MS: u16 = 200;
 
-/// A message of SIP that says something of a call.
+/// A SIP message about a call.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct SipMeta {
     /// The dialog: its Call-ID in 64 bits (FNV-1a).
     #[n(0)]
     pub call: u64,
-    /// What it does.
+    /// Its effect on the call.
     #[n(1)]
     pub step: SipStep,
-    /// Streams of speech that it describes, four at most.
+    /// Audio streams that it describes, four at most.
     #[cbor(n(2), decode_with = "decode_streams")]
     pub streams: Vec<SdpStream>,
 }
 
-/// What a message does to a call.
+/// Effect of a message on a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 #[cbor(index_only)]
 pub enum SipStep {
-    /// It asks for one, or for other streams in it: INVITE, UPDATE, and ACK where that brings a description.
+    /// Requests a call, or other streams in it: INVITE, UPDATE, and ACK with a description.
     #[n(0)]
     Offer,
-    /// It answers such a request, with a description.
+    /// Answers such a request, with a description.
     #[n(1)]
     Answer,
-    /// It ends one: BYE, CANCEL, or the refusal of an INVITE.
+    /// Ends a call: BYE, CANCEL, or the rejection of an INVITE.
     #[n(2)]
     End,
 }
 
-/// A stream of speech as SDP describes it: what is sent to this address and port.
+/// An audio stream as described by SDP: the packets to this address and port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct SdpStream {
-    /// Where it is received.
+    /// Address of the receiver.
     #[n(0)]
     pub address: IpAddr,
-    /// The port, not zero.
+    /// Port of the receiver, not zero.
     #[n(1)]
     pub port: u16,
-    /// Its first payload type: the one that is preferred.
+    /// First, and so preferred, payload type.
     #[n(2)]
     pub payload_type: u8,
     /// Its codec.
     #[n(3)]
     pub encoding: Encoding,
-    /// Ticks in a second of the codec's clock.
+    /// Clock rate of the codec, in Hz.
     #[n(4)]
     pub clock_hz: u32,
-    /// How much speech a packet holds, in milliseconds.
+    /// Speech per packet, in milliseconds.
     #[n(5)]
     pub packet_ms: u16,
 }
 
-/// Codecs that have names of their own here.
+/// Codecs that are distinguished.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 #[cbor(index_only)]
 pub enum Encoding {
@@ -98,19 +96,19 @@ pub enum Encoding {
     Other,
 }
 
-/// The address of a stream before its own is said.
+/// The address of a stream before any is given.
 const UNSPECIFIED: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
 
-/// An address of the session or of a stream, where one was said.
+/// The address of the session or of a stream, if given.
 type Connection = Option<IpAddr>;
 
 impl SipMeta {
-    /// Whether packets between these ports may be of SIP.
+    /// Whether packets between these ports may be SIP.
     pub(crate) const fn may_use(src_port: u16, dst_port: u16) -> bool {
         src_port == PORT || dst_port == PORT
     }
 
-    /// The message that these bytes begin with, where it says something of a call.
+    /// Parses the message at the beginning of these bytes, if it is about a call.
     pub fn parse(payload: &[u8]) -> Option<Self> {
         let mut lines = Lines::new(payload);
         let start = lines.next()?;
@@ -133,7 +131,7 @@ impl SipMeta {
     }
 }
 
-/// What a message does, by its first line, the method that it belongs to, and whether it describes anything.
+/// Effect of a message, from its first line, the method of its CSeq, and whether it has streams.
 fn step(start: &[u8], sequenced: Option<&[u8]>, describes: bool) -> Option<SipStep> {
     let mut words = start.split(|byte| *byte == b' ');
     let first = words.next()?;
@@ -154,14 +152,14 @@ fn step(start: &[u8], sequenced: Option<&[u8]>, describes: bool) -> Option<SipSt
     }
 }
 
-/// The streams of speech that a description has.
+/// The audio streams of a description.
 fn describe(mut lines: Lines<'_>) -> Vec<SdpStream> {
     let mut streams: Vec<SdpStream> = Vec::new();
     if lines.next() != Some(b"v=0") {
         return streams;
     }
     let (mut session, mut current): (Connection, Option<SdpStream>) = (None, None);
-    // Of what comes before the first stream, and of streams of other kinds, only the session's address counts.
+    // Before the first stream, and in streams of other kinds, only the session's address counts.
     let mut in_media = false;
     for line in lines {
         match line {
@@ -211,7 +209,7 @@ fn stream(media: &[u8], address: IpAddr) -> Option<SdpStream> {
     (kind == b"audio" && is_rtp && port != 0).then_some(stream)
 }
 
-/// `rtpmap:97 opus/48000/2`, `ptime:30`.
+/// Parses attributes of a stream: `rtpmap:97 opus/48000/2`, `ptime:30`.
 fn describe_further(stream: &mut SdpStream, attribute: &[u8]) {
     let Some((name, value)) = split_at_first(attribute, b':') else { return };
     match name {
@@ -240,7 +238,7 @@ fn describe_further(stream: &mut SdpStream, attribute: &[u8]) {
     }
 }
 
-/// `IN IP4 192.0.2.1`, of a group with its range behind a slash.
+/// Parses `IN IP4 192.0.2.1`; for a group, a range follows a slash.
 fn address(connection: &[u8]) -> Connection {
     let text = str::from_utf8(connection).ok()?;
     let mut words = text.split(' ');
@@ -250,7 +248,7 @@ fn address(connection: &[u8]) -> Connection {
     fits.then_some(address)
 }
 
-/// A header's name and value, without the space around them.
+/// Name and value of a header, trimmed.
 fn header(line: &[u8]) -> Option<(&[u8], &[u8])> {
     let (name, value) = split_at_first(line, b':')?;
     Some((name.trim_ascii(), value.trim_ascii()))
@@ -272,7 +270,7 @@ fn hash(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, step)
 }
 
-/// Lines without their ends, as many as are read.
+/// Lines without their terminators, up to the maximum.
 struct Lines<'a> {
     rest: &'a [u8],
     left: usize,
@@ -312,7 +310,7 @@ mod tests {
     use alloc::string::String;
     use alloc::vec;
 
-    /// RFC 3261, 24.2, F1, with the description of RFC 8866, 5, cut to a call's.
+    /// RFC 3261, 24.2, F1, with the description of RFC 8866, 5, shortened.
     const INVITE: &str = "INVITE sip:bob@biloxi.com SIP/2.0\r\n\
         Via: SIP/2.0/UDP pc33.atlanta.com;branch=z9hG4bKnashds8\r\n\
         Max-Forwards: 70\r\nTo: Bob <sip:bob@biloxi.com>\r\n\
@@ -332,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn an_offer_tells_where_speech_will_be_heard() {
+    fn an_offer_has_the_receiver_of_its_streams() {
         let stream = SdpStream {
             address: IpAddr::from([192, 0, 2, 101]),
             port: 49_172,
@@ -343,7 +341,7 @@ mod tests {
         };
         let expected = SipMeta { call: call(), step: SipStep::Offer, streams: vec![stream] };
         assert_eq!(parse(INVITE), Some(expected.clone()));
-        // Short names of headers, and lines that end as Unix has them.
+        // Short names of headers, and Unix line ends.
         let short = INVITE.replace("Call-ID:", "i :").replace("\r\n", "\n");
         assert_eq!(parse(&short), Some(expected));
     }
@@ -382,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn what_describes_no_speech_that_can_be_recognised_describes_nothing() {
+    fn descriptions_without_known_audio_have_no_streams() {
         let with = |body: &str| {
             let head = INVITE.split("v=0").next().unwrap();
             parse(&format!("{head}{body}")).expect("it is an INVITE all the same").streams.len()
@@ -407,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn there_is_a_bound_to_everything() {
+    fn bytes_lines_and_streams_are_bounded() {
         let mut many = String::from(INVITE);
         (0..100).for_each(|_| many.push_str("m=audio 4000 RTP/AVP 0\r\n"));
         assert_eq!(parse(&many).unwrap().streams.len(), MOST_STREAMS);
@@ -418,7 +416,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_are_written_down_and_read_again_and_cut_ones_are_survived() {
+    fn messages_round_trip_and_truncated_ones_are_survived() {
         let sip = parse(INVITE).unwrap();
         let mut out = Vec::new();
         minicbor::encode(&sip, &mut out).expect("a vector takes any bytes");
@@ -426,7 +424,7 @@ mod tests {
         for cut in 0..out.len() {
             assert!(decode::<SipMeta>(&out[..cut]).is_err());
         }
-        // Cut or changed anywhere, as TCP's segments and attackers have them.
+        // Truncated or changed anywhere, as by TCP segmentation or an attacker.
         let bytes = INVITE.as_bytes();
         for at in 0..bytes.len() {
             let _ = SipMeta::parse(&bytes[..at]);

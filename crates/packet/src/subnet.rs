@@ -1,4 +1,4 @@
-//! Networks of addresses, as `10.0.0.0/8`.
+//! Subnets, such as `10.0.0.0/8`.
 
 use core::fmt;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -6,7 +6,7 @@ use core::str::FromStr;
 
 use minicbor::{Decode, Decoder, Encode, decode};
 
-/// Addresses that begin alike.
+/// A subnet: the addresses with a common prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Encode)]
 pub struct Subnet {
     #[n(0)]
@@ -15,12 +15,12 @@ pub struct Subnet {
     prefix: u8,
 }
 
-/// Text that is no network.
+/// Error: a text is not a subnet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SubnetError;
 
 impl Subnet {
-    /// The addresses whose first `prefix` bits are those of `address`; `None` where an address has fewer bits.
+    /// The subnet of `address` with this prefix length; `None` if an address has fewer bits.
     pub fn new(address: IpAddr, prefix: u8) -> Option<Self> {
         let most = if address.is_ipv4() { 32 } else { 128 };
         (prefix <= most).then_some(Self { address, prefix })
@@ -31,17 +31,17 @@ impl Subnet {
         self.address
     }
 
-    /// How many bits its addresses have in common.
+    /// Prefix length, in bits.
     pub const fn prefix(self) -> u8 {
         self.prefix
     }
 
-    /// Whether an address is one of it.
+    /// Whether it contains an address.
     pub fn contains(self, address: IpAddr) -> bool {
         self.address.is_ipv4() == address.is_ipv4() && self.first(self.address) == self.first(address)
     }
 
-    /// The first bits of an address, as many as the addresses have in common.
+    /// The prefix of an address.
     fn first(self, address: IpAddr) -> u128 {
         let (bits, length) = match address {
             IpAddr::V4(v4) => (u128::from(u32::from(v4)), 32),
@@ -51,7 +51,7 @@ impl Subnet {
     }
 }
 
-/// Whether an address is never beyond a router: link-local ones (RFC 3927, RFC 4291), groups and broadcasts.
+/// Whether an address is never routed: link-local addresses (RFC 3927, RFC 4291), groups and broadcasts.
 pub fn is_link_local(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(v4) => v4.is_link_local() || v4.is_multicast() || v4.is_broadcast() || v4 == Ipv4Addr::UNSPECIFIED,
@@ -70,7 +70,7 @@ impl<'b, C> Decode<'b, C> for Subnet {
 impl FromStr for Subnet {
     type Err = SubnetError;
 
-    /// An address alone is a network of its own.
+    /// An address without a prefix length is a subnet of its own.
     fn from_str(text: &str) -> Result<Self, SubnetError> {
         let (address, prefix) = text.split_once('/').map_or((text, None), |(address, prefix)| (address, Some(prefix)));
         let address: IpAddr = address.parse().map_err(|_| SubnetError)?;
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_that_begin_alike() {
+    fn a_subnet_contains_addresses_with_its_prefix() {
         assert!(contains("10.234.0.0/16", "10.234.200.7") && !contains("10.234.0.0/16", "10.235.0.1"));
         assert!(contains("192.168.1.128/25", "192.168.1.255") && !contains("192.168.1.128/25", "192.168.1.1"));
         assert!(contains("fdea:0:0:1::/64", "fdea::1:0:0:0:9") && !contains("fdea:0:0:1::/64", "fdea:0:0:2::9"));
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn text_there_and_back() {
+    fn text_round_trips() {
         for text in ["10.0.0.0/8", "fd00::/8", "0.0.0.0/0", "::1/128"] {
             assert_eq!(text.parse::<Subnet>().unwrap().to_string(), text);
         }
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_never_behind_a_router() {
+    fn link_local_addresses_and_groups_are_not_routed() {
         for (address, expected) in [
             ("169.254.1.1", true),
             ("fe80::1", true),

@@ -1,4 +1,4 @@
-//! Packets inside of others: which station and flow they are of, and that edits leave them alone.
+//! Encapsulated packets: their station and flow, and that edits leave them alone.
 
 use etherparse::PacketBuilder;
 use evenair_packet::{Control, Edits, Encapsulation, FlowKey, MacAddr, PacketMeta, Port, Transport, Vlan, parse};
@@ -79,7 +79,7 @@ fn key(meta: &PacketMeta) -> FlowKey {
 }
 
 #[test]
-fn the_packet_inside_is_what_is_queued() {
+fn the_inner_packet_is_queued() {
     let plain = parse(Port::Wire, &inner());
     for (name, kind, names_station, frame) in frames() {
         let meta = parse(Port::Wire, &frame);
@@ -94,7 +94,7 @@ fn the_packet_inside_is_what_is_queued() {
 }
 
 #[test]
-fn edits_leave_it_as_it_is() {
+fn edits_leave_the_inner_packet_unchanged() {
     let edits = Edits { window: Some(9), congestion: true, dscp: None };
     for (name, _, _, frame) in frames() {
         let mut edited = frame.clone();
@@ -105,7 +105,7 @@ fn edits_leave_it_as_it_is() {
 }
 
 #[test]
-fn what_cannot_be_read_stays_a_packet_of_the_outer_addresses() {
+fn unreadable_packets_keep_the_outer_addresses() {
     let frame = inner();
     let unread = [
         ("CAPWAP with DTLS", datagram(5247, &[&[1, 0, 0, 0], &frame])),
@@ -124,7 +124,7 @@ fn what_cannot_be_read_stays_a_packet_of_the_outer_addresses() {
 }
 
 #[test]
-fn tags_outside_and_inside_are_both_of_the_vlan() {
+fn outer_and_inner_tags_form_the_vlan() {
     let mut tagged = inner();
     tagged.splice(12..12, [0x81, 0, 0, 20]);
     let vlan = |frame: &[u8]| parse(Port::Wire, frame).vlan;

@@ -155,7 +155,7 @@ fn truncated_and_contradictory_headers_are_not_understood() {
 }
 
 #[test]
-fn arp_is_seen_as_what_it_is() {
+fn arp_is_recognised() {
     let mut frame = [[0xff; 6], SRC].concat();
     frame.extend_from_slice(&[0x08, 0x06]);
     frame.extend_from_slice(&[0; 28]);
@@ -168,26 +168,26 @@ fn any_ip() -> impl Strategy<Value = IpAddr> {
     prop_oneof![any::<[u8; 4]>().prop_map(IpAddr::from), any::<[u8; 16]>().prop_map(IpAddr::from)]
 }
 
-/// Up to the longest that a recording may tell of.
+/// Length up to the longest that a recording may have.
 fn length(any: u64) -> Bytes {
     Bytes(any % ((1 << 20) + 1))
 }
 
-/// What a recording has of a packet.
+/// Encodes a packet as in a recording.
 fn write(meta: &PacketMeta) -> Vec<u8> {
     let mut bytes = Vec::new();
     minicbor::encode(meta, &mut bytes).expect("a vector takes any bytes");
     bytes
 }
 
-/// A packet off the front of some bytes, and how many these were.
+/// Decodes a packet at the beginning of some bytes, and returns their number.
 fn read(bytes: &[u8]) -> Result<(PacketMeta, usize), decode::Error> {
     let mut decoder = Decoder::new(bytes);
     Ok((decoder.decode()?, decoder.position()))
 }
 
 #[test]
-fn values_that_no_packet_has_are_refused() {
+fn impossible_values_are_refused() {
     let refused = |meta: PacketMeta| read(&write(&meta)).expect_err("refused").to_string();
     let rtp = parse(Port::Wlan, &udp_frame((4000, 5004), &RTP));
     let rtp_type = |payload_type| match rtp.content {
@@ -211,7 +211,7 @@ fn values_that_no_packet_has_are_refused() {
 }
 
 #[test]
-fn a_transport_or_content_that_is_not_known_is_an_error() {
+fn an_unknown_transport_or_content_is_an_error() {
     let written = write(&parse(Port::Wlan, &udp_frame((4000, 5004), &RTP)));
     // UDP between these ports, and RTP of type 8.
     for known in [&[0x83, 1, 0x19, 0x0f, 0xa0][..], &[0x82, 1, 0x85, 8]] {
@@ -224,7 +224,7 @@ fn a_transport_or_content_that_is_not_known_is_an_error() {
 }
 
 #[test]
-fn a_subnet_and_a_name_that_cannot_be_are_refused() {
+fn invalid_subnets_and_names_are_refused() {
     let subnet = |address: [u8; 4], prefix: u8| {
         let mut bytes = Vec::new();
         minicbor::encode((IpAddr::from(address), prefix), &mut bytes).expect("a vector takes any bytes");
@@ -244,7 +244,7 @@ fn a_subnet_and_a_name_that_cannot_be_are_refused() {
 }
 
 #[test]
-fn a_length_that_no_packet_has_is_refused() {
+fn an_impossible_length_is_refused() {
     let mut meta = parse(Port::Wlan, &tcp_frame(b""));
     meta.frame_len = Bytes((1 << 20) + 1);
     let error = read(&write(&meta)).expect_err("too long");
@@ -427,11 +427,11 @@ fn udp_frame(ports: (u16, u16), payload: &[u8]) -> Vec<u8> {
 const RTP: [u8; 16] = [0x80, 8, 0x12, 0x34, 0, 0, 0x27, 0x10, 0xde, 0xad, 0xbe, 0xef, 1, 2, 3, 4];
 
 #[test]
-fn speech_is_read_on_any_port_and_not_behind_its_end() {
+fn rtp_is_parsed_on_any_port_up_to_the_end_of_the_datagram() {
     let meta = parse(Port::Wlan, &udp_frame((4000, 5004), &RTP));
     let rtp = RtpMeta { payload_type: 8, marker: false, sequence: 0x1234, timestamp: 10_000, source: 0xdead_beef };
     assert_eq!(meta.rtp(), Some(&rtp));
-    // Ethernet pads short frames: what follows the datagram's end is none of it.
+    // Ethernet pads short frames: bytes behind the datagram's end do not belong to it.
     let mut padded = udp_frame((4000, 5004), &RTP[..4]);
     padded.extend_from_slice(&RTP[4..]);
     assert_eq!(parse(Port::Wlan, &padded).content, Content::Opaque);
@@ -463,8 +463,8 @@ fn frame_of(ether_type: u16, body: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn who_has_which_address_is_read_from_arp_and_neighbour_discovery() {
-    // `arping -U 10.0.0.1` as captured, and the same in the name of another one.
+fn address_claims_are_parsed_from_arp_and_neighbour_discovery() {
+    // `arping -U 10.0.0.1` as captured, and the same on behalf of another host.
     let arp = [0, 1, 8, 0, 6, 4, 0, 1, 2, 0, 0, 0, 0, 1, 10, 0, 0, 1, 255, 255, 255, 255, 255, 255, 10, 0, 0, 1];
     let meta = parse(Port::Wlan, &frame_of(0x0806, &arp));
     let claim = Claim { address: IpAddr::from([10, 0, 0, 1]), mac: MacAddr(SRC) };
@@ -472,7 +472,7 @@ fn who_has_which_address_is_read_from_arp_and_neighbour_discovery() {
     let mut foreign = arp;
     foreign[13] = 9;
     assert_eq!(parse(Port::Wlan, &frame_of(0x0806, &foreign)).content, Content::Opaque);
-    // An advertisement of fe80::1 (RFC 4861, 4.4), from far away or not.
+    // An advertisement of fe80::1 (RFC 4861, 4.4), on the link or routed.
     let own = [0xfe, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1];
     let advertisement = [&[136, 0, 0, 0, 0x20, 0, 0, 0][..], &own, &[2, 1, 2, 0, 0, 0, 0, 1]].concat();
     for (hops, expected) in

@@ -1,4 +1,4 @@
-//! The frames with which fuzzing begins reach the parsers that they are meant for.
+//! The initial frames of the fuzzer reach the intended parsers.
 
 use evenair_packet::{Content, Control, Encapsulation, Membership, Port, Transport, parse};
 
@@ -10,13 +10,13 @@ fn bytes(hex: &str) -> Vec<u8> {
 }
 
 #[test]
-fn every_seed_is_what_its_name_says() {
+fn every_seed_is_parsed_as_its_name_says() {
     let seeds: Vec<_> = SEEDS.lines().filter(|line| !line.starts_with('#')).collect();
     assert_eq!(seeds.len(), 11);
     for line in seeds {
         let (name, hex) = line.split_once(' ').expect("a name and bytes");
         let meta = parse(Port::Wire, &bytes(hex));
-        // In an encapsulation is a datagram from port 5000 to port 6000.
+        // Encapsulated frames have a datagram from port 5000 to port 6000 inside.
         let (control, encapsulation) = match name {
             "pppoe" => (None, Some(Encapsulation::Pppoe)),
             "mpls" => (None, Some(Encapsulation::Mpls)),

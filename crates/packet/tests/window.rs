@@ -1,4 +1,4 @@
-//! The window of TCP in frames of all layouts, against checksums computed in full.
+//! Edits of the TCP window in frames of all layouts, against checksums computed in full.
 
 use core::net::IpAddr;
 
@@ -6,7 +6,7 @@ use etherparse::{PacketBuilder, TcpOptionElement, TcpSlice};
 use evenair_packet::{Edits, IpMeta, PacketMeta, Port, TcpMeta, Transport, parse};
 use proptest::prelude::*;
 
-/// A segment from its header on.
+/// A TCP segment, header included.
 fn segment(window: u16, timestamps: bool, payload: &[u8]) -> Vec<u8> {
     let mut frame = Vec::new();
     let builder = PacketBuilder::ethernet2([2; 6], [4; 6]).ipv4([0; 4], [0; 4], 64).tcp(5001, 443, 1000, window);
@@ -16,7 +16,7 @@ fn segment(window: u16, timestamps: bool, payload: &[u8]) -> Vec<u8> {
     frame.split_off(34)
 }
 
-/// Its checksum as it ought to be.
+/// The correct checksum of a segment.
 fn checksum(segment: &[u8], src: IpAddr, dst: IpAddr) -> u16 {
     let tcp = TcpSlice::from_slice(segment).unwrap();
     match (src, dst) {
@@ -26,7 +26,7 @@ fn checksum(segment: &[u8], src: IpAddr, dst: IpAddr) -> u16 {
     }
 }
 
-/// A frame with this segment in it, and where that begins. `v6`: behind so many extension headers; else IPv4 with so many
+/// A frame with this segment, and the segment's offset. `v6`: behind `more` extension headers; else IPv4 with `more`
 /// words of options.
 fn frame(v6: bool, more: usize, tags: usize, addresses: [u8; 2], mut segment: Vec<u8>) -> (Vec<u8>, usize) {
     let mut frame = [[4; 6], [2; 6]].concat();
@@ -45,7 +45,7 @@ fn frame(v6: bool, more: usize, tags: usize, addresses: [u8; 2], mut segment: Ve
         let kinds: Vec<u8> = (0..more).map(|i| if i == 0 { 0 } else { 60 }).chain([6]).collect();
         frame.extend_from_slice(&[kinds[0], 64]);
         frame.extend([addresses[0]; 16].into_iter().chain([addresses[1]; 16]));
-        // Each: the next one, no further 8 octets, one PadN option.
+        // Each: the next header, no further 8 octets, one PadN option.
         kinds[1..].iter().for_each(|&next| frame.extend_from_slice(&[next, 0, 1, 4, 0, 0, 0, 0]));
     } else {
         frame.extend_from_slice(&[0x08, 0x00, 0x45 + more as u8, 0]);
@@ -64,7 +64,7 @@ fn ends(meta: &PacketMeta) -> (IpAddr, IpAddr) {
     (ip.src, ip.dst)
 }
 
-/// What surrounds a segment: see [`frame`].
+/// Layout around a segment: see [`frame`].
 #[derive(Clone, Copy, Debug)]
 struct Layout {
     v6: bool,
@@ -105,18 +105,18 @@ proptest! {
     }
 
     #[test]
-    fn what_came_damaged_leaves_damaged(was: u16, window: u16, damage in 1u16..0xffff, v6: bool) {
+    fn a_damaged_packet_stays_damaged(was: u16, window: u16, damage in 1u16..0xffff, v6: bool) {
         let (mut frame, at) = frame(v6, 0, 0, [10, 11], segment(was, true, b"data"));
         let right = u16::from_be_bytes([frame[at + 16], frame[at + 17]]);
         frame[at + 16..at + 18].copy_from_slice(&(right ^ damage).to_be_bytes());
         Edits { window: Some(window), ..Edits::NONE }.apply(&mut frame);
         let (src, dst) = ends(&parse(Port::Wlan, &frame));
         let (is, ought) = (u16::from_be_bytes([frame[at + 16], frame[at + 17]]), checksum(&frame[at..], src, dst));
-        // All zeros and all ones are the same number.
+        // All zeros and all ones are the same number in ones' complement.
         prop_assert_ne!(is % 0xffff, ought % 0xffff);
     }
 
-    /// Whatever the bytes are: what is read as TCP has the new window, and no other byte but the checksum has changed.
+    /// For any bytes: a TCP header has the new window, and no other byte but the checksum has changed.
     #[test]
     fn changed_frames_are_survived(
         v6: bool,

@@ -1,4 +1,4 @@
-//! CoDel: when the owner of a queue should signal congestion to a sender.
+//! CoDel: when a queue should signal congestion to a sender.
 //!
 //! A good queue absorbs a burst and empties; a bad one persists. The sojourn times of departing packets distinguish them:
 //! if none in a whole interval waited less than the target, the queue is a standing one, and one packet is dropped (or
@@ -18,16 +18,16 @@
 use evenair_units::{Instant, Span};
 use minicbor::{Decode, Encode};
 
-/// Settings of [`Codel`].
+/// Parameters of [`Codel`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 #[cbor(map)]
 pub struct CodelConfig {
-    /// A queue whose packets wait no longer than this is no standing one. RFC 8289, 4.3: 5 ms, 5 to 10 % of the
-    /// interval.
+    /// Acceptable sojourn time: a queue whose packets wait no longer is not a standing queue. RFC 8289, 4.3: 5 ms, 5 to 10 %
+    /// of the interval.
     #[n(0)]
     pub target: Span,
-    /// The longest usual round-trip time: how long a queue may exceed the target before a congestion signal. RFC 8289, 4.2: 100
-    /// ms.
+    /// The longest usual round-trip time: how long a queue may exceed the target before a congestion signal. RFC 8289, 4.2:
+    /// 100 ms.
     #[n(1)]
     pub interval: Span,
 }
@@ -35,23 +35,22 @@ pub struct CodelConfig {
 /// The state of one queue.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Codel {
-    /// Since the first packet above the target, plus an interval: from then on the queue is a standing one.
+    /// An interval after the first packet above the target: from then on the queue is a standing one.
     stands_from: Option<Instant>,
     signalling: bool,
-    /// When the next signal is due, while signalling; else when it would have been.
+    /// Time of the next signal while signalling; otherwise when it would have been due.
     next: Instant,
-    /// Signals since signalling began, and what that count began with.
+    /// Signals since signalling began, and the initial value of that count.
     count: u32,
     count_at_start: u32,
 }
 
-/// What is to happen to the head of a queue.
+/// Decision about the head of a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It is served.
+    /// Serve it.
     Serve,
-    /// Signal congestion to its sender: by dropping it, after which the next head is judged, or by a mark, with which it is
-    /// served.
+    /// Signal congestion to its sender: drop it, and judge the next head, or mark it and serve it.
     Signal,
 }
 
@@ -61,14 +60,14 @@ impl CodelConfig {
 }
 
 impl Codel {
-    /// Signals since the queue became a standing one, which have not ended that; none where it is not.
+    /// Signals since the queue became a standing one; zero if it is none.
     pub const fn signals(&self) -> u32 {
         if self.signalling { self.count.saturating_sub(self.count_at_start) + 1 } else { 0 }
     }
 
-    /// The head of the queue, which has waited for `sojourn`, is about to leave. `short`: the queue holds so little
-    /// that it is no standing one, however long that takes: one packet of full size (RFC 8289, 4.4), or more where the
-    /// owner says so.
+    /// Judges the head of the queue, which has waited for `sojourn` and is about to leave. `short`: the queue holds so little
+    /// that it is no standing queue whatever the sojourn time: one packet of full size (RFC 8289, 4.4), or more if the owner
+    /// says so.
     pub fn judge(&mut self, now: Instant, sojourn: Span, short: bool, config: &CodelConfig) -> Verdict {
         let stands = self.stands(now, sojourn, short, config);
         if self.signalling {
@@ -84,7 +83,7 @@ impl Codel {
             return Verdict::Serve;
         }
         self.signalling = true;
-        // Shortly after the last time it goes on about where it was: that rate of signals was nearly enough.
+        // Soon after the last standing queue it resumes near the last rate of signals, which was nearly enough.
         let since_start = self.count - self.count_at_start;
         let recent = now.saturating_since(self.next) < config.interval * 16;
         self.count = if recent && since_start > 1 { since_start } else { 1 };
@@ -93,7 +92,7 @@ impl Codel {
         Verdict::Signal
     }
 
-    /// Whether no packet that left in the last interval waited less than the target.
+    /// Whether the queue is a standing one: no packet that left in the last interval waited less than the target.
     fn stands(&mut self, now: Instant, sojourn: Span, short: bool, config: &CodelConfig) -> bool {
         if sojourn < config.target || short {
             self.stands_from = None;
@@ -127,8 +126,8 @@ mod tests {
         Instant::ZERO + Span::from_micros(us)
     }
 
-    /// Instants, in µs, of the signals of a queue that is served once in each millisecond from `from` ms on, by the
-    /// sojourn of each head in ms.
+    /// Times, in µs, of signals to a queue that is served each millisecond from `from` ms on, by the sojourn time of each
+    /// head in ms.
     fn signals(codel: &mut Codel, from: u64, until: u64, sojourn: impl Fn(u64) -> u64) -> Vec<u64> {
         (from..until)
             .filter(|&ms| {
@@ -139,9 +138,9 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_that_stands_is_signalled_after_an_interval_and_then_ever_sooner() {
+    fn a_standing_queue_is_signalled_after_an_interval_and_then_ever_sooner() {
         let got = signals(&mut Codel::default(), 0, 500, |_| 20);
-        // 100 ms, then 100/sqrt(n) after each other: 100, 200, 270.7, 328.4, 378.4, 423.1, 463.9 ms.
+        // After 100 ms, then 100/sqrt(n) after each other: 100, 200, 270.7, 328.4, 378.4, 423.1, 463.9 ms.
         assert_eq!(got, [100, 200, 271, 329, 379, 424, 464]);
     }
 
@@ -156,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_burst_is_not() {
+    fn a_burst_is_not_signalled() {
         // It empties once in each interval, for one packet.
         let got = signals(&mut Codel::default(), 0, 2_000, |ms| if ms % 100 == 99 { 4 } else { 50 });
         assert_eq!(got, []);
@@ -175,15 +174,15 @@ mod tests {
     }
 
     #[test]
-    fn it_stops_at_the_first_good_packet_and_goes_on_where_it_was_if_soon_again() {
+    fn signalling_stops_at_a_good_packet_and_resumes_its_rate_soon_after() {
         let mut codel = Codel::default();
-        // Eight signals until 501 ms, then one packet that waited little.
+        // Eight signals until 501 ms, then one packet below the target.
         assert_eq!(signals(&mut codel, 0, 520, |_| 20).len(), 8);
         assert_eq!(signals(&mut codel, 520, 521, |_| 1), []);
         let again = signals(&mut codel, 521, 700, |_| 20);
-        // Seven more than the one that it began with: 100/sqrt(7) = 37.8 ms, 100/sqrt(8) = 35.4 ms.
+        // Seven more signals than at its start: 100/sqrt(7) = 37.8 ms, 100/sqrt(8) = 35.4 ms.
         assert_eq!(again, [621, 659, 695]);
-        // Long after, it begins anew.
+        // Long after, it restarts.
         assert_eq!(signals(&mut codel, 700, 701, |_| 1), []);
         assert_eq!(signals(&mut codel, 5_000, 5_250, |_| 20), [5_100, 5_200]);
     }

@@ -1,4 +1,4 @@
-//! One queue under CoDel, with a limit, at which it is drop-tail.
+//! One queue under CoDel, with a limit at which arrivals are dropped.
 //!
 //! The control law is in `codel`. This queue executes its signals by dropping the head, or, if the packet is ECN-capable
 //! and marking is enabled, by marking it (RFC 3168): a marked packet is sent, and counts like a dropped one, as in Linux
@@ -21,25 +21,25 @@ use crate::{Cause, Discipline, Dropped, Packet};
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Encode, Decode)]
 #[cbor(map)]
 pub struct CodelQueueConfig {
-    /// Of the control law.
+    /// Parameters of the control law.
     #[n(0)]
     pub codel: CodelConfig,
-    /// A queue of no more than this gets no signal: a packet of the largest size (RFC 8289, 4.4).
+    /// A queue of at most this size gets no signal: one packet of full size (RFC 8289, 4.4).
     #[n(1)]
     pub mtu: Bytes,
-    /// Mark the packets that take marks, instead of dropping them.
+    /// Mark ECN-capable packets instead of dropping them.
     #[n(2)]
     pub ecn: bool,
 }
 
 impl Default for CodelQueueConfig {
-    /// What the RFC recommends, Ethernet frames, no marks.
+    /// The values of the RFC, Ethernet frames, no marks.
     fn default() -> Self {
         Self { codel: CodelConfig::RFC, mtu: Bytes(1514), ecn: false }
     }
 }
 
-/// The packet to be sent; what is dropped on the way goes to `drops`.
+/// Takes the next packet to send; dropped ones go to `drops`.
 pub(crate) fn pop<P: Packet>(
     law: &mut Codel,
     config: &CodelQueueConfig,

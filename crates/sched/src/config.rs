@@ -1,4 +1,4 @@
-//! The parameters of a discipline, to select one at run time.
+//! Configuration of a discipline that is selected at run time.
 
 use alloc::boxed::Box;
 
@@ -11,8 +11,8 @@ use crate::{
     WhtbConfig,
 };
 
-/// Which discipline, with what parameters. In recordings, one that must not be in the leaf of a tree has a number from 64
-/// on, another one below.
+/// A discipline with its parameters. In recordings, disciplines that must not be in the leaf of a tree have numbers from
+/// 64 on, others below.
 #[derive(Clone, PartialEq, Eq, Debug, Encode, Decode)]
 pub enum Config {
     /// Drop-tail.
@@ -33,7 +33,7 @@ pub enum Config {
     /// LAS-ACK.
     #[n(5)]
     LasAck(#[n(0)] LasAckConfig),
-    /// A drop-tail queue with this limit for each station, by turns.
+    /// Round robin of drop-tail queues, one for each station, each with this limit.
     #[n(6)]
     StationFifo(#[n(0)] Limit),
     /// HTB.
@@ -51,7 +51,7 @@ pub enum Config {
 }
 
 impl Config {
-    /// Whether such a discipline can be, and would ever serve.
+    /// Whether the configuration is valid, and would serve packets.
     ///
     /// # Errors
     /// What is wrong with it, to follow "a queue discipline ".
@@ -75,7 +75,7 @@ impl Config {
         }
     }
 
-    /// Such a discipline, empty. `seed` takes the place of the configured one where it hashes.
+    /// Builds the discipline, empty. `seed` replaces the configured seed of hashes.
     pub fn build<P: Packet + Send + 'static>(&self, seed: u64) -> Box<dyn Discipline<P> + Send> {
         match self {
             Self::Fifo(limit) => Box::new(Fifo::new(*limit)),
@@ -92,7 +92,7 @@ impl Config {
         }
     }
 
-    /// From now on ECN-capable packets are marked rather than dropped, by a law that can mark.
+    /// Makes disciplines with CoDel mark ECN-capable packets instead of dropping them.
     pub fn mark_with_ecn(&mut self) {
         match self {
             Self::Codel(codel, _) => codel.ecn = true,
@@ -100,7 +100,7 @@ impl Config {
             Self::Htb(config) => config.leaf.mark_with_ecn(),
             Self::Whtb(config) => config.tree.leaf.mark_with_ecn(),
             Self::Cbq(config) => config.leaf.mark_with_ecn(),
-            // CAKE and the intermediate queues mark in any case.
+            // CAKE and the intermediate queues always mark.
             Self::Fifo(_)
             | Self::Drr(_)
             | Self::Cake(_)
@@ -110,13 +110,13 @@ impl Config {
         }
     }
 
-    /// Whether it may be the queue in the leaf of a tree: it has a packet whenever it holds one.
+    /// Whether it may be the queue in the leaf of a tree: it always has a packet when it is not empty.
     pub(crate) const fn is_for_leaves(&self) -> bool {
         !matches!(self, Self::Htb(_) | Self::Whtb(_) | Self::Cbq(_) | Self::Mac80211(_))
     }
 }
 
-/// The numbers of disciplines that may have no packet although they hold some begin here. None of them may be in a leaf.
+/// First number of disciplines that may withhold their packets, and so must not be in a leaf.
 const FIRST_NOT_FOR_LEAVES: i64 = 64;
 
 /// Decodes the discipline in the leaves of a tree. A recording cannot nest trees, and so cannot exhaust the stack.
@@ -130,7 +130,7 @@ pub(crate) fn decode_leaf<'b, C>(d: &mut Decoder<'b>, ctx: &mut C) -> Result<Box
     d.decode_with(ctx)
 }
 
-/// More queues would be memory for nothing.
+/// Maximum number of queues; more would only waste memory.
 const MAX_QUEUES: u32 = 1 << 20;
 
 fn admits(limit: Limit) -> Result<(), &'static str> {
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_for_leaves_is_read_in_a_leaf_and_trees_are_not() {
+    fn leaves_of_a_recording_hold_queues_and_no_trees() {
         let limit = Limit::Packets(300);
         let leaves = [
             Config::Fifo(limit),

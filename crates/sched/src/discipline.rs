@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use evenair_units::{BitRate, Bytes, Db, Instant, Span};
 
-/// The host of packets that are for all stations.
+/// Host key of group packets, which are for all stations.
 pub const GROUP: u64 = u64::MAX;
 
 /// The properties of a packet for a discipline. The caller defines flows, classes and sizes.
@@ -12,8 +12,8 @@ pub trait Packet {
     /// The size that counts against limits in bytes.
     fn size(&self) -> Bytes;
 
-    /// What is charged for it. By default its size. More where it makes the medium carry other packets besides, as an ACK
-    /// does that lets a station send DATA.
+    /// Charged size, by default its size. Larger if the packet causes other traffic on the medium, as an ACK does that
+    /// lets a station send DATA.
     fn cost(&self) -> Bytes {
         self.size()
     }
@@ -21,39 +21,39 @@ pub trait Packet {
     /// The key of its flow: packets of one flow have the same, and are never reordered.
     fn flow(&self) -> u64;
 
-    /// The key of its host, the station that it goes to or comes from, or [`GROUP`]: flows of one host may share what that
-    /// gets. By default its flow, where nothing more is known.
+    /// Key of its host, the station that it is for or from, or [`GROUP`]: flows of one host may share the host's
+    /// bandwidth. By default its flow.
     fn host(&self) -> u64 {
         self.flow()
     }
 
-    /// The class of a tree that it belongs to, by its number there.
+    /// Number of its class, for trees.
     fn class(&self) -> u32 {
         0
     }
 
-    /// The key of its connection: the same for both ways of one. By default its flow, for packets that all go one way.
+    /// Key of its connection, the same in both directions. By default its flow, for packets in one direction only.
     fn connection(&self) -> u64 {
         self.flow()
     }
 
-    /// The information of its segment, for a TCP connection.
+    /// Progress of its TCP connection according to its segment.
     fn progress(&self) -> Option<Progress> {
         None
     }
 
-    /// The PHY rate at which it is likely to be sent, where that is known.
+    /// Expected PHY rate, if known.
     fn rate(&self) -> Option<BitRate> {
         None
     }
 
-    /// The medium time that it is expected to take, in one attempt. Zero: not known, or nobody reports what it took.
+    /// Expected airtime of one attempt. Zero: unknown, or airtime is not reported.
     fn airtime(&self) -> Span {
         Span::ZERO
     }
 
-    /// Marks it as having met congestion (RFC 3168, the CE code point) instead of being dropped. `false`: its transport
-    /// does not take marks, and it is unchanged.
+    /// Marks it with congestion experienced (CE, RFC 3168) instead of dropping it. `false`: its transport is not
+    /// ECN-capable, and it is unchanged.
     fn mark(&mut self) -> bool {
         false
     }
@@ -62,33 +62,33 @@ pub trait Packet {
 /// The information of a TCP segment about its connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Progress {
-    /// It goes the one way of the connection and not the other; which is which does not matter.
+    /// Direction: true for one direction of the connection, whichever.
     pub forth: bool,
-    /// It opens the connection: SYN without ACK.
+    /// Whether it opens the connection: SYN without ACK.
     pub opens: bool,
-    /// It carries data.
+    /// Whether it carries data.
     pub has_data: bool,
-    /// Its acknowledgment number, where that counts.
+    /// Acknowledgment number, if valid.
     pub ack: Option<u32>,
 }
 
-/// A queue discipline: packets come in, and leave in the order that it decides, or are dropped.
+/// A queue discipline: packets arrive, and leave in the order that it decides, or are dropped.
 ///
 /// In: [`Self::handle_packet`]. Out: [`Self::poll_packet`] whenever the server is free, and after each of the two
-/// [`Self::poll_drop`] until `None`. What came in has left, was dropped, or is held: [`Self::len`] counts it. Time must
-/// not go back.
+/// [`Self::poll_drop`] until `None`. Each packet that arrived has left, was dropped, or is held: [`Self::len`] counts it.
+/// Time must not go back.
 pub trait Discipline<P> {
     /// A packet arrives. It or others may be dropped.
     fn handle_packet(&mut self, now: Instant, packet: P);
 
-    /// The server is free: the packet that it takes. Others may be dropped.
+    /// The server is free: returns the packet to send. Others may be dropped.
     fn poll_packet(&mut self, now: Instant) -> Option<P>;
 
-    /// What was dropped, in the order in which it was.
+    /// The next dropped packet, in order of the drops.
     fn poll_drop(&mut self) -> Option<Dropped<P>>;
 
-    /// When [`Self::poll_packet`] may have a packet although it had none at `now`, and nothing comes or is reported
-    /// meanwhile: not later than it has one. `None` where that will not be: always, unless the discipline shapes.
+    /// When [`Self::poll_packet`] may have a packet, if it had none at `now` and there are neither arrivals nor reports
+    /// meanwhile; not too late. `None`: never, as in all disciplines that do not shape.
     fn poll_deadline(&self, now: Instant) -> Option<Instant> {
         let _ = now;
         None
@@ -104,16 +104,16 @@ pub trait Discipline<P> {
         let _ = (now, report);
     }
 
-    /// Everything that is held leaves, in no order that matters: for a queue that goes away.
+    /// Takes all held packets, in any order: for a queue that is removed.
     fn take_all(&mut self) -> Vec<P>;
 
-    /// Packets held.
+    /// Number of held packets.
     fn len(&self) -> usize;
 
-    /// Their sizes.
+    /// Total size of held packets.
     fn bytes(&self) -> Bytes;
 
-    /// Nothing is held.
+    /// Whether no packet is held.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -122,66 +122,66 @@ pub trait Discipline<P> {
 /// A packet that was dropped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Dropped<P> {
-    /// Which.
+    /// The packet.
     pub packet: P,
-    /// Why.
+    /// Reason.
     pub cause: Cause,
 }
 
-/// Why a packet was dropped.
+/// Reason for a drop.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Cause {
-    /// The limit: of the queue, or of all queues together.
+    /// The limit of the queue, or of all queues together.
     Overflow,
-    /// The queue has been too long for too long, and its senders are to slow down.
+    /// Congestion signal: the queue has been standing for too long.
     Delay,
 }
 
-/// Medium time that a station's packets took, with the inter-frame space before each attempt and the ACK after it.
+/// Airtime of a station's packets, with the inter-frame space before each attempt and the ACK after it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum AirtimeReport {
-    /// A departed packet has been delivered or given up. Of those with a [`Packet::airtime`] each is reported.
+    /// A departed packet was delivered or dropped. Reported for each packet with a [`Packet::airtime`].
     Sent {
-        /// Its host.
+        /// Host key.
         host: u64,
-        /// What all its attempts took.
+        /// Airtime of all its attempts.
         took: Span,
         /// Its [`Packet::airtime`].
         expected: Span,
     },
     /// A packet was received from a station.
     Received {
-        /// The station's key as a host.
+        /// Host key of the station.
         host: u64,
-        /// What the attempt took that was received.
+        /// Airtime of the received attempt.
         took: Span,
     },
 }
 
-/// Feedback of the sender about the channel to the receivers.
+/// Feedback from the sender about the channels to the receivers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Feedback {
     /// The class of the packets.
     pub class: u32,
-    /// What was learned.
+    /// Content.
     pub news: News,
 }
 
-/// What was learned.
+/// Content of feedback.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum News {
-    /// With how much signal over noise a frame came from there.
+    /// Signal-to-noise ratio of a frame from there.
     Signal(Db),
-    /// A packet of that class has been delivered or given up. Packets of a class come to their fates in the order in which
-    /// they left, and each does.
+    /// A packet of that class was delivered or dropped. Each packet is reported, in the order in which the packets of the
+    /// class left.
     Fate {
         /// Its size.
         size: Bytes,
-        /// The medium time that it took, with all attempts and the waits between them; zero: it was never sent.
+        /// Its airtime, with all attempts and the waits between them; zero: it was never sent.
         took: Span,
-        /// What it would have taken with the best channel.
+        /// Its airtime over the best channel.
         at_best: Span,
-        /// It was received.
+        /// Whether it was received.
         delivered: bool,
     },
 }

@@ -4,10 +4,10 @@
 //! Source: Shreedhar and Varghese, "Efficient Fair Queueing Using Deficit Round Robin", SIGCOMM 1995, with buffer stealing: an
 //! arrival when all queues together are at their limit drops the last packet of the longest queue.
 //!
-//! Promise: while two flows are backlogged, their bytes differ by at most a quantum and two packets of the largest size
-//! (the paper's theorem 2 with equal quanta). O(1) for the server if the quantum is no less than a packet; finding a flow's
-//! queue, and the longest, takes O(log n) here, and O(n) where a queue loses its only packet to another. Only flows that
-//! have packets have state. No bound on delay but a round.
+//! Bound: while two flows are backlogged, their bytes differ by at most a quantum and two packets of the largest size (the
+//! paper's theorem 2 with equal quanta). O(1) for the server if the quantum is no less than a packet; finding a flow's queue,
+//! and the longest, takes O(log n) here, and O(n) when a queue loses its only packet to another. Only flows with packets have
+//! state. The only bound on delay is a round.
 
 use alloc::collections::btree_map::Entry;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -23,10 +23,10 @@ use crate::{Cause, Discipline, Dropped, Packet};
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Encode, Decode)]
 #[cbor(map)]
 pub struct DrrConfig {
-    /// What a flow may send in a round. Below a packet's size, rounds pass in which it sends nothing.
+    /// Bytes that a flow may send in a round. If a packet is larger, the flow skips rounds.
     #[n(0)]
     pub quantum: Bytes,
-    /// Of all queues together.
+    /// Limit of all queues together.
     #[n(1)]
     pub limit: Limit,
 }
@@ -49,11 +49,11 @@ struct Queue<P> {
 pub struct Drr<P> {
     config: DrrConfig,
     queues: BTreeMap<u64, Queue<P>>,
-    /// The flows that have packets, the one whose turn it is first.
+    /// Flows with packets, in the order of their turns.
     round: VecDeque<u64>,
-    /// The one whose turn it is has got its quantum for it.
+    /// Whether the first flow of the round has got its quantum.
     turn_began: bool,
-    /// By length, and the key.
+    /// Flows by queue length and key.
     lengths: BTreeSet<(Bytes, u64)>,
     len: usize,
     bytes: Bytes,
@@ -64,7 +64,7 @@ impl<P: Packet> Drr<P> {
     /// No queues yet.
     ///
     /// # Panics
-    /// If the quantum is nothing.
+    /// If the quantum is zero.
     pub fn new(config: DrrConfig) -> Self {
         assert!(config.quantum > Bytes::ZERO, "no flow would ever be served");
         Self {
@@ -79,7 +79,7 @@ impl<P: Packet> Drr<P> {
         }
     }
 
-    /// Changes a queue, and takes its new length down.
+    /// Changes a queue, and updates its entry in `lengths`.
     fn change<R>(&mut self, key: u64, change: impl FnOnce(&mut Queue<P>) -> R) -> R {
         let queue = self.queues.get_mut(&key).expect("it has packets");
         let (packets, before) = (queue.line.len(), queue.line.bytes());
@@ -98,7 +98,7 @@ impl<P: Packet> Drr<P> {
         result
     }
 
-    /// The last packet of the longest queue goes.
+    /// Drops the last packet of the longest queue.
     fn shed(&mut self) {
         let &(_, key) = self.lengths.last().expect("something is held");
         let packet = self.change(key, |queue| queue.line.pop_back()).expect("it has packets");

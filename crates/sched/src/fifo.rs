@@ -1,6 +1,6 @@
-//! First in, first out, with a limit: what arrives at a full queue is dropped (drop-tail).
+//! Drop-tail FIFO: arrivals at a full queue are dropped.
 //!
-//! No bound on delay but the limit over the server's rate; shares are those of arrivals.
+//! Delay is bounded only by the limit over the server's rate; shares are those of arrivals.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;

@@ -1,14 +1,14 @@
 //! FQ-CoDel: flows hashed to queues, deficit round robin between these, CoDel inside each.
 //!
 //! A queue that becomes active is *new* and has priority over the *old* ones until it has used one quantum, so that sparse
-//! flows (calls, DNS, the start of a page) see almost no queue. One whose quantum is used up goes to the end of the old ones; a
-//! new one that runs empty does too, so that it cannot stay new by being sparse on purpose.
+//! flows (calls, DNS, the start of a page) see almost no queue. A queue that has used its quantum goes to the end of the old
+//! ones; so does a new one that runs empty, so that it cannot stay new by sending sparsely on purpose.
 //!
 //! Source: RFC 8290; drops at the limit follow its section 4.1: half of the queue with the most bytes, at most 64 packets, from
 //! its head.
 //!
-//! Promise: queues that are backlogged get equal bytes, to within a quantum and a packet in each round. Flows whose hashes
-//! meet share one queue; the seed decides which. No weights.
+//! Bound: backlogged queues get equal bytes, to within a quantum and a packet in each round. Flows with the same hash share
+//! one queue; the seed decides which. No weights.
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -22,26 +22,26 @@ use crate::codel_queue;
 use crate::line::{Line, exceeds};
 use crate::{Cause, CodelQueueConfig, Discipline, Dropped, Packet};
 
-/// Packets dropped at once at most (RFC 8290, 4.1).
+/// Maximum number of packets dropped at once (RFC 8290, 4.1).
 const DROP_BATCH: usize = 64;
 
 /// Parameters of FQ-CoDel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Encode, Decode)]
 #[cbor(map)]
 pub struct FqCodelConfig {
-    /// Of each queue; by default it marks (RFC 8290, 5.2.6).
+    /// CoDel of each queue; by default it marks (RFC 8290, 5.2.6).
     #[n(0)]
     pub codel: CodelQueueConfig,
-    /// Queues; 1024 (RFC 8290, 5.2.3).
+    /// Number of queues; 1024 (RFC 8290, 5.2.3).
     #[n(1)]
     pub flows: u32,
-    /// What a queue may send in a round; 1514 bytes (RFC 8290, 5.2.4).
+    /// Bytes that a queue may send in a round; 1514 (RFC 8290, 5.2.4).
     #[n(2)]
     pub quantum: Bytes,
-    /// Of all queues together; 10240 packets (RFC 8290, 5.2.1).
+    /// Limit of all queues together; 10240 packets (RFC 8290, 5.2.1).
     #[n(3)]
     pub limit: Limit,
-    /// Decides which flows share a queue.
+    /// Seed of the hash that assigns flows to queues.
     #[n(4)]
     pub seed: u64,
 }
@@ -63,7 +63,7 @@ struct Flow<P> {
     line: Line<P>,
     codel: Codel,
     deficit: i64,
-    /// It is in one of the two lists.
+    /// Whether it is in one of the two lists.
     active: bool,
 }
 
@@ -83,7 +83,7 @@ impl<P: Packet> FqCodel<P> {
     /// Empty queues.
     ///
     /// # Panics
-    /// If there are no queues, or a quantum of nothing.
+    /// If the number of queues or the quantum is zero.
     pub fn new(config: FqCodelConfig) -> Self {
         assert!(config.flows > 0 && config.quantum > Bytes::ZERO, "no queue would ever be served");
         let flow = |_| Flow { line: Line::default(), codel: Codel::default(), deficit: 0, active: false };
@@ -98,9 +98,9 @@ impl<P: Packet> FqCodel<P> {
         }
     }
 
-    /// Which queue a flow goes to.
+    /// The queue of a flow.
     fn place(&self, flow: u64) -> u32 {
-        // Evenly over all, without a division.
+        // Uniform over all queues, without a division.
         ((u128::from(mix(flow ^ self.config.seed)) * u128::from(self.config.flows)) >> 64) as u32
     }
 
@@ -120,7 +120,7 @@ impl<P: Packet> FqCodel<P> {
         }
     }
 
-    /// The queue whose turn it is, and whether it is a new one. Those that have used their quantum go behind the others.
+    /// The next queue to serve, and whether it is a new one. Queues that have used their quantum go behind the others.
     fn turn(&mut self) -> Option<(u32, bool)> {
         let quantum = self.quantum();
         loop {
@@ -167,7 +167,7 @@ impl<P: Packet> Discipline<P> for FqCodel<P> {
                 flow.deficit -= packet.cost().0 as i64;
                 return Some(packet);
             }
-            // It is empty: a new one stays among the old ones for a round, an old one is active no more.
+            // It is empty: a new one stays among the old ones for a round, an old one becomes inactive.
             if is_new {
                 self.new.pop_front();
                 self.old.push_back(place);

@@ -4,7 +4,7 @@
 //! `|W_i/phi_i - W_j/phi_j| <= l_i/phi_i + l_j/phi_j` with their largest lengths l (theorem 1 of the source in `tags`). Work
 //! conserving. The order inside a queue is never changed. Each operation takes O(depth * log n).
 //!
-//! Lengths have the unit of the server's time, and are requested when the item is served. There is no limit and no dropping
+//! Lengths have the unit of the server's time, and are determined when the item is served. There is no limit and no dropping
 //! here: the owner may remove heads and tails. There are no rates either: the owner may pause a node, and serve one out of
 //! turn.
 
@@ -18,7 +18,7 @@ use crate::tags::{Ahead, Tags};
 #[derive(Clone, Debug)]
 pub struct Hsfq<T> {
     tags: Tags,
-    /// By node; inner nodes have empty ones, which take no memory.
+    /// Queues by node; those of inner nodes are empty and take no memory.
     queues: Vec<VecDeque<T>>,
     len: usize,
 }
@@ -30,12 +30,12 @@ impl<T> Default for Hsfq<T> {
 }
 
 impl<T> Hsfq<T> {
-    /// Only a root.
+    /// A tree with only a root.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds a child to `parent`. It is a queue until it gets children itself.
+    /// Adds a child to `parent`. It is a queue until it gets children.
     ///
     /// # Panics
     /// If the weight is zero, or `parent` is a queue that holds something.
@@ -47,7 +47,7 @@ impl<T> Hsfq<T> {
         id
     }
 
-    /// Removes a node that is empty and has no children. Its identifier may be given to another one.
+    /// Removes a node that is empty and has no children. Its identifier may be reused.
     ///
     /// # Panics
     /// If it is the root, holds something, or has children.
@@ -56,12 +56,12 @@ impl<T> Hsfq<T> {
         self.queues[node.index()] = VecDeque::new();
     }
 
-    /// The node above; `None` for the root.
+    /// Parent of a node; `None` for the root.
     pub fn parent(&self, node: NodeId) -> Option<NodeId> {
         self.tags.parent(node)
     }
 
-    /// Whether anything is below it.
+    /// Whether a node has children.
     pub fn has_children(&self, node: NodeId) -> bool {
         self.tags.has_children(node)
     }
@@ -71,8 +71,7 @@ impl<T> Hsfq<T> {
         self.tags.weight(node)
     }
 
-    /// The weights of the root's children that have something to serve, together: what another tree would have to be weighed
-    /// with that shares a server with this one.
+    /// Total weight of the root's children with something to serve, for the weighting of other trees that share the server.
     pub fn ready_weight(&self) -> u64 {
         self.tags.ready_weight(NodeId::ROOT)
     }
@@ -98,14 +97,13 @@ impl<T> Hsfq<T> {
         }
     }
 
-    /// The queue whose turn it is, and its head.
+    /// The queue to serve next, and its head.
     pub fn peek(&self) -> Option<(NodeId, &T)> {
         let leaf = self.tags.next()?;
         self.queues[leaf.index()].front().map(|head| (leaf, head))
     }
 
-    /// Queues that are to be served soon, about in that order, until `see` says that it has seen enough. Nothing depends on
-    /// it: it is for bringing near what will be wanted.
+    /// Queues that will be served soon, in approximate order, until `see` returns false. Only for prefetching.
     pub fn soon(&self, mut see: impl FnMut(NodeId) -> bool) {
         self.tags.soon(NodeId::ROOT, &mut see);
     }
@@ -121,8 +119,8 @@ impl<T> Hsfq<T> {
         Some((leaf, head))
     }
 
-    /// Takes the head of a queue into service whose turn it need not be. What it takes is charged as in its turn, to it and
-    /// to all above it, so that shares over time stay what they are: the turns that follow come later.
+    /// Takes the head of a queue into service out of turn. Its length is charged as usual, to the queue and all nodes above
+    /// it: later turns are delayed, so that long-term shares do not change.
     pub fn dequeue_ahead(&mut self, leaf: NodeId, length: impl FnOnce(&T) -> u64) -> Option<T> {
         let queue = &mut self.queues[leaf.index()];
         let head = queue.pop_front()?;
@@ -132,14 +130,14 @@ impl<T> Hsfq<T> {
         Some(head)
     }
 
-    /// The queue whose turn it is among those below `node`; `None` where nothing there may be served.
+    /// The queue to serve next among those below `node`; `None` if nothing there may be served.
     pub fn peek_below(&self, node: NodeId) -> Option<NodeId> {
         (self.tags.is_ready(node) && !self.tags.is_paused(node)).then(|| self.tags.next_below(node))
     }
 
-    /// Takes the head whose turn it is among those below `node` into service, though it need not be the turn of `node`.
-    /// What it takes is charged as in its turn, but no farther than keeps `node` and those above it `most` ahead: who is
-    /// served so for long does not wait for as long when that ends.
+    /// Takes the next head among the queues below `node` into service, even if it is not the turn of `node`. Its length is
+    /// charged as usual, but `node` and those above it get ahead by at most `most`: a node served ahead for long does not
+    /// wait for as long afterwards.
     pub fn dequeue_below(&mut self, node: NodeId, most: u64, length: impl FnOnce(&T) -> u64) -> Option<(NodeId, T)> {
         let leaf = self.peek_below(node)?;
         let queue = &mut self.queues[leaf.index()];
@@ -150,7 +148,7 @@ impl<T> Hsfq<T> {
         Some((leaf, head))
     }
 
-    /// Serves nothing below a node until [`Self::resume`]; those beside it get its turns.
+    /// Serves nothing below a node until [`Self::resume`]; its siblings get its turns.
     ///
     /// # Panics
     /// If it is the root.
@@ -158,22 +156,22 @@ impl<T> Hsfq<T> {
         self.tags.pause(node);
     }
 
-    /// Serves a node that was paused again, from now on: the turns that it missed are gone.
+    /// Serves a paused node again; the turns that it missed are lost.
     pub fn resume(&mut self, node: NodeId) {
         self.tags.resume(node);
     }
 
-    /// It, or a node above it, is paused.
+    /// Whether a node, or one above it, is paused.
     pub fn is_paused(&self, node: NodeId) -> bool {
         self.tags.is_paused(node)
     }
 
-    /// Charges a node, and none above it, for a length that it was not served for: its next turn comes later by that.
+    /// Charges a node, and none above it, for a length that was not served: its next turn comes later.
     pub fn charge(&mut self, node: NodeId, length: u64) {
         self.tags.charge(node, length);
     }
 
-    /// How much more a node was served or charged than its turns until now would have given it, as a length.
+    /// How far a node's service and charges are ahead of its turns, as a length.
     pub fn lead(&self, node: NodeId) -> u64 {
         self.tags.lead(node)
     }
@@ -183,7 +181,7 @@ impl<T> Hsfq<T> {
         self.tags.end_service();
     }
 
-    /// Takes the head of a queue away, unserved and uncharged.
+    /// Removes the head of a queue, unserved and uncharged.
     pub fn drop_head(&mut self, leaf: NodeId) -> Option<T> {
         let queue = &mut self.queues[leaf.index()];
         let head = queue.pop_front()?;
@@ -194,7 +192,7 @@ impl<T> Hsfq<T> {
         Some(head)
     }
 
-    /// Takes those items out of a queue that `wanted` names, in their order, unserved and uncharged. Looks at all of it.
+    /// Removes the items of a queue for which `wanted` holds, in order, unserved and uncharged. Checks all items.
     pub fn take(&mut self, leaf: NodeId, mut wanted: impl FnMut(&T) -> bool) -> VecDeque<T> {
         let queue = core::mem::take(&mut self.queues[leaf.index()]);
         let was_backlogged = !queue.is_empty();
@@ -207,17 +205,17 @@ impl<T> Hsfq<T> {
         taken
     }
 
-    /// What a queue holds, head first.
+    /// Items of a queue, head first.
     pub fn queue(&self, leaf: NodeId) -> &VecDeque<T> {
         &self.queues[leaf.index()]
     }
 
-    /// Items in all queues.
+    /// Number of items in all queues.
     pub const fn len(&self) -> usize {
         self.len
     }
 
-    /// Nothing is held.
+    /// Whether no item is held.
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }

@@ -1,22 +1,20 @@
-//! LAS-ACK: least attained service over both ways of a TCP connection.
+//! LAS-ACK: least attained service over both directions of a TCP connection.
 //!
-//! A packet's priority is the volume that its connection has moved so far: what this queue took in of it, and the data that its
-//! acknowledgments report of the other way. So short connections have priority, downloads and uploads alike, without knowledge
-//! of their length. Equal volumes are served in the order of arrival.
+//! A packet's priority is the volume that its connection has transferred so far: the packets that this queue accepted, and
+//! the data of the other direction that its ACKs report. So short connections have priority, downloads and uploads alike,
+//! without knowledge of their length. Equal volumes are served in the order of arrival.
 //!
 //! Source: Heusse, Urvoy-Keller, Duda, "An Experimental Comparison of Layer 2 and 3 Mechanisms for Improving User Perceived
-//! Performance of 802.11 Wireless LANs", Institut Eurecom RR-08-220, 2008. There a full queue drops its tail, which may be
-//! read as what arrives ([`Overflow::TailDrop`]) or as the last packet in the order of service, that of the connection
-//! served most ([`Overflow::MostServed`]). Only with the second are losses those that the authors publish
-//! (`evenair reproduce las01`).
+//! Performance of 802.11 Wireless LANs", Institut Eurecom RR-08-220, 2008. There a full queue drops its tail, which may mean
+//! the arriving packet ([`Overflow::TailDrop`]) or the last packet in the order of service, of the connection served most
+//! ([`Overflow::MostServed`]). Only with the second are losses as published (`evenair reproduce las01`).
 //!
-//! Beyond it:
-//! - Where both ways of a connection pass, its volume counts once: acknowledgments of data that passed here add nothing.
-//! - A connection is forgotten when it has been silent for a time, or, at the bound on their number, when it has been
-//!   silent longer than others; never while it has packets here.
-//! - Against starvation, of which the authors warn where sizes vary little: each n-th packet is the one that has waited
-//!   longest ([`LasAckConfig::floor`]). A packet behind k others then waits for n (k + 1) services at most, unless it is
-//!   dropped.
+//! Extensions:
+//! - If both directions of a connection pass here, its volume counts once: ACKs of data that passed here add nothing.
+//! - A connection is forgotten after an idle time or, at the maximum number of connections, if it has been idle longer than
+//!   others; never while it has packets here.
+//! - Against starvation, of which the authors warn if sizes vary little: each n-th packet is the one that has waited longest
+//!   ([`LasAckConfig::floor`]). A packet behind k others then waits for at most n (k + 1) services, unless it is dropped.
 //!
 //! Finding a connection, and the next packet, takes O(log n).
 
@@ -29,41 +27,40 @@ use minicbor::{Decode, Encode};
 use crate::line::exceeds;
 use crate::{Cause, Discipline, Dropped, Packet, Progress};
 
-/// Connections looked at for each packet that arrives, whether they are to be forgotten. Two, so that the list shrinks
-/// even when every packet opens a connection.
+/// Connections checked for expiry at each arrival. Two, so that the list shrinks even if every packet opens a connection.
 const LOOKS: usize = 2;
-/// Looks for one to be forgotten early. After these, one that has been silent for a short time has to do.
+/// Maximum number of checks for an expired connection at the limit; after these a recently idle one is forgotten.
 const SEARCH: usize = 64;
 
 /// Parameters of LAS-ACK.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Encode, Decode)]
 #[cbor(map)]
 pub struct LasAckConfig {
-    /// Of the queue.
+    /// Limit of the queue.
     #[n(0)]
     pub limit: Limit,
-    /// What goes when it is full.
+    /// What to drop when it is full.
     #[n(1)]
     pub overflow: Overflow,
-    /// Each n-th packet sent is the one that has waited longest; `None`: none is, as published.
+    /// Each n-th packet sent is the one that has waited longest; `None`: disabled, as published.
     #[n(2)]
     pub floor: Option<u32>,
-    /// A connection is forgotten after so long a silence.
+    /// Idle time after which a connection is forgotten.
     #[n(3)]
     pub expire: Span,
-    /// Connections that are known at once at most, beside those that have packets here.
+    /// Maximum number of known connections, in addition to those with packets here.
     #[n(4)]
     pub connections: u32,
 }
 
-/// What goes when the queue is full.
+/// What to drop when the queue is full.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Encode, Decode)]
 #[cbor(index_only)]
 pub enum Overflow {
-    /// What arrives.
+    /// The arriving packet.
     #[n(0)]
     TailDrop,
-    /// The last packet of the connection that has been served most; what arrives may be it.
+    /// The last packet of the connection that has been served most; possibly the arriving one.
     #[n(1)]
     MostServed,
 }
@@ -80,20 +77,20 @@ impl Default for LasAckConfig {
     }
 }
 
-/// What is known of a connection.
+/// State of a connection.
 #[derive(Clone, Debug, Default)]
 struct Connection {
     volume: u64,
-    /// The last acknowledgment number, of data of each way.
+    /// Last acknowledgment number, by direction of the acknowledged data.
     acked: [Option<u32>; 2],
-    /// Data of each way pass here, so that their acknowledgments add nothing.
+    /// Whether data of each direction passes here, so that its ACKs add nothing.
     passes: [bool; 2],
-    /// Packets here.
+    /// Number of its packets here.
     held: u32,
     seen: Instant,
 }
 
-/// Volume of the connection when the packet came, and a number that counts arrivals.
+/// Position in the queue: volume of the connection at arrival, and arrival number.
 type Place = (u64, u64);
 
 /// A queue under LAS-ACK.
@@ -101,10 +98,10 @@ type Place = (u64, u64);
 pub struct LasAck<P> {
     config: LasAckConfig,
     connections: BTreeMap<u64, Connection>,
-    /// Each connection once, and when it had been seen last when it was put here.
+    /// Each connection once, with the time when it was last seen at its insertion here.
     watched: VecDeque<(Instant, u64)>,
     queue: BTreeMap<Place, P>,
-    /// By arrival: the volume. Kept where there is a floor.
+    /// Volume by arrival number. Kept only with a floor.
     arrivals: BTreeMap<u64, u64>,
     arrived: u64,
     sent: u64,
@@ -113,7 +110,7 @@ pub struct LasAck<P> {
 }
 
 impl Connection {
-    /// Adds what a packet says of the other way. Numbers wrap around; those that go back say nothing new.
+    /// Adds the progress of the other direction. Numbers wrap around; those that go back are ignored.
     fn learn(&mut self, progress: Progress) {
         let (forth, back) = (usize::from(progress.forth), usize::from(!progress.forth));
         if progress.opens && self.held == 0 {
@@ -130,7 +127,7 @@ impl Connection {
 }
 
 impl<P: Packet> LasAck<P> {
-    /// An empty queue that knows no connection.
+    /// An empty queue without known connections.
     pub fn new(config: LasAckConfig) -> Self {
         Self {
             config,
@@ -145,17 +142,17 @@ impl<P: Packet> LasAck<P> {
         }
     }
 
-    /// Connections that are known.
+    /// Number of known connections.
     pub fn connections(&self) -> usize {
         self.connections.len()
     }
 
-    /// What a connection has moved so far, where it is known.
+    /// Volume of a connection, if it is known.
     pub fn volume(&self, connection: u64) -> Option<Bytes> {
         self.connections.get(&connection).map(|known| Bytes(known.volume))
     }
 
-    /// Forgets connections whose time is over.
+    /// Forgets expired connections.
     fn expire(&mut self, now: Instant) {
         for _ in 0..LOOKS {
             let Some(&(_, key)) = self.watched.front() else { return };
@@ -172,8 +169,8 @@ impl<P: Packet> LasAck<P> {
         }
     }
 
-    /// Makes room for another connection: among those looked at, the first goes that was not seen since it was put there,
-    /// or else the one that has been silent longest.
+    /// Forgets one connection: the first checked one that was not seen since its insertion, or else the one that has been
+    /// idle longest.
     fn forget_one(&mut self) {
         let mut silent: Option<(Instant, u64)> = None;
         for _ in 0..SEARCH.min(self.watched.len()) {
@@ -195,7 +192,7 @@ impl<P: Packet> LasAck<P> {
         }
     }
 
-    /// Takes a packet out of its place.
+    /// Removes the packet at a position.
     fn remove(&mut self, place: Place) -> P {
         let packet = self.queue.remove(&place).expect("it is there");
         self.arrivals.remove(&place.1);
@@ -238,7 +235,7 @@ impl<P: Packet> Discipline<P> for LasAck<P> {
         while exceeds(self.config.limit, self.queue.len(), self.bytes) {
             let (&most, _) = self.queue.last_key_value().expect("more is held than nothing");
             let packet = self.remove(most);
-            // It was not served. What it acknowledged has been moved all the same.
+            // It was not served, but the data that it acknowledged count.
             self.connections.get_mut(&packet.connection()).expect("it had packets here").volume -= packet.size().0;
             self.drops.push_back(Dropped { packet, cause: Cause::Overflow });
         }

@@ -1,4 +1,4 @@
-//! The queues at the leaves of a tree of classes, and what they hold together.
+//! The queues at the leaves of a tree of classes, and their totals.
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -12,7 +12,7 @@ use crate::{Config, Discipline, Dropped, Packet};
 pub(crate) type Queue<P> = Box<dyn Discipline<P> + Send>;
 
 pub(crate) struct Leaves<P> {
-    /// By class; inner ones have none.
+    /// Queues by class; `None` for inner classes.
     queues: Vec<Option<Queue<P>>>,
     len: usize,
     bytes: Bytes,
@@ -20,7 +20,7 @@ pub(crate) struct Leaves<P> {
 }
 
 impl<P: Packet + Send + 'static> Leaves<P> {
-    /// Empty queues of one kind for those of so many classes that are leaves.
+    /// Empty queues of one kind at the leaves among `classes` classes.
     pub(crate) fn new(classes: usize, is_leaf: impl Fn(usize) -> bool, config: &Config, seed: u64) -> Self {
         let queue = |class| is_leaf(class).then(|| config.build(seed));
         Self { queues: (0..classes).map(queue).collect(), len: 0, bytes: Bytes::ZERO, drops: VecDeque::new() }
@@ -37,7 +37,7 @@ impl<P> Leaves<P> {
         self.queues[leaf].as_ref().expect("only leaves are asked")
     }
 
-    /// Does something to a leaf's queue, and takes down what that changed.
+    /// Changes a leaf's queue, and updates the totals.
     pub(crate) fn with<R>(&mut self, leaf: usize, change: impl FnOnce(&mut Queue<P>) -> R) -> R {
         let queue = self.queues[leaf].as_mut().expect("only leaves are asked");
         let before = (queue.len(), queue.bytes());
@@ -54,18 +54,18 @@ impl<P> Leaves<P> {
         self.drops.pop_front()
     }
 
-    /// Everything leaves.
+    /// Takes all packets out.
     pub(crate) fn take_all(&mut self) -> Vec<P> {
         (self.len, self.bytes) = (0, Bytes::ZERO);
         self.queues.iter_mut().flatten().flat_map(|queue| queue.take_all()).collect()
     }
 
-    /// Packets in all of them.
+    /// Number of packets in all queues.
     pub(crate) const fn len(&self) -> usize {
         self.len
     }
 
-    /// Their sizes.
+    /// Total size of these packets.
     pub(crate) const fn bytes(&self) -> Bytes {
         self.bytes
     }

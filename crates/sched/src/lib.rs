@@ -1,22 +1,23 @@
 //! Queue disciplines as state machines, generic over the packet.
 //!
-//! Those that are queues of their own, behind one trait, [`Discipline`]:
+//! Disciplines, behind the trait [`Discipline`]:
 //! - [`Fifo`], drop-tail.
 //! - [`CodelQueue`], drops or marks by delay (RFC 8289).
 //! - [`Drr`], deficit round robin between flows (Shreedhar and Varghese).
-//! - [`FqCodel`], deficit round robin between hashed flows, sparse ones first, CoDel in each (RFC 8290).
-//! - [`Cake`], the same with equal shares for hosts, and COBALT in each (Høiland-Jørgensen, Täht, Morton).
-//! - [`LasAck`], the TCP connection that has moved least so far first (Heusse, Urvoy-Keller, Duda).
-//! - [`StationFifo`], a drop-tail queue for each station, which take turns.
+//! - [`FqCodel`], deficit round robin between hashed flows, priority for sparse ones, CoDel in each (RFC 8290).
+//! - [`Cake`], FQ-CoDel's structure with equal shares for hosts, and COBALT in each flow (Høiland-Jørgensen,
+//!   Täht, Morton).
+//! - [`LasAck`], priority for the TCP connection with the least volume (Heusse, Urvoy-Keller, Duda).
+//! - [`StationFifo`], a round robin of drop-tail queues, one for each station.
 //! - [`Mac80211`], Linux's intermediate queues: FQ-CoDel for each station, equal airtime for stations.
 //! - [`Htb`], a tree of rates and ceilings, as in Linux.
-//! - [`Whtb`], the same in medium time, by what is known of the channels (Garroppo, Giordano, Lucetti, Valori).
-//! - [`Cbq`], a tree of parts of a link, by how long each is idle between packets (Floyd and Jacobson).
+//! - [`Whtb`], HTB in airtime, with estimates of the channels (Garroppo, Giordano, Lucetti, Valori).
+//! - [`Cbq`], a tree of shares of a link, estimated from idle times between packets (Floyd and Jacobson).
 //!
-//! And for who keeps queues by other rules:
+//! Building blocks for other queues:
 //! - [`Hsfq`], start-time fair queueing, flat or hierarchical.
 //! - [`Codel`], when to signal congestion to the sender of a standing queue.
-//! - [`TokenBucket`], which drops what comes faster than a rate, and [`RateMeter`], how fast something comes.
+//! - [`TokenBucket`], which drops packets above a rate, and [`RateMeter`], which estimates a rate.
 //!
 //! A discipline has no clock and no server: the caller passes the time and signals when the server is free.
 //!

@@ -1,4 +1,4 @@
-//! Packets in their order, each with the time of its arrival: what disciplines are made of.
+//! A FIFO of packets with their times of arrival: the building block of disciplines.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -7,7 +7,7 @@ use evenair_units::{Bytes, Instant, Limit};
 
 use crate::{Cause, Dropped, Packet};
 
-/// Whether more is held than the limit allows.
+/// Whether the occupancy exceeds the limit.
 pub(crate) fn exceeds(limit: Limit, packets: usize, bytes: Bytes) -> bool {
     match limit {
         Limit::Packets(most) => packets > most as usize,
@@ -57,7 +57,7 @@ impl<P: Packet> Line<P> {
         self.packets.push_back((now, packet));
     }
 
-    /// The same where the limit allows it; else the packet goes to `drops` (drop-tail).
+    /// Appends a packet if the limit allows it; otherwise the packet goes to `drops` (drop-tail).
     pub(crate) fn push_within(&mut self, limit: Limit, now: Instant, packet: P, drops: &mut VecDeque<Dropped<P>>) {
         if limit.admits(self.len(), self.bytes, packet.size()) {
             self.push(now, packet);
@@ -66,7 +66,7 @@ impl<P: Packet> Line<P> {
         }
     }
 
-    /// The first, and when it came.
+    /// The first packet, and its time of arrival.
     pub(crate) fn pop(&mut self) -> Option<(Instant, P)> {
         let (since, packet) = self.packets.pop_front()?;
         self.bytes = self.bytes - packet.size();

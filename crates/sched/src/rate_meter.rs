@@ -1,19 +1,19 @@
-//! How fast something comes: an estimate that forgets over a given time.
+//! A rate estimate with exponential forgetting.
 //!
-//! Principle: each packet moves the estimate by the part of the memory that has passed since the one before. With packets
-//! of `L` bits every `d`, `d` below the memory `tau`, it goes to `L/d` exactly, seen at a packet, and has forgotten `k`
-//! intervals ago by `(1 - d/tau)^k`. A silence of `tau` forgets all.
+//! Principle: each packet moves the estimate by the share of the memory that has elapsed since the previous one. With
+//! packets of `L` bits every `d`, `d` below the memory `tau`, it converges to `L/d` exactly, at the instants of packets,
+//! with a remaining error of `(1 - d/tau)^k` after `k` intervals. A silence of `tau` clears it.
 //!
-//! Source: as [`TokenBucket`](crate::TokenBucket): on a packet of `L` bits, `t` after the one before, with
-//! `a = min(t/tau, 1)`: `R = L/min(t, tau) * a + R (1 - a)`; in use, `R (1 - a)`. The first term is `L/tau` whatever `t`
-//! is, so that packets at one instant need no rule of their own.
+//! Source: that of [`TokenBucket`](crate::TokenBucket): on a packet of `L` bits, `t` after the previous one, with `a =
+//! min(t/tau, 1)`: `R = L/min(t, tau) * a + R (1 - a)`; between packets, `R (1 - a)`. The first term is `L/tau` for any
+//! `t`, so that packets at one instant need no special rule.
 
 use evenair_units::{BitRate, Bytes, Instant, Span};
 
-/// Thousandths of a bit per second, so that rounding at each packet does not add up.
+/// Units of the estimate per bit per second, so that rounding errors do not accumulate.
 const PER_BPS: u64 = 1_000;
 
-/// The estimate.
+/// A rate meter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RateMeter {
     memory: Span,
@@ -22,7 +22,7 @@ pub struct RateMeter {
 }
 
 impl RateMeter {
-    /// Nothing has come yet.
+    /// A meter without packets so far.
     ///
     /// # Panics
     /// If `memory` is zero.
@@ -31,7 +31,7 @@ impl RateMeter {
         Self { memory, milli_bps: 0, last: now }
     }
 
-    /// A packet has come.
+    /// Counts a packet.
     pub fn note(&mut self, now: Instant, size: Bytes) {
         let own = u128::from(size.bits()) * 1_000_000_000 * u128::from(PER_BPS) / u128::from(self.memory.as_nanos());
         let left = self.left(now);
@@ -39,12 +39,12 @@ impl RateMeter {
         self.last = self.last.max(now);
     }
 
-    /// The rate now.
+    /// The estimated rate at `now`.
     pub fn rate(&self, now: Instant) -> BitRate {
         BitRate::from_bps(self.left(now) / PER_BPS)
     }
 
-    /// What is remembered now of the estimate at the last packet.
+    /// What remains of the estimate at the last packet.
     fn left(&self, now: Instant) -> u64 {
         let memory = self.memory.as_nanos();
         let remembered = memory - now.saturating_since(self.last).as_nanos().min(memory);

@@ -1,12 +1,12 @@
-//! A drop-tail queue for each station, served round robin by packet: what Linux drivers had before the intermediate queues
-//! of mac80211 (2016), ath9k for one.
+//! A drop-tail queue for each station, served round robin by packet, as in Linux drivers such as ath9k before the
+//! intermediate queues of mac80211 (2016).
 //!
-//! A station has its own limit, so that no station fills the buffer of another. Each gets one access in its turn, whatever it
-//! takes: without aggregation stations that are backlogged get equal packets, and the airtime of a packet of the slowest
-//! decides the throughput of all (Heusse et al., "Performance Anomaly of 802.11b", INFOCOM 2003).
+//! A station has its own limit, so that no station fills the buffer of another. Each gets one access in its turn, whatever
+//! its airtime: without aggregation backlogged stations get equal packets, and the airtime of a packet of the slowest
+//! determines the throughput of all (Heusse et al., "Performance Anomaly of 802.11b", INFOCOM 2003).
 //!
 //! Bound: between two packets of a backlogged station every other station sends at most one. O(log n) to find a station's
-//! queue. Not here: flows within a station, anything that keeps a queue short.
+//! queue. Not here: flows within a station, any control of queue lengths.
 
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
@@ -20,9 +20,9 @@ use crate::{Discipline, Dropped, Packet};
 #[derive(Clone, Debug)]
 pub struct StationFifo<P> {
     limit: Limit,
-    /// Of each station that has packets.
+    /// Queues of stations with packets.
     lines: BTreeMap<u64, Line<P>>,
-    /// The same stations, the next one first.
+    /// The same stations in the order of their turns.
     ring: VecDeque<u64>,
     len: usize,
     bytes: Bytes,
@@ -30,7 +30,7 @@ pub struct StationFifo<P> {
 }
 
 impl<P> StationFifo<P> {
-    /// No queue yet; each station's gets this limit.
+    /// No queues; each station's will have this limit.
     pub fn new(limit: Limit) -> Self {
         Self {
             limit,

@@ -1,15 +1,15 @@
 //! The arithmetic of start-time fair queueing over a tree: start tags, finish tags and virtual times, no packets.
 //!
-//! Each inner node is a server of its own that shares what it gets among its children:
+//! Each inner node is a server that shares its service among its children:
 //!
 //! ```text
 //! S = max(F_prev of the child, V(arrival));  F = S + l / phi;  serve in the order of S
 //! V = S of what is in service; when the busy period ends, the largest F so far
 //! ```
 //!
-//! Tags are fixed-point integers of 128 bits. A packet's tags are made when it becomes the head of its queue, not when
-//! it arrives. That is the same: behind a head with start tag S >= V, F_prev >= V holds for all that follow. But it
-//! lets a queue drop its head, a weight change, and a length be found out only when the packet is served.
+//! Tags are fixed-point integers of 128 bits. A packet gets its tags when it becomes the head of its queue, not when it
+//! arrives. That is equivalent: behind a head with start tag S >= V, F_prev >= V holds for all that follow. But it lets a
+//! queue drop its head, lets a weight change, and lets a length be determined only when the packet is served.
 //!
 //! Source: Goyal, Vin, Cheng, "Start-time Fair Queueing: A Scheduling Algorithm for Integrated Services Packet
 //! Switching Networks", IEEE/ACM ToN 5(5), 1997, for the tags and for the tree (section on link sharing).
@@ -28,20 +28,20 @@ type Tag = u128;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeId(u32);
 
-/// The tree.
+/// The tags of a tree.
 #[derive(Clone, Debug)]
 pub(crate) struct Tags {
     nodes: Vec<Node>,
-    /// By node. Apart, because leaves are many and use nothing of it.
+    /// Servers by node. Separate, because leaves are many and do not use them.
     servers: Vec<Server>,
     vacant: Vec<NodeId>,
     /// Inner node whose child is in service; its ancestors are in service too.
     in_service: Option<NodeId>,
-    /// Counts insertions into `ready` sets, so that equal tags are served in turn.
+    /// Number of insertions into `ready` sets, so that equal tags are served in turn.
     turn: u64,
 }
 
-/// A node as a child of another: one line of the processor's cache.
+/// A node in its role as a child: one cache line.
 #[derive(Clone, Debug)]
 #[repr(align(64))]
 struct Node {
@@ -51,29 +51,29 @@ struct Node {
     start: Tag,
     finish: Tag,
     turn: u64,
-    /// It has something that may be served.
+    /// Whether it has something that may be served.
     backlogged: bool,
-    /// Nothing below it may be served now; and there is something (its start tag is kept).
+    /// Whether nothing below it may be served; and whether there is something (its start tag is kept).
     paused: bool,
     waits: bool,
 }
 
-/// A node as what its children share.
+/// A node in its role as a server of its children.
 #[derive(Clone, Debug, Default)]
 struct Server {
     virtual_time: Tag,
     largest_finish: Tag,
     ready: BTreeSet<(Tag, u64, NodeId)>,
-    /// The weights of those in `ready`, together.
+    /// Total weight of the children in `ready`.
     ready_weight: u64,
 }
 
 /// A service out of turn.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ahead {
-    /// The lowest node that is not in turn.
+    /// Lowest node that is served out of turn; those above it are, too.
     pub(crate) node: NodeId,
-    /// By how much it and those above it may get ahead so.
+    /// Maximum lead of it and those above it.
     pub(crate) most: u64,
 }
 
@@ -81,7 +81,7 @@ impl NodeId {
     /// The root of every tree.
     pub const ROOT: Self = Self(0);
 
-    /// A small number, for tables: the numbers of nodes that have gone are used again.
+    /// A small index, for tables; indices of removed nodes are reused.
     pub const fn index(self) -> usize {
         self.0 as usize
     }
@@ -166,12 +166,12 @@ impl Tags {
         }
     }
 
-    /// The weights of a node's children that have something to serve, together.
+    /// Total weight of a node's children that have something to serve.
     pub(crate) fn ready_weight(&self, id: NodeId) -> u64 {
         self.server(id).ready_weight
     }
 
-    /// A leaf that was empty has something to serve.
+    /// An empty leaf has got something to serve.
     pub(crate) fn activate(&mut self, leaf: NodeId) {
         let mut id = leaf;
         while id != NodeId::ROOT && !self.node(id).backlogged && !self.node(id).waits {
@@ -187,7 +187,7 @@ impl Tags {
         }
     }
 
-    /// A leaf lost all it had, unserved; or of a node, nothing below may be served any more.
+    /// A leaf has lost all its items unserved; or nothing below a node may be served any more.
     pub(crate) fn deactivate(&mut self, leaf: NodeId) {
         let mut id = leaf;
         while id != NodeId::ROOT && self.server(id).ready.is_empty() {
@@ -202,16 +202,16 @@ impl Tags {
         }
     }
 
-    /// The leaf to be served next.
+    /// The leaf to serve next.
     pub(crate) fn next(&self) -> Option<NodeId> {
         let (_, _, id) = *self.server(NodeId::ROOT).ready.first()?;
         Some(self.next_below(id))
     }
 
-    /// The leaf to be served next of those below a node that has something to serve.
+    /// The leaf to serve next among those below a node that has something to serve.
     pub(crate) fn next_below(&self, node: NodeId) -> NodeId {
         let mut id = node;
-        // Of a leaf there is nothing to look for, and its place among the servers is far away.
+        // A leaf needs no search, and its entry among the servers would be a cache miss.
         while self.has_children(id)
             && let Some(&(_, _, child)) = self.server(id).ready.first()
         {
@@ -220,8 +220,8 @@ impl Tags {
         id
     }
 
-    /// Leaves that are to be served soon, about in that order, as far as `see` says that it wants more: the first ones below
-    /// the first nodes, for any order between these. True: it wants more.
+    /// Leaves that will be served soon, in approximate order, until `see` returns false: the first leaves below the first
+    /// nodes, in any order between these. Returns whether `see` wants more.
     pub(crate) fn soon(&self, node: NodeId, see: &mut impl FnMut(NodeId) -> bool) -> bool {
         if !self.has_children(node) {
             return see(node);
@@ -229,19 +229,19 @@ impl Tags {
         self.server(node).ready.iter().all(|&(_, _, child)| self.soon(child, see))
     }
 
-    /// Begins the service of `length` from `leaf`, which [`Self::next`] named; `more`: it has still something after.
+    /// Begins the service of `length` from `leaf`, which [`Self::next`] returned; `more`: it has further items.
     pub(crate) fn serve(&mut self, leaf: NodeId, length: u64, more: bool) {
         self.begin(leaf, length, more, None);
     }
 
-    /// Begins the service of `length` from `leaf` though it is not its turn. It and all above it pay by later turns; the
-    /// virtual times do not change, since no other node was served.
+    /// Begins the service of `length` from `leaf` out of turn. It and all nodes above it pay with later turns; virtual times
+    /// do not change, since no other node was served.
     pub(crate) fn serve_ahead(&mut self, leaf: NodeId, length: u64, more: bool) {
         self.begin(leaf, length, more, Some(Ahead { node: leaf, most: u64::MAX }));
     }
 
     /// Begins the service of `length` from `leaf`, whose turn it is among all below a node, though it is not the turn of
-    /// that node itself. It pays by later turns for no more than keeps it as far ahead of them.
+    /// that node. The node and those above it pay with later turns, up to a lead of `ahead.most`.
     pub(crate) fn serve_below(&mut self, ahead: Ahead, leaf: NodeId, length: u64, more: bool) {
         self.begin(leaf, length, more, Some(ahead));
     }
@@ -274,7 +274,7 @@ impl Tags {
         }
     }
 
-    /// Nothing below a node is served until it is resumed; its siblings share what it leaves.
+    /// Serves nothing below a node until it is resumed; its siblings share its service.
     pub(crate) fn pause(&mut self, id: NodeId) {
         assert!(id != NodeId::ROOT, "the root is the server itself");
         self.node_mut(id).paused = true;
@@ -287,7 +287,7 @@ impl Tags {
         }
     }
 
-    /// A node that was paused takes its turns again, from now on: what it missed is gone.
+    /// A paused node takes its turns again; those that it missed are lost.
     pub(crate) fn resume(&mut self, id: NodeId) {
         let node = self.node_mut(id);
         node.paused = false;
@@ -299,18 +299,18 @@ impl Tags {
         }
     }
 
-    /// It, or something above it, is paused.
+    /// Whether a node, or one above it, is paused.
     pub(crate) fn is_paused(&self, id: NodeId) -> bool {
         let mut up = core::iter::successors(Some(id), |&id| self.parent(id));
         up.any(|id| self.node(id).paused)
     }
 
-    /// It has something that may be served, as far as it alone is asked.
+    /// Whether a node has something that may be served, regardless of the nodes above it.
     pub(crate) fn is_ready(&self, id: NodeId) -> bool {
         self.node(id).backlogged
     }
 
-    /// Charges a node, and none above it, for `length` that it was not served for.
+    /// Charges a node, and none above it, for `length` that was not served.
     pub(crate) fn charge(&mut self, id: NodeId, length: u64) {
         let node = self.node(id);
         let (parent, cost, backlogged) = (node.parent, normalised(length, node.weight), node.backlogged);
@@ -331,7 +331,7 @@ impl Tags {
         }
     }
 
-    /// By how much length a node is ahead of its turn.
+    /// How far a node is ahead of its turn, as a length.
     pub(crate) fn lead(&self, id: NodeId) -> u64 {
         let node = self.node(id);
         let tag = if node.backlogged || node.waits { node.start } else { node.finish };
@@ -340,7 +340,7 @@ impl Tags {
         u64::try_from(length).unwrap_or(u64::MAX)
     }
 
-    /// What was served last has left the server.
+    /// The item served last has left the server.
     pub(crate) fn end_service(&mut self) {
         let mut at = self.in_service.take();
         while let Some(id) = at {

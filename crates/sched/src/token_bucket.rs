@@ -1,12 +1,11 @@
-//! A token bucket that polices: what finds no tokens is dropped, nothing is queued.
+//! A token bucket as a policer: packets without tokens are dropped, nothing is queued.
 //!
-//! Principle: tokens come at a rate and are kept up to a depth; a packet takes as many as it has bits, or is lost. Over any
-//! time `t` no more passes than the depth and what the rate yields in `t`; and what always wants more gets that but for less
-//! than a packet.
+//! Principle: tokens arrive at a rate and are kept up to a depth; a packet takes as many as it has bits, or is dropped. Over
+//! any time `t` no more passes than the depth plus rate times `t`; and a saturated source gets that up to less than a packet.
 //!
-//! *Smoothed*, it drops before it is empty, so that not all senders lose at once: with a level `H` below a threshold, a part of
-//! the depth, a packet is dropped with probability `(threshold - H) / threshold`. Offered `l` times its rate for long, the
-//! level is in equilibrium where that probability is `1 - 1/l`: at `threshold / l`.
+//! *Smoothed*, it drops before it is empty, so that not all senders lose packets at once: with a level `H` below a threshold,
+//! a fraction of the depth, a packet is dropped with probability `(threshold - H) / threshold`. At a constant load of `l`
+//! times its rate, the level is in equilibrium where that probability is `1 - 1/l`: at `threshold / l`.
 //!
 //! Source: Blefari-Melazzi, Detti, Habib, Ordine, Salsano, "Detailed Analysis of TCP Fairness Issues in IEEE 802.11 Networks
 //! and their Solution using a Rate Control Approach", University of Roma Tor Vergata.
@@ -17,10 +16,10 @@
 use evenair_units::{BitRate, Bytes, Instant, Rng};
 use minicbor::{Decode, Encode};
 
-/// Tokens are counted in billionths of a bit, so that a rate times nanoseconds is exact.
+/// Units per token: billionths of a bit, so that a rate times nanoseconds is exact.
 const PER_BIT: u64 = 1_000_000_000;
 
-/// A bucket's depth, and where it begins to drop.
+/// Depth of a bucket, and its threshold for random drops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 #[cbor(map)]
 pub struct BucketConfig {
@@ -32,7 +31,7 @@ pub struct BucketConfig {
     pub threshold_permille: u32,
 }
 
-/// The bucket.
+/// A token bucket.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TokenBucket {
     config: BucketConfig,
@@ -43,10 +42,10 @@ pub struct TokenBucket {
 }
 
 impl BucketConfig {
-    /// The deepest: its tokens are counted without overflow.
+    /// Maximum depth, whose tokens are counted without overflow.
     pub const MAX_DEPTH: Bytes = Bytes(1 << 30);
 
-    /// Whether a bucket can have it.
+    /// Whether the configuration is valid.
     pub const fn is_sound(&self) -> bool {
         self.depth.0 > 0 && self.depth.0 <= Self::MAX_DEPTH.0 && self.threshold_permille <= 1_000
     }
@@ -55,9 +54,9 @@ impl BucketConfig {
         self.depth.bits() * PER_BIT
     }
 
-    /// The level below which packets are dropped by chance.
+    /// The level below which packets are dropped at random, in units of tokens.
     const fn threshold(&self) -> u64 {
-        // The depth has 33 bits and its unit 30: the product with thousandths needs more than 64.
+        // The depth has 33 bits and its unit 30: the product with thousandths needs more than 64 bits.
         (self.full() as u128 * self.threshold_permille as u128 / 1_000) as u64
     }
 }
@@ -77,13 +76,13 @@ impl TokenBucket {
         self.rate
     }
 
-    /// Changes the rate from now on. What is in the bucket stays.
+    /// Changes the rate. The tokens stay.
     pub fn set_rate(&mut self, now: Instant, rate: BitRate) {
         self.fill(now);
         self.rate = rate;
     }
 
-    /// Changes depth and threshold. What is in the bucket stays, as far as it has room.
+    /// Changes depth and threshold. The tokens stay, up to the new depth.
     ///
     /// # Panics
     /// As [`TokenBucket::new`].
@@ -94,7 +93,7 @@ impl TokenBucket {
         self.level = self.level.min(config.full());
     }
 
-    /// Bits in it now, rounded down.
+    /// Present tokens in bits, rounded down.
     pub fn level_bits(&mut self, now: Instant) -> u64 {
         self.fill(now);
         self.level / PER_BIT
@@ -108,7 +107,7 @@ impl TokenBucket {
         }
     }
 
-    /// The probability with which a packet is dropped now although there are tokens for it, in billionths.
+    /// Probability that a packet is dropped now although there are tokens for it, in billionths.
     pub fn loss_per_billion(&mut self, now: Instant) -> u32 {
         self.fill(now);
         let threshold = self.config.threshold();
@@ -118,7 +117,7 @@ impl TokenBucket {
         (u128::from(threshold - self.level) * 1_000_000_000 / u128::from(threshold)) as u32
     }
 
-    /// Whether a packet of this size passes; it takes its tokens then, and none otherwise. `rng` decides below the threshold.
+    /// Whether a packet of this size passes; then it takes its tokens. `rng` decides below the threshold.
     pub fn admits(&mut self, now: Instant, size: Bytes, rng: &mut Rng) -> bool {
         let loss = self.loss_per_billion(now);
         if loss > 0 && rng.chance(loss) {
@@ -131,7 +130,7 @@ impl TokenBucket {
         true
     }
 
-    /// A packet passes at any level, and takes the available tokens.
+    /// Lets a packet pass at any level; it takes the available tokens.
     pub fn charge(&mut self, now: Instant, size: Bytes) {
         self.fill(now);
         self.level = self.level.saturating_sub(size.bits().saturating_mul(PER_BIT));

@@ -1,27 +1,27 @@
-//! Wireless hierarchical token bucket: HTB whose classes share medium time and not bytes.
+//! Wireless hierarchical token bucket: HTB whose classes share airtime instead of bytes.
 //!
-//! A packet over a poor channel takes more of the medium, so its length is stretched before its class is charged:
+//! A packet over a poor channel takes more airtime, so its length is stretched before its class is charged:
 //!
 //! ```text
 //! stretched = len * R_MAX / Rhat
 //! ```
 //!
-//! where Rhat is the goodput that the channel allows now and R_MAX that of the best one. Two ways to know Rhat:
-//! - [`Estimator::Signal`], as published: a table from signal to goodput, made beforehand by saturating a link, and a
-//!   first-order filter, `Rhat = 3/4 Rhat + 1/4 table(signal)`. What is charged is bounded by a quantum.
-//! - [`Estimator::Delivery`]: what became of the packets that were sent. The medium time of each, attempts that failed and
-//!   packets given up included, is set beside that of a packet over the best channel. A packet is charged what those
-//!   before it have cost when it leaves, so that no poor channel's packets fill the card's buffer before their cost is
-//!   known, and the difference when its fate is known: over time the charge is exact. Nothing bounds it: what is owed
-//!   is a debt that the class's quanta pay before it sends again. A class to which next to nothing comes through leaves its
-//!   turns to others and tries one packet after each pause, until one arrives.
+//! where Rhat is the goodput that the channel allows now and R_MAX that of the best channel. Rhat is estimated in two ways:
+//! - [`Estimator::Signal`], as published: a table from signal to goodput, measured beforehand by saturating a link, and a
+//!   first-order filter, `Rhat = 3/4 Rhat + 1/4 table(signal)`. The charge is limited to a quantum.
+//! - [`Estimator::Delivery`]: the outcomes of sent packets. The airtime of each, failed attempts and dropped packets
+//!   included, is compared with that over the best channel. When a packet leaves it is charged by the cost of earlier ones,
+//!   so that no poor channel's packets fill the card's buffer before their cost is known; when its outcome is known, the
+//!   difference is charged. So long-term charges are exact. They are not limited: a class's quanta pay its debt before it
+//!   sends again. A class that delivers next to nothing skips its turns and probes with one packet after each pause, until
+//!   one arrives.
 //!
 //! Source: Garroppo, Giordano, Lucetti, Valori, "The Wireless Hierarchical Token Bucket: a Channel Aware Scheduler for 802.11
-//! Networks". The second estimator mends what the authors name as weak: estimates by signal are too good at medium
-//! quality, packets lost past the retry limit are not seen, and a round gives a packet at least even to a dead station.
-//!
-//! Promise (delivery): while two leaves of one priority are backlogged and both green, the medium time they took, over
-//! their quanta, differs by at most the time of a few quanta and of what is under way. Not promised: anything of the bytes.
+//! Networks". The second estimator fixes what the authors name as weaknesses: estimates by signal are too optimistic at
+//! medium quality, packets lost past the retry limit are not seen, and each round serves at least one packet even to a dead
+//! station.
+//! Bound (delivery): while two leaves of one priority are backlogged and both green, their airtime, over their quanta,
+//! differs by at most the airtime of a few quanta and of the packets in flight. There is no bound for bytes.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -32,40 +32,40 @@ use minicbor::{Decode, Decoder, Encode, decode};
 use crate::htb::Stretch;
 use crate::{Discipline, Dropped, Feedback, Htb, HtbConfig, News, Packet};
 
-/// No channel is taken for so many times worse than the best.
+/// Maximum ratio by which a channel counts as worse than the best.
 const WORST: u64 = 1000;
-/// The older part of a mean, in quarters; the newer one has the rest. As published for the filter.
+/// Weight of the past in a mean, in quarters. As published for the filter.
 const OLD_QUARTERS: u64 = 3;
-/// The same for the distinction between a dead and a poor channel, in sixteenths: packets lost one after the other are common
-/// on a channel that still carries a twentieth of the best, some fifteen of them are not.
+/// Weight of the past in the mean that distinguishes a dead from a poor channel, in sixteenths: runs of lost packets are
+/// common on a channel that still carries a twentieth of the best, but runs of some fifteen are not.
 const OLD_SIXTEENTHS: u64 = 15;
-/// Packets whose fate is awaited, of a class; of more the first are taken for as cheap as they were charged.
+/// Maximum number of a class's packets with pending outcome; beyond it the charges of the oldest stand.
 const MOST_UNDER_WAY: usize = 4096;
 
-/// Goodput by signal over noise, from a calibration.
+/// Goodput by signal-to-noise ratio, from a calibration.
 #[derive(Clone, PartialEq, Eq, Debug, Encode)]
 #[cbor(transparent)]
 pub struct ChannelTable(#[n(0)] Vec<(Db, BitRate)>);
 
 impl ChannelTable {
-    /// A table of these points. `None` if there is none, signals do not rise from one to the next, or a goodput is zero.
+    /// A table of these points. `None` if there is none, signals do not ascend, or a goodput is zero.
     pub fn new(points: Vec<(Db, BitRate)>) -> Option<Self> {
         let rises = points.windows(2).all(|pair| pair[0].0 < pair[1].0);
         let positive = points.iter().all(|&(_, goodput)| goodput > BitRate::ZERO);
         (!points.is_empty() && rises && positive).then_some(Self(points))
     }
 
-    /// Its points, signals rising.
+    /// Its points, in ascending order of signal.
     pub fn points(&self) -> &[(Db, BitRate)] {
         &self.0
     }
 
-    /// The best goodput.
+    /// The highest goodput.
     pub fn best(&self) -> BitRate {
         self.0.iter().map(|&(_, goodput)| goodput).max().expect("it has points")
     }
 
-    /// Goodput at a signal: on the line between the points beside it, that of the last one beyond.
+    /// Goodput at a signal, interpolated linearly between the adjacent points; constant beyond the last ones.
     pub fn at(&self, signal: Db) -> BitRate {
         let above = self.0.partition_point(|&(known, _)| known <= signal);
         let (Some(&(from, low)), Some(&(to, high))) = (above.checked_sub(1).map(|i| &self.0[i]), self.0.get(above))
@@ -91,30 +91,30 @@ impl<'b, C> Decode<'b, C> for ChannelTable {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Encode, Decode)]
 #[cbor(map)]
 pub struct DeliveryConfig {
-    /// A class that gets less than this many thousandths of what the best channel would carry is taken for dead.
+    /// A class counts as dead if it gets less than this many thousandths of the goodput of the best channel.
     #[n(0)]
     pub dead_permille: u32,
-    /// So long a dead class leaves its turns to others that have packets; then it tries one.
+    /// How long a dead class skips its turns while others have packets, before it probes with one packet.
     #[n(1)]
     pub pause: Span,
 }
 
 impl Default for DeliveryConfig {
-    /// A fiftieth: 100 kb/s beside stations of 802.11b that get 5 Mb/s; in some 20 packets that are lost, each of which takes
-    /// as long as 25, it is reached. A second: what a station that has come back waits at most, while a dead one takes a few
-    /// hundredths of the medium.
+    /// A fiftieth: 100 kb/s beside stations of 802.11b that get 5 Mb/s; some 20 lost packets reach it, each of which takes as
+    /// long as 25. A second: the maximum wait of a station that has recovered, while a dead one takes a few hundredths of the
+    /// airtime.
     fn default() -> Self {
         Self { dead_permille: 20, pause: Span::from_secs(1) }
     }
 }
 
-/// How the goodput that a channel allows is known.
+/// How a channel's goodput is estimated.
 #[derive(Clone, PartialEq, Eq, Debug, Encode, Decode)]
 pub enum Estimator {
-    /// Published: by signal and a table.
+    /// As published: by signal and a table.
     #[n(0)]
     Signal(#[n(0)] ChannelTable),
-    /// By what became of packets.
+    /// By outcomes of packets.
     #[n(1)]
     Delivery(#[n(0)] DeliveryConfig),
 }
@@ -126,25 +126,25 @@ pub struct WhtbConfig {
     /// The tree. Each leaf is for packets over one channel.
     #[n(0)]
     pub tree: HtbConfig,
-    /// How channels are known.
+    /// Estimator of the channels.
     #[n(1)]
     pub estimator: Estimator,
 }
 
-/// What is known of a leaf's channel.
+/// State of a leaf's channel.
 #[derive(Clone, Debug, Default)]
 struct Channel {
-    /// Published: Rhat.
+    /// Estimator by signal: Rhat.
     goodput: Option<BitRate>,
-    /// Means of the medium time of a packet and of what that would be at best, over a few packets.
+    /// Means, over a few packets, of a packet's airtime and of its airtime over the best channel, in nanoseconds.
     cost: Option<[u64; 2]>,
-    /// Over more: means of the medium time, and of what that would be at best for those that were delivered.
+    /// Means, over more packets, of the airtime, and of the airtime at best of delivered packets, in nanoseconds.
     life: Option<[u64; 2]>,
-    /// What packets were charged whose fate is awaited.
+    /// Charges of the packets with pending outcome.
     under_way: VecDeque<Bytes>,
 }
 
-/// A tree of classes that share medium time.
+/// A tree of classes that share airtime.
 #[derive(Debug)]
 pub struct Whtb<P> {
     htb: Htb<P>,
@@ -153,7 +153,7 @@ pub struct Whtb<P> {
 }
 
 impl<P: Packet + Send + 'static> Whtb<P> {
-    /// An empty tree; channels are taken for the best until something is learned. `seed` is for leaves that hash.
+    /// An empty tree; channels count as the best until there is feedback. `seed` is for leaves that hash.
     ///
     /// # Panics
     /// As [`Htb::new`].
@@ -170,12 +170,12 @@ impl<P: Packet + Send + 'static> Whtb<P> {
         Self { htb, estimator: config.estimator, channels: (0..classes).map(|_| Channel::default()).collect() }
     }
 
-    /// How many times their size packets of a class are charged, in thousandths.
+    /// Present ratio of charge to size of a class's packets, in thousandths.
     pub fn stretch_permille(&self, class: usize) -> u64 {
         self.htb.charged(class, Bytes(1000)).0
     }
 
-    /// A class is held back at this time because its channel is taken for dead.
+    /// Whether a class is held at this time because its channel counts as dead.
     pub fn is_held(&mut self, now: Instant, class: usize) -> bool {
         now < self.htb.stretch_mut(class).held_until
     }
@@ -195,7 +195,7 @@ impl<P: Packet + Send + 'static> Whtb<P> {
         let channel = &mut self.channels[class];
         let Some(charged) = channel.under_way.pop_front() else { return };
         let best = fate.at_best.as_nanos().max(1);
-        // Never less than at best: a card's rate may be above the one that is taken for the best.
+        // Never less than at best: a card's rate may be above the assumed best.
         let took = match fate.took.as_nanos() {
             0 => 0,
             took => took.clamp(best, best.saturating_mul(WORST)),
@@ -216,7 +216,7 @@ impl<P: Packet + Send + 'static> Whtb<P> {
         let stretch = self.htb.stretch_mut(class);
         stretch.ratio = (cost[0], cost[1].max(1));
         if fate.delivered && stretch.pause.take().is_some() {
-            // It has come back: what it was before says nothing of what it is now.
+            // It has recovered: its past is no longer relevant.
             stretch.held_until = Instant::ZERO;
             channel.life = None;
         } else if !fate.delivered && is_dead(life, config.dead_permille) {
@@ -226,12 +226,12 @@ impl<P: Packet + Send + 'static> Whtb<P> {
     }
 }
 
-/// Whether so little of the medium time (first) went into packets that arrived (second).
+/// Whether the airtime of delivered packets (second) is too small a share of all airtime (first).
 fn is_dead([took, good]: [u64; 2], dead_permille: u32) -> bool {
     u128::from(good) * 1000 < u128::from(took) * u128::from(dead_permille)
 }
 
-/// What became of a packet, as in [`News::Fate`].
+/// Outcome of a packet, as in [`News::Fate`].
 #[derive(Clone, Copy, Debug)]
 struct Fate {
     size: Bytes,
@@ -240,7 +240,7 @@ struct Fate {
     delivered: bool,
 }
 
-/// A mean that takes `new` in, of which the older part is `old_parts` of `parts`.
+/// Moving average of `old` with weight `old_parts` of `parts`, and `new`.
 fn mean(old: u64, new: u64, old_parts: u64, parts: u64) -> u64 {
     let sum = u128::from(old) * u128::from(old_parts) + u128::from(new) * u128::from(parts - old_parts);
     u64::try_from(sum / u128::from(parts)).expect("between the two")

@@ -40,7 +40,7 @@ fn an_arrival_during_service_gets_the_start_tag_in_service() {
     let (a, b) = (hsfq.add(NodeId::ROOT, 1), hsfq.add(NodeId::ROOT, 1));
     backlog(&mut hsfq, a, 0, 1, 100);
     assert_eq!(serve_all(&mut hsfq, 1)[0].0, 0);
-    // `a` (finish tag 100) is in service, so V = 0: `b` starts at 0 and is owed two packets of 50 before `a`.
+    // `a` (finish tag 100) is in service, so V = 0: `b` starts at 0 and gets two packets of 50 before `a`.
     backlog(&mut hsfq, a, 0, 1, 100);
     backlog(&mut hsfq, b, 1, 3, 50);
     let order: Vec<usize> = serve_all(&mut hsfq, 4).iter().map(|item| item.0).collect();
@@ -48,7 +48,7 @@ fn an_arrival_during_service_gets_the_start_tag_in_service() {
 }
 
 #[test]
-fn after_the_busy_period_nobody_is_owed() {
+fn no_queue_has_credit_after_the_busy_period() {
     let mut hsfq = Hsfq::new();
     let (a, b) = (hsfq.add(NodeId::ROOT, 1), hsfq.add(NodeId::ROOT, 1));
     backlog(&mut hsfq, a, 0, 1, 100);
@@ -82,7 +82,7 @@ fn shares_follow_the_tree() {
 
 #[test]
 fn tags_do_not_overflow_in_millennia() {
-    // 100 lengths of 2^63 at weight one: at 10 Gb/s that is three thousand years of bits. Fairness holds at the far end.
+    // 100 lengths of 2^63 at weight one: at 10 Gb/s that is three thousand years of bits. Fairness holds to the end.
     let mut hsfq = Hsfq::new();
     let (a, b) = (hsfq.add(NodeId::ROOT, 1), hsfq.add(NodeId::ROOT, 2));
     backlog(&mut hsfq, a, 0, 100, 1 << 63);
@@ -110,9 +110,9 @@ fn a_served_node_can_vanish_while_in_service() {
 }
 
 #[test]
-fn what_is_served_ahead_is_paid_by_later_turns() {
+fn service_ahead_of_turn_delays_later_turns() {
     // Two stations of equal weight with a bulk queue each; the first has a second queue that is served ahead at each tenth
-    // packet. Shares of the stations stay what they are.
+    // packet. The shares of the stations do not change.
     let mut hsfq = Hsfq::new();
     let stations = [hsfq.add(NodeId::ROOT, 1), hsfq.add(NodeId::ROOT, 1)];
     let bulk = stations.map(|station| hsfq.add(station, 1));
@@ -154,7 +154,7 @@ fn a_charge_costs_turns_of_the_node_and_of_none_above() {
 }
 
 #[test]
-fn what_is_paused_waits_and_the_others_share_its_turns() {
+fn siblings_share_the_turns_of_a_paused_node() {
     let mut hsfq = Hsfq::new();
     let (x, y) = (hsfq.add(NodeId::ROOT, 1), hsfq.add(NodeId::ROOT, 1));
     let leaves = [hsfq.add(x, 3), hsfq.add(x, 1), hsfq.add(y, 1)];
@@ -171,11 +171,11 @@ fn what_is_paused_waits_and_the_others_share_its_turns() {
     hsfq.resume(leaves[0]);
     assert!(hsfq.is_paused(leaves[0]));
     hsfq.resume(x);
-    // From now on, and not for the turns that were missed.
+    // From now on, and not for missed turns.
     let served = serve_all(&mut hsfq, 80);
     let [a, b, c] = [0, 1, 2].map(|queue| work(&served, queue) / 1000);
     assert!(a + b == 40 && c == 40 && (29..=31).contains(&a), "{a} {b} {c}");
-    // With all of it paused nothing is served, though much is held; what goes and comes meanwhile is in order after.
+    // While all of it is paused nothing is served; changes meanwhile keep the order.
     hsfq.pause(x);
     hsfq.pause(y);
     assert!(hsfq.dequeue(|item| item.2).is_none() && hsfq.peek().is_none() && hsfq.len() > 700);
@@ -188,7 +188,7 @@ fn what_is_paused_waits_and_the_others_share_its_turns() {
 }
 
 #[test]
-fn what_is_served_below_a_node_keeps_its_shares_and_pays_for_a_while_at_most() {
+fn service_below_a_node_keeps_shares_and_bounds_the_lead() {
     let mut hsfq = Hsfq::new();
     let (x, y) = (hsfq.add(NodeId::ROOT, 1), hsfq.add(NodeId::ROOT, 1));
     let leaves = [hsfq.add(x, 3), hsfq.add(x, 1), hsfq.add(y, 1)];
@@ -199,13 +199,13 @@ fn what_is_served_below_a_node_keeps_its_shares_and_pays_for_a_while_at_most() {
         (0..800).filter_map(|_| hsfq.dequeue_below(x, 1000, |item| item.2)).map(|(_, item)| item).collect();
     assert_eq!([0, 1, 2].map(|queue| work(&served, queue)), [60_000, 20_000, 0]);
     assert!(hsfq.lead(x) <= 1000, "{}", hsfq.lead(x));
-    // It is ahead by ten items, and not by eight hundred.
+    // It is ahead by ten items, not by eight hundred.
     let served = serve_all(&mut hsfq, 210);
     assert!((1000..=1200).contains(&(work(&served, 2) - work(&served, 0) - work(&served, 1))));
 }
 
-/// Largest spread of `W_i/phi_i - W_j/phi_j` within stretches during which both queues are backlogged, against the
-/// bound of theorem 1. Everything is multiplied by both weights to stay in integers.
+/// Largest spread of `W_i/phi_i - W_j/phi_j` within intervals in which both queues are backlogged, against the bound of
+/// theorem 1. Everything is multiplied by both weights to stay in integers.
 struct FairnessWatch {
     weights: [u64; 2],
     longest: [u64; 2],
@@ -239,8 +239,8 @@ impl FairnessWatch {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// Arrivals at random, the server at random speed: the bound holds for the pair at every level, each queue stays
-    /// in order, the server never rests while something is held, and nothing is lost.
+    /// Random arrivals and random server speed: the bound holds for the pair at every level, each queue stays in order,
+    /// the server never idles while something is held, and nothing is lost.
     #[test]
     fn fair_in_order_and_work_conserving(seed: u64, weights in proptest::array::uniform4(1u64..2000)) {
         let mut rng = Streams::new(seed).stream("hsfq");
@@ -288,7 +288,7 @@ proptest! {
         }
     }
 
-    /// Queues appear and vanish at run time; what is held always comes out, once, in order.
+    /// Queues appear and vanish at run time; every item comes out, once, in order.
     #[test]
     fn nodes_come_and_go(seed: u64) {
         let mut rng = Streams::new(seed).stream("come and go");
@@ -330,8 +330,8 @@ proptest! {
         }
     }
 
-    /// Nodes are paused and resumed, and served out of turn: nothing paused is served, whatever is not is, and all that is
-    /// held comes out, once, in order.
+    /// Nodes are paused and resumed, and served out of turn: paused nodes are not served, others are, and every item comes
+    /// out, once, in order.
     #[test]
     fn pauses_lose_nothing_and_hold_nothing_else_back(seed: u64) {
         let mut rng = Streams::new(seed).stream("pauses");

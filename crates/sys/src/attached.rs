@@ -8,9 +8,9 @@ use crate::bpf;
 use crate::error::OsError;
 use crate::iface::Interface;
 
-/// Programs that are looked at, of each kind.
+/// Maximum number of programs that are looked up, for each hook.
 const MOST: usize = 64;
-/// How the names of our programs begin; the number of the process follows.
+/// Prefix of the names of our programs; the process id follows.
 const OURS: &str = "evenair_";
 
 /// A program that is attached to an interface.
@@ -18,20 +18,20 @@ const OURS: &str = "evenair_";
 pub struct Attached {
     /// Where it is attached: "tcx" or "XDP".
     pub hook: &'static str,
-    /// The kernel's number of it.
+    /// Kernel id of the program.
     pub id: u32,
-    /// Its name, where the caller may know it.
+    /// Its name, if the caller may read it.
     pub name: Option<String>,
 }
 
 impl Attached {
-    /// The process of the box whose program it is; `None`: it is not a box's, or this is not permitted to know.
+    /// Process id of the box that owns the program; `None` if it is not a box's, or its name is unknown.
     pub fn process(&self) -> Option<u32> {
         self.name.as_ref()?.strip_prefix(OURS)?.parse().ok()
     }
 }
 
-/// The name of the programs of this process: fifteen bytes at most.
+/// Name of the programs of this process: at most fifteen bytes.
 pub(crate) fn own_name() -> [u8; 16] {
     let mut name = [0; 16];
     let text = format!("{OURS}{}", std::process::id());
@@ -39,7 +39,7 @@ pub(crate) fn own_name() -> [u8; 16] {
     name
 }
 
-/// The programs that see what comes in on an interface, as it was looked up just now. None at tcx before Linux 6.6.
+/// The programs that see packets arriving at an interface now. None at tcx before Linux 6.6.
 ///
 /// # Errors
 /// `EPERM` without `CAP_NET_ADMIN`, `ENODEV`.
@@ -76,7 +76,7 @@ fn query_tcx(interface: &Interface) -> Result<Vec<u32>, OsError> {
     let call = format!("BPF_PROG_QUERY, tcx ingress, on {} (needs CAP_NET_ADMIN)", interface.name);
     match bpf::command(16, &mut attributes, &call) {
         Ok(_) => Ok(ids.into_iter().take(attributes.count as usize).filter(|id| *id != 0).collect()),
-        // None was ever attached; or the kernel has no tcx.
+        // None was ever attached, or the kernel has no tcx.
         Err(error) if [libc::ENOENT, libc::EINVAL].contains(&error.errno()) => Ok(Vec::new()),
         // There are more.
         Err(error) if error.errno() == libc::ENOSPC => Ok(ids.to_vec()),
@@ -94,7 +94,7 @@ fn name_of(id: u32) -> Option<String> {
         len: u32,
         info: u64,
     }
-    // struct bpf_prog_info as far as the name, which is its last sixteen bytes.
+    // struct bpf_prog_info up to the name, which is its last sixteen bytes.
     let mut info = [0u64; 10];
     let mut attributes = Attributes {
         program: std::os::fd::AsRawFd::as_raw_fd(&program) as u32,
@@ -114,7 +114,7 @@ mod tests {
     use crate::{iface, tap::Tap};
 
     #[test]
-    fn what_is_attached_is_found_with_its_name() {
+    fn attached_programs_are_found_with_their_names() {
         let Ok(namespace) = Netns::new() else { return eprintln!("skipped: needs root") };
         let look = || -> Result<(), OsError> {
             let _tap = Tap::create("tap0")?;

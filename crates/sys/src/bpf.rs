@@ -42,19 +42,19 @@ pub enum Helper {
     CloneRedirect = 13,
     /// `long bpf_skb_load_bytes(skb, offset, to, len)`
     SkbLoadBytes = 26,
-    /// `long bpf_redirect_map(map, key, flags)`: the low bits of the flags are the result where there is no such element
+    /// `long bpf_redirect_map(map, key, flags)`: the low bits of the flags are the result if there is no such element
     RedirectMap = 51,
 }
 
-/// What a program is attached to (enum bpf_prog_type).
+/// Kind of a program (enum bpf_prog_type).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum ProgramKind {
-    /// Filter of a socket: gets the packet, returns how many of its bytes the socket may have.
+    /// Filter of a socket: gets the packet, returns the number of its bytes that the socket receives.
     SocketFilter = 1,
     /// Classifier of the tc layer: gets the packet, returns its verdict.
     SchedCls = 3,
-    /// Gets a packet before the kernel has made anything of it, returns its verdict.
+    /// Gets a packet before the kernel has allocated an sk_buff, returns its verdict.
     Xdp = 6,
 }
 
@@ -134,7 +134,7 @@ impl Assembler {
         self.push(Instruction::new(0x79, dst, base as u8, offset, 0))
     }
 
-    /// `dst = *(u32 *)(base + offset)`, as the fields of a packet's context are read
+    /// `dst = *(u32 *)(base + offset)`, for fields of a packet's context
     pub fn load_word(&mut self, dst: Reg, base: Reg, offset: i16) -> &mut Self {
         self.push(Instruction::new(0x61, dst, base as u8, offset, 0))
     }
@@ -154,7 +154,7 @@ impl Assembler {
         self.push(Instruction::new(0x7b, base, src as u8, offset, 0))
     }
 
-    /// `*(u32 *)(base + offset) = src`, as the fields of a packet's context are written
+    /// `*(u32 *)(base + offset) = src`, for fields of a packet's context
     pub fn store_word(&mut self, base: Reg, offset: i16, src: Reg) -> &mut Self {
         self.push(Instruction::new(0x63, base, src as u8, offset, 0))
     }
@@ -169,7 +169,7 @@ impl Assembler {
         self.push(Instruction::new(0xdb, base, src as u8, offset, 0))
     }
 
-    /// `dst = map`, as helpers take it
+    /// `dst = map`, as an argument of helpers
     pub fn map(&mut self, dst: Reg, map: &Map) -> &mut Self {
         self.push(Instruction::new(0x18, dst, 1, 0, map.fd.as_raw_fd()));
         self.push(Instruction::new(0, Reg::R0, 0, 0, 0))
@@ -221,7 +221,7 @@ impl Assembler {
         self.push(Instruction::new(0x95, Reg::R0, 0, 0, 0))
     }
 
-    /// The place that jumps to `name` go to.
+    /// Places the label `name` here.
     pub fn label(&mut self, name: &'static str) -> &mut Self {
         self.labels.push((name, self.code.len()));
         self
@@ -230,7 +230,7 @@ impl Assembler {
     /// The finished instructions.
     ///
     /// # Panics
-    /// If a jump goes to a label that was not placed.
+    /// If a jump has no label.
     pub fn finish(&self) -> Vec<u64> {
         let mut code = self.code.clone();
         for (at, name) in &self.jumps {
@@ -272,7 +272,7 @@ impl Map {
         Self::create(PER_CPU_ARRAY, 8, 1, 0)
     }
 
-    /// So many AF_XDP sockets, none yet. One that is closed goes out by itself.
+    /// An empty map of at most `most` AF_XDP sockets. A socket that is closed leaves the map.
     ///
     /// # Errors
     /// As [`Self::shared`].
@@ -283,7 +283,7 @@ impl Map {
     /// Puts a socket into a map of sockets.
     ///
     /// # Errors
-    /// `EOPNOTSUPP` where it is no AF_XDP socket, `E2BIG` where there is no such place.
+    /// `EOPNOTSUPP` if it is no AF_XDP socket, `E2BIG` if there is no such index.
     pub fn set_socket(&self, at: u32, socket: impl AsFd) -> Result<(), OsError> {
         #[repr(C)]
         struct Attributes {
@@ -323,7 +323,7 @@ impl SharedWords {
     /// Maps the first `words` words.
     ///
     /// # Errors
-    /// `EINVAL` where the map is smaller than the pages that hold `words`.
+    /// `EINVAL` if the map is smaller than the pages that hold `words`.
     pub fn of(map: &Map, words: usize) -> Result<Self, OsError> {
         let protection = libc::PROT_READ | libc::PROT_WRITE;
         let fd = map.fd.as_raw_fd();
@@ -338,7 +338,7 @@ impl SharedWords {
     /// The word at `index`.
     ///
     /// # Panics
-    /// If there are not that many.
+    /// If the index is out of range.
     pub fn word(&self, index: usize) -> &AtomicU64 {
         assert!(index < self.words);
         // SAFETY: inside the mapping, which starts at a page and lives as long as `self`; all users of it uses aligned 64-bit
@@ -364,8 +364,8 @@ impl Program {
     /// Loads a program; `what` names it in errors.
     ///
     /// # Errors
-    /// `EPERM` without `CAP_BPF` (and `CAP_NET_ADMIN` for a classifier); `EINVAL`/`EACCES` where the verifier refuses
-    /// it: the error then ends with what the verifier said.
+    /// `EPERM` without `CAP_BPF` (and `CAP_NET_ADMIN` for a classifier); `EINVAL`/`EACCES` if the verifier rejects it: the
+    /// error then ends with the verifier's message.
     pub fn load(kind: ProgramKind, code: &[u64], what: &str) -> Result<Self, OsError> {
         #[repr(C)]
         struct Attributes {
@@ -408,7 +408,7 @@ impl Program {
     /// Makes this the filter of `socket`.
     ///
     /// # Errors
-    /// `EPERM` where the socket's filter is locked.
+    /// `EPERM` if the socket's filter is locked.
     pub fn filter(&self, socket: impl AsFd) -> Result<(), OsError> {
         let fd = self.fd.as_raw_fd();
         let len = size_of_val(&fd) as libc::socklen_t;
@@ -421,8 +421,7 @@ impl Program {
         }
     }
 
-    /// Attaches the classifier in front of all others where packets come in on interface number `index`, for as long
-    /// as the link lives.
+    /// Attaches the classifier at the ingress of interface number `index`, in front of all others, as long as the link lives.
     ///
     /// # Errors
     /// `EINVAL` before Linux 6.6; `EPERM` without `CAP_NET_ADMIN`; `ENODEV`.
@@ -447,11 +446,12 @@ pub enum XdpMode {
 }
 
 impl Program {
-    /// Has the program see what comes in on interface number `index`, before all else, for as long as the link lives.
+    /// Attaches the program to packets that arrive at interface number `index`, before all other processing, as long as the
+    /// link lives.
     ///
     /// # Errors
-    /// `EOPNOTSUPP` where the driver cannot; `EBUSY` where there is such a program; `EPERM` without `CAP_NET_ADMIN`;
-    /// `ENODEV`; and what the driver has against it, such as `ERANGE` for a large MTU.
+    /// `EOPNOTSUPP` if the driver cannot; `EBUSY` if there is such a program; `EPERM` without `CAP_NET_ADMIN`; `ENODEV`; and
+    /// errors of the driver, such as `ERANGE` for a large MTU.
     pub fn attach_xdp(&self, mode: XdpMode, index: u32, name: &str) -> Result<Link, OsError> {
         const XDP: u32 = 37;
         // prog_fd, target_ifindex, attach_type, flags, and nothing more
@@ -462,7 +462,7 @@ impl Program {
 }
 
 impl XdpMode {
-    /// The word for it.
+    /// Name of the mode.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Generic => "generic",
@@ -471,7 +471,7 @@ impl XdpMode {
     }
 }
 
-/// An attachment: it ends when this is dropped, or the process dies.
+/// An attachment, which ends when this is dropped or the process dies.
 #[derive(Debug)]
 pub struct Link {
     fd: OwnedFd,
@@ -489,7 +489,7 @@ impl AsFd for Link {
     }
 }
 
-/// A command that makes a descriptor.
+/// Runs a command that returns a descriptor.
 pub(crate) fn bpf<T>(number: libc::c_long, attributes: &mut T, what: &str) -> Result<OwnedFd, OsError> {
     let fd = command(number, attributes, what)?;
     // SAFETY: a new descriptor without another owner.
@@ -528,7 +528,7 @@ mod tests {
     }
 
     #[test]
-    fn the_verifier_accepts_a_good_program_and_says_what_is_wrong_with_a_bad_one() {
+    fn the_verifier_accepts_a_good_program_and_explains_a_rejection() {
         let good = Assembler::new().set(Reg::R0, 0).exit().finish();
         if let Err(error) = Program::load(ProgramKind::SocketFilter, &good, "a test") {
             eprintln!("skipped: {error}");

@@ -17,13 +17,14 @@ const NDA_NDM_FLAGS_MASK: u16 = 17;
 const IFLA_PROTINFO: u16 = 12;
 const IFLA_BRPORT_FLUSH: u16 = 24;
 
-/// Has the bridge forget the addresses that it has learned at a port, by the port's index. Static and permanent entries stay.
+/// Makes the bridge forget the addresses that it has learned at a port, by the port's index. Static and permanent entries
+/// stay.
 ///
 /// # Errors
-/// `EPERM` without `CAP_NET_ADMIN`, `ENODEV`; `EOPNOTSUPP` or `EINVAL` where the interface is not a port of a bridge.
+/// `EPERM` without `CAP_NET_ADMIN`, `ENODEV`; `EOPNOTSUPP` or `EINVAL` if the interface is not a port of a bridge.
 pub fn forget_learned(port: u32) -> Result<(), OsError> {
     match request(port, &bulk_delete(port)) {
-        // Before Linux 5.19. This one sends a notification of the interface each time.
+        // Before Linux 5.19. This request sends a notification of the interface each time.
         Err(error) if [libc::EINVAL, libc::EOPNOTSUPP].contains(&error.errno()) => request(port, &flush(port)),
         answer => answer,
     }
@@ -37,7 +38,7 @@ fn request(port: u32, message: &[u8]) -> Result<(), OsError> {
     if error == 0 { Ok(()) } else { Err(OsError::new(call(), -error)) }
 }
 
-/// struct nlmsghdr with room for the length, which [`finish`] sets.
+/// struct nlmsghdr with a placeholder for the length, which [`finish`] sets.
 fn header(kind: u16, flags: u16) -> Vec<u8> {
     let mut out = vec![0; 4];
     out.extend(kind.to_ne_bytes());
@@ -105,12 +106,12 @@ mod tests {
             run("ip link add br0 up type bridge");
             for port in ["p0", "p1"] {
                 run(&format!("ip link add {port} master br0 type veth peer name {port}x"));
-                // The bridge takes entries of ports that forward.
+                // The bridge accepts entries only at forwarding ports.
                 ["", "x"].iter().for_each(|end| _ = run(&format!("ip link set {port}{end} up")));
                 while iface::find(port).expect("made").port_state != Some(iface::PortState::Forwarding) {
                     std::thread::sleep(std::time::Duration::from_millis(5));
                 }
-                // As learned, static and permanent.
+                // Learned, static and permanent entries.
                 run(&format!("bridge fdb add 02:00:00:00:{port}:01 dev {port} master dynamic").replace(":p", ":0"));
                 run(&format!("bridge fdb add 02:00:00:00:{port}:02 dev {port} master static").replace(":p", ":0"));
                 run(&format!("bridge fdb add 02:00:00:00:{port}:03 dev {port} master permanent").replace(":p", ":0"));

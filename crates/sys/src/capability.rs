@@ -1,9 +1,9 @@
-//! Capabilities of a process, as its status says (proc(5), capabilities(7)).
+//! Capabilities of a process, from its status file (proc(5), capabilities(7)).
 
-/// To lock memory beyond the limit.
+/// Capability to lock memory beyond the limit.
 pub const CAP_IPC_LOCK: u32 = 14;
 
-/// Whether the effective set of a process with this status has a capability; `None` where the status does not say.
+/// Whether the effective set in this status has a capability; `None` if the status has no such set.
 pub fn is_effective(status: &str, capability: u32) -> Option<bool> {
     let set = status.lines().find_map(|line| line.strip_prefix("CapEff:"))?;
     u64::from_str_radix(set.trim(), 16).ok().map(|set| set >> capability & 1 == 1)

@@ -14,8 +14,8 @@ const TCP_OFFSET: u16 = 16;
 const TCP: u8 = 6;
 const UDP: u8 = 17;
 
-/// Completes the checksum at `offset` of a transport header and its payload (RFC 1071): the field holds the sum of the
-/// pseudo header, so that the sum of everything is the checksum's complement. `None` where the field is outside.
+/// Completes the checksum at `offset` of a transport header and its payload (RFC 1071): the field holds the sum of the pseudo
+/// header, so that the sum of everything is the checksum's complement. `None` if the field is out of bounds.
 pub fn complete(transport: &mut [u8], offset: u16) -> Option<()> {
     // In UDP a zero means "no checksum", and its other form replaces it (RFC 768); for others the forms are equal.
     let value = match !sum(transport, 0) {
@@ -34,11 +34,11 @@ pub fn complete_if_partial(frame: &mut [u8]) -> bool {
     let Some(transport) = frame.get_mut(range) else { return false };
     let Some(field) = transport.get(at..at + 2) else { return false };
     let partial = [field[0], field[1]] == pseudo.to_be_bytes();
-    // The right checksum may happen to be the same number.
+    // The correct checksum may happen to be the same number.
     partial && sum(transport, pseudo.into()) != 0xffff && complete(transport, offset).is_some()
 }
 
-/// Where the transport segment is, the sum of its pseudo header, and where its checksum is in it.
+/// The range of the transport segment, the sum of its pseudo header, and the offset of its checksum.
 fn segment_of(frame: &[u8]) -> Option<(std::ops::Range<usize>, u16, u16)> {
     let u16_at = |at: usize| Some(u16::from_be_bytes(frame.get(at..at + 2)?.try_into().ok()?));
     let mut at = 12;
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_has_filled_in_is_filled_in_once() {
+    fn an_incomplete_checksum_is_completed_once() {
         for tag in [&[][..], &[0x81, 0, 0, 5], &[0x88, 0xa8, 0, 9, 0x81, 0, 0, 5]] {
             let mut partial = frame(tag, &V4, &DATAGRAM);
             assert!(complete_if_partial(&mut partial));
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn all_else_stays_as_it_is() {
+    fn other_frames_are_unchanged() {
         let mut wrong = DATAGRAM;
         wrong[7] += 1;
         let mut none = DATAGRAM;
@@ -125,7 +125,7 @@ mod tests {
         let (mut fragment, mut other) = (V4, V4);
         fragment[8] = 0x20;
         other[11] = 50;
-        // A payload with which the right checksum is the pseudo header's sum: the words without it then sum to its complement.
+        // A payload whose correct checksum equals the pseudo header's sum: the other words then sum to its complement.
         let mut same = DATAGRAM;
         let rest = sum(&[0x03, 0xe8, 0x07, 0xd0, 0, 11, 0x14, 0x1f, 0, 0, b'c'], 0x141f);
         same[8..10].copy_from_slice(&(!rest).to_be_bytes());

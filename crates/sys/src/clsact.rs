@@ -22,7 +22,8 @@ const TCA_BPF_FLAG_ACT_DIRECT: u32 = 1;
 const TC_H_CLSACT: u32 = 0xffff_fff1;
 const TC_H_CLSACT_HANDLE: u32 = 0xffff_0000;
 const TC_H_INGRESS: u32 = 0xffff_fff2;
-/// In front of all others; with the handle it names the filter, so that a new one replaces one that was left behind.
+/// Precedes all other filters; together with the handle it identifies the filter, so that a new one replaces a stale
+/// one.
 const PREFERENCE: u32 = 1;
 const HANDLE: u32 = 1;
 
@@ -34,8 +35,7 @@ pub struct Attachment {
 }
 
 impl Attachment {
-    /// Attaches the classifier `program` where packets come in on interface number `index` of the calling thread's
-    /// namespace.
+    /// Attaches the classifier `program` at the ingress of interface number `index` of the calling thread's namespace.
     ///
     /// # Errors
     /// `EPERM` without `CAP_NET_ADMIN`, `ENODEV`, `EOPNOTSUPP` or `ENOENT` on a kernel without `cls_bpf`.
@@ -75,7 +75,7 @@ impl Attachment {
 
 impl Drop for Attachment {
     fn drop(&mut self) {
-        // Errors in here mean that the interface, and with it the attachment, is gone.
+        // Errors here mean that the interface, and with it the attachment, is gone.
         let _ = self.filter(libc::RTM_DELTFILTER, 0).attribute(TCA_KIND, b"bpf\0").send(&self.name, "clean");
     }
 }
@@ -160,7 +160,7 @@ mod tests {
     use crate::netns::Netns;
     use crate::tap::Tap;
 
-    /// A classifier that counts what it sees in the first word of `map` and lets it pass.
+    /// A classifier that counts packets in the first word of `map` and lets them pass.
     fn counter(map: &Map) -> Result<Program, OsError> {
         let mut asm = Assembler::new();
         asm.map_value(Reg::R9, map).set(Reg::R1, 1).add_atomic(Reg::R9, 0, Reg::R1).set(Reg::R0, -1).exit();
@@ -193,7 +193,7 @@ mod tests {
             let first = Attachment::ingress(counter(&one).expect("loaded").as_fd(), index, "tap0").expect("attached");
             tap.write(&frame).expect("written");
             assert_eq!(seen(&one), 1);
-            // As after a kill: the first was never taken away. (Nothing else is left to do for it.)
+            // As after a kill: the first one was never detached. (It needs no other cleanup.)
             std::mem::forget(first);
             let second = Attachment::ingress(counter(&two).expect("loaded").as_fd(), index, "tap0").expect("replaced");
             tap.write(&frame).expect("written");

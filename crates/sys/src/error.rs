@@ -24,7 +24,7 @@ impl OsError {
         Self::from_io(call, &io::Error::last_os_error())
     }
 
-    /// The same from an error of the standard library; 0 as error number where it carries none.
+    /// An error from one of the standard library; error number 0 if it has none.
     pub fn from_io(call: impl Into<String>, error: &io::Error) -> Self {
         Self { call: call.into(), errno: error.raw_os_error().unwrap_or(0) }
     }

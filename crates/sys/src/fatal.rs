@@ -33,30 +33,30 @@ const SIGNALS: [(libc::c_int, &str); 5] = [
 const SECONDS: usize = 12;
 const NANOSECONDS: usize = 9;
 
-/// What the handler needs, made before.
+/// Data that the handler needs, prepared in advance.
 struct Prepared {
-    /// The path of a report up to its number, ending with room for `SECONDS.NANOSECONDS.txt` and the final zero.
+    /// Path of a report up to its number, with space for `SECONDS.NANOSECONDS.txt` and the final zero.
     path: CString,
-    /// Where in it the number begins.
+    /// Offset of the number in the path.
     number: usize,
     text: String,
     reserve: OwnedFd,
-    /// What was done at each of [`SIGNALS`] before.
+    /// Previous action of each of [`SIGNALS`].
     before: [libc::sigaction; SIGNALS.len()],
 }
 
 static PREPARED: OnceLock<Prepared> = OnceLock::new();
-/// The first signal is reported, not what follows from it.
+/// Only the first signal is reported, not its consequences.
 static REPORTED: AtomicBool = AtomicBool::new(false);
 
-/// The longest path of a report, in bytes, final zero included: it is put together on the handler's stack.
+/// Maximum length of a report's path, in bytes, final zero included: it is composed on the handler's stack.
 const LONGEST_PATH: usize = 1024;
 
-/// From now on, where this process is killed by one of the signals of a program that is wrong, it first leaves
-/// `text`, the signal and the time in a new file `DIRECTORY/PREFIX` + seconds `.` nanoseconds `.txt`, in decimal since 1970. Once in a process.
+/// Installs crash reports: before a fatal signal kills this process, it writes `text`, the signal and the time to a new file
+/// `DIRECTORY/PREFIX` + seconds `.` nanoseconds `.txt`, in decimal since 1970. Once in a process.
 ///
 /// # Errors
-/// The path has a zero byte or is too long, it was called before, or a system call was refused.
+/// The path has a zero byte or is too long, reports are installed already, or a system call failed.
 pub fn report(directory: &Path, prefix: &str, text: String) -> Result<(), OsError> {
     let mut path = directory.join(prefix).as_os_str().as_bytes().to_vec();
     let number = path.len();
@@ -89,7 +89,7 @@ fn install(signal: libc::c_int, name: &str) -> Result<(), OsError> {
     // SAFETY: a sigaction of zeros is one without flags and with an empty mask.
     let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
     action.sa_sigaction = handler as usize;
-    // The stack may be what has run out: Rust's threads have another one for signals.
+    // The stack may have overflowed: Rust's threads have an alternate stack for signals.
     action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
     // SAFETY: the handler has the form that SA_SIGINFO asks for, keeps to what signal-safety(7) allows, and lives as
     // long as the program.
@@ -107,14 +107,14 @@ extern "C" fn handle(signal: libc::c_int, info: *mut libc::siginfo_t, _: *mut li
     }
     // SAFETY: with SA_SIGINFO the kernel hands in a siginfo_t.
     let is_fault = unsafe { (*info).si_code } > 0;
-    // The instruction that faulted is tried again when this returns and faults again, and then whoever was here before says
-    // what he has to say: Rust's runtime tells of a stack that ran out, and aborts.
+    // After a fault the instruction is repeated on return and faults again, under the previous handler: Rust's runtime
+    // reports a stack overflow, and aborts.
     SIGNALS.iter().zip(&prepared.before).for_each(|(&(signal, _), before)| {
         // SAFETY: the action is one that the kernel gave.
         unsafe { libc::sigaction(signal, before, ptr::null_mut()) };
     });
     if !is_fault {
-        // Sent by the process itself or by another: delivered anew when this returns.
+        // Sent by the process itself or by another: delivered again on return.
         // SAFETY: signal and raise take no pointer.
         unsafe {
             libc::signal(signal, libc::SIG_DFL);
@@ -123,7 +123,7 @@ extern "C" fn handle(signal: libc::c_int, info: *mut libc::siginfo_t, _: *mut li
     }
 }
 
-/// Calls only what is async-signal-safe, and allocates nothing.
+/// Writes a report. Calls only async-signal-safe functions, and allocates nothing.
 fn write_report(prepared: &Prepared, name: &str) {
     let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: it is written to a timespec.
@@ -166,7 +166,7 @@ fn write_report(prepared: &Prepared, name: &str) {
     unsafe { libc::close(file) };
 }
 
-/// In decimal, with zeros before it; what is too large loses its first digits.
+/// Writes a number in decimal with leading zeros; of a number that is too large the first digits are lost.
 fn write_number(digits: &mut [u8], mut number: u64) {
     for digit in digits.iter_mut().rev() {
         *digit = b'0' + (number % 10) as u8;
@@ -174,7 +174,7 @@ fn write_number(digits: &mut [u8], mut number: u64) {
     }
 }
 
-/// Without the zeros before a number.
+/// A number without leading zeros.
 fn trimmed(digits: &[u8]) -> &[u8] {
     let zeros = digits.iter().take(digits.len() - 1).take_while(|&&digit| digit == b'0').count();
     &digits[zeros..]
@@ -196,7 +196,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_written_without_help() {
+    fn numbers_are_written_without_allocation() {
         let mut digits = [0; 5];
         write_number(&mut digits, 120);
         assert_eq!((&digits, trimmed(&digits)), (b"00120", &b"120"[..]));

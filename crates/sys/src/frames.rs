@@ -11,12 +11,12 @@ use std::ptr::NonNull;
 
 use crate::error::OsError;
 
-/// A slot for a frame. Not `Copy`: who holds one holds the frame, and gives it back exactly once.
+/// Identifies a slot. Not `Copy`: the holder owns the slot, and returns it exactly once.
 #[derive(Debug, PartialEq, Eq)]
 pub struct FrameId(u32);
 
 impl FrameId {
-    /// The slot's number, which names the frame as long as it is held.
+    /// Number of the slot, which identifies the frame while it is held.
     pub fn number(&self) -> u32 {
         self.0
     }
@@ -30,14 +30,14 @@ pub struct Frames {
     spans: Vec<Span>,
 }
 
-/// Where in its slot a frame lies.
+/// Position of a frame in its slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Span {
     at: u32,
     len: u32,
 }
 
-/// The kernel has the slot.
+/// Marks a slot that is lent to the kernel.
 const LENT: Span = Span { at: 0, len: u32::MAX };
 
 // SAFETY: the mapping belongs to this value alone; nothing in it is tied to a thread. Shared references only read.
@@ -46,10 +46,11 @@ unsafe impl Send for Frames {}
 unsafe impl Sync for Frames {}
 
 impl Frames {
-    /// So many slots of `slot_len` bytes, which begin at a page, and all their ids. Pages come as they are first used.
+    /// Allocates `places` page-aligned slots of `place_len` bytes each, and returns all their ids. Pages are allocated on
+    /// first use.
     ///
     /// # Errors
-    /// `ENOMEM`; `EINVAL` where there would be no byte.
+    /// `ENOMEM`; `EINVAL` for zero bytes.
     pub fn new(slots: u32, slot_len: usize) -> Result<(Self, Vec<FrameId>), OsError> {
         let bytes = slots as usize * slot_len;
         let protection = libc::PROT_READ | libc::PROT_WRITE;
@@ -64,25 +65,25 @@ impl Frames {
         Ok((Self { start, slot_len, spans }, (0..slots).map(FrameId).collect()))
     }
 
-    /// Bytes of a slot.
+    /// Size of a slot, in bytes.
     pub fn slot_len(&self) -> usize {
         self.slot_len
     }
 
-    /// All slots.
+    /// Number of slots.
     pub fn slots(&self) -> usize {
         self.spans.len()
     }
 
-    /// Whether the kernel has the slot with this number.
+    /// Whether the slot with this number is lent to the kernel.
     pub fn is_lent(&self, number: u32) -> bool {
         self.spans[number as usize] == LENT
     }
 
-    /// The frame's slot in memory, and its length.
+    /// Address and length of a frame.
     ///
     /// # Panics
-    /// If there is no such slot, or it is lent: the id is of other slots.
+    /// If there is no such slot, or it is lent: the id belongs to other slots.
     fn find(&self, id: &FrameId) -> (NonNull<u8>, usize) {
         let Span { at, len } = self.spans[id.0 as usize];
         let (at, len) = (at as usize, len as usize);
@@ -94,14 +95,14 @@ impl Frames {
     /// The frame's bytes.
     ///
     /// # Panics
-    /// If the id is of other slots.
+    /// If the id belongs to other slots.
     pub fn bytes(&self, id: &FrameId) -> &[u8] {
         let (start, len) = self.find(id);
         // SAFETY: inside the mapping. The kernel does not own the slot, and there are no writers while `self` is borrowed.
         unsafe { std::slice::from_raw_parts(start.as_ptr(), len) }
     }
 
-    /// The frame's bytes, to be changed.
+    /// The frame's bytes, mutable.
     ///
     /// # Panics
     /// As [`Self::bytes`].
@@ -125,13 +126,13 @@ impl Frames {
         len.is_some()
     }
 
-    /// The whole memory, to be registered with the kernel.
+    /// The whole memory, for registration with the kernel.
     pub(crate) fn memory(&self) -> (NonNull<u8>, usize) {
         (self.start, self.spans.len() * self.slot_len)
     }
 
-    /// Gives the slot to the kernel, and says where it begins and where its frame does, in bytes from the beginning of all,
-    /// and how long the frame is.
+    /// Lends the slot to the kernel. Returns the offsets of the slot and of its frame in the memory, and the length of the
+    /// frame.
     pub(crate) fn lend(&mut self, id: FrameId) -> (u64, u64, u32) {
         let span = std::mem::replace(&mut self.spans[id.0 as usize], LENT);
         assert!(span != LENT, "an id of other slots");
@@ -139,16 +140,16 @@ impl Frames {
         (slot, slot + u64::from(span.at), span.len)
     }
 
-    /// Asks for pages of 2 MiB: with tens of thousands of frames the addresses of small ones are in no cache of the processor. For
-    /// memory that is not in use yet, and is about to be locked: to find a page may take milliseconds. A kernel without such
-    /// pages refuses, and has small ones.
+    /// Requests pages of 2 MiB: with tens of thousands of frames the addresses of small pages miss the TLB. For memory that
+    /// is not in use yet, and is about to be locked: finding a page may take milliseconds. A kernel without such pages
+    /// refuses, and uses small ones.
     pub(crate) fn prefer_large_pages(&self) {
         let (start, len) = self.memory();
         // SAFETY: the whole mapping, whose contents stay as they are.
         unsafe { libc::madvise(start.as_ptr().cast(), len, libc::MADV_HUGEPAGE) };
     }
 
-    /// Asks memory for the headers of the frame that the kernel has put at `address`.
+    /// Prefetches the headers of the frame that the kernel has put at `address`.
     pub(crate) fn prefetch(&self, address: u64) {
         const LINE: usize = 64;
         for at in [address as usize, address as usize + LINE] {
@@ -159,10 +160,10 @@ impl Frames {
         }
     }
 
-    /// Takes the slot back in which `address` lies, with a frame of `len` bytes from there on.
+    /// Takes back the slot that contains `address`, with a frame of `len` bytes from there on.
     ///
     /// # Panics
-    /// If the kernel does not have it, or the frame is not inside: a fault of the kernel.
+    /// If the slot is not lent, or the frame is not inside it: a fault of the kernel.
     pub(crate) fn take_back(&mut self, address: u64, len: u32) -> FrameId {
         let slot_len = self.slot_len as u64;
         let (number, at) = (address / slot_len, address % slot_len);
@@ -176,8 +177,8 @@ impl Frames {
 impl Drop for Frames {
     fn drop(&mut self) {
         let (start, len) = self.memory();
-        // SAFETY: exactly the range that mmap returned; references into it borrow `self`. What the kernel still uses of it
-        // it holds by itself.
+        // SAFETY: exactly the range that mmap returned; references into it borrow `self`. The kernel keeps the pages that it
+        // still uses.
         unsafe { libc::munmap(start.as_ptr().cast(), len) };
     }
 }
@@ -187,7 +188,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_frame_keeps_its_bytes_and_its_place_goes_to_the_kernel_and_back() {
+    fn a_frame_keeps_its_bytes_while_its_slot_is_lent_and_returned() {
         let (mut frames, mut ids) = Frames::new(3, 64).expect("memory");
         let (b, a) = (ids.remove(1), ids.remove(0));
         assert!(frames.fill(&b, |to| {
@@ -204,7 +205,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "what it did not have")]
-    fn a_place_comes_back_once() {
+    fn a_slot_is_returned_once() {
         let (mut frames, mut ids) = Frames::new(2, 64).expect("memory");
         frames.lend(ids.remove(0));
         frames.take_back(0, 0);
@@ -213,7 +214,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "lent")]
-    fn what_is_lent_is_not_looked_at() {
+    fn a_lent_slot_is_not_accessible() {
         let (mut frames, mut ids) = Frames::new(2, 64).expect("memory");
         let (_, mut of_others) = Frames::new(2, 64).expect("memory");
         frames.lend(ids.remove(0));

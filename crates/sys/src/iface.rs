@@ -14,11 +14,11 @@ use crate::error::OsError;
 pub struct Interface {
     /// Its name.
     pub name: String,
-    /// Its number.
+    /// Interface index.
     pub index: u32,
     /// Largest packet above the Ethernet header, in bytes.
     pub mtu: u32,
-    /// Its MAC address; zeros where it has none of six bytes.
+    /// MAC address; zeros if it has none of six bytes.
     pub address: [u8; 6],
     /// Whether it is administratively up.
     pub up: bool,
@@ -26,18 +26,18 @@ pub struct Interface {
     pub carrier: Option<bool>,
     /// Index of its bridge (or other master).
     pub master: Option<u32>,
-    /// The bridge's `group_fwd_mask`, where this is a bridge: which of the addresses 01:80:c2:00:00:0x it forwards.
+    /// `group_fwd_mask` of a bridge: which of the addresses 01:80:c2:00:00:0x it forwards. `None` for other interfaces.
     pub bridge_group_forward: Option<u16>,
-    /// Whether the bridge takes part in the spanning tree protocol, where this is a bridge.
+    /// Whether a bridge takes part in the spanning tree protocol. `None` for other interfaces.
     pub bridge_spanning_tree: Option<bool>,
-    /// Whether the bridge forwards what comes in here, where this is a port of a bridge.
+    /// State of a bridge's port, which decides whether the bridge forwards packets from it. `None` for other interfaces.
     pub port_state: Option<PortState>,
-    /// Whether it is an isolated port of a bridge: the bridge forwards nothing between two of these.
+    /// Whether it is an isolated port of a bridge: the bridge forwards nothing between two isolated ports.
     pub port_isolated: bool,
-    /// The `group_fwd_mask` of a bridge's port: which of the addresses 01:80:c2:00:00:0x the bridge forwards from it, beside
-    /// those of its own mask.
+    /// `group_fwd_mask` of a bridge's port: which of the addresses 01:80:c2:00:00:0x the bridge forwards from it, in
+    /// addition to those of its own mask.
     pub port_group_forward: u16,
-    /// Number of the XDP program that sees what comes in, where there is one.
+    /// Id of the XDP program at its ingress, if there is one.
     pub xdp_program: Option<u32>,
 }
 
@@ -64,7 +64,7 @@ impl PortState {
 /// Looks up the interface called `name`.
 ///
 /// # Errors
-/// `ENODEV` where there is none of this name in the calling thread's namespace.
+/// `ENODEV` if there is none of this name in the calling thread's namespace.
 pub fn find(name: &str) -> Result<Interface, OsError> {
     let call = || format!("look up the interface {name:?} (RTM_GETLINK)");
     if name.is_empty() || name.len() >= libc::IF_NAMESIZE {
@@ -73,16 +73,16 @@ pub fn find(name: &str) -> Result<Interface, OsError> {
     look_up(&get_link(0, Some(name)), call)
 }
 
-/// Looks up the interface with this number, under its present name.
+/// Looks up the interface with this index, under its present name.
 ///
 /// # Errors
-/// `ENODEV` where there is none in the calling thread's namespace.
+/// `ENODEV` if there is none in the calling thread's namespace.
 pub fn find_index(index: u32) -> Result<Interface, OsError> {
     look_up(&get_link(index, None), || format!("look up the interface number {index} (RTM_GETLINK)"))
 }
 
-/// How many segments a packet may have that comes from the other end of a virtual cable (`gso_max_segs` there): 1 where none
-/// can be a super-packet. `None` where the interface has no other end, or one in an inaccessible network namespace.
+/// Maximum number of segments in a packet from the other end of a virtual cable (`gso_max_segs` there): 1 if there are no
+/// super-packets. `None` if the interface has no other end, or one in an inaccessible network namespace.
 ///
 /// # Errors
 /// As [`find`].
@@ -107,7 +107,7 @@ pub fn segments_of_peer(name: &str) -> Result<Option<u32>, OsError> {
 const IFLA_GSO_MAX_SEGS: u16 = 40;
 const IFLA_TARGET_NETNSID: u16 = 46;
 
-/// An attribute of an answer; `None` where it has none such, or is an error.
+/// A 32-bit attribute of an answer; `None` if it is missing, or the answer is an error.
 fn attribute_u32(answer: &[u8], kind: u16) -> Option<u32> {
     if i32::from(u16_at(answer, 4)?) == libc::NLMSG_ERROR {
         return None;
@@ -143,7 +143,7 @@ pub(crate) fn ask(request: &[u8], call: impl Fn() -> String) -> Result<Vec<u8>, 
 const HEADER: usize = 16; // struct nlmsghdr
 const IFINFO: usize = 16; // struct ifinfomsg
 
-/// struct nlmsghdr, struct ifinfomsg with the interface's number, where a name is given instead attribute IFLA_IFNAME.
+/// struct nlmsghdr, struct ifinfomsg with the interface's index, and with a name attribute IFLA_IFNAME.
 fn get_link(index: u32, name: Option<&str>) -> Vec<u8> {
     // The length comes last.
     let mut out = vec![0; 4];
@@ -242,7 +242,7 @@ fn bridge_setting(link_info: &[u8], setting: u16) -> Option<&[u8]> {
     attributes(data).find(|(kind, _)| *kind == setting).map(|(_, value)| value)
 }
 
-/// The attributes (struct rtattr and its value) of a message; stops at the first that does not fit.
+/// The attributes (struct rtattr and its value) of a message, up to the first truncated one.
 fn attributes(mut rest: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     std::iter::from_fn(move || {
         let len = usize::from(u16_at(rest, 0)?);
@@ -261,8 +261,8 @@ fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
 }
 
-/// Turns the merging of received TCP segments into super-packets (generic receive offload) on or off, and says what
-/// it was. A box that schedules packets must see them as they will go over the air.
+/// Enables or disables merging of received TCP segments into super-packets (generic receive offload), and returns the
+/// previous setting. A box that schedules packets must see them as they are sent over the air.
 ///
 /// # Errors
 /// `EPERM` without `CAP_NET_ADMIN`, `ENODEV`, `EOPNOTSUPP`.
@@ -276,27 +276,27 @@ pub fn set_receive_merging(name: &str, on: bool) -> Result<bool, OsError> {
     Ok(was)
 }
 
-/// Whether the network card merges received segments into super-packets (large receive offload), which cannot be sent on.
+/// Whether the network card merges received segments into super-packets (large receive offload), which cannot be forwarded.
 ///
 /// # Errors
-/// `ENODEV`. An interface that knows nothing of it does not merge.
+/// `ENODEV`. An interface without this offload does not merge.
 pub fn large_receive(name: &str) -> Result<bool, OsError> {
     const ETH_FLAG_LRO: u32 = 1 << 15;
     Ok(flags(name)? & ETH_FLAG_LRO != 0)
 }
 
-/// Whether the card takes the outer VLAN tag off a received frame and keeps it beside.
+/// Whether the card strips the outer VLAN tag of received frames and passes it separately.
 ///
 /// # Errors
-/// `ENODEV`. An interface that knows nothing of it does not.
+/// `ENODEV`. An interface without this offload does not.
 pub fn strips_vlan(name: &str) -> Result<bool, OsError> {
     Ok(flags(name)? & ETH_FLAG_RXVLAN != 0)
 }
 
-/// Has the card take the outer VLAN tag off received frames, or leave it where it is, and says what it did before.
+/// Makes the card strip the outer VLAN tag of received frames, or leave it, and returns the previous setting.
 ///
 /// # Errors
-/// `EPERM` without `CAP_NET_ADMIN`, `ENODEV`, `EINVAL` or `EOPNOTSUPP` where that cannot be changed.
+/// `EPERM` without `CAP_NET_ADMIN`, `ENODEV`, `EINVAL` or `EOPNOTSUPP` if that cannot be changed.
 pub fn set_vlan_stripping(name: &str, on: bool) -> Result<bool, OsError> {
     const ETHTOOL_SFLAGS: u32 = 0x26;
     let was = flags(name)?;
@@ -308,7 +308,7 @@ pub fn set_vlan_stripping(name: &str, on: bool) -> Result<bool, OsError> {
 
 const ETH_FLAG_RXVLAN: u32 = 1 << 8;
 
-/// Some of the offloads, a bit each (linux/ethtool.h). None where the interface knows nothing of them.
+/// Bit mask of some offloads (linux/ethtool.h). Zero if the interface does not support the query.
 fn flags(name: &str) -> Result<u32, OsError> {
     const ETHTOOL_GFLAGS: u32 = 0x25;
     none_if_unknown(ethtool(name, ETHTOOL_GFLAGS, 0))
@@ -321,20 +321,20 @@ fn none_if_unknown<T: Default>(answer: Result<T, OsError>) -> Result<T, OsError>
     }
 }
 
-/// How many queues the interface receives into; 1 where it does not say.
+/// Number of receive queues of the interface; 1 if it is not reported.
 ///
 /// # Errors
 /// `ENODEV`.
 pub fn receive_queues(name: &str) -> Result<u32, OsError> {
     const ETHTOOL_GCHANNELS: u32 = 0x3c;
-    // struct ethtool_channels: the command, four maxima, then queues for receiving, sending, other things, and both.
+    // struct ethtool_channels: the command, four maxima, then queues for receiving, sending, other purposes, and both.
     let mut channels = [0u32; 9];
     channels[0] = ETHTOOL_GCHANNELS;
     none_if_unknown(ethtool_with(name, ETHTOOL_GCHANNELS, &mut channels))?;
     Ok((channels[5] + channels[8]).max(1))
 }
 
-/// The name of the interface's driver, such as "veth" or "igb"; empty where it has none.
+/// Name of the interface's driver, such as "veth" or "igb"; empty if it has none.
 ///
 /// # Errors
 /// `ENODEV`.
@@ -355,7 +355,7 @@ fn ethtool(name: &str, command: u32, value: u32) -> Result<u32, OsError> {
     Ok(argument[1])
 }
 
-/// An ethtool request; `argument` is what linux/ethtool.h says of the command, of numbers alone and no smaller.
+/// An ethtool request; `argument` is the command's structure in linux/ethtool.h, of integers only and no smaller.
 fn ethtool_with<const WORDS: usize>(name: &str, command: u32, argument: &mut [u32; WORDS]) -> Result<(), OsError> {
     let call = || format!("ioctl(SIOCETHTOOL, {command:#x}) on {name}");
     if name.len() >= libc::IF_NAMESIZE {
@@ -403,13 +403,13 @@ mod tests {
     }
 
     #[test]
-    fn an_interface_without_a_card_has_one_queue_and_strips_nothing() {
+    fn a_virtual_interface_has_one_queue_and_strips_no_tag() {
         assert_eq!((receive_queues("lo"), strips_vlan("lo"), driver("lo")), (Ok(1), Ok(false), Ok(String::new())));
         assert_eq!(receive_queues("no-such-dev0").expect_err("there is none").errno(), libc::ENODEV);
     }
 
     #[test]
-    fn the_other_end_of_a_cable_says_how_many_segments_its_packets_have() {
+    fn the_peer_of_a_cable_reports_its_maximum_of_segments() {
         use crate::netns::Netns;
         let (Ok(near), Ok(far)) = (Netns::new(), Netns::new()) else { return eprintln!("skipped: needs root") };
         let ip = |of: &Netns, arguments: &str| {
@@ -430,7 +430,7 @@ mod tests {
     }
 
     #[test]
-    fn attributes_end_at_the_first_that_is_cut() {
+    fn attributes_end_at_the_first_truncated_one() {
         let bytes = [8, 0, 4, 0, 1, 2, 3, 4, 5, 0, 9, 0, 7, 0, 0, 0, 200, 0, 1, 0];
         let found: Vec<_> = attributes(&bytes).collect();
         assert_eq!(found, [(4, &[1u8, 2, 3, 4][..]), (9, &[7u8][..])]);

@@ -8,20 +8,20 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use crate::error::OsError;
 
-/// Notifications that one call takes at most; the socket stays readable if there are more.
+/// Maximum number of notifications taken by one call; the socket stays readable if there are more.
 const MOST: usize = 4096;
 
-/// A socket that becomes readable when an interface of the namespace in which it was opened is made, changed or deleted.
+/// A socket that becomes readable when an interface of its namespace is created, changed or deleted.
 #[derive(Debug)]
 pub struct LinkEvents {
     socket: OwnedFd,
 }
 
 impl LinkEvents {
-    /// Subscribes to all changes from now on.
+    /// Subscribes to changes.
     ///
     /// # Errors
-    /// A refused system call, with its name.
+    /// A failed system call, with its name.
     pub fn subscribe() -> Result<Self, OsError> {
         let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
         // SAFETY: takes no pointer.
@@ -43,9 +43,9 @@ impl LinkEvents {
         Ok(Self { socket })
     }
 
-    /// Takes the notifications that have come. Returns whether there were some, or more than the socket had room for.
+    /// Takes the pending notifications. Returns whether there were any, or the socket overflowed.
     pub fn take(&self) -> bool {
-        // What does not fit is cut off: that a message came is all that is asked.
+        // The rest of a message is truncated: only its arrival matters.
         let mut start = [0u8; 16];
         for taken in 0..MOST {
             // SAFETY: the pointer and the length are those of a live, exclusively borrowed array.
@@ -89,7 +89,7 @@ mod tests {
             epoll.add(&events, 0).expect("added");
             assert_eq!(epoll.wait(Some(Duration::from_secs(20))).expect("waits").count(), 1);
             assert!(events.take() && !events.take());
-            // More than the socket has room for.
+            // More than the socket can hold.
             (0..400).for_each(|n| ip(&format!("link set br0 mtu {}", 1400 + n % 2)));
             assert!(events.take(), "what was lost counts as a change");
         };

@@ -20,7 +20,7 @@ pub struct Netns {
 }
 
 impl Netns {
-    /// Makes a new, empty namespace.
+    /// Creates a new, empty namespace.
     ///
     /// # Errors
     /// `EPERM` without `CAP_SYS_ADMIN` in the user namespace, `ENOSPC` at the limit of namespaces.
@@ -34,10 +34,10 @@ impl Netns {
         })?
     }
 
-    /// The namespace in which the calling thread is.
+    /// The namespace of the calling thread.
     ///
     /// # Errors
-    /// Where `/proc` is not mounted.
+    /// If `/proc` is not mounted.
     pub fn current() -> Result<Self, OsError> {
         Self::open(Path::new("/proc/thread-self/ns/net"))
     }
@@ -45,17 +45,17 @@ impl Netns {
     /// The namespace behind a path such as `/proc/PID/fd/N` or `/run/netns/NAME`.
     ///
     /// # Errors
-    /// Where the file cannot be opened. That it is a namespace shows only when it is entered.
+    /// If the file cannot be opened. Whether it is a namespace shows only when it is entered.
     pub fn open(path: &Path) -> Result<Self, OsError> {
         let file = File::open(path).map_err(|e| OsError::from_io(format!("open {}", path.display()), &e))?;
         Ok(Self { fd: OwnedFd::from(file) })
     }
 
-    /// Runs `f` inside the namespace on a thread of its own and returns what it returns. Sockets, TUN/TAP descriptors
-    /// and `/proc/sys/net` opened there belong to this namespace for good.
+    /// Runs `f` inside the namespace on a separate thread and returns its result. Sockets, TUN/TAP descriptors and
+    /// `/proc/sys/net` opened there belong to this namespace permanently.
     ///
     /// # Errors
-    /// Where the namespace cannot be entered.
+    /// If the namespace cannot be entered.
     ///
     /// # Panics
     /// If `f` panics.
@@ -73,10 +73,10 @@ impl AsFd for Netns {
     }
 }
 
-/// Moves the calling thread into the namespace. There is no way back but a descriptor of the old one.
+/// Moves the calling thread into the namespace. Only a descriptor of the old one allows it to return.
 ///
 /// # Errors
-/// `EPERM` without `CAP_SYS_ADMIN` over it, `EINVAL` where `namespace` is not a network namespace.
+/// `EPERM` without `CAP_SYS_ADMIN` over it, `EINVAL` if `namespace` is not a network namespace.
 pub fn enter(namespace: BorrowedFd<'_>) -> Result<(), OsError> {
     // SAFETY: the descriptor is open for the length of the call, and setns takes no pointer.
     match unsafe { libc::setns(namespace.as_raw_fd(), libc::CLONE_NEWNET) } {
@@ -88,7 +88,7 @@ pub fn enter(namespace: BorrowedFd<'_>) -> Result<(), OsError> {
 /// Sets one kernel variable of the calling thread's namespace, for instance `net/ipv4/ip_forward`.
 ///
 /// # Errors
-/// The file's name and what the kernel says of the value.
+/// The file's name and the kernel's error.
 pub fn set_sysctl(name: &str, value: &str) -> Result<(), OsError> {
     let path = Path::new("/proc/sys").join(name);
     std::fs::write(&path, value).map_err(|e| OsError::from_io(format!("write {value:?} to {}", path.display()), &e))

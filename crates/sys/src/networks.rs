@@ -1,4 +1,4 @@
-//! The networks that an interface is in: its addresses with their prefixes (getifaddrs(3)).
+//! Networks of an interface: its addresses with their prefix lengths (getifaddrs(3)).
 #![allow(unsafe_code)]
 
 use std::ffi::CStr;
@@ -7,7 +7,7 @@ use std::ptr::NonNull;
 
 use crate::error::OsError;
 
-/// The list of getifaddrs, given back when dropped.
+/// The list of getifaddrs, freed when dropped.
 struct List(Option<NonNull<libc::ifaddrs>>);
 
 impl Drop for List {
@@ -19,11 +19,11 @@ impl Drop for List {
     }
 }
 
-/// The addresses of the interface called `name` in the calling thread's namespace, each with the length of its prefix. None
-/// where there is no such interface.
+/// The addresses of the interface called `name` in the calling thread's namespace, with their prefix lengths. Empty if there
+/// is no such interface.
 ///
 /// # Errors
-/// Want of memory or descriptors.
+/// Lack of memory or descriptors.
 pub fn of(name: &str) -> Result<Vec<(IpAddr, u8)>, OsError> {
     let mut first = std::ptr::null_mut();
     // SAFETY: the pointer is that of a live variable.
@@ -46,7 +46,7 @@ pub fn of(name: &str) -> Result<Vec<(IpAddr, u8)>, OsError> {
     Ok(networks)
 }
 
-/// The IP address that a socket address of a list holds.
+/// The IP address in a socket address of a list.
 fn address(socket_address: *const libc::sockaddr) -> Option<IpAddr> {
     // SAFETY: null, or an address as long-lived as the list; each family has its own layout, for which every byte pattern is a
     // value, and is read without regard to alignment.
@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn loopback_has_its_network_and_nobody_else_has_any() {
+    fn loopback_has_its_network_and_a_missing_interface_has_none() {
         let loopback = of("lo").expect("asked");
         assert!(loopback.contains(&(Ipv4Addr::LOCALHOST.into(), 8)), "{loopback:?}");
         assert_eq!(of("no such thing").expect("asked"), []);

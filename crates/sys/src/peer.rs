@@ -1,4 +1,4 @@
-//! Who is at the other end of a Unix socket (`SO_PEERCRED`, unix(7)).
+//! Credentials of the peer of a Unix socket (`SO_PEERCRED`, unix(7)).
 #![allow(unsafe_code)]
 
 use std::os::fd::AsRawFd;
@@ -6,10 +6,10 @@ use std::os::unix::net::UnixStream;
 
 use crate::error::OsError;
 
-/// The user that connected, by the number it had then.
+/// User id of the process that connected, at the time of the connection.
 ///
 /// # Errors
-/// The kernel's, if it refuses.
+/// The kernel's error.
 pub fn uid_of(stream: &UnixStream) -> Result<u32, OsError> {
     let mut peer = libc::ucred { pid: 0, uid: 0, gid: 0 };
     let mut len = size_of::<libc::ucred>() as libc::socklen_t;

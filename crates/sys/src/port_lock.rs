@@ -1,11 +1,11 @@
 //! A lock on a network interface: one process at a time may take its packets.
 //!
 //! The lock is flock(2) on a file below [`DIRECTORY`], named after the inode of the network namespace and the index of the
-//! interface, which is a name that no other interface of the machine has. The kernel decides atomically between two processes,
-//! and frees the lock when the process ends in any way. The file holds the holder's process id and PID namespace.
+//! interface, which is unique on the machine. The kernel decides atomically between two processes, and frees the lock when
+//! the process ends in any way. The file holds the holder's process id and PID namespace.
 //!
-//! A user without privileges cannot hold the lock: the directory can be written, and the file be opened, by the service's user
-//! and root alone. Symbolic links are not followed.
+//! A user without privileges cannot hold the lock: only the service's user and root can write to the directory and open the
+//! file. Symbolic links are not followed.
 //!
 //! A recreated interface has another index and another lock. When an interface moves to another namespace, its lock stays in
 //! the old one. Two processes with different mounts at `/run` have different locks.
@@ -19,10 +19,10 @@ use std::path::{Path, PathBuf};
 
 use crate::error::OsError;
 
-/// Where the files of the locks are: the runtime directory of the packaged service.
+/// Directory of the lock files: the runtime directory of the packaged service.
 pub const DIRECTORY: &str = "/run/evenair";
 
-/// Bytes of such a file that are read; two numbers of at most 20 digits.
+/// Maximum number of bytes read of such a file: two numbers of at most 20 digits.
 const LONGEST_FILE: u64 = 64;
 
 /// The lock of an interface, held until this is dropped.
@@ -32,10 +32,10 @@ pub struct PortLock {
     file: File,
 }
 
-/// Why there is no lock.
+/// Why the lock was not acquired.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LockError {
-    /// A process has it: this one, where that can be known. It cannot from another PID namespace.
+    /// Another process holds it; its id, unless it is in another PID namespace.
     Held(Option<u32>),
     /// Other users can write to the directory, and could hold the lock.
     Unsafe(PathBuf),
@@ -44,11 +44,11 @@ pub enum LockError {
 }
 
 impl PortLock {
-    /// Takes the lock of the interface with this number in the calling thread's network namespace. Does not wait. Makes the
-    /// directory if it is missing; its parent must exist.
+    /// Acquires the lock of the interface with this index in the calling thread's network namespace, without waiting. Creates
+    /// the directory if it is missing; its parent must exist.
     ///
     /// # Errors
-    /// It is held; the directory is open to other users; the file cannot be made.
+    /// The lock is held; the directory is writable by other users; the file cannot be created.
     pub fn acquire(directory: &Path, index: u32) -> Result<Self, LockError> {
         let namespace = inode("/proc/thread-self/ns/net")?;
         let made = make_directory(directory)?;
@@ -72,15 +72,15 @@ impl PortLock {
         }
     }
 
-    /// Whether the file that is locked is the one that another process would find. The service manager removes the directory
-    /// when the service stops, although another box may run.
+    /// Whether the locked file is the one that another process would open. The service manager removes the directory when the
+    /// service stops, although another box may be running.
     pub fn is_in_place(&self) -> bool {
         let of = |found: io::Result<fs::Metadata>| found.ok().map(|found| (found.dev(), found.ino()));
         let own = of(self.file.metadata());
         own.is_some() && own == of(fs::symlink_metadata(&self.path))
     }
 
-    /// Writes whose it is.
+    /// Writes the holder's identity to the file.
     fn sign(&self) -> Result<(), LockError> {
         let text = format!("{} {}\n", std::process::id(), inode("/proc/self/ns/pid")?);
         let mut file = &self.file;
@@ -91,14 +91,14 @@ impl PortLock {
 
 impl Drop for PortLock {
     fn drop(&mut self) {
-        // Before the lock is free: afterwards it could be another process's file.
+        // Before the lock is released: afterwards the file could be another process's.
         if self.is_in_place() {
             let _ = fs::remove_file(&self.path);
         }
     }
 }
 
-/// Makes the directory if it is missing, and looks at it.
+/// Creates the directory if it is missing, and returns its metadata.
 fn make_directory(directory: &Path) -> Result<fs::Metadata, LockError> {
     match DirBuilder::new().mode(0o755).create(directory) {
         Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(failed("create", directory, &error)),
@@ -114,7 +114,7 @@ fn make_directory(directory: &Path) -> Result<fs::Metadata, LockError> {
     Ok(found)
 }
 
-/// Opens the file, or makes it for the directory's owner: a box that root starts by hand leaves it to the service.
+/// Opens or creates the file, for the directory's owner: a box that root starts by hand leaves it to the service.
 fn open(path: &Path, directory: &fs::Metadata) -> Result<File, LockError> {
     let options = || {
         let mut options = OpenOptions::new();
@@ -125,7 +125,7 @@ fn open(path: &Path, directory: &fs::Metadata) -> Result<File, LockError> {
         Ok(file) => {
             let own = file.metadata().map_err(|error| failed("look at", path, &error))?;
             if own.uid() != directory.uid() {
-                // Without the privilege it stays this user's own.
+                // Without the privilege the file keeps this user as owner.
                 let _ = fchown(&file, Some(directory.uid()), Some(directory.gid()));
             }
             return Ok(file);
@@ -135,7 +135,7 @@ fn open(path: &Path, directory: &fs::Metadata) -> Result<File, LockError> {
     };
     let file = match file {
         Ok(file) => file,
-        // It was removed in between: the caller sees that this one is not in place, or makes it.
+        // It was removed in between: the caller detects that this one is not in place, or creates it.
         Err(error) if error.kind() == ErrorKind::NotFound => return open(path, directory),
         Err(error) => return Err(failed("open", path, &error)),
     };
@@ -146,7 +146,7 @@ fn open(path: &Path, directory: &fs::Metadata) -> Result<File, LockError> {
     Ok(file)
 }
 
-/// The process that has signed the file, if it is one of this PID namespace.
+/// Process id of the holder in the file, if it is in this PID namespace.
 fn holder(mut file: &File) -> Option<u32> {
     let mut text = String::new();
     Read::by_ref(&mut file).take(LONGEST_FILE).read_to_string(&mut text).ok()?;
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn one_process_at_a_time_has_the_lock_and_is_named() {
+    fn one_process_at_a_time_holds_the_lock_and_is_named() {
         let folder = directory();
         let below = folder.path().join("evenair");
         let lock = PortLock::acquire(&below, 7).expect("free");
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn of_many_that_ask_at_once_one_gets_it() {
+    fn one_of_many_concurrent_requests_gets_the_lock() {
         let folder = directory();
         for _ in 0..50 {
             let (start, got) = (Barrier::new(8), Barrier::new(8));
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_killed_holder_leaves_does_not_hold() {
+    fn the_file_of_a_killed_holder_does_not_block() {
         let folder = directory();
         let lock = PortLock::acquire(folder.path(), 1).expect("free");
         // A killed process does not remove its file.
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn what_other_users_could_hold_is_refused_and_links_are_not_followed() {
+    fn locks_open_to_other_users_are_refused_and_links_are_not_followed() {
         let folder = directory();
         let path = PortLock::acquire(folder.path(), 1).expect("free").path.clone();
         let target = folder.path().join("target");
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn another_network_namespace_has_locks_of_its_own() {
+    fn network_namespaces_have_separate_locks() {
         let Ok(namespace) = Netns::new() else { return eprintln!("skipped: needs root") };
         let folder = directory();
         let _lock = PortLock::acquire(folder.path(), 1).expect("free");

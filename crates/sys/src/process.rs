@@ -29,7 +29,7 @@ pub fn tie<'a>(command: &'a mut Command, namespace: Option<BorrowedFd<'_>>) -> &
                 return Err(std::io::Error::last_os_error());
             }
             if libc::getppid() != parent {
-                // The parent died before the request was in place: the signal would never come.
+                // The parent died before the request took effect: the signal would never come.
                 libc::_exit(1);
             }
         }
@@ -39,8 +39,8 @@ pub fn tie<'a>(command: &'a mut Command, namespace: Option<BorrowedFd<'_>>) -> &
     unsafe { command.pre_exec(before_exec) }
 }
 
-/// Lets this process end quietly when its reader has gone (`evenair status | head`), as programs of the command line
-/// do; Rust's runtime would make it an error of every print.
+/// Lets this process end quietly when the reader of its output has gone (`evenair status | head`), as command-line programs
+/// do; Rust's runtime would turn it into an error of every print.
 pub fn end_with_the_reader() {
     // SAFETY: SIG_DFL is a valid disposition, and no handler of this process is replaced: the runtime only ignores it.
     unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
@@ -49,18 +49,18 @@ pub fn end_with_the_reader() {
 /// Sends a signal to a process.
 ///
 /// # Errors
-/// `ESRCH` where there is no such process, `EPERM` where it is another's.
+/// `ESRCH` if there is no such process, `EPERM` if it is another user's.
 pub fn signal(pid: u32, signal: i32) -> Result<(), OsError> {
     let pid = libc::pid_t::try_from(pid).map_err(|_| OsError::new(format!("kill {pid}"), libc::ESRCH))?;
     // SAFETY: kill takes no pointer.
     if unsafe { libc::kill(pid, signal) } == 0 { Ok(()) } else { Err(OsError::last(format!("kill({pid}, {signal})"))) }
 }
 
-/// When a process started, in clock ticks since boot (field 22 of `/proc/PID/stat`); `None` where there is no such
-/// process. With the process id this names one process for good: ids are used again, start times are not.
+/// When a process started, in clock ticks since boot (field 22 of `/proc/PID/stat`); `None` if there is no such process.
+/// Together with the process id this identifies a process permanently: ids are reused, start times are not.
 pub fn start_time(pid: u32) -> Option<u64> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The second field is the program's name in parentheses and may itself hold spaces and parentheses.
+    // The second field is the program's name in parentheses and may itself contain spaces and parentheses.
     let (_, rest) = stat.rsplit_once(')')?;
     rest.split_ascii_whitespace().nth(19)?.parse().ok()
 }
@@ -72,7 +72,7 @@ pub fn effective_user() -> u32 {
 }
 
 /// Whether this process has the capability (its number in capability.h, for instance 12 for `CAP_NET_ADMIN`) in its
-/// effective set, as `/proc/self/status` says.
+/// effective set, according to its status file.
 pub fn has_capability(number: u32) -> bool {
     let Ok(status) = std::fs::read_to_string("/proc/thread-self/status") else { return false };
     let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));

@@ -1,9 +1,9 @@
-//! Random bytes of the kernel, for keys.
+//! Random bytes from the kernel, for keys.
 
 use std::fs::File;
 use std::io::{self, Read};
 
-/// So many random bytes (urandom(4)).
+/// `N` random bytes (urandom(4)).
 ///
 /// # Errors
 /// The device cannot be read.

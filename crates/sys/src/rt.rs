@@ -1,11 +1,11 @@
-//! Real time on an ordinary kernel: the monotonic clock, priorities, and waiting for a descriptor or a deadline with an error
-//! of microseconds.
+//! Real time on an ordinary kernel: the monotonic clock, priorities, and waiting for a descriptor or a deadline to within
+//! microseconds.
 //!
 //! Waiting sleeps until shortly before the deadline and polls the rest: a sleep alone is late by tens of microseconds (wake-up
 //! from idle), and polling all the time would run into the kernel's limit for real-time threads (sched_rt_runtime_us: 950 ms a
 //! second) and starve other threads on the core.
-//!
-//! [`RunDelay`] is the time for which the thread was runnable without running. That is what makes the age of an event
+//! [`RunDelay`] is the time for which the thread was runnable without running. It makes the age of an event measurable: a
+//! thread that slept on a descriptor became runnable at the moment of the event.
 //! measurable: a thread that slept on a descriptor became runnable at the moment of the event.
 #![allow(unsafe_code)]
 
@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use crate::error::OsError;
 
-/// Nanoseconds of `CLOCK_MONOTONIC`: the same in all processes of the machine.
+/// Time of `CLOCK_MONOTONIC` in nanoseconds: the same in all processes of the machine.
 pub fn monotonic_ns() -> u64 {
     clock_ns(libc::CLOCK_MONOTONIC)
 }
@@ -33,33 +33,32 @@ fn clock_ns(clock: libc::clockid_t) -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// Which of the wishes of [`make_real_time`] the kernel granted. None is needed to work, all are for punctuality.
+/// Which requests of [`make_real_time`] the kernel granted. None is necessary, all improve punctuality.
 #[derive(Clone, Debug)]
 pub struct RealTime {
-    /// SCHED_FIFO.
+    /// Whether SCHED_FIFO was set.
     pub fifo: Result<(), OsError>,
-    /// The core to which the thread is pinned.
+    /// Core to which the thread is pinned.
     pub core: Result<usize, OsError>,
-    /// Memory locked, each page once it is touched.
+    /// Whether memory is locked, each page once it is touched.
     pub locked: Result<(), OsError>,
 }
 
-/// Makes the calling thread a real-time thread: SCHED_FIFO at `priority` (1..=99), pinned to the last core that is
-/// allowed to it, timer slack 1 ns, and the process's memory locked.
+/// Makes the calling thread a real-time thread: SCHED_FIFO at `priority` (1..=99), pinned to the last core that it may use,
+/// timer slack 1 ns, and the process's memory locked.
 pub fn make_real_time(priority: i32) -> RealTime {
     RealTime { core: pin_to_last_core(), fifo: set_fifo(priority), locked: lock_memory() }
 }
 
-/// Lets the calling thread's timers fire as late as 1 ns after their time, instead of the 50 us by which the kernel
-/// otherwise gathers wake-ups (PR_SET_TIMERSLACK). Real-time threads have no slack anyhow.
+/// Limits the calling thread's timer slack to 1 ns, instead of the 50 us within which the kernel otherwise batches wake-ups
+/// (PR_SET_TIMERSLACK). Real-time threads have no slack.
 pub fn remove_timer_slack() {
     // SAFETY: prctl with these arguments takes no pointer, and cannot fail.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
 }
 
 /// Prefers the calling thread over ordinary ones: nice value -15, of -20 to 19, and the shortest slice, 0.1 ms: since Linux
-/// 6.12 a thread that asks for short turns gets them sooner when it wakes up (sched_setattr(2); before, the kernel takes no
-/// notice of it).
+/// 6.12 a thread with short slices runs sooner after a wake-up (sched_setattr(2); older kernels ignore it).
 ///
 /// # Errors
 /// `EPERM` without `CAP_SYS_NICE`.
@@ -93,9 +92,9 @@ pub fn prefer_this_thread() -> Result<(), OsError> {
     }
 }
 
-/// Runs the calling thread before all ordinary ones: SCHED_FIFO at the lowest real-time priority. What it starts is ordinary.
-/// The thread must sleep from time to time: the kernel limits real-time threads to 950 ms of each second (sched_rt_runtime_us),
-/// and what shares the core has nothing meanwhile. [`prefer_this_thread`] undoes it.
+/// Runs the calling thread before all ordinary ones: SCHED_FIFO at the lowest real-time priority. Its children are ordinary.
+/// The thread must sleep from time to time: the kernel limits real-time threads to 950 ms of each second
+/// (sched_rt_runtime_us), and other threads on the core do not run meanwhile. [`prefer_this_thread`] undoes it.
 ///
 /// # Errors
 /// `EPERM` without `CAP_SYS_NICE`.
@@ -103,16 +102,16 @@ pub fn run_first() -> Result<(), OsError> {
     set_fifo(1)
 }
 
-/// Runs the calling thread only where no other one wants the core (SCHED_IDLE): for what may be late, beside what is measured.
+/// Runs the calling thread only when no other one needs the core (SCHED_IDLE): for work without deadline beside measurements.
 ///
 /// # Errors
-/// The kernel's, if it refuses; it asks for no privilege.
+/// The kernel's error; no privilege is needed.
 pub fn run_last() -> Result<(), OsError> {
     set_policy(libc::SCHED_IDLE, 0, "sched_setscheduler")
 }
 
-/// Sets policy and priority of the calling thread, by the system call: musl's function of that name only returns `ENOSYS`, because it
-/// would be of the process in POSIX.
+/// Sets policy and priority of the calling thread, by the system call: musl's function of that name only returns `ENOSYS`,
+/// because in POSIX it applies to the process.
 fn set_policy(policy: libc::c_int, priority: libc::c_int, call: &str) -> Result<(), OsError> {
     // SAFETY: the kernel reads one sched_param, which is this number alone; 0 is the calling thread.
     match unsafe { libc::syscall(libc::SYS_sched_setscheduler, 0, policy, &raw const priority) } {
@@ -152,7 +151,7 @@ fn pin_to_last_core() -> Result<usize, OsError> {
 
 fn lock_memory() -> Result<(), OsError> {
     if !may_lock_without_limit() {
-        // It might succeed now, and make allocations fail when the process has grown to the limit.
+        // Locking might succeed now, and make allocations fail when the process has grown to the limit.
         return Err(OsError::new("mlockall (needs CAP_IPC_LOCK or `ulimit -l unlimited`)", libc::EPERM));
     }
     // ONFAULT: the stacks of helper threads are large and mostly untouched.
@@ -163,8 +162,8 @@ fn lock_memory() -> Result<(), OsError> {
     }
 }
 
-/// Whether there is no limit of locked memory for this process: none is set, or it has the capability in the first
-/// user namespace (the one with all user ids), where alone it counts.
+/// Whether this process may lock memory without limit: no limit is set, or it has the capability in the initial user
+/// namespace (the one with all user ids), where alone it counts.
 fn may_lock_without_limit() -> bool {
     const CAP_IPC_LOCK: u32 = 14;
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
@@ -210,7 +209,7 @@ impl Epoll {
     /// Reports `token` when `fd` is readable.
     ///
     /// # Errors
-    /// `EPERM` for what cannot be waited for, `EEXIST` for what is in the set already.
+    /// `EPERM` for a descriptor that cannot be waited for, `EEXIST` for one that is in the set already.
     pub fn add(&self, fd: impl AsFd, token: u64) -> Result<(), OsError> {
         let mut event = libc::epoll_event { events: libc::EPOLLIN as u32, u64: token };
         let (epoll, fd) = (self.fd.as_raw_fd(), fd.as_fd().as_raw_fd());
@@ -221,11 +220,11 @@ impl Epoll {
         }
     }
 
-    /// Waits until a descriptor is ready or `timeout` has passed (`None`: for ever), and returns the tokens of the
-    /// ready ones. A signal ends the wait early with none.
+    /// Waits until a descriptor is ready or `timeout` has passed (`None`: no limit), and returns the tokens of the ready
+    /// ones. A signal ends the wait early, without tokens.
     ///
     /// # Errors
-    /// `ENOSYS` on kernels before 5.11, which cannot wait for nanoseconds.
+    /// `ENOSYS` on kernels before 5.11, which have no timeouts in nanoseconds.
     pub fn wait(&mut self, timeout: Option<Duration>) -> Result<impl Iterator<Item = u64> + '_, OsError> {
         let time = timeout
             .map(|t| libc::timespec { tv_sec: t.as_secs() as i64, tv_nsec: libc::c_long::from(t.subsec_nanos()) });
@@ -256,7 +255,7 @@ impl Epoll {
     }
 }
 
-/// A counter that wakes an [`Epoll`] (eventfd(2)), so that another thread can get a sleeping one's attention.
+/// A counter that wakes an [`Epoll`] (eventfd(2)), by which another thread can wake a sleeping one.
 #[derive(Debug)]
 pub struct Waker {
     fd: OwnedFd,
@@ -305,10 +304,10 @@ pub struct RunDelay {
 }
 
 impl RunDelay {
-    /// For the calling thread. `None` where the kernel does not count it (no `CONFIG_SCHED_INFO`).
+    /// The run delay of the calling thread. `None` if the kernel does not count it (no `CONFIG_SCHED_INFO`).
     pub fn of_this_thread() -> Option<Self> {
         let delay = Self { file: File::open("/proc/thread-self/schedstat").ok()? };
-        // A kernel that does not count writes "0 0 0".
+        // A kernel without the count writes "0 0 0".
         let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
         (!text.starts_with("0 0 0")).then_some(delay)
     }
@@ -316,7 +315,7 @@ impl RunDelay {
     /// The totals so far.
     ///
     /// # Errors
-    /// Where the kernel's answer cannot be read.
+    /// If the kernel's answer cannot be read.
     pub fn totals(&self) -> Result<Scheduled, OsError> {
         let mut text = [0u8; 64];
         let n =
@@ -330,12 +329,12 @@ impl RunDelay {
     }
 }
 
-/// What the scheduler has done with a thread.
+/// Scheduling statistics of a thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Scheduled {
-    /// For how long it was runnable without running, in nanoseconds.
+    /// Time for which it was runnable without running, in nanoseconds.
     pub delay_ns: u64,
-    /// How often it was put on a core: after each sleep, and after each time it was pushed aside.
+    /// Number of times that it was put on a core: after each sleep, and after each preemption.
     pub times: u64,
 }
 
@@ -404,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn real_time_is_granted_or_says_which_call_was_refused() {
+    fn real_time_is_granted_or_the_error_names_the_call() {
         let granted = std::thread::spawn(|| make_real_time(10)).join().expect("no panic");
         unlock_memory();
         for refused in [granted.fifo.err(), granted.core.err(), granted.locked.err()].into_iter().flatten() {
@@ -414,7 +413,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_that_runs_first_can_be_ordinary_again() {
+    fn a_preferred_thread_can_be_ordinary_again() {
         // SAFETY: takes no pointer; 0 is the calling thread.
         let policy = || unsafe { libc::syscall(libc::SYS_sched_getscheduler, 0) } as i32 & !libc::SCHED_RESET_ON_FORK;
         let policies = std::thread::spawn(move || {

@@ -1,8 +1,8 @@
 //! TAP devices: Ethernet frames to and from a network namespace (Documentation/networking/tuntap.rst).
 //!
-//! One descriptor per device, without packet information and without offloads: what is read is a whole frame with
-//! whole checksums, at most MTU + 14 bytes (18 with a VLAN tag). The device vanishes with the descriptor. Addresses,
-//! MTU and "up" are not set here.
+//! One descriptor per device, without packet information and without offloads: a read returns a whole frame with complete
+//! checksums, at most MTU + 14 bytes (18 with a VLAN tag). The device vanishes with the descriptor. Addresses, MTU and "up"
+//! are not set here.
 #![allow(unsafe_code)]
 
 use std::fs::OpenOptions;
@@ -23,11 +23,11 @@ pub struct Tap {
 }
 
 impl Tap {
-    /// Makes the TAP device `name` in the calling thread's network namespace (see [`crate::netns::Netns::run`]).
+    /// Creates the TAP device `name` in the calling thread's network namespace (see [`crate::netns::Netns::run`]).
     ///
     /// # Errors
-    /// `ENOENT`, `ENODEV` or `EACCES` of [`DEVICE`]; `EPERM` without `CAP_NET_ADMIN` over the namespace; `EBUSY`
-    /// where an interface of this name is there already; `EINVAL` for a name longer than 15 bytes.
+    /// `ENOENT`, `ENODEV` or `EACCES` of [`DEVICE`]; `EPERM` without `CAP_NET_ADMIN` over the namespace; `EBUSY` if an
+    /// interface of this name exists; `EINVAL` for a name longer than 15 bytes.
     pub fn create(name: &str) -> Result<Self, OsError> {
         let mut request = request_for(name)?;
         request.ifr_ifru.ifru_flags = (libc::IFF_TAP | libc::IFF_NO_PI | libc::IFF_TUN_EXCL) as libc::c_short;
@@ -51,8 +51,8 @@ impl Tap {
         &self.name
     }
 
-    /// The next frame that the namespace sent, its length in `buffer`; `None` when there is none. A frame longer than
-    /// the buffer is cut.
+    /// Reads the next frame that the namespace sent into `buffer`, and returns its length; `None` if there is none. A frame
+    /// longer than the buffer is truncated.
     ///
     /// # Errors
     /// `EIO` while the interface is down.
@@ -68,8 +68,8 @@ impl Tap {
         }
     }
 
-    /// Hands a frame to the namespace, as if it came in on the interface. By the time this returns, the kernel has
-    /// processed it up to the socket (receiving work runs on the caller's core).
+    /// Passes a frame to the namespace, as if it arrived at the interface. When this returns, the kernel has processed it up
+    /// to the socket (reception runs on the caller's core).
     ///
     /// # Errors
     /// `EIO` while the interface is down, `EINVAL` for less than an Ethernet header, `ENOBUFS`/`EAGAIN` without memory.
@@ -130,8 +130,8 @@ mod tests {
         assert_eq!(second.errno(), libc::EBUSY);
         assert!(second.to_string().contains("tap0"), "{second}");
         drop(first);
-        // Another test of this process may be starting a program just now: the child of its fork(2) holds the device open until
-        // it calls execve(2), for as long as the scheduler lets it wait.
+        // Another test of this process may be starting a program: the child of its fork(2) holds the device open until
+        // execve(2), for as long as the scheduler lets it wait.
         let deadline = Instant::now() + Duration::from_secs(10);
         while let Err(error) = namespace.run(|| Tap::create("tap0")).expect("entered") {
             assert_eq!(error.errno(), libc::EBUSY);
@@ -145,7 +145,7 @@ mod tests {
         let Some(namespace) = namespace_or_skip() else { return };
         let tap = namespace.run(|| Tap::create("tap0")).expect("entered").expect("created");
         let mut buffer = [0; 2048];
-        // Down: the driver says EIO only when writing; an empty queue is EAGAIN either way.
+        // Down: the driver returns EIO only for writes; an empty queue is EAGAIN in any case.
         assert_eq!(tap.read(&mut buffer), Ok(None));
         let down = tap.write(&[0; 60]).expect_err("the interface is down");
         assert_eq!(down.errno(), libc::EIO);

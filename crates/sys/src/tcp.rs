@@ -1,4 +1,4 @@
-//! Linux's TCP connection info, and options that the standard library does not set (tcp(7)).
+//! State of TCP connections in Linux, and options that the standard library does not set (tcp(7)).
 #![allow(unsafe_code)]
 
 use std::mem::{size_of, zeroed};
@@ -23,10 +23,10 @@ pub struct TcpState {
     pub rto_us: u32,
 }
 
-/// Asks the kernel for the state of a connection.
+/// Returns the kernel's state of a connection.
 ///
 /// # Errors
-/// Where the descriptor is not a TCP socket.
+/// If the descriptor is not a TCP socket.
 pub fn state(socket: impl AsFd) -> Result<TcpState, OsError> {
     // SAFETY: tcp_info is plain data for which all zero bytes is a valid value.
     let mut info: libc::tcp_info = unsafe { zeroed() };
@@ -54,10 +54,10 @@ pub fn state(socket: impl AsFd) -> Result<TcpState, OsError> {
     })
 }
 
-/// Chooses the congestion control of one connection, for instance `cubic`.
+/// Sets the congestion control of one connection, for instance `cubic`.
 ///
 /// # Errors
-/// `ENOENT` where the kernel does not have it, `EPERM` where it is not allowed to this user.
+/// `ENOENT` if the kernel does not have it, `EPERM` if this user may not use it.
 pub fn set_congestion_control(socket: impl AsFd, name: &str) -> Result<(), OsError> {
     // SAFETY: the pointer and the length are those of a live string.
     let rc = unsafe {
@@ -72,20 +72,20 @@ pub fn set_congestion_control(socket: impl AsFd, name: &str) -> Result<(), OsErr
     if rc == 0 { Ok(()) } else { Err(OsError::last(format!("setsockopt(TCP_CONGESTION, {name})"))) }
 }
 
-/// Makes closing the connection discard what is unsent and reset the peer, so that a stopped transfer stops at once
+/// Makes closing the connection discard unsent data and reset the peer, so that a stopped transfer stops at once
 /// instead of draining megabytes through the network.
 ///
 /// # Errors
-/// Where the descriptor is not a socket.
+/// If the descriptor is not a socket.
 pub fn reset_on_close(socket: impl AsFd) -> Result<(), OsError> {
     set_linger(socket, libc::linger { l_onoff: 1, l_linger: 0 })
 }
 
-/// Makes closing the connection what it is by default, after [`reset_on_close`]: the kernel sends what is unsent and
-/// the FIN, again where they are lost.
+/// Restores the default after [`reset_on_close`]: the kernel sends unsent data and the FIN after closing, with
+/// retransmissions.
 ///
 /// # Errors
-/// Where the descriptor is not a socket.
+/// If the descriptor is not a socket.
 pub fn finish_on_close(socket: impl AsFd) -> Result<(), OsError> {
     set_linger(socket, libc::linger { l_onoff: 0, l_linger: 0 })
 }

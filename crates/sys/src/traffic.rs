@@ -7,25 +7,25 @@ use std::fs;
 
 use crate::error::OsError;
 
-/// Frames since the interface was made.
+/// Counters since the interface was created.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
-    /// Frames,
+    /// Number of frames.
     pub packets: u64,
-    /// and their bytes with the Ethernet header.
+    /// Bytes of these frames, with the Ethernet header.
     pub bytes: u64,
 }
 
 /// The counters of an interface by direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Directions {
-    /// What the interface received.
+    /// Received by the interface.
     pub received: Traffic,
-    /// What it sent.
+    /// Sent by the interface.
     pub sent: Traffic,
 }
 
-/// What the interface called `name` in the calling thread's network namespace received and sent, together.
+/// Sum of both directions of the interface called `name` in the calling thread's network namespace.
 ///
 /// # Errors
 /// As [`by_direction`].
@@ -39,7 +39,7 @@ pub fn of(name: &str) -> Result<Traffic, OsError> {
 /// The counters of the interface called `name` in the calling thread's network namespace.
 ///
 /// # Errors
-/// `ENODEV` where there is none of this name; a refused system call.
+/// `ENODEV` if there is none of this name; a failed system call.
 pub fn by_direction(name: &str) -> Result<Directions, OsError> {
     const FILE: &str = "/proc/thread-self/net/dev";
     let errno = |error: std::io::Error| error.raw_os_error().unwrap_or(libc::EIO);
@@ -47,7 +47,7 @@ pub fn by_direction(name: &str) -> Result<Directions, OsError> {
     parse(&table, name).ok_or_else(|| OsError::new(format!("look up {name:?} in {FILE}"), libc::ENODEV))
 }
 
-/// A line is the name, a colon, and the counters of what was received, then of what was sent: bytes, packets and six more.
+/// A line has the name, a colon, and the counters for reception, then for transmission: bytes, packets and six more.
 fn parse(table: &str, name: &str) -> Option<Directions> {
     let line =
         |line: &'_ str| line.split_once(':').filter(|(found, _)| found.trim() == name).map(|(_, rest)| rest.to_owned());
@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_crosses_loopback_is_counted() {
+    fn frames_on_loopback_are_counted() {
         let before = of("lo").expect("every namespace has a loopback interface");
         let socket = std::net::UdpSocket::bind("127.0.0.1:0").expect("loopback is up");
         socket.send_to(&[0; 1000], socket.local_addr().expect("bound")).expect("sent");

@@ -1,7 +1,7 @@
-//! Causes for which a packet does not come out of the box, and counts by cause.
+//! Causes for which the box drops a packet, and counts by cause.
 //!
 //! They are in this crate because both the manager, which counts drops, and the contract of the box (`evenair-api`), which
-//! names them, have them, and neither uses the other.
+//! names them, use them, and neither depends on the other.
 //!
 //! [`causes!`](crate::causes!) declares each cause once: its variant, the key of its count, its name and its help
 //! text. Code that shows counts iterates over [`Cause::ALL`] and names no single cause, so that a new cause is shown
@@ -11,21 +11,21 @@ use core::fmt;
 use core::marker::PhantomData;
 use core::ops::{Add, Index, IndexMut};
 
-/// A cause for which a packet does not come out of the box: an enumeration made by [`causes!`](crate::causes!).
+/// A cause for which the box drops a packet: an enumeration made by [`causes!`](crate::causes!).
 pub trait Cause: Copy + fmt::Debug + Eq + 'static {
     /// All causes, in the order of their indices.
     const ALL: &'static [Self];
 
-    /// Its number: the place of its count, and its code in recordings.
+    /// Index of its count, and its code in recordings.
     fn index(self) -> usize;
 
-    /// The key of its count in JSON; never changes.
+    /// Key of its count in JSON; never changes.
     fn key(self) -> &'static str;
 
     /// Its name for people, and its label in metrics and results; never changes.
     fn word(self) -> &'static str;
 
-    /// What it means: one sentence.
+    /// Its meaning, in one sentence.
     fn help(self) -> &'static str;
 }
 
@@ -116,8 +116,8 @@ impl<C: Cause, const N: usize> Counts<C, N> {
         self.total() == 0
     }
 
-    /// What was counted since `earlier`, a former state of these counts. A count that went back, since the counting
-    /// began anew, gives none.
+    /// Counts since `earlier`, a former state of these counts. A count that went back, since counting restarted, gives
+    /// zero.
     pub fn since(&self, earlier: &Self) -> Self {
         let mut since = *self;
         since.packets.iter_mut().zip(earlier.packets).for_each(|(now, earlier)| *now = now.saturating_sub(earlier));

@@ -1,4 +1,4 @@
-//! Counters of the manager, which the box, its contract (`evenair-api`) and its metrics have by the same names.
+//! Counters of the manager, which the box, its contract (`evenair-api`) and its metrics share by name.
 
 use crate::causes::{Cause, Counts};
 
@@ -42,7 +42,7 @@ crate::causes! {
 pub type Counted = Counts<Counter, { Counter::ALL.len() }>;
 
 impl Counter {
-    /// It counts packets; the others are events.
+    /// Whether it counts packets; the others count events.
     pub const fn is_of_packets(self) -> bool {
         !matches!(
             self,

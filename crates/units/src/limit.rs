@@ -1,10 +1,10 @@
-//! How much a buffer holds.
+//! Limits of buffers.
 
 use minicbor::{Decode, Encode};
 
 use crate::Bytes;
 
-/// The size of a drop-tail buffer. What is counted as a packet's size is the buffer's to say.
+/// Limit of a drop-tail buffer. The buffer defines what counts as a packet's size.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Encode, Decode)]
 pub enum Limit {
     /// This many packets of any size.
@@ -13,7 +13,7 @@ pub enum Limit {
     /// This many bytes in packets of any number.
     #[n(1)]
     Bytes(#[n(0)] Bytes),
-    /// Everything.
+    /// No limit.
     #[n(2)]
     Unlimited,
 }

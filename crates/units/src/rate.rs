@@ -30,7 +30,7 @@ impl Bytes {
     /// None.
     pub const ZERO: Self = Self(0);
 
-    /// The same in bits.
+    /// Number of bits.
     pub const fn bits(self) -> u64 {
         self.0 * 8
     }
@@ -106,7 +106,7 @@ impl BitRate {
         Self(if bps > u64::MAX as u128 { u64::MAX } else { bps as u64 })
     }
 
-    /// `self * num / den`, rounded down; in 128-bit arithmetic only where it must be, for that takes several times as long.
+    /// `self * num / den`, rounded down; in 128-bit arithmetic only if necessary, since that takes several times as long.
     ///
     /// # Panics
     /// If `den` is zero.

@@ -33,8 +33,7 @@ impl Streams {
         self.numbered(name, 0)
     }
 
-    /// The streams of a part of the run that is called `name`: each of its components has one of its own name, which does
-    /// not depend on what other parts there are.
+    /// The streams of a part of the run called `name`: the streams of its components do not depend on other parts.
     pub fn of(&self, name: &str) -> Self {
         Self { seed: self.stream(name).next_u64() }
     }
@@ -105,7 +104,7 @@ fn split_mix(state: &mut u64) -> u64 {
 }
 
 /// The mixer of SplitMix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014): a
-/// bijection in which each bit of the input changes half of those of the output. For hashes that are no secret.
+/// bijection in which each input bit changes half of the output bits. For hashes that need not be secret.
 pub const fn mix(mut z: u64) -> u64 {
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

@@ -16,8 +16,8 @@ pub struct Instant(#[n(0)] u64);
 #[cbor(transparent)]
 pub struct Span(#[n(0)] u64);
 
-/// A length of time during which the medium is occupied. This is the currency in which transmissions are charged;
-/// a type of its own, so that it is not mixed up with delays.
+/// A length of time during which the medium is occupied, the unit in which transmissions are charged. A separate type, so
+/// that it is not mixed up with delays.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Airtime(pub Span);
 
@@ -115,7 +115,7 @@ impl Span {
         Self(self.0.saturating_sub(other.0))
     }
 
-    /// `self * num / den`, rounded down; in 128-bit arithmetic only where it must be, for that takes several times as long.
+    /// `self * num / den`, rounded down; in 128-bit arithmetic only if necessary, since that takes several times as long.
     ///
     /// # Panics
     /// If `den` is zero.

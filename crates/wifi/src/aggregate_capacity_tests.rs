@@ -1,4 +1,4 @@
-//! The closed forms against tables that were computed apart from this code, from the standard's durations.
+//! The closed forms against independently computed tables from the standard's durations.
 
 extern crate std;
 use std::format;
@@ -9,11 +9,11 @@ use crate::{GuardInterval, PhyMode, Standard, Width, mixed_capacity, time_fair_w
 use GuardInterval::{Ns400, Ns800};
 use Width::{Mhz20, Mhz40, Mhz80, Mhz160};
 
-/// With the guard interval of 0.8 us.
+/// A mode with the guard interval of 0.8 us.
 #[derive(Clone, Copy, Debug)]
 struct Mode {
     format: Format,
-    /// Of each stream.
+    /// MCS of each stream.
     mcs: u8,
     width: Width,
     streams: u8,
@@ -48,7 +48,7 @@ fn micros(span: Span) -> f64 {
     span.as_nanos() as f64 / 1e3
 }
 
-/// Full aggregates: n, PPDU, cycle, Mb/s with them and with single frames, and the n for 90, 95 and 98 % of it.
+/// Full aggregates: n, PPDU, cycle, Mb/s with them and with single frames, and the n that reaches 90, 95 and 98 % of it.
 #[test]
 fn full_aggregates_of_full_size_packets() {
     let phy = ax();
@@ -88,7 +88,7 @@ fn full_aggregates_of_full_size_packets() {
     }
 }
 
-/// C_i in Mb/s: with d = 2 and no collisions; and with collisions: d = 2, the same with 8 frames at most, d = 44, d = 1.
+/// C_i in Mb/s: d = 2 without collisions; and with collisions: d = 2, d = 2 with at most 8 frames, d = 44, d = 1.
 const CAPACITIES: [(Mode, [f64; 5]); 12] = [
     (at(Ht, 7, Mhz20, 1), [58.1, 55.0, 47.4, 56.2, 54.5]),
     (at(Ht, 7, Mhz40, 2), [215.3, 204.8, 121.7, 207.2, 203.4]),
@@ -118,7 +118,7 @@ fn capacities_of_tcp() {
     }
 }
 
-/// Where k is not given, the ACKs of one aggregate of DATA share an access; fewer in each cost more accesses.
+/// Without a given k, the ACKs of one aggregate of DATA share an access; fewer ACKs per access cost more accesses.
 #[test]
 fn ill_aggregated_acks_cost_accesses() {
     let phy = ax();
@@ -146,7 +146,7 @@ fn rts_is_sent_in_front_of_accesses_above_the_threshold() {
     assert!((mbps - 79.09).abs() < 0.005 * 79.09, "{mbps}");
 }
 
-/// The mean of the capacities where each station gets the same time, as with single frames.
+/// The mean of the capacities if each station gets the same airtime, as with single frames.
 #[test]
 fn a_mixture_that_is_fair_in_time_has_the_mean_capacity() {
     let phy = ax();
@@ -216,14 +216,14 @@ fn a_lone_packet_pays_for_its_access() {
         let cost = ours.cost(ours.full(FULL_SIZE), &tcp(2, false));
         for ip in [Bytes(60), Bytes(200), FULL_SIZE] {
             let (alone, cycle) = (micros(cost.alone(ip)), micros(ours.cycle(1, ip)));
-            // A symbol at most on either side, and BlockAck in place of ACK.
+            // At most a symbol of rounding on either side, and BlockAck in place of ACK.
             assert!((alone - cycle).abs() < 24.0, "{mode:?}, {ip:?}: {alone} against {cycle}");
             assert_eq!(cost.alone(ip) - cost.data(ip), cost.per_access - cost.per_access / u64::from(cost.expected));
         }
     }
 }
 
-/// A rate without aggregates: as EDCA has it, an access for each packet.
+/// A rate without aggregation: with EDCA, one access per packet.
 #[test]
 fn a_legacy_station_sends_single_frames() {
     let phy = ax();

@@ -1,4 +1,4 @@
-//! Aggregates against the standard's arithmetic, written a second time, and against published sizes.
+//! Aggregates against a second implementation of the standard's arithmetic, and against published sizes.
 
 extern crate std;
 use std::format;
@@ -30,7 +30,7 @@ fn mode(text: &str) -> PhyMode {
     Format::ALL.into_iter().flat_map(PhyMode::all).find(is_wanted).expect("a mode")
 }
 
-/// Subframes one after the other, each at the next multiple of four.
+/// Size of an A-MPDU, subframe by subframe, each at the next multiple of four.
 fn slow_a_mpdu(n: u64, mpdu: u64) -> u64 {
     let mut at = 0;
     for _ in 0..n {
@@ -139,7 +139,7 @@ fn short_frames_are_padded_to_the_spacing() {
 }
 
 #[test]
-fn what_is_too_long_by_itself_goes_alone() {
+fn a_frame_above_the_limits_is_sent_alone() {
     let mode = mode("HT 0, 20, 1, 0.8");
     let limits = AggregateLimits { max_ppdu: Span::from_micros(1_000), ..AggregateLimits::of(Format::Ht) };
     assert_eq!(full_aggregate(&ax(), mode.into(), Bytes(1_538), &limits), 1);

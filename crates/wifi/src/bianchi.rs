@@ -1,45 +1,45 @@
-//! Bianchi's model of DCF in saturation: every station always has a frame to send.
+//! Bianchi's model of DCF in saturation, where every station always has a frame to send.
 //!
 //! Source: G. Bianchi, "Performance analysis of the IEEE 802.11 distributed coordination function", IEEE JSAC 18(3),
 //! 2000; with the correction of I. Tinnirello, G. Bianchi, Y. Xiao, "Refinements on IEEE 802.11 distributed coordination
 //! function modeling approaches", IEEE Trans. Vehicular Technology 59(3), 2010: in the slot after a success only the
 //! station that succeeded can send, since all others froze at one slot or more.
 //!
-//! The model assumes a collision probability that does not depend on the number of retries, retries without limit, and
-//! stations that all resume together. It is about 0.5 % high against an exact simulation of five 802.11a stations; do
-//! not tune a simulation to it.
+//! The model assumes a collision probability independent of the number of retries, unlimited retries, and stations that
+//! all resume together. It is about 0.5 % high against an exact simulation of five 802.11a stations; do not tune a
+//! simulation to it.
 
 use evenair_units::{Bytes, Span};
 
 use crate::Phy;
 
-/// Stations, contention windows and times of one saturated medium.
+/// Parameters of one saturated medium.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Model {
-    /// Stations, each with a frame to send at all times.
+    /// Number of stations, each with a frame to send at all times.
     pub stations: u32,
     /// First contention window: back-off is drawn from `0..=cw_min` slots.
     pub cw_min: u32,
-    /// How often the window doubles.
+    /// Number of times that the window doubles.
     pub stages: u32,
-    /// One slot.
+    /// Duration of a slot.
     pub slot: Span,
-    /// Payload that counts as throughput, of each frame.
+    /// Bytes of each frame that count as throughput.
     pub payload: Bytes,
-    /// From the start of a successful exchange until back-off counts on: DATA, SIFS, ACK, DIFS.
+    /// Time from the start of a successful exchange until back-off resumes: DATA, SIFS, ACK, DIFS.
     pub success: Span,
-    /// The same of a collision: DATA and DIFS, or what the stations wait.
+    /// Time from the start of a collision until back-off resumes: DATA and DIFS, or the stations' wait.
     pub collision: Span,
 }
 
-/// What the model says.
+/// Solution of the model.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Solution {
     /// Probability that a station sends in a slot.
     pub tau: f64,
     /// Probability that a transmission collides.
     pub p: f64,
-    /// Payload delivered by all stations together, bits per second.
+    /// Payload delivered by all stations, bits per second.
     pub throughput_bps: f64,
 }
 
@@ -58,7 +58,7 @@ impl Model {
         }
     }
 
-    /// The fixed point of the model, and the throughput at it.
+    /// Solves the model: its fixed point, and the throughput there.
     ///
     /// # Panics
     /// Without stations.
@@ -74,7 +74,7 @@ impl Model {
     fn collision_probability(&self) -> f64 {
         let others = f64::from(self.stations - 1);
         let (mut low, mut high) = (0.0, 1.0);
-        // Each step halves the interval: past 60 the ends are neighbours.
+        // Each step halves the interval: after 60 steps the ends are adjacent floats.
         for _ in 0..64 {
             let p = 0.5 * (low + high);
             if 1.0 - libm::pow(1.0 - self.tau(p), others) > p {
@@ -86,8 +86,7 @@ impl Model {
         low
     }
 
-    /// Equation (7) of the 2000 paper, with its quotient written as the sum that it is, so that p = 1/2 is no special
-    /// case.
+    /// Equation (7) of the 2000 paper, with its quotient written as a sum, so that p = 1/2 is no special case.
     fn tau(&self, p: f64) -> f64 {
         let window = f64::from(self.cw_min + 1);
         let mut power = 1.0;
@@ -99,8 +98,8 @@ impl Model {
         2.0 / (1.0 + window + p * window * sum)
     }
 
-    /// Payload over time in a mean slot. A success is followed by another of the same station with probability
-    /// 1/(cw_min + 1), and the run of them by a slot that all count.
+    /// Payload over duration of a mean slot. A success is followed by another of the same station with probability
+    /// 1/(cw_min + 1), and a run of successes by a slot in which all count down.
     fn throughput_bps(&self, tau: f64) -> f64 {
         let n = f64::from(self.stations);
         let slot = self.slot.as_secs_f64();

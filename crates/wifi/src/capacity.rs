@@ -1,9 +1,9 @@
-//! What TCP can get out of the medium, in IP-level bits of DATA and ACKs that cross it.
+//! Capacity of the medium for TCP, in IP-level bits of DATA and ACKs.
 //!
 //! Source: Hegde et al., "Experiences With a Centralized Scheduling Approach for Performance Management of IEEE 802.11
 //! Wireless LANs", IEEE/ACM ToN 21(2), 2013: the effective service rate C_i of one PHY rate, and equations (1) to (3)
-//! for a mixture. Collisions are not in it: TCP over one access point keeps two or three nodes backlogged at a time, and
-//! what they lose in collisions is about what they save by counting back-off down together.
+//! for a mixture. Collisions are left out: TCP over one access point keeps two or three nodes backlogged at a time, and
+//! what they lose in collisions is about what they gain by counting back-off down together.
 //!
 //! The published C(11) = 4.89, C(5.5) = 3.33, C(2) = 1.58 Mb/s belong to [`adwiser_80211b`].
 
@@ -11,22 +11,22 @@ use evenair_units::{BitRate, Bytes};
 
 use crate::{Phy, PhyRate, Preamble, Standard};
 
-/// What a TCP transfer puts on the air.
+/// Packets of a TCP transfer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TcpShape {
-    /// IP packet that carries DATA.
+    /// Size of an IP packet with DATA.
     pub data_ip: Bytes,
-    /// IP packet that carries an ACK only.
+    /// Size of an IP packet with an ACK only.
     pub ack_ip: Bytes,
     /// DATA packets for each ACK, in thousandths.
     pub d_milli: u32,
-    /// IP packets larger than this are sent after RTS and CTS.
+    /// IP packets larger than this are sent with RTS and CTS.
     pub rts_threshold: Option<Bytes>,
 }
 
 impl TcpShape {
-    /// The shape for which capacities are published: full packets, ACKs with timestamps, one ACK for two packets
-    /// (RFC 1122's delayed ACK), RTS for DATA.
+    /// The shape of the published capacities: full packets, ACKs with timestamps, one ACK for two packets (RFC 1122's
+    /// delayed ACK), RTS for DATA.
     pub const ADWISER: Self =
         Self { data_ip: Bytes(1_500), ack_ip: Bytes(52), d_milli: 2_000, rts_threshold: Some(Bytes(1_000)) };
 
@@ -35,13 +35,13 @@ impl TcpShape {
     }
 }
 
-/// The 802.11b profile for which capacities are published: short preamble, control frames at 2 Mb/s.
+/// The 802.11b profile of the published capacities: short preamble, control frames at 2 Mb/s.
 pub fn adwiser_80211b() -> Phy {
     let standard = Standard::Dot11b;
     Phy::new(standard, Preamble::Short, &standard.rates()[1..2]).expect("2 Mb/s is a rate of 802.11b")
 }
 
-/// C_i: what the medium carries when all it carries is TCP at one rate, rounded down to the bit per second:
+/// C_i: IP-level capacity of the medium with only TCP at one rate, rounded down to the bit per second:
 ///
 /// `(d L_DATA + L_ACK) / (d T_DATA + T_ACK)`, where each T is [`Phy::access_cost`].
 pub fn tcp_capacity(phy: &Phy, rate: PhyRate, shape: &TcpShape) -> BitRate {
@@ -52,10 +52,10 @@ pub fn tcp_capacity(phy: &Phy, rate: PhyRate, shape: &TcpShape) -> BitRate {
     BitRate::from_bps(u64::try_from(millibits * 1_000_000_000 / milli_ns).unwrap_or(u64::MAX))
 }
 
-/// C*, equation (1): what the medium carries when the shares of the traffic are as `weight` and each part by itself
-/// would get C_i: `sum(weight) / sum(weight / C_i)`, rounded down to the bit per second.
+/// C*, equation (1): capacity of the medium if traffic is shared in proportion to `weight` and each part alone would get
+/// C_i: `sum(weight) / sum(weight / C_i)`, rounded down to the bit per second.
 ///
-/// Parts without weight do not count. Zero where no part has weight, or where one with weight has no capacity.
+/// Parts without weight do not count. Zero if no part has weight, or one with weight has no capacity.
 pub fn mixed_capacity(parts: &[(u64, BitRate)]) -> BitRate {
     /// Binary places of the sum of quotients; weights have 64 bits, which leaves 16 for the number of parts.
     const PLACES: u32 = 48;
@@ -71,13 +71,13 @@ pub fn mixed_capacity(parts: &[(u64, BitRate)]) -> BitRate {
     if quotients == 0 {
         return BitRate::ZERO;
     }
-    // Whole part and fraction of the quotient separately: the weights have no room for 48 more places.
+    // Integer part and fraction of the quotient separately, since the weights have no room for 48 more places.
     let (whole, rest) = (weights / quotients, weights % quotients);
     BitRate::from_bps(u64::try_from((whole << PLACES) + ((rest << PLACES) / quotients)).unwrap_or(u64::MAX))
 }
 
-/// Time fairness, equation (2): the weight of `count` stations that each get the same share of the medium's time, in
-/// the scale of [`mixed_capacity`]. With it, C* is the mean of the stations' C_i, equation (3).
+/// Time fairness, equation (2): the weight of `count` stations that each get the same share of airtime, in the scale of
+/// [`mixed_capacity`]. With it, C* is the mean of the stations' C_i, equation (3).
 pub const fn time_fair_weight(count: u32, capacity: BitRate) -> u64 {
     capacity.as_bps().saturating_mul(count as u64)
 }

@@ -1,4 +1,4 @@
-//! EDCA: four access categories that contend with parameters of their own.
+//! EDCA: four access categories with different contention parameters.
 //!
 //! Clause and table numbers are those of IEEE Std 802.11-2016.
 
@@ -23,11 +23,11 @@ pub enum AccessCategory {
     Voice,
 }
 
-/// Something that is not the short name of an access category.
+/// Error: a text is not the short name of an access category.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct UnknownCategory;
 
-/// The parameters of one category's access function.
+/// EDCA parameters of one category's EDCAF.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct EdcaParameters {
     /// Slots after SIFS before the first slot boundary; at least 1 at an access point and 2 at a station.
@@ -36,7 +36,7 @@ pub struct EdcaParameters {
     pub cw_min: u32,
     /// Largest contention window.
     pub cw_max: u32,
-    /// How long one access may last; zero: one frame, however long.
+    /// TXOP limit: maximum duration of an access; zero: one frame of any duration.
     pub txop: Span,
 }
 
@@ -47,14 +47,14 @@ impl AccessCategory {
     /// All categories, lowest priority first: each at its [`Self::index`].
     pub const ALL: [Self; 4] = [Self::Background, Self::BestEffort, Self::Video, Self::Voice];
 
-    /// Its place in tables: 0 for background to 3 for voice.
+    /// Its index in tables: 0 for background to 3 for voice.
     pub const fn index(self) -> usize {
         self as usize
     }
 
-    /// The category of packets with this differentiated services code point (RFC 8325, section 4.3; RFC 8622 for LE):
-    /// telephony and network control are voice; signalling, conferencing, interactive and streamed video are video;
-    /// what yields to all others is background; and all the rest, known or not, is best effort.
+    /// The category of packets with this DSCP (RFC 8325, section 4.3; RFC 8622 for LE): telephony and network control are
+    /// voice; signalling, conferencing, interactive and streamed video are video; low-priority and lower-effort data are
+    /// background; all others, known or not, are best effort.
     pub const fn of_dscp(dscp: u8) -> Self {
         match dscp {
             // EF, VOICE-ADMIT, CS6, CS7.
@@ -86,9 +86,9 @@ impl EdcaParameters {
 }
 
 impl Phy {
-    /// The parameters that a BSS has unless its access point announces others (table 9-137). Windows follow from the
-    /// PHY's own; TXOP limits are those of the columns for clause 16 (DSSS, HR/DSSS) and for clauses 17 and later (OFDM,
-    /// ERP, HT, VHT, HE; table 9-155 of 802.11-2020).
+    /// The parameters of a BSS unless its access point announces others (table 9-137). Windows follow from the PHY's own;
+    /// TXOP limits are those of the columns for clause 16 (DSSS, HR/DSSS) and for clauses 17 and later (OFDM, ERP, HT,
+    /// VHT, HE; table 9-155 of 802.11-2020).
     pub const fn default_edca(&self) -> EdcaSet {
         let txops_us = match self.standard() {
             Standard::Dot11b => [3_264, 3_264, 6_016, 3_264],
@@ -105,16 +105,16 @@ impl Phy {
     }
 }
 
-/// Whose EDCA parameters a BSS has.
+/// Source of a BSS's EDCA parameters.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum EdcaProfile {
-    /// Those of the standard's tables, at all nodes.
+    /// The standard's tables, at all nodes.
     #[default]
     Standard,
-    /// Those that hostapd's configuration file has: no TXOP limit for background and best effort, and for the access point
-    /// itself a smaller largest window for best effort, and shorter spaces for video and voice.
+    /// The defaults of hostapd's configuration file: no TXOP limit for background and best effort; at the access point a
+    /// smaller largest window for best effort, and shorter AIFS for video and voice.
     Hostapd,
-    /// Those of ns-3 3.44: the standard's, with no TXOP limit for background and best effort.
+    /// ns-3 3.44: the standard's, without TXOP limit for background and best effort.
     Ns3,
 }
 

@@ -1,23 +1,23 @@
-//! From the signal-to-noise ratio to the probability that a frame is lost, for every modulation and code of 802.11a/b/g
-//! and n/ac/ax, over additive white Gaussian noise.
+//! Error models: from the signal-to-noise ratio to the loss probability of a frame, for every modulation and code of
+//! 802.11a/b/g and n/ac/ax, over additive white Gaussian noise.
 //!
 //! - DSSS at 1 and 2 Mb/s: differential BPSK and QPSK; the latter by the approximation of G. Ferrari and G. E. Corazza,
 //!   "Tight bounds and accurate approximations for DQPSK transmission bit error rate", Electronics Letters 40(20), 2004.
 //! - CCK at 5.5 and 11 Mb/s: a code word is one of 16, or of 256 as two of 16, biorthogonal signals (J. G. Proakis,
 //!   "Digital Communications", 4th edition, 5.2; M. B. Pursley and T. C. Royster, "Properties and performance of the
 //!   IEEE 802.11b complementary-code-key signal sets", IEEE Trans. Communications 57(2), 2009).
-//! - OFDM, whatever the standard and the format of a frame: as published simulations of the link have it, with soft decisions
-//!   (`link_curves`). Each stream has the whole signal-to-noise ratio, in the frame's width.
+//! - OFDM of all standards and formats: from published link simulations with soft decisions (`link_curves`). Each stream has
+//!   the whole signal-to-noise ratio, in the frame's width.
 //! - OFDM at 6 to 54 Mb/s with [`Phy::with_hard_decisions`]: bit errors of the constellation, then the union bound of the
 //!   convolutional code with hard decisions, known as the NIST model: G. Pei and T. R. Henderson, "Validation of OFDM error rate
 //!   model in ns-3", 2010; L. E. Miller, "Validation of 802.11a/UWB coexistence simulation", NIST, 2003. Distance spectra:
 //!   D. Haccoun and G. Begin, "High-rate punctured convolutional codes for Viterbi and sequential decoding", IEEE Trans.
 //!   Communications 37(11), 1989.
 //!
-//! A frame is received where its PLCP header (its own rate, its own few bits) and its payload are. Noise is that of the
+//! A frame is received if both its PLCP header (with its own rate and size) and its payload are. Noise is that of the
 //! channel's bandwidth; interference counts as noise.
 //!
-//! Not here: fading, a receiver's loss beyond its noise figure, the SYNC field (a receiver that misses it loses the frame
+//! Not modelled: fading, a receiver's loss beyond its noise figure, the SYNC field (a receiver that misses it loses the frame
 //! for another reason than bit errors).
 
 mod link_curves;
@@ -31,12 +31,12 @@ use crate::power::{Db, db_to_ratio};
 use crate::rate::Modulation;
 use crate::{PhyRate, Preamble};
 
-/// Bandwidth of a DSSS channel, Hz: that of its spectral mask between the first zeros.
+/// Bandwidth of a DSSS channel, Hz: between the first zeros of its spectral mask.
 pub(crate) const DSSS_BANDWIDTH_HZ: f64 = 22e6;
-/// Probabilities are counted in this many parts.
+/// Unit of probabilities: 1 / `BILLION`.
 const BILLION: f64 = 1e9;
 
-/// A probability of bit errors that depends on nothing, in units of 10^-15.
+/// A constant bit error probability, in units of 10^-15.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Debug)]
 pub struct BitErrorRate(u64);
 
@@ -60,13 +60,13 @@ impl BitErrorRate {
     }
 }
 
-/// Probability per 10^9 that a frame is lost whose PSDU (MAC frame with FCS) is sent at `rate` in a network with this PHY, and
-/// received with `snr` above noise and interference: its PLCP header or its payload has an error.
+/// Loss probability, per 10^9, of a frame with this PSDU (MAC frame with FCS) at `rate` in a network with this PHY, received
+/// with `snr` above noise and interference: its PLCP header or its payload has an error.
 pub fn frame_error_per_billion(phy: &Phy, rate: PhyRate, psdu: Bytes, snr: Db) -> u32 {
     per_billion(1.0 - header_success(phy, rate, snr) * payload_success(phy, rate, psdu, snr))
 }
 
-/// Probability per 10^9 that a receiver does not even learn from the PLCP header that a frame is coming.
+/// Loss probability, per 10^9, of the PLCP header, so that the receiver does not detect the frame.
 pub fn header_error_per_billion(phy: &Phy, rate: PhyRate, snr: Db) -> u32 {
     per_billion(1.0 - header_success(phy, rate, snr))
 }
@@ -75,8 +75,8 @@ fn per_billion(probability: f64) -> u32 {
     libm::round(probability.clamp(0.0, 1.0) * BILLION) as u32
 }
 
-/// The PLCP header: 48 bits at 1 Mb/s after a long preamble, at 2 Mb/s after a short one (IEEE Std 802.11-2016, 16.2.2);
-/// the SIGNAL field's 24 bits as at 6 Mb/s (17.3.4), with which all formats since begin.
+/// Success probability of the PLCP header: 48 bits at 1 Mb/s after a long preamble, at 2 Mb/s after a short one (IEEE Std
+/// 802.11-2016, 16.2.2); with OFDM the SIGNAL field's 24 bits as at 6 Mb/s (17.3.4), with which all later formats begin.
 fn header_success(phy: &Phy, rate: PhyRate, snr: Db) -> f64 {
     let ratio = db_to_ratio(snr);
     match rate.modulation() {
@@ -87,7 +87,7 @@ fn header_success(phy: &Phy, rate: PhyRate, snr: Db) -> f64 {
     }
 }
 
-/// Probability that a PSDU at `rate` is right.
+/// Success probability of a PSDU at `rate`.
 fn payload_success(phy: &Phy, rate: PhyRate, psdu: Bytes, snr: Db) -> f64 {
     let (ratio, bits) = (db_to_ratio(snr), psdu.bits() as f64);
     match rate.modulation() {
@@ -102,7 +102,7 @@ fn payload_success(phy: &Phy, rate: PhyRate, psdu: Bytes, snr: Db) -> f64 {
     }
 }
 
-/// The same at a rate of OFDM.
+/// Success probability of a PSDU at a rate of OFDM.
 fn ofdm_success(phy: &Phy, half_mbps: u8, psdu: Bytes, snr: Db) -> f64 {
     if !phy.has_hard_decisions() {
         return link_curves::ofdm_success(half_mbps, psdu, snr);
@@ -111,28 +111,27 @@ fn ofdm_success(phy: &Phy, half_mbps: u8, psdu: Bytes, snr: Db) -> f64 {
     all_right(row.code.bit_error(row.constellation.bit_error(db_to_ratio(snr))), psdu.bits() as f64)
 }
 
-/// All of `bits` right, each wrong with probability `error`, or one that a bound above one stands for.
+/// Probability that all of `bits` are right, if each is wrong with probability `error`; a bound above one counts as one.
 fn all_right(error: f64, bits: f64) -> f64 {
     libm::exp(bits * libm::log1p(-error.min(1.0)))
 }
 
-/// Differential BPSK at 1 Mb/s.
+/// Success probability of `bits` bits with differential BPSK at 1 Mb/s.
 fn dbpsk(snr: f64, bits: f64) -> f64 {
     let eb_n0 = snr * DSSS_BANDWIDTH_HZ / 1e6;
     all_right(0.5 * libm::exp(-eb_n0), bits)
 }
 
-/// Differential QPSK at 2 Mb/s.
+/// Success probability of `bits` bits with differential QPSK at 2 Mb/s.
 fn dqpsk(snr: f64, bits: f64) -> f64 {
     let eb_n0 = snr * DSSS_BANDWIDTH_HZ / 2e6;
     let factor = (SQRT_2 + 1.0) / libm::sqrt(8.0 * PI * SQRT_2 * eb_n0);
     all_right(factor * libm::exp(-(2.0 - SQRT_2) * eb_n0), bits)
 }
 
-/// Probability of a wrong decision among 16 biorthogonal signals, at half of their energy over noise density `e`:
-/// `1 - integral from -b of (2 Phi(x + b) - 1)^7 phi(x)` with `b = sqrt(2 e)`. What is integrated here is the
-/// complement, so that small probabilities keep their digits. The trapezoidal rule converges exponentially on such
-/// integrands.
+/// Probability of a wrong decision among 16 biorthogonal signals, at half of their energy over noise density `e`: `1 -
+/// integral from -b of (2 Phi(x + b) - 1)^7 phi(x)` with `b = sqrt(2 e)`. The complement is integrated, so that small
+/// probabilities keep their digits. The trapezoidal rule converges exponentially on such integrands.
 fn biorthogonal_16(e: f64) -> f64 {
     const STEP: f64 = 0.05;
     const END: f64 = 10.0;
@@ -150,7 +149,7 @@ fn biorthogonal_16(e: f64) -> f64 {
     (integral + 0.5 * libm::erfc(b / SQRT_2)).clamp(0.0, 1.0)
 }
 
-/// A constellation and a code.
+/// A rate of OFDM: its constellation and code.
 struct Ofdm {
     mbps: u8,
     constellation: Constellation,
@@ -169,11 +168,11 @@ enum Constellation {
 struct Code {
     /// Information bits of a puncturing period.
     period: u32,
-    /// Least distance between two paths.
+    /// Minimum distance between two paths.
     free_distance: u32,
-    /// From one distance to the next in `spectrum`.
+    /// Step of the distances in `spectrum`.
     step: u32,
-    /// Information bits in error over all paths at each distance, of all phases of the period.
+    /// Information bits in error over all paths at each distance, summed over the phases of the period.
     spectrum: &'static [f64],
 }
 
@@ -219,7 +218,7 @@ const OFDM: [Ofdm; 8] = [
 ];
 
 impl Constellation {
-    /// Probability of a wrong bit before decoding, Gray coded.
+    /// Bit error probability before decoding, with Gray coding.
     fn bit_error(self, snr: f64) -> f64 {
         let (factor, per_bit) = match self {
             Self::Bpsk => (0.5, 1.0),
@@ -232,7 +231,7 @@ impl Constellation {
 }
 
 impl Code {
-    /// Union bound of wrong bits after decoding with hard decisions, with the Chernoff bound of each path.
+    /// Union bound of the bit error probability after decoding with hard decisions, with the Chernoff bound of each path.
     fn bit_error(&self, error: f64) -> f64 {
         let d = libm::sqrt(4.0 * error * (1.0 - error));
         let mut power = libm::pow(d, f64::from(self.free_distance));

@@ -1,4 +1,4 @@
-//! The error models against points that others published, and the codes' spectra against the codes themselves.
+//! The error models against published points, and the codes' spectra against the codes themselves.
 
 extern crate std;
 
@@ -18,8 +18,8 @@ fn rate(standard: Standard, kbps: u64) -> PhyRate {
     standard.rate(BitRate::from_kbps(kbps)).unwrap()
 }
 
-/// Points from the validation of ns-3's DSSS model (its test suite wifi-error-rate-models, by T. R. Henderson): 1078
-/// bytes received with so many dBm over a noise figure of 7 dB in 22 MHz.
+/// Points from the validation of ns-3's DSSS model (its test suite wifi-error-rate-models, by T. R. Henderson): 1078 bytes at
+/// a received power in dBm, with a noise figure of 7 dB in 22 MHz.
 #[test]
 fn dsss_and_cck_agree_with_published_points() {
     let points: [(u64, f64, f64, f64); 25] = [
@@ -97,8 +97,8 @@ fn ofdm_agrees_with_published_points() {
     }
 }
 
-/// Information bits in error over all paths that leave the zero path in each phase of the puncturing and come back with
-/// this distance, counted on the trellis.
+/// Information bits in error over all paths that leave the zero path in each phase of the puncturing and return with each
+/// distance, counted on the trellis.
 fn spectrum(puncture: &[(bool, bool)], most: u32) -> BTreeMap<u32, u64> {
     let mut total = BTreeMap::new();
     for phase in 0..puncture.len() {
@@ -108,7 +108,7 @@ fn spectrum(puncture: &[(bool, bool)], most: u32) -> BTreeMap<u32, u64> {
             let kept = puncture[(phase + step) % puncture.len()];
             let mut next: BTreeMap<(u32, u32), (u64, u64)> = BTreeMap::new();
             for (&(state, distance), &(count, bits)) in &paths {
-                // The zero path itself is left at the first step and not taken again.
+                // A path leaves the zero path at the first step, and does not take it again.
                 for input in if step == 0 { 1..=1 } else { 0..=1u32 } {
                     let register = input << 6 | state;
                     let sent = |generator: u32, kept: bool| u32::from(kept) * ((register & generator).count_ones() & 1);
@@ -175,7 +175,7 @@ fn modes() -> impl Iterator<Item = PhyRate> {
     (0..12).map(move |mcs| mode(mcs).into())
 }
 
-/// The least signal over noise, in tenths of a dB, with which one of ten frames of 4,096 bytes is lost.
+/// The least SNR, in tenths of a dB, at which at most one of ten frames of 4,096 bytes is lost.
 fn needed(phy: &Phy, rate: PhyRate) -> i32 {
     let is_received = |tenth_db: &i32| {
         frame_error_per_billion(phy, rate, Bytes(4_096), Db::from_milli(tenth_db * 100)) <= 100_000_000
@@ -188,7 +188,7 @@ fn each_mcs_needs_a_better_signal_than_the_one_below() {
     let phy = Phy::default_for(Standard::Dot11ax);
     let of_modes: Vec<i32> = modes().map(|rate| needed(&phy, rate)).collect();
     assert!(of_modes.is_sorted_by(|a, b| a < b), "{of_modes:?}");
-    // The codes and constellations that rates of OFDM have too need the same signal in the same network.
+    // Rates of OFDM with the same code and constellation need the same SNR in the same network.
     let ofdm = |mbps: u64| needed(&phy, rate(Standard::Dot11ax, mbps * 1_000));
     for (mcs, mbps) in [(0, 6), (1, 12), (2, 18), (3, 24), (4, 36), (5, 48), (6, 54)] {
         assert_eq!(of_modes[mcs], ofdm(mbps), "MCS {mcs}");
@@ -196,7 +196,7 @@ fn each_mcs_needs_a_better_signal_than_the_one_below() {
     assert!(ofdm(6) < ofdm(9) && ofdm(9) < ofdm(12));
 }
 
-/// What soft decisions are worth at each constellation.
+/// SNR gain of soft decisions at each constellation.
 #[test]
 fn hard_decisions_need_a_better_signal() {
     let [soft, modern] = [Standard::Dot11a, Standard::Dot11ax].map(Phy::default_for);
@@ -209,10 +209,11 @@ fn hard_decisions_need_a_better_signal() {
     }
 }
 
-/// A receiver must lose fewer than one of ten frames of 4,096 bytes with these signals (minimum sensitivity: IEEE Std 802.11-2020, table 19-23 for
-/// HT in 20 MHz, and 802.11ax-2021, table 27-51, for the highest two), which allow for a noise figure of 10 dB and 5 dB of losses.
+/// Minimum sensitivity: the signals at which a receiver must lose fewer than one of ten frames of 4,096 bytes (IEEE Std
+/// 802.11-2020, table 19-23 for HT in 20 MHz, and 802.11ax-2021, table 27-51, for the highest two). They allow for a noise
+/// figure of 10 dB and 5 dB of losses.
 #[test]
-fn receivers_do_better_than_the_standard_asks_for() {
+fn receivers_exceed_the_minimum_sensitivity() {
     let phy = Phy::default_for(Standard::Dot11ax);
     let least = [-82, -79, -77, -74, -70, -66, -65, -64, -59, -57, -54, -52];
     let noise = thermal_noise(Standard::Dot11ax, Width::Mhz20).as_milli();

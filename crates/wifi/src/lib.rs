@@ -1,19 +1,18 @@
 //! Facts and closed forms of IEEE 802.11, in one place for the simulator, the testbed and the manager.
 //!
-//! - [`Standard`], [`PhyRate`], [`Phy`]: rates, inter-frame spaces, contention windows, and how long each frame is on
-//!   air. Integers only.
-//! - [`PhyMode`]: the modes of 802.11n, ac and ax, which are rates too; [`AggregateLimits`]: how much of
-//!   them goes into one PPDU. Integers only.
+//! - [`Standard`], [`PhyRate`], [`Phy`]: rates, inter-frame spaces, contention windows, and airtimes of frames.
+//!   Integers only.
+//! - [`PhyMode`]: the modes of 802.11n, ac and ax, which are rates too; [`AggregateLimits`]: limits of aggregates.
+//!   Integers only.
 //! - [`AccessCategory`], [`EdcaParameters`]: EDCA's categories and their default parameters. Integers only.
-//! - [`tcp_capacity`], [`mixed_capacity`]: what a TCP transfer at one rate, and a mixture of rates, can get out of the
-//!   medium; [`AggregateSender`], [`AggregateCost`]: the same with aggregates, and what a packet in one costs. Integers
-//!   only.
+//! - [`tcp_capacity`], [`mixed_capacity`]: goodput of TCP at one rate, and at a mixture of rates; [`AggregateSender`],
+//!   [`AggregateCost`]: goodput with aggregation, and airtime of a packet in an aggregate. Integers only.
 //! - [`bianchi`]: the saturation throughput of DCF. Floats, through one deterministic maths library.
-//! - [`power`]: path loss, noise, interference; [`errors`]: what of a signal of some strength is received. Integers in
-//!   and out, floats within.
+//! - [`power`]: path loss, noise, interference; [`errors`]: loss probabilities by signal-to-noise ratio. Integers at
+//!   the interface, floats within.
 //!
-//! What is not here: a medium with stations on it (that is the `medium` crate), several users in one frame
-//! (OFDMA, MU-MIMO), 802.11be, fading and shadowing.
+//! Not here: a medium with stations (the `medium` crate), several users in one frame (OFDMA, MU-MIMO), 802.11be, fading
+//! and shadowing.
 //!
 //! ```
 //! use evenair_units::{BitRate, Bytes};
@@ -22,7 +21,7 @@
 //!
 //! let phy = Phy::default_for(Standard::Dot11a);
 //! let rate = Standard::Dot11a.rate(BitRate::from_mbps(54)).expect("a rate of 802.11a");
-//! // Ten saturated stations (Bianchi, 2000).
+//! Ten saturated stations (Bianchi, 2000).
 //! let solution = Model::basic_access(&phy, 10, Bytes(1_500), rate).solve();
 //! assert!((0.2..0.4).contains(&solution.p), "{}", solution.p);
 //! ```

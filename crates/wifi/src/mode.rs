@@ -1,4 +1,4 @@
-//! The modes of 802.11n, ac and ax: how a frame is modulated, and what of its duration follows from that alone.
+//! The modes of 802.11n, ac and ax: how a frame is modulated, and its duration as far as that follows.
 //!
 //! A mode is a format, a modulation and coding scheme, a number of streams, a width and a guard interval. Its bit rate is
 //! `N_DBPS / T_SYM`: whole data bits in each symbol, over the symbol's duration.
@@ -37,11 +37,11 @@ pub enum Format {
     He,
 }
 
-/// The width of a channel.
+/// Width of a channel.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug, Encode, Decode)]
 #[cbor(index_only)]
 pub enum Width {
-    /// 20 MHz: all that standards before 802.11n have.
+    /// 20 MHz, the only width before 802.11n.
     #[default]
     #[n(0)]
     Mhz20,
@@ -51,16 +51,16 @@ pub enum Width {
     /// 80 MHz.
     #[n(2)]
     Mhz80,
-    /// 160 MHz, in one piece.
+    /// 160 MHz, contiguous.
     #[n(3)]
     Mhz160,
 }
 
-/// What each symbol repeats of itself, so that echoes do not reach into the next.
+/// Guard interval: the cyclic prefix of each symbol, against inter-symbol interference by echoes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Encode, Decode)]
 #[cbor(index_only)]
 pub enum GuardInterval {
-    /// 0.4 us: HT and VHT, the short one.
+    /// 0.4 us: HT and VHT, short guard interval.
     #[n(0)]
     Ns400,
     /// 0.8 us: all formats.
@@ -74,12 +74,12 @@ pub enum GuardInterval {
     Ns3200,
 }
 
-/// How a frame of 802.11n or later is sent. Only modes that the standard has can be made.
+/// A mode of 802.11n or later: how a frame is sent. Only modes of the standard can be constructed.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Encode)]
 pub struct PhyMode {
     #[n(0)]
     format: Format,
-    /// Of each stream.
+    /// MCS of each stream.
     #[n(1)]
     mcs: u8,
     #[n(2)]
@@ -90,23 +90,23 @@ pub struct PhyMode {
     guard: GuardInterval,
 }
 
-/// How long payloads of a mode take.
+/// Duration of payloads of a mode.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Payload {
     overhead_bits: u64,
     bits_per_symbol: u64,
     symbol_ns: u64,
-    /// They are multiples of this.
+    /// Granularity of the durations.
     grain_ns: u64,
 }
 
-/// The same for many payloads: without the divisions, which would be most of the work.
+/// [`Payload`] for many sizes, without the divisions, which would dominate the cost.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Payloads {
     one: Payload,
-    /// 2^64 by the bits of a symbol, rounded up: the upper half of its product with a number of bits is how many whole
-    /// symbols these are, exactly, while number times divisor is below 2^64 (T. Granlund, P. L. Montgomery, "Division
-    /// by Invariant Integers using Multiplication", PLDI 1994).
+    /// 2^64 / bits of a symbol, rounded up: the upper half of its product with a number of bits is the number of whole
+    /// symbols, exactly, while number times divisor is below 2^64 (T. Granlund, P. L. Montgomery, "Division by Invariant
+    /// Integers using Multiplication", PLDI 1994).
     reciprocal: u64,
 }
 
@@ -121,7 +121,7 @@ impl Payload {
         Span::from_nanos(if self.grain_ns == 1 { ns } else { ns.next_multiple_of(self.grain_ns) })
     }
 
-    /// For many.
+    /// Prepares for many sizes.
     pub(crate) const fn for_many(self) -> Payloads {
         Payloads { one: self, reciprocal: u64::MAX / self.bits_per_symbol + 1 }
     }
@@ -130,13 +130,13 @@ impl Payload {
 impl Payloads {
     #[inline]
     pub(crate) const fn of(&self, psdu: Bytes) -> Span {
-        // As many whole symbols as there are in the bits and all but one bit of a symbol.
+        // Round up to whole symbols: add all but one bit of a symbol.
         let bits = self.one.overhead_bits + psdu.bits() + self.one.bits_per_symbol - 1;
         self.one.of_symbols(((bits as u128 * self.reciprocal as u128) >> 64) as u64)
     }
 }
 
-/// Coded bits of each subcarrier (N_BPSCS), and the code's rate as a fraction, by MCS (clauses 19.5, 21.5, 27.5).
+/// Coded bits per subcarrier (N_BPSCS), and the code rate as a fraction, by MCS (clauses 19.5, 21.5, 27.5).
 const SCHEMES: [(u32, u32, u32); 12] = [
     (1, 1, 2),
     (2, 1, 2),
@@ -151,27 +151,27 @@ const SCHEMES: [(u32, u32, u32); 12] = [
     (10, 3, 4),
     (10, 5, 6),
 ];
-/// Non-HT reference rate, Mb/s, by MCS (clause 10.6.11). What is faster than 64-QAM counts as 54.
+/// Non-HT reference rate, Mb/s, by MCS (clause 10.6.11). Modulations above 64-QAM count as 54.
 const REFERENCE_MBPS: [u8; 12] = [6, 12, 18, 24, 36, 48, 54, 54, 54, 54, 54, 54];
 /// Data subcarriers (N_SD) by width, HT and VHT (clauses 19.5, 21.5).
 const VHT_SUBCARRIERS: [u32; 4] = [52, 108, 234, 468];
-/// The same of HE in the resource unit that fills the channel (clause 27.5).
+/// Data subcarriers of HE by width, in the resource unit that fills the channel (clause 27.5).
 const HE_SUBCARRIERS: [u32; 4] = [234, 468, 980, 1_960];
-/// Long training fields by streams, the same for all formats (clauses 19.3, 21.3, 27.3).
+/// Number of long training fields by number of streams, for all formats (clauses 19.3, 21.3, 27.3).
 const TRAINING_FIELDS: [u64; 8] = [1, 2, 4, 4, 6, 6, 8, 8];
 
 /// SERVICE field in front of the payload, bits.
 const SERVICE_BITS: u64 = 16;
 /// Tail of each encoder, bits.
 const TAIL_BITS: u64 = 6;
-/// With the short guard interval, a frame ends on a boundary of the long one's symbols: TXTIME in clauses 19.4.3, 21.4.3.
+/// With the short guard interval, a frame ends on a symbol boundary of the long one: TXTIME in clauses 19.4.3, 21.4.3.
 const SHORT_GUARD_GRAIN_NS: u64 = 4_000;
 
 impl Format {
     /// Every format, oldest first.
     pub const ALL: [Self; 3] = [Self::Ht, Self::Vht, Self::He];
 
-    /// The highest MCS of a stream.
+    /// Highest MCS of a stream.
     pub const fn highest_mcs(self) -> u8 {
         match self {
             Self::Ht => 7,
@@ -180,7 +180,7 @@ impl Format {
         }
     }
 
-    /// The most streams.
+    /// Maximum number of streams.
     pub const fn most_streams(self) -> u8 {
         match self {
             Self::Ht => 4,
@@ -188,7 +188,7 @@ impl Format {
         }
     }
 
-    /// The widths of its channels, narrowest first.
+    /// Widths of its channels, in ascending order.
     pub const fn widths(self) -> &'static [Width] {
         match self {
             Self::Ht => &[Width::Mhz20, Width::Mhz40],
@@ -196,7 +196,7 @@ impl Format {
         }
     }
 
-    /// Its guard intervals, shortest first.
+    /// Guard intervals, in ascending order.
     pub const fn guard_intervals(self) -> &'static [GuardInterval] {
         match self {
             Self::Ht | Self::Vht => &[GuardInterval::Ns400, GuardInterval::Ns800],
@@ -209,26 +209,26 @@ impl Width {
     /// Every width, narrowest first.
     pub const ALL: [Self; 4] = [Self::Mhz20, Self::Mhz40, Self::Mhz80, Self::Mhz160];
 
-    /// That of so many MHz.
+    /// The width of this many MHz, if there is one.
     pub fn of_mhz(mhz: u32) -> Option<Self> {
         Self::ALL.into_iter().find(|width| width.mhz() == mhz)
     }
 
-    /// In MHz.
+    /// Width in MHz.
     pub const fn mhz(self) -> u32 {
         20 << self as u32
     }
 }
 
 impl GuardInterval {
-    /// As a time.
+    /// Duration.
     pub const fn span(self) -> Span {
         Span::from_nanos(400 << self as u64)
     }
 }
 
 impl PhyMode {
-    /// A mode of `streams` streams that all have this MCS (0 to 7 for HT too, whose index counts the streams besides; see
+    /// A mode of `streams` streams that all have this MCS (0 to 7 for HT, too; the HT index combines MCS and streams, see
     /// [`PhyMode::ht_index`]).
     ///
     /// # Errors
@@ -252,7 +252,7 @@ impl PhyMode {
         Ok(Self { format, mcs, streams, width, guard })
     }
 
-    /// A mode of HT by its index, which counts the streams too (clause 19.5): 0 to 31.
+    /// A mode of HT by its index, 0 to 31, which combines MCS and streams (clause 19.5).
     ///
     /// # Errors
     /// See [`ModeError`].
@@ -260,7 +260,7 @@ impl PhyMode {
         Self::new(Format::Ht, index % 8, index / 8 + 1, width, guard)
     }
 
-    /// Every mode of a format: by width, guard interval and streams, and for each of these by MCS.
+    /// All modes of a format, ordered by width, guard interval, streams and MCS.
     pub fn all(format: Format) -> impl Iterator<Item = Self> {
         let widths = format.widths().iter();
         widths.flat_map(move |&width| {
@@ -283,7 +283,7 @@ impl PhyMode {
         self.mcs
     }
 
-    /// The MCS index of HT, which counts the streams too (clause 19.5): 0 to 31. `None` for the other formats.
+    /// The MCS index of HT, 0 to 31, which combines MCS and streams (clause 19.5). `None` for the other formats.
     pub const fn ht_index(self) -> Option<u8> {
         match self.format {
             Format::Ht => Some(self.mcs + 8 * (self.streams - 1)),
@@ -291,7 +291,7 @@ impl PhyMode {
         }
     }
 
-    /// How many spatial streams.
+    /// Number of spatial streams.
     pub const fn streams(self) -> u8 {
         self.streams
     }
@@ -306,7 +306,7 @@ impl PhyMode {
         self.guard
     }
 
-    /// Data bits of each symbol, of all streams together (N_DBPS): rounded down, as the tables of HE have it.
+    /// Data bits per symbol of all streams (N_DBPS), rounded down as in the tables of HE.
     pub const fn bits_per_symbol(self) -> u32 {
         let (coded_bits, numerator, denominator) = SCHEMES[self.mcs as usize];
         let subcarriers = match self.format {
@@ -316,7 +316,7 @@ impl PhyMode {
         subcarriers * coded_bits * self.streams as u32 * numerator / denominator
     }
 
-    /// A symbol with its guard interval (T_SYM): 3.2 us and that, or 12.8 us for HE.
+    /// Duration of a symbol with its guard interval (T_SYM): 3.2 us, or 12.8 us for HE, plus the guard interval.
     pub const fn symbol(self) -> Span {
         let useful_ns = match self.format {
             Format::Ht | Format::Vht => 3_200,
@@ -325,13 +325,13 @@ impl PhyMode {
         Span::from_nanos(useful_ns + self.guard.span().as_nanos())
     }
 
-    /// Bits of payload per second of payload time, rounded down to whole ones: no two different rates round to the same.
+    /// Bits per second of the payload, rounded down; no two different rates round to the same value.
     pub const fn bit_rate(self) -> BitRate {
         BitRate::from_bps(self.bits_per_symbol() as u64 * 1_000_000_000 / self.symbol().as_nanos())
     }
 
-    /// What precedes the payload: fields of the older formats, of this one's own, and training fields for each stream
-    /// (clauses 19.3.2, 21.3.2, 27.3.4). Those of HE are long by guard interval: 7.2 and 8 us as usual with 0.8 and 1.6 us
+    /// Duration of the preamble: legacy fields, the format's own fields, and training fields for each stream (clauses
+    /// 19.3.2, 21.3.2, 27.3.4). HE training fields depend on the guard interval: 7.2 and 8 us as usual with 0.8 and 1.6 us
     /// (2x HE-LTF), and 16 us with 3.2 us (4x HE-LTF).
     pub const fn preamble(self) -> Span {
         let training_ns = match (self.format, self.guard) {
@@ -343,7 +343,7 @@ impl PhyMode {
         Span::from_nanos(self.fixed_preamble_ns() + self.training_fields() * training_ns)
     }
 
-    /// Its preamble but for training fields.
+    /// Duration of its preamble without training fields, ns.
     pub(crate) const fn fixed_preamble_ns(self) -> u64 {
         match self.format {
             Format::Ht => 32_000,
@@ -351,8 +351,8 @@ impl PhyMode {
         }
     }
 
-    /// The non-HT reference rate: the rate of older formats that stands for this one where the rate of an answer is chosen
-    /// (clause 10.6.11).
+    /// Non-HT reference rate: the legacy rate that represents this mode in the choice of the response's rate (clause
+    /// 10.6.11).
     pub const fn reference_rate(self) -> PhyRate {
         ofdm(REFERENCE_MBPS[self.mcs as usize])
     }
@@ -362,19 +362,19 @@ impl PhyMode {
         2 * REFERENCE_MBPS[self.mcs as usize]
     }
 
-    /// How many long training fields its preamble has.
+    /// Number of long training fields in its preamble.
     pub(crate) const fn training_fields(self) -> u64 {
         TRAINING_FIELDS[self.streams as usize - 1]
     }
 
-    /// SERVICE and tails: bits that are sent beside those of the PSDU.
+    /// SERVICE and tail bits, which are sent in addition to those of the PSDU.
     const fn overhead_bits(self) -> u64 {
         SERVICE_BITS + TAIL_BITS * self.encoders()
     }
 
-    /// Convolutional encoders (N_ES), each of which takes a part of the rate, which is larger with the short guard interval
-    /// (clauses 19.5, 21.5). LDPC, which HE has above 20 MHz, needs no tails; as one choice of
-    /// coding changes a PPDU by a symbol at most, HE counts as one encoder.
+    /// Number of convolutional encoders (N_ES), each of which has a maximum rate, higher with the short guard interval
+    /// (clauses 19.5, 21.5). LDPC, which HE uses above 20 MHz, has no tails; since coding changes a PPDU by at most one
+    /// symbol, HE counts as one encoder.
     const fn encoders(self) -> u64 {
         let mbps_of_one = match (self.format, self.guard) {
             (Format::He, _) => return 1,
@@ -386,7 +386,7 @@ impl PhyMode {
         (self.bits_per_symbol() as u64 * 1_000).div_ceil(self.symbol().as_nanos() * mbps_of_one)
     }
 
-    /// How long payloads take: whole symbols, and where `rounded` with the short guard interval up to a multiple of 4 us.
+    /// Durations of payloads: whole symbols; with the short guard interval, if `rounded`, multiples of 4 us.
     pub(crate) const fn payload(self, rounded: bool) -> Payload {
         Payload {
             overhead_bits: self.overhead_bits(),
@@ -396,14 +396,14 @@ impl PhyMode {
         }
     }
 
-    /// The largest PSDU whose payload takes no longer, and zero where none does.
+    /// The largest PSDU whose payload takes at most `max`; zero if there is none.
     pub(crate) const fn largest_payload(self, max: Span, rounded: bool) -> Bytes {
         let ns = if rounded { max.as_nanos() / self.grain_ns() * self.grain_ns() } else { max.as_nanos() };
         let bits = (ns / self.symbol().as_nanos()).saturating_mul(self.bits_per_symbol() as u64);
         Bytes(bits.saturating_sub(self.overhead_bits()) / 8)
     }
 
-    /// The payload's time is a multiple of this.
+    /// Granularity of the payload's duration, ns.
     const fn grain_ns(self) -> u64 {
         match self.guard {
             GuardInterval::Ns400 => SHORT_GUARD_GRAIN_NS,
@@ -411,13 +411,13 @@ impl PhyMode {
         }
     }
 
-    /// A number of 13 bits, of its own for each mode; neighbouring MCS and streams differ in the lowest.
+    /// A unique number of 13 bits for each mode; adjacent MCS and streams differ in the lowest bits.
     pub(crate) const fn packed(self) -> u16 {
         let (format, width, guard) = (self.format as u16, self.width as u16, self.guard as u16);
         self.mcs as u16 | (self.streams as u16 - 1) << 4 | width << 7 | guard << 9 | format << 11
     }
 
-    /// The mode of such a number.
+    /// The mode with this [`Self::packed`] number.
     pub(crate) const fn unpacked(packed: u16) -> Self {
         let format = match packed >> 11 {
             0 => Format::Ht,
@@ -440,7 +440,7 @@ impl PhyMode {
     }
 }
 
-/// The combinations that clause 21.5 leaves out.
+/// Combinations that clause 21.5 excludes.
 const fn vht_lacks(mcs: u8, width: Width, streams: u8) -> bool {
     match (mcs, width) {
         (9, Width::Mhz20) => streams != 3 && streams != 6,
@@ -451,7 +451,7 @@ const fn vht_lacks(mcs: u8, width: Width, streams: u8) -> bool {
     }
 }
 
-/// What is read of a [`PhyMode`].
+/// Encoded form of a [`PhyMode`].
 #[derive(Decode)]
 struct ReadMode {
     #[n(0)]
@@ -467,7 +467,7 @@ struct ReadMode {
 }
 
 impl<'b, C> Decode<'b, C> for PhyMode {
-    /// Only a mode that can be is decoded.
+    /// Rejects modes that the standard does not have.
     fn decode(d: &mut Decoder<'b>, ctx: &mut C) -> Result<Self, decode::Error> {
         let at = d.position();
         let ReadMode { format, mcs, streams, width, guard } = d.decode_with(ctx)?;
@@ -499,7 +499,7 @@ impl fmt::Display for GuardInterval {
 }
 
 impl fmt::Display for PhyMode {
-    /// As products and tools write it: "HE MCS 7, 80 MHz, 2 streams, GI 0.8 us". The MCS of HT is its index.
+    /// In the common notation: "HE MCS 7, 80 MHz, 2 streams, GI 0.8 us". HT has its MCS index.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { format, streams, width, guard, .. } = self;
         let plural = if *streams == 1 { "" } else { "s" };

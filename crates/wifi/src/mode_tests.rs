@@ -1,5 +1,5 @@
-//! Modes against formulas of the standard that are written a second time here, in whole tenths of a microsecond, for every
-//! MCS, width, number of streams and guard interval. Nothing here calls what it checks to find out what is right.
+//! Modes against a second implementation of the standard's formulas, in whole tenths of a microsecond, for every MCS,
+//! width, number of streams and guard interval. Expected values do not use the code under test.
 
 extern crate std;
 use std::collections::BTreeSet;
@@ -21,7 +21,7 @@ struct Numbers {
     guard_ns: u64,
 }
 
-/// Every combination of numbers, also of those that no format has.
+/// Every combination of numbers, including those of no format.
 fn combinations() -> impl Iterator<Item = Numbers> {
     ["HT", "VHT", "HE"].into_iter().flat_map(|format| {
         (0..=12).flat_map(move |mcs| {
@@ -51,7 +51,7 @@ impl Numbers {
         PhyMode::new(format, self.mcs as u8, self.streams as u8, width, guard)
     }
 
-    /// What the standard has, written as one condition.
+    /// Whether the standard has the mode, written as one condition.
     fn is_of_the_standard(self) -> bool {
         let Self { format, mcs, streams, mhz, guard_ns } = self;
         let excluded_from_vht =
@@ -64,7 +64,7 @@ impl Numbers {
     }
 
     fn data_bits(self) -> u64 {
-        // Coded bits of a subcarrier times the code's rate, in twelfths.
+        // Coded bits per subcarrier times the code rate, in twelfths.
         let twelfths = match self.mcs {
             0 => 6,
             1 => 12,
@@ -117,7 +117,7 @@ impl Numbers {
         }
     }
 
-    /// `ceil(rate / limit)`, where the rate is a fraction, found by counting up.
+    /// `ceil(rate / limit)`, where the rate is a fraction, by counting up.
     fn encoders(self) -> u64 {
         let limit_mbps = match (self.format, self.guard_ns) {
             ("HE", _) => return 1,
@@ -141,7 +141,7 @@ impl Numbers {
 }
 
 #[test]
-fn exactly_the_modes_of_the_standard_can_be_made() {
+fn only_modes_of_the_standard_can_be_constructed() {
     let mut made = [0; 3];
     for numbers in combinations() {
         assert_eq!(numbers.mode().is_ok(), numbers.is_of_the_standard(), "{numbers:?}: {:?}", numbers.mode());
@@ -181,7 +181,7 @@ fn bits_rates_and_durations_are_those_of_the_formulas() {
 }
 
 #[test]
-fn rates_are_those_that_products_name() {
+fn rates_agree_with_those_of_products() {
     use GuardInterval::{Ns400, Ns800, Ns1600, Ns3200};
     use Width::{Mhz20, Mhz40, Mhz80, Mhz160};
     let rate = |format, mcs, streams, width, guard| {
@@ -216,7 +216,7 @@ fn reference_rates_follow_the_mcs() {
 }
 
 #[test]
-fn modes_are_written_as_people_write_them() {
+fn modes_have_the_common_notation() {
     let text =
         |format, mcs, streams, width, guard| PhyMode::new(format, mcs, streams, width, guard).unwrap().to_string();
     let he = text(Format::He, 7, 2, Width::Mhz80, GuardInterval::Ns800);
@@ -228,7 +228,7 @@ fn modes_are_written_as_people_write_them() {
 }
 
 #[test]
-fn refusals_say_what_would_be_right() {
+fn errors_list_the_permitted_values() {
     use GuardInterval::{Ns400, Ns800};
     use Width::{Mhz20, Mhz80};
     let error =
@@ -249,7 +249,7 @@ fn refusals_say_what_would_be_right() {
 }
 
 #[test]
-fn a_mode_is_small_and_so_is_a_rate() {
+fn modes_and_rates_are_small() {
     assert!(
         size_of::<PhyMode>() <= 8 && size_of::<PhyRate>() <= 8,
         "{} {}",
@@ -259,7 +259,7 @@ fn a_mode_is_small_and_so_is_a_rate() {
 }
 
 #[test]
-fn rates_have_indices_of_their_own_and_are_ordered_by_bit_rate() {
+fn rates_have_unique_indices_and_are_ordered_by_bit_rate() {
     let legacy = [Standard::Dot11b, Standard::Dot11a].into_iter().flat_map(|standard| standard.rates()).copied();
     let mut rates: Vec<PhyRate> =
         legacy.chain(Format::ALL.into_iter().flat_map(PhyMode::all).map(PhyRate::from)).collect();
@@ -267,7 +267,7 @@ fn rates_have_indices_of_their_own_and_are_ordered_by_bit_rate() {
     assert_eq!(indices.len(), rates.len());
     rates.sort();
     assert!(rates.is_sorted_by_key(|rate| rate.bit_rate()));
-    // Equal only to itself, also where bit rates are the same.
+    // Equal only to itself, even if bit rates are the same.
     assert!(rates.windows(2).all(|pair| pair[0] < pair[1] && pair[0] != pair[1]));
 }
 
@@ -281,7 +281,7 @@ fn modes_read_back_and_wrong_ones_are_refused() {
             assert!(decode::<PhyRate>(&bytes[..len]).is_err(), "{mode}, {len} of {}", bytes.len());
         }
     }
-    // Each number of a mode one by one, far beyond what is right.
+    // Each number of a mode varied separately, far beyond the valid range.
     for numbers in combinations() {
         let format = ["HT", "VHT", "HE"].iter().position(|&name| name == numbers.format).unwrap() as u8;
         let width = (numbers.mhz / 20).ilog2() as u8;

@@ -1,4 +1,4 @@
-//! The PHY profile of one BSS: its times, and how long each frame is on air.
+//! The PHY profile of one BSS: its timing, and the airtime of each frame.
 //!
 //! Clause numbers are those of IEEE Std 802.11-2016, and for 802.11n and later those of IEEE Std 802.11-2020 and
 //! 802.11ax-2021.
@@ -20,7 +20,7 @@ use crate::rate::{Band, Modulation, PhyRate, Standard};
 pub const LLC_SNAP: Bytes = Bytes(8);
 /// Header of a DATA frame with three addresses and no QoS field (24), and the frame check sequence (4); clause 9.3.2.1.
 pub const MAC_HEADER_AND_FCS: Bytes = Bytes(28);
-/// QoS Control field, which the header of a QoS DATA frame has besides (clause 9.2.4.5).
+/// QoS Control field, an addition of QoS DATA frames to the header (clause 9.2.4.5).
 pub const QOS_CONTROL: Bytes = Bytes(2);
 /// An ACK or a CTS frame (clauses 9.3.1.3, 9.3.1.4).
 pub const ACK_CTS: Bytes = Bytes(14);
@@ -45,7 +45,7 @@ pub enum Preamble {
     Short,
 }
 
-/// The times of a standard, in microseconds.
+/// Timing of a standard, in microseconds.
 #[derive(PartialEq, Eq, Debug)]
 struct Timing {
     slot_us: u64,
@@ -56,7 +56,7 @@ struct Timing {
     ofdm_header_us: u64,
     /// OFDM only: silence at the end of a frame at 2.4 GHz, in which receivers finish decoding (clause 18.3.2.4).
     signal_extension_us: u64,
-    /// aRxPHYStartDelay: from the first sign of a frame to the PHY telling the MAC that it receives one.
+    /// aRxPHYStartDelay: from the start of a frame on the air to the PHY's indication that it receives one.
     rx_start_delay_us: u64,
 }
 
@@ -98,7 +98,7 @@ const NS3_MISSING_SIG_B_NS: u64 = 4_000;
 /// A training field of HE in ns-3 3.44, with each guard interval.
 const NS3_TRAINING_FIELD_NS: u64 = 8_000;
 
-/// The times of a standard in a band.
+/// Timing of a standard in a band.
 const fn timing(standard: Standard, band: Band) -> &'static Timing {
     match (standard, band) {
         (Standard::Dot11b, _) => &DOT11B,
@@ -107,7 +107,7 @@ const fn timing(standard: Standard, band: Band) -> &'static Timing {
     }
 }
 
-/// Data bits of an OFDM symbol at so many half megabits per second.
+/// Data bits of an OFDM symbol at this rate in half megabits per second.
 const fn bits_per_symbol(half_mbps: u8) -> u64 {
     half_mbps as u64 * SYMBOL_US / 2
 }
@@ -118,19 +118,19 @@ pub struct Phy {
     standard: Standard,
     preamble: Preamble,
     band: Band,
-    /// Of the standard in its band.
+    /// Timing of the standard in its band.
     timing: &'static Timing,
-    /// Durations are those of ns-3.
+    /// Whether durations are those of ns-3.
     is_ns3: bool,
-    /// Receivers of OFDM decide each bit before they decode.
+    /// Whether receivers of OFDM decide each bit before decoding.
     hard_decisions: bool,
-    /// One bit for each of `standard.rates()`.
+    /// Bit mask of the basic rates, one bit for each of `standard.rates()`.
     basic: u16,
     /// First and largest contention window.
     windows: (u32, u32),
 }
 
-/// Why a profile cannot be.
+/// Why a profile is invalid.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PhyError {
     /// A BSS has at least one basic rate.
@@ -191,7 +191,7 @@ impl Phy {
         self.band
     }
 
-    /// The same in another band: 802.11n and ax have the times of 802.11g at 2.4 GHz.
+    /// The profile in another band: 802.11n and ax have the timing of 802.11g at 2.4 GHz.
     ///
     /// # Errors
     /// [`PhyError::NotInBand`].
@@ -202,21 +202,21 @@ impl Phy {
         Ok(Self { band, timing: timing(self.standard, band), ..self })
     }
 
-    /// The same with the durations of ns-3 3.44 for the frames of 802.11n and later, for comparisons with it alone: VHT
+    /// The profile with the durations of ns-3 3.44 for frames of 802.11n and later, only for comparisons with it: VHT
     /// preambles lack VHT-SIG-B (4 us), training fields of HE take 8 us with each guard interval, and frames with the short
-    /// guard interval do not end on a boundary of 4 us. RTS and CTS in front of such frames go at the highest basic rate,
-    /// CF-End behind them at the lowest.
+    /// guard interval do not end on a boundary of 4 us. RTS and CTS in front of such frames use the highest basic rate,
+    /// CF-End behind them the lowest.
     pub fn with_ns3_durations(self) -> Self {
         Self { is_ns3: true, ..self }
     }
 
-    /// The same with receivers that decide each bit of OFDM by itself, hard, before they decode: a signal 3 to 4 dB better is
-    /// needed. For networks of 802.11a and g, whose published simulations often have it.
+    /// The profile with hard decisions: receivers of OFDM decide each bit before decoding, and need 3 to 4 dB more SNR. For
+    /// networks of 802.11a and g, whose published simulations often use it.
     pub fn with_hard_decisions(self) -> Self {
         Self { hard_decisions: true, ..self }
     }
 
-    /// Whether receivers decide each bit of OFDM by itself.
+    /// Whether receivers of OFDM decide each bit before decoding.
     pub(crate) const fn has_hard_decisions(&self) -> bool {
         self.hard_decisions
     }
@@ -232,12 +232,12 @@ impl Phy {
         fits_band && self.standard.formats().contains(&mode.format())
     }
 
-    /// The rate of DATA of this bit rate in this BSS, as [`Standard::data_rate`] has it.
+    /// The rate of DATA of this bit rate in this BSS; see [`Standard::data_rate`].
     pub fn data_rate(&self, bit_rate: BitRate) -> Option<PhyRate> {
         self.standard.data_rate_of(bit_rate, |rate| self.takes(rate))
     }
 
-    /// The same with other contention windows than its standard's.
+    /// The profile with other contention windows than its standard's.
     pub const fn with_windows(self, cw_min: u32, cw_max: u32) -> Self {
         Self { windows: (cw_min, cw_max), ..self }
     }
@@ -247,7 +247,7 @@ impl Phy {
         Span::from_micros(self.timing.slot_us)
     }
 
-    /// Gap in front of the answer in an exchange.
+    /// Gap between a frame and its response.
     pub const fn sifs(&self) -> Span {
         Span::from_micros(self.timing.sifs_us)
     }
@@ -263,8 +263,7 @@ impl Phy {
         self.sifs() + self.ppdu(ACK_CTS, self.standard.mandatory_rates()[0]) + self.difs()
     }
 
-    /// How long a sender waits for the start of an ACK or CTS: SIFS, a slot, and the delay of detection
-    /// (clause 10.3.2.9).
+    /// How long a sender waits for the start of an ACK or CTS: SIFS, a slot, and the detection delay (clause 10.3.2.9).
     pub const fn response_timeout(&self) -> Span {
         let timing = self.timing;
         let delay = match self.preamble {
@@ -289,10 +288,10 @@ impl Phy {
         self.standard.rates()[self.basic.trailing_zeros() as usize]
     }
 
-    /// The rate at which a frame at `data` is answered: the highest basic rate that is not higher, or where there is
-    /// none the highest mandatory one (clause 10.7.6.5.2). For a mode its non-HT reference rate counts.
+    /// The rate of the response to a frame at `data`: the highest basic rate that is not higher or, if there is none, the
+    /// highest mandatory one (clause 10.7.6.5.2). For a mode its non-HT reference rate counts.
     pub fn control_rate(&self, data: PhyRate) -> PhyRate {
-        // Plain numbers, as each packet's airtime needs this: modes are not among the rates of answers.
+        // Plain numbers, as each packet's airtime needs this: modes are not among the rates of responses.
         let most = data.reference_half_mbps();
         let rates = self.standard.rates();
         let is_slow_enough = |rate: PhyRate| rate.reference_half_mbps() <= most;
@@ -301,8 +300,8 @@ impl Phy {
         basic.map_or_else(|| *mandatory().unwrap_or(&rates[0]), |i| rates[i])
     }
 
-    /// Time on air of a PSDU (a whole MAC frame with its FCS, or an A-MPDU): preamble, header and payload, as TXTIME in
-    /// clauses 16.3.4 (rounded up to a microsecond), 17.4.3 and 18.5.3, and for modes in 19.4.3, 21.4.3 and 27.4.3.
+    /// Airtime of a PSDU (a whole MAC frame with its FCS, or an A-MPDU): preamble, header and payload, as TXTIME in clauses
+    /// 16.3.4 (rounded up to a microsecond), 17.4.3 and 18.5.3, and for modes in 19.4.3, 21.4.3 and 27.4.3.
     pub const fn ppdu(&self, psdu: Bytes, rate: PhyRate) -> Span {
         let us = match rate.modulation() {
             Modulation::Dsss(half_mbps) => {
@@ -317,18 +316,18 @@ impl Phy {
         Span::from_micros(us)
     }
 
-    /// Apart, so that the rest of [`Phy::ppdu`] stays small enough to be inlined.
+    /// Separate, so that the rest of [`Phy::ppdu`] stays small enough to be inlined.
     #[inline(never)]
     const fn mode_ppdu(&self, psdu: Bytes, mode: PhyMode) -> Span {
         Span::from_nanos(self.mode_overhead(mode).as_nanos() + mode.payload(!self.is_ns3).of(psdu).as_nanos())
     }
 
-    /// How long PPDUs of this mode take: [`Phy::ppdu`] of many sizes.
+    /// Precomputed durations of PPDUs of this mode: [`Phy::ppdu`] for many sizes.
     pub const fn ppdu_times(&self, mode: PhyMode) -> PpduTimes {
         PpduTimes { overhead: self.mode_overhead(mode), payloads: mode.payload(!self.is_ns3).for_many() }
     }
 
-    /// The largest PSDU whose PPDU takes `max` at most: the inverse of [`Phy::ppdu`]. Zero where not even one of a byte does.
+    /// The largest PSDU whose PPDU takes at most `max`: the inverse of [`Phy::ppdu`]. Zero if not even one byte fits.
     pub const fn largest_psdu(&self, rate: PhyRate, max: Span) -> Bytes {
         let bits = match rate.modulation() {
             Modulation::Dsss(half_mbps) => {
@@ -346,7 +345,7 @@ impl Phy {
         Bytes(bits / 8)
     }
 
-    /// Preamble and header of a DSSS frame: the short ones not at 1 Mb/s.
+    /// Preamble and header of a DSSS frame, us; at 1 Mb/s always the long ones.
     const fn dsss_header_us(&self, half_mbps: u8) -> u64 {
         match self.preamble {
             Preamble::Short if half_mbps > 2 => SHORT_PREAMBLE_US,
@@ -354,12 +353,12 @@ impl Phy {
         }
     }
 
-    /// What an OFDM frame takes beside its symbols of payload.
+    /// Duration of an OFDM frame without its payload symbols, us.
     const fn ofdm_overhead_us(&self) -> u64 {
         self.timing.ofdm_header_us + self.timing.signal_extension_us
     }
 
-    /// What a frame in this mode takes beside its payload.
+    /// Duration of a frame in this mode without its payload.
     const fn mode_overhead(&self, mode: PhyMode) -> Span {
         let preamble_ns = match mode.format() {
             Format::Vht if self.is_ns3 => mode.preamble().as_nanos() - NS3_MISSING_SIG_B_NS,
@@ -370,7 +369,7 @@ impl Phy {
     }
 }
 
-/// How long PPDUs of one mode take, worked out once for many.
+/// Precomputed durations of PPDUs of one mode.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PpduTimes {
     /// Preamble and signal extension.
@@ -379,14 +378,14 @@ pub struct PpduTimes {
 }
 
 impl PpduTimes {
-    /// A PPDU with a PSDU of this size.
+    /// Airtime of a PPDU with a PSDU of this size.
     #[inline]
     pub const fn of(&self, psdu: Bytes) -> Span {
         Span::from_nanos(self.overhead.as_nanos() + self.payloads.of(psdu).as_nanos())
     }
 }
 
-/// The encoded form of a [`Phy`]: what it is made of.
+/// Encoded form of a [`Phy`].
 #[derive(Encode, Decode)]
 #[cbor(map)]
 struct EncodedPhy {
@@ -396,21 +395,21 @@ struct EncodedPhy {
     preamble: Preamble,
     #[n(2)]
     basic: Vec<PhyRate>,
-    /// First and largest contention window, where they are not those of the standard.
+    /// First and largest contention window, if not those of the standard.
     #[n(3)]
     windows: Option<(u32, u32)>,
-    /// Where it is not the usual one of the standard.
+    /// Band, if not the usual one of the standard.
     #[n(4)]
     band: Option<Band>,
-    /// Where durations are not those of the standard.
+    /// Durations, if not those of the standard.
     #[n(5)]
     durations: Option<Durations>,
-    /// Where receivers have not soft ones.
+    /// Decisions of receivers, if not soft.
     #[n(6)]
     decisions: Option<Decisions>,
 }
 
-/// How receivers decide that have not the usual ones.
+/// Encoded non-default decisions of receivers.
 #[derive(Clone, Copy, Encode, Decode)]
 #[cbor(index_only)]
 enum Decisions {
@@ -418,7 +417,7 @@ enum Decisions {
     Hard,
 }
 
-/// Whose durations a profile has that has not those of its standard.
+/// Encoded non-standard durations.
 #[derive(Clone, Copy, Encode, Decode)]
 #[cbor(index_only)]
 enum Durations {
@@ -426,7 +425,7 @@ enum Durations {
     Ns3,
 }
 
-/// The largest contention window that EDCA parameters can name (clause 9.4.2.29: an exponent of 4 bits).
+/// The largest contention window that EDCA parameters can encode (clause 9.4.2.29: an exponent of 4 bits).
 const LARGEST_WINDOW: u32 = (1 << 15) - 1;
 
 impl<C> Encode<C> for Phy {
@@ -443,7 +442,7 @@ impl<C> Encode<C> for Phy {
 }
 
 impl<'b, C> Decode<'b, C> for Phy {
-    /// Only a profile that can be is decoded.
+    /// Rejects invalid profiles.
     fn decode(d: &mut Decoder<'b>, ctx: &mut C) -> Result<Self, decode::Error> {
         let at = d.position();
         let EncodedPhy { standard, preamble, basic, windows, band, durations, decisions } = d.decode_with(ctx)?;

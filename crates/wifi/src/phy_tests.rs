@@ -1,4 +1,4 @@
-//! Frame durations, inter-frame spaces, and what a profile encodes to.
+//! Frame durations, inter-frame spaces, and encoded profiles.
 
 extern crate std;
 
@@ -65,7 +65,7 @@ fn ofdm_frames_are_whole_symbols() {
 }
 
 #[test]
-fn answers_go_at_the_highest_basic_rate_that_is_not_higher() {
+fn responses_use_the_highest_basic_rate_that_is_not_higher() {
     let phy = Phy::default_for(Standard::Dot11a);
     let answer = |kbps| phy.control_rate(rate(Standard::Dot11a, kbps)).bit_rate().as_bps() / 1_000;
     assert_eq!([6_000, 9_000, 12_000, 18_000, 54_000].map(answer), [6_000, 6_000, 12_000, 12_000, 24_000]);
@@ -127,7 +127,8 @@ fn one_saturated_station_with_1000_byte_frame_bodies_gets_5_136_mbps() {
 
 #[test]
 fn one_slow_station_pulls_a_fast_one_down() {
-    // Heusse et al., INFOCOM 2003: each sends one packet in turn, so both get what both cost together.
+    // Heusse et al., INFOCOM 2003: each sends one packet in turn, so each gets one packet per sum of both
+    // costs.
     let phy = Phy::default_for(Standard::Dot11b);
     let [fast, slow] = [11_000, 1_000].map(|kbps| phy.access_cost(Bytes(1_500), rate(Standard::Dot11b, kbps), false));
     let each_mbps = 12_000.0 / (fast + slow).0.as_secs_f64() / 1e6;
@@ -156,7 +157,7 @@ fn times_of_a_band() {
         let phy = Phy::default_for(standard).in_band(Band::Ghz2_4).unwrap();
         let times = [phy.slot(), phy.sifs(), phy.difs(), phy.eifs(), phy.response_timeout()].map(Span::as_micros);
         assert_eq!((phy.band(), times), (Band::Ghz2_4, [9, 10, 28, 88, 39]));
-        // Six microseconds more, of each frame.
+        // Six microseconds more for each frame.
         let data = phy.ppdu(Bytes(1_538), he(7)) - Phy::default_for(standard).ppdu(Bytes(1_538), he(7));
         assert_eq!((data, phy.ack(he(7))), (us(6), us(28 + 6)));
     }
@@ -199,7 +200,7 @@ fn a_standard_takes_its_own_formats_and_older_ones() {
 #[test]
 fn control_frames_of_modes() {
     let phy = Phy::default_for(Standard::Dot11ax);
-    // Answers to MCS 0 go at 6, to MCS 1 at 12, and to MCS 3 and above at 24 Mb/s.
+    // Responses to MCS 0 use 6, to MCS 1 12, and to MCS 3 and above 24 Mb/s.
     let of = |mcs| {
         let rate = he(mcs);
         let block_acks = [64, 256, 1_024].map(|window| phy.block_ack(rate, window));
@@ -223,7 +224,7 @@ fn ns3_reserves_at_the_highest_basic_rate_and_ends_at_the_lowest() {
     let standard = Phy::default_for(Standard::Dot11ax);
     let ns3 = standard.clone().with_ns3_durations();
     assert_eq!([ns3.rts(he(0)), ns3.cts(he(0)), ns3.ack(he(0)), ns3.cf_end(he(11))], [us(28), us(28), us(44), us(52)]);
-    // Rates before 802.11n are as they were.
+    // Rates before 802.11n are unchanged.
     for &rate in Standard::Dot11ax.rates() {
         assert_eq!(ns3.rts(rate), standard.rts(rate));
         assert_eq!(ns3.ppdu(Bytes(1_538), rate), standard.ppdu(Bytes(1_538), rate));
@@ -231,7 +232,7 @@ fn ns3_reserves_at_the_highest_basic_rate_and_ends_at_the_lowest() {
 }
 
 #[test]
-fn encoded_forms_before_80211n_are_what_they_were() {
+fn encoded_forms_before_80211n_have_not_changed() {
     let written = |value: &dyn Fn(&mut Vec<u8>)| {
         let mut bytes = Vec::new();
         value(&mut bytes);
@@ -270,7 +271,7 @@ fn bands_and_durations_read_back() {
     assert!(decode::<Phy>(&bytes).is_err());
 }
 
-/// The inverse at one time: what fits, and one byte more does not.
+/// Checks the inverse at one duration: the PSDU fits, and one byte more does not.
 fn check_inverse(phy: &Phy, rate: PhyRate, max: Span) {
     let largest = phy.largest_psdu(rate, max);
     let takes = |psdu| phy.ppdu(psdu, rate);
@@ -308,9 +309,9 @@ proptest! {
     }
 }
 
-/// Every mode, at sizes around all multiples of a symbol that a PSDU of 70 kB has, and at the largest PSDU.
+/// Every mode, at sizes around all multiples of a symbol of a PSDU of 70 kB, and at the largest PSDU.
 #[test]
-fn times_of_many_ppdus_are_those_of_each() {
+fn precomputed_ppdu_times_equal_single_ones() {
     let phys = [Phy::default_for(Standard::Dot11ax), Phy::default_for(Standard::Dot11ax).with_ns3_durations()];
     for (phy, mode) in
         phys.iter().flat_map(|phy| Format::ALL.into_iter().flat_map(PhyMode::all).map(move |mode| (phy, mode)))

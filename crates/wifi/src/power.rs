@@ -1,13 +1,13 @@
-//! Signal power: how much of it arrives, what noise there is, and what interference adds up to.
+//! Signal power: path loss, noise and interference.
 //!
 //! Path loss is the log-distance model (T. S. Rappaport, "Wireless Communications", 2nd edition, 4.9): the loss in free
 //! space at one metre, and from there an exponent. Thermal noise is Boltzmann's constant times 290 K times the channel's
 //! bandwidth.
 //!
-//! Powers are integers (thousandths of a dBm), so that comparing them is exact and the same on every machine; the
-//! logarithms in between are those of one deterministic library.
+//! Powers are integers (thousandths of a dBm), so that comparisons are exact and the same on every machine; the logarithms in
+//! between are those of one deterministic library.
 //!
-//! Not here: fading, shadowing, antennas, walls.
+//! Not modelled: fading, shadowing, antennas, walls.
 
 pub use evenair_units::Db;
 use evenair_units::Dbm;
@@ -17,16 +17,16 @@ use crate::{Standard, Width};
 
 /// Thermal noise density at 290 K: 1.380649e-23 J/K * 290 K * 1000, in dBm/Hz.
 const THERMAL_DBM_PER_HZ: f64 = -173.975_187_2;
-/// What a usual receiver adds to thermal noise.
+/// Noise figure of a typical receiver, in addition to thermal noise.
 pub const NOISE_FIGURE: Db = Db::from_milli(7_000);
-/// The signal from which on a receiver must find the channel busy with a frame: IEEE Std 802.11-2016, 17.3.10.6, for
-/// OFDM in 20 MHz; receivers for DSSS are tested about there too (16.3.8.2: -76 dBm is the least a receiver must decode
-/// at 11 Mb/s).
+/// Carrier sense threshold: the signal from which on a receiver must find the channel busy with a frame. IEEE Std
+/// 802.11-2016, 17.3.10.6, for OFDM in 20 MHz; receivers for DSSS are tested at a similar level (16.3.8.2: -76 dBm is the
+/// least that a receiver must decode at 11 Mb/s).
 pub const CARRIER_SENSE: Dbm = Dbm::from_milli(-82_000);
-/// What stations and access points usually send with: 40 mW.
+/// Typical transmit power of stations and access points: 40 mW.
 pub const USUAL_POWER: Dbm = Dbm::from_milli(16_021);
 
-/// A place on a plane.
+/// A position on a plane.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
 pub struct Position {
     /// Millimetres to the right of the origin.
@@ -36,14 +36,14 @@ pub struct Position {
 }
 
 impl Position {
-    /// At this distance from the origin, which is turned by `turn` of a full circle from the x axis.
+    /// The position at this distance from the origin, at an angle of `turn` full circles from the x axis.
     pub fn polar(radius_mm: f64, turn: f64) -> Self {
         let angle = turn * 2.0 * core::f64::consts::PI;
         let coordinate = |unit: f64| libm::round(radius_mm * unit) as i64;
         Self { x_mm: coordinate(libm::cos(angle)), y_mm: coordinate(libm::sin(angle)) }
     }
 
-    /// As far to the right and above as `other` is from the origin.
+    /// The position shifted by the vector `other`.
     pub const fn moved_by(self, other: Self) -> Self {
         Self { x_mm: self.x_mm + other.x_mm, y_mm: self.y_mm + other.y_mm }
     }
@@ -54,18 +54,18 @@ impl Position {
     }
 }
 
-/// How signals fade with distance.
+/// Path loss: attenuation of signals with distance.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PathLoss {
     /// Loss at one metre.
     reference: Db,
-    /// Ten times this many decibels for each tenfold distance, in thousandths.
+    /// Path loss exponent, in thousandths: the loss grows by ten times the exponent, in dB, per decade of distance.
     exponent_permille: u32,
 }
 
 impl PathLoss {
-    /// The loss of free space at one metre in the standard's band (2.4 or 5.15 GHz; the latter for 802.11n and ax), and `exponent_permille / 1000` as
-    /// the exponent from there: 2 in free space, 3 in usual rooms.
+    /// Free-space loss at one metre in the standard's band (2.4 or 5.15 GHz; the latter for 802.11n and ax), and beyond with
+    /// the exponent `exponent_permille / 1000`: 2 in free space, 3 in typical rooms.
     pub const fn new(standard: Standard, exponent_permille: u32) -> Self {
         let reference = match standard {
             Standard::Dot11b | Standard::Dot11g => Db::from_milli(40_050),
@@ -74,7 +74,7 @@ impl PathLoss {
         Self { reference, exponent_permille }
     }
 
-    /// The loss between two places. Nearer than a metre the model does not hold, and the loss stays that at one metre.
+    /// The loss between two positions. The model does not hold below one metre, where the loss stays constant.
     pub fn between(&self, a: Position, b: Position) -> Db {
         let decades = libm::log10(a.metres_to(b).max(1.0));
         Db::from_milli(
@@ -83,7 +83,7 @@ impl PathLoss {
     }
 }
 
-/// Thermal noise in a channel of this width; in that of 802.11b, which has but one, whatever the width.
+/// Thermal noise in a channel of this width; 802.11b has one width only.
 pub fn thermal_noise(standard: Standard, width: Width) -> Dbm {
     let bandwidth = match standard {
         Standard::Dot11b => DSSS_BANDWIDTH_HZ,
@@ -92,12 +92,12 @@ pub fn thermal_noise(standard: Standard, width: Width) -> Dbm {
     Dbm::from_milli(libm::round((THERMAL_DBM_PER_HZ + 10.0 * libm::log10(bandwidth)) * 1e3) as i32)
 }
 
-/// The same noise as a usual receiver has it.
+/// Noise floor of a typical receiver: thermal noise and noise figure.
 pub fn noise_floor(standard: Standard, width: Width) -> Dbm {
     thermal_noise(standard, width) + NOISE_FIGURE
 }
 
-/// What several powers add up to. `None` for none.
+/// Sum of several powers. `None` if there are none.
 pub fn sum(powers: impl IntoIterator<Item = Dbm>) -> Option<Dbm> {
     let mut powers = powers.into_iter();
     let first = powers.next()?;

@@ -1,4 +1,4 @@
-//! The rates a standard offers.
+//! The PHY rates of each standard.
 
 use core::cmp::Ordering;
 use core::fmt;
@@ -9,7 +9,7 @@ use minicbor::{Decode, Decoder, Encode, Encoder, decode, encode};
 
 use crate::mode::{Format, GuardInterval, PhyMode};
 
-/// An amendment of IEEE 802.11, by the name its products carry.
+/// An amendment of IEEE 802.11, by its common name.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Encode, Decode)]
 pub enum Standard {
     /// HR/DSSS at 2.4 GHz (IEEE 802.11-2016 clause 16): 1, 2, 5.5 and 11 Mb/s.
@@ -32,41 +32,41 @@ pub enum Standard {
     Dot11ax,
 }
 
-/// A band of frequencies, as far as the times of the PHY depend on it.
+/// A frequency band, as far as the PHY's timing depends on it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Encode, Decode)]
 #[cbor(index_only)]
 pub enum Band {
     /// 2.4 GHz.
     #[n(0)]
     Ghz2_4,
-    /// 5 GHz, and 6 GHz, whose times are the same.
+    /// 5 GHz, and 6 GHz, which has the same timing.
     #[n(1)]
     Ghz5,
 }
 
-/// How a rate's payload is sent, which decides how long a frame takes.
+/// Modulation of a rate's payload, which determines the duration of a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Modulation {
-    /// A run of bits, so many half megabits of them per second.
+    /// Continuous bits, in half megabits per second.
     Dsss(u8),
-    /// A run of 4 us symbols, with so many half megabits of payload per second.
+    /// Symbols of 4 us, in half megabits of payload per second.
     Ofdm(u8),
-    /// A run of symbols as the mode has them.
+    /// Symbols of a mode.
     PhyMode(PhyMode),
 }
 
 /// A PHY rate of some [`Standard`]: one of DSSS or of OFDM, or a [`PhyMode`] of 802.11n and later. Ordered by its bit rate.
 ///
-/// Frames carry it and are compared by it: it is one small number, and the modulation follows from it.
+/// Frames carry it and are compared by it: it is one small number that encodes the modulation.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct PhyRate(u16);
 
-/// Of a [`PhyRate`] that is one of OFDM, beside its half megabits per second.
+/// Flag of a [`PhyRate`] of OFDM; the lower bits are half megabits per second.
 const OFDM: u16 = 1 << 8;
-/// Of a [`PhyRate`] that is a mode, beside [`PhyMode::packed`].
+/// Flag of a [`PhyRate`] that is a mode; the lower bits are [`PhyMode::packed`].
 const MODE: u16 = 1 << 13;
 
-/// A standard's name that is not one of those known here.
+/// Error: the name of an unknown standard.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct UnknownStandard;
 
@@ -86,11 +86,11 @@ const OFDM_RATES: [PhyRate; 8] = [ofdm(6), ofdm(9), ofdm(12), ofdm(18), ofdm(24)
 const OFDM_MANDATORY: [PhyRate; 3] = [ofdm(6), ofdm(12), ofdm(24)];
 
 impl Standard {
-    /// Every standard known here.
+    /// All known standards.
     pub const ALL: [Self; 6] = [Self::Dot11b, Self::Dot11a, Self::Dot11g, Self::Dot11n, Self::Dot11ac, Self::Dot11ax];
 
-    /// Its rates, slowest first. Of 802.11n and later these are the rates of frames that older stations must understand, as
-    /// control frames; the rates of DATA are those that [`Phy::takes`](crate::Phy::takes).
+    /// Its rates in ascending order. For 802.11n and later these are the rates of frames that older stations must understand,
+    /// such as control frames; the rates of DATA are those that [`Phy::takes`](crate::Phy::takes).
     pub const fn rates(self) -> &'static [PhyRate] {
         match self {
             Self::Dot11b => &DSSS_RATES,
@@ -98,7 +98,7 @@ impl Standard {
         }
     }
 
-    /// The rates that every station must support, slowest first.
+    /// The rates that every station must support, in ascending order.
     pub const fn mandatory_rates(self) -> &'static [PhyRate] {
         match self {
             Self::Dot11b => &DSSS_RATES,
@@ -106,19 +106,19 @@ impl Standard {
         }
     }
 
-    /// The rate of `bit_rate` where this standard has it.
+    /// The rate of `bit_rate`, if this standard has it.
     pub fn rate(self, bit_rate: BitRate) -> Option<PhyRate> {
         self.rates().iter().copied().find(|rate| rate.bit_rate() == bit_rate)
     }
 
-    /// The rate of DATA of `bit_rate` where this standard has it: one of [`Self::rate`], or the mode that is within 60 kb/s of
-    /// it, for bit rates are written with one decimal. Of several modes it is one of the newest format in the
-    /// narrowest channel, with the fewest streams, and with the guard interval of 0.8 us if there is one.
+    /// The rate of DATA of `bit_rate`, if this standard has it: [`Self::rate`], or the mode within 60 kb/s of it, since bit
+    /// rates are written with one decimal. Of several modes the one of the newest format, then in the narrowest channel, with
+    /// the fewest streams, and preferably with the guard interval of 0.8 us.
     pub fn data_rate(self, bit_rate: BitRate) -> Option<PhyRate> {
         self.data_rate_of(bit_rate, |_| true)
     }
 
-    /// The same among rates that fit.
+    /// [`Self::data_rate`] among the rates for which `fits` holds.
     pub(crate) fn data_rate_of(self, bit_rate: BitRate, fits: impl Fn(PhyRate) -> bool) -> Option<PhyRate> {
         const SAME_BPS: u64 = 60_000;
         let is_same = |mode: &PhyMode| {
@@ -130,7 +130,7 @@ impl Standard {
         self.rate(bit_rate).or_else(|| self.formats().iter().rev().find_map(mode_of).map(PhyRate::from))
     }
 
-    /// The formats of its DATA frames, oldest first: its own and those before it.
+    /// The formats of its DATA frames, oldest first: its own and the earlier ones.
     pub const fn formats(self) -> &'static [Format] {
         match self {
             Self::Dot11b | Self::Dot11a | Self::Dot11g => &[],
@@ -151,7 +151,7 @@ impl Standard {
 }
 
 impl PhyRate {
-    /// Bits of payload per second of payload time; of a mode rounded down.
+    /// Bits per second of the payload; for a mode rounded down.
     pub const fn bit_rate(self) -> BitRate {
         match self.modulation() {
             Modulation::Dsss(half_mbps) | Modulation::Ofdm(half_mbps) => BitRate::from_kbps(half_mbps as u64 * 500),
@@ -159,7 +159,7 @@ impl PhyRate {
         }
     }
 
-    /// The mode that it is; `None` for a rate of DSSS or OFDM.
+    /// The mode; `None` for a rate of DSSS or OFDM.
     pub const fn mode(self) -> Option<PhyMode> {
         match self.modulation() {
             Modulation::PhyMode(mode) => Some(mode),
@@ -167,12 +167,12 @@ impl PhyRate {
         }
     }
 
-    /// A small number of its own for each rate, to hash by. It is no order, and may change with the version.
+    /// A small unique number for each rate, for hashing. It is not ordered, and may change between versions.
     pub const fn index(self) -> u32 {
         self.0 as u32
     }
 
-    /// The least whole bytes that take as long as this span or longer, headers not counted.
+    /// The least number of whole bytes whose payload takes at least this long.
     pub(crate) const fn bytes_in(self, span: Span) -> Bytes {
         let (bits, period_ns) = match self.modulation() {
             Modulation::Dsss(half_mbps) | Modulation::Ofdm(half_mbps) => (half_mbps as u64, 2_000),
@@ -181,7 +181,7 @@ impl PhyRate {
         Bytes(span.as_nanos().saturating_mul(bits).div_ceil(8 * period_ns))
     }
 
-    /// Half megabits per second, of a mode those of its non-HT reference rate.
+    /// Half megabits per second, for a mode of its non-HT reference rate.
     #[inline]
     pub(crate) const fn reference_half_mbps(self) -> u8 {
         match self.modulation() {
@@ -218,7 +218,7 @@ impl PartialOrd for PhyRate {
     }
 }
 
-/// How a rate is named in an encoded form.
+/// Kind of a rate in the encoded form.
 #[derive(Clone, Copy, PartialEq, Eq, Encode, Decode)]
 #[cbor(index_only)]
 enum Kind {
@@ -231,7 +231,7 @@ enum Kind {
 }
 
 impl<C> Encode<C> for PhyRate {
-    /// A pair: the kind of rate, and half megabits per second or the mode.
+    /// Encodes a pair: the kind of rate, and half megabits per second or the mode.
     fn encode<W: encode::Write>(&self, e: &mut Encoder<W>, ctx: &mut C) -> Result<(), encode::Error<W::Error>> {
         e.array(2)?;
         match self.modulation() {
@@ -244,7 +244,7 @@ impl<C> Encode<C> for PhyRate {
 }
 
 impl<'b, C> Decode<'b, C> for PhyRate {
-    /// Only a rate of some standard is decoded.
+    /// Rejects rates of no standard.
     fn decode(d: &mut Decoder<'b>, ctx: &mut C) -> Result<Self, decode::Error> {
         let at = d.position();
         let unknown = || decode::Error::message("not a rate of any standard").at(at);
@@ -263,7 +263,7 @@ impl<'b, C> Decode<'b, C> for PhyRate {
     }
 }
 
-/// Skips what an array has behind the fields that were read, as later versions may write it.
+/// Skips the fields of an array that later versions may append.
 fn skip_rest(d: &mut Decoder<'_>, fields: Option<u64>, read: u64) -> Result<(), decode::Error> {
     if let Some(fields) = fields {
         return (read..fields).try_for_each(|_| d.skip());
@@ -290,7 +290,7 @@ impl fmt::Display for Standard {
 impl FromStr for Standard {
     type Err = UnknownStandard;
 
-    /// Reads "802.11b" and, for short, "b".
+    /// Parses "802.11b" and, for short, "b".
     fn from_str(text: &str) -> Result<Self, UnknownStandard> {
         match text.strip_prefix("802.11").unwrap_or(text) {
             "b" => Ok(Self::Dot11b),
@@ -322,7 +322,7 @@ impl fmt::Display for Band {
 }
 
 impl fmt::Display for PhyRate {
-    /// In Mb/s, as the standard writes it: "5.5", "11"; what is no multiple of a tenth is rounded to one: "86", "143.4".
+    /// In Mb/s, as in the standard: "5.5", "11"; rounded to one decimal: "86", "143.4".
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let tenths = (self.bit_rate().as_bps() + 50_000) / 100_000;
         match tenths % 10 {

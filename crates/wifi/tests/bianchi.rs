@@ -21,8 +21,8 @@ fn micros(row: &Row, column: &str) -> Span {
     Span::from_secs_f64(number(row, column) * 1e-6)
 }
 
-/// What the table's columns mean: a collision costs the frame and DIFS. In the rows called EIFS it costs as much as a
-/// success, and 0.1 us of propagation are added to both.
+/// The model of a row: a collision costs the frame and DIFS. In the rows called EIFS it costs as much as a success,
+/// and 0.1 us of propagation are added to both.
 fn model(row: &Row) -> Model {
     let success = micros(row, "t_data_us") + micros(row, "sifs_us") + micros(row, "t_ack_us") + micros(row, "difs_us");
     let propagation = Span::from_nanos(100);
@@ -43,7 +43,7 @@ fn model(row: &Row) -> Model {
 }
 
 #[test]
-fn every_row_of_the_table_is_met() {
+fn the_model_agrees_with_every_row_of_the_table() {
     let rows = rows();
     assert_eq!(rows.len(), 80);
     for row in &rows {
@@ -54,7 +54,7 @@ fn every_row_of_the_table_is_met() {
 }
 
 #[test]
-fn the_tables_of_times_are_those_of_the_csv() {
+fn phy_times_agree_with_the_csv() {
     for row in rows() {
         let standard: Standard = row["standard"][2..].parse().unwrap();
         let phy = Phy::default_for(standard);

@@ -4,8 +4,8 @@ use alloc::collections::VecDeque;
 
 use evenair_units::{Airtime, Bytes};
 
-/// MPDUs that have a sequence number and are neither acknowledged nor given up, and between them those that are: from
-/// the oldest one that is not (WinStartO) on.
+/// The originator's window: MPDUs with a sequence number, from the oldest one that is neither acknowledged nor dropped
+/// (WinStartO) on.
 #[derive(Debug)]
 pub(crate) struct Originator<P> {
     window: VecDeque<Slot<P>>,
@@ -16,44 +16,44 @@ pub(crate) struct Originator<P> {
 /// An MPDU of the window.
 #[derive(Debug)]
 pub(crate) struct Slot<P> {
-    /// What it carries; `None`: the recipient has it, whether the originator knows that or not.
+    /// Payload; `None`: the recipient has it, even if the originator does not know that yet.
     pub(crate) payload: Option<P>,
-    /// The MPDU with its header and FCS.
+    /// Size of the MPDU with its header and FCS.
     pub(crate) mpdu: Bytes,
-    /// Transmissions that began.
+    /// Transmissions begun.
     pub(crate) attempts: u32,
-    /// Its part of the medium time of these.
+    /// Its share of the airtime of these transmissions.
     pub(crate) airtime: Airtime,
     pub(crate) load: Load,
     state: State,
 }
 
-/// What a queue holds as long as an MPDU is neither acknowledged nor given up.
+/// Packets of an MPDU that count as queued until it is acknowledged or dropped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Load {
-    /// Which arrival at the queue its first packet was.
+    /// Arrival number, in its queue, of the first packet.
     pub(crate) arrival: u64,
-    /// Packets that it carries; more than one: it is an A-MSDU. None: it is a frame of the node's own.
+    /// Packets: more than one in an A-MSDU, none in a management frame.
     pub(crate) packets: u32,
-    /// Their bytes.
+    /// Bytes of these packets.
     pub(crate) bytes: Bytes,
 }
 
-/// What has become of an MPDU.
+/// Final state of an MPDU.
 #[derive(Debug)]
 pub(crate) enum Completion<P> {
-    /// The recipient has it, and the originator knows that or will not learn it any more.
+    /// The recipient has it, and the originator knows that or has stopped trying.
     Received,
-    /// It was given up, with this payload.
+    /// It was dropped, with this payload.
     GivenUp(P),
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum State {
-    /// It is to be sent, or to be repeated.
+    /// Waits for a transmission or a repetition.
     Due,
     InFlight,
-    /// Acknowledged or given up.
+    /// Acknowledged or dropped.
     Done,
 }
 
@@ -69,12 +69,12 @@ impl<P> Originator<P> {
         Self { window: VecDeque::new(), start: 0 }
     }
 
-    /// WinStartO: all MPDUs before this one are acknowledged or given up.
+    /// WinStartO: all MPDUs before this one are acknowledged or dropped.
     pub(crate) fn start(&self) -> u64 {
         self.start
     }
 
-    /// The MPDUs from [`Self::start`] on that have a sequence number.
+    /// Number of MPDUs in the window.
     pub(crate) fn len(&self) -> usize {
         self.window.len()
     }
@@ -83,7 +83,7 @@ impl<P> Originator<P> {
         self.window.is_empty()
     }
 
-    /// By its distance from [`Self::start`].
+    /// The MPDU at this distance from [`Self::start`].
     pub(crate) fn slot(&self, place: usize) -> &Slot<P> {
         &self.window[place]
     }
@@ -97,7 +97,7 @@ impl<P> Originator<P> {
         self.window.iter()
     }
 
-    /// The oldest MPDU, which is neither acknowledged nor given up.
+    /// The oldest MPDU that is neither acknowledged nor dropped.
     pub(crate) fn first(&self) -> Option<&Slot<P>> {
         self.window.front()
     }
@@ -108,7 +108,7 @@ impl<P> Originator<P> {
         self.window.push_back(Slot { payload: Some(payload), mpdu, attempts, airtime, load, state });
     }
 
-    /// The MPDU at this place is sent.
+    /// The MPDU at this place of the window is transmitted.
     #[inline]
     pub(crate) fn begin(&mut self, place: usize) {
         let slot = &mut self.window[place];
@@ -116,7 +116,7 @@ impl<P> Originator<P> {
         slot.state = State::InFlight;
     }
 
-    /// An access with the MPDUs in flight is over before any of them was sent: its RTS was not answered.
+    /// The access ends before any MPDU is transmitted, because its RTS got no CTS: MPDUs in flight are due again.
     pub(crate) fn take_back(&mut self) {
         for slot in self.window.iter_mut().filter(|slot| slot.state == State::InFlight) {
             slot.attempts -= 1;
@@ -124,9 +124,9 @@ impl<P> Originator<P> {
         }
     }
 
-    /// An access is over. Where it was `answered`, by an ACK or by a BlockAck, all that the recipient has is acknowledged.
-    /// Of the others, those are given up that had `limit` transmissions; the rest is due again. The window moves on. Each
-    /// MPDU that is done with goes to `done`.
+    /// Ends an access. If it was `answered` by an ACK or a BlockAck, all MPDUs that the recipient has are acknowledged. Of
+    /// the others, those with `limit` transmissions are dropped, and the rest is due again. The window moves on. `done`
+    /// gets each MPDU that is acknowledged or dropped.
     pub(crate) fn end_access(&mut self, answered: bool, limit: u32, mut done: impl FnMut(Load, Completion<P>)) {
         let mut open = None;
         for (place, slot) in self.window.iter_mut().enumerate() {
@@ -149,7 +149,7 @@ impl<P> Originator<P> {
         self.start += done as u64;
     }
 
-    /// Gives up all MPDUs that are not done with, and hands them out with what the recipient does not have of them.
+    /// Drops all MPDUs of the window. Yields each with its payload, unless the recipient has it.
     pub(crate) fn abandon(&mut self) -> impl Iterator<Item = (Load, Option<P>)> {
         self.start += self.window.len() as u64;
         self.window.drain(..).filter(|slot| slot.state != State::Done).map(|slot| (slot.load, slot.payload))

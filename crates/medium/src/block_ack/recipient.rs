@@ -4,15 +4,16 @@ use alloc::collections::VecDeque;
 
 use evenair_units::{Instant, Span};
 
-/// What has come of an agreement's MPDUs: all before `next` were passed up in order, or were given up, and of those from
-/// `next` on some are held until what is missing before them has come, or is given up.
+/// The recipient's reorder buffer: all MPDUs before `next` were passed up in order or skipped; some later ones are held until
+/// the missing ones arrive or are skipped.
 #[derive(Debug)]
 pub(crate) struct Recipient<P> {
-    /// How many MPDUs the originator may have sent from its oldest one on.
+    /// Block-ack window: MPDUs that the originator may have in its window.
     pub(crate) window: u16,
-    /// WinStartB: the MPDU that is passed up next.
+    /// WinStartB: sequence number of the MPDU to pass up next.
     next: u64,
-    /// From `next` on, each with when it came; the first is missing where there is any, and the last is not.
+    /// MPDUs from `next` on with their time of arrival, `None` for missing ones. If not empty, the first is missing and the
+    /// last is not.
     held: VecDeque<Option<(Instant, P)>>,
 }
 
@@ -21,8 +22,8 @@ impl<P> Recipient<P> {
         Self { window: u16::MAX, next: 0, held: VecDeque::new() }
     }
 
-    /// An MPDU has come that had not come before. What can be passed up by it, is. Where it lies beyond the end of the window,
-    /// that moves so far that it is the last one.
+    /// Receives a new MPDU and passes up all that are then in order. An MPDU beyond the end of the window moves the window so
+    /// that it becomes the last one.
     #[inline]
     pub(crate) fn receive(&mut self, at: Instant, number: u64, payload: P, mut pass_up: impl FnMut(P)) -> Option<P> {
         if number == self.next && self.held.is_empty() {
@@ -44,7 +45,7 @@ impl<P> Recipient<P> {
         None
     }
 
-    /// Passes up what follows without a gap.
+    /// Passes up MPDUs until the first gap.
     fn pass_up_run(&mut self, pass_up: &mut impl FnMut(P)) {
         while let Some(Some(_)) = self.held.front() {
             self.pass_up_first(pass_up);
@@ -57,8 +58,8 @@ impl<P> Recipient<P> {
         first.into_iter().for_each(|(_, payload)| pass_up(payload));
     }
 
-    /// What is missing before `number` is given up: the window moves there, by a BlockAckReq or by an MPDU that lies beyond
-    /// its end (10.25.6.6).
+    /// Skips missing MPDUs before `number`: a BlockAckReq, or an MPDU beyond the end of the window, moves the window there
+    /// (10.25.6.6).
     pub(crate) fn move_to(&mut self, number: u64, mut pass_up: impl FnMut(P)) {
         while self.next < number && !self.held.is_empty() {
             self.pass_up_first(&mut pass_up);
@@ -67,13 +68,13 @@ impl<P> Recipient<P> {
         self.pass_up_run(&mut pass_up);
     }
 
-    /// When a gap is to be given up, where nothing may be held for longer than `timeout`.
+    /// When a missing MPDU is skipped if none may be held for longer than `timeout`.
     pub(crate) fn deadline(&self, timeout: Span) -> Option<Instant> {
         let first = self.held.iter().flatten().map(|&(came, _)| came).min();
         first.map(|came| came + timeout)
     }
 
-    /// Gives up what is missing before all that has been held for so long.
+    /// Skips what is missing before every MPDU that has been held for `timeout`.
     pub(crate) fn expire(&mut self, now: Instant, timeout: Span, pass_up: impl FnMut(P)) {
         let is_over = |held: &Option<(Instant, P)>| held.as_ref().is_some_and(|&(came, _)| came + timeout <= now);
         if let Some(last) = self.held.iter().rposition(is_over) {
@@ -81,7 +82,7 @@ impl<P> Recipient<P> {
         }
     }
 
-    /// What is held, in order; all that is missing is given up.
+    /// Takes all held MPDUs, in order, and skips the missing ones.
     pub(crate) fn abandon(&mut self) -> impl Iterator<Item = P> {
         self.next += self.held.len() as u64;
         self.held.drain(..).flatten().map(|(_, payload)| payload)

@@ -12,13 +12,13 @@ const LIMIT: u32 = 4;
 const WINDOW: usize = 8;
 const TIMEOUT: Span = Span::from_millis(100);
 
-/// What becomes of one access: which MPDUs are lost, whether its answer is, and how long it takes.
+/// Outcome of one access: lost MPDUs, whether the response is lost, and its duration.
 #[derive(Clone, Debug)]
 struct Fate {
     lost: u16,
     answered: bool,
     takes: Span,
-    /// A BlockAckReq follows where MPDUs were given up.
+    /// A BlockAckReq follows if MPDUs were dropped.
     requests: bool,
 }
 
@@ -44,7 +44,7 @@ proptest! {
         let mut late = Vec::new();
         let mut came = alloc::collections::BTreeMap::new();
         for fate in fates {
-            // Whatever is due before the next access.
+            // Timeouts before the next access.
             let until = now + fate.takes;
             while let Some(due) = recipient.deadline(TIMEOUT).filter(|&due| due <= until) {
                 recipient.expire(due, TIMEOUT, |payload| up.push((payload, due)));
@@ -82,7 +82,7 @@ proptest! {
             let held = at - came[&payload];
             prop_assert!(held <= TIMEOUT, "{} was held for {:?}", payload, held);
         }
-        // Each is up, held, given up, came too late, or is still to be sent.
+        // Each is passed up, held, dropped, late, or still to be sent.
         let held: Vec<u64> = recipient.abandon().collect();
         let mut all: Vec<u64> = up.iter().map(|&(payload, _)| payload).chain(held).chain(given_up).chain(late).collect();
         all.extend(originator.abandon().filter_map(|(_, payload)| payload));

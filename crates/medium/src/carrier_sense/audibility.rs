@@ -1,18 +1,18 @@
-//! Who hears whom.
+//! Audibility: which nodes hear each other.
 //!
-//! Hearing is mutual, as path loss is: what keeps a station from sensing another keeps the other from sensing it. Those
-//! that hear each other sense and can decode each other's frames; those that do not, do neither.
+//! Hearing is mutual, as path loss is. Nodes that hear each other sense and can decode each other's frames; others do
+//! neither.
 
 use alloc::vec::Vec;
 
 #[derive(Debug, Default)]
 pub(super) struct Audibility {
-    /// Whom each node hears, in their order.
+    /// Nodes that each node hears, in ascending order.
     heard: Vec<Vec<u32>>,
 }
 
 impl Audibility {
-    /// A node that hears all of `present` and is heard by them.
+    /// Adds a node that hears all of `present` and is heard by them.
     pub(super) fn add(&mut self, present: impl Iterator<Item = u32>) {
         let id = self.heard.len() as u32;
         let heard: Vec<u32> = present.collect();
@@ -22,20 +22,20 @@ impl Audibility {
         self.heard.push(heard);
     }
 
-    /// From now on the two do not hear each other.
+    /// Makes two nodes inaudible to each other.
     pub(super) fn hide(&mut self, a: u32, b: u32) {
         self.heard[a as usize].retain(|&other| other != b);
         self.heard[b as usize].retain(|&other| other != a);
     }
 
-    /// Nobody hears the node any more.
+    /// Removes a node: no other hears it any more.
     pub(super) fn remove(&mut self, id: u32) {
         for other in core::mem::take(&mut self.heard[id as usize]) {
             self.heard[other as usize].retain(|&node| node != id);
         }
     }
 
-    /// Those who hear `id`, and whom it hears.
+    /// The nodes that hear `id`, and that it hears.
     pub(super) fn of(&self, id: u32) -> &[u32] {
         &self.heard[id as usize]
     }

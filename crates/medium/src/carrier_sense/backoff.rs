@@ -1,8 +1,8 @@
 //! The back-off of one EDCAF in slots, where each node has its own view of when the medium is idle.
 //!
-//! While the medium is idle for the node, back-off is the number of slots that were left when that began and the instant
-//! at which the first of them begins; nobody counts them. When the medium becomes busy, the slots that have passed are
-//! taken off.
+//! While the medium is idle for the node, back-off is stored as the number of slots left when the idle period began, and
+//! the instant at which the first of them begins; slots are not counted one by one. When the medium becomes busy, the
+//! elapsed slots are subtracted.
 
 use evenair_units::{Instant, Span};
 
@@ -14,12 +14,12 @@ pub(super) struct BackOff {
     slots: u64,
     /// When the first slot begins, while the medium is idle or an inter-frame space passes.
     origin: Option<Instant>,
-    /// Has a frame to send.
+    /// Whether the EDCAF has a frame to send.
     pub(super) contends: bool,
 }
 
 impl BackOff {
-    /// Back-off that has run out, on a medium that is idle from `now` on.
+    /// Back-off of zero slots, on a medium that is idle from `now` on.
     pub(super) fn new(waiting: Waiting, now: Instant) -> Self {
         Self { waiting, slots: 0, origin: Some(now), contends: false }
     }
@@ -37,7 +37,7 @@ impl BackOff {
         }
     }
 
-    /// The EDCAF waits for so many slots before it sends. While the medium is not idle.
+    /// Starts a back-off of this many slots. Only while the medium is not idle.
     pub(super) fn set(&mut self, slots: u64) {
         self.slots = slots;
     }
@@ -47,7 +47,7 @@ impl BackOff {
         self.slots == 0
     }
 
-    /// The EDCAF has a frame to send from now on: where slots pass, at the first boundary after `now`.
+    /// The EDCAF now has a frame to send: if its back-off has expired, it sends at the first slot boundary after `now`.
     pub(super) fn enter(&mut self, now: Instant, slot: Span) {
         self.contends = true;
         if let Some(passed) = self.origin.and_then(|origin| now.checked_since(origin)) {

@@ -1,39 +1,39 @@
-//! What one node knows of the medium: physical carrier sense, the NAV, and the frame that it is receiving.
+//! One node's view of the medium: physical carrier sense, the NAV, and the frame that it receives.
 //!
-//! Clause numbers are those of IEEE Std 802.11-2016. The medium is busy for a node while it senses a frame of another,
-//! while its NAV has not run out (10.3.2.1), and while it is in an exchange itself. When that ends, it waits an
-//! inter-frame space, and then its back-off counts.
+//! Clause numbers are those of IEEE Std 802.11-2016. The medium is busy for a node while it senses another's frame, while
+//! its NAV has not expired (10.3.2.1), and while it takes part in an exchange. Then it waits an inter-frame space, and
+//! its back-off counts.
 
 use evenair_units::{Instant, Span};
 
 #[derive(Debug, Default)]
 pub(super) struct Carrier {
-    /// Frames of others on the air that it senses.
+    /// Number of sensed frames of other nodes on the air.
     sensed: u32,
-    /// When the last of them ended.
+    /// End of the last of them.
     quiet: Instant,
-    /// The last frame that it received, or one after that which it could not, was not decoded.
+    /// Whether the last received frame, or a later one that could not be received, was not decoded.
     erred: bool,
-    /// Until when frames that were received reserve the medium.
+    /// End of the NAV.
     nav: Instant,
-    /// The NAV was last set by an RTS; it ended then.
+    /// End of the RTS that set the NAV last, if an RTS did.
     nav_by_rts: Option<Instant>,
-    /// Until when the node's own last part in an exchange goes on, or went.
+    /// End of the node's own last part in an exchange.
     own: Instant,
-    /// It sends, is about to, or waits for an answer.
+    /// Whether the node sends, is about to send, or waits for a response.
     engaged: bool,
-    /// It sends, and hears nothing meanwhile.
+    /// Whether the node sends; it hears nothing meanwhile.
     sends: bool,
     /// The frame that it receives.
     receiving: Option<Receiving>,
-    /// When it last began to receive a frame.
+    /// Start of the last frame that it began to receive.
     began: Instant,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Receiving {
     pub(super) from: u32,
-    /// Nothing else on the air spoils it.
+    /// No other frame on the air spoils it.
     pub(super) intact: bool,
 }
 
@@ -43,29 +43,28 @@ impl Carrier {
         self.sensed > 0
     }
 
-    /// Whether the medium is busy for it, physically, by its NAV, or by itself.
+    /// Whether the medium is busy for the node: physically, by its NAV, or by its own exchange.
     pub(super) fn is_busy(&self, now: Instant) -> bool {
         self.sensed > 0 || self.engaged || now < self.nav.max(self.own)
     }
 
-    /// Whether its NAV lets it answer an RTS (10.3.2.7).
+    /// Whether the NAV lets the node answer an RTS (10.3.2.7).
     pub(super) fn may_answer(&self, now: Instant) -> bool {
         self.nav <= now
     }
 
-    /// Since when, or from when on, the medium counts as idle: an inter-frame space later back-off counts. `None` while
-    /// something is sensed or the node is engaged. `after_error` is by how much EIFS is longer than DIFS.
+    /// The instant at which the medium becomes, or became, idle: back-off counts an inter-frame space later. `None` while
+    /// the node senses a frame or takes part in an exchange. `after_error` is EIFS minus DIFS.
     ///
-    /// EIFS counts from the end of what was sensed whatever the NAV says, DIFS from the end of both (10.3.2.3.7,
-    /// 10.3.4.2).
+    /// EIFS counts from the end of the sensed frame whatever the NAV, DIFS from the end of both (10.3.2.3.7, 10.3.4.2).
     pub(super) fn idle_from(&self, after_error: Span) -> Option<Instant> {
         let physical = if self.erred { self.quiet + after_error } else { self.quiet };
         (self.sensed == 0 && !self.engaged).then(|| physical.max(self.nav).max(self.own))
     }
 
-    /// The frame of `from` begins. Says whether the node receives it: one that comes while it senses none and does not
-    /// send, or one that is captured (`gets_through`) while it receives no other that came before. What else comes spoils
-    /// the frame that it receives, unless that is captured (`keeps`).
+    /// The frame of `from` begins. Returns whether the node receives it: either it senses no other frame and does not
+    /// send, or it captures the frame (`gets_through`) while no earlier one is being received. Any other frame spoils the
+    /// one being received, unless that is captured (`keeps`).
     pub(super) fn begin(&mut self, now: Instant, from: u32, gets_through: bool, keeps: bool) -> bool {
         let is_free = !self.sends && (self.receiving.is_none() || self.began == now);
         let receives = is_free && (self.sensed == 0 || gets_through);
@@ -79,12 +78,12 @@ impl Carrier {
         receives
     }
 
-    /// Whose frame the node receives.
+    /// Sender of the frame that the node receives.
     pub(super) fn receives(&self) -> Option<u32> {
         self.receiving.map(|receiving| receiving.from)
     }
 
-    /// Joins while a frame is on the air.
+    /// The node joins while a frame is on the air.
     pub(super) fn join_late(&mut self) {
         self.sensed += 1;
     }
@@ -94,13 +93,13 @@ impl Carrier {
         self.engaged = true;
     }
 
-    /// The node's own part in an exchange is over at `end`.
+    /// The node's part in an exchange ends at `end`.
     pub(super) fn disengage(&mut self, end: Instant) {
         self.engaged = false;
         self.own = end;
     }
 
-    /// The node begins to send, as part of an exchange. What it received before is past.
+    /// The node begins to send, as part of an exchange. A reception in progress is abandoned.
     pub(super) fn begin_own(&mut self) {
         self.engaged = true;
         self.erred = false;
@@ -108,30 +107,30 @@ impl Carrier {
         self.receiving = None;
     }
 
-    /// What it sent ends.
+    /// The node stops sending.
     pub(super) fn end_own(&mut self) {
         self.sends = false;
     }
 
-    /// The frame of `from` ends. Says how it was received, where the node was receiving it.
+    /// The frame of `from` ends. Returns its reception, if the node was receiving it.
     pub(super) fn end(&mut self, now: Instant, from: u32) -> Option<Receiving> {
         self.sensed -= 1;
         self.quiet = now;
         self.receiving.take_if(|receiving| receiving.from == from)
     }
 
-    /// A frame was received that could not be decoded: EIFS.
+    /// A received frame could not be decoded: EIFS applies.
     pub(super) fn set_erred(&mut self) {
         self.erred = true;
     }
 
-    /// A frame was received and decoded, which ends EIFS too (10.3.2.3.7).
+    /// A received frame was decoded, which ends EIFS (10.3.2.3.7).
     pub(super) fn set_decoded(&mut self) {
         self.erred = false;
     }
 
-    /// A frame for somebody else reserves the medium (10.3.2.4): the NAV never becomes shorter by that. Says whether it
-    /// was set.
+    /// A frame for another node reserves the medium (10.3.2.4); the NAV is never shortened. Returns whether the NAV was
+    /// set.
     pub(super) fn reserve(&mut self, now: Instant, until: Instant, by_rts: bool) -> bool {
         let longer = until > self.nav;
         if longer {
@@ -141,8 +140,8 @@ impl Carrier {
         longer
     }
 
-    /// Where the NAV was last set by an RTS that ended at `rts`, and no frame has begun since: the NAV is given up
-    /// (10.3.2.4). Says whether it was.
+    /// Resets the NAV if it was last set by an RTS that ended at `rts` and no frame has begun since (10.3.2.4). Returns
+    /// whether it was reset.
     pub(super) fn give_up(&mut self, now: Instant, rts: Instant) -> bool {
         let unused = self.nav_by_rts == Some(rts) && self.began <= rts && self.nav > now;
         if unused {
@@ -156,7 +155,7 @@ impl Carrier {
 mod tests {
     use super::*;
 
-    /// By how much EIFS is longer than DIFS.
+    /// EIFS minus DIFS.
     const MORE: Span = Span::from_micros(314);
 
     fn at(us: u64) -> Instant {
@@ -199,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reservation_that_nobody_uses_is_given_up() {
+    fn an_unused_reservation_of_an_rts_is_reset() {
         let rts_at_50 = || {
             let mut c = Carrier::default();
             c.begin(at(0), 1, false, false);

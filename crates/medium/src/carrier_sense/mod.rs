@@ -1,21 +1,22 @@
-//! Medium access where not everybody hears everybody: each node senses for itself.
+//! Medium access with hidden nodes: each node senses for itself.
 //!
-//! Where all hear all, the medium is busy or silent for all alike, and `shared_channel` needs to know one state only. Here each node has its own: what it senses (`carrier`), its NAV, its back-off (`backoff`), and its part in an
-//! exchange. Frames go out one by one, RTS, CTS, DATA and ACK, and begin and end at those who hear their sender
-//! (`audibility`); what overlaps at a receiver is lost there, and only there (`receive`). So hidden stations collide at the
-//! access point whenever their frames overlap, not only when they start together, an ACK or a CTS can be lost, and RTS
-//! and CTS help because those who hear either keep off.
+//! Where all nodes hear each other, the medium is busy or silent for all alike, and `shared_channel` keeps one state. Here
+//! each node has its own: what it senses (`carrier`), its NAV, its back-off (`backoff`), and its part in an exchange. Frames
+//! go out one by one, RTS, CTS, DATA and ACK, and begin and end at the nodes that hear their sender (`audibility`); a frame
+//! overlapped at a receiver is lost there, and only there (`receive`). So hidden stations collide at the access point
+//! whenever their frames overlap, not only when they start together; an ACK or a CTS can be lost; and RTS and CTS help
+//! because nodes that hear either defer.
 //!
-//! Rules are those of IEEE Std 802.11-2016, clause 10.3, cited where they are. The nodes, their queues, retry rules,
-//! counters and events are those of the other engine; where all hear all and no frame is lost to noise, both give the
-//! same run to the nanosecond.
+//! Rules are those of IEEE Std 802.11-2016, clause 10.3, cited at each. Nodes, queues, retry rules, counters and events are
+//! shared with the other engine; if all nodes hear each other and noise loses no frame, both give the same run to the
+//! nanosecond.
 //!
-//! Cost: each beginning and end of a frame visits those who hear it, each logarithmic in the number of nodes. Idle slots
-//! cost nothing.
+//! Cost: each start and end of a frame visits the nodes that hear it, each in time logarithmic in the number of nodes. Idle
+//! slots cost nothing.
 //!
-//! Simplified, as in the other engine: no propagation delay, so who starts at the same instant does not sense the other,
-//! and anybody else does. A receiver that has begun to receive a frame does not turn to a stronger one that comes later. A
-//! bystander decodes what its own signal would let through in more than half of the cases, without a draw.
+//! Simplified, as in the other engine: no propagation delay, so nodes that start at the same instant do not sense each other,
+//! and all others sense them. A receiver that has begun to receive a frame does not switch to a stronger one that comes
+//! later. A bystander decodes a frame, without a draw, if its own signal lets it decode more than half of such frames.
 
 mod audibility;
 mod backoff;
@@ -36,8 +37,8 @@ use crate::mac::Mac;
 pub(crate) use self::state::CarrierSense;
 
 impl CarrierSense {
-    /// Everything that is due at `at`, which is [`Self::next`]: first what ends, then what is given up, then what
-    /// begins, all at once.
+    /// Handles all events at `at`, which is [`Self::next`]: first ends of frames, then expired reservations, then starts of
+    /// frames, all at once.
     pub(crate) fn step<F>(&mut self, mac: &mut Mac<F>, at: Instant) {
         let mut due = core::mem::take(&mut self.due);
         self.timers.due(at, &mut due);
@@ -58,7 +59,7 @@ impl CarrierSense {
         self.due = due;
     }
 
-    /// What begins at `at`, at the nodes `due`: none of them senses any of the others.
+    /// Starts the frames due at `at` at the nodes `due`: none of them senses any of the others.
     fn begin_all<F>(&mut self, mac: &mut Mac<F>, at: Instant, due: &[u32]) {
         let mut starting = core::mem::take(&mut self.starting);
         let before = self.open;
@@ -88,7 +89,7 @@ impl CarrierSense {
         self.starting = starting;
     }
 
-    /// Counts the accesses that began where `before` exchanges were under way.
+    /// Counts the accesses that began on top of `before` exchanges in progress.
     fn count_accesses<F>(&mut self, mac: &mut Mac<F>, before: u32) {
         debug_assert_eq!(self.open as usize, mac.accounts.exchanges());
         if self.open == before {
@@ -105,7 +106,7 @@ impl CarrierSense {
         }
     }
 
-    /// A frame of `id` ends, at those who hear it and at itself.
+    /// A frame of `id` ends, at the nodes that hear it and at the sender.
     fn end<F>(&mut self, mac: &mut Mac<F>, at: Instant, id: u32, frame: Frame) {
         self.nodes[id as usize].carrier.end_own();
         self.presume(mac, id, frame);
@@ -134,7 +135,7 @@ impl CarrierSense {
         match (frame.kind, frame.to) {
             (Kind::Rts, _) | (Kind::Data, To::Node(_)) => self.wait(mac, at, id),
             (Kind::Data, To::Broadcast) => self.conclude_broadcast(mac, at, id),
-            // DATA is to come.
+            // DATA follows.
             (Kind::Cts, _) => self.listen(at, id, at + mac.config.phy.sifs()),
             (Kind::Ack, _) => self.listen(at, id, at + frame.reserves),
         }

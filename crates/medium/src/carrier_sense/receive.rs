@@ -1,4 +1,4 @@
-//! The receiver's side: what a node hears, what overlaps, and what it makes of a frame that it could decode.
+//! The receiver's side: what a node hears, overlaps, and how it responds to a frame that it decodes.
 
 use evenair_units::{Airtime, Instant};
 
@@ -9,7 +9,7 @@ use crate::frame::To;
 use crate::mac::Mac;
 use crate::watch::TxStatus;
 
-/// A frame that a node was receiving, and how it was received.
+/// A frame that a node was receiving, and its reception.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ReceivedFrame {
     pub(super) frame: Frame,
@@ -17,7 +17,7 @@ pub(super) struct ReceivedFrame {
 }
 
 impl CarrierSense {
-    /// A frame of `from` begins at one who hears it.
+    /// A frame of `from` begins at a node that hears it.
     pub(super) fn hear<F>(&mut self, mac: &mut Mac<F>, at: Instant, from: u32, hearer: u32) {
         self.freeze(at, hearer);
         let carrier = &self.nodes[hearer as usize].carrier;
@@ -34,14 +34,14 @@ impl CarrierSense {
         self.arm(hearer);
     }
 
-    /// Whether the frame of `from` is received at `hearer` against all others that it hears.
+    /// Whether `hearer` captures the frame of `from` against all others that it hears.
     fn captures<F>(&self, mac: &mut Mac<F>, hearer: u32, from: u32) -> bool {
         let sends = |other: u32| matches!(self.nodes[other as usize].phase, Phase::Sending(..));
         let others = self.audibility.of(hearer).iter().copied().filter(|&other| other != from && sends(other));
         mac.receivers.captures(hearer, from, others)
     }
 
-    /// Whether what `from` sends is the answer for which `id` waits.
+    /// Whether the frame that `from` sends is the response for which `id` waits.
     fn answers(&self, from: u32, id: u32) -> bool {
         let (Phase::Awaiting(_), Phase::Sending(frame, _)) =
             (self.nodes[id as usize].phase, self.nodes[from as usize].phase)
@@ -54,8 +54,7 @@ impl CarrierSense {
         frame.to == to(id) && self.nodes[id as usize].access.as_ref().is_some_and(fits)
     }
 
-    /// A frame that `id` was receiving ends. Says whether the exchange goes
-    /// on after it.
+    /// A frame that `id` was receiving ends. Returns whether the exchange goes on after it.
     pub(super) fn receive<F>(&mut self, mac: &mut Mac<F>, at: Instant, id: u32, received: ReceivedFrame) -> bool {
         let ReceivedFrame { frame, receiving: Receiving { from, intact } } = received;
         let answers = matches!(self.nodes[id as usize].phase, Phase::Awaiting(None)) && frame.to == to(id);
@@ -75,7 +74,7 @@ impl CarrierSense {
                 note_status(mac, TxStatus::Received);
             }
         }
-        // Its answer was lost, or another frame came instead (10.3.2.7, 10.3.2.9).
+        // The response was lost, or another frame came instead (10.3.2.7, 10.3.2.9).
         let waits = matches!(self.nodes[id as usize].phase, Phase::Awaiting(_));
         if answers && (is_lost || is_gone) || waits && !answers && !is_lost {
             self.fail(mac, at, id);
@@ -110,7 +109,7 @@ impl CarrierSense {
         }
     }
 
-    /// CTS after SIFS, unless the NAV forbids it (10.3.2.7).
+    /// Responds with CTS after SIFS, unless the NAV forbids it (10.3.2.7).
     fn answer_rts<F>(&mut self, mac: &mut Mac<F>, at: Instant, id: u32, from: u32) -> bool {
         if !self.nodes[id as usize].carrier.may_answer(at) {
             self.set_status(from, TxStatus::Lost);
@@ -125,7 +124,7 @@ impl CarrierSense {
         true
     }
 
-    /// ACK after SIFS, whatever the medium is like (10.3.2.9), also for a frame that was received before (10.3.2.11).
+    /// Responds with ACK after SIFS, whatever the state of the medium (10.3.2.9), also to a duplicate (10.3.2.11).
     fn answer_data<F>(&mut self, mac: &mut Mac<F>, at: Instant, id: u32, from: u32) -> bool {
         self.set_status(from, TxStatus::Received);
         let Some(access) = self.nodes[from as usize].access else { return false };
@@ -137,7 +136,7 @@ impl CarrierSense {
         true
     }
 
-    /// DATA after CTS.
+    /// Sends DATA after CTS.
     fn send_data<F>(&mut self, mac: &mut Mac<F>, at: Instant, id: u32) -> bool {
         let Some(access) = &mut self.nodes[id as usize].access else { return false };
         access.cleared = true;
@@ -147,7 +146,7 @@ impl CarrierSense {
         true
     }
 
-    /// Whether noise spoils a frame at one who receives it. A bystander's own signal decides alone.
+    /// Whether noise spoils a frame at a receiver. For a bystander its own signal decides alone.
     fn spoils<F>(&self, mac: &mut Mac<F>, id: u32, from: u32, frame: Frame) -> bool {
         match (frame.kind, &self.nodes[from as usize].access) {
             _ if frame.to != to(id) => !mac.decodes(from, id, frame.sent),

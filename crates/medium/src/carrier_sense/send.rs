@@ -1,4 +1,4 @@
-//! The sender's side: what an access begins with, and what it comes to.
+//! The sender's side: the start of an access, and its outcome.
 //!
 //! Clause numbers are those of IEEE Std 802.11-2016.
 
@@ -12,8 +12,8 @@ use crate::mac::{Failure, Mac};
 use crate::watch::{self, TxStatus};
 
 impl CarrierSense {
-    /// Back-off may have run out at an EDCAF of the node, or at several: the one of the highest priority sends, and
-    /// the others behave as if they had collided (10.22.2.4).
+    /// Handles expired back-off at one or several EDCAFs of a node: the one of the highest priority sends, and the
+    /// others behave as if they had collided (10.22.2.4).
     pub(super) fn win<F>(&mut self, mac: &mut Mac<F>, at: Instant, id: u32) -> Option<Frame> {
         let edcafs = self.nodes[id as usize].edcafs.clone();
         let is_due = |sense: &Self, edcaf: u32| sense.back_offs[edcaf as usize].due(sense.slot) == Some(at);
@@ -34,7 +34,7 @@ impl CarrierSense {
         Some(self.begin_access(mac, at, Access::new(winner, attempt, txop_end)))
     }
 
-    /// The node of an EDCAF begins an access with this frame.
+    /// Begins an access of an EDCAF's node, and returns its first frame.
     fn begin_access<F>(&mut self, mac: &mut Mac<F>, at: Instant, access: Access) -> Frame {
         let access = Access { next: next_in_txop(mac, at, &access), ..access };
         let edcaf = access.edcaf as usize;
@@ -44,7 +44,7 @@ impl CarrierSense {
         frame
     }
 
-    /// What has become of a frame unless its receiver says otherwise.
+    /// TX status of a frame unless its receiver reports otherwise.
     pub(super) fn presumed<F>(&self, mac: &Mac<F>, id: u32, frame: Frame) -> TxStatus {
         match frame.to {
             To::Node(to) if mac.nodes.has_left(to.0) || !self.audibility.hears(id, to.0) => TxStatus::Lost,
@@ -60,7 +60,7 @@ impl CarrierSense {
         }
     }
 
-    /// Records in the watch that a frame begins.
+    /// Records the start of a frame in the watch.
     pub(super) fn watch_begin<F>(&self, mac: &mut Mac<F>, at: Instant, id: u32, frame: Frame) {
         if mac.watch.is_none() {
             return;
@@ -76,13 +76,13 @@ impl CarrierSense {
         mac.watch_begin(watch::Transmission { at, lasts, from: NodeId(id), to, kind, rate: sent.rate, reserves });
     }
 
-    /// ACK or BlockAck, as the watch shows it.
+    /// Kind of the response, ACK or BlockAck, for the watch.
     fn kind_of_answer(&self, frame: Frame) -> watch::Kind {
         let access = if let To::Node(sender) = frame.to { self.nodes[sender.0 as usize].access } else { None };
         access.map_or(watch::Kind::Ack, |access| access.attempt.answer_kind())
     }
 
-    /// The sender waits for an answer, which should begin after SIFS (10.3.2.7, 10.3.2.9).
+    /// The sender waits for a response, which should begin after SIFS (10.3.2.7, 10.3.2.9).
     pub(super) fn wait<F>(&mut self, mac: &mut Mac<F>, at: Instant, id: u32) {
         let terminal = &mut self.nodes[id as usize];
         let overlapped = terminal.access.is_some_and(|access| access.status == TxStatus::Overlapped);
@@ -106,7 +106,7 @@ impl CarrierSense {
         }
     }
 
-    /// The answer to its DATA reached the sender. Says whether its TXOP goes on.
+    /// The sender received the response to its DATA. Returns whether its TXOP goes on.
     pub(super) fn succeed<F>(&mut self, mac: &mut Mac<F>, at: Instant, id: u32, access: &Access) -> bool {
         mac.deliver(at, access.edcaf, true);
         mac.report(id, &access.attempt, true);
@@ -134,12 +134,12 @@ impl CarrierSense {
         true
     }
 
-    /// No answer came, or another frame, or one that could not be decoded.
+    /// No response came, or another frame, or one that could not be decoded.
     pub(super) fn fail<F>(&mut self, mac: &mut Mac<F>, at: Instant, id: u32) {
         let access = self.nodes[id as usize].access.expect("who waits for an answer has sent something");
         let failure = Failure {
             to: access.attempt.to,
-            // Where it was received, its answer was not.
+            // If it was received, its response was lost.
             collided: access.status != TxStatus::Lost,
             after_rts: access.cleared && access.attempt.rts,
         };
@@ -150,7 +150,7 @@ impl CarrierSense {
         self.conclude(mac, at, id, access.edcaf);
     }
 
-    /// The access is over, and a new back-off begins.
+    /// Ends the access and begins a new back-off.
     fn conclude<F>(&mut self, mac: &mut Mac<F>, at: Instant, id: u32, edcaf: u32) {
         self.nodes[id as usize].access = None;
         self.back_off(mac, edcaf);
@@ -166,8 +166,8 @@ impl CarrierSense {
     }
 }
 
-/// What follows in a TXOP the answer to a frame that is sent at `at`: SIFS, the next frame and its answer, if they fit.
-/// Nothing where senders choose their rates, for the next one is not chosen yet.
+/// Duration of the next frame of a TXOP and its response, with the SIFS before it, if they fit: zero otherwise, or if
+/// senders choose their rates, since the next rate is not chosen yet.
 fn next_in_txop<F>(mac: &mut Mac<F>, at: Instant, access: &Access) -> Span {
     let Access { edcaf, attempt, txop_end, .. } = access;
     let edcaf = *edcaf as usize;

@@ -1,4 +1,4 @@
-//! The state of medium access at all nodes: when each may send, and what is next due.
+//! State of medium access at all nodes, and the next event of each.
 
 use alloc::vec::Vec;
 
@@ -17,21 +17,21 @@ use crate::watch::TxStatus;
 #[derive(Debug)]
 pub(crate) struct CarrierSense {
     pub(super) slot: Span,
-    /// Frames can be received though others overlap them.
+    /// Whether a receiver can capture a frame that others overlap.
     pub(super) captures: bool,
-    /// By how much the wait after a frame that was not decoded is longer than after others.
+    /// EIFS minus DIFS: the additional wait after a frame that was not decoded.
     pub(super) after_error: Span,
     pub(super) audibility: Audibility,
-    /// What is next due at each node.
+    /// Next event of each node.
     pub(super) timers: Timers,
     pub(super) nodes: Vec<Terminal>,
-    /// Of each EDCAF.
+    /// Back-off of each EDCAF.
     pub(super) back_offs: Vec<BackOff>,
-    /// Exchanges under way: from the start of the first frame to the end of the last, gaps included.
+    /// Exchanges in progress, from the start of the first frame to the end of the last, gaps included.
     pub(super) open: u32,
-    /// Two of them met since the medium was last silent.
+    /// Whether two of them overlapped since the medium was last silent.
     pub(super) met: bool,
-    /// Kept for their memory.
+    /// Scratch buffers, kept to reuse their memory.
     pub(super) due: Vec<u32>,
     pub(super) starting: Vec<u32>,
 }
@@ -59,23 +59,22 @@ impl CarrierSense {
         }
     }
 
-    /// When something happens next; [`Instant::MAX`] where nothing will.
+    /// Next event; [`Instant::MAX`] if there is none.
     pub(crate) fn due(&self) -> Instant {
         self.timers.next().unwrap_or(Instant::MAX)
     }
 
-    /// Whether an exchange is under way somewhere.
+    /// Whether an exchange is in progress anywhere.
     pub(crate) fn is_busy(&self) -> bool {
         self.open > 0
     }
 
-    /// An EDCAF of the node that joins next.
+    /// Adds an EDCAF of the node that joins next.
     pub(crate) fn add_edcaf(&mut self, now: Instant, waiting: Waiting) {
         self.back_offs.push(BackOff::new(waiting, now));
     }
 
-    /// A node joins, with the EDCAFs that were added since the last one. It hears `present`, and senses what of theirs
-    /// is on the air.
+    /// A node joins, with the EDCAFs added since the last one. It hears `present`, and senses their frames on the air.
     pub(crate) fn add_node(&mut self, now: Instant, present: impl Iterator<Item = u32>) {
         let id = self.nodes.len() as u32;
         self.audibility.add(present);
@@ -94,7 +93,7 @@ impl CarrierSense {
         }
     }
 
-    /// From now on two nodes do not hear each other.
+    /// Makes two nodes hidden from each other.
     pub(crate) fn hide(&mut self, now: Instant, a: u32, b: u32) {
         if !self.audibility.hears(a, b) {
             return;
@@ -114,12 +113,12 @@ impl CarrierSense {
         }
     }
 
-    /// An EDCAF sends no more.
+    /// An EDCAF stops sending.
     pub(crate) fn remove_edcaf(&mut self, number: u32) {
         self.back_offs[number as usize].contends = false;
     }
 
-    /// A node leaves. What it has on the air stays there. Says whose exchange that ends, if one does.
+    /// A node leaves. Its frame on the air stays there. Returns the sender whose exchange that ends, if any.
     pub(crate) fn remove_node(&mut self, id: u32) -> Option<u32> {
         let over = match self.nodes[id as usize].phase {
             Phase::Sending(..) => return None,
@@ -133,7 +132,7 @@ impl CarrierSense {
         over
     }
 
-    /// A node that has left sends no more either.
+    /// Clears the part that a node which has left has in an exchange.
     pub(super) fn forget(&mut self, id: u32) {
         let terminal = &mut self.nodes[id as usize];
         terminal.phase = Phase::Listening;
@@ -147,7 +146,7 @@ impl CarrierSense {
     pub(crate) fn enter<F>(&mut self, now: Instant, number: u32, edcaf: &mut Edcaf<F>) {
         let terminal = &self.nodes[edcaf.node as usize];
         let back_off = &mut self.back_offs[number as usize];
-        // It draws its back-off when its access ends.
+        // It draws its back-off at the end of its access.
         if terminal.access.is_some_and(|access| access.edcaf == number) {
             return;
         }
@@ -158,14 +157,14 @@ impl CarrierSense {
         self.arm(edcaf.node);
     }
 
-    /// The medium has become busy for a node.
+    /// Freezes the node's back-off, because the medium is now busy for it.
     pub(super) fn freeze(&mut self, now: Instant, id: u32) {
         for edcaf in self.nodes[id as usize].edcafs.clone() {
             self.back_offs[edcaf as usize].freeze(now, self.slot);
         }
     }
 
-    /// Back-off counts where the medium is idle for the node, after the inter-frame space.
+    /// Resumes the node's back-off after the inter-frame space, if the medium is idle for it.
     pub(super) fn resume(&mut self, now: Instant, id: u32) {
         self.freeze(now, id);
         let terminal = &self.nodes[id as usize];
@@ -177,7 +176,7 @@ impl CarrierSense {
         self.arm(id);
     }
 
-    /// What is next due at a node may have changed.
+    /// Updates the node's timer.
     pub(super) fn arm(&mut self, id: u32) {
         let terminal = &self.nodes[id as usize];
         let phase = match terminal.phase {
@@ -192,7 +191,7 @@ impl CarrierSense {
         self.timers.set(id, due);
     }
 
-    /// Gives up a reservation that is not used.
+    /// Resets the NAV after an RTS whose reservation is not used.
     pub(super) fn give_up(&mut self, at: Instant, id: u32) {
         let terminal = &mut self.nodes[id as usize];
         if let Some((_, rts)) = terminal.give_up.take_if(|&mut (due, _)| due == at) {
@@ -204,7 +203,7 @@ impl CarrierSense {
         }
     }
 
-    /// The node will send a frame at `next`: the medium is its own until then.
+    /// The node will send a frame at `next`, and occupies the medium until then.
     pub(super) fn turn(&mut self, at: Instant, id: u32, next: Instant, frame: Frame) {
         self.freeze(at, id);
         let terminal = &mut self.nodes[id as usize];
@@ -213,7 +212,7 @@ impl CarrierSense {
         self.arm(id);
     }
 
-    /// The node has no further part in an exchange, but to receive until `end`.
+    /// The node has no further part in an exchange, except to receive until `end`.
     pub(super) fn listen(&mut self, at: Instant, id: u32, end: Instant) {
         let terminal = &mut self.nodes[id as usize];
         terminal.phase = Phase::Listening;
@@ -221,7 +220,7 @@ impl CarrierSense {
         self.resume(at, id);
     }
 
-    /// What has become of the frame that `from` has sent.
+    /// Sets the TX status of the frame that `from` has sent.
     pub(super) fn set_status(&mut self, from: u32, status: TxStatus) {
         if let Some(access) = &mut self.nodes[from as usize].access {
             access.status = status;

@@ -1,4 +1,4 @@
-//! One node's part in medium access: what it sends, waits for and answers.
+//! One node's part in medium access: what it sends, awaits and answers.
 //!
 //! Clause numbers are those of IEEE Std 802.11-2016.
 
@@ -20,20 +20,20 @@ pub(super) struct Terminal {
     pub(super) edcafs: Range<u32>,
     pub(super) carrier: Carrier,
     pub(super) phase: Phase,
-    /// What it is sending, from its first frame to the answer to its last.
+    /// The access that it is sending, from its first frame to the response to its last.
     pub(super) access: Option<Access>,
-    /// When it gives up the reservation of an RTS unless it is used, and when that RTS ended.
+    /// When it resets the NAV of an unused RTS, and when that RTS ended.
     pub(super) give_up: Option<(Instant, Instant)>,
 }
 
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Phase {
     Listening,
-    /// Sends this frame until then.
+    /// Sends this frame until this instant.
     Sending(Frame, Instant),
-    /// Begins to send this frame then: an answer, or what follows one.
+    /// Will send this frame at this instant: a response, or the frame that follows one.
     Turning(Frame, Instant),
-    /// Waits for an answer: for its beginning until then, or for its end.
+    /// Waits for a response: until this instant for its start, or (`None`) for its end.
     Awaiting(Option<Instant>),
 }
 
@@ -42,9 +42,9 @@ pub(super) struct Frame {
     pub(super) kind: Kind,
     pub(super) to: To,
     pub(super) lasts: Span,
-    /// Its Duration field: for how long after it others keep off.
+    /// Its Duration field: how long others defer after it.
     pub(super) reserves: Span,
-    /// RTS: for how long after it others keep off where they hear nothing more.
+    /// For RTS: how long others defer after it if they hear nothing more.
     pub(super) unless_used: Span,
     pub(super) sent: Sent,
 }
@@ -57,16 +57,16 @@ pub(super) enum Kind {
     Ack,
 }
 
-/// What a node sends when it has won the medium, from its first frame to the answer to its last.
+/// An access: all that a node sends after winning the medium, from its first frame to the response to its last.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Access {
     pub(super) edcaf: u32,
     pub(super) attempt: Attempt,
-    /// DATA goes out, or has: CTS has come, or none is needed.
+    /// DATA is being sent, or was: CTS has come, or none is needed.
     pub(super) cleared: bool,
     pub(super) status: TxStatus,
     pub(super) txop_end: Option<Instant>,
-    /// From the answer to the end of the next frame's, where the TXOP goes on with one.
+    /// Time from the response to the end of the next frame's response, if the TXOP goes on with one.
     pub(super) next: Span,
 }
 
@@ -76,7 +76,7 @@ impl Access {
         Self { edcaf, attempt, cleared: !attempt.rts, status: TxStatus::Lost, txop_end, next: Span::ZERO }
     }
 
-    /// Its Duration is that of its answer and, in a TXOP, of the next frame and its answer (9.2.5.2).
+    /// DATA. Its Duration covers its response and, in a TXOP, the next frame and its response (9.2.5.2).
     pub(super) fn data(&self) -> Frame {
         Frame {
             kind: Kind::Data,
@@ -92,7 +92,7 @@ impl Access {
         Sent { rate: phy.control_rate(self.attempt.rate), psdu, is_data: false }
     }
 
-    /// Its Duration is that of all that follows (9.2.5.1); who hears nothing of that gives the reservation up after two
+    /// RTS. Its Duration covers all that follows (9.2.5.1); nodes that hear none of that reset their NAV after two
     /// SIFS, CTS, the delay of detection and two slots (10.3.2.4).
     pub(super) fn rts(&self, phy: &Phy) -> Frame {
         let cts = self.cts(phy);
@@ -106,14 +106,14 @@ impl Access {
         }
     }
 
-    /// The CTS that answers its RTS. Where it goes is filled in by who sends it.
+    /// The CTS that answers its RTS. The caller sets the receiver.
     pub(super) fn cts(&self, phy: &Phy) -> Frame {
         let reserves = phy.sifs() + self.attempt.data + self.attempt.answer + self.next;
         let sent = self.control(phy, ACK_CTS);
         Frame { kind: Kind::Cts, reserves, lasts: phy.cts(self.attempt.rate), sent, ..self.data() }
     }
 
-    /// The ACK or BlockAck that answers its DATA. Where it goes is filled in by who sends it.
+    /// The ACK or BlockAck that answers its DATA. The caller sets the receiver.
     pub(super) fn ack(&self, config: &MediumConfig) -> Frame {
         let phy = &config.phy;
         let sent = self.control(phy, self.attempt.answer_size(config));
@@ -122,7 +122,7 @@ impl Access {
     }
 }
 
-/// Whose access a frame of `id` belongs to: its own, or that which it answers.
+/// Sender of the access that a frame of `id` belongs to: itself, or the node that it answers.
 pub(super) fn sender(id: u32, frame: Frame) -> u32 {
     match (frame.kind, frame.to) {
         (Kind::Cts | Kind::Ack, To::Node(sender)) => sender.0,

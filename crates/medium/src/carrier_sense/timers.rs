@@ -1,14 +1,14 @@
-//! When something next happens at each of many nodes, and at which first: a tournament tree.
+//! The next event of each node, and the earliest of all: a tournament tree.
 //!
-//! A leaf for each node holds its instant, each inner place the earlier of the two below it. Setting one is logarithmic
-//! in the number of nodes, asking for the earliest is not: a node's instant changes with every frame that it senses,
-//! and a queue of events would fill with those that no longer hold.
+//! Each leaf holds the instant of one node, each inner node of the tree the earlier of its two children. Updating costs
+//! logarithmic time in the number of nodes, the earliest instant constant time. A node's instant changes with every
+//! frame that it senses, so an event queue would fill with stale entries.
 
 use alloc::vec::Vec;
 
 use evenair_units::Instant;
 
-/// No instant: later than all.
+/// No event: later than all instants.
 const NEVER: Instant = Instant::MAX;
 
 #[derive(Debug, Default)]
@@ -20,7 +20,7 @@ pub(super) struct Timers {
 }
 
 impl Timers {
-    /// One node more, at which nothing is due.
+    /// Adds a node without an event.
     pub(super) fn add(&mut self) {
         if self.nodes == self.leaves {
             let leaves = (2 * self.leaves).max(4);
@@ -34,7 +34,7 @@ impl Timers {
         self.nodes += 1;
     }
 
-    /// What is next due at `node` is due then.
+    /// Sets the instant of the next event at `node`.
     pub(super) fn set(&mut self, node: u32, due: Option<Instant>) {
         let mut place = self.leaves + node as usize;
         self.tree[place] = due.unwrap_or(NEVER);
@@ -48,12 +48,12 @@ impl Timers {
         }
     }
 
-    /// The earliest.
+    /// The earliest instant.
     pub(super) fn next(&self) -> Option<Instant> {
         self.tree.get(1).copied().filter(|&due| due != NEVER)
     }
 
-    /// The nodes at which something is due at `at`, the earliest instant, in their order.
+    /// The nodes with an event at `at`, the earliest instant, in ascending order.
     pub(super) fn due(&self, at: Instant, nodes: &mut Vec<u32>) {
         self.collect(1, at, nodes);
     }
@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_earliest_is_that_of_a_plain_search() {
+    fn the_earliest_timer_is_that_of_a_linear_search() {
         let mut rng = Streams::new(1).stream("timers");
         let mut timers = Timers::default();
         let mut plain: Vec<Option<Instant>> = Vec::new();

@@ -1,8 +1,8 @@
 //! Beacons of access points.
 //!
-//! A beacon goes before all that waits in the access point, behind the frame in service, as from the queue of its own that
-//! hardware has for it. Where the one before is still waiting, it is left out. It contends with the access point's other
-//! frames' back-off; the short one that some hardware gives to beacons is not here.
+//! A beacon is sent before all waiting frames of the access point, behind the frame in service, as from a hardware beacon
+//! queue. It is skipped while the previous one is still queued. It contends with the back-off of the access point's other
+//! frames; the shorter back-off that some hardware uses for beacons is not modelled.
 
 use alloc::collections::BTreeMap;
 
@@ -12,15 +12,15 @@ use evenair_wifi::{AccessCategory, LLC_SNAP};
 use super::tasks::{Context, Task};
 use crate::frame::{Mpdu, NodeId, Own, Queued, To};
 
-/// Body of a beacon of 802.11a, b or g with the elements of RSN and WMM (IEEE Std 802.11-2016, table 9-27), about.
+/// Approximate body of a beacon of 802.11a, b or g with the elements of RSN and WMM (IEEE Std 802.11-2016, table 9-27).
 const BEACON_BODY: Bytes = Bytes(110);
 
-/// An access point's beacons.
+/// Beacons of an access point.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Beacons {
-    /// From one to the next; usually 100 time units of 1024 us.
+    /// Interval between beacons; usually 100 time units of 1024 us.
     pub interval: Span,
-    /// Every n-th beacon announces group frames, which follow it (the DTIM period); one or more.
+    /// DTIM period: every n-th beacon announces group frames, which follow it; one or more.
     pub dtim_period: u32,
 }
 
@@ -28,9 +28,9 @@ pub struct Beacons {
 #[derive(Debug)]
 struct Beaconing {
     beacons: Beacons,
-    /// Beacons that were due so far.
+    /// Number of beacons due so far.
     count: u64,
-    /// The last one is still in the queue.
+    /// Whether the last beacon is still queued.
     waits: bool,
 }
 
@@ -41,7 +41,7 @@ pub(super) struct BeaconSchedule {
 }
 
 impl BeaconSchedule {
-    /// From now on a node sends beacons.
+    /// Starts the beacons of a node.
     pub(super) fn add(&mut self, id: NodeId, beacons: Beacons) {
         self.points.insert(id.0, Beaconing { beacons, count: 0, waits: false });
     }
@@ -51,7 +51,7 @@ impl BeaconSchedule {
         self.points.contains_key(&id.0)
     }
 
-    /// A beacon is due. Says whether group frames follow it.
+    /// Handles a due beacon. Returns whether group frames follow it.
     pub(super) fn send<F>(&mut self, ctx: &mut Context<'_, F>, id: NodeId) -> bool {
         let Some(point) = self.points.get_mut(&id.0) else { return false };
         let number = point.count;
@@ -67,7 +67,7 @@ impl BeaconSchedule {
         number.is_multiple_of(u64::from(point.beacons.dtim_period))
     }
 
-    /// A beacon was sent, or given up.
+    /// A beacon was sent or dropped.
     pub(super) fn note_sent(&mut self, id: NodeId) {
         if let Some(point) = self.points.get_mut(&id.0) {
             point.waits = false;

@@ -1,9 +1,9 @@
-//! Management traffic: what nodes of a medium send by themselves, without a packet of the driver's. That is beacons of
-//! access points (`beacons`), null frames of stations that sleep (`power_save`), and what overlapping BSS on the same
-//! channel send (`obss`).
+//! Management traffic: frames that nodes of a medium send without a packet of the driver. These are beacons of access
+//! points (`beacons`), null frames of power-saving stations (`power_save`), and frames of overlapping BSS on the same
+//! channel (`obss`).
 //!
-//! Their frames contend and collide like all others, and none of them comes out as an event. Where nobody asks for any of
-//! this there is none of it, and it costs nothing.
+//! These frames contend and collide like all others, and produce no events. Without a request for them there are none, at
+//! no cost.
 
 mod beacons;
 mod obss;
@@ -37,11 +37,11 @@ pub(crate) struct Management<F> {
     beacons: BeaconSchedule,
     sleepers: PowerSaving<F>,
     obss: ObssTraffic,
-    /// Spent on beacons and null frames.
+    /// Airtime of beacons and null frames.
     airtime: Airtime,
-    /// Spent on packets to groups.
+    /// Airtime of packets to groups.
     groups: Airtime,
-    /// Kept for its memory.
+    /// Scratch buffer, kept to reuse its memory.
     started: Vec<u32>,
 }
 
@@ -58,12 +58,12 @@ impl<F> Management<F> {
         }
     }
 
-    /// When something is to be done next; [`Instant::MAX`] where nothing is.
+    /// Next task; [`Instant::MAX`] if there is none.
     pub(crate) fn next(&self) -> Instant {
         self.timers.next()
     }
 
-    /// From `now` on a node sends beacons; the first one at a random point of its interval.
+    /// Starts the beacons of a node at `now`; the first one comes at a random point of its interval.
     pub(crate) fn send_beacons(&mut self, now: Instant, id: NodeId, beacons: Beacons, mut start: Rng) {
         let first = now + Span::from_nanos(start.below(beacons.interval.as_nanos()));
         self.beacons.add(id, beacons);
@@ -71,47 +71,47 @@ impl<F> Management<F> {
         self.timers.schedule(first, Task::Beacon(id.0));
     }
 
-    /// A network of others, whose first node sends to the second.
+    /// Adds an overlapping BSS, whose first node sends to the second.
     pub(crate) fn add_obss(&mut self, nodes: [NodeId; 2], what: Obss, gaps: Rng) {
         let (first, task) = self.obss.add(nodes, what, gaps);
         self.timers.schedule(first, task);
     }
 
-    /// From now on a station saves power.
+    /// Starts power saving of a station.
     pub(crate) fn save_power(&mut self, station: NodeId, sleeper: Sleeper<F>) {
         assert!(self.beacons.has(sleeper.access_point()), "stations sleep from beacon to beacon");
         self.timers.schedule(sleeper.first_doze(), Task::Doze(station.0));
         self.sleepers.add(station, sleeper);
     }
 
-    /// What an access point keeps for stations that sleep, and for groups, beside its queues.
+    /// Packets that an access point buffers for sleeping stations and for groups, outside of its queues.
     pub(crate) fn kept(&self, access_point: NodeId) -> QueueState {
         self.sleepers.kept(access_point)
     }
 
-    /// What was spent so far beside packets for and from single stations.
+    /// Overhead airtime so far.
     pub(crate) fn overhead(&self, nodes: &Nodes<F>) -> OverheadAirtime {
         let obss = self.obss.senders().map(|node| nodes.counters(node).airtime);
         let obss = obss.fold(Airtime::ZERO, |sum, airtime| sum + airtime);
         OverheadAirtime { management: self.airtime, groups: self.groups, obss }
     }
 
-    /// Measured airtime of networks of others.
+    /// Measured airtime of overlapping BSS.
     pub(crate) fn neighbours(&self, nodes: &Nodes<F>) -> Span {
         self.obss.senders().map(|node| nodes.counters(node).measured.sent).sum()
     }
 
-    /// A packet comes to a node: gives it back where it is not to be kept for stations that sleep.
+    /// Buffers a packet for a sleeping station or a group; returns it if it need not be buffered.
     pub(crate) fn keep(&mut self, mac: &mut Mac<F>, now: Instant, from: NodeId, mpdu: Mpdu<F>) -> Option<Mpdu<F>> {
         self.sleepers.keep(mac, now, from, mpdu)
     }
 
-    /// A station has left, and what is kept for it is lost.
+    /// Drops the packets buffered for a station that has left.
     pub(crate) fn forget(&mut self, now: Instant, station: NodeId, events: &mut VecDeque<Event<F>>) {
         self.sleepers.forget(now, station, events);
     }
 
-    /// Handles feedback and does all that is due at `at`. The EDCAFs that have got work by it are put into `started`.
+    /// Handles feedback and all tasks due at `at`. Returns the EDCAFs that have got work by it.
     #[inline(never)]
     pub(crate) fn run(&mut self, mac: &mut Mac<F>, at: Instant) -> &[u32] {
         self.started.clear();
@@ -160,7 +160,7 @@ impl<F> Management<F> {
     }
 }
 
-/// What the parts of management traffic work with.
+/// Context of the parts of management traffic.
 fn context<'a, F>(
     timers: &'a mut Timers,
     started: &'a mut Vec<u32>,

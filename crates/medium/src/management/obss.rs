@@ -1,9 +1,9 @@
-//! Overlapping BSS (OBSS): a network of others on the same channel. One of its nodes sends to another one, and all nodes
-//! of the medium hear both.
+//! Overlapping BSS (OBSS): a foreign network on the same channel. One of its nodes sends to another one, and all nodes of
+//! the medium hear both.
 //!
-//! Frames come at gaps that are uniformly distributed around a mean, whatever becomes of those before, and wait in a short
-//! drop-tail buffer. They contend by DCF with the PHY's windows. Not here: a network that answers to what it gets, as TCP
-//! would, and one that only some of the nodes hear.
+//! Frames arrive at gaps that are uniformly distributed around a mean, whatever the outcome of earlier ones, and wait in a
+//! short drop-tail buffer. They contend by DCF with the PHY's windows. Not modelled: traffic with feedback, as of TCP, and
+//! a network that only some of the nodes hear.
 
 use alloc::vec::Vec;
 
@@ -13,10 +13,10 @@ use evenair_wifi::{AccessCategory, PhyRate};
 use super::tasks::{Context, Task};
 use crate::frame::{Mpdu, NodeId, Own, Queued, To};
 
-/// Frames that wait at most.
+/// Maximum number of waiting frames.
 const BUFFER: usize = 20;
 
-/// What an overlapping BSS (a network of others) sends.
+/// Traffic of an overlapping BSS.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Obss {
     /// Size of its packets, without LLC/SNAP and the MAC's headers.
@@ -25,13 +25,13 @@ pub struct Obss {
     pub rate: PhyRate,
     /// Mean time from one frame to the next.
     pub gap: Span,
-    /// When it begins.
+    /// Start of the traffic.
     pub start: Instant,
-    /// When it ends.
+    /// End of the traffic.
     pub stop: Instant,
 }
 
-/// Its sender.
+/// Sender of an overlapping BSS.
 #[derive(Debug)]
 struct Source {
     node: NodeId,
@@ -47,7 +47,7 @@ pub(super) struct ObssTraffic {
 }
 
 impl ObssTraffic {
-    /// A network of others, whose `node` sends to `to`. Says when it does first, and its task.
+    /// Adds an overlapping BSS whose `node` sends to `to`. Returns the time and the task of its first frame.
     pub(super) fn add(&mut self, [node, to]: [NodeId; 2], what: Obss, mut gaps: Rng) -> (Instant, Task) {
         let first = what.start + Span::from_nanos(gaps.below(what.gap.as_nanos()));
         let number = self.sources.len() as u32;
@@ -55,12 +55,12 @@ impl ObssTraffic {
         (first, Task::Obss(number))
     }
 
-    /// Those that send.
+    /// The sending nodes.
     pub(super) fn senders(&self) -> impl Iterator<Item = NodeId> {
         self.sources.iter().map(|source| source.node)
     }
 
-    /// A source is to send its next frame.
+    /// Sends the next frame of a source.
     pub(super) fn send<F>(&mut self, ctx: &mut Context<'_, F>, number: u32) {
         let Source { node, to, what, gaps } = &mut self.sources[number as usize];
         let gap = Span::from_nanos(1 + gaps.below(2 * what.gap.as_nanos()));

@@ -1,20 +1,21 @@
-//! Stations that save power, as stations do that turn the standard's power management on and off with their traffic (IEEE
-//! Std 802.11-2016, 11.2.3): a station sleeps once nothing has come or gone for some time, and says so with a null frame.
-//! From then on the access point keeps what comes for it. It wakes at every n-th beacon; if that says that something is
-//! there for it, or once it has something to send itself, it says that it is awake, and gets all at once.
+//! Power saving by stations that switch the standard's power management on and off with their traffic (IEEE Std
+//! 802.11-2016, 11.2.3). A station sleeps after some time without traffic, and announces that with a null frame. From then
+//! on the access point buffers its packets. The station wakes at every n-th beacon. If that indicates buffered packets, or
+//! once the station has something to send, it announces that it is awake, and gets all buffered packets.
 //!
-//! While one of its stations sleeps the access point keeps packets to groups, too, until the next beacon that tells of
-//! them (DTIM), right behind which they go.
+//! While one of its stations sleeps, the access point buffers packets to groups, too, until right after the next beacon
+//! that announces them (DTIM).
 //!
-//! Sizes of what an access point keeps, and that the oldest gives way, are those of Linux (`net/mac80211/ieee80211_i.h`:
+//! Buffer limits, and the drop of the oldest packet, are those of Linux (`net/mac80211/ieee80211_i.h`:
 //! `STA_MAX_TX_BUFFER`, `AP_MAX_BC_BUFFER`).
 //!
 //! Simplified:
-//! - A station knows whether the access point has something more for it, and stays awake as long; it would learn that from
-//!   the bit "More Data".
-//! - The frame that is in service when a station says that it sleeps is still received.
-//! - Null frames are as long as an empty packet, eight bytes too long. No PS-Poll, no U-APSD: who wakes is awake.
-//! - Groups reach sleeping stations, too: each wakes for the beacons that tell of them.
+//! - A station knows whether the access point has more packets for it, and stays awake meanwhile; really it would learn
+//!   that from the "More Data" bit.
+//! - The frame in service when a station announces that it sleeps is still received.
+//! - Null frames are as long as an empty packet, eight bytes too long. No PS-Poll, no U-APSD: a station that wakes stays
+//!   awake.
+//! - Sleeping stations receive group frames, too: each wakes for the beacons that announce them.
 
 use alloc::collections::{BTreeMap, VecDeque};
 
@@ -27,17 +28,17 @@ use crate::feedback::Feedback;
 use crate::frame::{Carried, DropReason, Event, Mpdu, NodeId, Own, Queued, To, dropped, lost};
 use crate::mac::Mac;
 
-/// Packets that an access point keeps for a station that sleeps.
+/// Maximum number of packets that an access point buffers for a sleeping station.
 const KEPT_FOR_STATION: usize = 64;
-/// Packets that it keeps for groups.
+/// Maximum number of packets that it buffers for groups.
 const KEPT_FOR_GROUPS: usize = 128;
 
-/// How a station saves power.
+/// Power saving of a station.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PowerSave {
-    /// It wakes at every n-th beacon; one or more.
+    /// Listen interval: it wakes at every n-th beacon; one or more.
     pub listen_interval: u32,
-    /// How long it stays awake when nothing comes or goes.
+    /// How long it stays awake without traffic.
     pub stays_awake: Span,
 }
 
@@ -46,27 +47,27 @@ pub struct PowerSave {
 pub(crate) struct Sleeper<F> {
     access_point: NodeId,
     how: PowerSave,
-    /// At which it sends null frames.
+    /// Rate of its null frames.
     rate: PhyRate,
     state: State,
-    /// When something came or went last.
+    /// Time of its last traffic.
     active: Instant,
-    /// What the access point keeps for it.
+    /// Packets that the access point buffers for it.
     kept: VecDeque<Queued<F>>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum State {
     Awake,
-    /// It has a null frame to send, after which it will sleep.
+    /// It has a null frame to send, after which it sleeps.
     Retiring,
     Asleep,
-    /// It is awake, and has yet to say so.
+    /// It is awake, and has not announced that yet.
     Waking,
 }
 
 impl<F> Sleeper<F> {
-    /// Awake from `now` on. Its null frames go at `rate` until a packet brings another.
+    /// Awake from `now` on. Its null frames use `rate` until a packet carries another.
     pub(crate) const fn new(now: Instant, access_point: NodeId, rate: PhyRate, how: PowerSave) -> Self {
         Self { access_point, how, rate, state: State::Awake, active: now, kept: VecDeque::new() }
     }
@@ -80,29 +81,29 @@ impl<F> Sleeper<F> {
         self.active + self.how.stays_awake
     }
 
-    /// What comes for it is kept.
+    /// Whether the access point buffers its packets.
     fn is_kept_for(&self) -> bool {
         matches!(self.state, State::Asleep | State::Waking)
     }
 }
 
-/// What an access point with beacons knows of its stations' sleep.
+/// State of an access point with beacons.
 #[derive(Debug)]
 struct AccessPoint<F> {
-    /// Its stations that it takes for asleep.
+    /// Number of its stations that it considers asleep.
     asleep: u32,
-    /// What it keeps for groups until the next beacon that tells of them.
+    /// Group packets buffered until the next beacon that announces them.
     groups: VecDeque<Queued<F>>,
 }
 
 impl<F> AccessPoint<F> {
-    /// Packets to groups have to wait.
+    /// Whether group packets are buffered.
     fn keeps_groups(&self) -> bool {
         self.asleep > 0 || !self.groups.is_empty()
     }
 }
 
-/// All stations that save power, and their access points.
+/// All power-saving stations, and their access points.
 #[derive(Debug)]
 pub(super) struct PowerSaving<F> {
     sleepers: BTreeMap<u32, Sleeper<F>>,
@@ -114,17 +115,17 @@ impl<F> PowerSaving<F> {
         Self { sleepers: BTreeMap::new(), points: BTreeMap::new() }
     }
 
-    /// An access point sends beacons.
+    /// Adds an access point with beacons.
     pub(super) fn add_access_point(&mut self, id: NodeId) {
         self.points.insert(id.0, AccessPoint { asleep: 0, groups: VecDeque::new() });
     }
 
-    /// From now on a station saves power.
+    /// Starts power saving of a station.
     pub(super) fn add(&mut self, station: NodeId, sleeper: Sleeper<F>) {
         self.sleepers.insert(station.0, sleeper);
     }
 
-    /// What an access point keeps for stations that sleep, and for groups, beside its queues.
+    /// Packets that an access point buffers for sleeping stations and for groups, outside of its queues.
     pub(super) fn kept(&self, access_point: NodeId) -> QueueState {
         let sleepers = self.sleepers.values().filter(|sleeper| sleeper.access_point == access_point);
         let kept = sleepers.flat_map(|sleeper| &sleeper.kept);
@@ -133,10 +134,10 @@ impl<F> PowerSaving<F> {
         kept.chain(groups).map(one).sum()
     }
 
-    /// A packet comes to a node: gives it back where it is not to be kept.
+    /// Buffers a packet for a sleeping station or a group; returns it if it need not be buffered.
     pub(super) fn keep(&mut self, mac: &mut Mac<F>, now: Instant, from: NodeId, mpdu: Mpdu<F>) -> Option<Mpdu<F>> {
         let (kept, limit) = match mpdu.to {
-            // What is kept already goes first.
+            // Packets buffered earlier go first.
             To::Broadcast => match self.points.get_mut(&from.0).filter(|point| point.keeps_groups()) {
                 Some(point) => (&mut point.groups, KEPT_FOR_GROUPS),
                 None => return Some(mpdu),
@@ -163,7 +164,7 @@ impl<F> PowerSaving<F> {
         None
     }
 
-    /// A beacon that tells of group frames is on its way: those that were kept follow it.
+    /// Queues the buffered group packets behind the beacon that announces them.
     pub(super) fn send_groups(&mut self, ctx: &mut Context<'_, F>, access_point: NodeId) {
         let Some(point) = self.points.get_mut(&access_point.0) else { return };
         for queued in core::mem::take(&mut point.groups) {
@@ -171,7 +172,7 @@ impl<F> PowerSaving<F> {
         }
     }
 
-    /// A packet was received: who sent it is awake, and who got it.
+    /// A packet was received: its sender is awake, and the idle time of its receiver starts again.
     pub(super) fn note_activity(&mut self, ctx: &mut Context<'_, F>, from: NodeId, to: To) {
         if let To::Node(to) = to
             && let Some(sleeper) = self.sleepers.get_mut(&to.0)
@@ -183,7 +184,7 @@ impl<F> PowerSaving<F> {
         }
     }
 
-    /// Whether a station may go to sleep now.
+    /// Lets a station go to sleep if it may; otherwise sets a timer.
     pub(super) fn consider_sleep(&mut self, ctx: &mut Context<'_, F>, station: u32) {
         let Some(sleeper) = self.sleepers.get_mut(&station) else { return };
         if sleeper.state != State::Awake {
@@ -202,10 +203,11 @@ impl<F> PowerSaving<F> {
         send_null(ctx, id, access_point, sleeper.rate, true);
     }
 
-    /// Its access point's beacon was received: those wake whose turn it is, and stay awake for whom something is there.
+    /// A beacon of the access point was received: sleeping stations whose listen interval ends and that have buffered
+    /// packets wake up.
     pub(super) fn wake_for(&mut self, ctx: &mut Context<'_, F>, access_point: NodeId, number: u64) {
         for (&id, sleeper) in &mut self.sleepers {
-            // Which of the beacons a station wakes for depends on when it came: here, on its number.
+            // The phase of a station's listen interval depends on when it joined: here, on its number.
             let turn = (number + u64::from(id)).is_multiple_of(u64::from(sleeper.how.listen_interval));
             if sleeper.access_point == access_point
                 && sleeper.state == State::Asleep
@@ -218,7 +220,7 @@ impl<F> PowerSaving<F> {
         }
     }
 
-    /// A null frame was received, or given up.
+    /// A null frame was received or dropped.
     pub(super) fn note_null(&mut self, ctx: &mut Context<'_, F>, feedback: &Feedback, sleeps: bool) {
         let from = feedback.from;
         let Some(sleeper) = self.sleepers.get_mut(&from.0) else { return };
@@ -226,13 +228,13 @@ impl<F> PowerSaving<F> {
             (true, true, State::Retiring) => self.falls_asleep(ctx, from),
             (true, false, State::Retiring) => self.is_awake(ctx, from),
             (false, true, _) => self.is_awake(ctx, from),
-            // It tries again when its turn comes.
+            // It tries again after its listen interval.
             (false, false, State::Waking) => sleeper.state = State::Asleep,
             _ => {}
         }
     }
 
-    /// The access point takes back what it has in its queues.
+    /// The station sleeps: the access point moves its queued packets to the buffer.
     fn falls_asleep(&mut self, ctx: &mut Context<'_, F>, station: NodeId) {
         let sleeper = self.sleeper(station);
         sleeper.state = State::Asleep;
@@ -244,7 +246,7 @@ impl<F> PowerSaving<F> {
         }
     }
 
-    /// The access point knows that a station is awake, and sends what it has kept.
+    /// The access point learns that a station is awake, and queues its buffered packets.
     fn is_awake(&mut self, ctx: &mut Context<'_, F>, station: NodeId) {
         let sleeper = self.sleeper(station);
         sleeper.active = ctx.at;
@@ -270,7 +272,7 @@ impl<F> PowerSaving<F> {
         }
     }
 
-    /// A station has left, and what is kept for it is lost.
+    /// Drops the packets buffered for a station that has left.
     pub(super) fn forget(&mut self, now: Instant, station: NodeId, events: &mut VecDeque<Event<F>>) {
         let Some(sleeper) = self.sleepers.remove(&station.0) else { return };
         if sleeper.is_kept_for() {
@@ -286,7 +288,7 @@ impl<F> PowerSaving<F> {
     }
 }
 
-/// What is kept, where it is a packet.
+/// The MPDU of a buffered frame, if it is a packet.
 fn packet<F>(queued: Queued<F>) -> Option<Mpdu<F>> {
     let Mpdu { to, msdu, rate, category, frame } = queued.mpdu;
     let Carried::Packet(frame) = frame else { return None };

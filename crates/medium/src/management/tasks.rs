@@ -1,4 +1,4 @@
-//! What management traffic is to do when, and what it works with.
+//! Timers of management traffic, and the context of its tasks.
 
 use alloc::collections::{BTreeSet, VecDeque};
 use alloc::vec::Vec;
@@ -9,16 +9,16 @@ use evenair_wifi::{AccessCategory, PhyRate};
 use crate::frame::{Carried, Event, Mpdu, NodeId, Own, Queued, To};
 use crate::nodes::Nodes;
 
-/// What is to be done next, by the number of the access point, station or source. At one instant in this order.
+/// A task of an access point, station or source, by its number. Tasks at one instant run in this order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Task {
     Beacon(u32),
-    /// Whether a station may go to sleep.
+    /// Check whether a station may go to sleep.
     Doze(u32),
     Obss(u32),
 }
 
-/// Tasks by time.
+/// Tasks ordered by time.
 #[derive(Debug, Default)]
 pub(super) struct Timers {
     tasks: BTreeSet<(Instant, Task)>,
@@ -29,12 +29,12 @@ impl Timers {
         self.tasks.insert((at, task));
     }
 
-    /// When something is to be done next; [`Instant::MAX`] where nothing is.
+    /// Time of the next task; [`Instant::MAX`] if there is none.
     pub(super) fn next(&self) -> Instant {
         self.tasks.first().map_or(Instant::MAX, |&(at, _)| at)
     }
 
-    /// The next task that is due at `at`.
+    /// Takes the next task that is due at `at`.
     pub(super) fn take_due(&mut self, at: Instant) -> Option<Task> {
         let &(due, task) = self.tasks.first()?;
         if due > at {
@@ -45,36 +45,36 @@ impl Timers {
     }
 }
 
-/// What management traffic works with at one instant: the nodes, what has become of packets, its timers.
+/// Context of management tasks at one instant.
 pub(super) struct Context<'a, F> {
     pub(super) at: Instant,
     pub(super) nodes: &'a mut Nodes<F>,
     pub(super) events: &'a mut VecDeque<Event<F>>,
     pub(super) timers: &'a mut Timers,
-    /// EDCAFs that have got work, in this order.
+    /// EDCAFs that have got work, in order.
     pub(super) started: &'a mut Vec<u32>,
-    /// Of a frame of which nothing else is known.
+    /// Rate of frames that carry none of their own.
     pub(super) lowest_rate: PhyRate,
 }
 
 impl<F> Context<'_, F> {
-    /// A frame of a node's own, so large behind the headers of data frames.
+    /// A management frame with an MSDU of this size.
     pub(super) fn own(&self, to: To, msdu: Bytes, own: Own) -> Queued<F> {
         let (rate, category) = (self.lowest_rate, AccessCategory::BestEffort);
         Queued { enqueued: self.at, mpdu: Mpdu { to, msdu, rate, category, frame: Carried::Own(own) } }
     }
 
-    /// A node is to send a frame of its own, in its turn.
+    /// A node enqueues a management frame.
     pub(super) fn send(&mut self, from: NodeId, queued: Queued<F>) {
         self.started.extend(self.nodes.accept_own(from, queued));
     }
 
-    /// A node is to send a frame to everybody, before all that wait behind the frame in service.
+    /// A node enqueues a broadcast ahead of all frames that wait behind the frame in service.
     pub(super) fn send_first(&mut self, from: NodeId, queued: Queued<F>) {
         self.started.extend(self.nodes.accept_first(from, queued));
     }
 
-    /// A packet comes to the MAC of a node.
+    /// A packet arrives at the MAC of a node.
     pub(super) fn accept(&mut self, from: NodeId, mpdu: Mpdu<F>) {
         self.started.extend(self.nodes.accept(self.at, from, mpdu, self.events));
     }

@@ -1,17 +1,17 @@
-//! What part of its frames a rate delivers, averaged over time, as the Minstrels of Linux measure it.
+//! Delivery ratio of a rate, averaged over time as in Linux's Minstrel.
 
-/// Probabilities are counted in this many parts.
+/// Unit of probabilities: 1 / `SCALE`.
 pub(super) const SCALE: u64 = 1_000_000;
-/// Weight of the past, per cent.
+/// Weight of the past in the moving average, per cent.
 const PAST_PERCENT: u64 = 75;
 
-/// The frames at one rate.
+/// Delivery of the frames at one rate.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Delivery {
-    /// Since the last evaluation.
+    /// Attempts, and successes, since the last evaluation.
     attempts: u64,
     successes: u64,
-    /// The part that was delivered, of [`SCALE`], averaged over evaluations; `None` before the first attempt.
+    /// Delivery ratio in units of 1 / [`SCALE`], averaged over evaluations; `None` before the first attempt.
     pub(super) part: Option<u64>,
 }
 
@@ -21,12 +21,13 @@ impl Delivery {
         self.successes += successes;
     }
 
-    /// Since the last evaluation there were more attempts than these, and less than a quarter were successes.
+    /// Whether there were more than this many attempts since the last evaluation, and fewer than a quarter
+    /// succeeded.
     pub(super) fn is_poor_of(&self, attempts: u64) -> bool {
         self.attempts > attempts && 4 * self.successes < self.attempts
     }
 
-    /// A period is over.
+    /// Ends a period and updates the average.
     pub(super) fn evaluate(&mut self) {
         if let Some(now) = (self.successes * SCALE).checked_div(self.attempts) {
             self.part = Some(self.part.map_or(now, |past| average(past, now)));
@@ -35,7 +36,7 @@ impl Delivery {
     }
 }
 
-/// A moving average with the value of one more period.
+/// Moving average after one more period.
 pub(super) const fn average(past: u64, now: u64) -> u64 {
     (past * PAST_PERCENT + now * (100 - PAST_PERCENT)) / 100
 }

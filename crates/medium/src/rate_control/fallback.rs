@@ -1,14 +1,14 @@
-//! Schemes that count ACKs in a row: two failures, ARF, AARF. One state, three sets of numbers.
+//! Schemes that count consecutive ACKs: two failures, ARF, AARF. One state machine with three sets of constants.
 
-/// Missing ACKs in a row that lower the rate, and go on lowering it.
+/// Consecutive missing ACKs that lower the rate; further ones lower it again after as many.
 const FAILURES: u32 = 2;
-/// ACKs in a row that raise it, in ARF and at first in AARF (both sources).
+/// Consecutive ACKs that raise the rate, in ARF and initially in AARF (both sources).
 const SUCCESSES: u32 = 10;
-/// The same of the firmware that goes down after two failures. The source says only that going up is slower than going
-/// down. Five is the number with which, as published, the total of stations that always send falls below 1 Mb/s when
-/// there are 15 of them: with four it falls so far later, with six before.
+/// Consecutive ACKs that raise the rate in firmware that lowers it after two failures. The source says only that the
+/// rate rises more slowly than it falls. With five the total of saturated stations falls below 1 Mb/s at 15 stations,
+/// as published; with four it does so at more stations, with six at fewer.
 const SUCCESSES_OF_FIRMWARE: u32 = 5;
-/// Attempts after which ARF and AARF raise the rate whatever became of them, unless it was lowered since: their timer,
+/// Attempts after which an ACK raises the rate in ARF and AARF, even if other attempts failed meanwhile: their timer,
 /// counted in attempts as M. Lacage and others do.
 const TIMER_ATTEMPTS: u32 = 15;
 
@@ -21,15 +21,15 @@ pub(super) struct Fallback {
     failures: u32,
     /// Attempts since the rate changed.
     attempts: u32,
-    /// ACKs in a row that it takes now.
+    /// Consecutive ACKs that raise the rate now.
     needed: u32,
-    /// Attempts that it takes now.
+    /// Attempts after which an ACK raises the rate now.
     timer: u32,
-    /// The next attempt is the first since the rate went up.
+    /// Whether the next attempt is the first since the rate was raised.
     probing: bool,
 }
 
-/// What a scheme does beyond counting.
+/// The scheme.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Rules {
     TwoFailures,
@@ -114,7 +114,7 @@ impl Fallback {
 mod tests {
     use super::*;
 
-    /// `+` an ACK, `-` none; returns the rates' indices after each.
+    /// Feeds outcomes, `+` an ACK, `-` none. Returns the final index of the rate.
     fn feed(fallback: &mut Fallback, outcomes: &str) -> usize {
         outcomes.bytes().for_each(|outcome| fallback.handle_outcome(outcome == b'+'));
         fallback.index()

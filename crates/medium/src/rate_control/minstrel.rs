@@ -1,12 +1,12 @@
-//! Minstrel: measure what each rate delivers, and use what delivers most.
+//! Minstrel: measures the delivery ratio of each rate, and uses the rate with the highest throughput.
 //!
 //! After the documentation of the Linux kernel's mac80211 (F. Fietkau and D. Smithies, "Minstrel", linux-wireless wiki;
-//! net/mac80211/rc80211_minstrel.c describes the same): every 100 ms the share of delivered attempts of each rate is
-//! averaged with a weight of 75 % for the past. A frame goes through a chain of rates: the one of the highest expected
-//! throughput, the second, the most reliable, the slowest; each for as many attempts as fit into 6 ms. One frame of ten
-//! looks around: a rate in random order is tried first, or, where it is slower than the best, second.
+//! net/mac80211/rc80211_minstrel.c describes the same): every 100 ms the delivery ratio of each rate is averaged with a
+//! weight of 75 % for the past. A frame goes through a chain of rates: the one with the highest expected throughput,
+//! the second, the most reliable, the slowest; each for as many attempts as fit into 6 ms. One frame of ten is a probe:
+//! a rate in random order is tried first, or, if it is slower than the best, second.
 //!
-//! Throughput is that of frames of 1200 bytes. A rate that delivers less than 10 % counts nothing.
+//! Throughput is that of frames of 1200 bytes. Rates that deliver less than 10 % have a throughput of zero.
 //!
 //! For 802.11n, ac and ax there is `minstrel_ht`.
 
@@ -17,17 +17,17 @@ use evenair_wifi::{Phy, PhyRate};
 
 use super::delivery::{Delivery, SCALE};
 
-/// Time between two evaluations.
+/// Interval between evaluations.
 const PERIOD: Span = Span::from_millis(100);
-/// Frames that look around, per cent.
+/// Share of frames that probe another rate, per cent.
 const LOOK_AROUND_PERCENT: u64 = 10;
-/// Attempts of one rate in a chain take this long at most.
+/// Maximum duration of the attempts at one rate of a chain.
 const SEGMENT: Span = Span::from_millis(6);
-/// And there are so many at most.
+/// Maximum number of attempts at one rate of a chain.
 const MOST_TRIES: u32 = 7;
-/// The frame whose throughput is compared.
+/// Frame size for which throughputs are compared.
 const FRAME: Bytes = Bytes(1_200);
-/// Below this a rate counts nothing; above `SCALE - RELIABLE` it counts as reliable.
+/// Delivery ratio below which a rate's throughput counts as zero, and from which on a rate counts as reliable.
 const USELESS: u64 = SCALE / 10;
 const RELIABLE: u64 = SCALE * 95 / 100;
 
@@ -40,19 +40,19 @@ pub(super) struct Minstrel {
     reliable: usize,
     evaluated: Option<Instant>,
     frames: u64,
-    /// Frames that looked around at once, and those that did so only after the best rate had failed.
+    /// Frames that probed at their first attempt, and frames that probe only after the best rate fails.
     looked: u64,
     deferred: u64,
-    /// Rates in the order in which they are looked at, and the place in it.
+    /// Probing order of the rates, and the position in it.
     order: Vec<usize>,
     next: usize,
-    /// Of the frame in service: rates and how often each.
+    /// Chain of the frame in service: rates with their numbers of attempts.
     chain: [(usize, u32); 4],
 }
 
 #[derive(Debug)]
 struct Rate {
-    /// DATA, SIFS, ACK.
+    /// Airtime of DATA, SIFS and ACK for [`FRAME`].
     airtime: Span,
     /// Attempts that fit into [`SEGMENT`].
     tries: u32,
@@ -60,7 +60,7 @@ struct Rate {
 }
 
 impl Minstrel {
-    /// `rates`, slowest first; the last is the first guess.
+    /// `rates` are in ascending order; the highest is the initial choice.
     pub(super) fn new(phy: &Phy, rates: &[PhyRate]) -> Self {
         let top = rates.len() - 1;
         let mut minstrel = Self {
@@ -84,7 +84,7 @@ impl Minstrel {
         self.best
     }
 
-    /// The rate of a frame's next attempt, of which `attempt` have failed.
+    /// Rate of a frame's next attempt, after `attempt` failed ones.
     pub(super) fn index(&mut self, now: Instant, attempt: u32, rng: &mut Rng) -> usize {
         if attempt == 0 {
             let since = *self.evaluated.get_or_insert(now);
@@ -121,7 +121,7 @@ impl Minstrel {
         }
         let sample = self.next_sample(rng);
         if sample == self.best {
-            // Nothing to learn that the frame does not tell anyway.
+            // The best rate needs no probe.
             self.looked += 1;
             return;
         }
@@ -137,7 +137,7 @@ impl Minstrel {
         }
     }
 
-    /// All rates in random order, then again in another.
+    /// Iterates over all rates in random order, then again in another order.
     fn next_sample(&mut self, rng: &mut Rng) -> usize {
         if self.next == 0 {
             for last in (1..self.order.len()).rev() {
@@ -185,7 +185,7 @@ impl Rate {
         Self { airtime, tries: tries.max(2), delivery: Delivery::default() }
     }
 
-    /// Frames per time, in units that compare.
+    /// Throughput in arbitrary units.
     fn throughput(&self) -> u64 {
         match self.delivery.part {
             Some(delivered) if delivered >= USELESS => delivered * 1_000_000 / self.airtime.as_nanos(),
@@ -201,8 +201,8 @@ mod tests {
 
     use super::*;
 
-    /// Runs frames, each attempt of which arrives with the rate's chance per cent; returns the frames at each rate's
-    /// first attempt.
+    /// Sends frames, each attempt of which succeeds with the rate's chance, per cent. Returns how many frames began at
+    /// each rate.
     fn run(minstrel: &mut Minstrel, chances: &[u64], frames: u64) -> Vec<u64> {
         let mut rng = Streams::new(5).stream("minstrel");
         let mut luck = Streams::new(5).stream("luck");
@@ -230,7 +230,7 @@ mod tests {
 
     #[test]
     fn it_finds_the_rate_of_the_highest_throughput_and_not_the_safest() {
-        // 36 Mb/s with two of three delivered beats 24 Mb/s with all.
+        // 36 Mb/s with 80 % delivered beats 24 Mb/s with all.
         let mut m = minstrel();
         let first = run(&mut m, &[100, 100, 100, 100, 100, 80, 20, 5], 5_000);
         assert_eq!(m.best(), 5);
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn one_frame_of_ten_looks_around() {
+    fn one_frame_of_ten_probes() {
         let mut m = minstrel();
         let frames = 10_000;
         run(&mut m, &[100; 8], frames);
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn a_chain_is_as_long_as_its_time() {
+    fn a_segment_of_a_chain_lasts_at_most_6_ms() {
         let m = minstrel();
         let tries: Vec<_> = m.rates.iter().map(|rate| rate.tries).collect();
         assert!(tries.is_sorted() && tries[0] >= 2 && tries[7] <= MOST_TRIES, "{tries:?}");

@@ -19,44 +19,44 @@ use evenair_wifi::{Phy, PhyMode, PhyRate};
 use super::BurstRate;
 use super::delivery::{Delivery, SCALE, average};
 
-/// Time between two evaluations.
+/// Interval between evaluations.
 const PERIOD: Span = Span::from_millis(50);
-/// Time between two accesses in other modes.
+/// Interval between probes.
 const PROBES: Span = Span::from_millis(20);
-/// Attempts in one mode in a chain take this long at most.
+/// Maximum duration of the attempts in one mode of a chain.
 const SEGMENT: Span = Span::from_millis(6);
-/// And there are so many at most.
+/// Maximum number of attempts in one mode of a chain.
 const MOST_TRIES: u32 = 7;
-/// The packet whose throughput is compared, and how many of them its time on air is measured over.
+/// Packet size for which throughputs are compared, and number of packets over which their airtime is averaged.
 const PACKET: Bytes = Bytes(1_200);
 const PACKETS: u64 = 16;
-/// Below this a mode counts nothing; what delivers more than `CERTAIN` counts as if it delivered that; above `KNOWN` a mode is not
-/// probed.
+/// Delivery ratios: below `USELESS` a mode's throughput counts as zero; above `CERTAIN` the ratio counts as `CERTAIN`; from
+/// `KNOWN` on a mode is not probed.
 const USELESS: u64 = SCALE / 10;
 const CERTAIN: u64 = SCALE * 9 / 10;
 const KNOWN: u64 = SCALE * 95 / 100;
-/// From here on the most probable mode is the one of those that carries most.
+/// Delivery ratio from which on modes count as equally probable, so that throughput decides among them.
 const PROBABLE: u64 = SCALE * 3 / 4;
-/// Of more MPDUs than these less than a quarter: the mode is left at once.
+/// If fewer than a quarter of more MPDUs than this are delivered, the mode is left at once.
 const JUDGED: u64 = 30;
 
-/// In which order modes are probed.
+/// Order of the kinds of probes.
 const TURNS: [Probe; 6] = [Probe::Next, Probe::Faster, Probe::Next, Probe::Faster, Probe::Next, Probe::Slower];
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Probe {
-    /// The next faster mode of a group, of one group after the other.
+    /// The next faster mode of a group, the groups in turn.
     Next,
     /// Any faster mode.
     Faster,
-    /// Any between the most probable mode and the best.
+    /// Any mode between the most probable one and the best.
     Slower,
 }
 
-/// One sender's choice of modes toward one receiver.
+/// Mode selection of one sender toward one receiver.
 #[derive(Debug)]
 pub(super) struct MinstrelHt {
-    /// Slowest first.
+    /// In ascending order.
     modes: Vec<Mode>,
     best: usize,
     second: usize,
@@ -64,13 +64,13 @@ pub(super) struct MinstrelHt {
     evaluated: Option<Instant>,
     next_probe: Instant,
     turn: usize,
-    /// The number of streams whose group is probed next.
+    /// Number of streams of the group to probe next.
     group: u8,
-    /// Accesses and MPDUs since the last evaluation, and MPDUs in an access on average, in parts of [`SCALE`].
+    /// Accesses and MPDUs since the last evaluation; average MPDUs per access, in units of 1 / [`SCALE`].
     accesses: u64,
     mpdus: u64,
     length: Option<u64>,
-    /// Of the burst in service: modes and how often each; the last one as often as it takes.
+    /// Chain of the burst in service: modes with their numbers of attempts; the last one has no limit.
     chain: [(usize, u32); 3],
     probing: bool,
 }
@@ -79,15 +79,16 @@ pub(super) struct MinstrelHt {
 struct Mode {
     rate: PhyRate,
     streams: u8,
-    /// DIFS, a mean back-off, preamble, SIFS, BlockAck.
+    /// Airtime of DIFS, a mean back-off, preamble, SIFS and BlockAck.
     overhead: Span,
-    /// A packet in an aggregate.
+    /// Airtime of a packet in an aggregate.
     packet: Span,
-    /// Of its MPDUs.
+    /// Delivery ratio of its MPDUs.
     delivery: Delivery,
 }
 
-/// The modes that a sender may use where frames bring this one: with no more streams and no higher MCS, slowest first.
+/// Modes that a sender may use if its frames carry this one: those with no more streams and no higher MCS, in ascending
+/// order.
 fn modes_up_to(highest: PhyMode) -> Vec<PhyRate> {
     let fits = |mode: &PhyMode| {
         mode.width() == highest.width()
@@ -101,7 +102,7 @@ fn modes_up_to(highest: PhyMode) -> Vec<PhyRate> {
 }
 
 impl MinstrelHt {
-    /// Of modes up to this one, which is the first guess.
+    /// Modes up to `highest`, which is the initial choice.
     pub(super) fn new(phy: &Phy, highest: PhyMode) -> Self {
         let modes: Vec<_> = modes_up_to(highest).into_iter().map(|rate| Mode::new(phy, rate)).collect();
         let top = modes.len() - 1;
@@ -124,7 +125,7 @@ impl MinstrelHt {
         minstrel
     }
 
-    /// The mode that it now holds for the best.
+    /// The mode currently considered best.
     pub(super) fn best(&self) -> PhyRate {
         self.modes[self.best].rate
     }
@@ -134,7 +135,7 @@ impl MinstrelHt {
         self.modes[self.modes.len() - 1].rate
     }
 
-    /// How the next attempt at a burst is sent, of which `attempt` went without an answer.
+    /// Mode of the next attempt at a burst, after `attempt` ones without a response.
     pub(super) fn choose(&mut self, now: Instant, attempt: u32, rng: &mut Rng) -> BurstRate {
         if attempt == 0 {
             let since = *self.evaluated.get_or_insert(now);
@@ -153,7 +154,7 @@ impl MinstrelHt {
         BurstRate { rate, single: self.probing && place == 0, reserve: place > 0 }
     }
 
-    /// What became of the MPDUs of an access in this mode; nothing where it is none of its own any more.
+    /// Reports the MPDUs of an access in this mode; ignored if the mode is no longer used.
     pub(super) fn handle_burst(&mut self, rate: PhyRate, mpdus: u64, delivered: u64) {
         let Some(index) = self.modes.iter().position(|mode| mode.rate == rate) else { return };
         let mode = &mut self.modes[index];
@@ -162,7 +163,7 @@ impl MinstrelHt {
             return;
         }
         let (streams, fails) = (mode.streams, mode.delivery.is_poor_of(JUDGED));
-        // Probes have one MPDU, and so tell nothing of this.
+        // Probes have one MPDU, and so do not count toward the average.
         self.accesses += 1;
         self.mpdus += mpdus;
         if fails && streams > 1 {
@@ -187,7 +188,7 @@ impl MinstrelHt {
         }
     }
 
-    /// The mode to probe, where one is worth it.
+    /// The mode to probe, if one is worth it.
     fn next_mode(&mut self, rng: &mut Rng) -> Option<usize> {
         let probe = TURNS[self.turn];
         self.turn = (self.turn + 1) % TURNS.len();
@@ -238,14 +239,14 @@ impl MinstrelHt {
         self.probable = probable.expect("the best one is one of them");
     }
 
-    /// The best mode fails: the best of those with so many streams takes its place.
+    /// The best mode fails: replaces it by the best with this number of streams.
     fn drop_stream(&mut self, streams: u8) {
         let fewer = (0..self.modes.len()).filter(|&index| self.modes[index].streams == streams);
         let best = fewer.max_by_key(|&index| (self.throughput(index), self.modes[index].packet));
         self.best = best.unwrap_or(self.probable);
     }
 
-    /// Packets per time, in units that compare.
+    /// Throughput in arbitrary units.
     fn throughput(&self, index: usize) -> u64 {
         let Some(delivered) = self.modes[index].delivery.part.filter(|&delivered| delivered >= USELESS) else {
             return 0;
@@ -253,13 +254,13 @@ impl MinstrelHt {
         delivered.min(CERTAIN) * SCALE / self.time_of_one(index)
     }
 
-    /// Nanoseconds for a packet, with its part of the overhead.
+    /// Airtime of a packet with its share of the overhead, in nanoseconds.
     fn time_of_one(&self, index: usize) -> u64 {
         let mode = &self.modes[index];
         mode.packet.as_nanos() + mode.overhead.as_nanos() * SCALE / self.length_in(mode)
     }
 
-    /// MPDUs of an access, in parts of [`SCALE`]: before any was sent, by the time on air of a packet.
+    /// MPDUs per access, in units of 1 / [`SCALE`]; before the first access estimated from the airtime of a packet.
     fn length_in(&self, mode: &Mode) -> u64 {
         self.length.unwrap_or(match mode.packet.as_micros() {
             0..=150 => 16 * SCALE,
@@ -302,7 +303,7 @@ mod tests {
 
     use super::*;
 
-    /// Up to two streams of 802.11n, and its 16 modes.
+    /// Two streams of 802.11n at most, and its 16 modes.
     fn minstrel() -> (MinstrelHt, Vec<PhyRate>) {
         let highest = PhyMode::new(Format::Ht, 7, 2, Width::Mhz20, GuardInterval::Ns800).unwrap();
         (MinstrelHt::new(&Phy::default_for(Standard::Dot11n), highest), modes_up_to(highest))
@@ -313,8 +314,8 @@ mod tests {
         modes.iter().position(is).unwrap()
     }
 
-    /// Accesses of 20 MPDUs for so long, each MPDU of which arrives with its mode's chance per cent. Returns the accesses in each
-    /// mode, and those of them with a single MPDU.
+    /// Sends accesses of 20 MPDUs for the duration `lasts`; each MPDU arrives with its mode's chance, per cent. Returns the
+    /// accesses in each mode, and the number of those with a single MPDU.
     fn run(minstrel: &mut MinstrelHt, from: Instant, lasts: Span, chance: impl Fn(usize) -> u64) -> (Vec<u64>, u64) {
         let mut rng = Streams::new(5).stream("minstrel");
         let mut luck = Streams::new(5).stream("luck");
@@ -368,7 +369,7 @@ mod tests {
         let middle = place(&modes, 4, 1);
         let (_, singles) = run(&mut m, Instant::ZERO, Span::from_secs(10), |index| if index > middle { 0 } else { 90 });
         assert!((400..=500).contains(&singles), "{singles} in 10 s");
-        // All that is faster is known to arrive: there is nothing faster than the best one.
+        // All faster modes are known to arrive: none is faster than the best.
         let (mut m, _) = minstrel();
         let (used, _) = run(&mut m, Instant::ZERO, Span::from_secs(10), |_| 100);
         assert_eq!(m.best, modes.len() - 1);

@@ -1,19 +1,19 @@
-//! Which rate a sender uses toward a receiver, decided for each attempt from what became of those before.
+//! Rate control: which rate a sender uses toward a receiver, decided for each attempt from the outcomes of earlier ones.
 //!
-//! All these schemes take a missing ACK for a bad signal. Where frames collide they go slower for nothing, the more
-//! stations there are the more so: that is their published weakness, not one of this model.
+//! All these schemes interpret a missing ACK as a bad signal. With collisions they slow down for nothing, the more so the
+//! more stations there are: a published weakness of theirs, not of this model.
 //!
-//! - [`RateControl::TwoFailures`]: firmware that goes down after two missing ACKs in a row and up after five ACKs in a row
-//!   (S. Choi, K. Park, C. Kim, "Performance impact of interlayer dependence in infrastructure WLANs", IEEE Trans. Mobile
-//!   Computing 5(7), 2006, found it so in products).
+//! - [`RateControl::TwoFailures`]: firmware that lowers the rate after two consecutive missing ACKs and raises it after five
+//!   consecutive ACKs (observed in products by S. Choi, K. Park, C. Kim, "Performance impact of interlayer dependence in
+//!   infrastructure WLANs", IEEE Trans. Mobile Computing 5(7), 2006).
 //! - [`RateControl::Arf`]: A. Kamerman, L. Monteban, "WaveLAN-II: a high-performance wireless LAN for the unlicensed
 //!   band", Bell Labs Technical Journal 2(3), 1997.
 //! - [`RateControl::Aarf`]: M. Lacage, M. H. Manshaei, T. Turletti, "IEEE 802.11 rate adaptation: a practical approach",
 //!   MSWiM 2004.
-//! - [`RateControl::Minstrel`]: F. Fietkau's, as the Linux kernel documents it (see `minstrel`).
-//! - [`RateControl::MinstrelHt`]: the same for 802.11n, ac and ax, where several MPDUs share an access (see `minstrel_ht`).
+//! - [`RateControl::Minstrel`]: F. Fietkau's algorithm as the Linux kernel documents it (see `minstrel`).
+//! - [`RateControl::MinstrelHt`]: Minstrel for 802.11n, ac and ax, where several MPDUs share an access (see `minstrel_ht`).
 //!
-//! A missing CTS tells nothing about the rate of DATA, and is not reported, but of bursts: drivers report it there.
+//! A missing CTS says nothing about the rate of DATA, and is not reported; with bursts it is, as drivers do.
 
 mod delivery;
 mod fallback;
@@ -32,60 +32,60 @@ use minstrel_ht::MinstrelHt;
 
 use crate::frame::NodePair;
 
-/// How senders choose their rates.
+/// Rate control scheme of senders.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum RateControl {
-    /// The rate that a frame brings.
+    /// The rate that the frame carries.
     #[default]
     Fixed,
-    /// Down after two missing ACKs in a row, up after five ACKs in a row.
+    /// Lower after two consecutive missing ACKs, higher after five consecutive ACKs.
     TwoFailures,
-    /// Automatic rate fallback: up after ten ACKs in a row or a timer; a first attempt that then fails goes down at once.
+    /// Automatic rate fallback: higher after ten consecutive ACKs or a timer; lower at once if the first attempt then fails.
     Arf,
-    /// Adaptive ARF: the number of ACKs that it takes to go up doubles with each first attempt that fails.
+    /// Adaptive ARF: the number of ACKs needed doubles with each first attempt that fails.
     Aarf {
-        /// That number's limit: 50 in the paper, 60 in ns-3.
+        /// Maximum of that number: 50 in the paper, 60 in ns-3.
         most: u32,
     },
-    /// What a rate delivered, measured, with one frame of ten to look around.
+    /// Measured delivery ratio of rates; one frame of ten is a probe.
     Minstrel,
-    /// What a mode delivered of its MPDUs, measured: of nodes that aggregate, and whose frames bring a mode. Others send at the
-    /// rate that frames bring.
+    /// Measured delivery ratio of MPDUs in each mode, for nodes that aggregate and whose frames carry a mode. Other frames
+    /// are sent at the rate that they carry.
     MinstrelHt,
 }
 
-/// How a burst is sent.
+/// Rate and form of a burst.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct BurstRate {
     pub(crate) rate: PhyRate,
-    /// It is one MPDU.
+    /// Whether it is limited to one MPDU.
     pub(crate) single: bool,
-    /// After RTS, whatever its size.
+    /// Whether RTS precedes it, whatever its size.
     pub(crate) reserve: bool,
 }
 
 impl BurstRate {
-    /// At the rate that its frames bring.
+    /// At the rate that its frames carry.
     pub(crate) const fn fixed(rate: PhyRate) -> Self {
         Self { rate, single: false, reserve: false }
     }
 }
 
-/// All senders' choices.
+/// Rate control of all senders.
 #[derive(Debug)]
 pub(crate) struct Rates {
     control: RateControl,
     phy: Phy,
-    /// Of frames that go singly.
+    /// State for single frames.
     controllers: BTreeMap<NodePair, Controller>,
-    /// Of bursts.
+    /// State for bursts.
     bursts: BTreeMap<NodePair, MinstrelHt>,
-    /// By sender.
+    /// Random stream of each sender.
     rngs: Vec<Rng>,
 }
 
 impl Rates {
-    /// `None` where nobody chooses.
+    /// `None` for [`RateControl::Fixed`].
     pub(crate) fn new(control: RateControl, phy: &Phy) -> Option<Self> {
         let (controllers, bursts) = (BTreeMap::new(), BTreeMap::new());
         (control != RateControl::Fixed).then(|| Self {
@@ -101,15 +101,15 @@ impl Rates {
         self.rngs.push(rng);
     }
 
-    /// Nobody will ask for the node again.
+    /// Removes the state of a node that has left.
     pub(crate) fn remove_node(&mut self, node: u32) {
         let stays = |pair: &NodePair| pair.from != node && pair.to != node;
         self.controllers.retain(|pair, _| stays(pair));
         self.bursts.retain(|pair, _| stays(pair));
     }
 
-    /// The rate of the sender's next attempt at a frame that brings the rate `highest` and of which `attempt` have failed.
-    /// A frame that brings another rate than the ones before begins anew.
+    /// Rate of the sender's next attempt at a frame that carries the rate `highest`, after `attempt` failed ones. A frame
+    /// that carries another rate than earlier ones restarts the scheme.
     pub(crate) fn choose(&mut self, now: Instant, pair: NodePair, highest: PhyRate, attempt: u32) -> PhyRate {
         if self.control == RateControl::MinstrelHt {
             return highest;
@@ -122,16 +122,16 @@ impl Rates {
         controller.rate(now, attempt, &mut self.rngs[pair.from as usize])
     }
 
-    /// What became of an attempt with DATA.
+    /// Reports the outcome of an attempt with DATA.
     pub(crate) fn report(&mut self, pair: NodePair, rate: PhyRate, acknowledged: bool) {
-        // Absent where one of the two left meanwhile; and a rate may have become too high.
+        // The pair is absent if one of the two left meanwhile; and the rate may now be above the highest.
         if let Some(controller) = self.controllers.get_mut(&pair).filter(|c| rate <= c.highest()) {
             controller.handle_outcome(rate, acknowledged);
         }
     }
 
-    /// How the sender's next burst is sent whose frames bring the rate `highest`, and of which `attempt` attempts went without an
-    /// answer. Only with [`RateControl::MinstrelHt`], and `None` where `highest` is no mode.
+    /// Rate of the sender's next burst, whose frames carry the rate `highest`, after `attempt` attempts without a response.
+    /// `None` unless with [`RateControl::MinstrelHt`] and if `highest` is no mode.
     pub(crate) fn choose_burst(
         &mut self,
         now: Instant,
@@ -148,7 +148,7 @@ impl Rates {
         Some(modes.choose(now, attempt, &mut self.rngs[pair.from as usize]))
     }
 
-    /// What became of the MPDUs of a burst.
+    /// Reports the MPDUs of a burst.
     pub(crate) fn report_burst(&mut self, pair: NodePair, rate: PhyRate, mpdus: u64, delivered: u64) {
         if let Some(modes) = self.bursts.get_mut(&pair) {
             modes.handle_burst(rate, mpdus, delivered);
@@ -161,10 +161,10 @@ impl Rates {
     }
 }
 
-/// One sender's choice of rates toward one receiver.
+/// Rate control of one sender toward one receiver.
 #[derive(Debug)]
 struct Controller {
-    /// Slowest first; the last is the highest that may be used.
+    /// In ascending order; the last is the highest that may be used.
     rates: Vec<PhyRate>,
     scheme: Scheme,
 }
@@ -198,7 +198,7 @@ impl Controller {
         self.rates[self.rates.len() - 1]
     }
 
-    /// The rate of a frame's next attempt, of which `attempt` have failed.
+    /// Rate of a frame's next attempt, after `attempt` failed ones.
     fn rate(&mut self, now: Instant, attempt: u32, rng: &mut Rng) -> PhyRate {
         let index = match &mut self.scheme {
             Scheme::Fallback(fallback) => fallback.index(),
@@ -207,7 +207,7 @@ impl Controller {
         self.rates[index]
     }
 
-    /// What became of the attempt that was made last, at this rate.
+    /// Reports the outcome of the last attempt, at this rate.
     fn handle_outcome(&mut self, rate: PhyRate, acknowledged: bool) {
         match &mut self.scheme {
             Scheme::Fallback(fallback) => fallback.handle_outcome(acknowledged),
@@ -218,7 +218,7 @@ impl Controller {
         }
     }
 
-    /// The rate that it now holds for the best.
+    /// The rate currently considered best.
     fn current(&self) -> PhyRate {
         self.rates[match &self.scheme {
             Scheme::Fallback(fallback) => fallback.index(),
@@ -268,7 +268,7 @@ mod tests {
             let (mut now, mut attempt, mut slow, frames) = (Instant::ZERO, 0, 0, 4_000);
             for _ in 0..frames {
                 let rate = controller.rate(now, attempt, &mut rng);
-                // Up to 24 Mb/s all arrives, above nothing does.
+                // Up to 24 Mb/s all arrives, above that nothing.
                 let arrives = rate <= rates[4];
                 controller.handle_outcome(rate, arrives);
                 attempt = if arrives { 0 } else { (attempt + 1) % 7 };

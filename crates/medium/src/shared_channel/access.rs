@@ -1,4 +1,4 @@
-//! What is on the air where all hear all: the accesses that began together.
+//! Accesses on the air, in the shared-channel engine: those that began together.
 
 use evenair_units::{Airtime, Instant, Span};
 use evenair_wifi::Phy;
@@ -7,22 +7,22 @@ use crate::accounts::Exchange;
 use crate::attempt::Attempt;
 use crate::mac::Mac;
 
-/// What one EDCAF sends at a time when it has won the medium.
+/// An exchange that one EDCAF sends after it has won the medium.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Access {
     pub(super) node: u32,
     pub(super) edcaf: u32,
     pub(super) attempt: Attempt,
     pub(super) outcome: Outcome,
-    /// End of what the node itself sends of RTS and DATA.
+    /// End of the sender's own frames, RTS and DATA.
     pub(super) sent: Instant,
-    /// When something of it is received next; its MPDUs may be one by one.
+    /// When the next part of it is received; MPDUs may be received one by one.
     pub(super) arrives: Instant,
-    /// End of the ACK where there is one.
+    /// End of the response, if there is one.
     pub(super) answered: Instant,
-    /// DATA was received, and its receiver has it.
+    /// Whether DATA has been delivered to the receiver.
     pub(super) delivered: bool,
-    /// When the TXOP ends, if it may have more than one frame.
+    /// End of the TXOP, if it may have more than one frame.
     pub(super) txop_end: Option<Instant>,
 }
 
@@ -33,7 +33,7 @@ pub(super) enum Outcome {
     Unconfirmed,
     /// DATA was not received.
     Lost,
-    /// RTS was not received, or its CTS was not, or its receiver has left.
+    /// RTS or CTS was not received, or the receiver has left.
     Unanswered,
     Collided,
 }
@@ -45,7 +45,7 @@ impl Outcome {
 }
 
 impl Access {
-    /// The frame at the head of an EDCAF's queue goes on the air, and a TXOP begins where there are any.
+    /// Sends the frame at the head of an EDCAF's queue; a TXOP begins if the EDCAF has TXOPs.
     #[inline(always)]
     pub(super) fn begin<F>(mac: &mut Mac<F>, at: Instant, id: u32, attempt: Attempt, outcome: Outcome) -> Self {
         let (sent, answered) = ends(&mac.config.phy, at, attempt, outcome);
@@ -57,7 +57,7 @@ impl Access {
         Self { node, edcaf: id, attempt, outcome, sent, arrives, answered, delivered: false, txop_end }
     }
 
-    /// When its next MPDU comes, where each is handed up when it does.
+    /// When its next MPDU is received, if MPDUs are delivered one by one; otherwise the end of DATA.
     #[inline]
     pub(super) fn next_arrival<F>(&self, mac: &Mac<F>) -> Instant {
         let begins = Instant::from_nanos(self.sent.as_nanos() - self.attempt.data.as_nanos());
@@ -65,20 +65,20 @@ impl Access {
         next.map_or(self.sent, |next| (begins + next).min(self.sent))
     }
 
-    /// Whose airtime it is.
+    /// The exchange for airtime accounting.
     pub(super) fn exchange(&self) -> Exchange {
         Exchange { edcaf: self.edcaf, to: self.attempt.to, ends: self.answered }
     }
 }
 
-/// When what the sender itself sends will have ended, and the whole exchange.
+/// End of the sender's own frames, and of the whole exchange.
 #[inline(always)]
 pub(super) fn ends(phy: &Phy, at: Instant, attempt: Attempt, outcome: Outcome) -> (Instant, Instant) {
     let sent = at + if attempt.rts { own_time_after_rts(phy, attempt, outcome) } else { attempt.data };
     (sent, if outcome.delivers() { sent + attempt.answer } else { sent })
 }
 
-/// How long what the sender itself sends takes, with RTS.
+/// Duration of the sender's own frames, with RTS.
 #[inline(never)]
 fn own_time_after_rts(phy: &Phy, attempt: Attempt, outcome: Outcome) -> Span {
     let rate = attempt.rate;

@@ -1,4 +1,4 @@
-//! The state of the medium where all hear all, and how an access goes on the air.
+//! State of the shared-channel engine, and the start of an access.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -16,19 +16,19 @@ use crate::idle_sense::{IdleSense, IdleSenseConfig};
 use crate::mac::Mac;
 use crate::reception::Sent;
 
-/// The medium where all hear all.
+/// The medium if all nodes hear each other.
 #[derive(Debug)]
 pub(crate) struct SharedChannel {
     pub(super) contention: Contention,
     /// The accesses that began together; empty while the medium is silent.
     pub(super) on_air: Vec<Access>,
-    /// What happens next.
+    /// The next event.
     pub(super) stage: Stage,
-    /// When it does; [`Instant::MAX`] where nothing will.
+    /// Time of the next event; [`Instant::MAX`] if there is none.
     pub(super) due: Instant,
-    /// Where nodes draw their back-off from a window of this.
+    /// Window for the back-off of nodes with Idle Sense, if there are any.
     pub(super) idle_sense: Option<Box<IdleSense>>,
-    /// Kept for its memory.
+    /// Scratch buffer, kept to reuse its memory.
     pub(super) senders: Vec<u32>,
 }
 
@@ -36,9 +36,9 @@ pub(crate) struct SharedChannel {
 pub(super) enum Stage {
     /// The medium is silent until the next EDCAF sends.
     Silent,
-    /// A DATA frame will have been received.
+    /// A DATA frame is being received.
     Receiving,
-    /// The medium falls silent.
+    /// The medium is about to fall silent.
     Ending,
 }
 
@@ -55,7 +55,7 @@ impl SharedChannel {
         }
     }
 
-    /// When something happens next; [`Instant::MAX`] where nothing will.
+    /// Time of the next event; [`Instant::MAX`] if there is none.
     #[inline]
     pub(crate) fn due(&self) -> Instant {
         self.due
@@ -67,17 +67,17 @@ impl SharedChannel {
         self.stage != Stage::Silent
     }
 
-    /// Some node has Idle Sense.
+    /// Some node uses Idle Sense.
     pub(crate) fn use_idle_sense(&mut self, config: IdleSenseConfig) {
         self.idle_sense.get_or_insert_with(|| Box::new(IdleSense::new(config)));
     }
 
-    /// The next EDCAF joins, whose back-off is never one of more than `cw_max` slots.
+    /// Adds an EDCAF, whose back-off never exceeds `cw_max` slots.
     pub(crate) fn add_edcaf(&mut self, waiting: Waiting, cw_max: u32) {
         self.contention.add(waiting, cw_max);
     }
 
-    /// These EDCAFs send no more.
+    /// These EDCAFs stop sending.
     pub(crate) fn remove_edcafs(&mut self, ids: impl Iterator<Item = usize>) {
         ids.for_each(|id| self.contention.remove(id as u32));
         if self.stage == Stage::Silent {
@@ -85,24 +85,24 @@ impl SharedChannel {
         }
     }
 
-    /// An EDCAF that sends next as things stand, where one is known.
+    /// An EDCAF that sends next in the present state, if known.
     #[inline]
     pub(crate) fn first(&self) -> Option<u32> {
         self.contention.first()
     }
 
-    /// Has fetched what is known of an EDCAF.
+    /// Prefetches the state of an EDCAF.
     #[inline]
     pub(crate) fn prefetch(&self, id: u32, prefetch: impl Fn(*const ())) {
         self.contention.prefetch(id, prefetch);
     }
 
-    /// A frame has come to the head of the EDCAF's empty queue.
+    /// A frame has arrived at the head of the EDCAF's empty queue.
     #[inline]
     pub(crate) fn begin_contention<F>(&mut self, mac: &mut Mac<F>, now: Instant, id: u32) {
         let answers = mac.config.idle_before_ack && self.is_to_answer(mac, now, id);
         match self.stage {
-            // It draws its back-off when its transmission ends.
+            // It draws its back-off at the end of its transmission.
             _ if mac.nodes.edcafs[id as usize].on_air => {}
             Stage::Silent => {
                 self.contention.enter_at(id, now);
@@ -118,7 +118,7 @@ impl SharedChannel {
         }
     }
 
-    /// A new back-off of an EDCAF, from its own window or from that which Idle Sense has come to.
+    /// Draws a back-off for an EDCAF, from its own window or from that of Idle Sense.
     #[inline(always)]
     fn draw_back_off<F>(&self, mac: &mut Mac<F>, id: u32) -> u64 {
         let edcaf = &mut mac.nodes.edcafs[id as usize];
@@ -137,7 +137,7 @@ impl SharedChannel {
         self.contention.begin(id, slots, mac.nodes.edcafs[id as usize].has_work());
     }
 
-    /// What becomes of a frame that nothing overlaps.
+    /// Outcome of a frame that nothing overlaps.
     #[inline(always)]
     pub(super) fn outcome_alone<F>(&self, mac: &mut Mac<F>, id: u32, attempt: Attempt) -> Outcome {
         let To::Node(NodeId(to)) = attempt.to else { return Outcome::Received };
@@ -156,13 +156,13 @@ impl SharedChannel {
         }
     }
 
-    /// The EDCAF's node has received a frame at `now`, and has not sent its ACK yet.
+    /// Whether the EDCAF's node has received a frame at `now`, and has not sent its ACK yet.
     fn is_to_answer<F>(&self, mac: &Mac<F>, now: Instant, id: u32) -> bool {
         let node = To::Node(NodeId(mac.nodes.edcafs[id as usize].node));
         self.on_air.iter().any(|access| access.delivered && access.sent == now && access.attempt.to == node)
     }
 
-    /// Accesses begin together: those on the air.
+    /// Starts the airtime accounting of the accesses on the air, which begin together.
     #[inline]
     pub(super) fn begin_airtime<F>(&self, mac: &mut Mac<F>, at: Instant) {
         if let [Access { edcaf, attempt, .. }] = self.on_air[..] {
@@ -181,7 +181,7 @@ impl SharedChannel {
         }
     }
 
-    /// Records the accesses that begin at `at` in the watch, with all frames that belong to them.
+    /// Records all frames of the accesses that begin at `at` in the watch.
     pub(super) fn watch_accesses<F>(&self, mac: &mut Mac<F>, at: Instant) {
         if let Some(watch) = &mut mac.watch {
             self.on_air.iter().for_each(|access| frames::watch(watch, at, access, &mac.config.phy, &mac.nodes));

@@ -1,21 +1,21 @@
-//! Back-off in slots: who sends next, and when.
+//! Back-off in slots: which EDCAF sends next, and when.
 //!
-//! Nobody counts idle slots one by one. EDCAFs that wait for the same inter-frame space are a group, and
-//! their back-off counts down together: one counter of slots passed is kept for each group, and each EDCAF's back-off
-//! is the value of that counter at which it may send. While the medium is busy the counter stands; when it falls silent,
-//! the group's first slot begins one inter-frame space later, at the period's `origin`, and the group's next
-//! transmission is where the least expiry lies on the grid of slots from there. The medium's next one is the earliest of
-//! all groups'. Those of all nodes with DCF are one group; EDCA makes one for each AIFS.
+//! Idle slots are not counted one by one. EDCAFs with the same inter-frame space form a group, and their back-off counts
+//! down together: each group has one counter of elapsed slots, and each EDCAF's back-off is the value of that counter at
+//! which it may send. While the medium is busy the counter stands still. When it falls silent, the group's first slot
+//! begins one inter-frame space later, at the period's `origin`, and the group's next transmission is at the least
+//! expiry on the slot grid from there. The medium's next transmission is the earliest of all groups. All nodes with DCF
+//! are one group; EDCA has one for each AIFS.
 //!
-//! Where others take the medium at the end of an EDCAF's t-th slot, DCF has counted t slots (10.3.4.3). EDCA counts at
-//! slot boundaries, the first of which is the end of AIFS, and so has counted one more (10.22.2.4).
+//! If another node sends at the end of an EDCAF's t-th slot, DCF has counted t slots (10.3.4.3). EDCA counts at slot
+//! boundaries, the first of which is the end of AIFS, and so has counted one more (10.22.2.4).
 //!
-//! Some EDCAFs begin later or earlier than the rest in one period: those of nodes whose frame collided or was lost
-//! wait for an answer first. They are kept apart for that period, each with an origin of its own, and join the rest when
+//! Some EDCAFs resume later or earlier than the rest in one idle period: those of nodes whose frame collided or was lost
+//! first wait for a response. They are kept apart for that period, each with its own origin, and rejoin the rest when
 //! the medium becomes busy again.
 //!
-//! A transmission is sensed by all others at once: two EDCAFs collide only if they start at the same instant. Since
-//! all that resume together share a grid, that is whenever they start in the same slot.
+//! All nodes sense a transmission at once: two EDCAFs collide only if they start at the same instant. Since all that
+//! resume together share a grid, they do so whenever they start in the same slot.
 
 use alloc::vec::Vec;
 
@@ -39,7 +39,7 @@ impl Linked for Edcaf {
 
 #[derive(Debug)]
 struct Edcaf {
-    /// Value of the group's counter at which it may send; one that is past does not keep it from sending.
+    /// Value of the group's counter at which it may send; a past value means that back-off has expired.
     expiry: u64,
     group: u32,
     place: Place,
@@ -48,7 +48,7 @@ struct Edcaf {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Place {
-    /// It has nothing to send.
+    /// It has no frame to send.
     Away,
     /// In its group's wheel.
     Waiting,
@@ -60,13 +60,13 @@ enum Place {
 struct Group {
     waiting: Waiting,
     slot: Span,
-    /// Slots that had been counted when this period began.
+    /// Slots counted when this idle period began.
     count: u64,
-    /// When this idle period's first slot begins.
+    /// Start of this idle period's first slot.
     origin: Instant,
     /// EDCAFs with a frame to send, by expiry, except those in `apart`.
     wheel: Wheel,
-    /// EDCAFs with an origin of their own in this period. In it, their expiry is relative to that origin.
+    /// EDCAFs with their own origin in this period. Their expiry is relative to that origin.
     apart: Vec<Apart>,
 }
 
@@ -82,8 +82,8 @@ impl Contention {
         Self { slot, edcafs: Vec::new(), groups: Vec::new() }
     }
 
-    /// An EDCAF with no back-off to count, and never one of more than `cw_max` slots. EDCAFs are numbered from zero
-    /// in the order of being added.
+    /// Adds an EDCAF without pending back-off, which never exceeds `cw_max` slots. EDCAFs are numbered from zero in the
+    /// order of addition.
     pub(crate) fn add(&mut self, waiting: Waiting, cw_max: u32) {
         let group = self.groups.iter().position(|group| group.waiting == waiting).unwrap_or_else(|| {
             self.groups.push(Group::new(waiting, self.slot));
@@ -94,19 +94,19 @@ impl Contention {
         self.edcafs.push(Edcaf { expiry, group, place: Place::Away, links: Links::NONE });
     }
 
-    /// An EDCAF that sends next as things stand, where all have one inter-frame space and none is apart.
+    /// An EDCAF that sends next in the present state, if all have one inter-frame space.
     #[inline]
     pub(crate) fn first(&self) -> Option<u32> {
         if let [group] = &self.groups[..] { group.wheel.first() } else { None }
     }
 
-    /// Has fetched what is known of an EDCAF, where there is any.
+    /// Prefetches the state of an EDCAF, if it exists.
     #[inline]
     pub(crate) fn prefetch(&self, id: u32, prefetch: impl Fn(*const ())) {
         self.edcafs.get(id as usize).into_iter().for_each(|edcaf| prefetch((&raw const *edcaf).cast()));
     }
 
-    /// The EDCAF sends no more.
+    /// The EDCAF stops sending.
     pub(crate) fn remove(&mut self, id: u32) {
         let Edcaf { expiry, group, place, .. } = self.edcafs[id as usize];
         let group = &mut self.groups[group as usize];
@@ -118,7 +118,7 @@ impl Contention {
         self.edcafs[id as usize].place = Place::Away;
     }
 
-    /// The medium fell silent at `from`, or is to be taken as if it had: inter-frame spaces count from there.
+    /// The medium fell silent at `from`, or counts as if it had: inter-frame spaces start there.
     #[inline(always)]
     pub(crate) fn resume(&mut self, from: Instant) {
         if let [group] = &mut self.groups[..] {
@@ -130,7 +130,7 @@ impl Contention {
         }
     }
 
-    /// In the period that begins, the inter-frame space of this EDCAF counts from an instant of its own.
+    /// Gives this EDCAF its own start of the inter-frame space in the idle period that begins.
     pub(crate) fn set_apart(&mut self, id: u32, from: Instant) {
         let Edcaf { expiry, group, place, .. } = self.edcafs[id as usize];
         let group = &mut self.groups[group as usize];
@@ -142,14 +142,14 @@ impl Contention {
         group.apart.push(Apart { edcaf: id, origin: from + group.waiting.space, waits });
     }
 
-    /// The EDCAF waits `slots` slots before it sends. Only while it is not waiting to send, and no slots pass: when
-    /// the medium is busy or just fell silent.
+    /// Sets a back-off of `slots` slots. Only while the EDCAF is not contending, and no slots elapse: the medium is busy
+    /// or just fell silent.
     pub(crate) fn set(&mut self, id: u32, slots: u64) {
         let edcaf = &mut self.edcafs[id as usize];
         edcaf.expiry = self.groups[edcaf.group as usize].count + slots;
     }
 
-    /// A new back-off begins, as with [`Self::set`], and where the EDCAF `waits` to send, [`Self::enter`].
+    /// Sets a back-off as [`Self::set`]; if the EDCAF `waits` to send, then [`Self::enter`].
     #[inline(always)]
     pub(crate) fn begin(&mut self, id: u32, slots: u64, waits: bool) {
         let edcaf = &mut self.edcafs[id as usize];
@@ -163,18 +163,18 @@ impl Contention {
         }
     }
 
-    /// Slots that the EDCAFs with DCF have counted, while all were silent.
+    /// Slots counted by the EDCAFs with DCF.
     pub(crate) fn slots(&self) -> u64 {
         self.groups.iter().find(|group| !group.waiting.counts_boundaries).map_or(0, |group| group.count)
     }
 
-    /// Whether the EDCAF's back-off had run out when the medium became busy.
+    /// Whether the EDCAF's back-off had expired when the medium became busy.
     pub(crate) fn has_run_out(&self, id: u32) -> bool {
         let edcaf = &self.edcafs[id as usize];
         edcaf.expiry <= self.groups[edcaf.group as usize].count
     }
 
-    /// The EDCAF, which waited for none, has a frame to send once its back-off has run out. Only while no slots pass.
+    /// The EDCAF, until now without a frame, sends once its back-off has expired. Only while no slots elapse.
     pub(crate) fn enter(&mut self, id: u32) {
         let Edcaf { group, place, .. } = self.edcafs[id as usize];
         let group = &mut self.groups[group as usize];
@@ -184,8 +184,8 @@ impl Contention {
         }
     }
 
-    /// The same while the medium is silent: at the first boundary of slots after `now` where back-off has run out
-    /// already, so that EDCAFs whose frames come within the same slot collide.
+    /// [`Self::enter`] while the medium is silent: if the back-off has expired, the EDCAF sends at the first slot
+    /// boundary after `now`, so that EDCAFs whose frames arrive within the same slot collide.
     pub(crate) fn enter_at(&mut self, id: u32, now: Instant) {
         let edcaf = &mut self.edcafs[id as usize];
         let group = &self.groups[edcaf.group as usize];
@@ -198,7 +198,7 @@ impl Contention {
         self.enter(id);
     }
 
-    /// When the next EDCAF sends if the medium stays silent; [`Instant::MAX`] where none does.
+    /// When the next EDCAF sends if the medium stays silent; [`Instant::MAX`] if none does.
     #[inline(always)]
     pub(crate) fn next(&self) -> Instant {
         if let [group] = &self.groups[..] {
@@ -208,7 +208,8 @@ impl Contention {
         next.min().unwrap_or(Instant::MAX)
     }
 
-    /// The medium becomes busy at `at`, as [`Self::next`] said. Those who send are put into `senders`, and wait no more.
+    /// The medium becomes busy at `at`, which is [`Self::next`]. The EDCAFs that send are appended to `senders`, and
+    /// stop contending.
     #[inline(always)]
     pub(crate) fn start(&mut self, at: Instant, senders: &mut Vec<u32>) {
         if let [group] = &mut self.groups[..] {
@@ -225,8 +226,8 @@ impl Group {
         Self { waiting, slot, count: 0, origin: Instant::ZERO, wheel: Wheel::new(0), apart: Vec::new() }
     }
 
-    /// Makes room for a back-off of `cw_max` slots, and one slot more: an EDCAF whose back-off has run out may wait for
-    /// the next boundary.
+    /// Makes room for a back-off of `cw_max` slots plus one: an EDCAF whose back-off has expired may wait for the next
+    /// boundary.
     fn widen(&mut self, number: u32, cw_max: u32, edcafs: &mut [Edcaf]) {
         if self.wheel.spans(cw_max + 1) {
             return;
@@ -269,7 +270,7 @@ impl Group {
                 for &id in &senders[first..] {
                     edcafs[id as usize].place = Place::Away;
                 }
-                // As many as `counted` would find by a division.
+                // The same number as `counted` would find by a division.
                 self.count += left + u64::from(self.waiting.counts_boundaries);
             }
             _ => self.count += self.counted(self.origin, at),
@@ -279,7 +280,7 @@ impl Group {
         }
     }
 
-    /// Those that were apart send or join the rest; `before` is what had been counted when the period began.
+    /// The EDCAFs apart send or rejoin the rest; `before` is the count when the period began.
     #[inline(never)]
     fn rejoin(&mut self, before: u64, at: Instant, edcafs: &mut [Edcaf], senders: &mut Vec<u32>) {
         while let Some(Apart { edcaf: id, origin, waits }) = self.apart.pop() {
@@ -314,14 +315,14 @@ mod tests {
         Instant::ZERO + Span::from_micros(us)
     }
 
-    /// Without an inter-frame space, so that slots begin where it would.
+    /// EDCAFs without an inter-frame space, so that the first slot begins at once.
     fn contention(edcafs: u32) -> Contention {
         let mut contention = Contention::new(Span::from_micros(10));
         (0..edcafs).for_each(|_| contention.add(Waiting { space: Span::ZERO, counts_boundaries: false }, 40));
         contention
     }
 
-    /// EDCAFs of EDCA, one for each of these inter-frame spaces.
+    /// One EDCAF with EDCA for each of these inter-frame spaces.
     fn boundaries(spaces_us: &[u64]) -> Contention {
         let mut contention = Contention::new(Span::from_micros(10));
         for &us in spaces_us {

@@ -1,5 +1,5 @@
-//! The end of an access where all hear all: the medium falls silent, senders learn what became of their frames, and
-//! back-off begins anew.
+//! The end of an access in the shared-channel engine: the medium falls silent, senders learn the outcomes of their
+//! frames, and back-off begins again.
 //!
 //! Clause numbers are those of IEEE Std 802.11-2016.
 
@@ -39,7 +39,7 @@ impl SharedChannel {
         self.due = self.contention.next();
     }
 
-    /// Answers to bursts have come.
+    /// Delivers the MPDUs of bursts whose response has been received.
     #[inline(never)]
     fn confirm_bursts<F>(&self, mac: &mut Mac<F>, at: Instant) {
         for access in self.on_air.iter().filter(|access| access.outcome == Outcome::Received) {
@@ -50,13 +50,13 @@ impl SharedChannel {
         }
     }
 
-    /// The medium falls silent with the end of DATA: nothing answers it.
+    /// Ends an access at the end of DATA, as a broadcast has no response.
     #[inline(never)]
     pub(super) fn end_broadcast<F>(&mut self, mac: &mut Mac<F>, at: Instant) {
         self.end(mac, at);
     }
 
-    /// The one access was a success, if it was.
+    /// Reports the success of the only access to rate control, if it was one.
     #[inline(never)]
     fn report_received<F>(&self, mac: &mut Mac<F>) {
         if let [Access { node, attempt, outcome: Outcome::Received, .. }] = self.on_air[..]
@@ -66,7 +66,7 @@ impl SharedChannel {
         }
     }
 
-    /// The one access was a success, and its TXOP is over.
+    /// Ends the only access, a success, when its TXOP is over.
     #[inline(always)]
     fn end_received<F>(&mut self, mac: &mut Mac<F>, node: u32, id: u32) {
         mac.nodes.edcafs[id as usize].on_air = false;
@@ -76,7 +76,7 @@ impl SharedChannel {
         self.on_air.clear();
     }
 
-    /// An access failed, or several began together.
+    /// Ends accesses that failed, or that began together.
     #[inline(never)]
     fn end_failed<F>(&mut self, mac: &mut Mac<F>, at: Instant) {
         let resume = at + self.wait_of_bystanders(mac);
@@ -90,7 +90,7 @@ impl SharedChannel {
     }
 
     /// A TXOP goes on after SIFS while the next frame and its answer fit (10.22.2.7, 10.22.2.8). After a failure the
-    /// EDCAF backs off, as it may.
+    /// EDCAF backs off, as the standard permits.
     #[inline(never)]
     fn carry_on<F>(&mut self, mac: &mut Mac<F>, at: Instant) -> bool {
         let [Access { edcaf: id, outcome: Outcome::Received, txop_end: Some(txop_end), .. }] = self.on_air[..] else {
@@ -106,7 +106,7 @@ impl SharedChannel {
         }
         self.on_air.clear();
         let outcome = self.outcome_alone(mac, id, attempt);
-        // The TXOP goes on, none begins.
+        // The TXOP goes on: keep its end.
         self.on_air.push(Access { txop_end: Some(txop_end), ..Access::begin(mac, next, id, attempt, outcome) });
         self.watch_accesses(mac, next);
         (self.stage, self.due) = self.stage_of_transmission();
@@ -116,7 +116,7 @@ impl SharedChannel {
         true
     }
 
-    /// The rest of a TXOP is given back by a CF-End frame, where nodes do that and it fits. Says whether it is.
+    /// Ends an unused TXOP with a CF-End frame, if nodes do that and it fits. Returns whether it does.
     fn give_back<F>(&mut self, mac: &mut Mac<F>, at: Instant, id: u32, txop_end: Instant) -> bool {
         let phy = &mac.config.phy;
         let takes = phy.sifs() + phy.cf_end(self.on_air[0].attempt.rate);
@@ -133,17 +133,17 @@ impl SharedChannel {
         true
     }
 
-    /// From the end of the last frame until the inter-frame space begins, for those who did not send.
+    /// Time from the end of the last frame to the start of the inter-frame space, for bystanders.
     fn wait_of_bystanders<F>(&self, mac: &Mac<F>) -> Span {
         let phy = &mac.config.phy;
         let Access { outcome, attempt, .. } = self.on_air[0];
         let outcome = if self.on_air.len() > 1 { self.last_of_collision() } else { outcome };
         match outcome {
             Outcome::Received | Outcome::Unconfirmed => Span::ZERO,
-            // They could decode the frame, and keep off while the ACK is due (the NAV, 10.3.2.4). The receiver, which
+            // They could decode the frame, and defer until the end of the ACK (the NAV, 10.3.2.4). The receiver, which
             // could not, would wait EIFS: a few microseconds more, which are left out.
             Outcome::Lost => attempt.answer,
-            // They give the reservation up when no CTS comes, as the sender does.
+            // They reset the NAV when no CTS comes, at the time of the sender's timeout.
             Outcome::Unanswered => phy.response_timeout(),
             Outcome::Collided => match mac.config.after_collision {
                 AfterCollision::Eifs => phy.eifs() - phy.difs(),
@@ -153,7 +153,7 @@ impl SharedChannel {
         }
     }
 
-    /// What bystanders of a collision hear last: the answer to a frame that was captured, or only noise.
+    /// The last frame of a collision for bystanders: the response to a captured frame, or noise.
     fn last_of_collision(&self) -> Outcome {
         let answers = self.on_air.iter().filter(|access| access.outcome.delivers());
         let answered = answers.map(|access| access.answered).max();
@@ -162,14 +162,14 @@ impl SharedChannel {
         if answered.is_some() && answered >= noise_ends { Outcome::Received } else { Outcome::Collided }
     }
 
-    /// How long a sender whose access failed waits, from the end of its own frame, before its inter-frame space begins.
+    /// Time from the end of the sender's own frame to the start of its inter-frame space, after a failed access.
     fn wait_of_sender<F>(&self, mac: &Mac<F>, access: &Access) -> Span {
         let phy = &mac.config.phy;
         let collided = access.outcome == Outcome::Collided;
         match mac.config.after_collision {
             _ if access.attempt.to == To::Broadcast => Span::ZERO,
             AfterCollision::DifsForAll if collided => Span::ZERO,
-            // The inter-frame space is over when the answer is.
+            // The inter-frame space ends with the time of the response.
             AfterCollision::EifsThenDifs if collided => {
                 Span::from_nanos(access.attempt.answer.as_nanos().saturating_sub(phy.difs().as_nanos()))
             }
@@ -177,8 +177,8 @@ impl SharedChannel {
         }
     }
 
-    /// The sender learns what became of its access, and draws its next back-off: also where it has no other frame, so
-    /// that it cannot take the medium twice in a row at once (10.3.4.2).
+    /// The sender learns the outcome of its access, and draws its next back-off, even without another frame: it must
+    /// not win the medium twice in a row without back-off (10.3.4.2).
     fn end_access<F>(&mut self, mac: &mut Mac<F>, at: Instant, resume: Instant, access: &Access) {
         let id = access.edcaf;
         let edcaf = &mut mac.nodes.edcafs[id as usize];
@@ -194,7 +194,7 @@ impl SharedChannel {
                 _ => access.sent + self.wait_of_sender(mac, access),
             });
             if from != resume {
-                // The node's other EDCAFs wait like the one that sent: none of them heard the frame (10.22.2.4).
+                // The node's other EDCAFs wait like the one that sent, since none of them heard the frame (10.22.2.4).
                 let edcafs = mac.nodes.edcaf_ids(access.node);
                 edcafs.for_each(|id| self.contention.set_apart(id as u32, from));
             }
@@ -209,7 +209,7 @@ impl SharedChannel {
     }
 }
 
-/// The sender's choice of rates learns what became of an access, where DATA was sent.
+/// Reports the outcome of an access to rate control, if DATA was sent.
 fn report<F>(mac: &mut Mac<F>, access: &Access) {
     let sent_data = !access.attempt.rts || !matches!(access.outcome, Outcome::Unanswered | Outcome::Collided);
     if sent_data {

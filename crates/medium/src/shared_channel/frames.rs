@@ -1,4 +1,5 @@
-//! The frames of an access for the watch, RTS, CTS, DATA and ACK: where all hear all they are known when it begins.
+//! The frames of an access, RTS, CTS, DATA and ACK, for the watch. The shared-channel engine knows them when the
+//! access begins.
 
 use evenair_units::{Instant, Span};
 use evenair_wifi::{Phy, PhyRate};

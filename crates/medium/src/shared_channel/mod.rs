@@ -1,6 +1,7 @@
-//! Medium access where all hear all: one state of the medium for all nodes, and one access at a time.
+//! Medium access if all nodes hear each other: one state of the medium for all nodes, and one access at a
+//! time.
 //!
-//! Who sends next is in `contention`, the beginning of an access in `start`, its end in `end`.
+//! `contention` decides which node sends next, `start` begins an access, `end` ends it.
 
 mod access;
 mod channel;
@@ -21,7 +22,7 @@ use crate::mac::Mac;
 pub(crate) use self::channel::SharedChannel;
 
 impl SharedChannel {
-    /// What is due at `at`, which is [`Self::due`].
+    /// Handles the event at `at`, which is [`Self::due`].
     #[inline(always)]
     pub(crate) fn step<F>(&mut self, mac: &mut Mac<F>, at: Instant) {
         match self.stage {
@@ -31,7 +32,7 @@ impl SharedChannel {
         }
     }
 
-    /// The end of a DATA frame that is received, unless one of the two has left meanwhile.
+    /// The end of a received DATA frame, unless sender or receiver has left meanwhile.
     #[inline(always)]
     pub(super) fn receive<F>(&mut self, mac: &mut Mac<F>, at: Instant) {
         let is_due = |access: &Access| access.outcome.delivers() && !access.delivered && access.arrives == at;
@@ -47,7 +48,7 @@ impl SharedChannel {
         if receiver_left || mac.nodes.has_left(node) {
             (access.outcome, access.answered) = (Outcome::Lost, access.sent);
         } else {
-            // What is in a burst counts until its answer has come.
+            // A burst counts as queued until its response has come.
             let counts_on = mac.config.aggregation.is_some() && mac.nodes.edcafs[edcaf as usize].tx_queues().is_some();
             let confirmed = outcome == Outcome::Received && !counts_on;
             mac.deliver(at, edcaf, confirmed);
@@ -59,7 +60,7 @@ impl SharedChannel {
         }
     }
 
-    /// An MPDU of a burst is received, and others are to come.
+    /// An MPDU of a burst has been received, and others follow.
     #[inline(never)]
     fn receive_part<F>(&mut self, mac: &mut Mac<F>, at: Instant, place: usize) {
         let access = &mut self.on_air[place];

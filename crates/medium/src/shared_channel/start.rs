@@ -1,4 +1,4 @@
-//! The beginning of an access where all hear all: who sends, and what is received of frames that begin together.
+//! The start of an access in the shared-channel engine: senders, and reception of frames that begin together.
 //!
 //! Clause numbers are those of IEEE Std 802.11-2016.
 
@@ -12,7 +12,7 @@ use crate::frame::{NodeId, NodePair, To};
 use crate::mac::Mac;
 
 impl SharedChannel {
-    /// Back-off has run out at one EDCAF, or at several at once.
+    /// Back-off has expired at one EDCAF, or at several at once.
     #[inline(always)]
     pub(super) fn start<F>(&mut self, mac: &mut Mac<F>, at: Instant) {
         mac.account(at, false);
@@ -46,7 +46,7 @@ impl SharedChannel {
         }
     }
 
-    /// What is on the air is received MPDU by MPDU.
+    /// Schedules the reception of the frames on the air MPDU by MPDU.
     #[inline(never)]
     pub(super) fn await_mpdus<F>(&mut self, mac: &Mac<F>) {
         let received = self.on_air.iter_mut().filter(|access| access.outcome.delivers());
@@ -71,7 +71,7 @@ impl SharedChannel {
         (self.stage, self.due) = self.stage_of_transmission();
     }
 
-    /// Of the EDCAFs of one node that would send, the one of the highest priority does. The others behave as if they
+    /// Among EDCAFs of one node that would send, the one of the highest priority does. The others behave as if they
     /// had collided (10.22.2.4).
     #[inline(never)]
     fn collide_internally<F>(&mut self, mac: &mut Mac<F>, at: Instant) {
@@ -96,7 +96,7 @@ impl SharedChannel {
         }
     }
 
-    /// Of frames that began together, those go on that are received in spite of the others.
+    /// Continues those of the frames that began together which their receivers capture.
     fn capture<F>(&mut self, mac: &mut Mac<F>, at: Instant) {
         for index in 0..self.on_air.len() {
             let Access { node, edcaf, attempt, .. } = self.on_air[index];
@@ -124,8 +124,8 @@ impl SharedChannel {
         }
     }
 
-    /// Whether a frame of this pair that begins at `begins` is received in spite of the frames that began with that of
-    /// `index` and are still on the air then.
+    /// Whether a frame of this pair that begins at `begins` is captured among the frames that began with that of
+    /// `index` and are still on the air.
     fn is_captured<F>(&self, mac: &mut Mac<F>, index: usize, pair: NodePair, begins: Instant) -> bool {
         let others = self.on_air.iter().enumerate().filter(|&(other, access)| other != index && access.sent > begins);
         mac.receivers.captures(pair.to, pair.from, others.map(|(_, access)| access.node))

@@ -1,33 +1,33 @@
-//! EDCAFs by the slot in which they may send: a wheel of slots, with a bit for each that is taken.
+//! EDCAFs by the slot in which they may send: a timing wheel with one bit per slot.
 //!
-//! Back-off is bounded by the largest contention window, so that all that wait lie within one turn of the wheel; and a
-//! turn is found out by looking at a few words of bits. So whatever the number of EDCAFs, one comes, goes and is
-//! found first in constant time (a timing wheel: Varghese and Lauck, SOSP 1987).
+//! Back-off is bounded by the largest contention window, so that all waiting EDCAFs lie within one turn of the wheel,
+//! and the next occupied slot is found in a few words of bits. So insertion, removal and search take constant time
+//! (timing wheel: Varghese and Lauck, SOSP 1987).
 
 use alloc::vec::Vec;
 
-/// No EDCAF.
+/// No EDCAF in the slot or link.
 const NONE: u32 = u32::MAX;
 
 #[derive(Debug)]
 pub(crate) struct Wheel {
-    /// The first EDCAF of each slot; a power of two of them.
+    /// First EDCAF of each slot; the number of slots is a power of two.
     heads: Vec<u32>,
-    /// One bit for each slot: whether it has an EDCAF.
+    /// One bit per slot: whether it has an EDCAF.
     taken: Vec<u64>,
-    /// The least slot, where there is any EDCAF.
+    /// The least slot with an EDCAF, if there is any.
     least: u64,
     edcafs: usize,
 }
 
-/// An EDCAF's neighbours in its slot.
+/// An EDCAF's neighbours in the list of its slot.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Links {
     before: u32,
     after: u32,
 }
 
-/// What has links.
+/// Elements with links.
 pub(crate) trait Linked {
     fn links(&mut self) -> &mut Links;
 }
@@ -37,24 +37,24 @@ impl Links {
 }
 
 impl Wheel {
-    /// An empty wheel for EDCAFs that never lie more than `span` slots apart.
+    /// An empty wheel for EDCAFs that are at most `span` slots apart.
     pub(crate) fn new(span: u32) -> Self {
         let slots = (span as usize + 1).next_power_of_two().max(64);
         Self { heads: alloc::vec![NONE; slots], taken: alloc::vec![0; slots / 64], least: 0, edcafs: 0 }
     }
 
-    /// Whether EDCAFs may lie `span` slots apart.
+    /// Whether EDCAFs may be `span` slots apart.
     pub(crate) fn spans(&self, span: u32) -> bool {
         (span as usize) < self.heads.len()
     }
 
-    /// The least slot that has an EDCAF.
+    /// The least slot with an EDCAF.
     #[inline(always)]
     pub(crate) fn least(&self) -> Option<u64> {
         (self.edcafs > 0).then_some(self.least)
     }
 
-    /// One of those of the least slot.
+    /// One of the EDCAFs of the least slot.
     #[inline]
     pub(crate) fn first(&self) -> Option<u32> {
         (self.edcafs > 0).then(|| self.heads[self.place(self.least)])
@@ -76,7 +76,7 @@ impl Wheel {
         }
     }
 
-    /// Takes out one that waits for `slot`.
+    /// Removes an EDCAF that waits for `slot`.
     pub(crate) fn remove<T: Linked>(&mut self, slot: u64, id: u32, all: &mut [T]) {
         let Links { before, after } = *all[id as usize].links();
         if after != NONE {
@@ -94,7 +94,7 @@ impl Wheel {
         }
     }
 
-    /// Takes out all that wait for the least slot, and puts them into `taken` in the order of their numbers.
+    /// Removes all EDCAFs of the least slot, and appends them to `taken` in ascending order.
     #[inline(always)]
     pub(crate) fn take_least<T: Linked>(&mut self, all: &mut [T], taken: &mut Vec<u32>) {
         if self.edcafs == 0 {
@@ -111,7 +111,7 @@ impl Wheel {
         self.clear(self.least);
     }
 
-    /// Those that share the slot with the one that was taken last.
+    /// Takes the rest of the slot's list after the EDCAF that was taken last.
     #[inline(never)]
     fn take_rest<T: Linked>(&mut self, mut id: u32, all: &mut [T], taken: &mut Vec<u32>) {
         let first = taken.len() - 1;
@@ -123,7 +123,7 @@ impl Wheel {
         taken[first..].sort_unstable();
     }
 
-    /// The slot is empty now.
+    /// Marks a slot as empty.
     #[inline(always)]
     fn clear(&mut self, slot: u64) {
         let place = self.place(slot);
@@ -133,7 +133,7 @@ impl Wheel {
         }
     }
 
-    /// The first taken slot after an empty one, where there is one within a turn.
+    /// The first occupied slot after an empty one, if there is one within a turn.
     fn next_after(&self, slot: u64) -> u64 {
         let place = self.place(slot);
         let rest = self.taken[place / 64] >> (place % 64);
@@ -143,7 +143,7 @@ impl Wheel {
         self.next_beyond(slot, place)
     }
 
-    /// The same where there is none in the rest of the slot's word.
+    /// The first occupied slot beyond the empty slot's word.
     #[inline(never)]
     fn next_beyond(&self, slot: u64, place: usize) -> u64 {
         let (mut word, mut ahead) = (place / 64, 64 - place % 64);
@@ -178,9 +178,9 @@ mod tests {
     }
 
     proptest! {
-        /// Beside an ordered set, while slots go on over several turns.
+        /// Comparison with an ordered set, over several turns of the wheel.
         #[test]
-        fn it_is_an_ordered_set(span in 1..300u32, steps in prop::collection::vec((0..3u8, 0..20u32, 0..400u32), 1..400)) {
+        fn it_agrees_with_an_ordered_set(span in 1..300u32, steps in prop::collection::vec((0..3u8, 0..20u32, 0..400u32), 1..400)) {
             let mut wheel = Wheel::new(span);
             let mut all = [Links::NONE; 20];
             let mut expected = BTreeSet::new();

@@ -1,6 +1,6 @@
-//! Aggregation against closed forms, against simulations that count slots one by one, and against runs of ns-3 3.44 whose
-//! every parameter is known: 5 GHz, EDCA's best effort without TXOP limit unless one is named, MPDUs of 1,538 bytes that
-//! carry 1,500, 600 of them standing for each receiver, answers at 6, 12 and 24 Mb/s, no capture.
+//! Aggregation against closed forms, against slot-by-slot simulations, and against runs of ns-3 3.44 with known parameters: 5
+//! GHz, EDCA's best effort without TXOP limit unless one is given, MPDUs of 1,538 bytes with packets of 1,500, 600 packets
+//! queued for each receiver, responses at 6, 12 and 24 Mb/s, no capture.
 
 use evenair_medium::{
     AccessCategory, AfterCollision, Aggregation, Counters, Event, Limit, Medium, MediumConfig, Mpdu, NodeConfig,
@@ -16,16 +16,16 @@ use crate::saturation::assert_near;
 /// Packets queued for each receiver.
 const DEPTH: usize = 600;
 
-/// A set-up of saturated senders.
+/// A configuration of saturated senders.
 #[derive(Clone)]
 pub(crate) struct Case {
     /// The rate of each station.
     pub(crate) modes: Vec<PhyMode>,
-    /// The access point sends to the stations; otherwise each station to it.
+    /// Whether the access point sends to the stations; otherwise each station sends to it.
     pub(crate) down: bool,
     pub(crate) msdu: Bytes,
     pub(crate) depth: usize,
-    /// Loss of each MPDU, per 10^9, at each station or from it.
+    /// Loss probability of each MPDU, per 10^9, to or from each station.
     pub(crate) losses: Vec<u32>,
     pub(crate) txop: Span,
     pub(crate) config: MediumConfig,
@@ -33,7 +33,7 @@ pub(crate) struct Case {
     pub(crate) seconds: u64,
 }
 
-/// What came of it.
+/// Result of a case.
 pub(crate) struct Carried {
     /// Mb/s of IP packets by station.
     pub(crate) each: Vec<f64>,
@@ -50,13 +50,13 @@ impl Carried {
         self.senders.mpdus as f64 / self.ppdus()
     }
 
-    /// PPDUs with DATA, or RTS in front of them.
+    /// PPDUs with DATA, or RTS before them.
     fn ppdus(&self) -> f64 {
         (self.senders.attempts - self.senders.block_ack_requests) as f64
     }
 }
 
-/// The mode of a name like "HE 7", "VHT 8x2" of so many MHz, guard interval 0.8 us.
+/// The mode of a name like "HE 7", "VHT 8x2" at this width in MHz, guard interval 0.8 us.
 pub(crate) fn mode(name: &str, mhz: u32) -> PhyMode {
     mode_with(name, mhz, GuardInterval::Ns800)
 }
@@ -78,7 +78,7 @@ fn mode_with(name: &str, mhz: u32, guard: GuardInterval) -> PhyMode {
     PhyMode::new(format, mcs.parse().unwrap(), streams.parse().unwrap(), width, guard).unwrap()
 }
 
-/// As ns-3 does it.
+/// The configuration of ns-3.
 pub(crate) fn ns3(band: Band) -> MediumConfig {
     let phy = Phy::default_for(Standard::Dot11ax).in_band(band).unwrap().with_ns3_durations();
     MediumConfig {
@@ -112,7 +112,7 @@ impl Case {
         self.config.phy.default_edca().map(|parameters| EdcaParameters { txop: self.txop, ..parameters })
     }
 
-    /// The access point gets packets for each station at a constant rate of so many Mb/s into a queue of so many.
+    /// The access point gets packets for each station at a constant rate in Mb/s into a queue of `limit`.
     fn overflow(&self, limit: u32, mbps: f64) -> Carried {
         let mut medium = Medium::new(self.config.clone(), &Streams::new(1));
         let ap = medium.add_node(NodeConfig::edca(Limit::Packets(limit), self.edca()));
@@ -159,7 +159,7 @@ impl Case {
             let (from, to) = route(station);
             medium.set_frame_error(from, to, loss);
         }
-        // One after the other fills its queue.
+        // The stations' queues are filled one after the other.
         for station in 0..stations.len() {
             let at = Instant::ZERO + Span::from_micros(500) * station as u64;
             (0..self.depth).for_each(|_| send(&mut medium, at, station));
@@ -190,7 +190,7 @@ impl Case {
     }
 }
 
-/// IP Mb/s and MPDUs in a PPDU: ours, ns-3's, and how far apart they may be.
+/// Compares IP Mb/s and MPDUs per PPDU with those of ns-3, within a tolerance.
 #[track_caller]
 fn check(what: &str, case: &Case, mbps: f64, mpdus: f64, within: f64) {
     let ours = case.run(1);
@@ -226,7 +226,7 @@ fn one_saturated_station() {
     }
 }
 
-/// What a lone sender carries that sends so many MPDUs each time: AIFS, half of the first window, PPDU, SIFS and BlockAck.
+/// Goodput of a lone sender with this many MPDUs per access: AIFS, half of the first window, PPDU, SIFS and BlockAck.
 fn closed_form(case: &Case, mpdus: u16) -> f64 {
     let (phy, rate) = (&case.config.phy, PhyRate::from(case.modes[0]));
     let mpdu = case.msdu + Bytes(38);
@@ -269,7 +269,7 @@ fn one_saturated_station_with_other_limits_sizes_and_bands() {
 }
 
 #[test]
-fn an_access_point_that_always_has_packets_for_all() {
+fn a_saturated_access_point() {
     for (name, mhz, stations, mbps, mpdus) in [
         ("HE 7", 20, 1, 80.29, 37.0),
         ("HT 7", 20, 1, 60.85, 28.0),
@@ -313,7 +313,7 @@ fn several_packets_in_an_mpdu() {
 }
 
 #[test]
-fn mpdus_that_noise_spoils() {
+fn mpdus_lost_to_noise() {
     for (name, mhz, down, per_mille, single, mbps, mpdus) in [
         ("HE 7", 20, true, &[10][..], false, 79.47, 37.0),
         ("HE 7", 20, true, &[100], false, 72.20, 37.0),
@@ -336,7 +336,7 @@ fn mpdus_that_noise_spoils() {
     }
 }
 
-/// Each station of a set-up within 2 %, and all together within 1 %.
+/// Compares each station's goodput within 2 %, and the total within 1 %.
 #[track_caller]
 fn check_each(what: &str, case: &Case, each: &[f64]) {
     let ours = case.run(1);
@@ -344,7 +344,8 @@ fn check_each(what: &str, case: &Case, each: &[f64]) {
     assert_near(what, ours.mbps(), each.iter().sum(), 0.01);
 }
 
-/// An access point with a deep queue, filled for one station after the other, over the first seconds as ns-3 measured it.
+/// An access point with a deep queue that is filled for one station after the other, over the first seconds, as in the ns-3
+/// runs.
 #[test]
 fn txops_and_mixed_rates() {
     for (modes, mhz, down, txop_us, bytes, each) in [
@@ -363,7 +364,7 @@ fn txops_and_mixed_rates() {
     }
 }
 
-/// Stations of different rates: Mb/s of a simulation that counts slots one by one (200,000 accesses and more).
+/// Saturated stations of different rates: Mb/s of a slot-by-slot simulation (200,000 accesses and more).
 #[test]
 fn contention_of_stations_with_different_rates() {
     for (modes, mhz, each) in [
@@ -376,8 +377,8 @@ fn contention_of_stations_with_different_rates() {
     }
 }
 
-/// Stations that always have packets: IP Mb/s of a simulation that counts slots one by one (two runs of 150,000 accesses),
-/// which knows no BlockAckReq after an MPDU that was given up.
+/// Saturated stations: IP Mb/s of a slot-by-slot simulation (two runs of 150,000 accesses) without BlockAckReq after a
+/// dropped MPDU.
 #[test]
 fn contention() {
     let (data, request) = (Recover::Data, Recover::Request);
@@ -425,7 +426,7 @@ fn a_queue_that_overflows() {
     }
 }
 
-/// Where all hear all, nodes that sense for themselves do the same, to the nanosecond.
+/// If all nodes hear each other, both engines give the same run, to the nanosecond.
 #[test]
 fn both_engines_give_the_same_run() {
     let lossy = |mut case: Case| {
@@ -457,7 +458,7 @@ fn both_engines_give_the_same_run() {
     }
 }
 
-/// Packets of several flows, over losses, retries and a queue that overflows: each comes out once, and those of a flow in
+/// Packets of several flows, with losses, retries and an overflowing queue: each comes out once, and those of a flow in
 /// order.
 #[test]
 fn every_packet_comes_out_once_and_in_order() {
@@ -519,11 +520,12 @@ fn take(medium: &mut Medium<(usize, u64)>, gone: &mut [Vec<u64>], dropped: &mut 
         }
     }
 }
-/// VHT MCS 8 with two streams at 80 MHz, three stations, 5 % of MPDUs lost, TXOPs of 2,528 us. Before any run of ns-3 was known,
-/// 534.1 Mb/s down and 516.4 Mb/s up were predicted. ns-3 then gave 534.5 down, 449.9 up, and 519.1 up without BlockAckReq
-/// frames (here 519.5): it sends what follows a BlockAckReq in its TXOP at 20 MHz, and so does its profile since.
+/// VHT MCS 8 with two streams at 80 MHz, three stations, 5 % of MPDUs lost, TXOPs of 2,528 us. Before any run of ns-3 was
+/// known, 534.1 Mb/s down and 516.4 Mb/s up were predicted. ns-3 then gave 534.5 down, 449.9 up, and 519.1 up without
+/// BlockAckReq frames (here 519.5): it sends frames after a BlockAckReq in its TXOP at 20 MHz, which [`Aggregation::ns3`] has
+/// adopted since.
 #[test]
-fn what_was_predicted() {
+fn predicted_goodput_agrees_with_ns3() {
     for (down, recover, mbps, mpdus) in [
         (true, Recover::Request, 534.5, 36.0),
         (false, Recover::Request, 449.9, 36.1),
@@ -538,9 +540,9 @@ fn what_was_predicted() {
     }
 }
 
-/// Frames for a receiver that has left are given up, also where RTS goes before them, and others get theirs.
+/// Frames for a receiver that has left are dropped, also after RTS, and the others get theirs.
 #[test]
-fn a_receiver_that_is_gone_does_not_keep_the_others_waiting() {
+fn a_receiver_that_has_left_does_not_block_the_others() {
     for hidden in [false, true] {
         let mut case = Case::new(&[mode("HE 7", 20); 2], true);
         case.config.rts_threshold = Some(Bytes::ZERO);

@@ -1,4 +1,4 @@
-//! Two engines, one medium: where all hear all, both give the same run.
+//! Agreement of both engines: the same run if all nodes hear each other.
 
 use evenair_medium::{
     AccessCategory, AfterCollision, Antenna, BacklogChain, Capture, Counters, Event, Interference, Limit, Medium,
@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use crate::saturation::{assert_near, saturate_on};
 use crate::{config, rate};
 
-/// A frame: when, since the last one; from whom and to whom; how long.
+/// A frame: time since the last one, sender, receiver, size.
 type Arrival = (u64, u32, u32, u64);
 
 fn arrivals() -> impl Strategy<Value = Vec<Arrival>> {
@@ -38,7 +38,7 @@ fn events_of(medium: &mut Medium<usize>) -> Vec<Event<usize>> {
     std::iter::from_fn(|| medium.poll_event()).collect()
 }
 
-/// `goes_on` lets happen what is due at an instant, and more of it or not, and gives what became of frames.
+/// Runs a medium; `goes_on` handles the events at an instant, or more, and returns the outcomes of frames.
 fn run_by(
     mut medium: Medium<usize>,
     edca: u32,
@@ -47,7 +47,8 @@ fn run_by(
 ) -> (Vec<Event<usize>>, Totals, BacklogChain) {
     medium.count_backlog();
     let rates = medium.config().phy.standard().rates();
-    // Between the frames of a TXOP the one engine takes the medium as busy, the other as the NAV says.
+    // Between the frames of a TXOP the shared-channel engine considers the medium busy, the per-node engine follows the
+    // NAV.
     let set = medium.config().phy.default_edca().map(|parameters| EdcaParameters { txop: Span::ZERO, ..parameters });
     for id in 0..6 {
         medium.add_node(match edca & (1 << id) {
@@ -60,8 +61,8 @@ fn run_by(
         now += Span::from_micros(gap_us);
         let to = To::Node(NodeId((from + offset) % 6));
         let rate = rates[msdu as usize % rates.len()];
-        // One category for each node: while an answer is due, the one engine takes the medium as idle for the node's other
-        // categories where none will come.
+        // One category for each node: while a node awaits a response that will not come, the shared-channel engine
+        // considers the medium idle for the node's other categories.
         let mpdu = Mpdu { to, msdu: Bytes(msdu), rate, category: AccessCategory::ALL[from as usize % 4], frame };
         medium.handle_frame(now, NodeId(from), mpdu);
     }
@@ -69,15 +70,16 @@ fn run_by(
     while let Some(at) = medium.poll_deadline() {
         events.extend(goes_on(&mut medium, at));
     }
-    // A frame that is given up is reported when the medium falls silent by one, at the timeout by the other.
+    // A dropped frame is reported when the medium falls silent by the shared-channel engine, at the timeout by the
+    // per-node engine.
     events.retain(|event| matches!(event, Event::Delivered { .. }));
     (events, medium.totals(Instant::ZERO), medium.take_backlog_chain().expect("it is counted"))
 }
 
 proptest! {
-    /// Until something has become of a frame, or for a while, whichever comes first.
+    /// `advance` up to the next outcome of a frame, or for a while, whichever comes first.
     #[test]
-    fn going_on_by_itself_is_the_same_as_step_by_step(
+    fn advance_equals_stepping_from_deadline_to_deadline(
         config in any_config(), (seed, hides) in any::<(u64, bool)>(), edca in 0..64u32, arrivals in arrivals(),
         stride_us in 0..3_000u64
     ) {
@@ -90,7 +92,7 @@ proptest! {
             let limit = at + Span::from_micros(stride_us);
             let reached = medium.advance(limit);
             let events = events_of(medium);
-            // It stops at the first instant of which there is something to tell, and then has reported all of it.
+            // It stops at the first instant with an outcome, and has reported all of that instant.
             let instants = events.iter().map(|event| match *event {
                 Event::Delivered { at, .. } | Event::Dropped { at, .. } => at,
             });
@@ -118,8 +120,7 @@ proptest! {
     }
 }
 
-/// Each of five stations at 10, 20, ... m with bit errors, strong frames that are received in spite of others, and EDCA's
-/// frames in a row: Mb/s and what became of attempts.
+/// Five stations at 10, 20, ... m with bit errors, capture, and TXOPs of several frames: Mb/s and outcomes of attempts.
 fn with_losses(new: fn(MediumConfig, &Streams) -> Medium<()>, rts: bool, edca: bool) -> [f64; 4] {
     let phy = config(Standard::Dot11g, AfterCollision::Eifs).phy;
     let capture = Capture { threshold: Db::from_milli(10_000), over: Interference::Sum };
@@ -163,12 +164,12 @@ fn with_losses(new: fn(MediumConfig, &Streams) -> Medium<()>, rts: bool, edca: b
 }
 
 #[test]
-fn errors_capture_and_txops_are_those_of_the_other_engine() {
+fn both_engines_agree_on_errors_capture_and_txops() {
     for (rts, edca) in [(false, false), (true, false), (false, true), (true, true)] {
         let one = with_losses(Medium::new, rts, edca);
         let each = with_losses(Medium::with_hidden_nodes, rts, edca);
         assert_near("throughput", each[0], one[0], 0.01);
-        // Where a TXOP breaks off, bystanders whose NAV covers its next frame leave the medium to its sender.
+        // After a broken-off TXOP, bystanders whose NAV covers its next frame leave the medium to its sender.
         let within = if edca { 0.01 } else { 0.005 };
         for (each, one) in each.into_iter().zip(one).skip(1) {
             assert!((each - one).abs() < within, "{each} against {one}");

@@ -1,4 +1,4 @@
-//! The backlog chain of TCP-like traffic: each frame that the access point delivers makes a station send an answer.
+//! The backlog chain of TCP-like traffic: each frame that the access point delivers makes a station send a reply.
 
 use evenair_medium::{AccessCategory, AfterCollision, Event, Medium, Mpdu, NodeId, To};
 use evenair_units::{Bytes, Instant, Streams};
@@ -6,7 +6,7 @@ use evenair_wifi::Standard;
 
 use crate::{config, rate, unlimited};
 
-/// Part of the time in each state.
+/// Share of the time in each state.
 fn states(stations: u32, frames: u32) -> Vec<f64> {
     let mut medium = Medium::new(config(Standard::Dot11b, AfterCollision::Eifs), &Streams::new(1));
     medium.count_backlog();
@@ -48,9 +48,9 @@ fn send(medium: &mut Medium<()>, now: Instant, from: NodeId, to: NodeId, msdu: u
 
 #[test]
 fn tcp_keeps_two_or_three_nodes_backlogged_however_many_there_are() {
-    // With k stations backlogged beside the access point and each equally likely to be next, stations come with
-    // probability 1/(k + 1) and go with k/(k + 1): the states' weights are (k + 1)/k!, their mean 3/2.
-    // (In DCF who has waited longer is likelier to be next, which this leaves out.)
+    // With k stations backlogged besides the access point and each equally likely to send next, a station joins
+    // with probability 1/(k + 1) and leaves with k/(k + 1): the states' weights are (k + 1)/k!, their mean 3/2. (In
+    // DCF the node that has waited longest is likelier to be next, which this leaves out.)
     let factorial = |k: u32| (1..=k).map(f64::from).product::<f64>();
     let weights: Vec<f64> = (0..12).map(|k| f64::from(k + 1) / factorial(k)).collect();
     let total: f64 = weights.iter().sum();

@@ -1,4 +1,4 @@
-//! What the medium does to the nanosecond.
+//! Timing of the medium, to the nanosecond.
 
 use std::cell::Cell;
 
@@ -11,7 +11,7 @@ use evenair_wifi::Standard;
 
 use crate::{config, rate, unlimited};
 
-/// 802.11b, 1500-byte packets at 11 Mb/s: DATA 1310 us, ACK and CTS 248 us, RTS 272 us, at 2 Mb/s.
+/// 802.11b, 1500-byte packets at 11 Mb/s: airtimes of DATA, of ACK and CTS, and of RTS at 2 Mb/s.
 const DATA_US: u64 = 1_310;
 const ACK_US: u64 = 248;
 const RTS_US: u64 = 272;
@@ -20,7 +20,7 @@ const SLOT_US: u64 = 20;
 const SIFS_US: u64 = 10;
 const DIFS_US: u64 = 50;
 const EIFS_US: u64 = 364;
-/// SIFS, a slot, and the long preamble.
+/// Response timeout: SIFS, a slot, and the long preamble.
 const TIMEOUT_US: u64 = 222;
 
 type Frames = Medium<u32>;
@@ -62,7 +62,7 @@ fn run(medium: &mut Frames) -> Vec<Event<u32>> {
     events
 }
 
-/// When each frame was received, and which.
+/// Time, in microseconds, and number of each received frame.
 fn received(events: &[Event<u32>]) -> Vec<(u64, u32)> {
     let of = |event: &Event<u32>| match *event {
         Event::Delivered { at, frame, .. } => Some((us(at - Instant::ZERO), frame)),
@@ -115,7 +115,7 @@ fn delivery_is_not_reported_before_its_time() {
     assert_eq!(medium.poll_deadline(), Some(at_us(SLOT_US + DATA_US + SIFS_US + ACK_US)));
 }
 
-/// A reply that is ready as soon as the frame is there: by the standard it backs off, as the medium has not been idle.
+/// A reply that is ready when the frame arrives: by the standard it backs off, as the medium has not been idle.
 #[test]
 fn a_reply_before_the_own_ack_backs_off_unless_the_medium_counts_as_idle_then() {
     let acknowledged_us = SLOT_US + DATA_US + SIFS_US + ACK_US;
@@ -192,8 +192,8 @@ fn back_off_after_sending_runs_out_without_a_frame() {
     assert_eq!(medium.poll_deadline(), Some(at_us(now - 5 + SLOT_US)));
 }
 
-/// Two nodes collide, and a third one's frame comes right after: when does the first frame after the collision begin,
-/// counted from the end of the collision, and whose is it?
+/// Two nodes collide, and a third one's frame arrives right after. Returns the start of the first frame after the
+/// collision, in microseconds from its end, and its number.
 fn after_collision(rule: AfterCollision, seed: u64) -> (u64, u32) {
     let (mut medium, n) = medium(config(Standard::Dot11b, rule), seed, 4);
     send(&mut medium, at_us(0), n[0], n[3], 0);
@@ -209,7 +209,7 @@ fn bystanders_wait_eifs_and_senders_their_timeout_and_difs() {
     let (mut bystander, mut sender) = (0, 0);
     for seed in 0..200 {
         match after_collision(AfterCollision::Eifs, seed) {
-            // The two senders collided once more.
+            // The two senders collided again.
             (wait, _) if wait > DATA_US => {}
             (wait, 2) => {
                 assert_eq!(wait, EIFS_US);
@@ -221,7 +221,7 @@ fn bystanders_wait_eifs_and_senders_their_timeout_and_difs() {
             }
         }
     }
-    // The senders are first with back-offs of 0 to 4 slots out of 64: 15 % of cases.
+    // With 15 % of the draws, back-offs of 0 to 4 slots out of 64, a sender comes first.
     assert!(bystander > 140 && sender > 15, "{bystander} {sender}");
 }
 
@@ -317,7 +317,7 @@ fn a_buffer_in_bytes_counts_the_frame_in_service() {
 }
 
 #[test]
-fn who_leaves_loses_its_queue_and_is_not_reached_any_more() {
+fn a_node_that_leaves_loses_its_queue_and_receives_nothing() {
     let (mut medium, n) = dot11b(3);
     send(&mut medium, at_us(0), n[0], n[1], 0);
     send(&mut medium, at_us(0), n[0], n[1], 1);
@@ -333,7 +333,7 @@ fn who_leaves_loses_its_queue_and_is_not_reached_any_more() {
 }
 
 #[test]
-fn what_waits_for_who_has_gone_is_given_up_and_the_frame_in_service_is_tried_on() {
+fn flush_drops_waiting_frames_and_keeps_the_frame_in_service() {
     let (mut medium, n) = dot11b(3);
     for (frame, to) in [(0, 1), (1, 1), (2, 2), (3, 1), (4, 2)] {
         send(&mut medium, at_us(0), n[0], n[to], frame);
@@ -364,7 +364,7 @@ fn a_receiver_that_leaves_during_a_frame_does_not_get_it() {
 }
 
 #[test]
-fn the_medium_s_time_is_accounted_for() {
+fn totals_add_up_to_the_elapsed_time() {
     let (mut medium, n) = dot11b(2);
     send(&mut medium, at_us(1_000), n[0], n[1], 0);
     send(&mut medium, at_us(1_000), n[0], n[1], 1);
@@ -386,7 +386,7 @@ fn an_earlier_now_counts_as_the_latest() {
 }
 
 #[test]
-fn what_waits_is_reported_in_the_order_of_sending_and_looking_ahead_changes_nothing() {
+fn waiting_frames_are_listed_in_order_and_prefetching_changes_nothing() {
     let sent = |looks: bool| {
         let (mut medium, nodes) = dot11b(3);
         (0..5).for_each(|frame| send(&mut medium, Instant::ZERO, nodes[0], nodes[1], frame));

@@ -1,4 +1,4 @@
-//! EDCA against closed forms and against a simulation that counts slots one by one, as the standard words it.
+//! EDCA against closed forms and against a slot-by-slot simulation that follows the wording of the standard.
 
 use std::collections::BTreeMap;
 
@@ -19,15 +19,15 @@ fn without_txop(set: EdcaSet) -> EdcaSet {
     set.map(|parameters| EdcaParameters { txop: Span::ZERO, ..parameters })
 }
 
-/// Bianchi's assumptions, so that all resume together and no frame is given up.
+/// Bianchi's assumptions: all resume together and no frame is dropped.
 fn slotted() -> MediumConfig {
     MediumConfig { short_retry_limit: u32::MAX, ..config(Standard::Dot11a, AfterCollision::DifsForAll) }
 }
 
-/// Frames a second and collisions an attempt, for each function.
+/// Frames per second and collisions per attempt, for each EDCAF.
 type Outcome = Vec<(f64, f64)>;
 
-/// Nodes with these saturated categories, for `seconds`.
+/// Runs nodes with these saturated categories for `seconds`.
 fn saturate(config: MediumConfig, set: EdcaSet, nodes: &[&[AccessCategory]], seconds: u64) -> Outcome {
     let mut medium = Medium::new(config, &Streams::new(1));
     let receiver = medium.add_node(NodeConfig::edca(Limit::Unlimited, set));
@@ -59,7 +59,7 @@ fn saturate(config: MediumConfig, set: EdcaSet, nodes: &[&[AccessCategory]], sec
     outcome.collect()
 }
 
-/// A function of the simulation in slots.
+/// An EDCAF of the slot-by-slot simulation.
 struct Counting {
     node: usize,
     category: AccessCategory,
@@ -84,8 +84,8 @@ impl Counting {
     }
 }
 
-/// The same, slot by slot: at each boundary a function sends, or decrements, or collides within its node, or does
-/// nothing (IEEE Std 802.11-2016, 10.22.2.4). A boundary is one slot after another from the end of AIFS on.
+/// [`saturate`], slot by slot: at each boundary an EDCAF sends, or decrements, or collides within its node, or
+/// does nothing (IEEE Std 802.11-2016, 10.22.2.4). Boundaries are one slot apart, from the end of AIFS on.
 fn count_slots(set: EdcaSet, nodes: &[&[AccessCategory]], seconds: u64) -> Outcome {
     let phy = Phy::default_for(Standard::Dot11a);
     let rate = rate(Standard::Dot11a, 54);
@@ -139,7 +139,7 @@ fn count_slots(set: EdcaSet, nodes: &[&[AccessCategory]], seconds: u64) -> Outco
     all.iter().map(|f| (f.successes as f64 / seconds as f64, f.failed as f64 / f.tried as f64)).collect()
 }
 
-/// Sums over functions of one kind: frames a second, and the mean of the shares that collided.
+/// Sums over EDCAFs of one kind: frames per second, and the mean share of collisions.
 fn sum(outcome: &[(f64, f64)]) -> (f64, f64) {
     let frames: f64 = outcome.iter().map(|&(frames, _)| frames).sum();
     (frames, outcome.iter().map(|&(_, p)| p).sum::<f64>() / outcome.len() as f64)
@@ -156,7 +156,7 @@ fn assert_alike(ours: &[(f64, f64)], slots: &[(f64, f64)]) {
 fn two_categories_share_as_slots_counted_one_by_one_say() {
     use AccessCategory::{BestEffort, Video};
     let phy = Phy::default_for(Standard::Dot11a);
-    // AIFS alone tells them apart, then windows alone, then the standard's parameters.
+    // Different AIFS only, then different windows only, then the standard's parameters.
     let of = |aifsn, cw_min, cw_max| EdcaParameters { aifsn, cw_min, cw_max, txop: Span::ZERO };
     let usual = without_txop(phy.default_edca());
     let aifs = [of(7, 15, 1_023), of(4, 15, 1_023), of(2, 15, 1_023), of(2, 15, 1_023)];
@@ -179,7 +179,7 @@ fn categories_of_one_node_collide_within_it() {
     for category in 1..3 {
         assert_alike(&[ours[category], ours[category + 3]], &[slots[category], slots[category + 3]]);
     }
-    // Best effort hardly comes by: its figure is a small one.
+    // Best effort rarely sends, so its figure is small.
     let (ours, slots) = (ours[0].0 + ours[3].0, slots[0].0 + slots[3].0);
     assert!((ours - slots).abs() < 0.5, "{ours} {slots}");
 }
@@ -193,7 +193,7 @@ fn one_station_alone_fills_its_txops() {
         let txop = Span::from_micros(txop_us);
         let parameters = EdcaParameters { aifsn: 2, cw_min: 7, cw_max: 15, txop };
         let ours = saturate(slotted(), [parameters; 4], &[&[AccessCategory::Video]], 20);
-        // As many as fit with SIFS between them, and one in any case.
+        // As many as fit with SIFS between them, and at least one.
         let frames = ((txop + phy.sifs()) / (exchange + phy.sifs())).max(1);
         assert_eq!(txop_us == 608, frames == 2, "the limit is sharp where the test looks");
         let access = exchange * frames + phy.sifs() * (frames - 1);

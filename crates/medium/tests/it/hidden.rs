@@ -1,4 +1,4 @@
-//! Stations that do not hear each other.
+//! Hidden stations.
 
 use evenair_medium::{
     AccessCategory, AfterCollision, Counters, Event, Limit, Medium, MediumConfig, Mpdu, NodeConfig, NodeId, To,
@@ -9,7 +9,7 @@ use evenair_wifi::Standard;
 use crate::saturation::{assert_near, saturate_where};
 use crate::{config, hidden_pair, rate};
 
-/// 802.11b, 1500-byte packets at 11 Mb/s; ACK and CTS 248 us, RTS 272 us, at 2 Mb/s.
+/// 802.11b, 1500-byte packets at 11 Mb/s: airtimes of DATA, of ACK and CTS, and of RTS at 2 Mb/s.
 const DATA_US: u64 = 1_310;
 const ACK_US: u64 = 248;
 const RTS_US: u64 = 272;
@@ -41,7 +41,7 @@ fn send(medium: &mut Medium<u32>, us: u64, from: u32, to: u32, frame: u32) {
     medium.handle_frame(at_us(us), NodeId(from), mpdu);
 }
 
-/// When each frame was received, and which.
+/// Time, in microseconds, and number of each received frame.
 fn received(medium: &mut Medium<u32>) -> Vec<(u64, u32)> {
     let mut received = vec![];
     while let Some(at) = medium.poll_deadline() {
@@ -74,7 +74,7 @@ fn a_station_does_not_wait_for_one_that_it_does_not_hear() {
 
 #[test]
 fn hidden_stations_that_send_to_different_receivers_do_not_disturb_each_other() {
-    // 1 to 0 and 2 to 3, each pair out of the other's reach.
+    // 1 sends to 0 and 2 to 3; the two pairs are inaudible to each other.
     let mut medium = network(dot11b(None), 1, 3, &[(1, 2), (1, 3), (0, 2), (0, 3)]);
     send(&mut medium, 0, 1, 0, 7);
     send(&mut medium, 3, 2, 3, 8);
@@ -94,7 +94,7 @@ fn a_receiver_in_between_loses_what_overlaps_and_others_do_not() {
 }
 
 #[test]
-fn a_cts_keeps_those_off_who_did_not_hear_the_rts() {
+fn a_cts_makes_stations_defer_that_did_not_hear_the_rts() {
     let mut medium = network(dot11b(Some(Bytes(0))), 1, 2, &[(1, 2)]);
     send(&mut medium, 0, 1, 0, 7);
     let rts_ends = SLOT_US + RTS_US;
@@ -117,7 +117,7 @@ fn a_frame_whose_ack_is_lost_is_delivered_once() {
     medium.handle_timeout(at_us(SLOT_US + DATA_US));
     assert!(matches!(medium.poll_event(), Some(Event::Delivered { frame: 7, attempts: 1, .. })));
     assert_eq!((medium.queue(NodeId(1)).packets, medium.backlogged()), (0, 1));
-    // Out of reach of the ACK.
+    // The ACK is not audible.
     medium.handle_timeout(at_us(SLOT_US + DATA_US + 1));
     medium.hide(NodeId(0), NodeId(1));
     assert_eq!(received(&mut medium), []);
@@ -128,7 +128,7 @@ fn a_frame_whose_ack_is_lost_is_delivered_once() {
 
 #[test]
 fn a_reservation_that_is_not_used_is_given_up() {
-    // 2 hears the RTS of 1, but neither hears the other's receiver; 0 has left and will not answer.
+    // 2 hears the RTS of 1, but neither hears the other's receiver; 0 has left and will not respond.
     let mut medium = network(dot11b(Some(Bytes(0))), 1, 3, &[]);
     medium.remove_node(at_us(0), NodeId(0));
     send(&mut medium, 0, 1, 0, 7);
@@ -141,14 +141,14 @@ fn a_reservation_that_is_not_used_is_given_up() {
     }
     let given_up = SLOT_US + RTS_US + 2 * SIFS_US + CTS_US + 192 + 2 * SLOT_US;
     let slots = first.unwrap() - given_up - DIFS_US;
-    // Unless station 1 was there before once more.
+    // Unless station 1 sends again first.
     assert!(slots.is_multiple_of(SLOT_US) && slots <= 31 * SLOT_US, "{slots}");
     assert!(given_up - SLOT_US - RTS_US < 2 * SIFS_US + CTS_US + DATA_US, "earlier than the reservation ends");
     assert!(TIMEOUT_US < given_up);
 }
 
-/// Two saturated stations with packets of 1500 bytes, hidden from each other or not: frames per second of both, and the
-/// part of attempts that failed.
+/// Two saturated stations with packets of 1500 bytes, hidden from each other or not. Returns the frames per second of
+/// both, and the share of attempts that failed.
 fn pair(config: MediumConfig, mbps: u64, hidden: bool, seconds: u64) -> (f64, f64) {
     let rates = [rate(config.phy.standard(), mbps); 2];
     let medium = Medium::with_hidden_nodes(config, &Streams::new(1));
@@ -158,7 +158,7 @@ fn pair(config: MediumConfig, mbps: u64, hidden: bool, seconds: u64) -> (f64, f6
 }
 
 #[test]
-fn a_hidden_pair_does_what_a_simulation_in_microseconds_does() {
+fn a_hidden_pair_agrees_with_a_microsecond_simulation() {
     let (theirs, p) = hidden_pair::simulate(300);
     let ours = pair(dot11b(None), 11, true, 2_000);
     assert_near("frames per second", ours.0, theirs[0] + theirs[1], 0.01);

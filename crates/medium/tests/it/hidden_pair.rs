@@ -1,6 +1,6 @@
-//! Two stations that do not hear each other and always have a frame to send, second by second in microseconds: written
-//! for itself, to compare with. It has no events, no carriers and no engine: every microsecond each of the three looks
-//! at what the others did.
+//! Independent simulation, microsecond by microsecond, of two saturated stations that do not hear each other, for
+//! comparison. It has no events, no carriers and no engine: every microsecond each of the three nodes looks at what
+//! the others did.
 
 use evenair_units::{Rng, Streams};
 
@@ -17,7 +17,7 @@ const RETRIES: u32 = 7;
 
 #[derive(Clone, Copy, PartialEq)]
 enum Doing {
-    /// Silence so far, of the inter-frame space or of a slot.
+    /// Duration of silence so far, within the inter-frame space or a slot.
     Contend {
         silence: u64,
         spaced: bool,
@@ -25,7 +25,7 @@ enum Doing {
     Send {
         left: u64,
     },
-    /// Until when it waits for the beginning of its ACK, and whether it heard one begin.
+    /// Waits this long for the start of its ACK.
     Wait {
         left: u64,
     },
@@ -67,7 +67,7 @@ impl Station {
         self.doing = Doing::Contend { silence: 0, spaced: false };
     }
 
-    /// One microsecond, in which the access point sends an ACK (to whom) or not.
+    /// Advances one microsecond, in which the access point sends an ACK (`ack` is its receiver) or none.
     fn tick(&mut self, ack: Option<usize>, me: usize) {
         self.doing = match self.doing {
             Doing::Contend { .. } if ack.is_some() => Doing::Contend { silence: 0, spaced: false },
@@ -95,17 +95,17 @@ impl Station {
             Doing::Hear if ack == Some(me) => Doing::Hear,
             Doing::Hear => {
                 self.conclude(true);
-                // This microsecond is one of silence already.
+                // This microsecond already counts as silence.
                 return self.tick(None, me);
             }
         };
     }
 }
 
-/// Frames that each station delivers per second, and the part of its attempts that failed.
+/// Frames per second that each station delivers, and the share of attempts that failed.
 pub(crate) fn simulate(seconds: u64) -> ([f64; 2], f64) {
     let mut stations = [Station::new(0), Station::new(1)];
-    // What the access point is about to do: to whom, microseconds to the ACK, microseconds of ACK.
+    // The access point's next response: receiver, microseconds to the ACK, microseconds of ACK.
     let mut answer: Option<(usize, u64, u64)> = None;
     let mut spoiled = [false; 2];
     for _ in 0..seconds * 1_000_000 {

@@ -1,5 +1,5 @@
-//! Idle Sense holds the idle slots between transmissions at its target, and the asymmetric access point gets twice what
-//! the stations get together, both whatever the number of stations.
+//! Idle Sense keeps the idle slots between transmissions at its target, and the asymmetric access point gets twice the
+//! total of the stations, both for any number of stations.
 
 use evenair_medium::{
     AccessCategory, BackOff, Event, IdleSenseConfig, Medium, MediumConfig, Mpdu, NodeConfig, NodeId, To,
@@ -9,7 +9,7 @@ use evenair_wifi::{Phy, Standard, idle_sense};
 
 use crate::rate;
 
-/// What the access point and the stations delivered while all were saturated, and the transmissions and collisions.
+/// Result of a saturated run: frames delivered by the access point and the stations, transmissions and collisions.
 struct Saturated {
     ap: u64,
     stations: Vec<u64>,
@@ -32,7 +32,7 @@ fn saturate(standard: Standard, access: BackOff, ap: Option<BackOff>, stations: 
         medium.handle_frame(now, from, Mpdu { to, msdu: Bytes(1500), rate: phy_rate, category, frame: () });
     };
     let senders = nodes.iter().copied().chain(ap.map(|_| receiver));
-    // Two each, so that none is ever without.
+    // Two frames each, so that no queue is ever empty.
     senders.clone().chain(senders).for_each(|from| send(&mut medium, Instant::ZERO, from));
     let mut delivered = vec![0; stations as usize + 1];
     let (begin, end) = (Instant::ZERO + Span::from_secs(5), Instant::ZERO + Span::from_secs(5 + seconds));
@@ -72,10 +72,10 @@ fn asymmetric(standard: Standard) -> BackOff {
 fn idle_slots_are_at_the_target_whatever_the_number_of_stations() {
     for n in [2, 5, 10, 40] {
         let run = saturate(Standard::Dot11b, BackOff::IdleSense, None, n, 30);
-        // Beside the slots there is DIFS, and after a collision EIFS: 314 us more.
+        // Besides slots there is DIFS, and after a collision EIFS: 314 us more.
         let slots = (run.contending_per_access_ns / 1e3 - 50.0 - 314.0 * run.collided) / 20.0;
         assert!((slots / 5.68 - 1.0).abs() < 0.03, "n = {n}: {slots} idle slots");
-        // All get alike; with DCF of 40 stations three accesses in ten collide, here less than one.
+        // All get equal shares; with DCF of 40 stations three accesses in ten collide, here less than one.
         let (least, most) = (run.stations.iter().min().unwrap(), run.stations.iter().max().unwrap());
         assert!(*least as f64 > 0.85 * *most as f64 - 20.0, "n = {n}: {:?}", run.stations);
         assert!(run.collided < 0.1, "n = {n}: {}", run.collided);
@@ -95,7 +95,7 @@ fn the_asymmetric_access_point_gets_twice_the_stations_total() {
     }
 }
 
-/// The canary of the one above: with DCF the ratio falls as one over the number of stations.
+/// Canary of the test above: with DCF the ratio falls as one over the number of stations.
 #[test]
 fn with_dcf_the_access_point_is_one_among_many() {
     let run = saturate(Standard::Dot11b, BackOff::Standard, Some(BackOff::Standard), 10, 20);

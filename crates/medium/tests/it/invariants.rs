@@ -1,4 +1,4 @@
-//! What holds whatever comes: no frame is lost without a trace, time is accounted for, runs repeat.
+//! Invariants of random runs: no frame is lost without an event, time is accounted for, runs repeat.
 
 use evenair_medium::{
     AccessCategory, AfterCollision, DropReason, Event, Limit, Medium, MediumConfig, Mpdu, NodeConfig, NodeId, To,
@@ -26,7 +26,7 @@ enum Step {
     Leave {
         node: usize,
     },
-    /// Only where nodes may be hidden from each other.
+    /// Only on a medium with hidden nodes.
     Hide {
         a: usize,
         b: usize,
@@ -61,7 +61,7 @@ fn any_config() -> impl Strategy<Value = MediumConfig> {
         .prop_map(|(after, rts_threshold)| MediumConfig { rts_threshold, ..config(Standard::Dot11b, after) })
 }
 
-/// Plays the steps, and checks at each that what went in came out or is queued.
+/// Plays the steps, and checks after each that every frame came out or is queued.
 struct World {
     medium: Medium<u64>,
     may_hide: bool,
@@ -143,7 +143,7 @@ impl World {
     }
 }
 
-/// Every instant has one line: an exchange of one node, back-off, or idle.
+/// Every instant is accounted for once: as an exchange of one node, back-off, or idle.
 pub(crate) fn assert_measured_airtime_adds_up(medium: &Medium<u64>, nodes: &[NodeId], now: Instant) {
     let totals = medium.totals(now);
     let measured = totals.measured;
@@ -161,20 +161,20 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
-    fn nothing_is_lost_without_a_trace(
+    fn every_frame_comes_out_once_and_counters_agree_with_events(
         config in any_config(), seed: u64, may_hide: bool, steps in prop::collection::vec(step(), 0..150),
     ) {
         let mut world = World::new(config.clone(), seed, may_hide);
         steps.iter().for_each(|&step| world.play(step));
         let world = world.finish();
 
-        // Each frame once.
+        // Each frame comes out once.
         let frame = |event: &Event<u64>| { let (Event::Delivered { frame, .. } | Event::Dropped { frame, .. }) = *event; frame };
         let mut frames: Vec<u64> = world.events.iter().map(frame).collect();
         frames.sort_unstable();
         prop_assert_eq!(frames, (0..world.sent).collect::<Vec<_>>());
 
-        // In the order of time, and of each sender's queue.
+        // Events are in order of time, and of each sender's queue.
         let at = |event: &Event<u64>| { let (Event::Delivered { at, .. } | Event::Dropped { at, .. }) = *event; at };
         prop_assert!(world.events.iter().map(at).is_sorted());
         for &node in &world.nodes {
@@ -185,22 +185,22 @@ proptest! {
             prop_assert!(delivered.is_sorted());
         }
 
-        // Counters agree with events; each node's accesses have ended.
+        // Counters agree with events; all accesses have ended.
         for &node in &world.nodes {
             let counters = world.medium.counters(node);
             let count = |what: &dyn Fn(&Event<u64>) -> bool| world.events.iter().filter(|event| what(event)).count() as u64;
             let delivered = count(&|event| matches!(event, Event::Delivered { from, .. } if *from == node));
             let given_up = |why| count(&move |event| matches!(event, Event::Dropped { from, reason, .. } if *from == node && *reason == why));
-            // One more was delivered where its ACK never came through.
+            // One more was delivered if its ACK never came through.
             prop_assert!(counters.successes == delivered || may_hide && counters.successes < delivered);
             prop_assert_eq!(counters.retry_drops, given_up(DropReason::RetryLimit));
             prop_assert_eq!(counters.buffer_drops, given_up(DropReason::BufferFull));
-            // One more where a node left with its frame on the air.
+            // One more failed if a node left with its frame on the air.
             let failed = counters.attempts - counters.successes - counters.collisions - counters.losses;
             prop_assert!(failed <= 1);
         }
 
-        // The medium was busy for no longer than all nodes were on it.
+        // The medium was busy no longer than the airtime of all nodes.
         let airtime: Span = world.nodes.iter().map(|&node| { let Airtime(span) = world.medium.counters(node).airtime; span }).sum();
         prop_assert!(world.medium.totals(world.now).busy <= airtime);
     }

@@ -1,4 +1,4 @@
-//! Beacons, stations that sleep, networks of others: what nodes do by themselves.
+//! Management traffic: beacons, power-saving stations, overlapping BSS.
 
 use std::collections::BTreeMap;
 
@@ -27,7 +27,7 @@ fn mpdu(to: To, frame: u32) -> Mpdu<u32> {
     Mpdu { to, msdu: Bytes(1_500), rate, category: AccessCategory::BestEffort, frame }
 }
 
-/// An access point with beacons, a station that sleeps, and one that does not.
+/// An access point with beacons, a power-saving station, and one that stays awake.
 fn cell(mut medium: Medium<u32>, node: NodeConfig, listen_interval: u32) -> (Medium<u32>, [NodeId; 3]) {
     let nodes = [(); 3].map(|()| medium.add_node(node));
     medium.send_beacons(nodes[0], Beacons { interval: INTERVAL, dtim_period: 2 });
@@ -36,7 +36,7 @@ fn cell(mut medium: Medium<u32>, node: NodeConfig, listen_interval: u32) -> (Med
     (medium, nodes)
 }
 
-/// Lets time pass, and takes what happened meanwhile.
+/// Advances the time, and returns the events.
 fn until(medium: &mut Medium<u32>, now: Instant) -> Vec<Event<u32>> {
     medium.handle_timeout(now);
     std::iter::from_fn(|| medium.poll_event()).collect()
@@ -58,7 +58,8 @@ fn lost(events: &[Event<u32>]) -> Vec<(DropReason, u32)> {
     events.iter().filter_map(of).collect()
 }
 
-/// Sends one packet each millisecond to the sleeper, which is asleep at first; when they were received, in milliseconds.
+/// Sends one packet each millisecond to the sleeper, which is asleep at first. Returns the times of reception, in
+/// milliseconds.
 fn bursts(new: fn(&Streams) -> Medium<u32>, listen_interval: u32) -> Vec<u64> {
     let (mut medium, [ap, sleeper, _]) = cell(new(&Streams::new(1)), unlimited(), listen_interval);
     let mut times = vec![];
@@ -67,7 +68,7 @@ fn bursts(new: fn(&Streams) -> Medium<u32>, listen_interval: u32) -> Vec<u64> {
     for frame in 0..5 {
         medium.handle_frame(now, ap, mpdu(To::Node(sleeper), frame));
         assert!(medium.queue(ap).packets + medium.kept(ap).packets > 0);
-        // Far apart enough for it to fall asleep again.
+        // Far enough apart for it to fall asleep again.
         for _ in 0..700 {
             now += Span::from_millis(1);
             times.extend(until(&mut medium, now).iter().map(|_| (now - Instant::ZERO).as_micros() / 1_000));
@@ -83,7 +84,8 @@ fn packets_wait_for_the_beacon_at_which_their_station_wakes() {
         for listen_interval in [1, 3] {
             let times = bursts(new, listen_interval);
             assert_eq!(times.len(), 5, "{times:?}");
-            // The beacons to which they wait are whole listen intervals apart, but for a millisecond of contention.
+            // The beacons at which they are delivered are whole listen intervals apart, except for a millisecond of
+            // contention.
             let period = INTERVAL * u64::from(listen_interval);
             for pair in times.windows(2) {
                 let gap = Span::from_millis(pair[1] - pair[0]).as_nanos();
@@ -98,7 +100,7 @@ fn packets_wait_for_the_beacon_at_which_their_station_wakes() {
 }
 
 #[test]
-fn who_sends_is_awake_and_gets_all_in_order() {
+fn a_station_that_sends_is_awake_and_gets_all_packets_in_order() {
     for new in ENGINES {
         let (mut medium, [ap, sleeper, _]) = cell(new(&Streams::new(1)), unlimited(), 100);
         until(&mut medium, at_ms(1_000));
@@ -107,14 +109,14 @@ fn who_sends_is_awake_and_gets_all_in_order() {
         assert_eq!((medium.kept(ap).packets, medium.queue(ap).packets), (4, 0));
         medium.handle_frame(at_ms(1_050), sleeper, mpdu(To::Node(ap), 9));
         assert_eq!(received(&until(&mut medium, at_ms(1_060))), [9, 0, 1, 2, 3]);
-        // While it is awake nothing is kept.
+        // While it is awake nothing is buffered.
         medium.handle_frame(at_ms(1_065), ap, mpdu(To::Node(sleeper), 5));
         assert_eq!(received(&until(&mut medium, at_ms(1_067))), [5]);
     }
 }
 
 #[test]
-fn groups_wait_while_a_station_sleeps() {
+fn group_packets_are_buffered_while_a_station_sleeps() {
     for new in ENGINES {
         let (mut medium, [ap, sleeper, other]) = cell(new(&Streams::new(1)), unlimited(), 1);
         medium.handle_frame(at_ms(5), ap, mpdu(To::Broadcast, 0));
@@ -135,7 +137,7 @@ fn groups_wait_while_a_station_sleeps() {
         };
         // At 6 Mb/s one takes 2.1 ms, and they follow each other.
         assert!(at(3) - at(1) < Span::from_millis(6), "{:?}", at(3) - at(1));
-        // One of the others leaves; then nobody sleeps, and nothing waits.
+        // One of the others leaves; then no station sleeps, and nothing is buffered.
         medium.remove_node(at_ms(1_300), sleeper);
         medium.handle_frame(at_ms(1_300), ap, mpdu(To::Broadcast, 4));
         assert_eq!(received(&until(&mut medium, at_ms(1_310))), [4]);
@@ -143,7 +145,7 @@ fn groups_wait_while_a_station_sleeps() {
 }
 
 #[test]
-fn what_is_kept_is_bounded_and_lost_with_its_station() {
+fn buffers_for_sleepers_are_bounded_and_dropped_with_the_station() {
     let (mut medium, [ap, sleeper, _]) = cell(ENGINES[0](&Streams::new(1)), NodeConfig::dcf(Limit::Packets(9)), 100);
     until(&mut medium, at_ms(1_000));
     (0..66).for_each(|frame| medium.handle_frame(at_ms(1_000), ap, mpdu(To::Node(sleeper), frame)));
@@ -155,10 +157,10 @@ fn what_is_kept_is_bounded_and_lost_with_its_station() {
     assert_eq!(lost(&until(&mut medium, at_ms(1_003))), gone);
 }
 
-/// Packets at random to and from a station that sleeps and one that does not: each comes out once, and those of one way and
-/// category in their order.
+/// Random packets to and from a sleeping station and one that stays awake: each comes out once, and those of one direction
+/// and category in order.
 #[test]
-fn nothing_is_lost_or_overtaken() {
+fn power_saving_neither_loses_nor_reorders_packets() {
     let phy = Phy::default_for(Standard::Dot11g);
     let edca = NodeConfig::edca(Limit::Unlimited, phy.default_edca());
     for (new, node) in ENGINES.into_iter().flat_map(|new| [unlimited(), edca].map(|node| (new, node))) {
@@ -192,7 +194,7 @@ fn nothing_is_lost_or_overtaken() {
             .collect();
         let order = received(&events);
         for ((_, to, _), sent) in &sent {
-            // The oldest that are kept give way, and a broadcast may collide.
+            // The oldest buffered packets are dropped, and a broadcast may collide.
             let came: Vec<_> = order.iter().filter(|frame| sent.contains(frame)).copied().collect();
             assert!(came.is_sorted(), "{to:?} {came:?}");
             assert!(came.len() * 10 >= sent.len() * 8, "{to:?}: {} of {}", came.len(), sent.len());
@@ -203,7 +205,7 @@ fn nothing_is_lost_or_overtaken() {
 }
 
 #[test]
-fn a_network_of_others_takes_what_it_is_to_take_and_says_nothing() {
+fn an_overlapping_bss_takes_its_airtime_and_produces_no_events() {
     for new in ENGINES {
         let mut medium = new(&Streams::new(1));
         let phy = Phy::default_for(Standard::Dot11g);

@@ -1,4 +1,4 @@
-//! Measured airtime: closed forms, the split of collisions, and sums among random nodes of all kinds.
+//! Measured airtime: closed forms, the split of collisions, and totals with random nodes of all kinds.
 
 use evenair_medium::{
     AccessCategory, AfterCollision, Beacons, Limit, Medium, MediumConfig, Mpdu, NodeConfig, NodeId, Obss, To,
@@ -17,7 +17,7 @@ fn mpdu(to: NodeId, mbps: u64, frame: u64) -> Mpdu<u64> {
     Mpdu { to: To::Node(to), msdu: SIZE, rate, category, frame }
 }
 
-/// Lets all happen until nothing is left to send; when that is.
+/// Runs until nothing is left to send. Returns the time.
 fn run_out(medium: &mut Medium<u64>) -> Instant {
     let mut now = Instant::ZERO;
     while let Some(at) = medium.poll_deadline() {
@@ -40,7 +40,7 @@ fn one_saturated_sender_takes_what_the_closed_form_says() {
         let config = MediumConfig { rts_threshold, ..config(Standard::Dot11b, AfterCollision::Eifs) };
         for mut medium in media(&config) {
             let [ap, station] = [(); 2].map(|()| medium.add_node(unlimited()));
-            // Long after the medium fell silent: the first access has its inter-frame space behind it.
+            // Long after the medium fell silent: the first access needs no further inter-frame space.
             let start = Instant::ZERO + Span::from_millis(1);
             (0..FRAMES).for_each(|frame| medium.handle_frame(start, ap, mpdu(station, 11, frame)));
             let end = run_out(&mut medium);
@@ -58,7 +58,8 @@ fn one_saturated_sender_takes_what_the_closed_form_says() {
 
 #[test]
 fn senders_share_the_time_of_their_collision_and_the_longer_frame_the_rest() {
-    // Without a draw both send at the end of the same slot, at two rates, and the second attempts do not count here.
+    // Without earlier back-off both send at the end of the same slot, at two rates; second attempts do not count
+    // here.
     let config = MediumConfig { short_retry_limit: 1, ..config(Standard::Dot11b, AfterCollision::Eifs) };
     for mut medium in media(&config) {
         let [ap, near, far] = [(); 3].map(|()| medium.add_node(unlimited()));
@@ -93,7 +94,7 @@ fn hidden_senders_share_the_time_in_which_they_overlap() {
     assert_eq!((a.sent + b.sent, a.collided() + b.collided()), (measured.sent, measured.collisions));
 }
 
-/// One frame: when, since the last one; from whom and to whom; of which category; how long.
+/// A frame: time since the last one, sender, receiver, category, size.
 type Arrival = (u64, usize, usize, usize, u64);
 
 fn arrivals() -> impl Strategy<Value = Vec<Arrival>> {
@@ -101,10 +102,10 @@ fn arrivals() -> impl Strategy<Value = Vec<Arrival>> {
     prop::collection::vec((gap_us, 0..6usize, 1..7usize, 0..4usize, 1..1_500u64), 1..150)
 }
 
-/// What there may be in a network of several kinds of nodes.
+/// A network of several kinds of nodes.
 #[derive(Clone, Copy, Debug)]
 struct AnyNetwork {
-    /// Nodes may be hidden from each other.
+    /// Whether nodes may be hidden from each other.
     may_hide: bool,
     /// Which nodes have EDCA: one bit each.
     edca: u32,
@@ -123,9 +124,9 @@ fn any_network() -> impl Strategy<Value = AnyNetwork> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// With EDCA and its TXOPs, beacons, a network of others, losses, stations that leave, and hidden ones.
+    /// With EDCA and its TXOPs, beacons, an overlapping BSS, losses, stations that leave, and hidden nodes.
     #[test]
-    fn lines_add_up_among_nodes_of_all_kinds(
+    fn measured_airtime_adds_up_with_nodes_of_all_kinds(
         seed: u64, network in any_network(), error in 0..500_000_000u32, leaves in 0..150usize, arrivals in arrivals(),
     ) {
         let AnyNetwork { may_hide, edca, beacons, obss, rts } = network;

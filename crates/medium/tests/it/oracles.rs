@@ -1,4 +1,4 @@
-//! The medium against figures that were not made with it: closed forms, an exact simulation in slots, ns-3.
+//! The medium against independent figures: closed forms, an exact slotted simulation, ns-3.
 
 use evenair_medium::{
     AccessCategory, AfterCollision, Event, Limit, Medium, MediumConfig, Mpdu, NodeConfig, NodeId, To,
@@ -12,7 +12,7 @@ use crate::{config, rate, unlimited};
 
 const SEED: u64 = 1;
 
-/// Bianchi's assumptions: all resume together, and no frame is given up.
+/// Bianchi's assumptions: all resume together, and no frame is dropped.
 fn slotted(standard: Standard) -> MediumConfig {
     MediumConfig { short_retry_limit: u32::MAX, ..config(standard, AfterCollision::DifsForAll) }
 }
@@ -49,9 +49,9 @@ fn bianchis_model_is_near() {
             let model = Model::basic_access(&config.phy, stations, Bytes(1_500), rate).solve();
             let ours = saturate(config.clone(), SEED, Bytes(1_500), &vec![rate; stations as usize], 200);
             assert_near("throughput", ours.mbps(1_500), model.throughput_bps / 1e6, 0.007);
-            // The model's p is that of slots in which all count. A success is followed at once by another of the same
-            // station, which cannot collide, with probability 1/(CWmin + 1).
-            // (With two stations the model's independence is at its worst: 0.0115.)
+            // The model's p counts slots in which all nodes count down. A success is followed at once by another one of the
+            // same station, which cannot collide, with probability 1/(CWmin + 1). (With two stations the model's
+            // independence assumption is at its worst: 0.0115.)
             let run = 1.0 / (1.0 - 1.0 / f64::from(config.phy.cw_min() + 1));
             let p = model.p / (model.p + (1.0 - model.p) * run);
             assert!((ours.p - p).abs() < 0.012, "{stations} at {mbps} Mb/s: p {} against {p}", ours.p);
@@ -98,8 +98,8 @@ fn one_slow_station_pulls_a_fast_one_down_to_itself() {
     }
 }
 
-/// Downlink UDP of 1024 bytes, 750 packets a second to each of two stations, from one queue of 100 packets; frames to
-/// the second station are lost with this probability. Mb/s of either.
+/// Downlink UDP of 1024 bytes, 750 packets per second to each of two stations, from one queue of 100 packets; frames to the
+/// second station are lost with this probability. Returns Mb/s of each.
 fn downlink(loss_per_billion: u32) -> [f64; 2] {
     const SECONDS: u64 = 500;
     let mut medium = Medium::new(config(Standard::Dot11b, AfterCollision::Difs), &Streams::new(SEED));
@@ -110,7 +110,7 @@ fn downlink(loss_per_billion: u32) -> [f64; 2] {
     let mut bytes = [0u64; 2];
     for tick in 0..SECONDS * 750 {
         for (which, &station) in stations.iter().enumerate() {
-            // Two sources in step would fill the last place of the queue with packets of the first one only.
+            // Synchronous sources would fill the last place of the queue with packets of the first one only.
             let at = Instant::from_nanos((tick * 2 + which as u64) * 666_667 + jitter.below(600_000));
             let frame = Mpdu {
                 to: To::Node(station),
@@ -140,8 +140,8 @@ fn ns3_downlink_to_a_station_that_loses_frames() {
     assert_near("both", good + bad, 3.898, 0.02);
 }
 
-/// One station at 54 Mb/s, where nothing collides. Without protection a frame takes, in us: DIFS 28, mean back-off 7.5 slots
-/// of 9, DATA 254, SIFS 10, ACK 34. Protected, 96 + 11 + 10 more.
+/// One station at 54 Mb/s, without collisions. Without protection a frame takes, in us: DIFS 28, mean back-off 7.5 slots of
+/// 9, DATA 254, SIFS 10, ACK 34. Protected, 96 + 11 + 10 more.
 #[test]
 fn protection_costs_each_frame_a_cts_of_80211b() {
     for (protection, us) in [(None, 28.0 + 67.5 + 254.0 + 10.0 + 34.0), (Some(Preamble::Short), 510.5)] {

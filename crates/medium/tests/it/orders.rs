@@ -1,6 +1,6 @@
-//! Whose frames an access takes ([`Order`]): which aggregates come of packets that all stand at an access point, beside a
-//! list that is divided by hand, and when they come, to the slot. VHT MCS 8 with two streams at 80 MHz, where an A-MPDU has
-//! 64 packets of 1,500 bytes.
+//! Which frames an access takes ([`Order`]): the aggregates of packets that are all queued at an access point, compared with
+//! a division of the list by hand, and their times, to the slot. VHT MCS 8 with two streams at 80 MHz, where an A-MPDU has 64
+//! packets of 1,500 bytes.
 
 use evenair_medium::{
     AccessCategory, Aggregation, Event, Limit, Medium, MediumConfig, Mpdu, NodeConfig, NodeId, Order, To,
@@ -11,30 +11,30 @@ use evenair_wifi::{Phy, PhyRate, Standard, a_mpdu_bytes};
 use crate::aggregates::mode;
 
 const PACKET: Bytes = Bytes(1_500);
-/// With MAC header, FCS, QoS control and LLC/SNAP.
+/// Size of [`PACKET`] with MAC header, FCS, QoS control and LLC/SNAP.
 const MPDU: Bytes = Bytes(1_538);
-/// MPDUs of an A-MPDU, by the block-ack window.
+/// MPDUs of a full A-MPDU: the block-ack window.
 const FULL: usize = 64;
 
 fn rate() -> PhyRate {
     mode("VHT 8x2", 80).into()
 }
 
-/// An access point and its stations.
+/// Configuration of an access point and its stations.
 struct Site {
     rules: Aggregation,
     stations: usize,
-    /// Loss of each MPDU, per 10^9.
+    /// Loss probability of each MPDU, per 10^9.
     loss: u32,
     seed: u64,
 }
 
-/// Packets that were delivered at one instant.
+/// Packets delivered at one instant.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Group {
     at: Instant,
     station: usize,
-    /// Which of all packets they were.
+    /// Indices of the packets.
     packets: Vec<usize>,
 }
 
@@ -47,10 +47,10 @@ impl Site {
         MediumConfig { aggregation: Some(self.rules), ..MediumConfig::new(Phy::default_for(Standard::Dot11ac)) }
     }
 
-    /// What is delivered of a packet for each of these stations, which all come at the beginning, and how many are dropped.
+    /// Sends a packet to each of these stations, all at the beginning. Returns the deliveries, and the number of drops.
     fn send(&self, to: &[usize]) -> (Vec<Group>, usize) {
         let config = self.config();
-        // Without TXOP limit: each aggregate has an access of its own.
+        // Without TXOP limit: each aggregate has its own access.
         let edca = config.phy.default_edca().map(|set| evenair_wifi::EdcaParameters { txop: Span::ZERO, ..set });
         let mut medium = Medium::new(config, &Streams::new(self.seed));
         let ap = medium.add_node(NodeConfig::edca(Limit::Unlimited, edca));
@@ -78,7 +78,7 @@ impl Site {
         (groups, dropped)
     }
 
-    /// The aggregates of a run without losses: receiver, and packets.
+    /// The aggregates of a run without losses: receiver, and number of packets.
     fn aggregates(&self, to: &[usize]) -> Vec<(usize, usize)> {
         let (groups, dropped) = self.send(to);
         assert_eq!(dropped, 0);
@@ -86,19 +86,19 @@ impl Site {
     }
 }
 
-/// As many packets to each of two stations in turn.
+/// `runs` runs of `run` packets each, for two stations in turn.
 fn alternating(run: usize, runs: usize) -> Vec<usize> {
     (0..run * runs).map(|packet| packet / run % 2).collect()
 }
 
-/// The list divided: each aggregate begins with the first packet that is left, and takes those for the same station, up to
-/// the first for another one.
+/// Expected aggregates with [`Order::Neighbours`]: each takes the first remaining packet and those for the same station, up
+/// to the first for another one.
 fn by_neighbours(to: &[usize]) -> Vec<(usize, usize)> {
     let runs = to.chunk_by(|a, b| a == b);
     runs.flat_map(|run| run.chunks(FULL)).map(|aggregate| (aggregate[0], aggregate.len())).collect()
 }
 
-/// The same, but it takes those for the same station wherever they are.
+/// Expected aggregates with [`Order::Arrival`]: each takes the packets for the same station wherever they are.
 fn by_arrival(to: &[usize]) -> Vec<(usize, usize)> {
     let (mut left, mut aggregates) = (to.to_vec(), Vec::new());
     while let Some(&station) = left.first() {
@@ -138,13 +138,13 @@ fn a_run_is_an_aggregate() {
         let expected: Vec<_> = (0..20).map(|aggregate| (aggregate % 2, run)).collect();
         assert_eq!(Site::new(Order::Neighbours, 2).aggregates(&alternating(run, 20)), expected, "runs of {run}");
     }
-    // What does not fit is an aggregate of its own: nothing that lies behind the other's run goes with it.
+    // The rest is an aggregate of its own: no packet behind the other station's run joins it.
     let expected: Vec<_> = (0..10).flat_map(|run| [(run % 2, FULL), (run % 2, 36)]).collect();
     assert_eq!(Site::new(Order::Neighbours, 3).aggregates(&alternating(100, 10)), expected);
 }
 
 #[test]
-fn runs_of_random_length_to_five_stations_are_aggregated_as_a_list_that_is_divided() {
+fn random_runs_to_five_stations_are_aggregated_run_by_run() {
     for seed in 1..=5 {
         for longest in [1, 10, 150] {
             let to = random(seed, 5, longest);
@@ -155,10 +155,10 @@ fn runs_of_random_length_to_five_stations_are_aggregated_as_a_list_that_is_divid
     }
 }
 
-/// From the end of one PPDU to that of the next: SIFS, the answer, AIFS (43 us for the access point's best effort), whole slots
-/// of 9 us, at most 15 of them, and the PPDU.
+/// Time from the end of one PPDU to the end of the next: SIFS, the response, AIFS (43 us for the access point's best effort),
+/// whole slots of 9 us, at most 15 of them, and the PPDU.
 #[test]
-fn each_aggregate_takes_its_time_to_the_slot() {
+fn each_aggregate_takes_a_whole_number_of_slots() {
     for (run, seed) in [(1, 1), (1, 2), (5, 3), (40, 4)] {
         let site = Site::new(Order::Neighbours, seed);
         let (groups, _) = site.send(&alternating(run, 400));
@@ -180,7 +180,8 @@ fn each_aggregate_takes_its_time_to_the_slot() {
     }
 }
 
-/// Packets of an A-MSDU are neighbours, too: runs of two are MPDUs of two, and single packets are not joined over others.
+/// Packets of an A-MSDU are neighbours, too: runs of two form MPDUs of two packets, and single packets are not joined across
+/// others.
 #[test]
 fn an_a_msdu_has_packets_of_one_run() {
     let joined = |order, run| {
@@ -193,8 +194,8 @@ fn an_a_msdu_has_packets_of_one_run() {
     assert_eq!(joined(Order::Arrival, 1), [(0, 64), (1, 64)]);
 }
 
-/// What is to be repeated keeps the head of the FIFO: whatever is lost, packets come out in the order in which they came,
-/// over all stations. With one deep queue they do not.
+/// Repetitions keep the head of the FIFO: whatever is lost, packets come out in the order of arrival, over all stations. With
+/// one deep queue they do not.
 #[test]
 fn frames_to_be_repeated_keep_the_head_of_the_fifo() {
     for seed in 1..=4 {
@@ -211,7 +212,7 @@ fn frames_to_be_repeated_keep_the_head_of_the_fifo() {
 }
 
 #[test]
-fn with_one_receiver_neighbours_are_all_there_is() {
+fn with_one_receiver_all_packets_are_neighbours() {
     for (seed, loss) in [(1, 0), (2, 100_000_000), (3, 300_000_000)] {
         let of = |order| Site { stations: 1, loss, ..Site::new(order, seed) }.send(&[0; 1_000]);
         assert_eq!(of(Order::Neighbours), of(Order::Arrival), "seed {seed}");

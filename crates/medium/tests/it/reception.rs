@@ -1,4 +1,4 @@
-//! What is received: lost ACKs and their duplicates, frames that are captured, rates that senders choose.
+//! Reception: lost ACKs and their duplicates, capture, rate control.
 
 use evenair_medium::{
     AccessCategory, Antenna, Capture, Counters, Event, Interference, Limit, Medium, MediumConfig, Mpdu, NodeConfig,
@@ -34,7 +34,7 @@ fn on_a_line(config: MediumConfig, metres: &[i64]) -> (Medium<u32>, Vec<NodeId>)
     on_a_line_with(config, metres, None)
 }
 
-/// The same with EDCA, or without.
+/// [`on_a_line`], with EDCA or without.
 fn on_a_line_with(config: MediumConfig, metres: &[i64], edca: Option<EdcaSet>) -> (Medium<u32>, Vec<NodeId>) {
     let mut medium = Medium::new(config, &Streams::new(1));
     let nodes = [0].iter().chain(metres).map(|metres| {
@@ -59,7 +59,7 @@ fn run(medium: &mut Medium<u32>) -> Vec<(u64, u32, NodeId)> {
     delivered
 }
 
-/// Frames of `msdu` bytes from `senders` to `to`, each with as many as it takes, for `length`; its counters.
+/// Sends frames of `msdu` bytes from saturated `senders` to `to` for `length`. Returns their counters.
 fn saturate(medium: &mut Medium<u32>, senders: &[NodeId], to: NodeId, msdu: u64, length: Span) -> Vec<Counters> {
     for &sender in senders {
         (0..2).for_each(|_| medium.handle_frame(Instant::ZERO, sender, mpdu(to, msdu, 0)));
@@ -82,7 +82,7 @@ fn the_nearer_of_two_is_captured_and_the_other_tries_again() {
     let delivered = run(&mut medium);
     assert_eq!(delivered[0], (20 + DATA_US, 1, n[1]), "from the first slot on, as if nothing else were there");
     assert_eq!((delivered[1].1, delivered[1].2), (2, n[2]));
-    // The loser heard the ACK, and waits DIFS and whole slots.
+    // The loser decoded the ACK, and waits DIFS and whole slots.
     let begun = delivered[1].0 - DATA_US;
     let resumed = 20 + DATA_US + SIFS_US + ACK_US + DIFS_US;
     assert_eq!((begun - resumed) % 20, 0);
@@ -91,7 +91,7 @@ fn the_nearer_of_two_is_captured_and_the_other_tries_again() {
 }
 
 #[test]
-fn at_equal_distance_nobody_is_captured() {
+fn at_equal_distance_no_frame_is_captured() {
     let (mut medium, n) = on_a_line(capture_at(10), &[10, -10, 10]);
     let length = Span::from_secs(20);
     let counters = saturate(&mut medium, &n[1..], n[0], 1_500, length);
@@ -101,8 +101,8 @@ fn at_equal_distance_nobody_is_captured() {
 }
 
 #[test]
-fn nobody_receives_while_it_sends() {
-    // The access point and a station begin at once toward each other.
+fn a_node_does_not_receive_while_it_sends() {
+    // The access point and a station send to each other at once.
     let (mut medium, n) = on_a_line(capture_at(10), &[1]);
     medium.handle_frame(Instant::ZERO, n[0], mpdu(n[1], 1_500, 1));
     medium.handle_frame(Instant::ZERO, n[1], mpdu(n[0], 1_500, 2));
@@ -114,8 +114,8 @@ fn nobody_receives_while_it_sends() {
 
 #[test]
 fn a_captured_frame_is_repeated_where_a_longer_one_drowns_its_ack() {
-    // The access point hears the near sender over the far one. The far frame is longer, and at the near sender it is as
-    // strong as the access point.
+    // At the access point the near sender is stronger. The far frame is longer, and at the near sender it is as strong
+    // as the access point's ACK.
     let (mut medium, n) = on_a_line(capture_at(3), &[5, 10]);
     medium.handle_frame(Instant::ZERO, n[1], mpdu(n[0], 500, 1));
     medium.handle_frame(Instant::ZERO, n[2], mpdu(n[0], 1_500, 2));
@@ -130,7 +130,7 @@ fn a_captured_frame_is_repeated_where_a_longer_one_drowns_its_ack() {
 
 #[test]
 fn a_lost_ack_repeats_the_frame_and_the_receiver_drops_the_copy() {
-    // So many errors that one of ten ACKs is lost.
+    // A bit error rate at which one of ten ACKs is lost.
     let ber = BitErrorRate::new(1e-3).unwrap();
     let config = MediumConfig { reception: Reception { ber, ..Reception::default() }, ..standard() };
     let mut medium: Medium<u32> = Medium::new(config, &Streams::new(3));
@@ -138,17 +138,17 @@ fn a_lost_ack_repeats_the_frame_and_the_receiver_drops_the_copy() {
     let frames = 5_000;
     (0..frames).for_each(|frame| medium.handle_frame(Instant::ZERO, nodes[0], mpdu(nodes[1], 28, frame)));
     let delivered = run(&mut medium);
-    // 64 bytes with all headers, 14 of the ACK: 0.4 and 0.106.
+    // 64 bytes with all headers, 14 of the ACK: loss probabilities 0.4 and 0.106.
     let counters = medium.counters(nodes[0]);
     let once: Vec<u32> = delivered.iter().map(|&(_, frame, _)| frame).collect();
     assert!(once.is_sorted_by(|a, b| a < b), "in order, none twice");
     let of_attempts = |n: u64| n as f64 / counters.attempts as f64;
     let (ok, ack_ok) = (0.999f64.powi(512), 0.999f64.powi(112));
     assert!((of_attempts(counters.successes) - ok * ack_ok).abs() < 0.015, "{counters:?}");
-    // Of those received, each whose ACK is lost is repeated until frame and ACK get through.
+    // A received frame whose ACK is lost is repeated until frame and ACK get through.
     let repeats = delivered.len() as f64 * (1.0 - ack_ok) / (ok * ack_ok);
     assert!((counters.duplicates as f64 / repeats - 1.0).abs() < 0.1, "{counters:?} {repeats}");
-    // Seven attempts that all fail.
+    // Seven failed attempts.
     let lost = f64::from(frames) - delivered.len() as f64;
     assert_eq!(lost, counters.retry_drops as f64);
     assert!((lost / f64::from(frames) - (1.0 - ok).powi(7)).abs() < 0.003, "{lost}");
@@ -156,7 +156,7 @@ fn a_lost_ack_repeats_the_frame_and_the_receiver_drops_the_copy() {
 }
 
 #[test]
-fn senders_that_take_collisions_for_a_bad_signal_slow_down() {
+fn rate_control_lowers_the_rate_after_collisions() {
     let share_of_slow = |stations: i64, control| {
         let metres: Vec<i64> = (0..stations).map(|_| 10).collect();
         let (mut medium, n) = on_a_line(MediumConfig { rate_control: control, ..standard() }, &metres);
@@ -177,7 +177,7 @@ fn senders_that_take_collisions_for_a_bad_signal_slow_down() {
 
 #[test]
 fn a_distant_station_finds_its_rate() {
-    // 3.8 dB over noise, with which 11 Mb/s do not arrive and 5.5 do.
+    // 3.8 dB over noise: 11 Mb/s do not get through, 5.5 do.
     let path_loss = Some(PathLoss::new(Standard::Dot11b, 3_000));
     let reception = Reception { path_loss, noise: true, ..Reception::default() };
     for control in [RateControl::TwoFailures, RateControl::Arf, RateControl::Aarf { most: 50 }, RateControl::Minstrel] {
@@ -187,22 +187,22 @@ fn a_distant_station_finds_its_rate() {
         assert!(counters[0].retry_drops < 3, "{control:?}: {:?}", counters[0]);
         let slow = counters[0].slowed as f64 / counters[0].attempts as f64;
         assert!(slow > 0.8, "{control:?}: {slow}");
-        // Two of three attempts and more are at a rate that arrives.
+        // At least two of three attempts are at a rate that gets through.
         assert!(counters[0].successes * 3 > counters[0].attempts * 2, "{control:?}: {:?}", counters[0]);
     }
 }
 
-/// A sender learns of a success once, whether it then finds no room for the next frame in its TXOP or has none.
+/// A success is reported once to rate control, whether the next frame does not fit into the TXOP or there is none.
 #[test]
-fn a_txop_of_one_frame_chooses_rates_as_none() {
+fn a_txop_of_one_frame_does_not_change_rate_control() {
     let path_loss = Some(PathLoss::new(Standard::Dot11b, 3_000));
     let reception = Reception { path_loss, noise: true, ..Reception::default() };
-    // Not Minstrel: what it has measured depends on when it is asked, which with a TXOP is earlier.
+    // Not Minstrel: its measurements depend on the time of the query, which is earlier with a TXOP.
     for control in [RateControl::TwoFailures, RateControl::Arf, RateControl::Aarf { most: 50 }] {
         let with_txop = |txop: Span| {
             let config = MediumConfig { reception, rate_control: control, ..standard() };
             let set = config.phy.default_edca().map(|parameters| EdcaParameters { txop, ..parameters });
-            // At 155 m the highest rate does not arrive.
+            // At 155 m the highest rate does not get through.
             let (mut medium, n) = on_a_line_with(config, &[155, 155, 10], Some(set));
             let counters = saturate(&mut medium, &n[1..], n[0], 1_500, Span::from_secs(20));
             (counters, n.into_iter().map(|node| medium.take_rates_used(node)).collect::<Vec<_>>())

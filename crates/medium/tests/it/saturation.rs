@@ -1,4 +1,4 @@
-//! Sources that always have a frame to send, and what the medium makes of them.
+//! Saturated sources and their goodput.
 
 use evenair_medium::{AccessCategory, Event, Medium, MediumConfig, Mpdu, NodeId, To};
 use evenair_units::{Bytes, Instant, Span, Streams};
@@ -6,32 +6,33 @@ use evenair_wifi::PhyRate;
 
 use crate::unlimited;
 
-/// What saturated stations did.
+/// Result of saturated stations.
 pub(crate) struct Saturation {
-    /// Frames of each station delivered per second.
+    /// Frames per second that each station delivered.
     pub(crate) frames_per_s: Vec<f64>,
-    /// Accesses that collided.
+    /// Share of accesses that collided.
     pub(crate) p: f64,
 }
 
 impl Saturation {
-    /// Mb/s of all stations together, where each frame counts `bytes`.
+    /// Total Mb/s of all stations, with `bytes` per frame.
     pub(crate) fn mbps(&self, bytes: u64) -> f64 {
         self.frames_per_s.iter().sum::<f64>() * Bytes(bytes).bits() as f64 / 1e6
     }
 }
 
-/// One station for each of `rates`, which sends packets of `msdu` to a common receiver for `seconds`.
+/// Runs one station for each of `rates`, which sends packets of `msdu` bytes to a common receiver for
+/// `seconds`.
 pub(crate) fn saturate(config: MediumConfig, seed: u64, msdu: Bytes, rates: &[PhyRate], seconds: u64) -> Saturation {
     saturate_on(Medium::new(config, &Streams::new(seed)), msdu, rates, seconds)
 }
 
-/// The same on a medium without nodes.
+/// [`saturate`] on a given medium without nodes.
 pub(crate) fn saturate_on(medium: Medium<()>, msdu: Bytes, rates: &[PhyRate], seconds: u64) -> Saturation {
     saturate_where(medium, msdu, rates, seconds, &[])
 }
 
-/// The same where pairs of nodes do not hear each other. The receiver is node 0.
+/// [`saturate_on`] with pairs of nodes hidden from each other. The receiver is node 0.
 pub(crate) fn saturate_where(
     mut medium: Medium<()>,
     msdu: Bytes,
@@ -44,7 +45,7 @@ pub(crate) fn saturate_where(
     hidden.iter().for_each(|&(a, b)| medium.hide(NodeId(a), NodeId(b)));
     let frame = |rate| Mpdu { to: To::Node(receiver), msdu, rate, category: AccessCategory::BestEffort, frame: () };
     for (&station, &rate) in stations.iter().zip(rates) {
-        // More than can be sent in a millisecond: each frame that leaves is made up for once a millisecond.
+        // More than can be sent in a millisecond: the queues are refilled once a millisecond.
         (0..16).for_each(|_| medium.handle_frame(Instant::ZERO, station, frame(rate)));
     }
     for ms in 1..=seconds * 1_000 {

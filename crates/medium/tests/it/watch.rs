@@ -8,7 +8,7 @@ use evenair_wifi::Standard;
 
 use crate::{config, rate, unlimited};
 
-/// Stations that always have a frame of 1000 bytes for node 0.
+/// Saturated stations that send frames of 1000 bytes to node 0.
 const STATIONS: u32 = 5;
 
 struct Seen {
@@ -19,7 +19,7 @@ struct Seen {
     collisions: u64,
 }
 
-/// A simulated second; `watched` or not.
+/// Runs a simulated second, `watched` or not.
 fn run(config: MediumConfig, hidden_engine: bool, watched: bool) -> Seen {
     let streams = Streams::new(5);
     let mut medium: Medium<u32> = match hidden_engine {
@@ -72,7 +72,7 @@ fn run(config: MediumConfig, hidden_engine: bool, watched: bool) -> Seen {
         seen.successes += counters.successes;
         seen.collisions += counters.collisions;
     }
-    // What is still on the air at the end differs between engines.
+    // Frames still on the air at the end differ between engines.
     let over = |frame: &Transmission| frame.at + frame.lasts < Instant::ZERO + Span::from_millis(990);
     seen.frames.retain(|(frame, _)| over(frame));
     seen.frames.sort_by_key(|(frame, _)| (frame.at, frame.from));
@@ -85,7 +85,7 @@ fn dcf(rts: bool) -> MediumConfig {
 }
 
 #[test]
-fn every_attempt_is_seen_and_its_end() {
+fn start_and_end_of_every_attempt_are_reported() {
     for rts in [false, true] {
         let seen = run(dcf(rts), false, true);
         let count = |is: &dyn Fn(&Kind) -> bool, status| {
@@ -101,7 +101,7 @@ fn every_attempt_is_seen_and_its_end() {
         };
         let (received, overlapped) = (count(&first, TxStatus::Received), count(&first, TxStatus::Overlapped));
         assert!(received > 300 && overlapped > 20, "{received} {overlapped}");
-        // Up to the last 10 ms, in which there is time for a few attempts.
+        // Except for the last 10 ms, which have time for a few attempts.
         assert!(seen.attempts - received - overlapped < 20 && seen.successes - received < 10);
         assert!(seen.collisions - overlapped < 10);
         assert_eq!(
@@ -127,7 +127,7 @@ fn a_repeated_attempt_follows_one_that_failed() {
 }
 
 #[test]
-fn both_engines_tell_the_same() {
+fn both_engines_report_the_same_frames() {
     for rts in [false, true] {
         let (plain, sensed) = (run(dcf(rts), false, true), run(dcf(rts), true, true));
         assert!(plain.frames.len() > 700);

@@ -12,27 +12,27 @@ use evenair_units::{Instant, Rng, Span};
 
 use crate::codel::{CodelConfig, spacing};
 
-/// What a full queue adds to the probability of loss, in 2^-32: 1/256.
+/// Increment of the drop probability by a full queue, in 2^-32: 1/256.
 const RAISE: u32 = 1 << 24;
-/// What an empty queue takes from it: 1/4096.
+/// Decrement by an empty queue: 1/4096.
 const LOWER: u32 = 1 << 20;
 
 /// The state of one queue.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Cobalt {
-    /// Signals that the last standing queue needed, less what was taken back since.
+    /// Signals that the last standing queue needed, less those taken back since.
     count: u32,
     signalling: bool,
-    /// When the next signal is due; when none are given, when the count is next taken back.
+    /// Time of the next signal while signalling; otherwise when the count is next reduced.
     next: Instant,
-    /// Probability of loss, in 2^-32.
+    /// Drop probability, in 2^-32.
     loss: u32,
     loss_changed: Instant,
 }
 
 impl Cobalt {
-    /// The head of the queue, which has waited for `sojourn`, is about to leave: whether a congestion signal is due. What
-    /// it comes to is for [`Self::drops`].
+    /// Whether a congestion signal is due when the head of the queue, which has waited for `sojourn`, leaves.
+    /// [`Self::drops`] follows.
     pub(super) fn signals(&mut self, now: Instant, sojourn: Span, config: &CodelConfig) -> bool {
         let stands = sojourn > config.target;
         if stands && !self.signalling {
@@ -53,8 +53,8 @@ impl Cobalt {
         signals
     }
 
-    /// After [`Self::signals`]: whether the head should be dropped, as it is where it was left `unmarked` though a signal
-    /// was due.
+    /// After [`Self::signals`]: whether to drop the head. It is dropped if it was left `unmarked` though a signal was due,
+    /// or by chance.
     pub(super) fn drops(&mut self, now: Instant, unmarked: bool, config: &CodelConfig, rng: &mut Rng) -> bool {
         let mut drops = unmarked;
         if self.loss > 0 {
@@ -79,7 +79,7 @@ impl Cobalt {
         self.count = self.count.max(1);
     }
 
-    /// Its turn came, and it was empty.
+    /// The queue was empty in its turn.
     pub(super) fn note_empty(&mut self, now: Instant, config: &CodelConfig) {
         if self.loss > 0 && now.saturating_since(self.loss_changed) > config.target {
             self.loss = self.loss.saturating_sub(LOWER);
@@ -91,7 +91,7 @@ impl Cobalt {
         }
     }
 
-    /// Nothing is left to remember.
+    /// Whether the state has decayed completely.
     pub(super) fn is_at_rest(&self, now: Instant) -> bool {
         self.count == 0 && self.loss == 0 && self.next <= now
     }
@@ -114,7 +114,7 @@ mod tests {
         Instant::ZERO + Span::from_millis(n)
     }
 
-    /// When, in ms, a queue served each millisecond signals congestion, by the sojourn of its heads.
+    /// Times, in ms, of congestion signals to a queue that is served each millisecond, with this sojourn time of its heads.
     fn signals(cobalt: &mut Cobalt, range: core::ops::Range<u64>, sojourn_ms: u64) -> Vec<u64> {
         let mut rng = Streams::new(1).stream("test");
         let mut drops = |n| {
@@ -125,24 +125,24 @@ mod tests {
     }
 
     #[test]
-    fn a_standing_queue_is_signalled_ever_sooner() {
-        // An interval after the standing queue began; then the interval over the root of the number of signals, each counted
-        // already: 100/sqrt(2) = 70.7, 100/sqrt(3) = 57.7, 50, 44.7 ms.
+    fn signals_to_a_standing_queue_come_ever_sooner() {
+        // An interval after the standing queue began; then the interval over the root of the number of signals, the present
+        // one included: 100/sqrt(2) = 70.7, 100/sqrt(3) = 57.7, 50, 44.7 ms.
         assert_eq!(signals(&mut Cobalt::default(), 0..420, 20), [100, 171, 229, 279, 324, 364, 402]);
         assert_eq!(signals(&mut Cobalt::default(), 0..420, 5), []);
     }
 
     #[test]
-    fn what_was_built_up_is_taken_back_step_by_step() {
+    fn the_count_of_signals_decays_step_by_step() {
         let mut cobalt = Cobalt::default();
         signals(&mut cobalt, 0..420, 20);
         assert_eq!(cobalt.count, 8);
-        // Good for a while: fewer steps than led there are taken back, and the next standing queue gets its signals sooner.
+        // Good for a while: fewer signals than were given are taken back, and the next standing queue is signalled sooner.
         assert_eq!(signals(&mut cobalt, 420..520, 1), []);
         assert!((3..8).contains(&cobalt.count), "{}", cobalt.count);
         let again = signals(&mut cobalt, 520..600, 20);
         assert!(again[0] < 520 + 60, "{again:?}");
-        // Good for long: nothing is left.
+        // Good for long: the count is zero.
         signals(&mut cobalt, 600..2_000, 1);
         assert_eq!(cobalt.count, 0);
         assert!(!cobalt.is_at_rest(ms(2_000)) && cobalt.is_at_rest(ms(2_100)));

@@ -32,26 +32,26 @@ use crate::{Cause, Discipline, Dropped, Packet};
 use cobalt::Cobalt;
 use ways::Ways;
 
-/// Deficits are kept in this part of a byte, so that a quantum can be divided among many flows.
+/// Fractions of a byte in which deficits are kept, so that a quantum can be divided among many flows.
 const PARTS: i64 = 1 << 16;
 
 /// Parameters of CAKE.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Encode, Decode)]
 #[cbor(map)]
 pub struct CakeConfig {
-    /// Of the control law in each queue; 5 and 100 ms.
+    /// Control law of each queue; 5 and 100 ms.
     #[n(0)]
     pub codel: CodelConfig,
-    /// Queues, and places for hosts; 1024.
+    /// Number of queues, and of host entries; 1024.
     #[n(1)]
     pub queues: u32,
-    /// What a host may send in a round; 1514 bytes.
+    /// Bytes that a host may send in a round; 1514.
     #[n(2)]
     pub quantum: Bytes,
-    /// Of all queues together; 4 MiB.
+    /// Limit of all queues together; 4 MiB.
     #[n(3)]
     pub limit: Limit,
-    /// Decides who shares a queue, and which packets of an unresponsive flow are lost.
+    /// Seed of the hash that assigns flows to queues, and of the drops of unresponsive flows.
     #[n(4)]
     pub seed: u64,
 }
@@ -71,16 +71,16 @@ impl Default for CakeConfig {
 /// The state of a flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Stage {
-    /// Nowhere: nothing is known of it.
+    /// No state.
     #[default]
     Absent,
-    /// Among the new ones, within its first quantum.
+    /// In the list of new flows, within its first quantum.
     Sparse,
-    /// In the round, but with nothing to send when it got there.
+    /// In the round, but without a packet in its last turn.
     Paused,
-    /// In the round: backlogged.
+    /// In the round, backlogged.
     Bulk,
-    /// Empty, until its COBALT has come to rest.
+    /// Empty, until its COBALT state has decayed.
     Decaying,
 }
 
@@ -90,19 +90,19 @@ struct Flow<P> {
     cobalt: Cobalt,
     deficit: i64,
     stage: Stage,
-    /// It has an entry among those that decay, where it may be no more.
+    /// Whether it has an entry in the list of decaying flows, possibly a stale one.
     is_listed_decaying: bool,
     host: u32,
 }
 
-/// A host with flows that are known.
+/// A host with known flows.
 #[derive(Clone, Copy, Debug, Default)]
 struct Host {
     flows: u32,
     bulk: u32,
 }
 
-/// The list that a flow was found in.
+/// The list that a flow was taken from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum List {
     New,
@@ -160,13 +160,13 @@ impl<P: Packet> Cake<P> {
         }
     }
 
-    /// A flow's part of its host's quantum.
+    /// A flow's share of its host's quantum.
     fn quantum(&self, place: u32) -> i64 {
         let host = &self.hosts[self.flows[place as usize].host as usize];
         (self.config.quantum.0 as i64 * PARTS / i64::from(host.bulk.max(1))).max(1)
     }
 
-    /// Moves a flow to a stage, and keeps the host's counts.
+    /// Moves a flow to a stage, and updates the host's counts.
     fn set_stage(&mut self, place: u32, stage: Stage) {
         let flow = &mut self.flows[place as usize];
         let host = &mut self.hosts[flow.host as usize];
@@ -177,7 +177,7 @@ impl<P: Packet> Cake<P> {
         flow.stage = stage;
     }
 
-    /// The queue of a packet's flow, which has a place in the round from now on.
+    /// The queue of a packet's flow, which takes part in the round from now on.
     fn wake(&mut self, packet: &P) -> u32 {
         let flows = &self.flows;
         let place = self.flow_ways.place(packet.flow(), |place| flows[place].stage != Stage::Absent) as u32;
@@ -213,7 +213,7 @@ impl<P: Packet> Cake<P> {
         self.drops.push_back(Dropped { packet, cause });
     }
 
-    /// The flow to look at. `with_decaying`: first one that decays, which costs no turn.
+    /// The next flow to serve. With `with_decaying` first a decaying one, which costs no turn.
     fn next(&mut self, with_decaying: bool) -> Option<(List, u32)> {
         while with_decaying && let Some(place) = self.decaying.pop_front() {
             let flow = &mut self.flows[place as usize];
@@ -234,7 +234,7 @@ impl<P: Packet> Cake<P> {
         };
     }
 
-    /// A flow that has used its quantum gets the next, behind the others of the round.
+    /// Gives a flow that has used its quantum the next one, and moves it to the end of the round.
     fn rotate(&mut self, list: List, place: u32) {
         let flow = &self.flows[place as usize];
         match (flow.stage, flow.line.is_empty()) {
@@ -248,7 +248,7 @@ impl<P: Packet> Cake<P> {
         self.old.push_back(place);
     }
 
-    /// A flow that has nothing to send leaves the round.
+    /// Takes a flow without packets out of the round.
     fn rest(&mut self, now: Instant, list: List, place: u32) {
         self.unlist(list);
         let flow = &mut self.flows[place as usize];
@@ -263,7 +263,7 @@ impl<P: Packet> Cake<P> {
         self.set_stage(place, Stage::Decaying);
     }
 
-    /// A flow's next packet that is to be sent; those before it are dropped.
+    /// The next packet of a flow to send; signalled ones before it are dropped.
     fn take(&mut self, now: Instant, place: u32) -> Option<P> {
         loop {
             let flow = &mut self.flows[place as usize];

@@ -7,28 +7,29 @@ use alloc::boxed::Box;
 
 use evenair_units::mix;
 
-/// Places in a set.
+/// Entries of a set.
 const WAYS: usize = 8;
 
-/// Who was last given each place.
+/// The key that was last given each entry.
 #[derive(Clone, Debug)]
 pub(super) struct Ways {
     keys: Box<[u64]>,
-    /// Others than its owner were sent here. They are until it is free again, so that none is in two places at once.
+    /// Whether other keys than its owner were assigned to the entry. They stay until it is free, so that no key has two
+    /// entries at once.
     is_shared: Box<[bool]>,
     seed: u64,
 }
 
 impl Ways {
-    /// A table of so many places, at least one.
+    /// A table of this many entries, at least one.
     pub(super) fn new(places: usize, seed: u64) -> Self {
         Self { keys: (0..places).map(|_| 0).collect(), is_shared: (0..places).map(|_| false).collect(), seed }
     }
 
-    /// The place of `key`, which is its own from now on unless all that it may have are in use by others.
+    /// The entry of `key`, which then owns it unless all entries of its set are in use by others.
     pub(super) fn place(&mut self, key: u64, is_in_use: impl Fn(usize) -> bool) -> usize {
         let hash = mix(key ^ self.seed);
-        // Evenly over all, without a division.
+        // Uniform over all entries, without a division.
         let first_choice = ((u128::from(hash) * self.keys.len() as u128) >> 64) as usize;
         let set = first_choice - first_choice % WAYS;
         let places = (0..WAYS).map(|way| set + (first_choice + way) % WAYS).filter(|&place| place < self.keys.len());
@@ -71,7 +72,7 @@ mod tests {
             places.insert(place);
             assert_eq!(ways.place(key, |place| used[place]), place, "it is found again");
         }
-        // With one way a fifth would share (1 - (1 - e^-0.5)/0.5); here it takes nine of a set's keys.
+        // With one way a fifth of the keys would share (1 - (1 - e^-0.5)/0.5); here sharing takes nine keys in a set.
         assert!(places.len() >= 500, "{}", places.len());
     }
 

@@ -7,18 +7,18 @@ use super::{CbqClass, LONGEST_NS};
 #[derive(Clone, Debug)]
 pub(super) struct Class {
     pub(super) config: CbqClass,
-    /// Its rate, less what isolated classes below it have.
+    /// Its rate, less that of isolated child classes.
     rate: BitRate,
-    /// 1: a leaf.
+    /// Level in the tree; 1 for a leaf.
     pub(super) level: usize,
     /// The mean idle time times 2^gain, in nanoseconds.
     idle: i64,
     last: Option<Instant>,
-    /// It is over limit until then.
+    /// End of its over-limit state.
     over_until: Option<Instant>,
-    /// The part of that which is there for its mean to recover; `None`: it was found waiting already.
+    /// Part of that time in which its mean recovers; `None`: it has been regulated for this wait already.
     recovers: Option<Span>,
-    /// Of a leaf: what it may still send in this round.
+    /// For a leaf: bytes that it may still send in this round.
     pub(super) deficit: i64,
 }
 
@@ -40,7 +40,7 @@ impl Class {
         }
     }
 
-    /// From when on it is within its rate.
+    /// When it is within its rate again.
     pub(super) fn within_from(&self) -> Instant {
         self.over_until.unwrap_or(Instant::ZERO)
     }
@@ -49,7 +49,7 @@ impl Class {
         self.within_from() > now
     }
 
-    /// It has sent a packet: its mean follows, and with it when it may send again.
+    /// Updates the mean after a packet, and the time when the class may send again.
     pub(super) fn update(&mut self, now: Instant, size: Bytes, gain: u32) {
         let takes = as_ns(self.rate.time_for(size));
         let since = self.last.map_or(takes, |last| as_ns(now.saturating_since(last)));
@@ -61,12 +61,12 @@ impl Class {
         let recovers = ((self.idle >> gain) - self.idle).max(0);
         self.recovers = Some(Span::from_nanos(recovers.unsigned_abs()));
         let wait = Span::from_nanos((recovers + takes).unsigned_abs());
-        // At its limit it waits for its next packet's time, or every second packet would go at once.
+        // At its limit it waits for the time of its next packet, or every second packet would be sent at once.
         self.over_until = (self.idle <= 0).then(|| now.saturating_add(wait));
     }
 
-    /// It has packets and no lender: it is regulated. With an extra delay that takes the place of what its mean needs, once for
-    /// each wait.
+    /// Regulates a class with packets and no lender. An extra delay then replaces the recovery of its mean, once for each
+    /// wait.
     pub(super) fn regulate(&mut self) {
         if let (Some(extra), Some(until), Some(recovers)) =
             (self.config.extra_delay, self.over_until, self.recovers.take())

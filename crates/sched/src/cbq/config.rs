@@ -1,4 +1,4 @@
-//! The parameters of a tree, and the conversion of bursts to times.
+//! Parameters of a CBQ tree, and the conversion of bursts to times.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -9,27 +9,27 @@ use minicbor::{Decode, Encode};
 use super::{LONGEST_NS, PRIORITIES};
 use crate::Config;
 
-/// The largest n of a gain 2^-n: a mean over so many packets follows nothing.
+/// Largest n of a gain 2^-n: a mean over more packets would hardly change.
 const MOST_GAIN: u32 = 16;
-/// Sizes for which bursts are meant (`avpkt` in the examples of `tc`).
+/// Packet size assumed for bursts (`avpkt` in the examples of `tc`).
 const USUAL_PACKET: Bytes = Bytes(1000);
-/// Bits behind the point of a power.
+/// Binary places of a power.
 const POINT: u32 = 32;
 
-/// Who may go on sending above its own rate. The names and rules are those of the paper's guidelines; each lends a class
-/// what a class above it does not use, through classes that borrow.
+/// Which classes may send above their own rate. Names and rules are those of the paper's guidelines; each passes unused
+/// bandwidth of a class to classes below it, through classes that borrow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Encode, Decode)]
 #[cbor(index_only)]
 pub enum Sharing {
-    /// A class lends where no class at a lower level is *unsatisfied*, that is, within its rate and with packets waiting.
-    /// Exact, and looks at the whole tree for each packet.
+    /// A class lends if no class at a lower level is *unsatisfied*, that is, within its rate and with packets waiting. Exact,
+    /// and checks the whole tree for each packet.
     #[n(0)]
     Formal,
     /// A class lends whenever it is within its own rate, whatever other classes wait.
     #[n(1)]
     AncestorsOnly,
-    /// A class lends up to a level that follows who was within its rate last. The formal rule's approximation that
-    /// implementations run.
+    /// Classes lend up to a level that follows which class was within its rate last. The approximation of the formal rule
+    /// that implementations use.
     #[n(2)]
     TopLevel,
 }
@@ -38,32 +38,32 @@ pub enum Sharing {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Encode, Decode)]
 #[cbor(map)]
 pub struct CbqClass {
-    /// The class above it, by its number, which is lower than its own.
+    /// Number of its parent class, which is lower than its own.
     #[n(0)]
     pub parent: Option<usize>,
-    /// Its part of the link.
+    /// Its share of the link.
     #[n(1)]
     pub rate: BitRate,
-    /// What it sends in a round. Of a leaf.
+    /// For a leaf: bytes that it sends in a round.
     #[n(2)]
     pub quantum: Bytes,
-    /// 0 goes first, 7 last. Of a leaf.
+    /// For a leaf: priority, from 0 (highest) to 7.
     #[n(3)]
     pub priority: u8,
-    /// It may send while it is over limit and the sharing allows it to borrow; else it is *bounded*.
+    /// Whether it may borrow while over limit, if the sharing rule allows it; otherwise it is *bounded*.
     #[n(4)]
     pub borrows: bool,
-    /// It lends only to its descendants.
+    /// Whether it lends only to its descendants.
     #[n(5)]
     pub isolated: bool,
-    /// The most that its mean idle time is.
+    /// Maximum of its mean idle time.
     #[n(6)]
     pub max_idle: Span,
-    /// The least, below zero; `None`: it has no bound.
+    /// Minimum of its mean idle time, below zero; `None`: unbounded.
     #[n(7)]
     pub min_idle: Option<Span>,
-    /// A class that has to wait waits for so much longer than its rate asks, instead of until its mean has recovered: then
-    /// it sends several packets at once. `None`: until its mean has recovered.
+    /// How much longer than its rate requires a regulated class waits, after which it sends several packets at once. `None`:
+    /// it waits until its mean has recovered.
     #[n(8)]
     pub extra_delay: Option<Span>,
 }
@@ -72,10 +72,10 @@ pub struct CbqClass {
 #[derive(Clone, PartialEq, Eq, Debug, Encode, Decode)]
 #[cbor(map)]
 pub struct CbqConfig {
-    /// Parents before their children. Those without children are leaves.
+    /// Parents precede their children. Classes without children are leaves.
     #[n(0)]
     pub classes: Vec<CbqClass>,
-    /// Of packets whose class is no leaf.
+    /// Leaf for packets whose class is no leaf.
     #[n(1)]
     pub default: usize,
     /// The queue in each leaf.
@@ -84,7 +84,7 @@ pub struct CbqConfig {
     /// n of the gain 2^-n of all means.
     #[n(3)]
     pub gain: u32,
-    /// Who lends to whom.
+    /// Rule of borrowing.
     #[n(4)]
     pub sharing: Sharing,
 }
@@ -93,7 +93,7 @@ impl CbqConfig {
     /// The gain of 1/32 that Floyd and Linux use.
     pub const GAIN: u32 = 5;
 
-    /// Whether there can be such a tree.
+    /// Whether the tree is valid.
     pub(crate) fn check(&self) -> Result<(), &'static str> {
         for (number, class) in self.classes.iter().enumerate() {
             if class.parent.is_some_and(|parent| parent >= number) {
@@ -125,13 +125,13 @@ impl CbqConfig {
         self.classes.iter().all(|class| class.parent != Some(number))
     }
 
-    /// What a class has for all below it that are not isolated.
+    /// Rate of a class for its descendants that are not isolated.
     pub(super) fn lent_by(&self, number: usize) -> BitRate {
         let isolated = self.classes.iter().filter(|class| class.isolated && class.parent == Some(number));
         isolated.fold(self.classes[number].rate, |rest, class| rest.saturating_sub(class.rate))
     }
 
-    /// Leaves are at level 1, each other class one above the highest of its children.
+    /// Level of each class: 1 for leaves, otherwise one above the highest child.
     pub(super) fn levels(&self) -> Vec<usize> {
         let mut levels = alloc::vec![1; self.classes.len()];
         for (number, class) in self.classes.iter().enumerate().rev() {
@@ -142,17 +142,17 @@ impl CbqConfig {
         levels
     }
 
-    /// The mean idle time by which a class of this rate, on a link of that one, sends so many packets of 1000 bytes at once:
-    /// `(s / rate - s / link) * (g^-burst - 1)` with g = 1 - 2^-gain, and for one packet of the link at least.
+    /// The `max_idle` with which a class of this rate, on a link of that one, sends `burst` packets of 1000 bytes at once:
+    /// `(s / rate - s / link) * (g^-burst - 1)` with g = 1 - 2^-gain, and at least the link's time for one packet.
     pub fn max_idle(link: BitRate, rate: BitRate, burst: u32, gain: u32) -> Span {
         let idle = (short_of(link, rate) * (inverse_power(burst, gain) - (1 << POINT))) >> POINT;
         let least = link.time_for(USUAL_PACKET).as_nanos() >> gain;
         Span::from_nanos(u64::try_from(idle).unwrap_or(u64::MAX).clamp(least, LONGEST_NS as u64))
     }
 
-    /// The extra delay by which a class of this rate, on a link of that one, that is not let go before, sends so many packets
-    /// of 1000 bytes at once, time after time: `(s / rate - s / link) * (1 + (g^-(burst - 1) - 1) / (1 - g))`. A mean
-    /// forgets, so that such a class gets somewhat less than its rate, the less the longer its bursts are.
+    /// The extra delay with which a class of this rate, on a link of that one, sends `burst` packets of 1000 bytes at once,
+    /// time after time: `(s / rate - s / link) * (1 + (g^-(burst - 1) - 1) / (1 - g))`. Since the mean decays, such a class
+    /// gets somewhat less than its rate, the less the longer its bursts are.
     pub fn extra_delay(link: BitRate, rate: BitRate, burst: u32, gain: u32) -> Span {
         let parts = (1 << POINT) + ((inverse_power(burst.saturating_sub(1), gain) - (1 << POINT)) << gain);
         let delay = (short_of(link, rate) * parts) >> POINT;
@@ -160,13 +160,13 @@ impl CbqConfig {
     }
 }
 
-/// What a packet takes less at the link's rate than at the class's, in nanoseconds.
+/// Difference of a packet's transmission times at the class's rate and at the link's, in nanoseconds.
 fn short_of(link: BitRate, rate: BitRate) -> u128 {
     let time = |rate: BitRate| rate.time_for(USUAL_PACKET).as_nanos();
     u128::from(time(rate).saturating_sub(time(link)))
 }
 
-/// `g^-n` with g = 1 - 2^-gain, with `POINT` bits behind the point, at most 2^32.
+/// `g^-n` with g = 1 - 2^-gain, as fixed point with `POINT` binary places, at most 2^32.
 fn inverse_power(n: u32, gain: u32) -> u128 {
     let whole = 1u128 << gain;
     (0..n).fold(1u128 << POINT, |power, _| (power * whole / (whole - 1).max(1)).min(1 << 64))

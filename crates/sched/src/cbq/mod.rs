@@ -3,12 +3,12 @@
 //! Source: S. Floyd and V. Jacobson, "Link-sharing and Resource Management Models for Packet Networks", IEEE/ACM ToN 3(4),
 //! 1995; for bursts S. Floyd, "Notes on CBQ and Guaranteed Service", 1995. What follows, part by part:
 //!
-//! - *Estimator* (the paper's appendix on it): when a packet leaves, how much longer or shorter the time since the class's last
-//!   one was than its rate allows, `idle = since_last - size / rate`, goes into a mean, `avgidle`, with a gain of 2^-n. A class
-//!   whose mean is below zero has sent too much, it is *over limit*, until the moment at which one more packet finds the mean
-//!   at zero: `size / rate + (2^n - 1) * -avgidle` later. No mean is above `max_idle`, so that an idle class sends a bounded
-//!   burst, and none below `min_idle`, so that a class that has borrowed for long does not wait for long. A class that has to
-//!   wait may be made to wait for an extra delay ([`CbqClass::extra_delay`], `offtime` in Linux), and then sends a burst.
+//! - *Estimator* (the paper's appendix on it): when a packet leaves, the difference between the time since the class's last
+//!   one and the time that its rate requires, `idle = since_last - size / rate`, enters a mean, `avgidle`, with a gain of
+//!   2^-n. A class whose mean is below zero has sent too much: it is *over limit* until another packet would find the mean at
+//!   zero, `size / rate + (2^n - 1) * -avgidle` later. The mean is at most `max_idle`, so that an idle class sends a bounded
+//!   burst, and at least `min_idle`, so that a class that has borrowed for long does not wait for long. A waiting class may
+//!   have to wait for an extra delay ([`CbqClass::extra_delay`], `offtime` in Linux), after which it sends a burst.
 //! - *Charging* (link-sharing structure): a packet, its leaf and all classes above it.
 //! - *Guidelines* (the sections on formal link-sharing and its approximations): a leaf with packets goes on *unregulated* while
 //!   it is not over limit, or while a class above it, through classes that all borrow, is not and may lend. By
@@ -51,17 +51,17 @@ use crate::{Discipline, Dropped, Packet};
 use class::Class;
 pub use config::{CbqClass, CbqConfig, Sharing};
 
-/// Priorities, as of HTB.
+/// Number of priorities, as in HTB.
 const PRIORITIES: usize = 8;
-/// No silence is taken for longer, in nanoseconds: what a mean is to hold is far shorter.
+/// Maximum idle time that counts, in nanoseconds; far longer than any mean.
 const LONGEST_NS: i64 = 60_000_000_000;
-/// Above all levels.
+/// Level above all others.
 const INFINITE: usize = usize::MAX;
 
-/// Whose rate a leaf would send at.
+/// The class at whose rate a leaf would send.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Lender {
-    /// This class's; its own, or one above it.
+    /// This class: the leaf, or one above it.
     Class(usize),
     /// A class has unused bandwidth, but may not lend now.
     Withheld,
@@ -74,9 +74,9 @@ pub struct Cbq<P> {
     config: CbqConfig,
     classes: Vec<Class>,
     leaves: Leaves<P>,
-    /// Leaves with packets, the one whose turn it is first.
+    /// Leaves with packets, by priority, in the order of their turns.
     rounds: [VecDeque<usize>; PRIORITIES],
-    /// The highest level that lends, with that guideline.
+    /// The highest level that lends, with [`Sharing::TopLevel`].
     top_level: usize,
 }
 
@@ -108,7 +108,7 @@ impl<P: Packet + Send + 'static> Cbq<P> {
         }
     }
 
-    /// A leaf, and the classes above it that it may borrow from.
+    /// A leaf, and the classes above it from which it may borrow.
     fn chain(&self, leaf: usize) -> impl Iterator<Item = usize> {
         let above = |&number: &usize| self.classes[number].config.parent.filter(|_| self.may_borrow(number));
         core::iter::successors(Some(leaf), above)
@@ -119,7 +119,7 @@ impl<P: Packet + Send + 'static> Cbq<P> {
         config.borrows && !config.isolated
     }
 
-    /// From when on a leaf may send, at its own rate or by borrowing, if no class prevents it.
+    /// When a leaf may send, at its own rate or by borrowing, if no class prevents it.
     fn may_send_from(&self, leaf: usize) -> Instant {
         self.chain(leaf).map(|number| self.classes[number].within_from()).min().unwrap_or(Instant::ZERO)
     }
@@ -134,7 +134,7 @@ impl<P: Packet + Send + 'static> Cbq<P> {
             Sharing::AncestorsOnly => INFINITE,
             Sharing::TopLevel => self.top_level,
             Sharing::Formal => {
-                // The lowest level with an unsatisfied class: those above it lend nothing.
+                // The lowest level with an unsatisfied class: classes above it do not lend.
                 let within = |&number: &usize| !self.classes[number].is_over(now);
                 let lowest = |leaf| self.chain(leaf).find(within).map(|number| self.classes[number].level);
                 self.backlogged().filter_map(lowest).min().unwrap_or(INFINITE)
@@ -150,7 +150,7 @@ impl<P: Packet + Send + 'static> Cbq<P> {
         }
     }
 
-    /// Tries the leaves of one priority.
+    /// Serves the leaves of one priority.
     fn serve_round(&mut self, now: Instant, priority: usize, up_to: usize) -> Option<P> {
         let mut passed_over = 0;
         while passed_over < self.rounds[priority].len() {
@@ -199,7 +199,7 @@ impl<P: Packet + Send + 'static> Cbq<P> {
         }
     }
 
-    /// A packet has come to a leaf: Top-Level is no higher than the nearest class that is within its rate.
+    /// A packet has arrived at a leaf: lowers Top-Level to the nearest class that is within its rate.
     fn note_arrival(&mut self, now: Instant, leaf: usize) {
         let nearest = self.chain(leaf).find(|&number| !self.classes[number].is_over(now));
         if let Some(level) = nearest.map(|number| self.classes[number].level) {
@@ -207,7 +207,8 @@ impl<P: Packet + Send + 'static> Cbq<P> {
         }
     }
 
-    /// A leaf has sent a packet at a class's rate: whether Top-Level is its business, and whether it can go on.
+    /// A leaf has sent a packet at the rate of `lender`: if Top-Level permits that, sets it to the level of the leaf's next
+    /// lender, or to infinity if there is none.
     fn note_departure(&mut self, now: Instant, leaf: usize, lender: usize) {
         if self.top_level < self.classes[lender].level {
             return;

@@ -7,15 +7,15 @@ use evenair_units::{BitRate, Bytes, Instant};
 use super::feed::Feed;
 use super::{HtbClass, LEVELS, PRIORITIES};
 
-/// The longest debt or credit that is kept, in nanoseconds of the bucket: a minute, as in the kernel (`mbuffer`).
+/// Maximum debt or credit, in nanoseconds of the bucket: a minute, as in the kernel (`mbuffer`).
 const MOST_NS: i64 = 60_000_000_000;
 
-/// What a class may do.
+/// Mode of a class.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mode {
     /// Green: below its rate, it may send.
     CanSend,
-    /// Yellow: below its ceiling, it may send what its parent lends.
+    /// Yellow: below its ceiling, it may borrow from its parent.
     MayBorrow,
     /// Red: above its ceiling.
     CannotSend,
@@ -24,13 +24,13 @@ pub enum Mode {
 #[derive(Clone, Debug)]
 pub(crate) struct Class {
     pub(crate) parent: Option<usize>,
-    /// Zero: a leaf. Others count down from the roots.
+    /// Level in the tree: zero for a leaf. Others count down from the roots.
     pub(crate) level: usize,
     pub(crate) priority: u8,
     pub(crate) quantum: i64,
     rate: BitRate,
     ceil: BitRate,
-    /// Depths of the buckets, and what is in them, in nanoseconds at rate and ceiling.
+    /// Depths of the buckets, and their tokens, in nanoseconds at rate and ceiling.
     burst: i64,
     cburst: i64,
     pub(crate) tokens: i64,
@@ -38,15 +38,15 @@ pub(crate) struct Class {
     /// When the buckets were last filled.
     pub(crate) filled: Instant,
     pub(crate) mode: Mode,
-    /// When it is to be looked at because its mode will change.
+    /// When its mode will change, if it waits for that.
     pub(crate) waits_until: Option<Instant>,
-    /// Priorities with packets at it or below it, a bit each.
+    /// Bit mask of the priorities with packets at it or below it.
     pub(crate) active: u8,
-    /// Of a leaf, for each level that it sends from.
+    /// For a leaf: deficit by level from which it sends.
     pub(crate) deficit: [i64; LEVELS],
-    /// Of a leaf: the level that it sent from last.
+    /// For a leaf: the level from which it sent last.
     pub(crate) sent_from: usize,
-    /// Of an inner class: the children that borrow from it, by priority.
+    /// For an inner class: the children that borrow from it, by priority.
     pub(crate) feeds: Option<Box<[Feed; PRIORITIES]>>,
 }
 
@@ -78,18 +78,17 @@ impl Class {
         }
     }
 
-    /// The time for which its buckets have not been filled, bounded.
+    /// Nanoseconds since its buckets were filled, bounded.
     fn since_filled(&self, now: Instant) -> i64 {
         i64::try_from(now.saturating_since(self.filled).as_nanos()).unwrap_or(i64::MAX).min(MOST_NS)
     }
 
-    /// Its mode at `now`, and how long until another is possible.
+    /// Its mode at `now`, and the nanoseconds until another is possible.
     pub(crate) fn mode_at(&self, now: Instant, hysteresis: bool) -> (Mode, i64) {
         self.mode_after(self.since_filled(now), hysteresis)
     }
 
-    /// Its mode when its buckets have been filled for `more` nanoseconds. With hysteresis a class keeps a better mode
-    /// until it owes a burst.
+    /// Its mode after `more` nanoseconds of filling. With hysteresis a class keeps a better mode until it owes a burst.
     fn mode_after(&self, more: i64, hysteresis: bool) -> (Mode, i64) {
         let low = if hysteresis && self.mode != Mode::CannotSend { -self.cburst } else { 0 };
         let ctokens = self.ctokens + more;
@@ -101,13 +100,13 @@ impl Class {
         if tokens >= high { (Mode::CanSend, 0) } else { (Mode::MayBorrow, -tokens) }
     }
 
-    /// The same just after it was charged.
+    /// Its mode just after a charge.
     pub(crate) fn mode_now(&self, hysteresis: bool) -> (Mode, i64) {
         self.mode_after(0, hysteresis)
     }
 
-    /// What was charged is more or less than a packet cost: a class that paid pays so many bytes more, or gets them back. A
-    /// refund may exceed a burst until the next charge: it was in the bucket when it was paid.
+    /// Corrects a charge: a class that paid pays `bytes` more, or gets them back. A refund may exceed a burst until the
+    /// next charge, since it was in the bucket when it was paid.
     pub(crate) fn correct(&mut self, bytes: i64, lent_from_above: bool) {
         let ns = |rate| bytes.signum() * to_ns(rate, Bytes(bytes.unsigned_abs()));
         if !lent_from_above {
@@ -116,7 +115,7 @@ impl Class {
         self.ctokens = bounded(self.ctokens - ns(self.ceil));
     }
 
-    /// A packet of `size` was sent. A class below the one that lent owes its ceiling only.
+    /// Charges a packet of `size`. A class below the one that lent is charged at its ceiling only.
     pub(crate) fn charge(&mut self, now: Instant, size: Bytes, lent_from_above: bool) {
         let more = self.since_filled(now);
         if lent_from_above {

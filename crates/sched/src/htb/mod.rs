@@ -11,9 +11,9 @@
 //! on), and the clock (`tick`: kernels before 2.6.22 counted jiffies by default). Left out: offloading, the direct queue (a
 //! packet of no class goes to `default`), and its bound on events handled at once.
 //!
-//! Promise: over a time t a class without borrowing sends no more than rate * t + burst and, if it is backlogged and the
-//! rates of all leaves fit the server, no less than rate * t - a few quanta; no class sends more than ceil * t + cburst.
-//! Not bounded: delay inside of a class.
+//! Bound: over a time t a class without borrowing sends no more than rate * t + burst and, if it is backlogged and the rates
+//! of all leaves fit the server, no less than rate * t - a few quanta; no class sends more than ceil * t + cburst. Delay
+//! inside of a class is not bounded.
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
@@ -36,45 +36,45 @@ mod tree;
 pub use class::Mode;
 pub(crate) use stretch::Stretch;
 
-/// The largest burst or quantum: a second at 8 Gb/s.
+/// Largest burst or quantum: a second at 8 Gb/s.
 const MOST_BYTES: Bytes = Bytes(1_000_000_000);
-/// The highest ceiling.
+/// Highest ceiling.
 const MOST_RATE: BitRate = BitRate::from_mbps(1_000_000);
-/// Levels of the tree (`TC_HTB_MAXDEPTH`).
+/// Number of levels of the tree (`TC_HTB_MAXDEPTH`).
 pub(crate) const LEVELS: usize = 8;
-/// Priorities (`TC_HTB_NUMPRIO`).
+/// Number of priorities (`TC_HTB_NUMPRIO`).
 pub(crate) const PRIORITIES: usize = 8;
 
 /// One class.
 #[derive(Clone, PartialEq, Eq, Debug, Encode, Decode)]
 #[cbor(map)]
 pub struct HtbClass {
-    /// The class it borrows from, by its number, which is lower than its own.
+    /// Number of the class from which it borrows, which is lower than its own.
     #[n(0)]
     pub parent: Option<usize>,
-    /// What it is owed.
+    /// Guaranteed rate.
     #[n(1)]
     pub rate: BitRate,
-    /// What it may reach; no less than the rate.
+    /// Maximum rate with borrowing; no less than the rate.
     #[n(2)]
     pub ceil: BitRate,
-    /// What it may send at once at its rate.
+    /// Bytes that it may send at once at its rate.
     #[n(3)]
     pub burst: Bytes,
-    /// What it may send at once at its ceiling.
+    /// Bytes that it may send at once at its ceiling.
     #[n(4)]
     pub cburst: Bytes,
-    /// What it sends in its turn.
+    /// Bytes that it sends in its turn.
     #[n(5)]
     pub quantum: Bytes,
-    /// 0 goes first, 7 last. Of a leaf.
+    /// For a leaf: priority, from 0 (highest) to 7.
     #[n(6)]
     pub priority: u8,
 }
 
 impl HtbClass {
-    /// A root with this rate, no other ceiling, and the kernel's defaults: a quantum of a tenth of the bytes in a second,
-    /// from 1000 to 200,000 (`r2q` 10); bursts of 1600 bytes, as `tc` gives them where timers are fine.
+    /// A root with this rate as ceiling, and the kernel's defaults: a quantum of a tenth of the bytes in a second, from 1000
+    /// to 200,000 (`r2q` 10); bursts of 1600 bytes, as `tc` sets with fine timers.
     pub fn new(rate: BitRate) -> Self {
         Self {
             parent: None,
@@ -87,12 +87,12 @@ impl HtbClass {
         }
     }
 
-    /// The same as a child.
+    /// The class as a child.
     pub fn under(self, parent: usize) -> Self {
         Self { parent: Some(parent), ..self }
     }
 
-    /// The same with another ceiling.
+    /// The class with another ceiling.
     pub fn with_ceil(self, ceil: BitRate) -> Self {
         Self { ceil, ..self }
     }
@@ -102,26 +102,26 @@ impl HtbClass {
 #[derive(Clone, PartialEq, Eq, Debug, Encode, Decode)]
 #[cbor(map)]
 pub struct HtbConfig {
-    /// Parents before their children. Those without children are leaves.
+    /// Parents precede their children. Classes without children are leaves.
     #[n(0)]
     pub classes: Vec<HtbClass>,
-    /// Of packets whose class is no leaf.
+    /// Leaf for packets whose class is no leaf.
     #[n(1)]
     pub default: usize,
     /// The queue in each leaf.
     #[cbor(n(2), decode_with = "crate::config::decode_leaf")]
     pub leaf: Box<Config>,
-    /// A class keeps its mode until it owes a burst: fewer changes, less exact. The kernel's default is off.
+    /// Whether a class keeps its mode until it owes a burst: fewer changes, less exact. The kernel's default is off.
     #[n(3)]
     pub hysteresis: bool,
-    /// The clock by which buckets are filled goes on in steps of this; zero: it is exact. If it stops for long, bursts must
-    /// hold what is sent meanwhile: `tc` therefore gives rate * tick + 1600 bytes.
+    /// Resolution of the clock that fills buckets; zero: exact. With a coarse clock, bursts must cover a tick: `tc` therefore
+    /// sets rate * tick + 1600 bytes.
     #[n(4)]
     pub tick: Span,
 }
 
 impl HtbConfig {
-    /// Whether there can be such a tree.
+    /// Whether the tree is valid.
     pub(crate) fn check(&self) -> Result<(), &'static str> {
         let is_parent = |number| self.classes.iter().any(|class| class.parent == Some(number));
         let mut levels: Vec<usize> = Vec::new();
@@ -169,7 +169,7 @@ pub struct Htb<P> {
     rows: [[Feed; PRIORITIES]; LEVELS],
     /// Classes whose mode will change, by level.
     waiting: [BTreeSet<(Instant, usize)>; LEVELS],
-    /// Of leaves whose packets are charged something else than their size, by class; empty: there are none.
+    /// Stretches by class, of leaves whose packets are charged other than their size; empty if there are none.
     stretches: Vec<Stretch>,
 }
 
@@ -202,7 +202,7 @@ impl<P: Packet + Send + 'static> Htb<P> {
         }
     }
 
-    /// What the clock shows.
+    /// Time of the clock.
     fn clock(&self, now: Instant) -> Instant {
         match self.config.tick.as_nanos() {
             0 => now,
@@ -210,12 +210,12 @@ impl<P: Packet + Send + 'static> Htb<P> {
         }
     }
 
-    /// What a class may do, as of the last time that it was looked at.
+    /// Mode of a class, as of its last update.
     pub fn mode(&self, class: usize) -> Mode {
         self.classes[class].mode
     }
 
-    /// What a leaf holds.
+    /// Number of packets in a leaf.
     ///
     /// # Panics
     /// If the class is no leaf.
@@ -223,13 +223,13 @@ impl<P: Packet + Send + 'static> Htb<P> {
         self.leaves.get(leaf).len()
     }
 
-    /// The leaf whose packet this is.
+    /// The leaf of a packet.
     pub(crate) fn classify(&self, packet: &P) -> usize {
         let class = packet.class() as usize;
         if self.classes.get(class).is_some_and(|class| class.level == 0) { class } else { self.config.default }
     }
 
-    /// Tries the classes of one priority that are green at a level.
+    /// Serves the classes of one priority that are green at a level.
     fn serve_row(&mut self, now: Instant, level: usize, priority: usize) -> Option<P> {
         let mut skipped = 0;
         let clock = self.clock(now);

@@ -1,27 +1,27 @@
-//! Extensions of a tree for shares of medium time: packets that are charged more than their size, debts that delay a leaf,
-//! and leaves that are paused for a while (see `whtb`).
+//! Extensions of a tree for shares of airtime: packets charged more than their size, debts that delay a leaf, and leaves
+//! that are paused for a while (see `whtb`).
 
 use evenair_units::{Bytes, Instant, Span};
 
 use super::Htb;
 use crate::Packet;
 
-/// The most quanta that a leaf owes: a debt is forgiven beyond it, so that who comes back is served some time.
+/// Maximum debt of a leaf, in quanta: more is forgiven, so that a recovered leaf is served in bounded time.
 const MOST_QUANTA: i64 = 64;
 
-/// What packets of a leaf are charged.
+/// Charging of a leaf's packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Stretch {
-    /// Their size, times this over that.
+    /// Charge relative to the size, as a fraction.
     pub(crate) ratio: (u64, u64),
-    /// At most this.
+    /// Maximum charge.
     pub(crate) most: Option<Bytes>,
-    /// A leaf that has sent more than its quanta allow does not send in its turn until they do; else each turn is a packet
-    /// at least, as in the kernel.
+    /// Whether a leaf that has sent more than its quanta allow skips its turns until it has paid; otherwise each turn is at
+    /// least a packet, as in the kernel.
     pub(crate) pays_debts: bool,
-    /// Until then it does not send while others have packets.
+    /// Until when it does not send while others have packets.
     pub(crate) held_until: Instant,
-    /// Each packet of it is a try: it is held back for so long after it.
+    /// If set, each of its packets is a probe, after which it pauses for this time.
     pub(crate) pause: Option<Span>,
 }
 
@@ -30,7 +30,7 @@ impl Stretch {
     pub(crate) const NONE: Self =
         Self { ratio: (1, 1), most: None, pays_debts: false, held_until: Instant::ZERO, pause: None };
 
-    /// What a packet of `size` is charged.
+    /// Charge of a packet of `size`.
     pub(crate) fn of(&self, size: Bytes) -> Bytes {
         let (over, under) = (u128::from(self.ratio.0), u128::from(self.ratio.1.max(1)));
         let stretched = u64::try_from(u128::from(size.0) * over / under).unwrap_or(u64::MAX);
@@ -39,7 +39,7 @@ impl Stretch {
 }
 
 impl<P: Packet + Send + 'static> Htb<P> {
-    /// The stretch of a leaf, to be changed.
+    /// The stretch of a leaf, mutable.
     pub(crate) fn stretch_mut(&mut self, leaf: usize) -> &mut Stretch {
         if self.stretches.is_empty() {
             self.stretches = self.classes.iter().map(|_| Stretch::NONE).collect();
@@ -47,18 +47,18 @@ impl<P: Packet + Send + 'static> Htb<P> {
         &mut self.stretches[leaf]
     }
 
-    /// What a packet of `size` of a leaf is charged now.
+    /// Present charge of a packet of `size` of a leaf.
     pub(crate) fn charged(&self, leaf: usize, size: Bytes) -> Bytes {
         self.stretches.get(leaf).map_or(size, |stretch| stretch.of(size))
     }
 
-    /// What a leaf may send in a turn.
+    /// Bytes that a leaf may send in a turn.
     pub(crate) fn quantum(&self, leaf: usize) -> Bytes {
         Bytes(self.classes[leaf].quantum.unsigned_abs())
     }
 
-    /// Whether a leaf with packets leaves its turn to others: it is held back and others have packets, or it owes, and then
-    /// it has got its quantum for this.
+    /// Whether a leaf with packets skips its turn: it is held and others have packets, or it owes, in which case it gets
+    /// its quantum toward the debt.
     pub(super) fn skips_turn(&mut self, now: Instant, leaf: usize, level: usize) -> bool {
         let Some(stretch) = self.stretches.get(leaf) else { return false };
         if now < stretch.held_until && self.leaves.len() > self.leaves.get(leaf).len() {
@@ -72,12 +72,12 @@ impl<P: Packet + Send + 'static> Htb<P> {
         owes
     }
 
-    /// After so many turns that were left in a row, all who may send are held back: debts are paid by then.
+    /// Consecutive skipped turns after which all eligible leaves must be held, since debts are paid by then.
     pub(super) fn most_skips(&self) -> usize {
         (MOST_QUANTA as usize + 2) * self.classes.len()
     }
 
-    /// The next instant at which a leaf with packets is held back no more.
+    /// When the next held leaf with packets is released.
     pub(super) fn next_end_of_hold(&self, now: Instant) -> Option<Instant> {
         let held = self.stretches.iter().zip(&self.classes).filter(|(_, class)| class.level == 0 && class.active != 0);
         held.map(|(stretch, _)| stretch.held_until).filter(|&until| until > now).min()
@@ -87,7 +87,7 @@ impl<P: Packet + Send + 'static> Htb<P> {
         self.classes[class].level == 0
     }
 
-    /// A leaf has sent a packet: if that is a try, the next one is not before this one's fate can be known.
+    /// A leaf has sent a packet: if it is a probe, the leaf pauses until the outcome can be known.
     pub(super) fn probe(&mut self, now: Instant, leaf: usize) {
         if let Some(stretch) = self.stretches.get_mut(leaf)
             && let Some(pause) = stretch.pause
@@ -96,8 +96,8 @@ impl<P: Packet + Send + 'static> Htb<P> {
         }
     }
 
-    /// A packet of a leaf that has left was charged so much too little, or too much: the leaf and all above it are charged
-    /// that as they were for the packet that the leaf sent last.
+    /// Corrects the charge of a departed packet by `more` bytes: at the leaf and all classes above it, as they were charged
+    /// for the leaf's last packet.
     pub(crate) fn settle(&mut self, now: Instant, leaf: usize, more: i64) {
         let now = self.clock(now);
         let class = &mut self.classes[leaf];

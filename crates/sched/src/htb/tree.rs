@@ -1,6 +1,6 @@
 //! Eligibility in the tree: the modes of classes, the rounds that they take part in, and charging.
 //!
-//! The names of the kernel's functions are beside these.
+//! Names of the corresponding kernel functions are in parentheses.
 
 use evenair_units::{Bytes, Instant, Span};
 
@@ -8,7 +8,7 @@ use super::feed::Feed;
 use super::{Htb, Mode, PRIORITIES};
 use crate::Packet;
 
-/// Where a round is.
+/// A round robin: that of a row, or of a class's borrowers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Round {
     Row,
@@ -43,7 +43,7 @@ impl<P: Packet + Send + 'static> Htb<P> {
         self.classes[leaf].active = 0;
     }
 
-    /// Enters a class's active priorities where it may send: up along those that borrow, to one that is green
+    /// Enters a class's active priorities in the rounds from which it may send: up along borrowing classes, to a green one
     /// (`htb_activate_prios`).
     fn activate_priorities(&mut self, class: usize) {
         let (mut class, mut mask) = (class, self.classes[class].active);
@@ -54,7 +54,7 @@ impl<P: Packet + Send + 'static> Htb<P> {
             let mut new = mask;
             for priority in bits(mask) {
                 let feed = self.feed(parent, priority);
-                // It has borrowers of this priority already, and so it is entered above.
+                // The class has borrowers of this priority already, and so is entered above.
                 if !feed.is_empty() {
                     new &= !(1 << priority);
                 }
@@ -69,7 +69,7 @@ impl<P: Packet + Send + 'static> Htb<P> {
         }
     }
 
-    /// The reverse (`htb_deactivate_prios`).
+    /// Reverses [`Self::activate_priorities`] (`htb_deactivate_prios`).
     fn deactivate_priorities(&mut self, class: usize) {
         let (mut class, mut mask) = (class, self.classes[class].active);
         while self.classes[class].mode == Mode::MayBorrow
@@ -106,7 +106,7 @@ impl<P: Packet + Send + 'static> Htb<P> {
         }
     }
 
-    /// Looks at a class again in so many nanoseconds, or not at all (`htb_add_to_wait_tree`).
+    /// Schedules the next update of a class's mode, in `ns` nanoseconds, or cancels it (`htb_add_to_wait_tree`).
     fn wait(&mut self, now: Instant, class: usize, ns: Option<i64>) {
         let Self { classes, waiting, .. } = self;
         let waiting = &mut waiting[classes[class].level];
@@ -120,7 +120,7 @@ impl<P: Packet + Send + 'static> Htb<P> {
         }
     }
 
-    /// Changes the modes of a level that change by now (`htb_do_events`).
+    /// Updates the modes of a level that change by now (`htb_do_events`).
     pub(super) fn change_modes(&mut self, now: Instant, level: usize) {
         while let Some(&(at, class)) = self.waiting[level].first()
             && at <= now
@@ -131,10 +131,10 @@ impl<P: Packet + Send + 'static> Htb<P> {
         }
     }
 
-    /// The leaf whose turn it is among those that a row's classes are or lend to (`htb_lookup_leaf`). A round that is over
-    /// begins anew, and the one above it goes on.
+    /// The next leaf to serve among those in a row or borrowing from its classes (`htb_lookup_leaf`). A completed round
+    /// restarts, and the one above it advances.
     pub(super) fn turn(&mut self, level: usize, priority: usize) -> Option<usize> {
-        // A class of each level at most, and the row.
+        // At most one class of each level, and the row.
         let mut path = [Round::Row; super::LEVELS + 1];
         let mut depth = 0;
         loop {
@@ -159,15 +159,15 @@ impl<P: Packet + Send + 'static> Htb<P> {
         }
     }
 
-    /// The turn of a leaf that sends from a level is over (`htb_next_rb_node` in `htb_dequeue_tree`).
+    /// Ends the turn of a leaf that sends from a level (`htb_next_rb_node` in `htb_dequeue_tree`).
     pub(super) fn pass_turn(&mut self, leaf: usize, level: usize, priority: usize) {
         let parent = self.classes[leaf].parent.filter(|_| level > 0);
         let round = parent.map_or(Round::Row, Round::Under);
         self.round(round, level, priority).advance();
     }
 
-    /// A leaf has sent a packet of `size`, from a level (`htb_charge_class`). The class that lent, and those above it, pay
-    /// with both buckets, those below with their ceiling's.
+    /// Charges a packet of `size` that a leaf sent from a level (`htb_charge_class`). The class that lent, and those above
+    /// it, are charged in both buckets, those below at their ceiling only.
     pub(super) fn charge(&mut self, now: Instant, leaf: usize, level: usize, size: Bytes) {
         let mut at = Some(leaf);
         while let Some(class) = at {
@@ -183,7 +183,7 @@ impl<P: Packet + Send + 'static> Htb<P> {
         }
     }
 
-    /// Looks at a class whose buckets have changed between two packets.
+    /// Updates the mode of a class whose buckets have changed between two packets.
     pub(super) fn update_mode(&mut self, now: Instant, class: usize) {
         let (mode, ns) = self.classes[class].mode_at(now, self.config.hysteresis);
         self.set_mode(class, mode);

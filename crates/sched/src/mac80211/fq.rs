@@ -1,9 +1,9 @@
-//! The flows of all stations: an FQ-CoDel for each station, with a limit that they have in common.
+//! The flows of all stations: FQ-CoDel for each station, with a common limit.
 //!
-//! As in Linux `include/net/fq_impl.h`: a flow hashes to one of the queues, and at the limit the queue with the most bytes, of
-//! any station, loses its head. CoDel's state stays with the queue. Here each station has queues of its own. In Linux all
-//! stations share 4096, and a flow whose queue is another station's goes to a default queue of its own station, where it may
-//! be overtaken by later packets of the same flow once that queue is free.
+//! As in Linux `include/net/fq_impl.h`: a flow hashes to one of the queues, and at the limit the queue with the most bytes,
+//! of any station, loses its head. CoDel's state stays with the queue. Here each station has its own queues. In Linux all
+//! stations share 4096, and a flow whose queue is in use by another station goes to a default queue of its own station, where
+//! later packets of the same flow may overtake it once that queue is free.
 
 use alloc::collections::btree_map::Entry;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -17,10 +17,10 @@ use crate::codel_queue::{self, CodelQueueConfig};
 use crate::line::{Line, exceeds};
 use crate::{Cause, Dropped, Packet};
 
-/// What a flow may send in a round of its station's flows (mac80211 `ieee80211_txq_setup_flows`).
+/// Bytes that a flow may send in a round of its station's flows (mac80211 `ieee80211_txq_setup_flows`).
 const QUANTUM: i64 = 300;
 
-/// A queue of a station.
+/// Identifies a queue of a station.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct Key {
     host: u64,
@@ -33,7 +33,7 @@ struct Flow<P> {
     deficit: i64,
 }
 
-/// The flows of a station that are served: new ones first.
+/// Backlogged flows of a station; new ones have priority.
 #[derive(Clone, Debug, Default)]
 struct Lists {
     new: VecDeque<u32>,
@@ -47,11 +47,11 @@ pub(super) struct Flows<P> {
     queues: u32,
     seed: u64,
     limit: Limit,
-    /// Those in a list of their station.
+    /// Flows that are in a list of their station.
     flows: BTreeMap<Key, Flow<P>>,
     stations: BTreeMap<u64, Lists>,
     laws: BTreeMap<Key, Codel>,
-    /// By length, those that have packets.
+    /// Queues with packets, by length.
     lengths: BTreeSet<(Bytes, Key)>,
     len: usize,
     bytes: Bytes,
@@ -91,9 +91,9 @@ impl<P: Packet> Flows<P> {
         self.stations.get(&host).is_some_and(|lists| lists.packets > 0)
     }
 
-    /// Where a flow of a station goes.
+    /// The queue of a flow of a station.
     fn place(&self, host: u64, flow: u64) -> Key {
-        // Evenly over all, without a division.
+        // Uniform over all queues, without a division.
         let queue = ((u128::from(mix(flow ^ self.seed)) * u128::from(self.queues)) >> 64) as u32;
         Key { host, queue }
     }
@@ -113,7 +113,7 @@ impl<P: Packet> Flows<P> {
         }
     }
 
-    /// The next packet of a station, with its CoDel.
+    /// The next packet of a station, after its CoDel.
     pub(super) fn pop(&mut self, now: Instant, host: u64, config: &CodelQueueConfig) -> Option<P> {
         loop {
             let lists = self.stations.get_mut(&host)?;
@@ -146,8 +146,8 @@ impl<P: Packet> Flows<P> {
         packet
     }
 
-    /// The flow at the head of its list is empty. A new one waits for a round of the old ones, so that it is not new at once
-    /// again.
+    /// Takes an empty flow off the head of its list. A new one waits for a round of the old ones, so that it is not new again
+    /// at once.
     fn retire(&mut self, key: Key, is_new: bool) {
         let lists = self.stations.get_mut(&key.host).expect("its station has lists");
         let list = if is_new { &mut lists.new } else { &mut lists.old };
@@ -159,7 +159,7 @@ impl<P: Packet> Flows<P> {
         self.flows.remove(&key);
     }
 
-    /// Changes a queue, and takes the new lengths down.
+    /// Changes a queue, and updates lengths and totals.
     fn change<R>(&mut self, key: Key, change: impl FnOnce(&mut Line<P>) -> R) -> R {
         let line = &mut self.flows.get_mut(&key).expect("the flow is in a list").line;
         let (packets, before) = (line.len(), line.bytes());

@@ -3,17 +3,16 @@
 //! *Queues*: each station has flows (`fq`) in deficit round robin, sparse ones first, with CoDel at 20 ms and 100 ms; at 50 ms
 //! and 300 ms and without marks for a station whose PHY rate is below 6 Mb/s times the number of stations. All share one limit.
 //!
-//! *Airtime scheduler*: a ring of stations. The head sends if its deficit, less the airtime that it is expected to have in
-//! flight, is not negative; otherwise the deficit grows by its weight and the station goes to the tail. The deficit pays for
-//! what the station's packets took with all attempts, and for what was received from it, when that is reported
-//! ([`AirtimeReport`]). A station that gets packets comes to the head of the ring, so that sparse ones wait for no other; one
-//! with debts stays in the ring for 100 ms without packets, so that it pays them meanwhile. Packets for all stations are
-//! served by turns and pay nothing.
+//! *Airtime scheduler*: a ring of stations. The head sends if its deficit, less its expected airtime in flight, is not
+//! negative; otherwise the deficit grows by its weight and the station goes to the tail. The deficit pays for the airtime of
+//! the station's packets with all attempts, and of frames received from it, when that is reported ([`AirtimeReport`]). A
+//! station that gets packets enters at the head of the ring, so that sparse ones wait for no other; one with a debt stays in
+//! the ring for 100 ms without packets, so that it pays meanwhile. Group packets are served in turn and pay nothing.
 //!
 //! *Airtime queue limit* (AQL): a packet departs only while its station has less than 5 ms in flight, or less than 12 ms
-//! while all have less than 24 ms together. So [`Discipline::poll_packet`] may have none although packets are held: it has
-//! one again after a report. Without AQL, as before Linux 5.5 and of drivers that do not ask for it, a packet departs whenever
-//! it is asked for, and what is in flight is not known to the airtime scheduler: a station pays when its packets are reported.
+//! while all have less than 24 ms together. So [`Discipline::poll_packet`] may have none although packets are held, until the
+//! next report. Without AQL, as before Linux 5.5 and with drivers that do not request it, packets depart on demand, and the
+//! airtime scheduler does not know what is in flight: a station pays when its packets are reported.
 //!
 //! Source: Linux 6.4 `net/mac80211/tx.c` (`ieee80211_next_txq`, `__ieee80211_schedule_txq`, `ieee80211_txq_airtime_check`,
 //! `ieee80211_sta_deficit`; `ieee80211_tx_dequeue` counts what is in flight with `NL80211_EXT_FEATURE_AQL` only),
@@ -22,9 +21,9 @@
 //! all their airtime here get airtime by their weights, to within a weight and what a station has in flight.
 //!
 //! Limits: no aggregates. The number of stations is that of those seen so far. With a queue for each access category each has
-//! limits of its own, in Linux they have one limit of packets and one of all airtime in flight. One head is dropped at the
-//! limit, Linux drops 32 at once, or half of the flow if that is less. The PHY rate stands for the throughput that the rate
-//! control expects. The limit in bytes of memory is missing.
+//! its own limits; Linux has one limit of packets and one of all airtime in flight. At the limit one head is dropped; Linux
+//! drops 32 at once, or half of the flow if that is less. The PHY rate replaces the throughput that the rate control expects.
+//! The limit in bytes of memory is missing.
 
 mod fq;
 
@@ -37,38 +36,38 @@ use minicbor::{Decode, Encode};
 use self::fq::Flows;
 use crate::{AirtimeReport, CodelConfig, CodelQueueConfig, Discipline, Dropped, GROUP, Packet};
 
-/// What a station of weight 1 gets in each round: `IEEE80211_DEFAULT_AIRTIME_WEIGHT`, in microseconds.
+/// Airtime that a station of weight 1 gets in each round: `IEEE80211_DEFAULT_AIRTIME_WEIGHT`, in microseconds.
 const WEIGHT: Span = Span::from_micros(256);
-/// The largest weight: with 256 us for each, Linux's 16 bits of microseconds hold it.
+/// Largest weight: with 256 us per unit it fits Linux's 16 bits of microseconds.
 const MAX_WEIGHT: u32 = 255;
-/// `AIRTIME_ACTIVE_DURATION`.
+/// How long a station without packets counts as active: `AIRTIME_ACTIVE_DURATION`.
 const ACTIVE: Span = Span::from_millis(100);
-/// `STA_SLOW_THRESHOLD`.
+/// PHY rate per station below which a station is slow: `STA_SLOW_THRESHOLD`.
 const SLOW: BitRate = BitRate::from_mbps(6);
-/// CoDel of a station, which signals whatever the length of the queue but to the last packet.
+/// CoDel of a station. It signals for queues of any length except the last packet.
 const CODEL: CodelQueueConfig = CodelQueueConfig {
     codel: CodelConfig { target: Span::from_millis(20), interval: Span::from_millis(100) },
     mtu: Bytes::ZERO,
     ecn: true,
 };
-/// The same of a slow one.
+/// CoDel of a slow station.
 const SLOW_CODEL: CodelQueueConfig = CodelQueueConfig {
     codel: CodelConfig { target: Span::from_millis(50), interval: Span::from_millis(300) },
     mtu: Bytes::ZERO,
     ecn: false,
 };
 
-/// How much airtime may be in flight: below these, another packet departs.
+/// Limits of airtime in flight, below which another packet departs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Encode, Decode)]
 #[cbor(map)]
 pub struct AirtimeLimits {
-    /// Of a station, whatever others have; 5 ms (`IEEE80211_DEFAULT_AQL_TXQ_LIMIT_L`).
+    /// For each station, whatever others have; 5 ms (`IEEE80211_DEFAULT_AQL_TXQ_LIMIT_L`).
     #[n(0)]
     pub low: Span,
-    /// Of a station while all together have less than `total`; 12 ms (`IEEE80211_DEFAULT_AQL_TXQ_LIMIT_H`).
+    /// For a station while all together have less than `total`; 12 ms (`IEEE80211_DEFAULT_AQL_TXQ_LIMIT_H`).
     #[n(1)]
     pub high: Span,
-    /// Of all stations, for `high` to hold; 24 ms (`IEEE80211_AQL_THRESHOLD`).
+    /// For all stations together, for `high` to apply; 24 ms (`IEEE80211_AQL_THRESHOLD`).
     #[n(2)]
     pub total: Span,
 }
@@ -83,19 +82,19 @@ impl Default for AirtimeLimits {
 #[derive(Clone, PartialEq, Eq, Debug, Encode, Decode)]
 #[cbor(map)]
 pub struct Mac80211Config {
-    /// Of all queues together; 8192 packets (`fq_init`).
+    /// Limit of all queues together; 8192 packets (`fq_init`).
     #[n(0)]
     pub limit: Limit,
-    /// Queues to which the flows of a station are hashed; 4096 (`ieee80211_txq_setup_flows`).
+    /// Number of queues to which the flows of a station are hashed; 4096 (`ieee80211_txq_setup_flows`).
     #[n(1)]
     pub queues: u32,
-    /// Decides which flows share a queue.
+    /// Seed of the hash that assigns flows to queues.
     #[n(2)]
     pub seed: u64,
-    /// The airtime queue limits; `None`: there are none.
+    /// Airtime queue limits; `None`: disabled.
     #[n(3)]
     pub aql: Option<AirtimeLimits>,
-    /// Airtime weights by [`Packet::host`], 1 to 255, in parts of what a station gets otherwise: 1, Linux's 256 us in a round.
+    /// Airtime weights by [`Packet::host`], 1 to 255; the default is 1, Linux's 256 us in a round.
     #[n(4)]
     pub weights: BTreeMap<u64, u32>,
 }
@@ -113,7 +112,7 @@ impl Default for Mac80211Config {
 }
 
 impl Mac80211Config {
-    /// Whether each station would be served, but for limits and queues.
+    /// Whether each station would be served; limit and number of queues are checked elsewhere.
     ///
     /// # Errors
     /// What is wrong with it, to follow "a queue discipline ".
@@ -130,20 +129,21 @@ impl Mac80211Config {
 
 #[derive(Clone, Debug)]
 struct Station {
-    /// What it gets in a round.
+    /// Airtime that it gets in a round.
     weight: Span,
-    /// Nanoseconds.
+    /// Deficit, in nanoseconds.
     deficit: i64,
     in_flight: Span,
     /// When it last had packets in the ring.
     active: Option<Instant>,
     is_in_ring: bool,
-    /// Of its last packet, where known.
+    /// PHY rate of its last packet, if known.
     rate: Option<BitRate>,
 }
 
 impl Station {
-    /// One that is new. It begins with what any station has, as one gets its weight in Linux after it has come.
+    /// A new station. Its deficit begins at the default weight, since in Linux a station's own weight is set after it has
+    /// joined.
     fn new(weight: u32) -> Self {
         Self {
             weight: WEIGHT * u64::from(weight),
@@ -155,7 +155,7 @@ impl Station {
         }
     }
 
-    /// The deficit less what is in flight.
+    /// The deficit less the airtime in flight, in nanoseconds.
     fn balance(&self) -> i64 {
         self.deficit - nanos(self.in_flight)
     }
@@ -199,13 +199,13 @@ impl<P: Packet> Mac80211<P> {
         }
     }
 
-    /// A station, which may be new.
+    /// The state of a station, possibly a new one.
     fn station(&mut self, host: u64) -> &mut Station {
         let weights = &self.weights;
         self.stations.entry(host).or_insert_with(|| Station::new(weights.get(&host).copied().unwrap_or(1)))
     }
 
-    /// A station comes to the ring if it has packets, or debts to pay.
+    /// Enters a station in the ring if it has packets or a debt.
     fn schedule(&mut self, now: Instant, host: u64) {
         let station = self.stations.get_mut(&host).expect("it is known");
         let has_packets = self.flows.has(host);
@@ -224,14 +224,14 @@ impl<P: Packet> Mac80211<P> {
         }
     }
 
-    /// Whether the airtime in flight admits another packet of a station.
+    /// Whether the airtime in flight permits another packet of a station.
     fn may_depart(&self, station: &Station) -> bool {
         self.aql.is_none_or(|AirtimeLimits { low, high, total }| {
             station.in_flight < low || self.in_flight < total && station.in_flight < high
         })
     }
 
-    /// Takes the station whose turn it is out of the ring. None: nothing may depart.
+    /// Takes the next station out of the ring. `None`: nothing may depart.
     fn next_station(&mut self) -> Option<u64> {
         let (mut first, mut found) = (None, false);
         loop {
@@ -295,7 +295,7 @@ impl<P: Packet> Discipline<P> for Mac80211<P> {
     fn handle_airtime(&mut self, now: Instant, report: &AirtimeReport) {
         match *report {
             AirtimeReport::Sent { host, took, expected } => {
-                // Only then it was counted.
+                // Airtime in flight is counted only then.
                 let expected = if self.aql.is_some() { expected } else { Span::ZERO };
                 let station = self.station(host);
                 station.in_flight -= expected;
@@ -321,7 +321,7 @@ impl<P: Packet> Discipline<P> for Mac80211<P> {
     }
 }
 
-/// For sums that may be negative.
+/// Nanoseconds, for sums that may be negative.
 const fn nanos(span: Span) -> i64 {
     span.as_nanos() as i64
 }

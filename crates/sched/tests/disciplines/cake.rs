@@ -1,4 +1,4 @@
-//! CAKE: equal bytes for hosts, sparse flows first, few shared queues, and what becomes of a flow that ignores signals.
+//! CAKE: equal bytes for hosts, priority for sparse flows, few shared queues, and limits for unresponsive flows.
 
 use evenair_sched::{Cake, CakeConfig, Cause, CodelConfig};
 use evenair_units::{Bytes, Instant, Limit, Span};
@@ -12,7 +12,7 @@ fn cake(config: CakeConfig) -> Bench<Cake<Pkt>> {
     Bench::new(Cake::new(config))
 }
 
-/// No packet waits too long.
+/// A target that no packet exceeds.
 fn patient() -> CakeConfig {
     let codel = CodelConfig { target: Span::from_secs(10), ..CodelConfig::RFC };
     CakeConfig { codel, limit: Limit::Unlimited, ..CakeConfig::default() }
@@ -33,7 +33,7 @@ fn bytes_of_host(bench: &Bench<Cake<Pkt>>, host: u64) -> u64 {
 }
 
 #[test]
-fn a_host_gets_no_more_for_opening_more_flows() {
+fn a_host_with_more_flows_gets_no_more() {
     let mut bench = cake(patient());
     for flow in 0..10 {
         (0..300).for_each(|_| arrive(&mut bench, NOW, 1, flow, 1500));
@@ -42,13 +42,13 @@ fn a_host_gets_no_more_for_opening_more_flows() {
     serve(&mut bench, 2000);
     let (many, one) = (bytes_of_host(&bench, 1) as f64, bytes_of_host(&bench, 2) as f64);
     assert!((many / one - 1.0).abs() < 0.02, "{many} for ten flows, {one} for one");
-    // Among the ten it is equal too.
+    // Its ten flows get equal shares, too.
     let flows: Vec<_> = (0..10).map(|flow| bench.sent_bytes(1000 + flow) / 1500).collect();
     assert!(flows.iter().all(|&packets| (98..=102).contains(&packets)), "{flows:?}");
 }
 
 #[test]
-fn a_sparse_flow_goes_before_those_that_are_backlogged() {
+fn a_sparse_flow_has_priority_over_backlogged_ones() {
     let mut bench = cake(patient());
     for host in 0..3 {
         (0..100).for_each(|_| arrive(&mut bench, NOW, host, 0, 1500));
@@ -59,10 +59,10 @@ fn a_sparse_flow_goes_before_those_that_are_backlogged() {
 }
 
 #[test]
-fn a_flow_that_ignores_signals_is_thinned_and_the_others_lose_nothing() {
+fn an_unresponsive_flow_loses_packets_and_others_do_not() {
     let limit = Limit::Packets(200);
     let mut bench = cake(CakeConfig { limit, ..CakeConfig::default() });
-    // A server of 1000 packets a second: one sends four times that, the other a fifth.
+    // A server of 1000 packets per second: one flow sends four times that, the other a fifth.
     for ms in 0..20_000 {
         for quarter in 0..4 {
             arrive(&mut bench, at_us(ms * 1000 + 250 * quarter), 1, 0, 1000);
@@ -75,7 +75,7 @@ fn a_flow_that_ignores_signals_is_thinned_and_the_others_lose_nothing() {
     let lost = |host| bench.dropped.iter().filter(|(_, packet, _)| packet.host == host).count();
     assert_eq!(lost(2), 0);
     assert_eq!(bytes_of_host(&bench, 2), 4_000_000);
-    // By delay alone signals come ever more often, and BLUE adds to that: at last hardly any loss is an overflow.
+    // Delay-based signals come ever more often, and BLUE adds drops: finally hardly any drop is an overflow.
     let late = bench.dropped.iter().filter(|(at, ..)| *at > at_us(15_000_000));
     let (overflows, all) = late
         .fold((0, 0), |(overflows, all), (.., cause)| (overflows + usize::from(*cause == Cause::Overflow), all + 1));
@@ -84,7 +84,7 @@ fn a_flow_that_ignores_signals_is_thinned_and_the_others_lose_nothing() {
 
 #[test]
 fn a_thousand_flows_hardly_share_queues() {
-    // Each sends one packet, then all send a second: in a queue of its own each flow's first goes before all seconds.
+    // Each sends one packet, then each a second one: with separate queues each flow's first precedes all seconds.
     let shared = |flows: u64, cake: &mut Bench<Cake<Pkt>>| {
         for _ in 0..2 {
             (0..flows).for_each(|host| arrive(cake, NOW, host, 0, 1514));
@@ -96,7 +96,7 @@ fn a_thousand_flows_hardly_share_queues() {
 }
 
 #[test]
-fn marks_take_the_place_of_drops() {
+fn ecn_capable_packets_are_marked_instead_of_dropped() {
     let mut bench = cake(CakeConfig { limit: Limit::Unlimited, ..CakeConfig::default() });
     for ms in 0..2000 {
         (0..2).for_each(|_| {
@@ -121,7 +121,7 @@ proptest! {
         for (host, &(flows, size)) in hosts.iter().enumerate() {
             (0..1000).for_each(|n| arrive(&mut bench, NOW, host as u64, n % flows, size));
         }
-        // Until each flow has used the quantum of its being new, which is more for hosts of many.
+        // Until each flow has used the quantum of a new flow, which favours hosts with many flows.
         let flows: u64 = hosts.iter().map(|(flows, _)| flows).sum();
         let is_new_for = 2 * flows * (quantum / 400 + 1);
         serve(&mut bench, is_new_for);

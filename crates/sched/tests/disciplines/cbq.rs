@@ -1,4 +1,4 @@
-//! CBQ: rates that are kept, what is borrowed and how it is shared by each guideline, bursts, delays.
+//! CBQ: guaranteed rates, borrowing by each guideline, bursts, delays.
 
 use evenair_sched::{Cbq, CbqClass, CbqConfig, Config, Discipline, Sharing};
 use evenair_units::{BitRate, Bytes, Instant, Limit, Span};
@@ -27,7 +27,7 @@ fn tree(classes: &[CbqClass]) -> Bench<Cbq<Pkt>> {
 
 const GUIDELINES: [Sharing; 3] = [Sharing::Formal, Sharing::AncestorsOnly, Sharing::TopLevel];
 
-/// A link of 10 Mb/s with these leaves backlogged for some seconds: what each gets, in Mb/s.
+/// Keeps these leaves backlogged on a link of 10 Mb/s for some seconds. Returns the throughput of each, in Mb/s.
 fn saturate(bench: &mut Bench<Cbq<Pkt>>, leaves: &[u64], seconds: u64) -> Vec<f64> {
     let (mut now, end) = (Instant::ZERO, Instant::ZERO + Span::from_secs(seconds));
     leaves.iter().for_each(|&leaf| (0..seconds * 1300).for_each(|_| bench.arrive(now, leaf, SIZE)));
@@ -59,10 +59,10 @@ fn a_bounded_class_sends_at_its_rate_and_no_more() {
 }
 
 #[test]
-fn what_is_left_is_borrowed_by_weights() {
+fn unused_bandwidth_is_borrowed_by_weights() {
     let leaves = [class(None, 10, false), class(Some(0), 4, true), class(Some(0), 1, true)];
     near(&saturate(&mut tree(&leaves), &[1, 2], 20), &[8.0, 2.0]);
-    // Who may not borrow leaves it to the other.
+    // A class that may not borrow leaves the bandwidth to the other.
     let bounded = [leaves[0], class(Some(0), 4, false), leaves[2]];
     near(&saturate(&mut tree(&bounded), &[1, 2], 20), &[4.0, 6.0]);
 }
@@ -74,7 +74,7 @@ fn a_bounded_class_bounds_what_is_below_it() {
 }
 
 #[test]
-fn after_a_silence_a_burst_goes_at_once_and_no_longer_one() {
+fn an_idle_class_sends_a_bounded_burst() {
     let mut bench = tree(&[class(None, 10, false), class(Some(0), 1, false)]);
     (0..200).for_each(|_| bench.arrive(Instant::ZERO, 1, SIZE));
     let mut now = Instant::ZERO;
@@ -83,7 +83,7 @@ fn after_a_silence_a_burst_goes_at_once_and_no_longer_one() {
         burst += 1;
         now += LINK.time_for(Bytes(SIZE));
     }
-    // Made for 20 packets at the link's rate; the first one has no time before it that would count.
+    // Configured for 20 packets at the link's rate; the idle time before the first one does not count.
     assert!((19..=22).contains(&burst), "{burst}");
 }
 
@@ -100,10 +100,10 @@ fn a_class_of_high_priority_borrows_first_and_leaves_others_their_rates() {
 }
 
 #[test]
-fn what_an_isolated_class_leaves_is_nobodys() {
+fn an_isolated_class_lends_nothing_to_its_siblings() {
     let isolated = CbqClass { isolated: true, ..class(Some(0), 4, true) };
     let classes = [class(None, 10, false), isolated, class(Some(0), 1, true), class(Some(0), 1, true)];
-    // It is silent, the others have what is theirs; it sends, and has its own and no more.
+    // While it is silent, the others have their rates only; when it sends, it has its own rate only.
     near(&saturate(&mut tree(&classes), &[2, 3], 20), &[3.0, 3.0]);
     let all = saturate(&mut tree(&classes), &[1, 2, 3], 20);
     near(&[all[0], all[1] + all[2]], &[4.0, 6.0]);
@@ -112,7 +112,7 @@ fn what_an_isolated_class_leaves_is_nobodys() {
 }
 
 #[test]
-fn a_class_with_an_extra_delay_sends_so_many_packets_each_time() {
+fn an_extra_delay_makes_bursts_of_the_configured_size() {
     let (rate, burst) = (BitRate::from_mbps(1), 4);
     let extra_delay = Some(CbqConfig::extra_delay(LINK, rate, burst, CbqConfig::GAIN));
     let bursty = CbqClass { extra_delay, ..class(Some(0), 1, false) };
@@ -132,11 +132,11 @@ fn a_class_with_an_extra_delay_sends_so_many_packets_each_time() {
     assert!(mean < 1.2 && got > 0.98, "the canary: {mean} packets at once, {got} Mb/s");
 }
 
-/// Packets that come at a constant rate, but for a pause: leaf, size, kb/s, and the seconds from and to which it pauses.
+/// A source of constant rate with one pause: leaf, size, kb/s, and start and end of the pause in seconds.
 type Source = (u64, u64, u64, std::ops::Range<u64>);
 
-/// A link of so many kb/s for some seconds: the part of it that each leaf gets in each second, and the longest wait of its
-/// packets after the first second.
+/// Offers traffic to a link of `kbps` for some seconds. Returns each leaf's share of the link in each second, and the
+/// longest wait of its packets after the first second.
 fn offer(bench: &mut Bench<Cbq<Pkt>>, kbps: u64, sources: &[Source], seconds: u64) -> Vec<(Vec<f64>, Span)> {
     let link = BitRate::from_kbps(kbps);
     let mut arrivals = Vec::new();
@@ -175,11 +175,11 @@ fn offer(bench: &mut Bench<Cbq<Pkt>>, kbps: u64, sources: &[Source], seconds: u6
 }
 
 /// The paper's example: a link of 1.5 Mb/s between two agencies, 70 % and 30 %, each with a class for video of the higher
-/// priority and one for data: 30 and 40 %, 10 and 20 %. Each is offered more than it may have, and pauses once for
-/// four seconds; both kinds of video end after 36.
+/// priority and one for data: 30 and 40 %, 10 and 20 %. Each is overloaded, and pauses once for four seconds; both kinds of
+/// video end after 36.
 fn agencies(sharing: Sharing) -> Vec<Vec<f64>> {
     let kbps = 1_500;
-    // The paper's allotments for the two approximations leave a little of the link idle, so that its mean is of use.
+    // The paper's allotments for the two approximations leave a little of the link idle, so that its mean is useful.
     let (all, a, b) = if sharing == Sharing::Formal { (100, 70, 30) } else { (97, 69, 29) };
     let usual = class(None, 1, true);
     let class = |parent: Option<usize>, percent: u64, priority| {
@@ -207,8 +207,8 @@ fn agencies(sharing: Sharing) -> Vec<Vec<f64>> {
     got.into_iter().map(|(shares, _)| shares).collect()
 }
 
-/// What the classes have while none, or one of them, pauses, by the formal guidelines: each its own, and what a class of an
-/// agency leaves goes to the other class of that agency.
+/// Expected shares while no class, or one of them, pauses, by the formal guidelines: each has its own, and the other class
+/// of an agency gets the share of a pausing one.
 const SHARES: [(std::ops::Range<usize>, [f64; 4]); 5] = [
     (1..4, [0.3, 0.4, 0.1, 0.2]),
     (5..8, [0.3, 0.4, 0.0, 0.3]),
@@ -217,7 +217,7 @@ const SHARES: [(std::ops::Range<usize>, [f64; 4]); 5] = [
     (29..32, [0.3, 0.4, 0.3, 0.0]),
 ];
 
-/// How far the classes are from that in the mean of all of these intervals, of the link: together, and by agencies.
+/// Mean deviation of the classes, and of the agencies, from these shares over all intervals, as a fraction of the link.
 fn off(got: &[Vec<f64>]) -> (f64, f64) {
     let mean = |leaf: usize, seconds: &std::ops::Range<usize>| {
         got[leaf][seconds.clone()].iter().sum::<f64>() / seconds.len() as f64
@@ -232,10 +232,11 @@ fn off(got: &[Vec<f64>]) -> (f64, f64) {
 }
 
 #[test]
-fn by_the_formal_guidelines_each_agency_has_its_part_and_by_ancestors_only_it_has_not() {
+fn agencies_get_their_shares_by_formal_sharing_and_not_by_ancestors_only() {
     let [formal, ancestors, top] = GUIDELINES.map(|sharing| off(&agencies(sharing)));
     assert!(formal.0 < 0.03 && formal.1 < 0.03, "formal {formal:?}");
-    // Borrowing from the root goes by priority there, and not by agencies; Top-Level comes near to the formal rule.
+    // With ancestors-only, borrowing from the root follows priorities, not agencies; Top-Level comes near to the formal
+    // rule.
     assert!(ancestors.0 > 0.1 && ancestors.1 > 0.05, "ancestors-only {ancestors:?}");
     assert!(top.0 < 0.05 && top.1 < 0.04, "top-level {top:?}");
 }
@@ -245,12 +246,12 @@ fn a_class_of_high_priority_within_its_rate_waits_for_a_packet_at_most() {
     let longest = |priority| {
         let voice = CbqClass { priority: 0, ..class(Some(0), 2, true) };
         let data = CbqClass { priority, ..class(Some(0), 8, true) };
-        // By Top-Level who is within its rate goes before who borrows, whatever the priorities.
+        // With Top-Level, classes within their rate precede borrowing ones, whatever the priorities.
         let config = config(&[class(None, 10, false), voice, data], Sharing::AncestorsOnly);
         let mut bench = Bench::new(Cbq::new(config, 0));
         offer(&mut bench, 10_000, &[(1, 200, 1_000, 0..0), (2, 1_000, 20_000, 0..0)], 5)[0].1
     };
-    // That of the others that is on the way, and its own kind's before it never stands.
+    // One packet of the others in service delays it, and its own class has no queue.
     assert!(longest(1) <= LINK.time_for(Bytes(SIZE)), "{}", longest(1));
     assert!(longest(0) > LINK.time_for(Bytes(SIZE)) * 3, "the canary: of one priority it waits for a turn");
 }
@@ -258,7 +259,8 @@ fn a_class_of_high_priority_within_its_rate_waits_for_a_packet_at_most() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// Random arrivals at a tree of three levels: nothing is lost, order holds, and everything leaves in the end.
+    /// Random arrivals at a tree of three levels: nothing is lost, flows keep their order, and everything leaves in the
+    /// end.
     #[test]
     fn nothing_is_lost_and_everything_leaves(
         steps in proptest::collection::vec((0..3000u64, 0..7u64, 40..1515u64, 0..3usize), 0..300),

@@ -1,4 +1,4 @@
-//! CoDel against the control law's closed form and against a plain rendering of RFC 8289's pseudo-code in floating point.
+//! CoDel against the control law's closed form and against a direct floating-point version of RFC 8289's pseudo-code.
 
 use std::collections::VecDeque;
 
@@ -15,7 +15,7 @@ fn codel(ecn: bool) -> Bench<CodelQueue<Pkt>> {
     Bench::new(CodelQueue::new(CodelQueueConfig { ecn, ..CodelQueueConfig::default() }, Limit::Unlimited))
 }
 
-/// A packet of 1000 bytes each 0.9 ms, and one served each millisecond.
+/// Offers a packet of 1000 bytes each 0.9 ms, and serves one each millisecond.
 fn overload(bench: &mut Bench<CodelQueue<Pkt>>, until_ms: u64, takes_marks: bool) {
     let mut arrival_us = 0;
     for ms in 1..until_ms {
@@ -38,13 +38,13 @@ fn drops_come_at_intervals_over_the_root_of_their_number() {
     let mut due = times[0];
     for (n, &time) in times.iter().enumerate().skip(1) {
         due += 100.0 / (n as f64).sqrt();
-        // Each is dropped at the next departure: within a millisecond.
+        // Each drop comes at the next departure: within a millisecond.
         assert!(time >= due - 1e-6 && time < due + 1.000_001, "drop {n} at {time} ms, due at {due}");
     }
 }
 
 #[test]
-fn packets_that_take_marks_are_marked_when_others_would_be_dropped() {
+fn ecn_capable_packets_are_marked_when_others_would_be_dropped() {
     let (mut drops, mut marks) = (codel(false), codel(true));
     overload(&mut drops, 1000, false);
     overload(&mut marks, 1000, true);
@@ -52,14 +52,14 @@ fn packets_that_take_marks_are_marked_when_others_would_be_dropped() {
     let marked: Vec<Instant> = marks.sent.iter().filter(|(_, packet)| packet.marked).map(|&(at, _)| at).collect();
     let dropped: Vec<Instant> = drops.dropped.iter().map(|&(at, _, _)| at).collect();
     assert_eq!(marked, dropped);
-    // Others are dropped all the same.
+    // Packets that are not ECN-capable are dropped.
     let mut deaf = codel(true);
     overload(&mut deaf, 1000, false);
     assert_eq!(deaf.dropped.len(), dropped.len());
 }
 
 #[test]
-fn a_burst_that_drains_within_the_interval_is_left_alone() {
+fn a_burst_that_drains_within_the_interval_is_not_signalled() {
     let mut bench = codel(false);
     (0..90).for_each(|_| bench.arrive(Instant::ZERO, 0, 1000));
     for ms in 1..=90 {
@@ -69,14 +69,14 @@ fn a_burst_that_drains_within_the_interval_is_left_alone() {
 }
 
 #[test]
-fn an_episode_soon_after_another_begins_where_that_one_was() {
+fn a_standing_queue_soon_after_another_resumes_its_rate_of_signals() {
     let mut bench = codel(false);
     overload(&mut bench, 1000, false);
     let before = bench.dropped.len();
     let end = at_us(1000 * MS);
     while bench.serve(end).is_some() {}
     let dropped_meanwhile = bench.dropped.len();
-    // It stands again at once, for 200 ms.
+    // A standing queue again at once, for 200 ms.
     (0..300).for_each(|_| bench.arrive(end, 0, 1000));
     for ms in 0..250 {
         bench.serve(end + Span::from_millis(ms));
@@ -87,7 +87,7 @@ fn an_episode_soon_after_another_begins_where_that_one_was() {
     assert!(gap < Span::from_millis(60), "the first gap is {gap}, of a fresh start it would be 100 ms");
 }
 
-/// RFC 8289, section 5.3 and 5.4, as written there; times in seconds.
+/// RFC 8289, sections 5.3 and 5.4, literally; times in seconds.
 #[derive(Default)]
 struct Rfc {
     queue: VecDeque<(f64, u64, u64)>,
@@ -149,7 +149,7 @@ proptest! {
     #[test]
     fn decisions_are_those_of_the_rfc(steps in steps()) {
         // No two instants are a whole number of microseconds apart, as the target and the law's times are: at a tie the
-        // seconds of the reference, which are rounded, may fall on either side.
+        // rounded seconds of the reference could fall on either side.
         let mut bench = codel(false);
         let mut rfc = Rfc::default();
         let mut now = Span::from_nanos(100);

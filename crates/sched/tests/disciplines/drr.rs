@@ -30,18 +30,18 @@ fn the_example_of_the_paper() {
 }
 
 #[test]
-fn the_longest_queue_gives_way_when_there_is_no_room() {
+fn the_longest_queue_loses_packets_at_the_limit() {
     let mut bench = drr(1500, Limit::Packets(10));
     (0..10).for_each(|_| bench.arrive(NOW, 1, 1000));
     (0..4).for_each(|_| bench.arrive(NOW, 2, 1000));
-    // Queue 1 had 10 and lost one for each of queue 2's.
+    // Queue 1 had 10 packets and lost one for each of queue 2's.
     assert_eq!(
         bench.dropped.iter().map(|(_, packet, cause)| (packet.flow, packet.number, *cause)).collect::<Vec<_>>(),
         [(1, 9, Cause::Overflow), (1, 8, Cause::Overflow), (1, 7, Cause::Overflow), (1, 6, Cause::Overflow)]
     );
 }
 
-/// The paper's figure 4, over queues that all are there at the start.
+/// The paper's figure 4, for queues that are all full at the start.
 fn paper(quantum: u64, backlog: &[Vec<u64>]) -> Vec<(u64, u64)> {
     let mut queues: Vec<VecDeque<u64>> = backlog.iter().map(|sizes| sizes.iter().copied().collect()).collect();
     let mut deficit = vec![0; queues.len()];
@@ -78,7 +78,7 @@ proptest! {
         prop_assert_eq!(order, paper(quantum, &backlog));
     }
 
-    /// Whoever is backlogged gets as many bytes as others who are, whatever the sizes.
+    /// Backlogged flows get equal bytes, whatever the packet sizes.
     #[test]
     fn backlogged_flows_get_equal_bytes(
         quantum in 1514..4000u64,

@@ -1,4 +1,4 @@
-//! FQ-CoDel: sparse flows first, equal bytes between those that are backlogged, and who pays at the limit.
+//! FQ-CoDel: priority for sparse flows, equal bytes for backlogged ones, and drops at the limit.
 
 use evenair_sched::{Cause, CodelConfig, CodelQueueConfig, FqCodel, FqCodelConfig};
 use evenair_units::{Bytes, Instant, Limit, Span};
@@ -13,16 +13,16 @@ fn fq_codel(limit: Limit) -> Bench<FqCodel<Pkt>> {
 }
 
 #[test]
-fn a_sparse_flow_goes_before_those_that_are_backlogged() {
+fn a_sparse_flow_has_priority_over_backlogged_ones() {
     let mut bench = fq_codel(Limit::Packets(1000));
     (0..100).for_each(|n| bench.arrive(NOW, n % 2, 1500));
-    // Both have used their quantum of being new.
+    // Both have used their quantum as new flows.
     for _ in 0..6 {
         bench.serve(NOW);
     }
     bench.arrive(NOW, 7, 100);
     assert_eq!(bench.serve(NOW).map(|packet| packet.flow), Some(7));
-    // The next service finds its queue empty: from then on it stands in the round like the others.
+    // The next service finds its queue empty: from then on it is in the round like the others.
     bench.serve(NOW);
     (0..20).for_each(|_| bench.arrive(NOW, 7, 1500));
     let turns: Vec<_> = (0..9).filter_map(|_| bench.serve(NOW)).map(|packet| packet.flow).collect();
@@ -31,14 +31,14 @@ fn a_sparse_flow_goes_before_those_that_are_backlogged() {
 }
 
 #[test]
-fn the_fattest_flow_loses_half_from_its_head() {
+fn the_longest_queue_loses_half_from_its_head() {
     let mut bench = fq_codel(Limit::Packets(20));
     (0..5).for_each(|_| bench.arrive(NOW, 1, 1500));
     (0..15).for_each(|_| bench.arrive(NOW, 2, 1500));
     bench.arrive(NOW, 1, 1500);
     let lost: Vec<_> = bench.dropped.iter().map(|(_, packet, cause)| (packet.flow, packet.number, *cause)).collect();
     assert_eq!(lost, (0..8).map(|number| (2, number, Cause::Overflow)).collect::<Vec<_>>());
-    // Of many packets no more than 64 go at once.
+    // At most 64 packets are dropped at once.
     let mut bench = fq_codel(Limit::Packets(1000));
     (0..1001).for_each(|_| bench.arrive(NOW, 2, 100));
     assert_eq!(bench.dropped.len(), 64);
@@ -62,7 +62,7 @@ fn each_flow_has_a_codel_of_its_own() {
 }
 
 #[test]
-fn the_seed_decides_who_shares_a_queue() {
+fn the_seed_decides_which_flows_share_a_queue() {
     let together = |seed| {
         let config = FqCodelConfig { flows: 8, seed, ..FqCodelConfig::default() };
         let mut bench = Bench::new(FqCodel::new(config));
@@ -76,7 +76,7 @@ fn the_seed_decides_who_shares_a_queue() {
 }
 
 proptest! {
-    /// The same bound as for deficit round robin. Delays of nothing keep CoDel out of it.
+    /// The bound of deficit round robin. A target above all delays disables CoDel.
     #[test]
     fn backlogged_flows_get_equal_bytes(
         quantum in 1514..4000u64,
@@ -86,7 +86,7 @@ proptest! {
         let codel = CodelQueueConfig { codel: CodelConfig { target: Span::from_secs(1), ..CodelConfig::RFC }, ..CodelQueueConfig::default() };
         let config = FqCodelConfig { codel, quantum: Bytes(quantum), limit: Limit::Unlimited, ..FqCodelConfig::default() };
         let mut bench = Bench::new(FqCodel::new(config));
-        // Keys that are found to have queues of their own: each alone is new, and so goes first.
+        // Keys with separate queues: each is alone when it is new, and so precedes the others.
         for (flow, &size) in sizes.iter().enumerate() {
             (0..200).for_each(|_| bench.arrive(NOW, flow as u64, size));
         }
@@ -94,7 +94,7 @@ proptest! {
             bench.serve(NOW);
             let sent: Vec<u64> = (0..sizes.len()).map(|flow| bench.sent_bytes(flow as u64)).collect();
             let gap = sent.iter().max().unwrap() - sent.iter().min().unwrap();
-            // A turn ends with the packet that uses the quantum up: one packet more, and one round.
+            // A turn ends with the packet that uses up the quantum: one packet more, and one round.
             prop_assert!(gap <= 2 * quantum + 2 * 1514, "{sent:?} with a quantum of {quantum}");
         }
     }

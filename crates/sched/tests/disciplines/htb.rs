@@ -1,4 +1,4 @@
-//! HTB against fluid shares: what each leaf is owed, and how what is left is lent.
+//! HTB against fluid shares: guaranteed rates, and lending of unused bandwidth.
 
 use evenair_sched::{Config, Discipline, Htb, HtbClass, HtbConfig, Mode};
 use evenair_units::{BitRate, Bytes, Instant, Limit, Span};
@@ -19,7 +19,7 @@ fn mbps(mbps: u64) -> BitRate {
     BitRate::from_mbps(mbps)
 }
 
-/// Keeps these leaves backlogged behind a server of 1 Gb/s for `seconds`; what each sent, in Mb/s.
+/// Keeps these leaves backlogged behind a server of 1 Gb/s for `seconds`. Returns the throughput of each, in Mb/s.
 fn saturate(bench: &mut Bench<Htb<Pkt>>, leaves: &[usize], seconds: u64) -> Vec<f64> {
     let wire = BitRate::from_mbps(1000);
     let (mut now, end) = (Instant::ZERO, Instant::ZERO + Span::from_secs(seconds));
@@ -55,14 +55,14 @@ fn near(got: &[f64], expected: &[f64], within: f64) {
 fn a_class_alone_sends_at_its_rate_and_at_once_no_more_than_its_burst() {
     let mut bench = tree(&[HtbClass { burst: Bytes(10_000), cburst: Bytes(10_000), ..HtbClass::new(mbps(2)) }]);
     near(&saturate(&mut bench, &[0], 10), &[2.0], 0.005);
-    // What was sent up to any time t is at most rate * t + burst and a packet.
+    // Bytes sent up to any time t: at most rate * t + burst and a packet.
     let mut bytes = 0;
     for &(at, packet) in &bench.sent {
         bytes += packet.size;
         let most = 10_000 + SIZE + at.as_nanos() / 4_000;
         assert!(bytes <= most, "{bytes} bytes by {at:?}");
     }
-    // The canary: it uses the burst.
+    // Canary: it uses the burst.
     let early: u64 = bench.sent.iter().filter(|(at, _)| at.as_nanos() < 1_000_000).map(|(_, packet)| packet.size).sum();
     assert!(early >= 10_000, "{early}");
 }
@@ -88,7 +88,7 @@ fn modes_are_the_colours_of_the_buckets() {
 }
 
 #[test]
-fn what_one_leaves_others_borrow() {
+fn unused_bandwidth_is_borrowed() {
     let classes = [
         HtbClass::new(mbps(10)),
         HtbClass::new(mbps(6)).under(0).with_ceil(mbps(10)),
@@ -96,18 +96,18 @@ fn what_one_leaves_others_borrow() {
     ];
     near(&saturate(&mut tree(&classes), &[1, 2], 10), &[6.0, 4.0], 0.01);
     near(&saturate(&mut tree(&classes), &[2], 10), &[10.0], 0.01);
-    // Without a ceiling above its rate a class borrows nothing.
+    // A class whose ceiling is its rate borrows nothing.
     let strict = [classes[0].clone(), HtbClass::new(mbps(6)).under(0), classes[2].clone()];
     near(&saturate(&mut tree(&strict), &[1], 10), &[6.0], 0.01);
 }
 
 #[test]
-fn what_is_left_goes_by_quanta_and_first_to_the_higher_priority() {
+fn unused_bandwidth_is_shared_by_quanta_within_a_priority() {
     let leaf = |quantum, priority| {
         HtbClass { quantum: Bytes(quantum), priority, ..HtbClass::new(mbps(1)) }.under(0).with_ceil(mbps(20))
     };
     let by_quanta = [HtbClass::new(mbps(20)), leaf(2000, 0), leaf(6000, 0)];
-    // 18 Mb/s are left beside what they are owed: 4.5 and 13.5.
+    // 18 Mb/s remain beyond the guaranteed rates: 4.5 and 13.5.
     near(&saturate(&mut tree(&by_quanta), &[1, 2], 20), &[5.5, 14.5], 0.02);
     let by_priority = [HtbClass::new(mbps(20)), leaf(2000, 1), leaf(2000, 0)];
     near(&saturate(&mut tree(&by_priority), &[1, 2], 20), &[1.0, 19.0], 0.02);
@@ -138,7 +138,8 @@ fn packets_of_no_leaf_go_to_the_default_one() {
     assert_eq!(bench.discipline.leaf_len(2), 2);
 }
 
-/// The fluid limit of two levels: each leaf gets its rate, and what is left of the root goes by quanta up to ceilings.
+/// The fluid limit of two levels: each leaf gets its rate, and the rest of the root's is shared by quanta up to the
+/// ceilings.
 fn fluid(root: f64, leaves: &[(f64, f64, f64)]) -> Vec<f64> {
     let mut got: Vec<f64> = leaves.iter().map(|&(rate, _, _)| rate).collect();
     let mut left = root - got.iter().sum::<f64>();
@@ -148,7 +149,7 @@ fn fluid(root: f64, leaves: &[(f64, f64, f64)]) -> Vec<f64> {
         if open.is_empty() {
             break;
         }
-        // Up to where the first of them is at its ceiling.
+        // Up to the point where the first of them reaches its ceiling.
         let step = open.iter().map(|&i| (leaves[i].1 - got[i]) * quanta / leaves[i].2).fold(left, f64::min);
         open.iter().for_each(|&i| got[i] += step * leaves[i].2 / quanta);
         left -= step;
@@ -156,7 +157,7 @@ fn fluid(root: f64, leaves: &[(f64, f64, f64)]) -> Vec<f64> {
     got
 }
 
-/// A leaf alone of 4 Mb/s on a link of 10 Mb/s, with this clock and bursts: what it gets, in Mb/s.
+/// Throughput, in Mb/s, of a single leaf of 4 Mb/s on a link of 10 Mb/s, with this clock and these bursts.
 fn alone_with_tick(tick: Span, burst: u64) -> f64 {
     let class = HtbClass { burst: Bytes(burst), cburst: Bytes(burst), ..HtbClass::new(mbps(4)) };
     let leaf = Box::new(Config::Fifo(Limit::Unlimited));
@@ -181,7 +182,7 @@ fn a_clock_that_ticks_needs_bursts_of_a_tick() {
     let exact = alone_with_tick(Span::ZERO, 1600);
     let ample = alone_with_tick(tick, 5000 + 1600);
     assert!((exact - 4.0).abs() < 0.02 && (ample - 4.0).abs() < 0.02, "{exact} and {ample} Mb/s");
-    // In 10 ms at 4 Mb/s 5000 bytes are filled in, of which the bucket keeps 1600 and what it owed.
+    // In 10 ms at 4 Mb/s the bucket gets 5000 bytes, of which it keeps 1600 and what it owed.
     let small = alone_with_tick(tick, 1600);
     assert!(small < 3.0, "{small} Mb/s");
 }
@@ -210,7 +211,8 @@ proptest! {
         }
     }
 
-    /// Random arrivals at a tree of three levels: nothing is lost, order holds, and everything leaves in the end.
+    /// Random arrivals at a tree of three levels: nothing is lost, flows keep their order, and everything leaves in
+    /// the end.
     #[test]
     fn nothing_is_lost_and_everything_leaves(
         steps in proptest::collection::vec((0..3000u64, 0..7u64, 40..1515u64, 0..3usize), 0..300),

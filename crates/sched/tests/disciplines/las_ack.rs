@@ -1,4 +1,4 @@
-//! LAS-ACK: who goes first, what counts as volume, what is forgotten, and a model that keeps everything.
+//! LAS-ACK: order of service, volume, expiry, and a plain model.
 
 use std::collections::BTreeMap;
 
@@ -49,7 +49,7 @@ fn seg(connection: u64, forth: bool, size: u64, ack: u32) -> Seg {
 }
 
 #[test]
-fn the_connection_that_has_moved_least_goes_first_and_equal_ones_in_turn() {
+fn the_connection_with_the_least_volume_is_served_first() {
     let mut bench = las(unlimited());
     (0..4).for_each(|_| bench.arrive(NOW, 1, 1500));
     bench.arrive(NOW, 2, 1500);
@@ -64,12 +64,12 @@ fn the_connection_that_has_moved_least_goes_first_and_equal_ones_in_turn() {
 #[test]
 fn acknowledged_data_count_as_moved() {
     let mut queue = LasAck::new(unlimited());
-    // An upload whose ACKs pass here, across the wrap of the numbers, and one ACK that comes late.
+    // An upload whose ACKs pass here, across the overflow of the numbers, and one late ACK.
     queue.handle_packet(NOW, seg(1, true, 40, u32::MAX - 999));
     queue.handle_packet(NOW, seg(1, true, 40, 2000));
     queue.handle_packet(NOW, seg(1, true, 40, 500));
     assert_eq!(queue.volume(1), Some(Bytes(3 * 40 + 3000)));
-    // A download of as much goes after it by the size of one ACK only.
+    // A download of the same volume follows, with the size of one ACK more.
     queue.handle_packet(NOW, seg(2, true, 1500, 1));
     queue.handle_packet(NOW, seg(2, true, 1500, 1));
     queue.handle_packet(NOW, seg(2, true, 1500, 1));
@@ -78,7 +78,7 @@ fn acknowledged_data_count_as_moved() {
 }
 
 #[test]
-fn where_both_ways_pass_data_count_once() {
+fn data_counts_once_if_both_directions_pass() {
     let mut queue = LasAck::new(unlimited());
     queue.handle_packet(NOW, seg(1, false, 40, 0));
     for n in 0..10u32 {
@@ -112,7 +112,7 @@ fn a_full_queue_drops_as_configured() {
 }
 
 #[test]
-fn what_was_dropped_was_not_served() {
+fn dropped_packets_do_not_count_as_volume() {
     let mut bench = las(LasAckConfig { limit: Limit::Packets(3), ..LasAckConfig::default() });
     (0..100).for_each(|_| bench.arrive(NOW, 1, 1500));
     assert_eq!(bench.discipline.volume(1), Some(Bytes(4500)));
@@ -131,12 +131,12 @@ fn the_floor_keeps_a_long_connection_alive() {
         bench.sent.iter().filter(|(_, packet)| packet.flow == 0).count()
     };
     assert_eq!(served(None), 1, "its first packet has moved nothing either");
-    // Each fifth is the oldest of all: the long one's, of which there are enough.
+    // Each fifth is the oldest of all: one of the long connection, which has enough packets.
     assert_eq!(served(Some(5)), 41);
 }
 
 #[test]
-fn a_million_connections_and_no_more() {
+fn the_number_of_known_connections_is_bounded() {
     let mut bench = las(LasAckConfig { connections: 1_000_000, ..unlimited() });
     for flow in 0..1_200_000u64 {
         bench.arrive(at_us(flow), flow, 40);
@@ -159,7 +159,7 @@ fn silent_connections_are_forgotten() {
         bench.arrive(NOW, flow, 100);
         bench.serve(NOW);
     }
-    // One of them goes on; each of its packets is the occasion to look at two others.
+    // One of them goes on; each of its packets checks two others for expiry.
     for n in 0..700 {
         let now = NOW + Span::from_millis(100) * n;
         bench.arrive(now, 5, 100);
@@ -169,7 +169,7 @@ fn silent_connections_are_forgotten() {
     assert_eq!(bench.discipline.volume(5), Some(Bytes(100 * 701)));
 }
 
-/// Keeps all volumes, and looks through the whole queue each time.
+/// Plain model that keeps all volumes, and searches the whole queue each time.
 #[derive(Default)]
 struct Model {
     volumes: BTreeMap<u64, u64>,
@@ -199,7 +199,7 @@ impl Model {
 
 proptest! {
     #[test]
-    fn it_does_what_a_plain_model_does(
+    fn it_agrees_with_a_plain_model(
         steps in proptest::collection::vec(proptest::option::weighted(0.6, (0..6u64, 40..1515u64)), 0..400),
         room in 1..20u32,
     ) {

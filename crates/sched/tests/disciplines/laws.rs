@@ -1,5 +1,5 @@
-//! What holds for every discipline, on random arrivals: packets are conserved, none passes another of its flow, limits
-//! hold, and who does not shape sends whenever there is something.
+//! Laws of every discipline, on random arrivals: packets are conserved, flows keep their order, limits hold, and
+//! disciplines that do not shape are work conserving.
 
 use evenair_sched::{
     Cake, CakeConfig, CodelQueue, CodelQueueConfig, Discipline, Drr, DrrConfig, Fifo, FqCodel, FqCodelConfig, LasAck,
@@ -42,7 +42,7 @@ fn holds(limit: Limit, discipline: &impl Discipline<Pkt>) -> bool {
     }
 }
 
-/// Runs the steps, then serves all that is left. The order in a flow and the sum of packets are looked at on the way.
+/// Runs the steps, then serves the rest. Checks the order in each flow and the conservation of packets on the way.
 fn obeys(discipline: impl Discipline<Pkt>, limit: Limit, steps: &[(u64, Step)]) {
     let mut bench = Bench::new(discipline);
     let mut now = Instant::ZERO;
@@ -56,7 +56,7 @@ fn obeys(discipline: impl Discipline<Pkt>, limit: Limit, steps: &[(u64, Step)]) 
             Step::Serve => {
                 let had = !bench.discipline.is_empty();
                 let sent = bench.serve(now).is_some();
-                // CoDel may drop the last ones, but the very last it sends: nothing waits behind that.
+                // CoDel may drop the last ones, but it sends the very last: nothing waits behind that.
                 assert_eq!(sent, had, "it keeps the server waiting");
             }
         }
@@ -118,7 +118,7 @@ proptest! {
         obeys(Mac80211::new(Mac80211Config { limit, queues, seed, ..Mac80211Config::default() }), limit, &steps);
     }
 
-    /// Its limit is that of each station.
+    /// The limit is that of each station.
     #[test]
     fn station_fifo_obeys(steps in steps(), limit in limits()) {
         let of_two = match limit {
@@ -129,7 +129,7 @@ proptest! {
         obeys(StationFifo::new(limit), of_two, &steps);
     }
 
-    /// A plain queue of numbers.
+    /// Comparison with a plain queue of numbers.
     #[test]
     fn fifo_is_a_queue(steps in steps(), room in 1..20u32) {
         let mut bench = Bench::new(Fifo::new(Limit::Packets(room)));

@@ -1,4 +1,4 @@
-//! Linux's intermediate queues: airtime of stations, what is in flight, CoDel of slow ones.
+//! Linux's intermediate queues: airtime of stations, airtime queue limits, CoDel of slow stations.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use crate::packets::at_us;
 
-/// A packet whose airtime is known.
+/// A packet with a known airtime.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Timed {
     host: u64,
@@ -52,7 +52,7 @@ fn sent(packet: &Timed) -> AirtimeReport {
     AirtimeReport::Sent { host: packet.host, took: packet.airtime, expected: packet.airtime }
 }
 
-/// A MAC that takes two packets, sends each for its airtime, and reports.
+/// A MAC that holds two packets, sends each for its airtime, and reports it.
 struct Mac {
     queue: Mac80211<Timed>,
     now: Instant,
@@ -70,7 +70,7 @@ impl Mac {
         Self { queue, now: Instant::ZERO, below: VecDeque::new(), airtime: BTreeMap::new() }
     }
 
-    /// One packet is sent.
+    /// Sends one packet.
     fn send(&mut self) -> Option<Timed> {
         while self.below.len() < 2
             && let Some(packet) = self.queue.poll_packet(self.now)
@@ -92,7 +92,7 @@ impl Mac {
 }
 
 proptest! {
-    /// Whatever a packet takes: to within what may be in flight and a weight for each.
+    /// For packets of any airtime: to within the airtime in flight and a weight for each.
     #[test]
     fn backlogged_stations_get_equal_airtime(airtimes in proptest::collection::vec(200..6000u64, 2..6)) {
         let mut mac = Mac::new();
@@ -111,9 +111,9 @@ proptest! {
         prop_assert_eq!(mac.airtime.len(), airtimes.len());
     }
 
-    /// What is received from a station counts: the sum of both ways is equal, as long as what comes up is less than that.
+    /// Airtime received from a station counts: the sums of both directions are equal, as long as the uplink's is less.
     #[test]
-    fn uploads_are_paid_for(down_us in 300..2500u64, up_us in 300..2500u64) {
+    fn received_airtime_is_charged(down_us in 300..2500u64, up_us in 300..2500u64) {
         let mut mac = Mac::new();
         while mac.now < at_us(3_000_000) {
             (0..3).for_each(|host| mac.queue.handle_packet(mac.now, to(host, down_us)));
@@ -137,7 +137,7 @@ fn a_station_without_packets_pays_while_it_is_active_and_not_later() {
         let mut mac = Mac::new();
         mac.queue.handle_packet(mac.now, to(1, 0));
         assert!(mac.send().is_some());
-        // It sends for long, and has a packet again.
+        // It sends for long, and gets a packet again.
         mac.now += pause;
         mac.receive(1, us(20_000));
         (0..40).for_each(|_| mac.queue.handle_packet(mac.now, to(2, 500)));
@@ -150,21 +150,21 @@ fn a_station_without_packets_pays_while_it_is_active_and_not_later() {
 }
 
 #[test]
-fn packets_for_an_idle_station_go_before_all_others() {
+fn packets_for_an_idle_station_have_priority() {
     let mut mac = Mac::new();
     for host in 0..4 {
         (0..50).for_each(|_| mac.queue.handle_packet(mac.now, to(host, 2000)));
     }
     (0..20).for_each(|_| assert!(mac.send().is_some()));
     mac.queue.handle_packet(mac.now, to(9, 100));
-    // Those that the MAC has already.
+    // After those that the MAC has already.
     let hosts: Vec<u64> = (0..3).map(|_| mac.send().expect("there are packets").host).collect();
     assert!(hosts.contains(&9), "{hosts:?}");
 }
 
 #[test]
 fn no_more_is_in_flight_than_the_airtime_queue_limit() {
-    // Of one station up to 12 ms, and of all 24 ms; then up to 5 ms each.
+    // For one station up to 12 ms, and for all 24 ms; then up to 5 ms each.
     let mut queue = Mac80211::new(Mac80211Config::default());
     let now = Instant::ZERO;
     for host in 0..5 {
@@ -175,7 +175,7 @@ fn no_more_is_in_flight_than_the_airtime_queue_limit() {
     assert!((0..5).all(|host| (5..=12).contains(&of(host))), "{:?}", [0, 1, 2, 3, 4].map(of));
     assert!((24..=29).contains(&departed.len()), "{} ms in flight", departed.len());
     assert_eq!(queue.len(), 500 - departed.len());
-    // One alone.
+    // A single station.
     let mut queue = Mac80211::new(Mac80211Config::default());
     (0..100).for_each(|_| queue.handle_packet(now, to(7, 1000)));
     let departed: Vec<Timed> = std::iter::from_fn(|| queue.poll_packet(now)).collect();
@@ -184,7 +184,7 @@ fn no_more_is_in_flight_than_the_airtime_queue_limit() {
     assert!(queue.poll_packet(now).is_some() && queue.poll_packet(now).is_none());
 }
 
-/// Packets of 500 us that depart to each of so many stations before any is reported.
+/// Number of packets of 500 us that depart to each station before any is reported.
 fn in_flight(aql: Option<AirtimeLimits>, stations: u64) -> Vec<usize> {
     let mut queue = Mac80211::new(Mac80211Config { aql, ..Mac80211Config::default() });
     let now = Instant::ZERO;
@@ -200,10 +200,10 @@ fn each_of_the_airtime_queue_limits_is_kept() {
     let limits = |low: u64, high: u64, total: u64| {
         Some(AirtimeLimits { low: us(low * 1000), high: us(high * 1000), total: us(total * 1000) })
     };
-    // The high one of a station alone, and of two that stay below the total.
+    // The high limit for a single station, and for several that stay below the total.
     assert_eq!(in_flight(limits(2, 4, 8), 1), [8]);
     assert_eq!(in_flight(limits(2, 4, 50), 3), [8; 3]);
-    // At the total, the low one: together three go on in turn up to 8 ms, which is more than 2 ms each.
+    // At the total, the low limit: three stations together go on in turn up to 8 ms, more than 2 ms each.
     let three = in_flight(limits(2, 4, 8), 3);
     assert_eq!(three.iter().sum::<usize>(), 16, "{three:?}");
     assert_eq!(in_flight(limits(2, 4, 8), 10), [4; 10], "20 ms, as each may have 2");
@@ -211,9 +211,9 @@ fn each_of_the_airtime_queue_limits_is_kept() {
 }
 
 #[test]
-fn without_airtime_queue_limits_all_departs_and_is_paid_when_it_is_sent() {
+fn without_airtime_queue_limits_stations_pay_when_packets_are_reported() {
     assert_eq!(in_flight(None, 3), [100; 3]);
-    // What is in flight is no debt: the station still goes first, until a report.
+    // Airtime in flight is no debt: the station keeps its priority until a report.
     let mut queue = Mac80211::new(Mac80211Config { aql: None, ..Mac80211Config::default() });
     let now = Instant::ZERO;
     (1..3).for_each(|host| (0..10).for_each(|_| queue.handle_packet(now, to(host, 500))));
@@ -224,7 +224,7 @@ fn without_airtime_queue_limits_all_departs_and_is_paid_when_it_is_sent() {
     assert_ne!(queue.poll_packet(now).expect("there are packets").host, first.host);
 }
 
-/// Airtime that two backlogged stations of such weights get in 5 s, with packets that take differently long.
+/// Ratio of the airtime of two backlogged stations with these weights in 5 s, with packets of different airtimes.
 fn by_weight(aql: Option<AirtimeLimits>, weights: [u32; 2]) -> f64 {
     let weights = (0..).zip(weights).collect();
     let mut mac = Mac::before(Mac80211Config { aql, weights, ..Mac80211Config::default() });
@@ -249,7 +249,7 @@ fn stations_get_airtime_by_their_weights() {
 }
 
 #[test]
-fn limits_and_weights_that_serve_nothing_are_refused() {
+fn invalid_limits_and_weights_are_refused() {
     let check = |config: Mac80211Config| Config::Mac80211(config).check();
     let with = |low: u64, high: u64| {
         let aql = Some(AirtimeLimits { low: us(low), high: us(high), total: us(24_000) });
@@ -306,8 +306,8 @@ fn first_drop(mbps: u64, others: u64) -> Option<Instant> {
 }
 
 #[test]
-fn codel_is_gentler_with_slow_stations() {
-    // The first packet that waited for the target, and an interval after that.
+fn slow_stations_have_a_higher_codel_target() {
+    // An interval after the first packet that waited for the target.
     let usual = Some(at_us(120_000));
     let gentle = Some(at_us(350_000));
     assert_eq!(first_drop(54, 0), usual);

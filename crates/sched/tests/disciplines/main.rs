@@ -1,4 +1,4 @@
-//! The queue disciplines against laws that hold for all, and each against its own theory.
+//! The queue disciplines against common laws, and each against its own theory.
 
 mod cake;
 mod cbq;

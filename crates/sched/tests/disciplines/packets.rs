@@ -1,4 +1,4 @@
-//! Packets for tests, and a driver that checks on the way what must hold for every discipline.
+//! Packets for tests, and a driver that checks the laws of every discipline on the way.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use evenair_units::{Bytes, Instant, Span};
 pub struct Pkt {
     pub flow: u64,
     pub host: u64,
-    /// Counts up in each flow.
+    /// Sequence number within its flow.
     pub number: u64,
     pub size: u64,
     pub takes_marks: bool,
@@ -43,7 +43,7 @@ pub fn at_us(us: u64) -> Instant {
     Instant::ZERO + Span::from_micros(us)
 }
 
-/// A discipline, what went in, and what came out.
+/// A discipline, its input, and its output.
 pub struct Bench<D> {
     pub discipline: D,
     numbers: BTreeMap<u64, u64>,
@@ -71,7 +71,7 @@ impl<D: Discipline<Pkt>> Bench<D> {
         self.arrive_as(now, Pkt { flow, size, ..Pkt::default() });
     }
 
-    /// The packet gets its number here.
+    /// Enqueues a packet, and gives it its number.
     pub fn arrive_as(&mut self, now: Instant, mut packet: Pkt) {
         let number = self.numbers.entry(packet.flow).or_default();
         packet.number = *number;

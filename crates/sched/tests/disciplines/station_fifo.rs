@@ -1,4 +1,4 @@
-//! Drop-tail queues of stations, which take turns.
+//! Round robin of drop-tail queues, one for each station.
 
 use evenair_sched::{Cause, StationFifo};
 use evenair_units::{Instant, Limit};

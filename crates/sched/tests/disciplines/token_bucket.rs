@@ -1,4 +1,4 @@
-//! The bucket and the meter against their closed forms.
+//! Token bucket and rate meter against their closed forms.
 
 use evenair_sched::{BucketConfig, RateMeter, TokenBucket};
 use evenair_units::{BitRate, Bytes, Instant, Rng, Span, Streams};
@@ -15,7 +15,7 @@ fn bucket(packets: u64, threshold_permille: u32, kbps: u64) -> TokenBucket {
     TokenBucket::new(config, BitRate::from_kbps(kbps), Instant::ZERO)
 }
 
-/// Packets that pass out of a constant load of `kbps` over `span`.
+/// Number of packets that pass out of a constant load of `kbps` over `span`.
 fn passed(bucket: &mut TokenBucket, kbps: u64, from: Instant, span: Span, rng: &mut Rng) -> u64 {
     let gap = BitRate::from_kbps(kbps).time_for(PACKET);
     let mut now = from;
@@ -44,7 +44,7 @@ fn a_full_bucket_passes_its_depth_at_once_and_then_its_rate() {
 }
 
 #[test]
-fn what_always_wants_more_gets_the_rate() {
+fn a_saturated_source_gets_the_rate() {
     let (mut bucket, mut rng) = (bucket(5, 0, 2_000), rng());
     let passed = passed(&mut bucket, 9_000, Instant::ZERO, Span::from_secs(60), &mut rng);
     // 5 packets, and 2 Mb/s for 60 s.
@@ -52,7 +52,7 @@ fn what_always_wants_more_gets_the_rate() {
 }
 
 #[test]
-fn smoothed_its_level_stands_at_the_threshold_over_the_load() {
+fn the_smoothed_level_is_in_equilibrium_at_threshold_over_load() {
     for load in [2u64, 4] {
         let (mut bucket, mut rng) = (bucket(500, 900, 2_000), rng());
         let settled = Span::from_secs(60);
@@ -71,7 +71,7 @@ fn smoothed_its_level_stands_at_the_threshold_over_the_load() {
             level.abs_diff(expected) * 20 <= expected,
             "{level} and not {expected} packets at {load} times the rate"
         );
-        // It passes its rate all the same: 2 Mb/s for 200 s.
+        // It passes its rate nevertheless: 2 Mb/s for 200 s.
         assert!(packets.abs_diff(33_333) < 333, "{packets}");
     }
 }
@@ -103,7 +103,7 @@ fn another_rate_or_depth_keeps_the_tokens() {
 }
 
 #[test]
-fn configurations_that_cannot_be() {
+fn invalid_configurations_are_refused() {
     let sound = |depth, threshold_permille| BucketConfig { depth: Bytes(depth), threshold_permille }.is_sound();
     assert!(sound(1, 0) && sound(1 << 30, 1_000));
     assert!(!sound(0, 0) && !sound((1 << 30) + 1, 0) && !sound(1_500, 1_001));
@@ -115,7 +115,7 @@ fn configurations_that_cannot_be() {
 }
 
 #[test]
-fn the_meter_finds_the_rate_and_forgets_it() {
+fn the_meter_converges_to_the_rate_and_forgets_it() {
     let memory = Span::from_millis(600);
     let mut meter = RateMeter::new(memory, Instant::ZERO);
     let mut now = Instant::ZERO;
@@ -124,7 +124,7 @@ fn the_meter_finds_the_rate_and_forgets_it() {
         now = Instant::ZERO + Span::from_millis(5 * n);
         meter.note(now, PACKET);
         if n == 120 {
-            // After k packets 1 - (1 - 5/600)^k of it is known.
+            // After k packets the estimate is 1 - (1 - 5/600)^k of the rate.
             let expected = 2_400.0 * (1.0 - (1.0f64 - 5.0 / 600.0).powi(120));
             let found = meter.rate(now).as_mbps_f64() * 1e3;
             assert!((found - expected).abs() < 0.1, "{found} and not {expected}");
@@ -142,8 +142,8 @@ fn the_meter_finds_the_rate_and_forgets_it() {
 }
 
 proptest! {
-    /// Over any time no more passes than the depth and the rate allow, smoothed or not; and the plain bucket keeps no
-    /// packet back for which there are tokens.
+    /// Over any time no more passes than depth and rate allow, smoothed or not; and the plain bucket drops no packet
+    /// for which there are tokens.
     #[test]
     fn no_more_passes_than_depth_and_rate(
         depth in 1u64..200_000,
@@ -156,7 +156,7 @@ proptest! {
         let mut bucket = TokenBucket::new(config, rate, Instant::ZERO);
         let mut rng = rng();
         let mut now = Instant::ZERO;
-        // The same, reckoned with fractions: a plain bucket.
+        // The plain bucket, with floating-point tokens.
         let mut level = (depth * 8) as f64;
         let mut passed: Vec<(Instant, u64)> = Vec::new();
         for (gap, size) in packets {

@@ -1,4 +1,4 @@
-//! WHTB: what is charged, that shares are those of medium time, and what becomes of stations that nothing reaches.
+//! WHTB: charges, shares of airtime, and dead stations.
 
 use std::collections::VecDeque;
 
@@ -11,10 +11,10 @@ use proptest::prelude::*;
 use crate::packets::{Bench, Pkt};
 
 const SIZE: u64 = 1000;
-/// A packet over the best channel.
+/// Airtime of a packet over the best channel.
 const AT_BEST: Span = Span::from_micros(1_600);
 
-/// Leaves of 4 and 1 Mb/s with bursts that make up for long packets of the other.
+/// Leaves of 4 and 1 Mb/s with bursts that cover long packets of the other.
 fn tree() -> HtbConfig {
     let leaf =
         |mbps| HtbClass { burst: Bytes(50_000), cburst: Bytes(50_000), ..HtbClass::new(BitRate::from_mbps(mbps)) };
@@ -39,8 +39,8 @@ fn tell(bench: &mut Bench<Whtb<Pkt>>, now: Instant, class: u32, news: News) {
     bench.discipline.handle_feedback(now, &Feedback { class, news });
 }
 
-/// Both leaves backlogged before a medium on which a packet of the second takes so many times as long and is received, or
-/// not. The medium time that each got, in seconds of `seconds`.
+/// Keeps both leaves backlogged on a medium where a packet of the second takes `times` as long, and is delivered or not.
+/// Returns the airtime of each, in seconds.
 fn share(bench: &mut Bench<Whtb<Pkt>>, from: Instant, seconds: u64, times: u64, delivered: bool) -> [f64; 2] {
     let (mut now, end) = (from, from + Span::from_secs(seconds));
     let (mut used, mut waiting) = ([0.0; 2], [0; 2]);
@@ -97,25 +97,25 @@ fn a_signal_stretches_by_a_filtered_table_up_to_a_quantum() {
 }
 
 #[test]
-fn medium_time_is_shared_by_rates_whatever_packets_take() {
+fn airtime_is_shared_by_rates_whatever_the_airtime_of_packets() {
     for times in [1, 3, 10, 30] {
         let mut bench = by_delivery();
         let [first, second] = share(&mut bench, Instant::ZERO, 60, times, true);
-        // At best 1000 bytes in 1.6 ms are 5 Mb/s, what both are owed together.
+        // At best 1000 bytes in 1.6 ms are 5 Mb/s, the sum of the guaranteed rates.
         assert!((second / 60.0 - 0.2).abs() < 0.01, "{times}: {second} s");
         assert!((first / 60.0 - 0.8).abs() < 0.02, "{times}: {first} s");
     }
-    // The canary: by bytes, ten times as long a packet takes ten times the share.
+    // Canary: by bytes, a packet that is ten times as long takes ten times the share.
     let mut bytes = bench(Estimator::Signal(table()));
     let [first, second] = share(&mut bytes, Instant::ZERO, 60, 10, true);
     assert!(second > 2.0 * first, "{first} and {second}");
 }
 
 #[test]
-fn a_dead_station_leaves_its_turns_and_is_served_again_once_it_answers() {
+fn a_dead_station_skips_its_turns_until_it_recovers() {
     let mut bench = by_delivery();
     let [_, dead] = share(&mut bench, Instant::ZERO, 60, 25, false);
-    // A packet of 40 ms each second, and those before it was taken for dead.
+    // A packet of 40 ms each second, and those before it counted as dead.
     assert!(dead < 60.0 * 0.06, "{dead} s");
     let back = Instant::ZERO + Span::from_secs(61);
     assert!(bench.discipline.is_held(back - Span::from_millis(900), 1));
@@ -124,9 +124,9 @@ fn a_dead_station_leaves_its_turns_and_is_served_again_once_it_answers() {
     assert!(!bench.discipline.is_held(back + Span::from_secs(60), 1));
 }
 
-/// A card holds packets below the queue: the fate of one is known after those before it have been sent.
+/// A card holds packets below the queue: the outcome of one is known after those before it have been sent.
 #[test]
-fn a_dead_station_tries_one_packet_at_a_time_though_a_card_has_room_for_more() {
+fn a_dead_station_probes_with_one_packet_whatever_the_buffer_of_the_card() {
     let mut bench = by_delivery();
     let (mut now, mut below, mut tries) = (Instant::ZERO, VecDeque::new(), 0);
     while now < Instant::ZERO + Span::from_secs(60) {
@@ -154,7 +154,7 @@ fn a_dead_station_tries_one_packet_at_a_time_though_a_card_has_room_for_more() {
 }
 
 #[test]
-fn a_packet_that_was_never_sent_is_given_back() {
+fn a_packet_that_was_never_sent_is_refunded() {
     let spent = |took: Span| {
         let mut bench = by_delivery();
         let mut now = Instant::ZERO;
@@ -172,7 +172,7 @@ fn a_packet_that_was_never_sent_is_given_back() {
         bench.sent.len()
     };
     let (paid, free) = (spent(AT_BEST), spent(Span::ZERO));
-    // 50 kB of burst and 1 Mb/s; and all that the loop can take.
+    // 50 kB of burst and 1 Mb/s; and as many as the loop can take.
     assert!((530..=560).contains(&paid) && free >= 2_000, "{paid} and {free}");
 }
 
@@ -200,7 +200,7 @@ fn a_dead_station_alone_is_not_held_back() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// Whatever arrives and is reported: nothing is lost, order holds, and all leaves in the end.
+    /// For any arrivals and reports: nothing is lost, flows keep their order, and everything leaves in the end.
     #[test]
     fn nothing_is_lost_whatever_is_reported(
         steps in proptest::collection::vec((0..3000u64, 0..2u64, 40..1515u64, 0..3usize, 0..40u64, 0..3u8), 0..300),
@@ -217,7 +217,7 @@ proptest! {
             }
             let fate = |delivered| News::Fate { size: Bytes(size), took: AT_BEST * times, at_best: AT_BEST, delivered };
             let all = [News::Signal(Db::from_milli(times as i32 * 300)), fate(true), fate(false)];
-            // Of a class that there is not, too.
+            // Also for an unknown class.
             tell(&mut bench, now, (flow + times % 2) as u32, all[usize::from(news)]);
         }
         while !bench.discipline.is_empty() {

@@ -50,19 +50,19 @@ use crate::ring::Ring;
 
 pub use xdp::{MOST_QUEUES, XdpGate};
 
-/// Most ports of one gate.
+/// Maximum number of ports of a hold.
 pub const MAX_PORTS: usize = 8;
-/// Most loops that share the ports.
+/// Maximum number of loops that share the ports.
 pub const MAX_SHARDS: usize = 8;
-/// Numbers of VLANs: IEEE 802.1Q has twelve bits for them.
+/// Number of VLAN identifiers: IEEE 802.1Q has twelve bits for them.
 pub const VLANS: usize = 4096;
 
-// The words of the shared map: OWN_ADDRESS, a block for each shard, and a table with a byte for each VLAN that says whose it
-// is. All but TAKEN is written by the process, TAKEN by the gate.
+// The words of the shared map: OWN_ADDRESS, a block for each shard, and a table with the shard of each VLAN, a byte each. The
+// process writes all but TAKEN, which the gate writes.
 const OWN_ADDRESS: usize = 0;
-/// Words of a shard's block: three lines of a cache, so that no shard writes to another's.
+/// Words of a shard's block: three cache lines, so that no shard writes to another's.
 const BLOCK: usize = 24;
-// Of a block:
+// Words of a block:
 const UNTIL: usize = 0;
 const RELEASING: usize = 1;
 const WATCHING: usize = 2;
@@ -72,13 +72,14 @@ const fn taken_word(port: usize) -> usize {
 const fn sent_word(port: usize) -> usize {
     4 + 2 * port
 }
-/// The first one is not a shard's, so that what a decision says, the number of a shard and one, finds the block.
+/// Offset of a shard's block. Block 0 belongs to no shard, so that a decision, the shard's number plus one, is the number of
+/// its block.
 const fn block(shard: usize) -> usize {
     (shard + 1) * BLOCK
 }
 const TABLE: usize = block(MAX_SHARDS);
 const WORDS: usize = TABLE + VLANS / 8;
-/// A decision is a number below this.
+/// Decisions are numbers below this.
 const DECISIONS: i32 = 16;
 const _: () = assert!(sent_word(MAX_PORTS - 1) < BLOCK && MAX_SHARDS < DECISIONS as usize);
 const _: () = assert!((DECISIONS as usize) * BLOCK < WORDS);
@@ -99,30 +100,30 @@ pub struct Steering {
 }
 
 impl Steering {
-    /// Everything is the first one's of so many shards.
+    /// Assigns all VLANs to the first of `shards` shards.
     ///
     /// # Panics
-    /// With none, or more than [`MAX_SHARDS`].
+    /// If `shards` is zero or above [`MAX_SHARDS`].
     pub fn new(shards: usize) -> Self {
         assert!((1..=MAX_SHARDS).contains(&shards));
         Self { shards, table: vec![0; VLANS] }
     }
 
-    /// The shards.
+    /// Number of shards.
     pub fn shards(&self) -> usize {
         self.shards
     }
 
-    /// Packets of this VLAN are this shard's.
+    /// Assigns a VLAN to a shard.
     ///
     /// # Panics
-    /// If there is no such shard, or the VLAN is none: 1 to 4095.
+    /// If there is no such shard, or the VLAN is not in 1 to 4095.
     pub fn send(&mut self, vlan: u16, shard: usize) {
         assert!(shard < self.shards && vlan > 0 && usize::from(vlan) < VLANS);
         self.table[usize::from(vlan)] = shard as u8;
     }
 
-    /// Whose packets of this VLAN are, or without one.
+    /// The shard of packets of this VLAN, or of packets without one.
     ///
     /// # Panics
     /// If there is no such VLAN.
@@ -131,16 +132,15 @@ impl Steering {
     }
 }
 
-/// The fail-open gate of a loop: it keeps traffic away from the kernel's bridge while its lease is valid. When the last one
-/// of a set is dropped, the bridge forwards; one that is dropped earlier, with its ring, leaves what was its own to the
-/// bridge.
+/// Keeps traffic away from the kernel's bridge while its lease is valid. When the last hold of a set is dropped, the bridge
+/// forwards all traffic; when one is dropped earlier, with its ring, the bridge forwards that shard's.
 #[derive(Debug)]
 pub struct FailOpenGate {
     shared: Arc<Shared>,
     shard: usize,
 }
 
-/// What the gates of all shards share.
+/// State shared by the holds of all shards.
 #[derive(Debug)]
 struct Shared {
     map: Map,
@@ -153,16 +153,16 @@ struct Shared {
 #[derive(Debug)]
 struct Port {
     interface: u32,
-    /// A word for each processor: the shard whose ring took the packet, and one; zero: none has.
+    /// A word for each processor: number of the shard whose ring took the packet, plus one; zero: none has.
     decision: Map,
     // Held for its drop, which detaches it.
     _gate: Gate,
 }
 
-/// How a gate is attached.
+/// Attachment of a gate.
 #[derive(Debug)]
 enum Gate {
-    /// It goes with the process, however that ends.
+    /// Detached when the process ends in any way.
     Tcx { _link: Link },
     /// Before Linux 6.6. After a kill it stays, and lets everything pass since the lease is not renewed.
     Clsact { _attachment: clsact::Attachment },
@@ -181,13 +181,13 @@ impl Gate {
     }
 }
 
-/// Names a port of a [`FailOpenGate`].
+/// Identifies a port of a [`FailOpenGate`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PortId(usize);
 
 impl FailOpenGate {
-    /// A gate without ports, whose lease is not acquired. `bridge` is the interface by which the machine itself takes part
-    /// in the bridged network, where it does.
+    /// A hold without ports and without a valid lease. `bridge` is the interface through which the machine itself takes part
+    /// in the bridged network, if it does.
     ///
     /// # Errors
     /// `EPERM` without `CAP_BPF`.
@@ -237,27 +237,27 @@ impl FailOpenGate {
         self.shared.words.word(block(self.shard) + word)
     }
 
-    /// Renews the lease until `until_ns` of `CLOCK_MONOTONIC`. Returns for how many nanoseconds
-    /// it had run out, if it had: packets then passed by the bridge.
+    /// Renews the lease until `until_ns` of `CLOCK_MONOTONIC`. Returns the nanoseconds since it expired, if it had: the
+    /// bridge forwarded packets meanwhile.
     pub fn renew(&self, now_ns: u64, until_ns: u64) -> Option<u64> {
         let was = self.word(UNTIL).swap(until_ns, Ordering::AcqRel);
         (was != 0).then(|| now_ns.checked_sub(was)).flatten()
     }
 
-    /// Acquires the lease: from now on it is not being released.
+    /// Acquires the lease, and ends a release.
     pub fn acquire(&self, until_ns: u64) {
         self.word(RELEASING).store(0, Ordering::Release);
         self.word(UNTIL).store(until_ns, Ordering::Release);
     }
 
-    /// Begins to give the traffic back: from now on a port's packets go to the bridge as soon as everything that its
-    /// ring took has been sent. The lease must be renewed until [`Self::report_sent`] has been true for a while (a few
-    /// milliseconds: packets whose decision is made but not yet counted), then [`Self::revoke`] it.
+    /// Begins the release: a port's packets go to the bridge as soon as everything that its ring took has been sent. The
+    /// lease must be renewed until [`Self::settle`] has returned true for a few milliseconds (for packets whose decision is
+    /// made but not yet counted), and then be revoked ([`Self::lift`]).
     pub fn release(&self) {
         self.word(RELEASING).store(1, Ordering::Release);
     }
 
-    /// While releasing: says that so many packets that the port's ring took (copies do not count) have been sent or
+    /// While releasing: reports the number of packets taken by the port's ring (without copies) that have been sent or
     /// dropped. Returns whether that is all it took, so that the port's packets go to the bridge.
     pub fn report_sent(&self, port: PortId, gone: u64) -> bool {
         self.word(sent_word(port.0)).store(gone, Ordering::Release);
@@ -269,19 +269,19 @@ impl FailOpenGate {
         self.word(UNTIL).store(0, Ordering::Release);
     }
 
-    /// The bridge's address has changed, as it does when a port joins or leaves a bridge without a configured address: from now
-    /// on what is addressed to the new one goes to the machine.
+    /// Updates the bridge's address, which changes when a port joins or leaves a bridge without a configured address: packets
+    /// to the new one go to the machine.
     pub fn set_own_address(&self, address: [u8; 6]) {
         self.shared.words.word(OWN_ADDRESS).store(address_word(address), Ordering::Release);
     }
 
-    /// Enables or disables copies of arriving packets for the rings while the lease is not valid. A copy may still come some
-    /// milliseconds after the end of it; it must not be taken for a packet that the ring took.
+    /// Enables or disables copies of arriving packets for the rings while the lease is not valid. A copy may still arrive
+    /// some milliseconds after copies are disabled; it must not be mistaken for a packet that the ring took.
     pub fn watch(&self, on: bool) {
         self.word(WATCHING).store(on.into(), Ordering::Release);
     }
 
-    /// How many packets of the port the ring took instead of the bridge.
+    /// Number of the port's packets that the ring took instead of the bridge.
     pub fn taken(&self, port: PortId) -> u64 {
         self.word(taken_word(port.0)).load(Ordering::Acquire)
     }
@@ -300,15 +300,15 @@ impl Shared {
         Ok(Self { map, words, bridge, shards: steering.shards, ports: Mutex::default() })
     }
 
-    /// `take = alive && now < UNTIL && destination != OWN_ADDRESS && !(RELEASING && TAKEN == SENT)`; what is not taken and not for
-    /// the machine itself may be copied. Of what is another shard's nothing is decided here.
+    /// `take = alive && now < UNTIL && destination != OWN_ADDRESS && !(RELEASING && TAKEN == SENT)`; packets that are neither
+    /// taken nor for the machine itself may be copied. Packets of other shards are not decided here.
     fn filter(&self, decision: &Map, port: PortId, shard: usize, xdp: Option<&XdpGate>) -> Vec<u64> {
         use Reg::*;
         let of_shard = |word| offset(block(shard) + word);
         let mut asm = Assembler::new();
         asm.copy(R6, R1).set(R8, 0);
         if self.shards > 1 {
-            // R1 = TABLE[vlan], or [0], which no VLAN has.
+            // R1 = TABLE[vlan], or [0], which is no VLAN.
             asm.map_value(R9, &self.map).set(R1, 0).load_word(R2, R6, VLAN_PRESENT).if_value(R2, 0, "untagged");
             asm.load_word(R1, R6, VLAN_TCI).and(R1, VLANS as i32 - 1);
             asm.label("untagged").add_reg(R9, R1).load_byte(R1, R9, offset(TABLE));
@@ -328,21 +328,21 @@ impl Shared {
         asm.label("take").set(R8, shard as i32 + 1);
         asm.label("decided").store(R7, 0, R8).unless_value(R8, 0, "all");
         asm.load(R8, R9, of_shard(WATCHING)).if_value(R8, 0, "refuse");
-        // The socket may have this many bytes.
+        // The socket may receive this many bytes.
         asm.label("all").set(R0, -1).exit();
         asm.label("own").store_value(R7, 0, 0);
         asm.label("refuse").set(R0, 0).exit();
         asm.finish()
     }
 
-    /// Takes the decision out of its slot (a packet that no tap saw must not find an old one) and obeys it.
+    /// Clears the decision (a packet that no tap saw must not find a stale one) and obeys it.
     fn gate(&self, decision: &Map, port: PortId) -> Vec<u64> {
         use Reg::*;
         let mut asm = Assembler::new();
         asm.copy(R6, R1);
         lookup(&mut asm, decision, "pass");
         asm.load(R7, R0, 0).store_value(R0, 0, 0).if_value(R7, 0, "pass");
-        // To the block of the shard that took it.
+        // The block of the shard that took it.
         asm.and(R7, DECISIONS - 1).multiply(R7, offset(BLOCK).into()).map_value(R9, &self.map).add_reg(R9, R7);
         asm.set(R1, 1).add_atomic(R9, offset(taken_word(port.0)), R1);
         if let Some(bridge) = &self.bridge {
@@ -356,12 +356,12 @@ impl Shared {
     }
 }
 
-/// An address as the programs read it from a packet.
+/// An address in the form in which the programs load it from a packet.
 fn address_word([a, b, c, d, e, f]: [u8; 6]) -> u64 {
     u64::from_ne_bytes([a, b, c, d, e, f, 0, 0])
 }
 
-/// Where on the stack packet bytes and keys lie, relative to the frame pointer.
+/// Offsets of packet bytes and keys on the stack, relative to the frame pointer.
 const SCRATCH: i16 = -16;
 const KEY: i16 = -8;
 
@@ -369,14 +369,14 @@ const fn offset(word: usize) -> i16 {
     8 * word as i16
 }
 
-/// `R0 = &map[0]`, or goes to `missing` (required by the verifier; an array always has its element).
+/// `R0 = &map[0]`, or jumps to `missing` (required by the verifier; an array always has its element).
 fn lookup(asm: &mut Assembler, map: &Map, missing: &'static str) {
     use Reg::*;
     asm.store_value(R10, KEY, 0).map(R1, map).copy(R2, R10).add(R2, KEY.into());
     asm.call(Helper::MapLookup).if_value(R0, 0, missing);
 }
 
-/// Loads the first `len` bytes of the packet in R6 into the scratch word, zeros behind them, or goes to `short`.
+/// Loads the first `len` bytes of the packet in R6 into the scratch word, followed by zeros, or jumps to `short`.
 fn load_packet_bytes(asm: &mut Assembler, len: i32, short: &'static str) {
     use Reg::*;
     asm.store_value(R10, SCRATCH, 0).copy(R1, R6).set(R2, 0).copy(R3, R10).add(R3, SCRATCH.into()).set(R4, len);
@@ -408,7 +408,7 @@ mod tests {
 
     type Shard = (Ring, FailOpenGate, PortId);
 
-    /// Two rings on a TAP device, the second one's with all of [`VLAN`].
+    /// Two rings on a TAP device; the second one takes all packets of [`VLAN`].
     fn two_shards() -> Result<(Tap, Vec<Shard>), OsError> {
         let tap = Tap::create("tap0")?;
         let up = Command::new("ip").args(["link", "set", "tap0", "up"]).status().expect("ip(8) is installed");
@@ -425,7 +425,7 @@ mod tests {
         Ok((tap, shards.collect::<Result<_, OsError>>()?))
     }
 
-    /// What each ring has got since the last call, and how many packets the gate counted as each one's so far.
+    /// Packets that each ring has received since the last call, and packets that the gate counted for each so far.
     fn got(shards: &mut [Shard]) -> Vec<(u64, u64)> {
         let of = |(ring, gate, port): &mut Shard| {
             let mut count = 0;
@@ -438,7 +438,7 @@ mod tests {
     }
 
     #[test]
-    fn each_shard_takes_its_vlans_and_one_that_hangs_leaves_only_its_own() {
+    fn each_shard_takes_its_vlans_and_a_hanging_one_affects_no_other() {
         let namespace = match Netns::new() {
             Ok(namespace) => namespace,
             Err(error) => return eprintln!("skipped: {error} (needs root)"),
@@ -448,7 +448,7 @@ mod tests {
                 Ok(made) => made,
                 Err(error) => return Some(error),
             };
-            // The namespace may say something of its own accord; what comes in is what this test writes.
+            // The namespace may send packets itself; those that arrive are from this test.
             let send = |vlan| tap.write(&frame(vlan)).expect("written");
             let offer = || [None, Some(VLAN), Some(VLAN), Some(11), Some(VLAN)].into_iter().for_each(send);
             offer();
@@ -458,7 +458,7 @@ mod tests {
             shards[1].1.acquire(long);
             offer();
             assert_eq!(got(&mut shards), [(2, 2), (3, 3)]);
-            // The second one does not renew its lease any more.
+            // The second one stops renewing its lease.
             shards[1].1.renew(0, 1);
             offer();
             assert_eq!(got(&mut shards), [(2, 4), (0, 3)]);
@@ -466,7 +466,7 @@ mod tests {
             offer();
             assert_eq!(got(&mut shards), [(2, 6), (3, 3)], "copies are not taken");
             shards[1].1.watch(false);
-            // The first one gives back: its packets pass as soon as all that it took has been sent.
+            // The first one releases: its packets pass as soon as all that it took are settled.
             shards[1].1.renew(0, long);
             let (_, gate, port) = &shards[0];
             gate.release();
@@ -477,7 +477,7 @@ mod tests {
             assert!(gate.report_sent(*port, 8));
             offer();
             assert_eq!(got(&mut shards), [(0, 8), (3, 9)]);
-            // One that has gone with its ring leaves the other where it is.
+            // Dropping one with its ring does not affect the other.
             shards.remove(0);
             offer();
             assert_eq!(got(&mut shards), [(3, 12)]);

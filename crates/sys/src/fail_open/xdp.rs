@@ -23,11 +23,11 @@ use crate::error::OsError;
 use crate::iface::Interface;
 use crate::xsk;
 
-/// Most receive queues of a port that can have a socket each.
+/// Maximum number of receive queues of a port with a socket.
 pub const MOST_QUEUES: u32 = 64;
-/// Where among the sockets the sign of life is.
+/// Index of the liveness socket.
 const LIFE: u32 = MOST_QUEUES;
-/// Bytes of Ethernet's header.
+/// Length of the Ethernet header, bytes.
 const HEADER: i32 = 14;
 const WORDS_OF_QUEUE: usize = 2;
 
@@ -43,9 +43,9 @@ const XDP_REDIRECT: i32 = 4;
 #[derive(Debug)]
 pub struct XdpGate {
     sockets: Map,
-    /// For each queue, how many packets were taken, which the program writes, and how many of them are gone.
+    /// Two words for each queue: packets taken, which the program writes, and how many of them have been sent or dropped.
     words: SharedWords,
-    /// The sign that the process lives.
+    /// Liveness socket of the process.
     life: Option<OwnedFd>,
     mode: XdpMode,
     refused: Option<OsError>,
@@ -54,15 +54,15 @@ pub struct XdpGate {
 }
 
 impl FailOpenGate {
-    /// Attaches the XDP program of an AF_XDP path at `interface` for frames of at most `most_bytes`, in the driver or
-    /// wherever it can be: `modes` are tried in turn. It takes nothing before it is given sockets.
+    /// Opens an AF_XDP path at `interface` for frames of at most `most_bytes`, in the first of `modes` that works. It takes
+    /// no packets before it has sockets.
     ///
     /// # Errors
-    /// `EPERM` without `CAP_BPF` and `CAP_NET_ADMIN`, `EBUSY` where the interface has such a program, and what the driver has
-    /// against it, for the last of the modes.
+    /// `EPERM` without `CAP_BPF` and `CAP_NET_ADMIN`, `EBUSY` if the interface has such a program, and errors of the driver,
+    /// for the last of the modes.
     ///
     /// # Panics
-    /// If several loops share the traffic: it does not separate theirs. Without a mode.
+    /// If several loops share the traffic, which it does not separate. Without a mode.
     pub fn attach_xdp(&self, interface: &Interface, most_bytes: u32, modes: &[XdpMode]) -> Result<XdpGate, OsError> {
         assert!(self.shared.shards == 1);
         let sockets = Map::sockets(MOST_QUEUES + 1)?;
@@ -90,8 +90,8 @@ impl FailOpenGate {
         asm.copy(R1, R7).add(R1, most_bytes + 1).if_at_least(R8, R1, "pass");
         asm.copy(R1, R7).add(R1, HEADER).if_at_least(R8, R1, "whole").jump("pass");
         asm.label("whole").load_byte(R1, R7, 0).and(R1, 1).unless_value(R1, 0, "pass");
-        // In two parts, and not by way of the stack: there, without CAP_PERFMON, Linux 6.1 takes the second part for damage to
-        // the first.
+        // In two parts, and not by way of the stack: there, without CAP_PERFMON, Linux 6.1 considers the second part a
+        // corruption of the first.
         asm.map_value(R9, &self.shared.map).load_word(R1, R7, 0).load_word(R2, R9, offset(OWN_ADDRESS));
         asm.if_equal(R1, R2, "begins so").jump("other").label("begins so");
         asm.load_half(R1, R7, 4).load_half(R2, R9, offset(OWN_ADDRESS) + 4).if_equal(R1, R2, "pass").label("other");
@@ -110,7 +110,7 @@ impl FailOpenGate {
     }
 }
 
-/// Goes to `dead` where the process has ended.
+/// Jumps to `dead` if the process has ended.
 fn unless_alive(asm: &mut Assembler, sockets: &Map, dead: &'static str) {
     use Reg::*;
     asm.store_value(R10, KEY, LIFE as i32).map(R1, sockets).copy(R2, R10).add(R2, KEY.into());
@@ -118,22 +118,22 @@ fn unless_alive(asm: &mut Assembler, sockets: &Map, dead: &'static str) {
 }
 
 impl XdpGate {
-    /// The same in the filter of the port's ring.
+    /// Adds the liveness check to the filter of the port's ring.
     pub(super) fn unless_alive(&self, asm: &mut Assembler, dead: &'static str) {
         unless_alive(asm, &self.sockets, dead);
     }
 
-    /// Where the program sees packets.
+    /// Mode of the program.
     pub fn mode(&self) -> XdpMode {
         self.mode
     }
 
-    /// What was against the mode that was tried before, if there was one.
+    /// Error of the mode that was tried before, if there was one.
     pub fn refused(&self) -> Option<&OsError> {
         self.refused.as_ref()
     }
 
-    /// From now on packets are taken while the lease is valid.
+    /// Starts to take packets while the lease is valid.
     ///
     /// # Errors
     /// A refused system call.
@@ -144,7 +144,7 @@ impl XdpGate {
         Ok(())
     }
 
-    /// Packets of this queue are taken by this socket.
+    /// Assigns a socket to this queue, whose packets it then takes.
     ///
     /// # Errors
     /// A refused system call.

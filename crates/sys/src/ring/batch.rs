@@ -7,24 +7,24 @@ use super::frame::{VIRTIO_HEADER, VIRTIO_NEEDS_CSUM};
 const GSO_TCPV4: u8 = 1;
 const GSO_TCPV6: u8 = 4;
 const GSO_ECN: u8 = 0x80;
-/// Where the checksum lies in a TCP header (RFC 9293, 3.1).
+/// Offset of the checksum in a TCP header (RFC 9293, 3.1).
 const TCP_CHECKSUM: u16 = 16;
 
-/// Most parts of the frames of a batch: as many as one message may have (UIO_MAXIOV in linux/uio.h).
+/// Maximum number of slices of a batch: as many as one message may have (UIO_MAXIOV in linux/uio.h).
 const MOST_PARTS: usize = 1024;
 
-/// What the kernel has to know of a super-packet of TCP.
+/// Offload parameters with which the kernel segments a super-packet of TCP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TcpOffload {
-    /// Bytes of all headers.
+    /// Length of all headers.
     pub headers: u16,
-    /// Bytes of payload in each segment but the last.
+    /// Payload bytes of each segment but the last.
     pub segment: u16,
-    /// Where the TCP header begins, whose checksum field holds the sum of the pseudo header.
+    /// Offset of the TCP header, whose checksum field holds the sum of the pseudo header.
     pub transport: u16,
-    /// IPv6, else IPv4.
+    /// Whether it is IPv6, else IPv4.
     pub is_v6: bool,
-    /// Only the first segment is to say "congestion window reduced".
+    /// Whether only the first segment has "congestion window reduced".
     pub cwr: bool,
 }
 
@@ -41,7 +41,7 @@ impl TcpOffload {
     }
 }
 
-/// Frames in the order in which they are to be sent, at most [`SEND_BATCH`].
+/// Frames in the order of sending, at most [`SEND_BATCH`].
 #[derive(Debug, Default)]
 pub struct Batch<'a> {
     pub(super) frames: Vec<Parts>,
@@ -52,7 +52,7 @@ pub struct Batch<'a> {
 #[derive(Debug)]
 pub(super) struct Parts {
     pub(super) virtio: [u8; VIRTIO_HEADER],
-    /// So many slices, behind those of the frame before.
+    /// Number of its slices, which follow those of the previous frame.
     pub(super) count: usize,
 }
 
@@ -67,7 +67,7 @@ impl<'a> Batch<'a> {
         self.add([0; VIRTIO_HEADER], [frame].into_iter())
     }
 
-    /// Adds a super-packet that lies in these parts, its headers first. Returns whether there was room for it.
+    /// Adds a super-packet that consists of these slices, headers first. Returns whether there was room for it.
     pub fn push_super(&mut self, offload: TcpOffload, parts: impl ExactSizeIterator<Item = &'a [u8]>) -> bool {
         self.add(offload.virtio(), parts)
     }
@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_header_says_where_and_how_to_cut() {
+    fn the_virtio_header_has_the_offload_parameters() {
         let offload = TcpOffload { headers: 66, segment: 1448, transport: 34, is_v6: false, cwr: false };
         let number = |n: u16| n.to_ne_bytes();
         let wanted = [&[1, 1][..], &number(66), &number(1448), &number(34), &number(16)].concat();

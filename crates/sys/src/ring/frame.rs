@@ -23,14 +23,14 @@ pub(super) struct Header {
     padding: [u8; 4],
 }
 
-/// A slot that the kernel has left to us.
+/// A slot that the kernel has passed to this process.
 pub(super) struct Slot<'r> {
     pub(super) status: &'r AtomicU32,
     pub(super) header: Header,
     pub(super) bytes: &'r [u8],
 }
 
-/// `struct virtio_net_hdr` (virtio 1.2, 5.1.6), which the kernel puts right in front of the frame.
+/// Length of `struct virtio_net_hdr` (virtio 1.2, 5.1.6), which the kernel puts right in front of the frame.
 pub(super) const VIRTIO_HEADER: usize = 10;
 pub(super) const VIRTIO_NEEDS_CSUM: u8 = 1;
 const VIRTIO_GSO_NONE: u8 = 0;
@@ -39,7 +39,7 @@ const MAC_ADDRESSES: usize = 12;
 const TAG: usize = 4;
 const ETH_P_8021Q: u16 = 0x8100;
 
-/// A received frame. Dropping it gives its slot back to the kernel.
+/// A received frame. Dropping it returns its slot to the kernel.
 pub struct Frame<'r> {
     slot: Slot<'r>,
     flags: u32,
@@ -53,22 +53,22 @@ pub struct Frame<'r> {
 pub struct VlanTag {
     /// The tag's EtherType, 0x8100 or 0x88a8.
     pub protocol: u16,
-    /// Priority, drop eligibility and VLAN number.
+    /// Priority, drop eligibility and VLAN identifier.
     pub control: u16,
 }
 
-/// A transport checksum with only the pseudo header's part.
+/// A transport checksum that covers the pseudo header only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PartialChecksum {
-    /// Where the transport header starts in the frame without its outer tag, in bytes.
+    /// Offset of the transport header in the frame without its outer tag, in bytes.
     pub start: u16,
-    /// Where the checksum lies in the transport header, in bytes.
+    /// Offset of the checksum in the transport header, in bytes.
     pub offset: u16,
 }
 
 impl<'r> Frame<'r> {
     pub(super) fn new(slot: Slot<'r>, flags: u32) -> Self {
-        // The kernel's numbers are inside the slot; a range that is not would be a kernel fault, and panics here.
+        // The kernel's offsets are inside the slot; others would be a kernel fault, and panic here.
         let mac = usize::from(slot.header.mac);
         let all: &'r [u8] = slot.bytes;
         let bytes = &all[mac..mac + slot.header.snap_len as usize];
@@ -77,14 +77,14 @@ impl<'r> Frame<'r> {
         Self { slot, flags, bytes, virtio, is_cut }
     }
 
-    /// A frame that did not fit into its slot, as it was fetched: behind its virtio header.
+    /// A frame that did not fit into its slot, as read from the socket: behind its virtio header.
     pub(super) fn whole(slot: Slot<'r>, flags: u32, fetched: &'r [u8]) -> Self {
         let Some((virtio, bytes)) = fetched.split_first_chunk() else { return Self::new(slot, flags) };
         let is_cut = bytes.len() < slot.header.len as usize;
         Self { slot, flags, bytes, virtio: *virtio, is_cut }
     }
 
-    /// The frame as the kernel holds it: without its outer VLAN tag, and maybe with a partial checksum.
+    /// The frame as the kernel holds it: without its outer VLAN tag, and possibly with a partial checksum.
     pub fn bytes(&self) -> &[u8] {
         self.bytes
     }
@@ -97,14 +97,14 @@ impl<'r> Frame<'r> {
             .then_some(VlanTag { protocol, control: self.slot.header.vlan_tci })
     }
 
-    /// The checksum that is yet to be completed.
+    /// The partial checksum, if it must be completed.
     pub fn partial_checksum(&self) -> Option<PartialChecksum> {
         let needed = self.virtio[0] & VIRTIO_NEEDS_CSUM != 0;
         needed.then(|| PartialChecksum { start: self.virtio_u16(6), offset: self.virtio_u16(8) })
     }
 
-    /// Of a super-packet, bytes of payload in each segment but the last: the kernel merged several packets into this one, or a
-    /// sender on this machine left it to the network card to cut it.
+    /// Payload bytes of each segment of a super-packet but the last: the kernel merged several packets into this one, or a
+    /// sender on this machine left segmentation to the network card. `None` for other frames.
     pub fn segment_size(&self) -> Option<u16> {
         (self.virtio[1] != VIRTIO_GSO_NONE).then(|| self.virtio_u16(4))
     }
@@ -113,8 +113,8 @@ impl<'r> Frame<'r> {
         u16::from_ne_bytes([self.virtio[at], self.virtio[at + 1]])
     }
 
-    /// Whether the frame's end is missing: it was longer than its slot, and there was no room to keep the whole, or longer
-    /// than [`super::MOST_SUPER_BYTES`].
+    /// Whether the frame is truncated: it was longer than its slot, and there was no memory for the whole, or longer than
+    /// [`super::MOST_SUPER_BYTES`].
     pub fn is_cut(&self) -> bool {
         self.is_cut
     }
@@ -124,13 +124,13 @@ impl<'r> Frame<'r> {
         u64::from(self.slot.header.sec) * 1_000_000_000 + u64::from(self.slot.header.nsec)
     }
 
-    /// Writes the frame as it was on the wire (outer VLAN tag in its place, checksum completed) into `out` and returns
-    /// its length; `None` where it is cut, is shorter than an Ethernet header or does not fit.
+    /// Writes the frame as it was on the wire (outer VLAN tag in its place, checksum completed) to `out` and returns its
+    /// length; `None` if it is truncated, is shorter than an Ethernet header or does not fit.
     pub fn copy_to(&self, out: &mut [u8]) -> Option<usize> {
         rebuild(self.bytes, self.vlan(), self.partial_checksum(), out).filter(|_| !self.is_cut())
     }
 
-    /// The same with the checksum as it is: of a super-packet each segment has its own.
+    /// [`Self::copy_to`] without completing the checksum: each segment of a super-packet has its own.
     pub fn copy_super_to(&self, out: &mut [u8]) -> Option<usize> {
         rebuild(self.bytes, self.vlan(), None, out).filter(|_| !self.is_cut())
     }
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_refused_not_cut() {
+    fn a_frame_that_does_not_fit_is_refused_instead_of_truncated() {
         let frame = datagram();
         assert_eq!(rebuild(&frame, None, None, &mut vec![0; frame.len() - 1]), None);
         assert_eq!(rebuild(&frame[..11], None, None, &mut [0; 64]), None);

@@ -26,21 +26,21 @@ use frame::{Header, Slot, VIRTIO_HEADER};
 use crate::error::OsError;
 use crate::iface::Interface;
 
-/// What is in front of a frame in its slot: the ring's header, an address, the virtio header and padding.
+/// Bytes in front of a frame in its slot: the ring's header, an address, the virtio header and padding.
 const SLOT_OVERHEAD: u32 = 128;
 /// Ethernet header and two more VLAN tags inside the frame.
 const FRAME_OVERHEAD: u32 = 14 + 8;
-/// Memory is asked for in blocks of at least this many bytes.
+/// Minimum size of the ring's memory blocks, bytes.
 const BLOCK: u32 = 64 * 1024;
-/// Most frames in one call of [`Sender::send`].
+/// Maximum number of frames in one call of [`Sender::send`].
 pub const SEND_BATCH: usize = 64;
-/// Longest super-packet, with its Ethernet header: more is said by no length field of IP. (Linux may be set up for longer ones
+/// Maximum length of a super-packet, with its Ethernet header, by IP's length field. (Linux may be configured for longer ones
 /// within a machine, "BIG TCP"; they are lost.)
 pub const MOST_SUPER_BYTES: usize = 65_535 + FRAME_OVERHEAD as usize;
-/// Memory that the kernel may use for super-packets that have come and were not fetched: some 150, two milliseconds at 40 Gb/s.
+/// Memory that the kernel may use for super-packets that have not been read: some 150, two milliseconds at 40 Gb/s.
 const SUPER_BUFFER: u32 = 16 << 20;
 
-/// Bytes that hold any frame of the interface, with its VLAN tag put back.
+/// Maximum length of a frame of the interface, with its VLAN tag restored.
 pub fn max_frame_len(interface: &Interface) -> usize {
     (interface.mtu + FRAME_OVERHEAD) as usize
 }
@@ -54,7 +54,7 @@ pub struct Ring {
     slot_len: usize,
     slots: usize,
     next: usize,
-    /// The frame that did not fit into its slot, behind its virtio header.
+    /// Buffer for a frame that did not fit into its slot, behind its virtio header.
     whole: Vec<u8>,
     consumed: u64,
     dropped: u64,
@@ -76,7 +76,7 @@ impl Drop for Mapping {
     }
 }
 
-/// How many packets a ring was offered since it was opened.
+/// Packets offered to a ring since it was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RingCounters {
     /// Taken out of the ring by [`Ring::next_frame`].
@@ -86,11 +86,11 @@ pub struct RingCounters {
 }
 
 impl Ring {
-    /// Makes a ring of at least `frames` slots for `interface`. It receives nothing until [`Ring::start`], so that a
-    /// filter can be attached first.
+    /// Creates a ring of at least `frames` slots for `interface`. It receives nothing until [`Ring::start`], so that a filter
+    /// can be attached first.
     ///
     /// # Errors
-    /// `EPERM` without `CAP_NET_RAW`, `ENOMEM` where the ring does not fit, each with the call that failed.
+    /// `EPERM` without `CAP_NET_RAW`, `ENOMEM` if the ring does not fit, each with the call that failed.
     pub fn open(interface: &Interface, frames: u32) -> Result<Self, OsError> {
         let fd = packet_socket(interface)?;
         let slot_len = (interface.mtu + FRAME_OVERHEAD + SLOT_OVERHEAD).next_power_of_two();
@@ -128,10 +128,10 @@ impl Ring {
         })
     }
 
-    /// Starts to receive, in promiscuous mode: a box in line must get what is addressed to others.
+    /// Starts to receive, in promiscuous mode, since an inline box must receive packets for others.
     ///
     /// # Errors
-    /// `ENODEV` where the interface has gone, `ENETDOWN` where it is down.
+    /// `ENODEV` if the interface has gone, `ENETDOWN` if it is down.
     pub fn start(&self) -> Result<(), OsError> {
         let promiscuous = libc::packet_mreq {
             mr_ifindex: self.interface.index as i32,
@@ -154,17 +154,17 @@ impl Ring {
         &self.interface
     }
 
-    /// Packets that the ring holds when it is full.
+    /// Capacity of the ring, in packets.
     pub fn room(&self) -> u64 {
         self.slots as u64
     }
 
-    /// Bytes that hold any frame of the interface, with its VLAN tag put back.
+    /// Maximum length of a frame of the interface, with its VLAN tag restored.
     pub fn max_frame_len(&self) -> usize {
         max_frame_len(&self.interface)
     }
 
-    /// The oldest frame in the ring; `None` when it is empty. Dropping the frame gives its slot back to the kernel.
+    /// The oldest frame in the ring; `None` if it is empty. Dropping the frame returns its slot to the kernel.
     pub fn next_frame(&mut self) -> Option<Frame<'_>> {
         let offset = self.next * self.slot_len;
         debug_assert!(offset + self.slot_len <= self.map.len);
@@ -194,8 +194,8 @@ impl Ring {
         Some(Frame::whole(slot, flags, &self.whole[..len]))
     }
 
-    /// The error that the socket has pending, for instance `ENETDOWN` after the interface went down. Waiting for the
-    /// ring returns at once as long as it is not taken.
+    /// The pending error of the socket, for instance `ENETDOWN` after the interface went down. Until it is taken, waiting for
+    /// the ring returns at once.
     pub fn take_error(&self) -> Option<OsError> {
         let mut errno: libc::c_int = 0;
         let mut len = size_of_val(&errno) as libc::socklen_t;
@@ -205,12 +205,12 @@ impl Ring {
         (errno != 0).then(|| OsError::new(format!("receive from {}", self.interface.name), errno))
     }
 
-    /// What the ring was offered so far.
+    /// Counts since the ring was opened.
     ///
     /// # Errors
-    /// Where the kernel refuses PACKET_STATISTICS, which it does not for a socket that has a ring.
+    /// If the kernel refuses PACKET_STATISTICS, which does not happen for a socket with a ring.
     pub fn counters(&mut self) -> Result<RingCounters, OsError> {
-        // The kernel's counters start again at zero with every reading.
+        // The kernel resets its counters at each reading.
         let mut stats = libc::tpacket_stats { tp_packets: 0, tp_drops: 0 };
         let mut len = size_of_val(&stats) as libc::socklen_t;
         // SAFETY: the kernel writes at most `len` bytes into `stats`.
@@ -237,7 +237,7 @@ impl AsFd for Ring {
     }
 }
 
-/// Sends frames out of one interface. It receives nothing.
+/// Sends frames out of one interface. It does not receive.
 #[derive(Debug)]
 pub struct Sender {
     fd: OwnedFd,
@@ -245,8 +245,8 @@ pub struct Sender {
 }
 
 impl Sender {
-    /// A sender for `interface` with a socket buffer of `buffer` bytes (less where the system's limit is lower and
-    /// the process has no `CAP_NET_ADMIN`).
+    /// A sender for `interface` with a socket buffer of `buffer` bytes (less if the system's limit is lower and the process
+    /// has no `CAP_NET_ADMIN`).
     ///
     /// # Errors
     /// `EPERM` without `CAP_NET_RAW`; `ENODEV`.
@@ -258,7 +258,7 @@ impl Sender {
         Ok(Self { fd, name: interface.name.clone() })
     }
 
-    /// Hands frames to the kernel, in order, at most [`SEND_BATCH`] at once, and returns how many it took.
+    /// Passes frames to the kernel, in order, at most [`SEND_BATCH`] at once, and returns how many it accepted.
     ///
     /// # Errors
     /// As [`Self::send_batch`].
@@ -268,11 +268,11 @@ impl Sender {
         self.send_batch(&batch)
     }
 
-    /// Hands a batch to the kernel, in order, and returns how many of its frames it took; a super-packet is one frame.
+    /// Passes a batch to the kernel, in order, and returns how many of its frames it accepted; a super-packet is one frame.
     ///
     /// # Errors
-    /// Of the **first** frame: `EAGAIN` where the socket's buffer is full (try it again later); `ENOBUFS` (the
-    /// interface's queue is full), `EMSGSIZE` (longer than the MTU allows), `ENETDOWN`: the frame was not sent.
+    /// Of the **first** frame: `EAGAIN` if the socket's buffer is full (try again later); `ENOBUFS` (the interface's queue is
+    /// full), `EMSGSIZE` (longer than the MTU allows), `ENETDOWN`: the frame was not sent.
     pub fn send_batch(&self, batch: &Batch<'_>) -> Result<usize, OsError> {
         let mut iovecs = Vec::with_capacity(batch.frames.len() + batch.parts.len());
         // SAFETY: plain data for which all zero bytes is a valid value.
@@ -283,16 +283,16 @@ impl Sender {
             let begin = iovecs.len();
             iovecs.push(iovec(&frame.virtio));
             iovecs.extend(parts.by_ref().take(frame.count).map(|part| iovec(part)));
-            // Its capacity is that of all, so that the vector stays where it is.
+            // The vector has capacity for all slices, so that it does not move.
             message.msg_hdr.msg_iov = iovecs.as_mut_ptr().wrapping_add(begin);
-            // An int in musl, which has zero bytes beside it, and a size_t in the kernel and glibc.
+            // An int in musl, followed by padding of zeros, and a size_t in the kernel and glibc.
             message.msg_hdr.msg_iovlen = (iovecs.len() - begin) as _;
         }
         let count = batch.frames.len() as libc::c_uint;
         if count == 0 {
             return Ok(0);
         }
-        // By the system call: musl's function of that name makes one for each message.
+        // By the system call: musl's function of that name makes one call per message.
         // SAFETY: the first `count` messages point to iovecs of this vector, those to slices that the batch borrows; the
         // kernel only reads through them, and writes their `msg_len`.
         let n = unsafe {
@@ -302,7 +302,7 @@ impl Sender {
     }
 }
 
-/// The next frame of the socket's receive queue, cut to `into`; zero where there is none.
+/// Reads the next frame of the socket's receive queue, truncated to `into`; zero if there is none.
 fn receive(fd: &OwnedFd, into: &mut [u8]) -> usize {
     // SAFETY: the kernel writes at most `into.len()` bytes.
     let n = unsafe { libc::recv(fd.as_raw_fd(), into.as_mut_ptr().cast(), into.len(), libc::MSG_DONTWAIT) };
@@ -344,7 +344,7 @@ fn set_option<T>(fd: &OwnedFd, option: i32, value: &T, name: &str, interface: &I
     }
 }
 
-/// As much as asked for, or as the system's limit allows.
+/// Sets the send buffer to the requested size, or to the system's limit.
 pub(crate) fn set_send_buffer(fd: &OwnedFd, bytes: u32, interface: &Interface) -> Result<(), OsError> {
     let size = libc::c_int::try_from(bytes).unwrap_or(libc::c_int::MAX);
     if set_socket_option(fd, libc::SO_SNDBUFFORCE, &size) != 0 && set_socket_option(fd, libc::SO_SNDBUF, &size) != 0 {

@@ -27,40 +27,40 @@ use crate::ring::{SEND_BATCH, set_send_buffer};
 use options::{get_option, offsets_of, set_option};
 use queue::Queue;
 
-/// Bytes in front of a received frame that the kernel keeps for itself (XDP_PACKET_HEADROOM in linux/bpf.h).
+/// Headroom that the kernel reserves in front of a received frame, bytes (XDP_PACKET_HEADROOM in linux/bpf.h).
 const HEADROOM: u32 = 256;
-/// Most bytes of a slot: the kernel takes no more than a page.
+/// Maximum size of a slot, bytes: the kernel accepts no more than a page.
 const LARGEST_SLOT: u32 = 4096;
 const SMALLEST_SLOT: u32 = 2048;
-/// Longest frame that can be received.
+/// Maximum length of a received frame, bytes.
 pub const MOST_BYTES: u32 = LARGEST_SLOT - HEADROOM;
-/// Room of the ring for sending: several batches, so that a card that takes frames by itself has some.
+/// Size of the transmit ring: several batches, so that a card with zero-copy has enough.
 const SEND_RING: u32 = 1024;
-/// Bytes that the kernel may hold for a socket where it copies them.
+/// Send buffer of a socket for copied frames, bytes.
 const SEND_BUFFER: u32 = 4 << 20;
-/// The option for how many frames the kernel copies and sends in one call (linux/if_xdp.h, since Linux 6.17).
+/// Socket option: number of frames that the kernel copies and sends in one call (linux/if_xdp.h, since Linux 6.17).
 const XDP_MAX_TX_SKB_BUDGET: libc::c_int = 9;
-/// So many slots are lent at once, to write to what the kernel reads less often.
+/// Slots are lent at least this many at once, to write less often to memory that the kernel reads.
 const REFILL: u32 = 32;
 
-/// How long a slot must be for frames of `most_bytes` to be received into it; `None` where no slot is long enough.
+/// Slot size for receiving frames of `most_bytes`; `None` if no slot is large enough.
 pub fn slot_len(most_bytes: u32) -> Option<u32> {
     [SMALLEST_SLOT, LARGEST_SLOT].into_iter().find(|slot| most_bytes <= slot - HEADROOM)
 }
 
-/// The AF_XDP sockets (XSKs) of an interface.
+/// The AF_XDP sockets of an interface.
 #[derive(Debug)]
 pub struct XskSet {
     interface: Interface,
-    /// Of the memory that its frames are in.
+    /// Address of the memory of its frames.
     memory: NonNull<u8>,
     sockets: Vec<Socket>,
     outlet: Outlet,
-    /// Whose turn it is to be asked first.
+    /// Index of the socket to receive from first.
     turn: usize,
-    /// Frames that the kernel has to send.
+    /// Number of frames that the kernel has not completed.
     sending: u64,
-    /// Nothing could be sent when it was last tried.
+    /// Whether nothing could be sent at the last attempt.
     stuck: bool,
     zero_copy: bool,
 }
@@ -73,50 +73,50 @@ struct Socket {
     fd: OwnedFd,
     received: Queue<libc::xdp_desc>,
     fill: Queue<u64>,
-    /// What the outlet has sent, where this is the first one.
+    /// Completion ring of the outlet, in the first socket.
     sent: Queue<u64>,
-    /// Slots that it may have to receive into, and that it has.
+    /// Maximum number of slots lent for reception, and their present number.
     most_lent: u32,
     lent: u32,
-    /// Frames that it has given.
+    /// Number of frames received.
     given: u64,
 }
 
-/// The socket that sends. It shares the queue and the completion ring of the set's first socket.
+/// The sending socket. It shares the queue and the completion ring of the lane's first socket.
 #[derive(Debug)]
 struct Outlet {
     fd: OwnedFd,
     to_send: Queue<libc::xdp_desc>,
 }
 
-/// What became of frames that were to be sent.
+/// Result of sending frames.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sent {
-    /// So many frames were handed to the kernel,
+    /// Number of frames passed to the kernel.
     pub frames: u64,
-    /// of so many bytes,
+    /// Bytes of these frames.
     pub bytes: u64,
-    /// and so many, of these or of earlier ones, it did not send: the interface had no room, or is down.
+    /// Number of frames, of these or earlier ones, that the kernel did not send: the interface had no room, or is down.
     pub lost: u64,
 }
 
-/// The requirements of an interface for an AF_XDP path.
+/// Parameters of an interface's AF_XDP path.
 #[derive(Clone, Copy, Debug)]
 pub struct XskSetSpec<'a> {
     /// The interface.
     pub interface: &'a Interface,
-    /// Its receive queues.
+    /// Number of its receive queues.
     pub queues: u32,
-    /// Slots that each socket may have to receive into: a power of two.
+    /// Maximum number of slots that each socket may have for reception: a power of two.
     pub slots: u32,
 }
 
 impl XskSet {
-    /// Opens sets that share `memory`. Without `copy` the card may write to it by itself, where its driver can.
+    /// Opens lanes that share `memory`. Without `copy` the card may access it directly, if its driver supports that.
     ///
     /// # Errors
-    /// `EPERM` without `CAP_NET_RAW`, `ENOBUFS` where less memory may be locked (RLIMIT_MEMLOCK, without `CAP_IPC_LOCK`),
-    /// `EBUSY` where a queue has such a socket, `EINVAL` where slots have no length for it.
+    /// `EPERM` without `CAP_NET_RAW`, `ENOBUFS` if less memory may be locked (RLIMIT_MEMLOCK, without `CAP_IPC_LOCK`),
+    /// `EBUSY` if a queue has such a socket, `EINVAL` if the slots have an unsuitable size.
     pub fn open(memory: &Frames, of: &[XskSetSpec<'_>], copy: bool) -> Result<Vec<Self>, OsError> {
         memory.prefer_large_pages();
         let mut first = None;
@@ -154,20 +154,20 @@ impl XskSet {
         assert!(self.memory == frames.memory().0, "a set's frames are in the memory that it was opened with");
     }
 
-    /// Its sockets, by the receive queue.
+    /// Its sockets, ordered by receive queue.
     pub fn sockets(&self) -> impl ExactSizeIterator<Item = BorrowedFd<'_>> {
         self.sockets.iter().map(|socket| socket.fd.as_fd())
     }
 
-    /// Whether the card and this process share the memory, without a copy.
+    /// Whether the card and this process share the memory without a copy.
     pub fn is_zero_copy(&self) -> bool {
         self.zero_copy
     }
 
-    /// Lends free slots to receive into, as many as it may have.
+    /// Lends free slots for reception, up to the maximum of each socket.
     ///
     /// # Panics
-    /// If the memory is another one.
+    /// If the lane uses other memory.
     pub fn lend(&mut self, frames: &mut Frames, free: &mut Vec<FrameId>) {
         self.check(frames);
         for socket in &mut self.sockets {
@@ -175,7 +175,7 @@ impl XskSet {
         }
     }
 
-    /// Takes up to `most` received frames, and returns how many there were.
+    /// Passes up to `most` received frames to `with`, and returns their number.
     ///
     /// # Panics
     /// As [`Self::lend`].
@@ -190,10 +190,10 @@ impl XskSet {
         taken
     }
 
-    /// Hands frames to the kernel, in order, as far as there is room, at most [`SEND_BATCH`] at once.
+    /// Passes frames to the kernel, in order, as far as there is room, at most [`SEND_BATCH`] at once.
     ///
     /// # Errors
-    /// `ENETDOWN` and others, where not even what was handed over before could be sent: then nothing was handed over.
+    /// `ENETDOWN` and others, if not even earlier frames could be sent: then none is passed.
     ///
     /// # Panics
     /// As [`Self::lend`].
@@ -213,12 +213,12 @@ impl XskSet {
         done.frames = count as u64;
         self.sending += done.frames;
         to_send.publish();
-        // An error is reported at the next attempt: these frames belong to the kernel.
+        // An error is reported at the next attempt: the kernel owns these frames now.
         done.lost += self.push().unwrap_or(0);
         Ok(done)
     }
 
-    /// Has the kernel send what it was handed. Returns how many frames it lost.
+    /// Makes the kernel send the frames passed to it. Returns how many frames it lost.
     fn push(&mut self) -> Result<u64, OsError> {
         let (outlet, mut lost) = (&mut self.outlet, 0);
         self.stuck = false;
@@ -234,7 +234,7 @@ impl XskSet {
             let errno = std::io::Error::last_os_error().raw_os_error().unwrap_or(0);
             let before = std::mem::replace(&mut waiting, outlet.to_send.waiting());
             match errno {
-                // One was taken and dropped on its way.
+                // One frame was taken and dropped on its way.
                 libc::EBUSY if waiting < before => lost += 1,
                 libc::EAGAIN | libc::EBUSY | libc::ENOBUFS | libc::ENOMEM if waiting == before => break,
                 libc::EAGAIN | libc::ENOBUFS | libc::ENOMEM | libc::EINTR => {}
@@ -247,7 +247,7 @@ impl XskSet {
         Ok(lost)
     }
 
-    /// Has the kernel go on with what it was handed and has not sent yet; slots of what has been sent become free.
+    /// Makes the kernel continue with unsent frames; returns slots of completed frames to `free`.
     ///
     /// # Panics
     /// As [`Self::lend`].
@@ -268,51 +268,51 @@ impl XskSet {
         Sent { lost, ..Sent::default() }
     }
 
-    /// Frames that the kernel was handed and has not looked at yet.
+    /// Number of frames passed to the kernel that it has not taken from the ring.
     pub fn unsent(&mut self) -> u64 {
         self.outlet.to_send.waiting().into()
     }
 
-    /// Frames that the kernel was handed and has not said to have sent.
+    /// Number of frames passed to the kernel that it has not completed.
     pub fn sending(&self) -> u64 {
         self.sending
     }
 
-    /// For each queue, how many packets its socket has given, or lost because it had no slot for them.
+    /// For each queue, the number of packets received by its socket, and of those lost for lack of a slot.
     ///
     /// # Errors
-    /// A refused system call, which it is not.
+    /// A failed system call, which does not happen.
     pub fn gone(&self) -> Result<Vec<(u64, u64)>, OsError> {
         let gone = |socket: &Socket| Ok((socket.given, socket.lost(&self.interface)?));
         self.sockets.iter().map(gone).collect()
     }
 
-    /// Slots that are lent to receive into, or hold frames that were not taken yet.
+    /// Number of slots that are lent for reception or hold frames that were not received yet.
     pub fn lent(&self) -> usize {
         self.sockets.iter().map(|socket| socket.lent as usize).sum()
     }
 
-    /// The error that a socket has pending, for instance `ENETDOWN` after the interface has gone. Waiting for it returns at
-    /// once as long as it is not taken.
+    /// The pending error of a socket, for instance `ENETDOWN` after the interface has gone. Until it is taken, waiting for
+    /// the socket returns at once.
     pub fn take_error(&self) -> Option<OsError> {
         let call = format!("receive from {} (AF_XDP)", self.interface.name);
         let errnos = self.sockets.iter().filter_map(|socket| {
             let mut errno: libc::c_int = 0;
             get_option(&socket.fd, libc::SOL_SOCKET, libc::SO_ERROR, &mut errno).then_some(errno)
         });
-        // All of them are taken.
+        // All pending errors are taken.
         errnos.max().filter(|errno| *errno != 0).map(|errno| OsError::new(call, errno))
     }
 }
 
-/// How a socket gets at its frames.
+/// Binding of a socket to memory.
 #[derive(Clone, Copy, Debug)]
 enum Binding {
-    /// In the memory of this socket, the first one, and as that does.
+    /// Shares the memory and the mode of this socket, the first one.
     Shared(i32),
-    /// The kernel copies them.
+    /// The kernel copies frames.
     Copy,
-    /// Without a copy where the driver can.
+    /// Zero-copy if the driver supports it.
     Any,
 }
 
@@ -365,7 +365,7 @@ impl Socket {
 
     fn lend(&mut self, frames: &mut Frames, free: &mut Vec<FrameId>) {
         let missing = (self.most_lent - self.lent) as usize;
-        // Little is missing: it can wait, but for a small ring.
+        // Few slots are missing: refilling can wait, except for a small ring.
         if missing < (REFILL.min(self.most_lent / 2)) as usize {
             return;
         }
@@ -382,7 +382,7 @@ impl Socket {
     }
 
     fn receive(&mut self, frames: &mut Frames, most: usize, with: &mut impl FnMut(&mut Frames, FrameId)) -> usize {
-        // All at once, since to wait for one after the other takes longer.
+        // All at once, so that the cache misses overlap.
         self.received.ahead(most).for_each(|libc::xdp_desc { addr, .. }| frames.prefetch(addr));
         let mut taken = 0;
         while taken < most
@@ -400,7 +400,7 @@ impl Socket {
         taken
     }
 
-    /// Packets that were taken for it, and lost because it had no slot for them.
+    /// Number of packets redirected to the socket and lost for lack of a slot.
     fn lost(&self, interface: &Interface) -> Result<u64, OsError> {
         // SAFETY: plain numbers, for which zero is a value.
         let mut statistics: libc::xdp_statistics = unsafe { std::mem::zeroed() };
@@ -412,12 +412,12 @@ impl Socket {
 }
 
 impl Outlet {
-    /// Beside the set's first socket, on its queue.
+    /// Opens the sending socket beside the lane's first socket, on its queue.
     fn open(first: &OwnedFd, interface: &Interface) -> Result<Self, OsError> {
         let fd = unbound()?;
         set_send_buffer(&fd, SEND_BUFFER, interface)?;
         set_option(&fd, libc::XDP_TX_RING, &SEND_RING, "XDP_TX_RING", interface)?;
-        // Before Linux 6.17 the kernel takes 32 frames at once, and does not know the option.
+        // Before Linux 6.17 the kernel takes 32 frames at once, and does not have the option.
         let _ = set_option(&fd, XDP_MAX_TX_SKB_BUDGET, &(SEND_BATCH as u32), "XDP_MAX_TX_SKB_BUDGET", interface);
         let offsets = offsets_of(&fd, interface)?;
         let to_send = Queue::map(&fd, SEND_RING, offsets.tx, libc::XDP_PGOFF_TX_RING as u64)?;
@@ -428,7 +428,7 @@ impl Outlet {
 
 fn bind(fd: &OwnedFd, interface: &Interface, queue: u32, binding: Binding) -> Result<(), OsError> {
     let (flags, shared) = match binding {
-        // The rest is as with the first one.
+        // The rest is as with the first socket.
         Binding::Shared(fd) => (libc::XDP_SHARED_UMEM, fd as u32),
         Binding::Copy => (libc::XDP_USE_NEED_WAKEUP | libc::XDP_COPY, 0),
         Binding::Any => (libc::XDP_USE_NEED_WAKEUP, 0),
@@ -448,7 +448,7 @@ fn bind(fd: &OwnedFd, interface: &Interface, queue: u32, binding: Binding) -> Re
     }
 }
 
-/// A socket that is bound to nothing.
+/// An unbound AF_XDP socket.
 pub(crate) fn unbound() -> Result<OwnedFd, OsError> {
     // SAFETY: takes no pointer.
     let fd = unsafe { libc::socket(libc::AF_XDP, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) };
@@ -461,22 +461,23 @@ pub(crate) fn unbound() -> Result<OwnedFd, OsError> {
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// Whether this process may have such sockets.
+/// Whether this process may open such sockets.
 ///
 /// # Errors
-/// Why not.
+/// The error that prevents it.
 pub fn may_open() -> Result<(), OsError> {
     unbound().map(drop)
 }
 
-/// The same with a number higher than that of other descriptors: those of a killed process are closed from the highest on.
+/// An unbound socket with a higher number than other descriptors: the kernel closes those of a killed process from the
+/// highest down.
 pub(crate) fn first_to_go() -> Result<OwnedFd, OsError> {
-    /// More than a process of this kind has open, and below the usual limit of 1024.
+    /// Above the open descriptors of a process of this kind, and below the usual limit of 1024.
     const HIGH: libc::c_int = 768;
     let socket = unbound()?;
     // SAFETY: takes no pointer.
     match unsafe { libc::fcntl(socket.as_raw_fd(), libc::F_DUPFD_CLOEXEC, HIGH) } {
-        // The limit is lower than that: it goes in its turn.
+        // The limit is lower: it is closed in order of its number.
         ..0 => Ok(socket),
         // SAFETY: a new descriptor without another owner.
         high => Ok(unsafe { OwnedFd::from_raw_fd(high) }),

@@ -5,7 +5,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use crate::error::OsError;
 use crate::iface::Interface;
 
-/// Where the rings' words and elements are in their mappings.
+/// Offsets of the rings' words and elements in their mappings.
 pub(super) fn offsets_of(fd: &OwnedFd, interface: &Interface) -> Result<libc::xdp_mmap_offsets, OsError> {
     // SAFETY: plain numbers, for which zero is a value.
     let mut offsets: libc::xdp_mmap_offsets = unsafe { std::mem::zeroed() };
@@ -15,7 +15,7 @@ pub(super) fn offsets_of(fd: &OwnedFd, interface: &Interface) -> Result<libc::xd
     }
 }
 
-/// Sets an option that is a plain value.
+/// Sets an option with a plain value.
 pub(super) fn set_option<T>(
     fd: &OwnedFd,
     option: i32,

@@ -14,7 +14,7 @@ pub(super) struct Queue<T> {
     len: usize,
     offsets: libc::xdp_ring_offset,
     size: u32,
-    /// Our number, and the other side's as it was last seen.
+    /// This side's index, and the other side's as last read.
     ours: u32,
     theirs: u32,
     elements: std::marker::PhantomData<T>,
@@ -23,7 +23,7 @@ pub(super) struct Queue<T> {
 // SAFETY: the mapping belongs to this value alone; nothing in it is tied to a thread.
 unsafe impl<T: Send> Send for Queue<T> {}
 
-/// Plain data that the kernel and we put into a ring.
+/// Plain data that is exchanged in a ring.
 ///
 /// # Safety
 /// Any bytes are a value of it.
@@ -34,7 +34,7 @@ unsafe impl Element for u64 {}
 unsafe impl Element for libc::xdp_desc {}
 
 impl<T: Element> Queue<T> {
-    /// Maps the ring of `size` elements (a power of two) that the kernel has at `page` of the socket.
+    /// Maps the ring of `size` elements (a power of two) at `page` of the socket.
     pub(super) fn map(socket: &OwnedFd, size: u32, offsets: libc::xdp_ring_offset, page: u64) -> Result<Self, OsError> {
         assert!(size.is_power_of_two());
         let len = offsets.desc as usize + size as usize * size_of::<T>();
@@ -49,14 +49,14 @@ impl<T: Element> Queue<T> {
         Ok(Self { start, len, offsets, size, ours: 0, theirs: 0, elements: std::marker::PhantomData })
     }
 
-    /// The number or the flags at this offset.
+    /// The index or flags at this offset.
     fn word(&self, offset: u64) -> &AtomicU32 {
         // SAFETY: the kernel's offsets are of aligned words inside the mapping, in front of the elements; they are atomics for
         // either side.
         unsafe { AtomicU32::from_ptr(self.start.as_ptr().add(offset as usize).cast()) }
     }
 
-    /// The place of the element with this number.
+    /// The address of the element with this index.
     fn element(&self, number: u32) -> NonNull<T> {
         let at = self.offsets.desc as usize + (number & (self.size - 1)) as usize * size_of::<T>();
         // SAFETY: the index is masked to the size of the ring, which is fully mapped.
@@ -68,18 +68,18 @@ impl<T: Element> Queue<T> {
         self.word(self.offsets.flags).load(Ordering::Relaxed) & libc::XDP_RING_NEED_WAKEUP != 0
     }
 
-    /// As the side that puts elements in: how many there is room for.
+    /// For the producer: number of free elements.
     pub(super) fn room(&mut self) -> u32 {
         self.size - self.waiting()
     }
 
-    /// As the side that puts elements in: how many the other side has not taken yet.
+    /// For the producer: number of elements that the consumer has not taken.
     pub(super) fn waiting(&mut self) -> u32 {
         self.theirs = self.word(self.offsets.consumer).load(Ordering::Acquire);
         self.ours.wrapping_sub(self.theirs)
     }
 
-    /// Puts an element in, which the other side sees after [`Self::publish`]. To be called if there is room.
+    /// For the producer: adds an element, visible after [`Self::publish`]. Only if there is room.
     pub(super) fn put(&mut self, element: T) {
         debug_assert!(self.ours.wrapping_sub(self.theirs) < self.size);
         // SAFETY: the place is ours: the other side has taken what was there, since there is room.
@@ -87,12 +87,12 @@ impl<T: Element> Queue<T> {
         self.ours = self.ours.wrapping_add(1);
     }
 
-    /// Shows the other side what was put in.
+    /// For the producer: makes added elements visible.
     pub(super) fn publish(&self) {
         self.word(self.offsets.producer).store(self.ours, Ordering::Release);
     }
 
-    /// As the side that takes elements out: the next one, if there is one.
+    /// For the consumer: takes the next element, if there is one.
     pub(super) fn take(&mut self) -> Option<T> {
         if self.ours == self.theirs {
             self.theirs = self.word(self.offsets.producer).load(Ordering::Acquire);
@@ -106,7 +106,7 @@ impl<T: Element> Queue<T> {
         Some(element)
     }
 
-    /// As the side that takes elements out: those that [`Self::take`] will give next, at most so many.
+    /// For the consumer: the next elements that [`Self::take`] will return, at most `most`.
     pub(super) fn ahead(&mut self, most: usize) -> impl Iterator<Item = T> + '_ {
         self.theirs = self.word(self.offsets.producer).load(Ordering::Acquire);
         let count = self.theirs.wrapping_sub(self.ours).min(u32::try_from(most).unwrap_or(u32::MAX));
@@ -114,7 +114,7 @@ impl<T: Element> Queue<T> {
         (0..count).map(|n| unsafe { self.element(self.ours.wrapping_add(n)).read() })
     }
 
-    /// Gives back the places of what was taken out.
+    /// For the consumer: returns the taken elements to the producer.
     pub(super) fn give_back(&self) {
         self.word(self.offsets.consumer).store(self.ours, Ordering::Release);
     }

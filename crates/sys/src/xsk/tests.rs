@@ -13,7 +13,7 @@ use crate::rt::monotonic_ns;
 
 const STATION: [u8; 6] = [2, 0, 0, 0, 0, 1];
 const QUEUES: u32 = 2;
-/// For so long a busy machine may take to hand frames over.
+/// Time that a busy machine may take to deliver frames.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A veth pair, with an AF_XDP path at its end in the near namespace.
@@ -56,19 +56,19 @@ impl Cable {
         Ok(cable)
     }
 
-    /// Sends frames at the far end, and returns those that the AF_XDP path receives, `wanted` frames if all is well. Frames on
-    /// different receive queues come in any order: which queue a frame takes follows the kernel's hash seed, which differs from
-    /// boot to boot.
+    /// Sends frames at the far end, and returns those that the AF_XDP path receives, `wanted` frames if all is well. Frames
+    /// on different receive queues come in any order: the queue of a frame depends on the kernel's hash seed, which differs
+    /// from boot to boot.
     fn offer(&mut self, frames: &[Vec<u8>], wanted: usize) -> Vec<Vec<u8>> {
         for equal in frames.chunk_by(|a, b| a == b) {
-            // By the hash of its first frame a socket keeps to one of the queues.
+            // A socket keeps to the queue selected by the hash of its first frame.
             let sender = self.far.run(|| Sender::open(&iface::find("far0")?, 1 << 20)).expect("entered").expect("root");
             equal.iter().for_each(|frame| assert_eq!(sender.send([&frame[..]]), Ok(1)));
         }
         let (start, mut got) = (Instant::now(), Vec::new());
         loop {
             let is_late = start.elapsed() > PATIENCE;
-            // What comes beyond it comes with it.
+            // Also catches frames beyond `wanted`.
             std::thread::sleep(Duration::from_millis(20));
             let mut ids = Vec::new();
             self.xsks.receive(&mut self.memory, usize::MAX, |memory, id| {
@@ -110,7 +110,7 @@ fn sorted(mut frames: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
 
 const OTHER: [u8; 6] = [2, 0, 0, 0, 0, 9];
 
-/// What must be so in either mode.
+/// Requirements in both modes.
 fn lane_obeys_the_hold(near: &Netns, mode: XdpMode) -> Result<(), OsError> {
     let mut cable = Cable::new(near, mode)?;
     let tagged = frame(OTHER, &[0x81, 0, 0, 5, 0x88, 0xb5], 64);
@@ -133,7 +133,7 @@ fn lane_obeys_the_hold(near: &Netns, mode: XdpMode) -> Result<(), OsError> {
     assert_eq!(cable.offer(&ports, 32).len(), 32);
     let given: Vec<_> = cable.xsks.gone()?.into_iter().map(|(given, lost)| (given > 0, lost)).collect();
     assert_eq!(given, [(true, 0), (mode == XdpMode::Native, 0)], "{mode:?}");
-    // A queue's packets are taken until all that were are gone.
+    // A queue's packets are taken until all taken ones have been sent or dropped.
     let report_sent = |cable: &Cable, missing: u64| {
         let gone = cable.xsks.gone().expect("open").into_iter().zip(0..);
         gone.map(|((given, lost), queue)| cable.xdp.report_sent(queue, given + lost - missing.min(given)))
@@ -144,8 +144,8 @@ fn lane_obeys_the_hold(near: &Netns, mode: XdpMode) -> Result<(), OsError> {
     assert_eq!(cable.offer(&ports, 32).len(), 32);
     assert_eq!(report_sent(&cable, 0), [true; 2]);
     assert!(cable.offer(&ports, 0).is_empty());
-    // More than there is room for is counted as lost. All of these are on one queue, whose ring is not full where less than half
-    // of it was used since: by how many of the ports above, the kernel's hash seed decides.
+    // Frames beyond the slots are counted as lost. All of these are on one queue, whose ring is not full if less than half of
+    // it was used since: how many of the ports above use it depends on the kernel's hash seed.
     cable.gate.acquire(long());
     let many: Vec<_> = (0..200).map(|_| udp(1)).collect();
     let room: Vec<_> = cable.xsks.sockets.iter().map(|socket| (socket.given, u64::from(socket.lent))).collect();
@@ -191,7 +191,7 @@ fn sends_what_it_has(cable: &mut Cable) {
     }
 }
 
-/// Notifications that the sockets for receiving have become writable.
+/// Write-readiness events of the receiving sockets.
 fn edges_of(xsks: &XskSet) -> OwnedFd {
     // SAFETY: takes no pointer; the descriptor is new.
     let epoll = unsafe { OwnedFd::from_raw_fd(libc::epoll_create1(libc::EPOLL_CLOEXEC)) };
@@ -204,14 +204,14 @@ fn edges_of(xsks: &XskSet) -> OwnedFd {
     epoll
 }
 
-/// How many sockets have had one since the last call.
+/// Number of sockets with an event since the last call.
 fn wait_for_edge(epoll: &OwnedFd) -> i32 {
     let mut events = [libc::epoll_event { events: 0, u64: 0 }; 4];
     // SAFETY: the kernel writes at most four events.
     unsafe { libc::epoll_wait(epoll.as_raw_fd(), events.as_mut_ptr(), 4, 0) }
 }
 
-/// The next frame: its length, and its first byte behind the header.
+/// Waits for the next frame. Returns its length, and its first byte behind the header.
 fn awaited(ring: &mut Ring) -> (usize, u8) {
     let start = Instant::now();
     loop {
@@ -224,7 +224,7 @@ fn awaited(ring: &mut Ring) -> (usize, u8) {
 }
 
 #[test]
-fn a_lane_takes_what_the_hold_says_and_sends_what_it_is_given() {
+fn a_lane_obeys_the_hold_and_sends_frames() {
     for mode in [XdpMode::Native, XdpMode::Generic] {
         let done = Netns::new().and_then(|near| {
             near.run(|| crate::netns::set_sysctl("net/ipv6/conf/default/disable_ipv6", "1")).expect("entered")?;

@@ -1,30 +1,29 @@
-//! From the signal-to-noise ratio to the probability that a frame is lost, as simulations of the link have it: OFDM as receivers
-//! of 802.11n and later decode it, with soft decisions.
+//! Frame error curves of OFDM from link simulations: receivers of 802.11n and later, with soft decisions.
 //!
 //! Hard decisions, as in the NIST model of [`crate::errors`], need 3 dB more at BPSK and 4 dB more at 64-QAM.
 //!
 //! Source: R. Patidar, S. Roy, T. R. Henderson, A. Chandramohan, "Link-to-System Mapping for ns-3 Wi-Fi OFDM Error Models",
-//! Workshop on ns-3, 2017: packet errors over SNR in white Gaussian noise, by MCS, from MATLAB's WLAN toolbox. Their tables are
-//! what ns-3 decides by since 3.33; the points below are read off those of its release 3.44. Up to MCS 9 they are those of the
-//! convolutional codes, which are ns-3's default, and for MCS 10 and 11 those of LDPC, the only code of these. Below, LDPC would need
-//! 1.5 to 2 dB less for one frame of ten lost.
+//! Workshop on ns-3, 2017: packet error rate over SNR in white Gaussian noise, by MCS, from MATLAB's WLAN toolbox. ns-3 uses
+//! these tables since 3.33; the points below are read off those of its release 3.44. Up to MCS 9 they are those of the
+//! convolutional codes, ns-3's default, and for MCS 10 and 11 those of LDPC, their only code. At lower MCS, LDPC would need
+//! 1.5 to 2 dB less for a packet error rate of 10 %.
 //!
-//! What a frame suffers is the same for each of its bytes: `-ln(1 - PER)` is proportional to its size. Its logarithm is drawn
-//! between the points by straight lines over dB, and beyond them by the first and the last of these.
+//! The error exponent is the same for each byte: `-ln(1 - PER)` is proportional to the frame size. Its logarithm is
+//! interpolated linearly in dB between the points, and extrapolated beyond them.
 
 use evenair_units::{Bytes, Db};
 
-/// How many bytes a large frame has in the source, and a small one.
+/// Sizes of a large and of a small frame in the source, bytes.
 const LARGE: f64 = 1_458.0;
 const SMALL: f64 = 32.0;
 
-/// An error probability of frames with so many bytes.
+/// A loss probability of frames of a size.
 struct Level {
     bytes: f64,
     lost: f64,
 }
 
-/// The levels that [`CONVOLUTIONAL`] has the SNR for; [`LDPC`] has it for those of large frames.
+/// Levels of the SNR values in [`CONVOLUTIONAL`]; [`LDPC`] has the levels of large frames.
 const LEVELS: [Level; 5] = [
     Level { bytes: SMALL, lost: 0.5 },
     Level { bytes: SMALL, lost: 0.1 },
@@ -33,7 +32,7 @@ const LEVELS: [Level; 5] = [
     Level { bytes: LARGE, lost: 0.01 },
 ];
 
-/// In dB, by MCS.
+/// SNR in dB, by MCS and level.
 const CONVOLUTIONAL: [[f64; 5]; 10] = [
     [-1.36, -0.41, 0.28, 0.87, 1.53],
     [1.65, 2.57, 3.28, 3.89, 4.54],
@@ -46,20 +45,20 @@ const CONVOLUTIONAL: [[f64; 5]; 10] = [
     [20.37, 21.68, 22.75, 23.65, 24.70],
     [22.03, 23.24, 24.24, 25.10, 26.10],
 ];
-/// In dB, of MCS 10 and 11.
+/// SNR in dB of MCS 10 and 11, by level.
 const LDPC: [[f64; 3]; 2] = [[26.37, 26.78, 27.23], [28.43, 28.86, 29.30]];
 
-/// The MCS with the constellation and the code of each rate of OFDM, Mb/s.
+/// Rate of OFDM, Mb/s, and the MCS with the same constellation and code.
 const OF_OFDM: [(u8, u8); 7] = [(6, 0), (12, 1), (18, 2), (24, 3), (36, 4), (48, 5), (54, 6)];
-/// 9 Mb/s is BPSK with the code of QPSK at 18 Mb/s, which is two of it, each with half of the energy.
+/// 9 Mb/s is BPSK with the code of QPSK at 18 Mb/s, and needs half of its SNR: 3 dB less.
 const HALF_OF_QPSK: f64 = 3.010_3;
 
-/// Probability that a frame of this size is received, at a mode with this MCS.
+/// Success probability of a frame of this size, at a mode with this MCS.
 pub(crate) fn success(mcs: u8, size: Bytes, snr: Db) -> f64 {
     success_at(mcs, size.0 as f64, decibels(snr))
 }
 
-/// The same at a rate of OFDM.
+/// Success probability of a frame of this size, at a rate of OFDM.
 pub(crate) fn ofdm_success(half_mbps: u8, size: Bytes, snr: Db) -> f64 {
     match OF_OFDM.iter().find(|(mbps, _)| 2 * mbps == half_mbps) {
         Some(&(_, mcs)) => success(mcs, size, snr),
@@ -80,7 +79,7 @@ fn success_at(mcs: u8, bytes: f64, snr: f64) -> f64 {
     libm::exp(-libm::exp(log) * bytes)
 }
 
-/// The logarithm of what each byte suffers at this SNR, from that at these.
+/// Logarithm of the error exponent per byte at this SNR, by interpolation between the points.
 fn between(points: &[f64], levels: &[Level], snr: f64) -> f64 {
     let above = points.iter().position(|&point| point >= snr).unwrap_or(points.len());
     let next = above.clamp(1, points.len() - 1);
@@ -103,9 +102,9 @@ mod tests {
         1.0 - success(mcs, Bytes(bytes), Db::from_milli(libm::round(snr * 1e3) as i32))
     }
 
-    /// Other points of the same tables than those that the curves go through: one for each half of a dB, or quarter.
+    /// Other points of the same tables than those of the curves: one for each half of a dB, or quarter.
     #[test]
-    fn the_points_between_are_those_of_the_source() {
+    fn interpolated_points_agree_with_the_source() {
         let points: [(u8, u64, f64, f64); 26] = [
             (0, 1_458, 0.0, 0.8185),
             (0, 1_458, 0.5, 0.2908),

@@ -1,27 +1,28 @@
-//! What is wrong with a mode that the standard does not have, and what would be right.
+//! Errors for modes that the standard does not have, with the permitted values.
 
 use core::fmt;
 
 use super::{Format, GuardInterval, Width, vht_lacks};
 
-/// Why a mode cannot be.
+/// Why a mode does not exist.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ModeError {
     /// The format has no such MCS for a stream.
     Mcs(Format, u8),
-    /// The format does not have so many streams.
+    /// The format does not have this many streams.
     Streams(Format, u8),
-    /// The format is not sent in such a channel.
+    /// The format does not have this channel width.
     Width(Format, Width),
     /// The format has no such guard interval.
     GuardInterval(Format, GuardInterval),
-    /// VHT leaves this MCS out at this width with so many streams: its bits do not fill whole symbols evenly.
+    /// VHT excludes this MCS at this width with this many streams, since its bits do not fill whole symbols
+    /// evenly.
     Excluded {
         /// The MCS.
         mcs: u8,
-        /// The width at which it is left out.
+        /// Width.
         width: Width,
-        /// The number of streams with which it is left out.
+        /// Number of streams.
         streams: u8,
     },
 }

@@ -5,14 +5,14 @@ use core::str::FromStr;
 
 use super::{Format, GuardInterval, ModeError, PhyMode, Width};
 
-/// Why a text is no mode.
+/// Why a text is not a mode.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ModeTextError {
-    /// It is not written like one.
+    /// It does not have the syntax of a mode.
     NotAMode,
     /// The standard has no such mode.
     Mode(ModeError),
-    /// The index of HT says how many streams there are, and the text says otherwise.
+    /// The index of HT implies another number of streams than the text has.
     HtStreams {
         /// The index.
         index: u8,
@@ -21,7 +21,7 @@ pub enum ModeTextError {
     },
 }
 
-/// What is left out is 20 MHz, one stream, and the guard interval of 0.8 us.
+/// Optional parts of the text. Defaults: 20 MHz, one stream, and the guard interval of 0.8 us.
 #[derive(Default)]
 struct Parts {
     width: Option<Width>,
@@ -30,7 +30,7 @@ struct Parts {
 }
 
 impl Parts {
-    /// Takes a part behind the MCS; each may come once.
+    /// Parses a part behind the MCS; each part may occur once.
     fn take(&mut self, part: &str) -> Option<()> {
         let words = part.split_once(' ')?;
         let is_new = match words {
@@ -53,7 +53,7 @@ fn guard_interval(text: &str) -> Option<GuardInterval> {
     }
 }
 
-/// Format and MCS, which a text begins with.
+/// Parses format and MCS, the beginning of the text.
 fn head(text: &str) -> Option<(Format, u8)> {
     let (format, mcs) = text.split_once(" MCS ")?;
     let format = match format {
@@ -68,8 +68,8 @@ fn head(text: &str) -> Option<(Format, u8)> {
 impl FromStr for PhyMode {
     type Err = ModeTextError;
 
-    /// Reads what [`PhyMode`] is displayed as. The parts behind the MCS may come in any order; without them the mode is
-    /// one of 20 MHz, of one stream (of HT as many as its index says), and of the guard interval of 0.8 us.
+    /// Parses the displayed form of [`PhyMode`]. The parts behind the MCS may come in any order; defaults are 20 MHz,
+    /// one stream (with HT as many as its index implies), and the guard interval of 0.8 us.
     fn from_str(text: &str) -> Result<Self, ModeTextError> {
         let mut pieces = text.split(", ");
         let (format, mcs) = pieces.next().and_then(head).ok_or(ModeTextError::NotAMode)?;
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said() {
+    fn errors_name_the_mistake() {
         let error = |text: &str| text.parse::<PhyMode>().expect_err("no mode").to_string();
         for text in
             ["", "54 Mb/s", "EHT MCS 3", "HE MCS x", "HE MCS 3, 30 MHz", "HE MCS 3, 20 MHz, 40 MHz", "HE MCS 3,"]
