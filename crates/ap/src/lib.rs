@@ -43,7 +43,7 @@ pub struct Tag {
 
 /// What a MAC made of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Fate {
+pub enum TxResult {
     /// It was received, after so many attempts.
     Delivered {
         /// This one included.
@@ -65,7 +65,7 @@ pub struct TxStatus {
     /// The packet's access category.
     pub category: AccessCategory,
     /// What the MAC made of it.
-    pub fate: Fate,
+    pub result: TxResult,
 }
 
 /// A packet that a node received.
@@ -120,11 +120,11 @@ struct Queue<F> {
     class_of_app: Vec<u32>,
     default_class: u32,
     /// One, or with EDCA one for each category.
-    lanes: Vec<Lane<F>>,
+    ac_queues: Vec<AcQueue<F>>,
     wakes: Option<Instant>,
 }
 
-struct Lane<F> {
+struct AcQueue<F> {
     discipline: Box<dyn Discipline<Item<F>> + Send>,
     /// The packets that the MAC has.
     below: VecDeque<Below>,
@@ -196,7 +196,7 @@ impl<F> Packet for Item<F> {
 
 impl<F> fmt::Debug for Queue<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(self.lanes.iter().map(|lane| lane.discipline.len())).finish()
+        f.debug_list().entries(self.ac_queues.iter().map(|ac_queue| ac_queue.discipline.len())).finish()
     }
 }
 
@@ -211,15 +211,15 @@ impl<F: Send + 'static> AirQueues<F> {
     /// A node's MAC gets a queue above it; its own buffer has no limit that matters.
     pub fn add(&mut self, medium: &Medium<F>, node: NodeId, spec: &QueueSpec) {
         let seed = medium.stream_of(node, "queue hash").next_u64();
-        let lanes = if medium.has_edca(node) { AccessCategory::ALL.len() } else { 1 };
-        let lane = |_| Lane { discipline: spec.config.build(seed), below: VecDeque::new() };
+        let ac_queues = if medium.has_edca(node) { AccessCategory::ALL.len() } else { 1 };
+        let ac_queue = |_| AcQueue { discipline: spec.config.build(seed), below: VecDeque::new() };
         let queue = Queue {
             driver: spec.driver as usize,
             by_station: spec.by_station,
             by_airtime: matches!(spec.config, Config::Mac80211(_)),
             class_of_app: spec.class_of_app.clone(),
             default_class: spec.default_class,
-            lanes: (0..lanes).map(lane).collect(),
+            ac_queues: (0..ac_queues).map(ac_queue).collect(),
             wakes: None,
         };
         self.nodes.insert(node, queue);
@@ -244,9 +244,9 @@ impl<F: Send + 'static> AirQueues<F> {
             rate = rate_of(medium, from, mpdu.to, mpdu.rate);
             expected = attempt(medium, mpdu.msdu, rate);
         }
-        let lane = queue.lane(mpdu.category);
+        let ac_queue = queue.index_of(mpdu.category);
         let item = Item { since: now, flow, class, rate, expected, tag, mpdu };
-        queue.lanes[lane].discipline.handle_packet(now, item);
+        queue.ac_queues[ac_queue].discipline.handle_packet(now, item);
         self.refill(now, medium, from);
     }
 
@@ -254,9 +254,9 @@ impl<F: Send + 'static> AirQueues<F> {
     pub fn refill(&mut self, now: Instant, medium: &mut Medium<F>, node: NodeId) {
         let Some(queue) = self.nodes.get_mut(&node) else { return };
         let mut wakes: Option<Instant> = None;
-        for lane in &mut queue.lanes {
-            let discipline = &mut lane.discipline;
-            while lane.below.len() < queue.driver {
+        for ac_queue in &mut queue.ac_queues {
+            let discipline = &mut ac_queue.discipline;
+            while ac_queue.below.len() < queue.driver {
                 let Some(item) = discipline.poll_packet(now) else {
                     wakes = discipline.poll_deadline(now).into_iter().chain(wakes).min();
                     break;
@@ -269,7 +269,7 @@ impl<F: Send + 'static> AirQueues<F> {
                     self.unsent.push_back(Unsent { from: node, cause: None, frame: mpdu.frame });
                     continue;
                 }
-                lane.below.push_back(Below { since, class, host, expected, to, size, rate });
+                ac_queue.below.push_back(Below { since, class, host, expected, to, size, rate });
                 medium.handle_frame(now, node, mpdu);
             }
             while let Some(dropped) = discipline.poll_drop() {
@@ -289,20 +289,20 @@ impl<F: Send + 'static> AirQueues<F> {
     pub fn leave(&mut self, now: Instant, medium: &mut Medium<F>, node: NodeId, status: TxStatus) -> Option<Instant> {
         let queue = self.nodes.get_mut(&node)?;
         let by_airtime = queue.by_airtime;
-        let lane = queue.lane(status.category);
-        let lane = &mut queue.lanes[lane];
+        let ac_queue = queue.index_of(status.category);
+        let ac_queue = &mut queue.ac_queues[ac_queue];
         // Those for other receivers may be overtaken by an aggregate.
-        let place = lane.below.iter().position(|below| below.to == status.to)?;
-        let below = lane.below.remove(place)?;
+        let place = ac_queue.below.iter().position(|below| below.to == status.to)?;
+        let below = ac_queue.below.remove(place)?;
         if let To::Node(peer) = below.to {
             if by_airtime {
-                let took = sent_for(medium, node, &below, status.fate);
+                let took = sent_for(medium, node, &below, status.result);
                 let report = AirtimeReport::Sent { host: below.host, took, expected: below.expected };
-                lane.discipline.handle_airtime(now, &report);
+                ac_queue.discipline.handle_airtime(now, &report);
             }
-            let news = [signal(medium, peer, node), Some(news(medium, &below, status.fate))];
+            let news = [signal(medium, peer, node), Some(news(medium, &below, status.result))];
             for news in news.into_iter().flatten() {
-                lane.discipline.handle_feedback(now, &Feedback { class: below.class, news });
+                ac_queue.discipline.handle_feedback(now, &Feedback { class: below.class, news });
             }
         }
         Some(below.since)
@@ -311,11 +311,11 @@ impl<F: Send + 'static> AirQueues<F> {
     /// A node has received a packet. A receiver knows of the attempt that it received, and not of those before.
     pub fn receive(&mut self, now: Instant, medium: &Medium<F>, node: NodeId, packet: &Received) {
         let Some(queue) = self.nodes.get_mut(&node).filter(|queue| queue.by_airtime) else { return };
-        let lane = queue.lane(packet.category);
+        let ac_queue = queue.index_of(packet.category);
         let took = packet.airtime.0 / u64::from(packet.attempts.max(1));
         let took = if medium.config().aggregation.is_some() { took } else { took + medium.config().phy.difs() };
         let report = AirtimeReport::Received { host: packet.station.into(), took };
-        queue.lanes[lane].discipline.handle_airtime(now, &report);
+        queue.ac_queues[ac_queue].discipline.handle_airtime(now, &report);
     }
 
     /// When [`Self::handle_timeout`] is to be called.
@@ -341,8 +341,10 @@ impl<F: Send + 'static> AirQueues<F> {
 
     /// What a node's queue holds, without what its MAC has.
     pub fn queue(&self, node: NodeId) -> QueueState {
-        let lanes = self.nodes.get(&node).into_iter().flat_map(|queue| &queue.lanes);
-        lanes.map(|lane| QueueState { packets: lane.discipline.len(), bytes: lane.discipline.bytes() }).sum()
+        let ac_queues = self.nodes.get(&node).into_iter().flat_map(|queue| &queue.ac_queues);
+        ac_queues
+            .map(|ac_queue| QueueState { packets: ac_queue.discipline.len(), bytes: ac_queue.discipline.bytes() })
+            .sum()
     }
 
     /// Nothing is to be sent to a node any more: what queues hold for it is lost when its turn comes. What a MAC has is the
@@ -355,15 +357,15 @@ impl<F: Send + 'static> AirQueues<F> {
     pub fn remove(&mut self, node: NodeId) {
         let Some(queue) = self.nodes.remove(&node) else { return };
         queue.wakes.map(|at| self.wakes.remove(&(at, node)));
-        for item in queue.lanes.into_iter().flat_map(|mut lane| lane.discipline.take_all()) {
+        for item in queue.ac_queues.into_iter().flat_map(|mut ac_queue| ac_queue.discipline.take_all()) {
             self.unsent.push_back(Unsent { from: node, cause: None, frame: item.mpdu.frame });
         }
     }
 }
 
 impl<F> Queue<F> {
-    fn lane(&self, category: AccessCategory) -> usize {
-        if self.lanes.len() > 1 { category.index() } else { 0 }
+    fn index_of(&self, category: AccessCategory) -> usize {
+        if self.ac_queues.len() > 1 { category.index() } else { 0 }
     }
 }
 
@@ -414,27 +416,27 @@ fn in_aggregate(phy: &Phy, size: Bytes, rate: PhyRate) -> Span {
 
 /// What the attempts of a packet took, with the inter-frame space before each: what the medium counted, and of a packet that
 /// was given up the retry limit at the last rate.
-fn sent_for<F>(medium: &Medium<F>, node: NodeId, below: &Below, fate: Fate) -> Span {
-    match fate {
-        Fate::Delivered { airtime, .. } if below.rate.mode().is_some() => airtime.0,
-        Fate::Delivered { attempts, airtime } => airtime.0 + medium.config().phy.difs() * u64::from(attempts),
-        Fate::GivenUp => {
+fn sent_for<F>(medium: &Medium<F>, node: NodeId, below: &Below, result: TxResult) -> Span {
+    match result {
+        TxResult::Delivered { airtime, .. } if below.rate.mode().is_some() => airtime.0,
+        TxResult::Delivered { attempts, airtime } => airtime.0 + medium.config().phy.difs() * u64::from(attempts),
+        TxResult::GivenUp => {
             let rate = rate_of(medium, node, below.to, below.rate);
             attempt(medium, below.size, rate) * u64::from(retry_limit(medium, below.size))
         }
-        Fate::Unsent => Span::ZERO,
+        TxResult::Unsent => Span::ZERO,
     }
 }
 
 /// The TX status of a packet, from a driver's counts of attempts.
-fn news<F>(medium: &Medium<F>, below: &Below, fate: Fate) -> News {
+fn news<F>(medium: &Medium<F>, below: &Below, result: TxResult) -> News {
     let config = medium.config();
     let rts = is_reserved(medium, below.size);
     let limit = retry_limit(medium, below.size);
-    let (attempts, delivered) = match fate {
-        Fate::Delivered { attempts, .. } => (attempts, true),
-        Fate::GivenUp => (limit, false),
-        Fate::Unsent => (0, false),
+    let (attempts, delivered) = match result {
+        TxResult::Delivered { attempts, .. } => (attempts, true),
+        TxResult::GivenUp => (limit, false),
+        TxResult::Unsent => (0, false),
     };
     let best = *config.phy.standard().rates().last().expect("a standard has rates");
     let took = config.phy.retried_cost(below.size, below.rate, rts, attempts).0;

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 #[path = "../src/calibrate/mod.rs"]
 mod calibrate;
 
-use calibrate::{Glance, LEAST_PAYLOAD, Link, Pairs, measure, receive};
+use calibrate::{LEAST_PAYLOAD, Link, LinkSample, Pairs, measure, receive};
 use evenair_packet::MacAddr;
 use evenair_telemetry::{Reading, Source, StationReading, TelemetryError};
 
@@ -99,7 +99,7 @@ fn the_goodput_at_each_signal_is_what_the_channel_carried_then() {
         scope.spawn(|| receive(&station, 50, &stop, |_| ()).expect("it receives"));
         scope.spawn(|| relay(&inner, &outer, channel, &stop, &lost));
         let source = Box::new(AccessPoint(channel, Some(STATION)));
-        let measured = measure(&sender, &link(3 * STEP), source, &AtomicBool::new(false), |_: Glance| ());
+        let measured = measure(&sender, &link(3 * STEP), source, &AtomicBool::new(false), |_: LinkSample| ());
         stop.store(true, Ordering::Relaxed);
         measured
     });
@@ -122,7 +122,7 @@ fn a_link_on_which_nothing_is_lost_makes_no_table() {
         scope.spawn(|| receive(&station, 50, &stop, |_| ()).expect("it receives"));
         let source = Box::new(AccessPoint(channel(), Some(STATION)));
         let measured =
-            measure(&sender, &link(Duration::from_millis(500)), source, &AtomicBool::new(false), |_: Glance| ());
+            measure(&sender, &link(Duration::from_millis(500)), source, &AtomicBool::new(false), |_: LinkSample| ());
         stop.store(true, Ordering::Relaxed);
         measured
     });
@@ -136,7 +136,8 @@ fn what_cannot_be_measured_says_why() {
         let sender = socket();
         sender.connect(to.local_addr().expect("bound")).expect("loopback");
         let source = Box::new(AccessPoint(channel(), knows));
-        let measured = measure(&sender, &link(Duration::from_secs(5)), source, &AtomicBool::new(false), |_: Glance| ());
+        let measured =
+            measure(&sender, &link(Duration::from_secs(5)), source, &AtomicBool::new(false), |_: LinkSample| ());
         format!("{:#}", measured.expect_err("it cannot be measured"))
     };
     let closed = socket();
@@ -148,7 +149,7 @@ fn what_cannot_be_measured_says_why() {
     let sender = socket();
     sender.connect(address).expect("loopback");
     let source = Box::new(AccessPoint(channel(), Some(STATION)));
-    let error = measure(&sender, &link(Duration::from_secs(5)), source, &AtomicBool::new(false), |_: Glance| ());
+    let error = measure(&sender, &link(Duration::from_secs(5)), source, &AtomicBool::new(false), |_: LinkSample| ());
     let error = format!("{:#}", error.expect_err("nobody listens"));
     assert!(error.contains("start `evenair calibrate sink`"), "{error}");
 }

@@ -15,13 +15,13 @@ use evenair_api::{HoldStatus, PoolStatus, PortStatus};
 use evenair_boxfile::{BoxConfig, Plan};
 use evenair_manager::{Collection, Command, Event, Manager, Mode, Observation, Output, Part, Report};
 use evenair_packet::{MacAddr, PacketMeta, Port as Side};
-use evenair_sys::hold::{Hold, PortId};
+use evenair_sys::fail_open::{FailOpenGate, PortId};
 use evenair_sys::rt;
 use evenair_units::{Instant, Span};
 use evenair_view::{codec as codec_of, refusal_word, speech as speech_status};
 use tracing::{info, warn};
 
-use crate::events::{Tap, event_of};
+use crate::events::{EventSink, event_of};
 use crate::fail_open::{self, FailOpen};
 use crate::log_limit::LogLimit;
 use crate::offloads::restore_offloads;
@@ -33,8 +33,8 @@ use crate::recording::Recording;
 use crate::shards::Leases;
 use crate::slices::Source;
 use crate::snapshot::Snapshot;
-use crate::switch::{Carrier, Switch};
-use crate::{clock, foreign, packet_io};
+use crate::switchover::{DataPath, Switchover};
+use crate::{clock, other_programs, packet_io};
 
 /// Packets taken from one ring in one round. A round of two such batches takes well below a millisecond.
 const BATCH: usize = 64;
@@ -71,7 +71,7 @@ pub struct Engine {
     wire: Port,
     /// The ports' names in the gate: the WLAN side, the wired side.
     held: [PortId; 2],
-    switch: Switch,
+    switchover: Switchover,
     /// Whether the bridge can carry the traffic.
     fail_open: Arc<FailOpen>,
     /// The last bypass was commanded; otherwise the manager's guard against harm has bypassed itself.
@@ -95,14 +95,14 @@ pub struct Engine {
     /// Why the manager refused its last input.
     refused: Option<String>,
     /// Where events are kept.
-    history: Option<Tap>,
+    history: Option<EventSink>,
     /// Of what stations and their calls cause.
     log_limit: LogLimit,
     /// When a deadline of the manager was last met.
     met: Instant,
     started: Instant,
     /// The locks of both ports, which all shards share. The last field: the ports are free once all else is closed.
-    locks: Option<Arc<foreign::Locks>>,
+    locks: Option<Arc<other_programs::Locks>>,
 }
 
 /// Looking at packets that the bridge carries.
@@ -128,33 +128,33 @@ struct ShardIo {
     number: usize,
     /// The WLAN side, the wired side.
     ports: [Port; 2],
-    hold: Hold,
+    gate: FailOpenGate,
 }
 
 impl Engine {
-    /// Opens the ports for each shard and puts their holds in place, not in force.
+    /// Opens the ports for each shard and puts their gates in place, not in force.
     ///
     /// # Errors
     /// A missing interface or privilege, with what is needed.
     pub fn open_all(config: &BoxConfig, plan: &Plan, now: Instant) -> Result<Vec<Self>> {
         let (bridge, [wlan, wire]) = port::look_up_all(config)?;
         match &bridge {
-            Some(bridge) => port::tell_of(bridge),
+            Some(bridge) => port::log_bridge(bridge),
             None => warn!("[ports] bridge is not set: nothing passes while the box is bypassed, hangs or is not there"),
         }
         let fail_open = FailOpen::new(bridge.clone(), [wlan.clone(), wire.clone()]);
         clock::check()?;
         restore_offloads();
-        let locks = Arc::new(foreign::lock([&wlan, &wire])?);
-        foreign::refuse([&config.wlan, &config.wire])?;
+        let locks = Arc::new(other_programs::lock([&wlan, &wire])?);
+        other_programs::refuse([&config.wlan, &config.wire])?;
         let open = |side, interface| Port::open(side, interface, config.ring_frames);
         let ports = (0..plan.shards()).map(|_| Ok([open(Side::Wlan, &wlan)?, open(Side::Wire, &wire)?]));
         let ports = ports.collect::<Result<Vec<_>>>()?;
-        // Last, so that a killed process loses its hold before its rings: descriptors are closed newest first.
-        let holds = Hold::of_shards(bridge, plan.steering())?;
-        let shards = ports.into_iter().zip(holds).enumerate();
+        // Last, so that a killed process loses its gate before its rings: descriptors are closed newest first.
+        let gates = FailOpenGate::of_shards(bridge, plan.steering())?;
+        let shards = ports.into_iter().zip(gates).enumerate();
         let shards = shards
-            .map(|(number, (ports, hold))| Self::open(config, plan, ShardIo { number, ports, hold }, &fail_open, now));
+            .map(|(number, (ports, gate))| Self::open(config, plan, ShardIo { number, ports, gate }, &fail_open, now));
         let mut shards = shards.collect::<Result<Vec<_>>>()?;
         if plan.shards() > 1 {
             let leases = Leases::of_shards(plan.shards(), config.manager.pacing_slack, now);
@@ -168,11 +168,11 @@ impl Engine {
     }
 
     fn open(config: &BoxConfig, plan: &Plan, io: ShardIo, fail_open: &Arc<FailOpen>, now: Instant) -> Result<Self> {
-        let ShardIo { number: shard, ports: [mut wlan, mut wire], mut hold } = io;
+        let ShardIo { number: shard, ports: [mut wlan, mut wire], mut gate } = io;
         let frame_len = wlan.ring().max_frame_len().max(wire.ring().max_frame_len());
-        let (pool, io_why) = packet_io::open(config, &hold, [&mut wlan, &mut wire], frame_len)?;
-        let held = [wlan.attach(&mut hold)?, wire.attach(&mut hold)?];
-        [&mut wlan, &mut wire].into_iter().try_for_each(Port::open_lane)?;
+        let (pool, io_why) = packet_io::open(config, &gate, [&mut wlan, &mut wire], frame_len)?;
+        let held = [wlan.attach(&mut gate)?, wire.attach(&mut gate)?];
+        [&mut wlan, &mut wire].into_iter().try_for_each(Port::open_xdp)?;
         let mut manager = plan.config_of(shard, &config.manager);
         let probe_source = probes::source_of(wlan.interface().address);
         probes::set_source(&mut manager, probe_source);
@@ -187,7 +187,7 @@ impl Engine {
             wlan,
             wire,
             held,
-            switch: Switch::new(hold),
+            switchover: Switchover::new(gate),
             own_address: fail_open.address(),
             fail_open: Arc::clone(fail_open),
             bypass_commanded: false,
@@ -209,7 +209,7 @@ impl Engine {
     }
 
     /// From now on events are kept, too.
-    pub(crate) fn keep_events(&mut self, history: Option<Tap>) {
+    pub(crate) fn keep_events(&mut self, history: Option<EventSink>) {
         self.history = history;
     }
 
@@ -224,7 +224,7 @@ impl Engine {
     }
 
     /// The locks of the ports.
-    pub(crate) fn locks(&self) -> Option<&Arc<foreign::Locks>> {
+    pub(crate) fn locks(&self) -> Option<&Arc<other_programs::Locks>> {
         self.locks.as_ref()
     }
 
@@ -234,8 +234,8 @@ impl Engine {
     }
 
     /// Who carries the traffic.
-    pub fn carrier(&self) -> Carrier {
-        self.switch.carrier()
+    pub fn data_path(&self) -> DataPath {
+        self.switchover.data_path()
     }
 
     /// Looks at packets while the bridge carries them, from when it does.
@@ -273,7 +273,7 @@ impl Engine {
         }
         if matches!(command, Command::Reconfigure(_)) {
             let longest = RECONFIGURE_EACH * self.manager.entries() as u64;
-            self.switch.extend(now, longest.min(RECONFIGURE_LONGEST));
+            self.switchover.extend(now, longest.min(RECONFIGURE_LONGEST));
         }
         self.manager.handle_command(now, command);
         self.carry_out(now);
@@ -301,7 +301,7 @@ impl Engine {
     /// # Errors
     /// A refused system call.
     pub fn round(&mut self, now: Instant) -> Result<usize> {
-        if self.switch.has_lapsed(now) {
+        if self.switchover.has_expired(now) {
             self.outdate();
         }
         let taken = self.take_in(now);
@@ -329,7 +329,7 @@ impl Engine {
         while wlan || wire {
             // The process may have been stopped in the middle of this. Where nothing is to be sent the clock is not read.
             let is_queued = self.wlan.queued() + self.wire.queued() > 0;
-            if is_queued && self.switch.has_lapsed(crate::run::now()) {
+            if is_queued && self.switchover.has_expired(crate::run::now()) {
                 self.outdate();
             }
             if wlan {
@@ -363,11 +363,11 @@ impl Engine {
     /// Takes a batch out of each ring. Returns how many packets that were.
     fn take_in(&mut self, now: Instant) -> usize {
         let mut all = 0;
-        let express = self.switch.is_clear(now);
+        let af_xdp = self.switchover.is_clear(now);
         // Copies are not forwarded, and so not dropped.
         let groups = if self.watch.on { [u16::MAX; 2] } else { self.fail_open.groups() };
         for (port, groups) in [&mut self.wlan, &mut self.wire].into_iter().zip(groups) {
-            let taken = port.receive(BATCH, express, &mut self.pool, &mut self.batch);
+            let taken = port.receive(BATCH, af_xdp, &mut self.pool, &mut self.batch);
             self.manager.foresee(self.batch.iter().map(|(_, meta)| meta));
             for (id, meta) in self.batch.drain(..) {
                 if port::link_local_group(self.pool.get(&id)).is_some_and(|group| groups >> group & 1 == 0) {
@@ -402,7 +402,7 @@ impl Engine {
         if !self.watch.on {
             return;
         }
-        self.switch.hold().watch(false);
+        self.switchover.gate().watch(false);
         std::thread::sleep(COPIES_UNDERWAY);
         while self.take_in(now) > 0 {
             self.carry_out(now);
@@ -415,14 +415,14 @@ impl Engine {
     fn begin_watch(&mut self, now: Instant) {
         if self.watch.on
             || self.mode != Mode::Bypassed
-            || self.carrier() != Carrier::Bridge
+            || self.data_path() != DataPath::Bridge
             || !self.is_watch_wanted(now)
         {
             return;
         }
         self.watch.on = true;
         self.watch.base = self.given();
-        self.switch.hold().watch(true);
+        self.switchover.gate().watch(true);
         if self.shard == 0 && self.watch.wanted {
             self.fail_open.say_bypassed("observing, nothing is shaped: ");
         }
@@ -587,8 +587,8 @@ impl Engine {
 
     /// Takes the traffic once the box is inserted: by a command, or by the guard for a trial.
     fn take_over(&mut self, now: Instant) {
-        if self.mode == Mode::Inserted && self.carrier() != Carrier::Box {
-            self.switch.take(now);
+        if self.mode == Mode::Inserted && self.data_path() != DataPath::Box {
+            self.switchover.acquire(now);
             self.fail_open.set_bypassed(false);
         }
     }
@@ -597,18 +597,18 @@ impl Engine {
     fn hand_over(&mut self, now: Instant) -> Result<()> {
         self.take_over(now);
         let empty = self.pool.used() == 0 && self.is_sent(now);
-        if self.mode == Mode::Bypassed && empty && self.carrier() == Carrier::Box && self.may_let_go() {
-            self.switch.release();
+        if self.mode == Mode::Bypassed && empty && self.data_path() == DataPath::Box && self.may_let_go() {
+            self.switchover.release();
         }
-        let mut settled = empty && matches!(self.carrier(), Carrier::Releasing { .. });
-        if settled {
+        let mut drained = empty && matches!(self.data_path(), DataPath::Releasing { .. });
+        if drained {
             // Each port is released separately: it does not wait for the other's packets.
             let ports = [&mut self.wlan, &mut self.wire].into_iter().zip(self.held).zip(self.watch.copied);
             for ((port, id), copied) in ports {
-                settled &= port.settle(self.switch.hold(), id, copied)?;
+                drained &= port.report_sent(self.switchover.gate(), id, copied)?;
             }
         }
-        if self.switch.step(now, settled) {
+        if self.switchover.step(now, drained) {
             self.fail_open.set_bypassed(true);
             if self.shard == 0 {
                 self.fail_open.say_bypassed("");
@@ -617,7 +617,7 @@ impl Engine {
         let address = self.fail_open.address();
         if address != self.own_address {
             self.own_address = address;
-            self.switch.hold().set_own_address(fail_open::address_of(address));
+            self.switchover.gate().set_own_address(fail_open::address_of(address));
         }
         self.begin_watch(now);
         Ok(())
@@ -631,7 +631,7 @@ impl Engine {
         let again = sending.then(|| now + SEND_AGAIN);
         let manager = self.manager.poll_deadline().map(|(deadline, _)| deadline.max(self.met + DEADLINES_APART));
         let lease = self.leases.as_ref().and_then(Leases::deadline);
-        [manager, again, lease, self.switch.deadline(now)].into_iter().flatten().min()
+        [manager, again, lease, self.switchover.deadline(now)].into_iter().flatten().min()
     }
 
     /// Looks into a port that was reported ready and had nothing.
@@ -673,27 +673,27 @@ impl Source for Engine {
             observing: self.is_observing(),
             kinds: self.wlan.kinds() + self.wire.kinds(),
             copied: (copied, self.watch.done),
-            carrier: match self.carrier() {
-                Carrier::Bridge if !fail_open.available => evenair_api::Carrier::Nobody,
-                Carrier::Bridge => evenair_api::Carrier::Bridge,
-                Carrier::Box => evenair_api::Carrier::Box,
-                Carrier::Releasing { .. } => evenair_api::Carrier::Releasing,
+            carrier: match self.data_path() {
+                DataPath::Bridge if !fail_open.available => evenair_api::Carrier::Nobody,
+                DataPath::Bridge => evenair_api::Carrier::Bridge,
+                DataPath::Box => evenair_api::Carrier::Box,
+                DataPath::Releasing { .. } => evenair_api::Carrier::Releasing,
             },
             fail_open,
             uptime_s: now.saturating_since(self.started).as_secs_f64(),
-            wlan: port_status(&mut self.wlan, self.switch.hold(), self.held[0], self.io_why.as_ref())?,
-            wire: port_status(&mut self.wire, self.switch.hold(), self.held[1], self.io_why.as_ref())?,
+            wlan: port_status(&mut self.wlan, self.switchover.gate(), self.held[0], self.io_why.as_ref())?,
+            wire: port_status(&mut self.wire, self.switchover.gate(), self.held[1], self.io_why.as_ref())?,
             more_segments: self.wlan.counters().more_segments + self.wire.counters().more_segments,
-            underway: match self.carrier() {
-                Carrier::Bridge => (0, 0),
-                Carrier::Box | Carrier::Releasing { .. } => {
+            underway: match self.data_path() {
+                DataPath::Bridge => (0, 0),
+                DataPath::Box | DataPath::Releasing { .. } => {
                     (self.wlan.room() + self.wire.room() + BETWEEN_COUNTS, AT_PROCESSORS)
                 }
             },
             sending: (self.wlan.queued() + self.wire.queued()) as u64,
             probes: self.probes,
             pool: PoolStatus { used: self.pool.used(), peak: self.pool.peak_used(), size: self.pool.size() },
-            hold: HoldStatus { lapses: self.switch.lapses() },
+            hold: HoldStatus { lapses: self.switchover.expiries() },
             pacing: self.pacing.status(),
             recording: self.recording.as_ref().map(Recording::status),
             cpu: Span::from_nanos(rt::thread_cpu_ns()),
@@ -711,10 +711,10 @@ fn recording_of(path: &Path, shard: usize) -> PathBuf {
     name.into()
 }
 
-fn port_status(port: &mut Port, hold: &Hold, id: PortId, io_why: Option<&String>) -> Result<PortStatus> {
+fn port_status(port: &mut Port, gate: &FailOpenGate, id: PortId, io_why: Option<&String>) -> Result<PortStatus> {
     let (losses, counters) = (port.losses()?, port.counters());
     // After those counts, so that the packets counted there are counted here.
-    let taken = port.taken(hold, id);
+    let taken = port.taken(gate, id);
     let (io, why) = port.io();
     Ok(PortStatus {
         interface: port.name().into(),

@@ -33,9 +33,9 @@ use evenair_sys::links::LinkEvents;
 use evenair_sys::rt::{Epoll, Waker};
 use tracing::{error, info, warn};
 
-use crate::desk::{Desk, Wish};
-use crate::events::Tap;
-use crate::foreign::Ports;
+use crate::control::{ControlHandle, ControlRequest};
+use crate::events::EventSink;
+use crate::other_programs::Ports;
 use crate::port;
 
 /// Pause after each look at the interfaces, so that a flood of changes elsewhere on the machine costs little.
@@ -115,8 +115,8 @@ impl FailOpen {
     /// A refused system call; no room for the thread.
     pub(crate) fn watch(
         self: &Arc<Self>,
-        history: Option<Tap>,
-        reopens: Option<Desk>,
+        history: Option<EventSink>,
+        reopens: Option<ControlHandle>,
         mut ports: Ports,
     ) -> Result<Watching> {
         let events = LinkEvents::subscribe()?;
@@ -145,15 +145,15 @@ impl FailOpen {
         Ok(Watching { end, thread: Some(thread.context("start the thread that watches the bridge")?) })
     }
 
-    fn look_and_reopen(&self, history: Option<&Tap>, reopens: Option<&Desk>) {
+    fn look_and_reopen(&self, history: Option<&EventSink>, reopens: Option<&ControlHandle>) {
         self.look(history, reopens.is_some());
-        if let Some(desk) = reopens
+        if let Some(control) = reopens
             && let Found { why, replaced: Some(new), .. } = self.found()
             && why.is_empty()
         {
             *self.replaced.lock().unwrap_or_else(PoisonError::into_inner) = Some(new);
             // It checks at every request.
-            let _ = desk.begin(Wish::Nothing);
+            let _ = control.begin(ControlRequest::Nothing);
         }
     }
 
@@ -167,7 +167,7 @@ impl FailOpen {
     }
 
     /// Asks the kernel, and says what has changed. Takes long where the kernel is busy with interfaces.
-    fn look(&self, history: Option<&Tap>, reopens: bool) {
+    fn look(&self, history: Option<&EventSink>, reopens: bool) {
         let now = self.ask();
         let before = std::mem::replace(&mut *self.found.lock().unwrap_or_else(PoisonError::into_inner), now.clone());
         if let Some(address) = now.address {

@@ -2,39 +2,39 @@
 //!
 //! A [`PacketPath`] drives the manager with real packets in real time: while the box is inserted, it takes packets from the kernel's
 //! bridge, lets the manager decide, and sends them on. Whenever the box does not carry the traffic, for any reason, the
-//! bridge does (see [`evenair_sys::hold`]).
+//! bridge does (see [`evenair_sys::fail_open`]).
 //!
-//! Other threads ask it through [`desk`] and get a [`Snapshot`], take its events out of [`events`], and are called as its
+//! Other threads ask it through [`control`] and get a [`Snapshot`], take its events out of [`events`], and are called as its
 //! [`ManagementPlane`]. Not here: who these are. `evenair-serve` has them, and joins them to the path.
 
+mod af_xdp;
 mod awaited;
 pub mod checks;
 mod clock;
+pub mod control;
 pub mod crash;
-pub mod desk;
 mod engine;
 pub mod events;
-mod express;
 mod fail_open;
-mod foreign;
-mod kinds;
 mod log_limit;
 mod management;
 mod offload;
 mod offloads;
+mod other_programs;
 mod pacing;
 mod packet_io;
 mod pool;
 mod port;
 mod probes;
-mod punctual;
+mod protocol_counters;
+mod real_time;
 mod recording;
 mod run;
 mod service;
 mod shards;
 mod slices;
 mod snapshot;
-mod switch;
+mod switchover;
 mod telemetry;
 
 pub use awaited::{PortLost, has_ports, wait_for_ports};

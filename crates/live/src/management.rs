@@ -6,8 +6,8 @@ use evenair_api::health::Limits;
 use evenair_packet::MacAddr;
 use evenair_telemetry::StationReading;
 
-/// The management plane, as far as the packet path calls it: a packet loop, or the front of several, and the threads that poll telemetry.
-/// No call takes long.
+/// The management plane, as far as the packet path calls it: a packet loop, or the coordinator of several, and the threads
+/// that poll telemetry. No call takes long.
 pub trait ManagementPlane: Send + Sync {
     /// The loops have taken a new configuration, which has these names of stations and these limits of health.
     fn reconfigure(&self, names: BTreeMap<MacAddr, String>, health: Limits);

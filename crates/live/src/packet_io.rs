@@ -1,4 +1,4 @@
-//! Choice between the packet rings of [`crate::port`] and the AF_XDP sockets of [`crate::express`], with the reason.
+//! Choice between the packet rings of [`crate::port`] and the AF_XDP sockets of [`crate::af_xdp`], with the reason.
 //!
 //! With [`Io::Auto`] the box chooses AF_XDP only if all known conditions are met: both drivers run the program in native
 //! mode, frames are short enough, the process may open the sockets and lock their memory, one loop has all packets, and no
@@ -11,12 +11,12 @@ use std::fs;
 use anyhow::Result;
 use evenair_boxfile::{BoxConfig, Io};
 use evenair_sys::capability::{CAP_IPC_LOCK, is_effective};
-use evenair_sys::hold::Hold;
+use evenair_sys::fail_open::FailOpenGate;
 use evenair_sys::iface::{self, Interface};
 use evenair_sys::xsk;
 use tracing::{info, warn};
 
-use crate::express::{self, Needs, Sizes, comes_incomplete};
+use crate::af_xdp::{self, Needs, Sizes, comes_incomplete};
 use crate::pool::Pool;
 use crate::port::{self, Port};
 
@@ -135,7 +135,7 @@ pub fn lockable(bytes: u64, limits: &str, status: &str) -> Lockable {
 /// There is no memory for the packets.
 pub(crate) fn open(
     config: &BoxConfig,
-    hold: &Hold,
+    gate: &FailOpenGate,
     ports: [&mut Port; 2],
     frame_len: usize,
 ) -> Result<(Pool, Option<String>)> {
@@ -148,12 +148,12 @@ pub(crate) fn open(
     let sizes = Sizes { pool_frames: config.pool_frames, ring_frames: config.ring_frames, most_bytes: frame_len };
     let opened = match objection {
         Some(objection) => Err(objection),
-        None => express::open(config.io, hold, interfaces, sizes).map_err(|error| format!("{error:#}")),
+        None => af_xdp::open(config.io, gate, interfaces, sizes).map_err(|error| format!("{error:#}")),
     };
     match opened {
-        Ok((pool, lanes)) => {
-            for (port, lane) in ports.into_iter().zip(lanes) {
-                port.add(lane);
+        Ok((pool, paths)) => {
+            for (port, path) in ports.into_iter().zip(paths) {
+                port.add(path);
                 let (io, why) = port.io();
                 info!("{}: {io}{}", port.name(), why.map_or(String::new(), |why| format!(" ({why})")));
             }

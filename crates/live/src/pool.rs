@@ -11,7 +11,7 @@ use anyhow::Result;
 use evenair_sys::error::OsError;
 pub use evenair_sys::frames::FrameId;
 use evenair_sys::frames::Frames;
-use evenair_sys::xsk::{Lane, LaneOf, Sent};
+use evenair_sys::xsk::{Sent, XskSet, XskSetSpec};
 
 /// The frames.
 #[derive(Debug)]
@@ -20,15 +20,15 @@ pub struct Pool {
     // the gap.
     frames: Frames,
     free: Vec<FrameId>,
-    /// Places that the kernel has, to receive into or to send.
+    /// Slots that the kernel has, to receive into or to send.
     lent: usize,
-    /// Places beside those that the box is to have, for receiving.
+    /// Slots beside those that the box is to have, for receiving.
     receiving: usize,
     peak_used: usize,
-    /// Places whose frames are out of date, by number, and how many there are.
+    /// Slots whose frames are out of date, by number, and how many there are.
     stale: Vec<bool>,
     stale_left: usize,
-    /// Places whose frames are segments of super-packets, by number.
+    /// Slots whose frames are segments of super-packets, by number.
     segments: Vec<bool>,
 }
 
@@ -42,62 +42,62 @@ impl Pool {
         // The last one freed is the next one taken: it is likely still in the cache.
         free.reverse();
         let receiving = receiving as usize;
-        let segments = vec![false; frames.places()];
+        let segments = vec![false; frames.slots()];
         Ok(Self { frames, free, lent: 0, receiving, peak_used: 0, stale: Vec::new(), stale_left: 0, segments })
     }
 
-    /// Opens lanes whose frames are in this pool ([`Lane::open`]).
+    /// Opens sets of AF_XDP sockets whose frames are in this pool ([`XskSet::open`]).
     ///
     /// # Errors
     /// A refused system call.
-    pub fn lanes(&self, of: &[LaneOf<'_>], copy: bool) -> Result<Vec<Lane>, OsError> {
-        Lane::open(&self.frames, of, copy)
+    pub fn xsk_sets(&self, of: &[XskSetSpec<'_>], copy: bool) -> Result<Vec<XskSet>, OsError> {
+        XskSet::open(&self.frames, of, copy)
     }
 
     /// Lends free slots to an AF_XDP path for reception.
-    pub fn lend(&mut self, lane: &mut Lane) {
+    pub fn lend(&mut self, xsks: &mut XskSet) {
         let before = self.free.len();
-        lane.lend(&mut self.frames, &mut self.free);
+        xsks.lend(&mut self.frames, &mut self.free);
         self.lent += before - self.free.len();
     }
 
     /// Takes up to `most` frames that an AF_XDP path has received, and lends it as many slots. `look` sees each. Returns how
     /// many there were.
-    pub fn receive(&mut self, lane: &mut Lane, most: usize, mut look: impl FnMut(&mut [u8], FrameId)) -> usize {
+    pub fn receive(&mut self, xsks: &mut XskSet, most: usize, mut look: impl FnMut(&mut [u8], FrameId)) -> usize {
         let segments = &mut self.segments;
-        let taken = lane.receive(&mut self.frames, most, |frames, id| {
+        let taken = xsks.receive(&mut self.frames, most, |frames, id| {
             segments[id.number() as usize] = false;
             let bytes = frames.bytes_mut(&id);
             look(bytes, id);
         });
         self.lent -= taken;
         self.peak_used = self.peak_used.max(self.used());
-        self.lend(lane);
+        self.lend(xsks);
         taken
     }
 
     /// Passes queued frames to an AF_XDP path for transmission, as far as it accepts them.
     ///
     /// # Errors
-    /// Nothing was taken: [`Lane::send`].
-    pub fn send(&mut self, lane: &mut Lane, queue: &mut VecDeque<FrameId>) -> Result<Sent, OsError> {
-        let sent = lane.send(&mut self.frames, queue)?;
+    /// Nothing was taken: [`XskSet::send`].
+    pub fn send(&mut self, xsks: &mut XskSet, queue: &mut VecDeque<FrameId>) -> Result<Sent, OsError> {
+        let sent = xsks.send(&mut self.frames, queue)?;
         self.lent += sent.frames as usize;
         Ok(sent)
     }
 
     /// Takes back the frames that an AF_XDP path has sent.
-    pub fn tend(&mut self, lane: &mut Lane) -> Sent {
+    pub fn tend(&mut self, xsks: &mut XskSet) -> Sent {
         let before = self.free.len();
-        let sent = lane.tend(&mut self.frames, &mut self.free);
+        let sent = xsks.tend(&mut self.frames, &mut self.free);
         self.lent -= self.free.len() - before;
         sent
     }
 
     /// From now on all frames in use are stale ([`Self::is_stale`]), until their slots are reused.
     pub fn outdate(&mut self) {
-        let places = self.frames.places() as u32;
-        self.stale = (0..places).map(|number| !self.frames.is_lent(number)).collect();
+        let slots = self.frames.slots() as u32;
+        self.stale = (0..slots).map(|number| !self.frames.is_lent(number)).collect();
         for id in &self.free {
             self.stale[id.number() as usize] = false;
         }
@@ -109,7 +109,7 @@ impl Pool {
         self.stale_left > 0 && self.stale[id.number() as usize]
     }
 
-    /// Takes a place and lets `fill` write a frame into it. `fill` returns the frame's length, or `None` if there is
+    /// Takes a slot and lets `fill` write a frame into it. `fill` returns the frame's length, or `None` if there is
     /// no frame after all.
     pub fn put(&mut self, fill: impl FnOnce(&mut [u8]) -> Option<usize>) -> Put {
         let Some(id) = self.free.pop() else { return Put::Full };
@@ -140,7 +140,7 @@ impl Pool {
     /// Asks memory for the beginnings of these frames, which will be read one after the other: a frame that was held for long
     /// is no longer in the processor's cache, and to wait for each would take longer than to wait for all at once. The
     /// rest of a long frame follows quickly once it is read from its beginning on.
-    pub fn bring<'a>(&self, ids: impl Iterator<Item = &'a FrameId>) {
+    pub fn prefetch<'a>(&self, ids: impl Iterator<Item = &'a FrameId>) {
         const LINE: usize = 64;
         const LINES: usize = 4;
         for id in ids {
@@ -153,19 +153,19 @@ impl Pool {
         self.frames.bytes_mut(id)
     }
 
-    /// Gives the place back.
+    /// Gives the slot back.
     pub fn free(&mut self, id: FrameId) {
         if self.is_stale(&id) {
             self.stale[id.number() as usize] = false;
             self.stale_left -= 1;
         }
         self.free.push(id);
-        debug_assert!(self.free.len() <= self.frames.places());
+        debug_assert!(self.free.len() <= self.frames.slots());
     }
 
-    /// Places in use.
+    /// Slots in use.
     pub fn used(&self) -> usize {
-        self.frames.places() - self.free.len() - self.lent
+        self.frames.slots() - self.free.len() - self.lent
     }
 
     /// The most that were ever in use.
@@ -173,18 +173,18 @@ impl Pool {
         self.peak_used
     }
 
-    /// All places but those for receiving.
+    /// All slots but those for receiving.
     pub fn size(&self) -> usize {
-        self.frames.places() - self.receiving
+        self.frames.slots() - self.receiving
     }
 }
 
 /// What became of [`Pool::put`].
 #[derive(Debug, PartialEq, Eq)]
 pub enum Put {
-    /// The frame is in this place.
+    /// The frame is in this slot.
     Stored(FrameId),
-    /// Every place is in use.
+    /// Every slot is in use.
     Full,
     /// There was no frame.
     Refused,
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_keep_their_bytes_and_places_are_used_again() {
+    fn frames_keep_their_bytes_and_slots_are_used_again() {
         let mut pool = Pool::new(2, 0, 4).expect("memory");
         let Put::Stored(a) = put(&mut pool, b"one") else { panic!("there is room") };
         let Put::Stored(b) = put(&mut pool, b"two!") else { panic!("there is room") };
@@ -210,20 +210,20 @@ mod tests {
         assert_eq!((pool.get(&a), pool.get(&b)), (&b"one"[..], &b"two!"[..]));
         pool.free(a);
         pool.get_mut(&b)[0] = b'T';
-        let Put::Stored(c) = put(&mut pool, b"3") else { panic!("a place was freed") };
+        let Put::Stored(c) = put(&mut pool, b"3") else { panic!("a slot was freed") };
         assert_eq!((pool.get(&c), pool.get(&b)), (&b"3"[..], &b"Two!"[..]));
         assert_eq!((pool.used(), pool.peak_used(), pool.size()), (2, 2, 2));
     }
 
     #[test]
-    fn a_refused_frame_takes_no_place() {
+    fn a_refused_frame_takes_no_slot() {
         let mut pool = Pool::new(1, 0, 4).expect("memory");
         assert_eq!(pool.put(|_| None), Put::Refused);
         assert_eq!(pool.used(), 0);
     }
 
     #[test]
-    fn what_is_out_of_date_is_so_until_its_place_is_used_anew() {
+    fn what_is_out_of_date_is_so_until_its_slot_is_used_anew() {
         let mut pool = Pool::new(3, 0, 4).expect("memory");
         let (Put::Stored(a), Put::Stored(b)) = (put(&mut pool, b"a"), put(&mut pool, b"b")) else {
             panic!("there is room")

@@ -1,5 +1,5 @@
 //! A port of the box: its receive ring, its sender, the transmit queue, and counters; and, if it has one, its AF_XDP path
-//! ([`crate::express`]), which then receives most packets and sends all.
+//! ([`crate::af_xdp`]), which then receives most packets and sends all.
 
 use std::collections::VecDeque;
 use std::os::fd::BorrowedFd;
@@ -10,16 +10,16 @@ use evenair_api::causes::{LossReason, Losses};
 use evenair_boxfile::{BoxConfig, Io};
 use evenair_packet::PacketMeta;
 use evenair_sys::checksum;
-use evenair_sys::hold::{Hold, PortId};
+use evenair_sys::fail_open::{FailOpenGate, PortId};
 use evenair_sys::iface::{self, Interface};
 use evenair_sys::ring::{Ring, RingCounters, SEND_BATCH, Sender};
 use evenair_sys::xsk::Sent;
 use tracing::{info, warn};
 
-use crate::express::Express;
-use crate::kinds::count_kind;
+use crate::af_xdp::AfXdpPath;
 use crate::offload::{Cut, Cutter, Joiner};
 use crate::pool::{FrameId, Pool, Put};
+use crate::protocol_counters::count_protocol;
 
 /// Bytes that the kernel may hold for a port before it refuses more.
 const SEND_BUFFER: u32 = 4 << 20;
@@ -30,7 +30,7 @@ pub struct Port {
     side: evenair_packet::Port,
     ring: Ring,
     sender: Sender,
-    express: Option<Express>,
+    af_xdp: Option<AfXdpPath>,
     queue: VecDeque<FrameId>,
     counters: PortCounters,
     kinds: Kinds,
@@ -140,7 +140,7 @@ pub fn link_local_group(frame: &[u8]) -> Option<u8> {
 }
 
 /// Logs what does not pass.
-pub fn tell_of(bridge: &Interface) {
+pub fn log_bridge(bridge: &Interface) {
     let name = &bridge.name;
     if bridge.bridge_group_forward == Some(0) {
         info!(
@@ -195,7 +195,7 @@ impl Port {
             side,
             ring,
             sender,
-            express: None,
+            af_xdp: None,
             queue: VecDeque::new(),
             counters: PortCounters::default(),
             kinds: Kinds::default(),
@@ -205,24 +205,24 @@ impl Port {
     }
 
     /// Gives it an AF_XDP path.
-    pub fn add(&mut self, express: Express) {
-        self.express = Some(express);
+    pub fn add(&mut self, af_xdp: AfXdpPath) {
+        self.af_xdp = Some(af_xdp);
     }
 
     /// Attaches it to the fail-open gate.
     ///
     /// # Errors
     /// A missing privilege.
-    pub fn attach(&self, hold: &mut Hold) -> Result<PortId> {
-        Ok(hold.attach(&self.ring, self.express.as_ref().map(|express| &express.gate))?)
+    pub fn attach(&self, gate: &mut FailOpenGate) -> Result<PortId> {
+        Ok(gate.attach(&self.ring, self.af_xdp.as_ref().map(|af_xdp| &af_xdp.xdp))?)
     }
 
     /// Lets its AF_XDP path, if it has one, take packets as soon as the lease is valid.
     ///
     /// # Errors
     /// A refused system call.
-    pub fn open_lane(&mut self) -> Result<()> {
-        self.express.as_mut().map_or(Ok(()), Express::open)
+    pub fn open_xdp(&mut self) -> Result<()> {
+        self.af_xdp.as_mut().map_or(Ok(()), AfXdpPath::open)
     }
 
     /// Its interface, as it was when the port was opened.
@@ -245,14 +245,14 @@ impl Port {
 
     /// Where packets come in, for waiting.
     pub fn inlets(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
-        let sockets = self.express.iter().flat_map(|express| express.lane.sockets());
+        let sockets = self.af_xdp.iter().flat_map(|af_xdp| af_xdp.xsks.sockets());
         std::iter::once(std::os::fd::AsFd::as_fd(&self.ring)).chain(sockets)
     }
 
     /// How packets come in, and why not otherwise where that was tried.
     pub fn io(&self) -> (String, Option<String>) {
-        match &self.express {
-            Some(express) => (express.describe(), express.why()),
+        match &self.af_xdp {
+            Some(af_xdp) => (af_xdp.describe(), af_xdp.why()),
             None => (Io::AfPacket.to_string(), None),
         }
     }
@@ -267,13 +267,13 @@ impl Port {
     pub fn receive(
         &mut self,
         most: usize,
-        express: bool,
+        af_xdp: bool,
         pool: &mut Pool,
         batch: &mut Vec<(FrameId, PacketMeta)>,
     ) -> usize {
         let before = self.counters.super_packets;
         let taken = self.take_out(most, pool, batch);
-        if self.express.is_some() && before == 0 && self.counters.super_packets > 0 {
+        if self.af_xdp.is_some() && before == 0 && self.counters.super_packets > 0 {
             warn!(
                 "{}: super-packets arrive, which AF_XDP sockets cannot receive: they come through the packet ring, beside the other \
                  packets of their connections, and may change places with them. Set [ports] io = \"af-packet\", or turn \
@@ -282,13 +282,13 @@ impl Port {
             );
         }
         let (side, kinds) = (self.side, &mut self.kinds);
-        let Some(Express { lane, completes, .. }) = self.express.as_mut().filter(|_| express) else { return taken };
-        let more = pool.receive(lane, most, |bytes, id| {
+        let Some(AfXdpPath { xsks, completes, .. }) = self.af_xdp.as_mut().filter(|_| af_xdp) else { return taken };
+        let more = pool.receive(xsks, most, |bytes, id| {
             if *completes {
                 checksum::complete_if_partial(bytes);
             }
             let meta = evenair_packet::parse(side, bytes);
-            count_kind(kinds, &meta);
+            count_protocol(kinds, &meta);
             batch.push((id, meta));
         });
         taken.max(more)
@@ -299,7 +299,7 @@ impl Port {
         let begin = batch.len();
         let mut store = |pool: &Pool, id: FrameId, batch: &mut Vec<_>| {
             let meta = evenair_packet::parse(*side, pool.get(&id));
-            count_kind(kinds, &meta);
+            count_protocol(kinds, &meta);
             batch.push((id, meta));
         };
         for n in 0..most {
@@ -334,9 +334,9 @@ impl Port {
         while self.ring.next_frame().is_some() {
             self.counters.losses[LossReason::Stale] += 1;
         }
-        if let Some(Express { lane, .. }) = &mut self.express {
+        if let Some(AfXdpPath { xsks, .. }) = &mut self.af_xdp {
             let mut stale = Vec::new();
-            pool.receive(lane, usize::MAX, |_, id| stale.push(id));
+            pool.receive(xsks, usize::MAX, |_, id| stale.push(id));
             self.counters.losses[LossReason::Stale] += stale.len() as u64;
             stale.into_iter().for_each(|id| pool.free(id));
         }
@@ -364,8 +364,8 @@ impl Port {
     /// Sends what is queued, in order, as far as the kernel takes it; no more than a batch, so that the caller can look whether it
     /// is still in time. Returns whether there is more to be sent now.
     pub fn flush(&mut self, pool: &mut Pool) -> bool {
-        match &self.express {
-            Some(_) => self.flush_express(pool),
+        match &self.af_xdp {
+            Some(_) => self.flush_af_xdp(pool),
             None => self.flush_sender(pool),
         }
     }
@@ -374,7 +374,7 @@ impl Port {
         if self.queue.is_empty() {
             return false;
         }
-        pool.bring(self.queue.iter().take(SEND_BATCH));
+        pool.prefetch(self.queue.iter().take(SEND_BATCH));
         self.joiner.plan(&self.queue, pool);
         let sent = self.sender.send_batch(&self.joiner.batch(&self.queue, pool));
         match sent {
@@ -394,11 +394,11 @@ impl Port {
         !self.queue.is_empty()
     }
 
-    fn flush_express(&mut self, pool: &mut Pool) -> bool {
-        let Some(Express { lane, .. }) = &mut self.express else { return false };
-        let earlier = pool.tend(lane);
-        let sent = if self.queue.is_empty() { Ok(Sent::default()) } else { pool.send(lane, &mut self.queue) };
-        let later = pool.tend(lane);
+    fn flush_af_xdp(&mut self, pool: &mut Pool) -> bool {
+        let Some(AfXdpPath { xsks, .. }) = &mut self.af_xdp else { return false };
+        let earlier = pool.tend(xsks);
+        let sent = if self.queue.is_empty() { Ok(Sent::default()) } else { pool.send(xsks, &mut self.queue) };
+        let later = pool.tend(xsks);
         self.count(earlier);
         self.count(later);
         match sent {
@@ -436,17 +436,17 @@ impl Port {
 
     /// Frames that the kernel was handed and has not looked at: it has to be asked again.
     pub fn unsent(&mut self) -> u64 {
-        self.express.as_mut().map_or(0, |express| express.lane.unsent())
+        self.af_xdp.as_mut().map_or(0, |af_xdp| af_xdp.xsks.unsent())
     }
 
     /// Frames that the kernel was handed and has not said to have sent, as far as it says so.
     pub fn sending(&self) -> u64 {
-        self.express.as_ref().map_or(0, |express| express.lane.sending())
+        self.af_xdp.as_ref().map_or(0, |af_xdp| af_xdp.xsks.sending())
     }
 
     /// Packets that may be on their way in.
     pub fn room(&self) -> u64 {
-        self.ring.room() + self.express.as_ref().map_or(0, |express| express.lane.lent() as u64)
+        self.ring.room() + self.af_xdp.as_ref().map_or(0, |af_xdp| af_xdp.xsks.lent() as u64)
     }
 
     /// While the lease is being released: reports that all arrived packets, except this number of copies, are gone. Returns
@@ -454,17 +454,17 @@ impl Port {
     ///
     /// # Errors
     /// A refused system call.
-    pub fn settle(&mut self, hold: &Hold, id: PortId, copies: u64) -> Result<bool> {
+    pub fn report_sent(&mut self, gate: &FailOpenGate, id: PortId, copies: u64) -> Result<bool> {
         // A ring gives all the copies before it gives what was taken after them.
         let counters = self.ring.counters()?;
-        let ring = hold.settle(id, counters.consumed + counters.dropped - copies);
-        let express = self.express.as_ref().map_or(Ok(true), Express::settle)?;
-        Ok(ring && express)
+        let ring = gate.report_sent(id, counters.consumed + counters.dropped - copies);
+        let af_xdp = self.af_xdp.as_ref().map_or(Ok(true), AfXdpPath::report_sent)?;
+        Ok(ring && af_xdp)
     }
 
     /// Packets that were taken instead of by the bridge.
-    pub fn taken(&self, hold: &Hold, id: PortId) -> u64 {
-        hold.taken(id) + self.express.as_ref().map_or(0, Express::taken)
+    pub fn taken(&self, gate: &FailOpenGate, id: PortId) -> u64 {
+        gate.taken(id) + self.af_xdp.as_ref().map_or(0, AfXdpPath::taken)
     }
 
     /// Packets that were lost here, by reason.
@@ -474,7 +474,7 @@ impl Port {
     pub fn losses(&mut self) -> Result<Losses> {
         let mut losses = self.counters.losses;
         losses[LossReason::RingFull] +=
-            self.ring.counters()?.dropped + self.express.as_ref().map_or(Ok(0), Express::lost)?;
+            self.ring.counters()?.dropped + self.af_xdp.as_ref().map_or(Ok(0), AfXdpPath::lost)?;
         Ok(losses)
     }
 
@@ -501,8 +501,8 @@ impl Port {
     /// # Errors
     /// The interface is gone for good.
     pub fn check(&mut self) -> Result<()> {
-        let of_lane = self.express.as_ref().and_then(|express| express.lane.take_error());
-        let Some(error) = self.ring.take_error().or(of_lane) else { return Ok(()) };
+        let of_xsks = self.af_xdp.as_ref().and_then(|af_xdp| af_xdp.xsks.take_error());
+        let Some(error) = self.ring.take_error().or(of_xsks) else { return Ok(()) };
         warn!("{error}");
         // By its number: under its name there may be another one already, or it may have another name.
         match iface::find_index(self.ring.interface().index) {

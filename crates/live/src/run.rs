@@ -21,19 +21,19 @@ use evenair_wifi::{Phy, Standard};
 use tracing::{info, warn};
 
 use crate::awaited::PortLost;
-use crate::desk::{Answer, Asked, Desk, HostSettings, Wish};
+use crate::control::{Answer, ControlHandle, ControlRequest, HostSettings, QueuedRequest};
 use crate::engine::Engine;
-use crate::events::Tap;
+use crate::events::EventSink;
 use crate::fail_open::FailOpen;
-use crate::foreign::Ports;
 use crate::management::ManagementPlane;
+use crate::other_programs::Ports;
 use crate::port::Port;
-use crate::punctual::Punctual;
+use crate::real_time::RealTimeGuard;
 use crate::service::ServiceManager;
-use crate::shards::Front;
+use crate::shards::Coordinator;
 use crate::slices::Slices;
 use crate::snapshot::Snapshot;
-use crate::switch::Carrier;
+use crate::switchover::DataPath;
 use crate::telemetry::Telemetry;
 
 const RINGS: u64 = 0;
@@ -61,15 +61,15 @@ const END_MARGIN: Span = Span::from_secs(2);
 pub struct PacketPath {
     engines: Vec<Engine>,
     plan: Plan,
-    desk: Desk,
+    control: ControlHandle,
     requests: Requests,
     /// Of the only loop, which runs on the thread that has opened the ports.
-    punctual: Option<Punctual>,
+    real_time: Option<RealTimeGuard>,
 }
 
 /// What a packet path is asked over its control handles.
 pub(crate) struct Requests {
-    pub(crate) inbox: mpsc::Receiver<Asked>,
+    pub(crate) inbox: mpsc::Receiver<QueuedRequest>,
     /// Woken when there is a request.
     pub(crate) waker: Arc<Waker>,
 }
@@ -79,7 +79,7 @@ pub struct Surroundings {
     /// Gets a byte for each signal to end.
     pub signals: UnixStream,
     /// Where events are left.
-    pub events: Option<Tap>,
+    pub events: Option<EventSink>,
     /// Takes new settings, and the aliases that telemetry reports.
     pub management: Arc<dyn ManagementPlane>,
     /// Where a port or the bridge is another one than at the start, the path is to end with [`PortLost`].
@@ -95,16 +95,16 @@ impl PacketPath {
         let plan = config.plan().map_err(|(what, right)| anyhow!("[shards] count: {what}; right would be: {right}"))?;
         let (sender, inbox) = mpsc::channel();
         let waker = Arc::new(Waker::new()?);
-        // The front of several shards is no packet loop.
-        let punctual = (plan.shards() == 1).then(|| Punctual::ask(now()));
+        // The coordinator of several shards is no packet loop.
+        let real_time = (plan.shards() == 1).then(|| RealTimeGuard::ask(now()));
         let engines = Engine::open_all(config, &plan, now())?;
-        let desk = Desk::new(sender, Arc::clone(&waker));
-        Ok(Self { engines, plan, desk, requests: Requests { inbox, waker }, punctual })
+        let control = ControlHandle::new(sender, Arc::clone(&waker));
+        Ok(Self { engines, plan, control, requests: Requests { inbox, waker }, real_time })
     }
 
-    /// Where it is asked.
-    pub fn desk(&self) -> &Desk {
-        &self.desk
+    /// Its control handle.
+    pub fn control(&self) -> &ControlHandle {
+        &self.control
     }
 
     /// Whether the bridge can carry the traffic.
@@ -117,20 +117,20 @@ impl PacketPath {
     /// # Errors
     /// A refused system call, no room for a thread, an interface that has gone ([`PortLost`]).
     pub fn run(self, config: &BoxConfig, surroundings: Surroundings) -> Result<Snapshot> {
-        let Self { mut engines, plan, desk, requests, punctual } = self;
+        let Self { mut engines, plan, control, requests, real_time } = self;
         let Surroundings { signals, events, management, reopens } = surroundings;
         let fail_open = Arc::clone(engines[0].fail_open());
         engines.iter_mut().for_each(|engine| engine.keep_events(events.clone()));
-        let telemetry = Telemetry::start(config.telemetry.clone(), desk.clone(), Arc::clone(&management));
+        let telemetry = Telemetry::start(config.telemetry.clone(), control.clone(), Arc::clone(&management));
         let ports = Ports::new(engines[0].ports().map(Port::interface), engines[0].locks().cloned());
-        let watching = fail_open.watch(events.clone(), reopens.then_some(desk), ports)?;
+        let watching = fail_open.watch(events.clone(), reopens.then_some(control), ports)?;
         let host = Host { telemetry, management, signals, service: None, fail_open, events };
         info!("between {} (WLAN) and {} (wired side)", config.wlan, config.wire);
-        let end = match (punctual, engines.len()) {
-            (Some(punctual), 1) => {
-                Live::new(engines.remove(0), config.clone(), Some((host, punctual)), requests).work()
+        let end = match (real_time, engines.len()) {
+            (Some(real_time), 1) => {
+                Live::new(engines.remove(0), config.clone(), Some((host, real_time)), requests).work()
             }
-            _ => Front::start(engines, config, plan, host, requests).and_then(Front::work),
+            _ => Coordinator::start(engines, config, plan, host, requests).and_then(Coordinator::work),
         };
         drop(watching);
         end
@@ -149,7 +149,7 @@ pub(crate) struct Host {
     /// Once the box is ready.
     service: Option<ServiceManager>,
     fail_open: Arc<FailOpen>,
-    events: Option<Tap>,
+    events: Option<EventSink>,
 }
 
 impl Host {
@@ -202,8 +202,8 @@ pub(crate) struct Live {
     config: BoxConfig,
     /// Where it is the only one.
     host: Option<Host>,
-    punctual: Option<Punctual>,
-    inbox: mpsc::Receiver<Asked>,
+    real_time: Option<RealTimeGuard>,
+    inbox: mpsc::Receiver<QueuedRequest>,
     waker: Arc<Waker>,
     /// Who waits for the bridge to take over.
     waiting: Vec<mpsc::Sender<Answer>>,
@@ -215,11 +215,16 @@ pub(crate) struct Live {
 
 impl Live {
     /// A loop; `alone`: the only one of its box, on the thread that has asked for its place already.
-    pub(crate) fn new(engine: Engine, config: BoxConfig, alone: Option<(Host, Punctual)>, requests: Requests) -> Self {
+    pub(crate) fn new(
+        engine: Engine,
+        config: BoxConfig,
+        alone: Option<(Host, RealTimeGuard)>,
+        requests: Requests,
+    ) -> Self {
         let Requests { inbox, waker } = requests;
-        let (host, punctual) = alone.unzip();
+        let (host, real_time) = alone.unzip();
         let (waiting, ending, last) = (Vec::new(), None, None);
-        Self { engine, config, host, punctual, inbox, waker, waiting, ending, last }
+        Self { engine, config, host, real_time, inbox, waker, waiting, ending, last }
     }
 
     /// Works until it has ended, and gives the final state.
@@ -238,7 +243,7 @@ impl Live {
             epoll.add(&host.signals, SIGNALS)?;
         }
         let mut slices = Slices::start()?;
-        let mut punctual = self.punctual.take().unwrap_or_else(|| Punctual::ask(now()));
+        let mut real_time = self.real_time.take().unwrap_or_else(|| RealTimeGuard::ask(now()));
         if self.config.observing {
             self.engine.observe_traffic(now());
         }
@@ -249,7 +254,7 @@ impl Live {
         let mut pressed = false;
         loop {
             let time = now();
-            punctual.tend(time);
+            real_time.tend(time);
             let mode = self.mode();
             self.host.iter_mut().for_each(|host| host.tend(time, mode));
             let service = self.host.as_ref().and_then(Host::deadline);
@@ -275,7 +280,7 @@ impl Live {
                 self.engine.check_ports().map_err(|error| self.lost(error.to_string()))?;
             }
             slices.advance(&mut self.engine, |totals| completed(self.host.as_ref(), totals))?;
-            if self.settled()? {
+            if self.answer_waiting()? {
                 return self.finish(slices);
             }
         }
@@ -312,13 +317,13 @@ impl Live {
     }
 
     /// Answers those who wait for the bridge, once it carries the traffic. Returns whether the box is to end now.
-    fn settled(&mut self) -> Result<bool> {
+    fn answer_waiting(&mut self) -> Result<bool> {
         if self.engine.mode() == Mode::Inserted {
             for reply in self.waiting.drain(..) {
                 let _ = reply.send(Answer::Refused("the box was inserted again before it was bypassed".into()));
             }
         }
-        if self.engine.carrier() == Carrier::Bridge {
+        if self.engine.data_path() == DataPath::Bridge {
             for reply in self.waiting.drain(..) {
                 let _ = reply.send(Answer::Done);
             }
@@ -342,42 +347,42 @@ impl Live {
     }
 
     fn obey(&mut self, slices: &mut Slices) {
-        while let Ok(Asked { wish, reply }) = self.inbox.try_recv() {
-            let answer = match wish {
+        while let Ok(QueuedRequest { request, reply }) = self.inbox.try_recv() {
+            let answer = match request {
                 _ if self.ending.is_some() => Answer::Refused("the box is ending".into()),
-                Wish::Insert => done(self.engine.command(now(), Command::Insert)),
-                Wish::Bypass => {
+                ControlRequest::Insert => done(self.engine.command(now(), Command::Insert)),
+                ControlRequest::Bypass => {
                     // Cannot be refused; answered when it is done.
                     let _ = self.engine.command(now(), Command::Bypass);
                     self.waiting.push(reply);
                     continue;
                 }
-                Wish::Observe => {
+                ControlRequest::Observe => {
                     self.engine.observe_traffic(now());
                     self.waiting.push(reply);
                     continue;
                 }
-                Wish::Nothing => Answer::Done,
-                Wish::Mode => Answer::Mode(self.mode()),
-                Wish::Shutdown => {
+                ControlRequest::Nothing => Answer::Done,
+                ControlRequest::Mode => Answer::Mode(self.mode()),
+                ControlRequest::Shutdown => {
                     self.last = Some(reply);
                     self.end();
                     continue;
                 }
-                Wish::Status => {
+                ControlRequest::Status => {
                     slices.ask(reply);
                     continue;
                 }
-                Wish::SetRate(mac, rate) => done(self.observe(mac, rate)),
-                Wish::Losses(access_point, total) => {
+                ControlRequest::SetRate(mac, rate) => done(self.observe(mac, rate)),
+                ControlRequest::Losses(access_point, total) => {
                     done(self.engine.observe(now(), Observation::AccessPointLosses { access_point, total }))
                 }
-                Wish::Membership(observation) => done(self.engine.observe(now(), observation)),
-                Wish::Observations(observations) => {
+                ControlRequest::Membership(observation) => done(self.engine.observe(now(), observation)),
+                ControlRequest::Observations(observations) => {
                     observations.into_iter().for_each(|observation| _ = self.engine.observe(now(), observation));
                     Answer::Done
                 }
-                Wish::Reconfigure(config, settings) => done(self.reconfigure(*config, settings)),
+                ControlRequest::Reconfigure(config, settings) => done(self.reconfigure(*config, settings)),
             };
             // A disconnected client needs no reply.
             let _ = reply.send(answer);

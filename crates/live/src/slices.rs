@@ -16,7 +16,7 @@ use evenair_sys::rt::thread_cpu_ns;
 use evenair_units::{Instant, Span};
 use tracing::{Level, debug, enabled};
 
-use crate::desk::Answer;
+use crate::control::Answer;
 use crate::run::now;
 use crate::snapshot::Snapshot;
 

@@ -1,5 +1,5 @@
-//! What the MAC does with a burst: makes it up, delivers what is received of it through the reorder buffer, and settles
-//! what its answer says.
+//! What the MAC does with a burst: makes it up, delivers what is received of it through the reorder buffer, and
+//! completes it by its answer.
 //!
 //! Clause numbers are those of IEEE Std 802.11-2020.
 
@@ -189,7 +189,7 @@ impl<F> Mac<F> {
             if let Some(queues) = self.nodes.edcafs[id as usize].tx_queues_mut() {
                 queues.count_burst(airtime);
             }
-            self.settle_burst(at, id, true);
+            self.complete_burst(at, id, true);
             let edcaf = &mut self.nodes.edcafs[id as usize];
             edcaf.counters.successes += 1;
             edcaf.reset_window();
@@ -272,7 +272,7 @@ impl<F> Mac<F> {
         let queues = edcaf.tx_queues_mut().expect("it has queues");
         let (request, agreed, several) = (queues.burst.request, queues.burst.agreed, queues.burst.places.len() > 1);
         if failure.to == To::Broadcast {
-            self.settle_burst(at, id, false);
+            self.complete_burst(at, id, false);
             self.nodes.edcafs[id as usize].reset_window();
             return self.nodes.note_if_empty(id);
         }
@@ -294,7 +294,7 @@ impl<F> Mac<F> {
         } else if rules.recover == Recover::Request && agreed && several {
             queue.request_due = true;
         }
-        self.settle_burst(at, id, false);
+        self.complete_burst(at, id, false);
         let edcaf = &mut self.nodes.edcafs[id as usize];
         if is_last && !request {
             edcaf.reset_window();
@@ -322,14 +322,14 @@ impl<F> Mac<F> {
                 // Its chain of modes begins anew.
                 queue.failures = 0;
             }
-            self.settle_burst(at, id, false);
+            self.complete_burst(at, id, false);
         }
         self.nodes.edcafs[id as usize].widen_window();
         self.nodes.note_if_empty(id);
     }
 
     /// The access of a burst is over, and what its answer says is known, where there was one.
-    fn settle_burst(&mut self, at: Instant, id: u32, answered: bool) {
+    fn complete_burst(&mut self, at: Instant, id: u32, answered: bool) {
         self.report_burst(id, answered);
         let rules = self.config.aggregation.expect("an EDCAF has transmit queues where the medium aggregates");
         let edcaf = &mut self.nodes.edcafs[id as usize];
@@ -347,7 +347,7 @@ impl<F> Mac<F> {
         let attempts = if to == To::Broadcast { 1 } else { rules.attempts };
         let mut outcomes = Outcomes::new(at, from, &mut self.events, &mut self.feedback);
         let reason = if to == To::Broadcast { DropReason::BroadcastCollision } else { DropReason::RetryLimit };
-        let lost = queues.settle(answered, attempts, |msdus| outcomes.give_up(to, msdus, reason, airtime));
+        let lost = queues.end_burst(answered, attempts, |msdus| outcomes.give_up(to, msdus, reason, airtime));
         queues.note_gone(outcomes.gone);
         if lost > 0 && agreed && rules.request_after_drop {
             queues.ask(place);

@@ -121,9 +121,9 @@ pub struct Totals {
     pub transmissions: u64,
     /// Those in which two or more nodes sent at once.
     pub collisions: u64,
-    /// What of it was for no packet for or from a single station.
-    pub besides: Besides,
-    /// Airtime of all nodes; that of exchanges under way up to the last [`crate::Medium::settle_airtime`].
+    /// Overhead: what of it was for no packet for or from a single station.
+    pub overhead: OverheadAirtime,
+    /// Airtime of all nodes; that of exchanges under way up to the last [`crate::Medium::split_airtime`].
     pub measured: MeasuredTotals,
 }
 
@@ -137,7 +137,7 @@ impl Sub for Totals {
             idle: self.idle.saturating_sub(base.idle),
             transmissions: self.transmissions - base.transmissions,
             collisions: self.collisions - base.collisions,
-            besides: self.besides - base.besides,
+            overhead: self.overhead - base.overhead,
             measured: self.measured - base.measured,
         }
     }
@@ -145,24 +145,24 @@ impl Sub for Totals {
 
 /// What was spent on frames that are no packet for or from a single station. It is part of nodes' airtime, too.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct Besides {
+pub struct OverheadAirtime {
     /// Beacons, and what stations say of their sleep.
     pub management: Airtime,
     /// Packets to groups.
     pub groups: Airtime,
-    /// Networks of others, failed attempts included.
-    pub foreign: Airtime,
+    /// Overlapping BSS, failed attempts included.
+    pub obss: Airtime,
 }
 
 /// What was spent since the other account was taken.
-impl Sub for Besides {
+impl Sub for OverheadAirtime {
     type Output = Self;
     fn sub(self, base: Self) -> Self {
         let since = |now: Airtime, base: Airtime| Airtime(now.0.saturating_sub(base.0));
         Self {
             management: since(self.management, base.management),
             groups: since(self.groups, base.groups),
-            foreign: since(self.foreign, base.foreign),
+            obss: since(self.obss, base.obss),
         }
     }
 }

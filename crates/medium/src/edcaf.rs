@@ -116,16 +116,16 @@ impl<F> Edcaf<F> {
 
     /// Has all memory fetched that every frame needs which comes, is sent and delivered.
     #[inline]
-    pub(crate) fn bring(&self, fetch: impl Fn(*const ())) {
-        fetch((&raw const self.bytes).cast());
-        fetch((&raw const self.on_air).cast());
-        fetch((&raw const self.counters).cast());
+    pub(crate) fn prefetch(&self, prefetch: impl Fn(*const ())) {
+        prefetch((&raw const self.bytes).cast());
+        prefetch((&raw const self.on_air).cast());
+        prefetch((&raw const self.counters).cast());
     }
 
     /// Has the frame fetched that is at this place in the queue, where there is one.
     #[inline]
-    pub(crate) fn bring_waiting(&self, place: usize, fetch: impl Fn(*const ())) {
-        self.queue.get(place).into_iter().for_each(|queued| fetch((&raw const *queued).cast()));
+    pub(crate) fn prefetch_waiting(&self, place: usize, prefetch: impl Fn(*const ())) {
+        self.queue.get(place).into_iter().for_each(|queued| prefetch((&raw const *queued).cast()));
     }
 
     /// The packet at this place in the queue, where there is one.

@@ -139,9 +139,9 @@ impl Engine {
 
     /// Prefetches the state of an EDCAF.
     #[inline]
-    pub(crate) fn bring(&self, id: u32, fetch: impl Fn(*const ())) {
+    pub(crate) fn prefetch(&self, id: u32, prefetch: impl Fn(*const ())) {
         if let Self::Shared(channel) = self {
-            channel.bring(id, fetch);
+            channel.prefetch(id, prefetch);
         }
     }
 }

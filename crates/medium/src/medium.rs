@@ -17,7 +17,7 @@ use crate::counters::{Counters, QueueState, Totals};
 use crate::engine::Engine;
 use crate::frame::{DropReason, Event, Mpdu, NodeId, NodePair, To, dropped, lost};
 use crate::mac::Mac;
-use crate::management::{Beacons, Foreign, Management, PowerSave, Sleeper};
+use crate::management::{Beacons, Management, Obss, PowerSave, Sleeper};
 use crate::node::{self, NodeStreams};
 use crate::ppdus::PpduCounters;
 use crate::watch::{BurstOnAir, OnAir, Watch};
@@ -292,28 +292,28 @@ impl<F> Medium<F> {
         self.mac.nodes.edcaf_of(id, AccessCategory::BestEffort).waiting(place)
     }
 
-    /// Says where in memory is what [`Self::waiting`] will be asked for: `fetch` has a piece of memory fetched.
+    /// Says where in memory is what [`Self::waiting`] will be asked for: `prefetch` has a piece of memory fetched.
     #[inline]
-    pub fn bring_waiting(&self, id: NodeId, place: usize, fetch: impl Fn(*const ())) {
-        self.mac.nodes.edcaf_of(id, AccessCategory::BestEffort).bring_waiting(place, fetch);
+    pub fn prefetch_waiting(&self, id: NodeId, place: usize, prefetch: impl Fn(*const ())) {
+        self.mac.nodes.edcaf_of(id, AccessCategory::BestEffort).prefetch_waiting(place, prefetch);
     }
 
     /// Says where in memory is what is known of a node that will get a frame or send one soon, with EDCA, one of best effort:
-    /// `fetch` has a piece of memory fetched. It changes nothing and need not be called; among thousands of nodes it saves
+    /// `prefetch` has a piece of memory fetched. It changes nothing and need not be called; among thousands of nodes it saves
     /// time, as a processor waits for many pieces as long as for one if they are prefetched before it needs the first.
     #[inline]
-    pub fn bring(&self, id: NodeId, fetch: impl Fn(*const ())) {
+    pub fn prefetch(&self, id: NodeId, prefetch: impl Fn(*const ())) {
         let edcaf = self.mac.nodes.edcaf_id(id.0, AccessCategory::BestEffort);
-        self.mac.nodes.edcafs[edcaf as usize].bring(&fetch);
-        self.engine.bring(edcaf, &fetch);
+        self.mac.nodes.edcafs[edcaf as usize].prefetch(&prefetch);
+        self.engine.prefetch(edcaf, &prefetch);
     }
 
     /// The same for a node that sends next as things stand, where the medium knows one; which one.
     #[inline]
-    pub fn bring_next(&self, fetch: impl Fn(*const ())) -> Option<NodeId> {
+    pub fn prefetch_next(&self, prefetch: impl Fn(*const ())) -> Option<NodeId> {
         let edcaf = &self.mac.nodes.edcafs[self.engine.first()? as usize];
-        edcaf.bring(&fetch);
-        edcaf.bring_waiting(0, fetch);
+        edcaf.prefetch(&prefetch);
+        edcaf.prefetch_waiting(0, prefetch);
         Some(NodeId(edcaf.node))
     }
 
@@ -380,7 +380,7 @@ impl<F> Medium<F> {
     pub fn totals(&self, now: Instant) -> Totals {
         let mut totals = self.mac.accounts.totals(now, self.engine.is_busy(), self.mac.nodes.backlogged);
         if let Some(management) = &self.management {
-            totals.besides = management.besides(&self.mac.nodes);
+            totals.overhead = management.overhead(&self.mac.nodes);
             totals.measured.neighbours = management.neighbours(&self.mac.nodes);
         }
         totals
@@ -388,7 +388,7 @@ impl<F> Medium<F> {
 
     /// Splits the time up to `now`, which is not later than [`Self::poll_deadline`], among the exchanges that are under
     /// way, so that [`Self::counters`] and [`Self::totals`] have all measured airtime up to then. It changes nothing else.
-    pub fn settle_airtime(&mut self, now: Instant) {
+    pub fn split_airtime(&mut self, now: Instant) {
         let until = now.min(self.deadline());
         self.engine.split_airtime(&mut self.mac, until);
     }
@@ -497,7 +497,7 @@ impl<F> Medium<F> {
     ///
     /// # Panics
     /// If the mean gap is zero.
-    pub fn add_foreign(&mut self, what: Foreign) -> [NodeId; 2] {
+    pub fn add_obss(&mut self, what: Obss) -> [NodeId; 2] {
         assert!(what.gap > Span::ZERO, "{what:?}");
         let nodes = ["sender of others", "receiver of others"]
             .map(|name| self.add_named_node(name, NodeConfig::dcf(Limit::Unlimited)));

@@ -16,7 +16,7 @@ use evenair_units::{Airtime, Bytes, Instant, Span};
 use evenair_wifi::{A_MSDU_HEADER, AccessCategory, AggregateSize, LLC_SNAP, PhyRate, PpduTimes, RateLimits};
 
 use crate::aggregation::Order;
-use crate::block_ack::{Load, Originator, Recipient, Settled};
+use crate::block_ack::{Completion, Load, Originator, Recipient};
 use crate::counters::QueueState;
 use crate::frame::{Carried, Mpdu, NodeId, Queued, To};
 use crate::oldest::Oldest;
@@ -30,7 +30,7 @@ pub(crate) struct TxQueues<F> {
     pub(crate) queues: Vec<TxQueue<F>>,
     /// Number of the oldest frame of each queue, indexed like `queues`; a BlockAckReq counts as frame 0.
     oldest: Oldest,
-    places: Places,
+    queue_index: QueueIndex,
     /// Frames that ever came.
     arrivals: u64,
     held: Held,
@@ -73,8 +73,8 @@ pub(crate) struct TxQueue<F> {
 
 /// Where each receiver's queue is among all.
 #[derive(Debug, Default)]
-struct Places {
-    /// By the receiver's number; [`Places::NONE`] where it has none.
+struct QueueIndex {
+    /// By the receiver's number; [`QueueIndex::NONE`] where it has none.
     of_nodes: Vec<u32>,
     of_all: Option<usize>,
 }
@@ -134,7 +134,7 @@ pub(crate) struct Burst {
     repeats: u64,
     /// The rate that the sender chose, and is to learn about; `None`: that of its frames.
     pub(crate) chosen: Option<PhyRate>,
-    /// It is being sent, and what becomes of it is not settled.
+    /// It is being sent, and what becomes of it is not known.
     pub(crate) on_air: bool,
     /// Its end has been received.
     pub(crate) delivered: bool,
@@ -209,7 +209,7 @@ impl BurstLimits {
     }
 }
 
-impl Places {
+impl QueueIndex {
     const NONE: u32 = u32::MAX;
 
     #[inline]
@@ -339,7 +339,7 @@ impl<F> TxQueues<F> {
         Self {
             queues: Vec::new(),
             oldest: Oldest::new(),
-            places: Places::default(),
+            queue_index: QueueIndex::default(),
             arrivals: 0,
             held: Held::default(),
             present: QueueState::default(),
@@ -353,7 +353,7 @@ impl<F> TxQueues<F> {
     pub(crate) fn push(&mut self, queued: Queued<F>, first: bool) {
         self.arrivals += 1;
         let Queued { enqueued, mpdu: Mpdu { to, msdu: size, rate, category, frame } } = queued;
-        let place = self.places.get(to).unwrap_or_else(|| self.add_queue(to, rate, category));
+        let place = self.queue_index.get(to).unwrap_or_else(|| self.add_queue(to, rate, category));
         let msdu = Msdu { enqueued, size, frame };
         let is_packet = !msdu.is_own();
         self.held.add(Load { arrival: 0, packets: u32::from(is_packet), bytes: size });
@@ -385,7 +385,7 @@ impl<F> TxQueues<F> {
     fn add_queue(&mut self, to: To, rate: PhyRate, category: AccessCategory) -> usize {
         let place = self.queues.len();
         self.queues.push(TxQueue::new(to, rate, category));
-        self.places.set(to, place);
+        self.queue_index.set(to, place);
         place
     }
 
@@ -410,16 +410,16 @@ impl<F> TxQueues<F> {
         self.present
     }
 
-    /// The access of the present burst is over: see [`Originator::settle`]. What is given up comes out; how many MPDUs.
-    pub(crate) fn settle(&mut self, answered: bool, limit: u32, mut given_up: impl FnMut(Msdus<F>)) -> u64 {
+    /// The access of the present burst is over: see [`Originator::end_access`]. What is given up comes out; how many MPDUs.
+    pub(crate) fn end_burst(&mut self, answered: bool, limit: u32, mut given_up: impl FnMut(Msdus<F>)) -> u64 {
         let Self { queues, held, burst, .. } = self;
         let (TxQueue { originator, counters, .. }, mut lost) = (&mut queues[burst.queue], 0);
-        originator.settle(answered, limit, |load, settled| {
+        originator.end_access(answered, limit, |load, completion| {
             held.remove(load);
             let packets = u64::from(load.packets > 0);
-            match settled {
-                Settled::Received => counters.delivered_mpdus += packets,
-                Settled::GivenUp(msdus) => {
+            match completion {
+                Completion::Received => counters.delivered_mpdus += packets,
+                Completion::GivenUp(msdus) => {
                     counters.lost_mpdus += packets;
                     lost += 1;
                     given_up(msdus);
@@ -467,7 +467,7 @@ impl<F> TxQueues<F> {
 
     /// Whether there is a frame for a receiver.
     pub(crate) fn has_for(&self, to: To) -> bool {
-        self.places.get(to).is_some_and(|place| {
+        self.queue_index.get(to).is_some_and(|place| {
             let queue = &self.queues[place];
             !queue.waiting.is_empty() || !queue.originator.is_empty()
         })
@@ -587,7 +587,7 @@ impl<F> TxQueues<F> {
 
     /// Takes out what waits for a receiver. What has a sequence number stays, and where nothing has, the first one.
     pub(crate) fn take_waiting(&mut self, to: To) -> Vec<Queued<F>> {
-        let Some(place) = self.places.get(to) else { return Vec::new() };
+        let Some(place) = self.queue_index.get(to) else { return Vec::new() };
         let queue = &mut self.queues[place];
         let in_service = usize::from(queue.originator.is_empty()).min(queue.waiting.len());
         let (rate, category) = (queue.rate, queue.category);
@@ -616,7 +616,7 @@ impl<F> TxQueues<F> {
 
     /// The queue of a receiver, where it ever had frames.
     pub(crate) fn of_receiver(&mut self, to: To) -> Option<&mut TxQueue<F>> {
-        self.places.get(to).map(|place| &mut self.queues[place])
+        self.queue_index.get(to).map(|place| &mut self.queues[place])
     }
 }
 

@@ -5,7 +5,7 @@
 //! of frames from the station, whatever the direction of the transfer.
 //!
 //! An engine counts from the start of the run and reports the counters at the end of each interval (see
-//! [`super::stretch`]); a phase is the difference of two reports, so that no work is done per frame.
+//! [`super::period`]); a phase is the difference of two reports, so that no work is done per frame.
 
 use evenair_medium::{MeasuredAirtime, Totals};
 use evenair_scenario::Scenario;

@@ -103,7 +103,7 @@ mod tests {
     use evenair_workload::voice::Heard;
 
     use super::super::histogram::Times;
-    use super::super::stretch::{FlowStretch, Stretch};
+    use super::super::period::{FlowPeriod, Period};
     use super::super::tables::application_rows;
     use super::super::{FlowSeries, Series, sample, scalars};
     use super::*;
@@ -165,9 +165,8 @@ start = "9 s"
         let delays = [&[4][..], &[10], &[10], &[30], &[30], &[], &[], &[]];
         let rtts = [&[][..], &[], &[], &[], &[], &[20], &[40], &[]];
         let flows = delays.iter().zip(rtts);
-        let flows =
-            flows.map(|(delay, rtt)| FlowStretch { delay: times(delay), rtt: times(rtt), ..Default::default() });
-        let stretch = Stretch { intervals: 0..10, flows: flows.collect(), ..Stretch::default() };
+        let flows = flows.map(|(delay, rtt)| FlowPeriod { delay: times(delay), rtt: times(rtt), ..Default::default() });
+        let period = Period { intervals: 0..10, flows: flows.collect(), ..Period::default() };
         let phase = &scenario.measure.phases[0];
         let call = |app: usize, lost, r_factor| {
             CallResult::new(
@@ -179,7 +178,7 @@ start = "9 s"
         };
         let (_, sample) = sample::two_flows();
         RunResult {
-            phases: vec![PhaseResult::average(&scenario, &series, &[stretch], phase)],
+            phases: vec![PhaseResult::average(&scenario, &series, &[period], phase)],
             series,
             calls: vec![call(1, 0, 90.0), call(2, 0, 80.0), call(3, 20, 40.0), call(4, 0, 70.0)],
             ..sample

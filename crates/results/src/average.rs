@@ -9,26 +9,26 @@ use evenair_scenario::{App, AppKind, Scenario, WarmUp};
 use evenair_units::Span;
 use evenair_workload::{Direction, Phase};
 
+use super::period::Period;
 use super::stats::{jain, mean, part};
-use super::stretch::Stretch;
 use super::{Backlog, CountedAirtime, Evenness, MediumAirtime, PhaseResult, Series, domains, warm_up};
 
 impl PhaseResult {
     /// The averages of `series` over a phase of the scenario it was measured in, as far as the run went, with what was
-    /// counted in `stretches` beside it. `series.flows` has the scenario's applications in their order.
+    /// counted in `periods` beside it. `series.flows` has the scenario's applications in their order.
     ///
     /// # Panics
     /// If the series has other applications than the scenario.
-    pub fn average(scenario: &Scenario, series: &Series, stretches: &[Stretch], phase: &Phase) -> Self {
+    pub fn average(scenario: &Scenario, series: &Series, periods: &[Period], phase: &Phase) -> Self {
         assert_eq!(series.flows.len(), scenario.apps.len(), "a series of another scenario");
         let nominal = intervals(scenario, phase);
         let transient = transient(scenario, series, &nominal);
         let intervals = nominal.start + transient.unwrap_or(0)..nominal.end;
         let within =
-            |stretch: &&Stretch| intervals.start <= stretch.intervals.start && stretch.intervals.end <= intervals.end;
-        let counted = Stretch::sum(stretches.iter().filter(within));
+            |period: &&Period| intervals.start <= period.intervals.start && period.intervals.end <= intervals.end;
+        let counted = Period::sum(periods.iter().filter(within));
 
-        let length = stretches.iter().filter(within).map(|stretch| stretch.intervals.len()).sum();
+        let length = periods.iter().filter(within).map(|period| period.intervals.len()).sum();
         let backlogged = backlogged(scenario, &counted, length);
         let is_backlogged = |name: &str| backlogged.iter().flatten().any(|backlogged| backlogged == name);
 
@@ -47,7 +47,7 @@ impl PhaseResult {
         let of_backlogged: Vec<_> = stations.iter().filter(|s| is_backlogged(&s.station)).map(|s| s.ip_mbps).collect();
         let queue = part(&series.ap_queue_packets, &intervals);
         let nodes = air::nodes(series, &counted, &intervals);
-        let airtime = airtime(stretches, &intervals);
+        let airtime = airtime(periods, &intervals);
         let is_used = |host| scenario.apps.iter().any(|app| app.station == host && is_active(scenario, app, phase));
         let started = |app: usize| part(&series.flows[app].goodput_mbps, &(0..intervals.end)).iter().any(|&x| x > 0.0);
         Self {
@@ -110,9 +110,9 @@ fn transient(scenario: &Scenario, series: &Series, phase: &Range<usize>) -> Opti
 }
 
 /// Airtime of some intervals, as far as the run went: the difference of what was counted by their end and by their start.
-fn airtime(stretches: &[Stretch], intervals: &Range<usize>) -> Option<CountedAirtime> {
-    let counted_by = |end: usize| stretches.iter().find(|stretch| stretch.intervals.end == end)?.airtime.as_ref();
-    let ends = stretches.iter().map(|stretch| stretch.intervals.end);
+fn airtime(periods: &[Period], intervals: &Range<usize>) -> Option<CountedAirtime> {
+    let counted_by = |end: usize| periods.iter().find(|period| period.intervals.end == end)?.airtime.as_ref();
+    let ends = periods.iter().map(|period| period.intervals.end);
     let end = ends.filter(|&end| intervals.start < end && end <= intervals.end).max()?;
     let before = if intervals.start > 0 { Some(counted_by(intervals.start)?) } else { None };
     Some(counted_by(end)?.since(before))
@@ -120,7 +120,7 @@ fn airtime(stretches: &[Stretch], intervals: &Range<usize>) -> Option<CountedAir
 
 /// Stations with queued packets for more than half of the time in which that was counted, which is so many intervals; `None`
 /// where it was not.
-fn backlogged(scenario: &Scenario, counted: &Stretch, intervals: usize) -> Option<Vec<String>> {
+fn backlogged(scenario: &Scenario, counted: &Period, intervals: usize) -> Option<Vec<String>> {
     let queued = &counted.backlogged_ns;
     let half = (scenario.measure.interval * intervals as u64).as_nanos() / 2;
     let stations = queued.iter().filter(|&(_, &ns)| ns > half).map(|(&host, _)| scenario.hosts[host].name.clone());
@@ -203,13 +203,13 @@ mod tests {
         for flow in &mut run.series.flows {
             flow.ip_mbps = (0..50).map(|k| if k < 8 { 0.0 } else { 3.0 }).collect();
         }
-        let stretch = |k: usize| {
+        let period = |k: usize| {
             let mut chain = evenair_medium::BacklogChain::default();
             [1, 2].into_iter().for_each(|state| chain.push(state));
-            Stretch { intervals: 5 * k..5 * k + 5, chain, ..Stretch::default() }
+            Period { intervals: 5 * k..5 * k + 5, chain, ..Period::default() }
         };
-        let stretches: Vec<_> = (0..10).map(stretch).collect();
-        let phase = PhaseResult::average(&scenario, &run.series, &stretches, &scenario.measure.phases[0]);
+        let periods: Vec<_> = (0..10).map(period).collect();
+        let phase = PhaseResult::average(&scenario, &run.series, &periods, &scenario.measure.phases[0]);
         assert_eq!((phase.transient_s, phase.from_s, phase.total_ip_mbps), (Some(10.0), 10.0, 6.0));
         assert_eq!(phase.backlog.unwrap().successes, 8);
     }
@@ -217,21 +217,21 @@ mod tests {
     #[test]
     fn airtime_is_the_difference_of_a_phases_ends_as_far_as_the_run_went() {
         let (scenario, run) = sample::two_flows();
-        let stretch = |end: usize, sent: u64| {
+        let period = |end: usize, sent: u64| {
             let mut station = super::super::CountedStation::default();
             station.measured.sent = Span::from_millis(sent);
             let (length, stations) = (Span::from_secs(end as u64), vec![station]);
             let airtime = Some(CountedAirtime { length, stations, ..CountedAirtime::default() });
-            Stretch { intervals: end - 1..end, airtime, ..Stretch::default() }
+            Period { intervals: end - 1..end, airtime, ..Period::default() }
         };
-        let up_of = |stretches: &[Stretch], phase: usize| {
-            let phase = PhaseResult::average(&scenario, &run.series, stretches, &scenario.measure.phases[phase]);
+        let up_of = |periods: &[Period], phase: usize| {
+            let phase = PhaseResult::average(&scenario, &run.series, periods, &scenario.measure.phases[phase]);
             phase.measured_airtime.map(|airtime| airtime.stations[0].up_share)
         };
-        let stretches = [stretch(5, 500), stretch(8, 2000), stretch(10, 4250)];
-        assert_eq!([up_of(&stretches, 0), up_of(&stretches, 1)], [Some(0.1), Some(0.75)]);
-        assert_eq!([up_of(&stretches[..2], 0), up_of(&stretches[..2], 1)], [Some(0.1), Some(0.5)]);
+        let periods = [period(5, 500), period(8, 2000), period(10, 4250)];
+        assert_eq!([up_of(&periods, 0), up_of(&periods, 1)], [Some(0.1), Some(0.75)]);
+        assert_eq!([up_of(&periods[..2], 0), up_of(&periods[..2], 1)], [Some(0.1), Some(0.5)]);
         // Of a phase that was not reached, or whose start is not known, nothing is said.
-        assert_eq!([up_of(&stretches[..1], 1), up_of(&stretches[1..], 1)], [None, None]);
+        assert_eq!([up_of(&periods[..1], 1), up_of(&periods[1..], 1)], [None, None]);
     }
 }

@@ -31,7 +31,7 @@ pub struct Histogram {
     max_ns: u64,
 }
 
-/// Times that were recorded, in compact form, to be put together with those of other stretches or senders.
+/// Times that were recorded, in compact form, to be put together with those of other periods or senders.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Times {
     /// By the middle of the bucket, in nanoseconds.

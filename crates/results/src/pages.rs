@@ -9,8 +9,8 @@ use evenair_units::Span;
 use serde::{Deserialize, Serialize};
 
 use super::histogram::Times;
+use super::period::Periods;
 use super::stats::{mean, percentile};
-use super::stretch::Stretches;
 use super::{Distribution, LISTED, PageRecord, PhaseResult, RunResult};
 
 /// Times of all pages that were begun in a phase.
@@ -68,8 +68,8 @@ pub struct PageLog {
     /// How many are listed.
     most: usize,
     left_out: u64,
-    stretches: Stretches,
-    /// By the stretch in which they began.
+    periods: Periods,
+    /// By the period in which they began.
     times: BTreeMap<usize, Times>,
 }
 
@@ -91,8 +91,8 @@ pub struct PageLoad {
 impl PageLog {
     /// For the applications of a scenario.
     pub fn new(scenario: &Scenario) -> Self {
-        let (stretches, times) = (Stretches::new(scenario), BTreeMap::new());
-        Self { loads: Vec::new(), most: LISTED, left_out: 0, stretches, times }
+        let (periods, times) = (Periods::new(scenario), BTreeMap::new());
+        Self { loads: Vec::new(), most: LISTED, left_out: 0, periods, times }
     }
 
     /// The same with so many listed one by one.
@@ -102,7 +102,7 @@ impl PageLog {
 
     /// A page is complete.
     pub fn record(&mut self, load: PageLoad) {
-        self.times.entry(self.stretches.of(load.began)).or_default().record(load.took);
+        self.times.entry(self.periods.of(load.began)).or_default().record(load.took);
         if self.loads.len() < self.most {
             self.loads.push(load);
         } else {
@@ -120,7 +120,7 @@ impl PageLog {
             bytes: load.bytes,
         };
         let times = |phase: &PhaseResult| {
-            let within = self.times.range(self.stretches.within(phase)).map(|(_, times)| times);
+            let within = self.times.range(self.periods.within(phase)).map(|(_, times)| times);
             PageTimes { phase: phase.name.clone(), time: Times::sum(within).distribution() }
         };
         let times = if self.left_out > 0 { phases.iter().map(times).collect() } else { Vec::new() };

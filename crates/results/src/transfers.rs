@@ -11,7 +11,7 @@ use evenair_workload::Direction;
 use serde::{Deserialize, Serialize};
 
 use super::histogram::Times;
-use super::stretch::Stretches;
+use super::period::Periods;
 use super::{Distribution, LISTED, PhaseResult};
 
 /// Classes of sizes: up to so many bytes, and their names.
@@ -116,8 +116,8 @@ pub struct TransferLog {
     most: usize,
     left_out: u64,
     directions: Vec<Direction>,
-    stretches: Stretches,
-    /// By the stretch in which they began, whether down, and class.
+    periods: Periods,
+    /// By the period in which they began, whether down, and class.
     sizes: BTreeMap<(usize, bool, usize), SizeLog>,
 }
 
@@ -144,7 +144,7 @@ impl TransferLog {
             counts: scenario.apps.iter().map(count).collect(),
             directions: scenario.apps.iter().map(|app| app.direction).collect(),
             most: LISTED,
-            stretches: Stretches::new(scenario),
+            periods: Periods::new(scenario),
             ..Self::default()
         }
     }
@@ -181,10 +181,10 @@ impl TransferLog {
 
     fn list(&mut self, ended: Ended) {
         self.counts[ended.app as usize].started += 1;
-        let stretch = self.stretches.of(ended.began);
+        let period = self.periods.of(ended.began);
         let class = CLASSES.iter().position(|&(most, _)| ended.bytes.0 <= most).unwrap_or(CLASSES.len() - 1);
         let is_down = self.directions[ended.app as usize] == Direction::Down;
-        let sizes = self.sizes.entry((stretch, is_down, class)).or_default();
+        let sizes = self.sizes.entry((period, is_down, class)).or_default();
         match ended.took {
             Some(took) => sizes.times.record(took),
             None => sizes.unfinished += 1,
@@ -216,10 +216,10 @@ impl TransferLog {
 
     /// Classes that have any, each direction's first of all sizes together.
     fn by_size(&self, phase: &PhaseResult) -> Vec<TransferSizes> {
-        let stretches = self.stretches.within(phase);
+        let periods = self.periods.within(phase);
         let mut classes: BTreeMap<(bool, usize), SizeLog> = BTreeMap::new();
-        for (&(stretch, is_down, class), log) in &self.sizes {
-            if stretches.contains(&stretch) {
+        for (&(period, is_down, class), log) in &self.sizes {
+            if periods.contains(&period) {
                 for class in [0, class + 1] {
                     classes.entry((is_down, class)).or_default().add(log);
                 }

@@ -2,7 +2,7 @@
 //! both run the same radio.
 
 use evenair_ap::QueueSpec;
-use evenair_medium::{Antenna, Beacons, Foreign, Medium, MediumConfig, NodeConfig, NodeId, PowerSave};
+use evenair_medium::{Antenna, Beacons, Medium, MediumConfig, NodeConfig, NodeId, Obss, PowerSave};
 use evenair_units::{Db, Dbm, Limit, Streams};
 use evenair_wifi::{PathLoss, PhyRate};
 
@@ -24,7 +24,7 @@ pub struct AirPlan {
     /// The access points' beacons.
     pub beacons: Option<Beacons>,
     /// Other networks, each with two nodes after the access points.
-    pub foreign: Vec<Foreign>,
+    pub obss: Vec<Obss>,
     /// What the medium's random streams are named after, where access points have names.
     streams_of: Option<String>,
     /// Some nodes do not hear each other.
@@ -111,8 +111,8 @@ impl AirPlan {
         };
         let has_hidden = stations.iter().any(hidden) || access_points.iter().any(|point| !point.hidden_from.is_empty());
         let others = scenario.neighbours.iter().filter(|neighbour| neighbour.domain == domain);
-        let (beacons, foreign) = (scenario.radio.beacons, others.map(|neighbour| neighbour.sends).collect());
-        Self { medium, access_points, stations, ap_queue, station_queue, beacons, foreign, streams_of, has_hidden }
+        let (beacons, obss) = (scenario.radio.beacons, others.map(|neighbour| neighbour.sends).collect());
+        Self { medium, access_points, stations, ap_queue, station_queue, beacons, obss, streams_of, has_hidden }
     }
 
     /// Whether some nodes do not hear each other, so that its medium has to be one where nodes may be hidden.
@@ -135,8 +135,8 @@ impl AirPlan {
         for (point, &node) in self.access_points.iter().zip(&nodes) {
             point.hidden_from.iter().for_each(|&other| medium.hide(node, nodes[other]));
         }
-        for &foreign in &self.foreign {
-            medium.add_foreign(foreign);
+        for &obss in &self.obss {
+            medium.add_obss(obss);
         }
         for (beacons, &node) in self.beacons.iter().flat_map(|beacons| nodes.iter().map(move |node| (beacons, node))) {
             medium.send_beacons(node, *beacons);
@@ -146,7 +146,7 @@ impl AirPlan {
 
     /// Nodes that a medium has before any station: access points, and other networks.
     pub fn nodes_before_stations(&self) -> usize {
-        self.access_points.len() + 2 * self.foreign.len()
+        self.access_points.len() + 2 * self.obss.len()
     }
 
     /// Puts a station on the medium, or puts it there again, at one of the access points.

@@ -9,7 +9,7 @@ use std::net::Ipv4Addr;
 use evenair_config::{ManagerSpec, PhySpec};
 use evenair_manager::ClassId;
 use evenair_medium::{
-    AfterCollision, Aggregation, BackOff, Beacons, Foreign, IdleSenseConfig, PowerSave, RateControl, Reception,
+    AfterCollision, Aggregation, BackOff, Beacons, IdleSenseConfig, Obss, PowerSave, RateControl, Reception,
 };
 use evenair_units::{BitRate, Bytes, Db, Dbm, Limit, Span};
 use evenair_wifi::{EdcaSet, Phy, PhyRate, Position, Preamble};
@@ -155,7 +155,7 @@ pub struct Neighbour {
     /// Number of the contention domain that it disturbs.
     pub domain: usize,
     /// What it sends.
-    pub sends: Foreign,
+    pub sends: Obss,
 }
 
 /// An access point with its radio.

@@ -22,7 +22,7 @@ use evenair_api::causes::{Cause, DropReason, LossReason};
 use evenair_api::{GuardState, Hop, Mode, PacketStatus, ShardStatus, SourceStatus, SpeechStatus, Status};
 use evenair_boxfile::MetricsConfig;
 use evenair_live::Snapshot;
-use evenair_live::desk::{Answer, Wish};
+use evenair_live::control::{Answer, ControlRequest};
 use hyper::http::request::Parts;
 use hyper::{Method, StatusCode};
 
@@ -83,7 +83,7 @@ impl Site for Metrics {
     fn reply(&self, request: &Parts) -> Reply {
         let format = Format::wanted(request);
         let unavailable = |why| Reply::text(StatusCode::SERVICE_UNAVAILABLE, why);
-        match self.state.desk.ask(Wish::Status) {
+        match self.state.control.ask(ControlRequest::Status) {
             Ok(Answer::Status(snapshot)) => Reply {
                 status: StatusCode::OK,
                 content_type: format.content_type(),
@@ -166,7 +166,7 @@ fn packets(page: &mut Page, status: &Status) {
     let help = "1 while the bridge can carry the traffic: it goes on if the box dies, hangs or is bypassed.";
     let available = u64::from(status.fail_open.available);
     page.single("evenair_fail_open_available", Kind::Gauge, help, available);
-    let help = "How often the hold on the path ran out because the box was late.";
+    let help = "How often the fail-open lease expired because the box was late.";
     page.single("evenair_hold_lapses_total", Kind::Counter, help, status.hold.lapses);
 }
 
@@ -364,7 +364,7 @@ fn shards(page: &mut Page, status: &Status) {
     let help = "Packets that a packet loop has lost or dropped.";
     of_each("evenair_shard_lost_packets_total", Kind::Counter, help, |shard| shard.lost as f64);
     of_each("evenair_shard_held_packets", Kind::Gauge, "Packets in its queues.", |shard| shard.held as f64);
-    let help = "How often the hold on its packets ran out because it was late.";
+    let help = "How often its fail-open lease expired because it was late.";
     of_each("evenair_shard_hold_lapses_total", Kind::Counter, help, |shard| shard.lapses as f64);
 }
 
@@ -700,7 +700,7 @@ mod tests {
 
     #[test]
     fn it_is_served_and_nothing_else_is_whatever_others_send() {
-        let (desk, inbox) = tests_support::desk();
+        let (control, inbox) = tests_support::control();
         let answering = thread::spawn(move || {
             while let Ok(asked) = inbox.recv() {
                 let _ = asked.reply.send(Answer::Status(Box::new(snapshot())));
@@ -708,7 +708,7 @@ mod tests {
         });
         let listen = "127.0.0.1:0".parse().expect("an address");
         let config = MetricsConfig { listen, stations: StationLabels::default() };
-        let server = serve(config, "eth1".into(), tests_support::state(desk)).expect("free");
+        let server = serve(config, "eth1".into(), tests_support::state(control)).expect("free");
         let address = server.address();
         let served = || {
             for (header, format) in [
@@ -728,14 +728,14 @@ mod tests {
         survives(address, "/metrics", "", served);
         drop(server);
         assert!(TcpStream::connect(address).is_err(), "it is closed with the box");
-        answering.join().expect("it ends with the desk");
+        answering.join().expect("it ends with the control handle");
     }
 
     #[test]
     fn a_box_that_ends_is_reported_as_such() {
-        let (desk, inbox) = tests_support::desk();
+        let (control, inbox) = tests_support::control();
         drop(inbox);
-        let (labels, state) = (Labels::Names, tests_support::state(desk));
+        let (labels, state) = (Labels::Names, tests_support::state(control));
         let site = Metrics { interface: "eth1".into(), labels, state, totals: Mutex::default() };
         let (request, ()) = hyper::Request::new(()).into_parts();
         assert_eq!(site.reply(&request).status, StatusCode::SERVICE_UNAVAILABLE);

@@ -6,16 +6,16 @@ use std::sync::Arc;
 use anyhow::{Context, Result};
 use evenair_api::{Mode, Status};
 use evenair_boxfile::BoxConfig;
-use evenair_live::events::Tap;
+use evenair_live::events::EventSink;
 use evenair_live::{Ending, PacketPath, PortLost, Surroundings, has_ports, wait_for_ports};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use tracing::{error, warn};
 
 use crate::control::{Hangup, Parts, Server, log_balance};
 use crate::history::History;
-use crate::last_word::LastWord;
 use crate::metrics;
 use crate::names::Names;
+use crate::persisted_mode::PersistedMode;
 use crate::running::{Running, configured_mode};
 use crate::state::BoxState;
 use crate::vitals::Vitals;
@@ -80,7 +80,7 @@ fn again(config: BoxConfig, mode: Mode) -> BoxConfig {
         }
         None => config,
     };
-    if LastWord::of(&new).is_some() {
+    if PersistedMode::of(&new).is_some() {
         return new;
     }
     BoxConfig { inserted: mode == Mode::Inserted, observing: mode == Mode::Observing, ..new }
@@ -91,21 +91,21 @@ fn once(config: BoxConfig, signals: Signals, reopens: bool, running: Running) ->
     // Dropped after all that it may wait for, whatever fails: its thread asks the loop, and ends when there is none.
     let mut history = None;
     let path = PacketPath::open(&config)?;
-    let desk = path.desk().clone();
+    let control = path.control().clone();
     let vitals = Vitals::new(config.health, running);
-    let recalled = match LastWord::of(&config) {
-        Some(last_word) => last_word.recall(config.clone()),
+    let recalled = match PersistedMode::of(&config) {
+        Some(persisted_mode) => persisted_mode.recall(config.clone()),
         None => config.clone(),
     };
     let names = Names::open(&evenair_boxfile::names::file(), config.names.clone());
-    let state = BoxState { desk: desk.clone(), names: names.clone(), vitals: vitals.clone() };
+    let state = BoxState { control: control.clone(), names: names.clone(), vitals: vitals.clone() };
     let watch = Watch::start(&recalled, state.clone())?;
-    let (events, queue) = Tap::new(config.history.is_some(), watch.as_ref().map(Watch::tap));
+    let (events, queue) = EventSink::new(config.history.is_some(), watch.as_ref().map(Watch::sink));
     let start = vitals.running().start(configured_mode(&recalled));
-    events.iter().for_each(|tap| tap.leave_own(start.clone()));
+    events.iter().for_each(|sink| sink.leave_own(start.clone()));
     let parts = Parts { fail_open: Some(Arc::clone(path.fail_open())), events: events.clone(), names, vitals };
     let server = match &config.control {
-        Some(path) => Some(Server::start(path, &config, desk.clone(), parts)?),
+        Some(path) => Some(Server::start(path, &config, control.clone(), parts)?),
         None => None,
     };
     if let Some(queue) = queue {
@@ -113,7 +113,7 @@ fn once(config: BoxConfig, signals: Signals, reopens: bool, running: Running) ->
     }
     let serve = |metrics| metrics::serve(metrics, config.wlan.clone(), state.clone());
     let metrics = config.metrics.map(serve).transpose()?;
-    let hangup = Hangup::start(signals.reload, config.clone(), desk, events.clone())?;
+    let hangup = Hangup::start(signals.reload, config.clone(), control, events.clone())?;
     let surroundings = Surroundings { signals: signals.end, events, management: Arc::new(state.clone()), reopens };
     let end = path.run(&recalled, surroundings);
     drop(hangup);

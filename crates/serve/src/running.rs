@@ -5,7 +5,7 @@
 //! systemd.exec(5)), or else in its runtime directory, which a stop or a boot removes. Without any of them there is none. A command is
 //! written by a thread of its own: no command waits for a slow disk.
 //!
-//! The file does not decide the mode: that is the persisted mode of `last_word.rs`, or the configuration.
+//! The file does not decide the mode: that is the mode that `persisted_mode.rs` stores, or the configuration.
 
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Receiver, Sender};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use evenair_api::Status;
 use evenair_api::health::Limits;
-use evenair_live::desk::Desk;
+use evenair_live::control::ControlHandle;
 use evenair_live::{ManagementPlane, Snapshot};
 use evenair_packet::MacAddr;
 use evenair_telemetry::StationReading;
@@ -16,7 +16,7 @@ use crate::vitals::Vitals;
 /// The state of a box. Copies are of the same box.
 #[derive(Clone)]
 pub(crate) struct BoxState {
-    pub(crate) desk: Desk,
+    pub(crate) control: ControlHandle,
     pub(crate) names: Names,
     pub(crate) vitals: Vitals,
 }

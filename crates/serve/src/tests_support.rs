@@ -5,7 +5,7 @@ use std::sync::{Arc, mpsc};
 use evenair_api::causes::{LossReason, Losses};
 use evenair_api::{PoolStatus, PortStatus, Status};
 use evenair_live::Snapshot;
-use evenair_live::desk::{Asked, Desk};
+use evenair_live::control::{ControlHandle, QueuedRequest};
 use evenair_manager::{Config, Manager, StationConfig};
 use evenair_packet::MacAddr;
 use evenair_sys::rt::Waker;
@@ -46,12 +46,12 @@ pub(crate) fn status() -> Status {
 }
 
 /// Where a loop is asked, and what it is asked: the loop is the test's.
-pub(crate) fn desk() -> (Desk, mpsc::Receiver<Asked>) {
+pub(crate) fn control() -> (ControlHandle, mpsc::Receiver<QueuedRequest>) {
     let (inbox, asked) = mpsc::channel();
-    (Desk::new(inbox, Arc::new(Waker::new().expect("a waker"))), asked)
+    (ControlHandle::new(inbox, Arc::new(Waker::new().expect("a waker"))), asked)
 }
 
 /// The state of a box whose loop is asked there.
-pub(crate) fn state(desk: Desk) -> BoxState {
-    BoxState { desk, names: Names::default(), vitals: Vitals::default() }
+pub(crate) fn state(control: ControlHandle) -> BoxState {
+    BoxState { control, names: Names::default(), vitals: Vitals::default() }
 }

@@ -18,10 +18,10 @@ use evenair_wifi::AccessCategory;
 use evenair_workload::{DatagramSource, Direction};
 
 use crate::SimError;
-use crate::agenda::{Side, Task};
-use crate::air::Air;
 use crate::call::Call;
 use crate::connections::{Connections, Ticket, algorithm, ip_header};
+use crate::domain::ContentionDomain;
+use crate::event_queue::{Side, Task};
 use crate::flows::{Flows, OnOff, Transfer, since_start};
 use crate::meter::{TcpSample, data_direction};
 use crate::packet::{Body, Packet};
@@ -109,7 +109,7 @@ impl App {
     pub(crate) fn all(
         scenario: &Scenario,
         tcp: &Config,
-        air: &Air,
+        air: &ContentionDomain,
         wire: &Wire,
         streams: &Streams,
     ) -> Result<Vec<Self>, SimError> {
@@ -219,7 +219,7 @@ impl World {
             Kind::Bulk { .. } => self.open_bulk(number),
             Kind::Datagrams { source, .. } => {
                 source.put_off(since_start(self.now));
-                self.agenda.enter(Instant::ZERO + source.peek().at, Task::App(number));
+                self.event_queue.schedule(Instant::ZERO + source.peek().at, Task::App(number));
             }
             Kind::Call(_) => self.start_call(number),
             Kind::Flows(_) => self.start_flows(number),
@@ -266,7 +266,7 @@ impl World {
             Kind::Ping { interval, .. } => {
                 let sent = self.now;
                 self.send_echo(number, Direction::Up, sent);
-                self.agenda.enter(self.now + interval, Task::App(number));
+                self.event_queue.schedule(self.now + interval, Task::App(number));
             }
         }
     }
@@ -353,7 +353,7 @@ impl World {
         }
         if again {
             self.connections.forget(connection);
-            self.agenda.enter(self.now + RETRY, Task::App(number));
+            self.event_queue.schedule(self.now + RETRY, Task::App(number));
         }
     }
 }
@@ -375,22 +375,23 @@ impl World {
         let app = &mut self.apps[number as usize];
         let Kind::Datagrams { sleeps, .. } = &mut app.kind else { return };
         let station = app.station as usize;
-        *sleeps = self.airs.first.sole_sender(station) == Some(number) && !self.airs.of(station).is_empty(station);
+        *sleeps =
+            self.domains.first.sole_sender(station) == Some(number) && !self.domains.of(station).is_empty(station);
         if !*sleeps {
-            self.agenda.enter(next, Task::App(number));
+            self.event_queue.schedule(next, Task::App(number));
         }
     }
 
     /// A frame of `left` bytes has left a station's buffer, or the station's only application ends: what a sleeping
     /// sender has missed.
     pub(crate) fn catch_up(&mut self, station: usize, left: Option<Bytes>) {
-        let Some(number) = self.airs.first.sole_sender(station) else { return };
+        let Some(number) = self.domains.first.sole_sender(station) else { return };
         let now = self.now;
         let app = &self.apps[number as usize];
         let (true, Kind::Datagrams { sleeps: true, .. }) = (app.runs, &app.kind) else { return };
         // What every datagram of it has in common.
         let (way, category, headers) = (app.data, app.category, app.ip_header() + UDP_HEADER);
-        let mut room = self.airs.of(station).room(station, category, left);
+        let mut room = self.domains.of(station).room(station, category, left);
         loop {
             let Kind::Datagrams { source, sleeps } = &mut self.apps[number as usize].kind else { return };
             let next = source.peek();
@@ -398,7 +399,7 @@ impl World {
             if at >= now {
                 *sleeps = !room.is_empty;
                 if room.is_empty {
-                    self.agenda.enter(at, Task::App(number));
+                    self.event_queue.schedule(at, Task::App(number));
                 }
                 return;
             }
@@ -416,7 +417,7 @@ impl World {
                 } else {
                     source.skip_alike(since_start(now))
                 };
-                self.airs.of_mut(station).lose_unmade(station, category, missed);
+                self.domains.of_mut(station).lose_unmade(station, category, missed);
                 self.meter.lose_unmade(number, missed);
             }
         }
@@ -464,7 +465,7 @@ mod tests {
         let scenario = Arc::new(Scenario::parse(text, "flood.toml").expect("it is sound"));
         let mut world = World::new(scenario, &Config::ns3(), &SimOptions::default()).expect("it can be run");
         assert!(world.run_before(Instant::ZERO + Span::from_secs(2), u32::MAX));
-        let lost: u64 = world.airs.first.losses().map(|(.., frames)| frames).sum();
+        let lost: u64 = world.domains.first.losses().map(|(.., frames)| frames).sum();
         assert!(world.arrived > 1_000 && lost > 1_000, "{} arrived, {lost} lost", world.arrived);
         assert_eq!(world.lost, 0, "packets were made to be dropped");
         world.check_conservation();

@@ -5,8 +5,8 @@ use evenair_units::{Instant, Streams};
 use evenair_workload::DatagramSource;
 use evenair_workload::voice::{CallMeter, VoipSpec};
 
-use crate::agenda::Task;
 use crate::apps::{App, Kind, UDP_HEADER};
+use crate::event_queue::Task;
 use crate::packet::{Body, Packet};
 use crate::world::World;
 
@@ -55,7 +55,7 @@ impl World {
         let call = self.call(number);
         call.started = now;
         let first = now + call.source.peek().at;
-        self.agenda.enter(first, Task::App(number));
+        self.event_queue.schedule(first, Task::App(number));
     }
 
     pub(crate) fn speak(&mut self, number: u32) {
@@ -70,7 +70,7 @@ impl World {
         let app = &self.apps[number as usize];
         let (way, len) = (app.data, app.ip_header() + UDP_HEADER + payload);
         self.send(Packet { app: number, way, len, body: Body::Speech { number: sequence, sent: now } });
-        self.agenda.enter(next, Task::App(number));
+        self.event_queue.schedule(next, Task::App(number));
     }
 
     pub(crate) fn receive_speech(&mut self, packet: &Packet, sent: Instant) {

@@ -2,7 +2,7 @@
 
 use evenair_medium::AccessCategory;
 use evenair_results::histogram::Histogram;
-use evenair_results::stretch::CategoryStretch;
+use evenair_results::period::CategoryPeriod;
 use evenair_units::{Instant, Span};
 
 use crate::occupancy::Occupancy;
@@ -60,8 +60,8 @@ impl Categories {
         queue.lost += 1;
     }
 
-    /// A stretch has ended: each sender's.
-    pub(crate) fn take(&mut self, now: Instant) -> Vec<Vec<CategoryStretch>> {
+    /// A period has ended: each sender's.
+    pub(crate) fn take(&mut self, now: Instant) -> Vec<Vec<CategoryPeriod>> {
         let length_ns = now.saturating_since(std::mem::replace(&mut self.since, now)).as_nanos();
         let of = |queues: &mut [Queue; 4]| queues.iter_mut().map(|queue| queue.take(now, length_ns)).collect();
         self.senders.iter_mut().map(of).collect()
@@ -69,9 +69,9 @@ impl Categories {
 }
 
 impl Queue {
-    fn take(&mut self, now: Instant, length_ns: u64) -> CategoryStretch {
+    fn take(&mut self, now: Instant, length_ns: u64) -> CategoryPeriod {
         let (area_ns, most) = self.frames.take(now);
-        CategoryStretch {
+        CategoryPeriod {
             offered: std::mem::take(&mut self.offered),
             delivered: std::mem::take(&mut self.delivered),
             lost: std::mem::take(&mut self.lost),

@@ -11,8 +11,8 @@ use evenair_units::{Bytes, Instant, Span};
 use evenair_workload::Direction;
 
 use crate::SimError;
-use crate::agenda::{Agenda, Alarm, Side, Task};
-use crate::ahead::MANY;
+use crate::event_queue::{EventQueue, Side, Task, Timer};
+use crate::prefetch::MANY;
 use crate::tcp::{Algorithm, Config, Connection, Growth, LossRecovery, Quirks, RtoFloor, State};
 
 /// A connection, apart from its two endpoints: as much as a processor fetches at once of what would otherwise be fetched
@@ -24,7 +24,7 @@ pub(crate) struct Pair {
     /// Counts the connections of a run; its low part is the station's port.
     pub(crate) serial: u32,
     /// The station's and the server's.
-    alarms: [Alarm; 2],
+    timers: [Timer; 2],
     /// When each of them is to be called, as it said last; [`Instant::MAX`] where it is not.
     deadlines: [Instant; 2],
     /// State of the sending end since the last call: congestion window, in bytes.
@@ -88,15 +88,15 @@ impl Connections {
 
     /// Has all memory fetched that an end of a connection needs for a segment, one with data or one that acknowledges some.
     #[inline]
-    pub(crate) fn bring(&self, connection: u32, side: Side, is_data: bool) {
+    pub(crate) fn prefetch(&self, connection: u32, side: Side, is_data: bool) {
         prefetch(&self.pairs[connection as usize]);
-        self.ends[connection as usize][side as usize].bring(is_data);
+        self.ends[connection as usize][side as usize].prefetch(is_data);
     }
 
     /// The same of what is found by that, when it is there.
     #[inline]
-    pub(crate) fn bring_more(&self, connection: u32, side: Side, is_data: bool) {
-        self.ends[connection as usize][side as usize].bring_more(is_data);
+    pub(crate) fn prefetch_more(&self, connection: u32, side: Side, is_data: bool) {
+        self.ends[connection as usize][side as usize].prefetch_more(is_data);
     }
 
     pub(crate) fn get(&self, connection: u32) -> &Pair {
@@ -128,35 +128,35 @@ impl Connections {
     }
 
     /// The endpoint was called. Sees to it that it is called again at its deadline; gives the place free when both ends are closed.
-    pub(crate) fn settle(&mut self, agenda: &mut Agenda, connection: u32, side: Side) {
+    pub(crate) fn schedule_or_close(&mut self, event_queue: &mut EventQueue, connection: u32, side: Side) {
         let (pair, ends) = (&mut self.pairs[connection as usize], &self.ends[connection as usize]);
         let tcp = &ends[side as usize];
         if side == pair.sender {
             pair.note(tcp);
         }
         pair.deadlines[side as usize] = tcp.poll_deadline().map_or(Instant::MAX, |(at, _)| at);
-        pair.arm(agenda, connection, side);
+        pair.arm(event_queue, connection, side);
         if tcp.state() == State::Closed && ends.iter().all(|end| end.state() == State::Closed) {
             self.forget(connection);
         }
     }
 
     /// An endpoint's entry came up at `now`. Whether there was something due.
-    pub(crate) fn ring(&mut self, agenda: &mut Agenda, now: Instant, connection: u32, side: Side) -> bool {
+    pub(crate) fn fire(&mut self, event_queue: &mut EventQueue, now: Instant, connection: u32, side: Side) -> bool {
         let pair = &mut self.pairs[connection as usize];
-        if !pair.alarms[side as usize].rings(now) || !pair.open {
+        if !pair.timers[side as usize].fires(now) || !pair.open {
             return false;
         }
         let is_due = pair.deadlines[side as usize] <= now;
         if is_due {
             self.ends[connection as usize][side as usize].handle_timeout(now);
         } else {
-            pair.arm(agenda, connection, side);
+            pair.arm(event_queue, connection, side);
         }
         is_due
     }
 
-    /// The place may be used again. Entries of its alarms that are still to come find it closed, or nothing due.
+    /// The place may be used again. Entries of its timers that are still to come find it closed, or nothing due.
     pub(crate) fn forget(&mut self, connection: u32) {
         let pair = &mut self.pairs[connection as usize];
         if std::mem::take(&mut pair.open) {
@@ -167,10 +167,10 @@ impl Connections {
 
 impl Pair {
     fn new(app: u32, serial: u32, sender: Side, tcp: &Connection) -> Self {
-        let (alarms, deadlines) = ([Alarm::OFF; 2], [Instant::MAX; 2]);
+        let (timers, deadlines) = ([Timer::OFF; 2], [Instant::MAX; 2]);
         let (cwnd, srtt, retransmissions, payload) = (0, Span::ZERO, 0, 0);
         let mut pair =
-            Self { app, serial, alarms, deadlines, cwnd, srtt, retransmissions, payload, sender, open: true };
+            Self { app, serial, timers, deadlines, cwnd, srtt, retransmissions, payload, sender, open: true };
         pair.note(tcp);
         pair
     }
@@ -184,9 +184,9 @@ impl Pair {
     }
 
     /// Sees to it that an end is called at its deadline.
-    fn arm(&mut self, agenda: &mut Agenda, connection: u32, side: Side) {
+    fn arm(&mut self, event_queue: &mut EventQueue, connection: u32, side: Side) {
         let deadline = Some(self.deadlines[side as usize]).filter(|&at| at < Instant::MAX);
-        agenda.arm(&mut self.alarms[side as usize], deadline, Task::Tcp { connection, side });
+        event_queue.arm(&mut self.timers[side as usize], deadline, Task::Tcp { connection, side });
     }
 
     /// Smoothed round-trip time of the end that sends the data.

@@ -7,31 +7,31 @@ use evenair_medium::RateControl;
 use evenair_scenario::{Action, Event};
 use evenair_units::{Instant, Span};
 
-use crate::agenda::Task;
+use crate::event_queue::Task;
 use crate::middlebox::station_of;
 use crate::watch;
 use crate::world::World;
 
 /// Interval of the reports to the box of the senders' rates.
-const TELL_RATES: Span = Span::from_secs(1);
+const RATES_INTERVAL: Span = Span::from_secs(1);
 /// Interval of the reports to the box of signals, if there are any.
-const TELL_SIGNALS: Span = Span::from_secs(1);
+const SIGNALS_INTERVAL: Span = Span::from_secs(1);
 
 /// The scenario's events.
 impl World {
     /// Starts the reports to the box.
-    pub(crate) fn begin_telling(&mut self) {
+    pub(crate) fn begin_reports(&mut self) {
         let scenario = &self.scenario;
         if let Some(middlebox) = &mut self.middlebox {
-            middlebox.settle(&mut self.agenda);
+            middlebox.schedule(&mut self.event_queue);
             if scenario.radio.rate_control != RateControl::Fixed && scenario.telemetry.rates {
-                self.agenda.enter(Instant::ZERO + TELL_RATES, Task::Rates);
+                self.event_queue.schedule(Instant::ZERO + RATES_INTERVAL, Task::Rates);
             }
             if let Some(interval) = middlebox.losses_interval() {
-                self.agenda.enter(Instant::ZERO + interval, Task::Losses);
+                self.event_queue.schedule(Instant::ZERO + interval, Task::Losses);
             }
-            if middlebox.knows_signals() {
-                self.agenda.enter(Instant::ZERO, Task::Signals);
+            if middlebox.reports_signals() {
+                self.event_queue.schedule(Instant::ZERO, Task::Signals);
             }
         }
     }
@@ -40,7 +40,7 @@ impl World {
         let number = self.next_event;
         self.next_event += 1;
         if let Some(next) = self.scenario.events.get(self.next_event) {
-            self.agenda.enter(Instant::ZERO + next.at, Task::Event);
+            self.event_queue.schedule(Instant::ZERO + next.at, Task::Event);
         }
         self.act(number);
     }
@@ -65,77 +65,77 @@ impl World {
             Action::Bypass => self.command("bypass", Command::Bypass),
             Action::Join(host) => {
                 self.note("join", name(host));
-                let station = self.airs.first.station_of(host);
-                self.airs.join(station);
-                self.will_tell_place(host);
+                let station = self.domains.first.station_of(host);
+                self.domains.join(station);
+                self.schedule_association_report(host);
             }
             Action::Leave(host) => {
                 self.note("leave", name(host));
-                let station = self.airs.first.station_of(host);
-                self.airs.of_mut(station).leave(self.now, station);
+                let station = self.domains.first.station_of(host);
+                self.domains.of_mut(station).leave(self.now, station);
                 self.observe(host, None);
             }
             Action::Rate(host, rate) => {
                 self.note("rate", format!("{} {}", name(host), rate.bit_rate()));
-                let station = self.airs.first.station_of(host);
-                self.airs.all_mut().for_each(|air| air.set_rate(station, rate));
+                let station = self.domains.first.station_of(host);
+                self.domains.all_mut().for_each(|air| air.set_rate(station, rate));
                 self.observe(host, Some(rate));
             }
             Action::Roam { station: host, access_point, gap } => {
                 let to = &scenario.access_points[access_point].name;
                 self.note("roam", format!("{} to {to}", name(host)));
-                let station = self.airs.first.station_of(host);
-                self.airs.go(self.now, station);
+                let station = self.domains.first.station_of(host);
+                self.domains.go(self.now, station);
                 let task = Task::Come { host: host as u32, access_point: access_point as u16 };
-                self.agenda.enter(self.now + gap, task);
+                self.event_queue.schedule(self.now + gap, task);
             }
         }
     }
 
     /// A station has come to where an event has led it.
     pub(crate) fn come(&mut self, host: usize, access_point: usize) {
-        let station = self.airs.first.station_of(host);
-        self.airs.come(self.now, station, access_point);
+        let station = self.domains.first.station_of(host);
+        self.domains.come(self.now, station, access_point);
         self.note("roamed", self.scenario.hosts[host].name.clone());
-        self.will_tell_place(host);
+        self.schedule_association_report(host);
     }
 
     /// Where stations are in the beginning.
-    pub(crate) fn begin_places(&mut self) {
+    pub(crate) fn begin_associations(&mut self) {
         for host in 0..self.scenario.hosts.len() {
             let is_station = self.scenario.hosts[host].place.is_station();
             if is_station && self.scenario.is_present(host, Span::ZERO) {
-                self.will_tell_place(host);
+                self.schedule_association_report(host);
             }
         }
     }
 
     /// The frames of a station come in the VLAN of its access point from now on, and the box will get a report of its access
     /// point.
-    fn will_tell_place(&mut self, host: usize) {
+    fn schedule_association_report(&mut self, host: usize) {
         let number = self.access_point_of(host);
         let Some(middlebox) = &mut self.middlebox else { return };
         if self.scenario.access_points[number].channel.is_none() {
             return;
         }
         middlebox.set_vlan(host, self.scenario.access_points[number].vlan);
-        if let Some(delay) = middlebox.places_delay() {
-            self.agenda.enter(self.now + delay, Task::Place(host as u32));
+        if let Some(delay) = middlebox.associations_delay() {
+            self.event_queue.schedule(self.now + delay, Task::Association(host as u32));
         }
     }
 
     /// As a controller would report it.
-    pub(crate) fn tell_place(&mut self, host: usize) {
+    pub(crate) fn report_association(&mut self, host: usize) {
         let number = self.access_point_of(host);
         if let Some(middlebox) = &mut self.middlebox {
-            middlebox.tell_place(self.now, host, &self.scenario.access_points[number].name);
+            middlebox.report_association(self.now, host, &self.scenario.access_points[number].name);
             self.drain_box();
         }
     }
 
     /// The number of the access point that a station is at, or was at last.
     fn access_point_of(&self, host: usize) -> usize {
-        self.airs.access_point_of(self.airs.first.station_of(host))
+        self.domains.access_point_of(self.domains.first.station_of(host))
     }
 
     fn command(&mut self, what: &str, command: Command) {
@@ -147,33 +147,33 @@ impl World {
     }
 
     /// As from polling an access point.
-    pub(crate) fn tell_rates(&mut self) {
-        self.agenda.enter(self.now + TELL_RATES, Task::Rates);
-        let changed: Vec<_> = self.airs.all_mut().flat_map(|air| air.changed_rates()).collect();
+    pub(crate) fn report_rates(&mut self) {
+        self.event_queue.schedule(self.now + RATES_INTERVAL, Task::Rates);
+        let changed: Vec<_> = self.domains.all_mut().flat_map(|air| air.changed_rates()).collect();
         for (host, rate) in changed {
             self.observe(host, Some(rate));
         }
     }
 
     /// As from polling an access point's counters.
-    pub(crate) fn tell_losses(&mut self) {
+    pub(crate) fn report_losses(&mut self) {
         let Some(middlebox) = &mut self.middlebox else { return };
-        for (access_point, total) in self.airs.all().flat_map(|air| air.overflows()) {
-            middlebox.tell_losses(self.now, access_point, total);
+        for (access_point, total) in self.domains.all().flat_map(|air| air.overflows()) {
+            middlebox.report_losses(self.now, access_point, total);
         }
         if let Some(interval) = middlebox.losses_interval() {
-            self.agenda.enter(self.now + interval, Task::Losses);
+            self.event_queue.schedule(self.now + interval, Task::Losses);
         }
         self.drain_box();
     }
 
     /// As from polling an access point for its stations.
-    pub(crate) fn tell_signals(&mut self) {
-        self.agenda.enter(self.now + TELL_SIGNALS, Task::Signals);
+    pub(crate) fn report_signals(&mut self) {
+        self.event_queue.schedule(self.now + SIGNALS_INTERVAL, Task::Signals);
         let Some(middlebox) = &mut self.middlebox else { return };
-        let signals = self.airs.all_mut().flat_map(|air| air.signals());
+        let signals = self.domains.all_mut().flat_map(|air| air.signals());
         for (host, signal) in signals {
-            middlebox.tell_signal(self.now, host, signal);
+            middlebox.report_signal(self.now, host, signal);
         }
         self.drain_box();
     }
@@ -188,7 +188,7 @@ impl World {
     /// Starts to observe the box, where that is asked for.
     pub(crate) fn begin_watch(&mut self) {
         if self.watch.is_some() {
-            self.agenda.enter(self.now + watch::INTERVAL, Task::Watch);
+            self.event_queue.schedule(self.now + watch::INTERVAL, Task::Watch);
         }
     }
 

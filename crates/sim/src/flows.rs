@@ -9,9 +9,9 @@ use std::collections::BTreeMap;
 use evenair_units::{Bytes, Instant, Span, Streams};
 use evenair_workload::{FileSource, FlowArrival, FlowArrivals, FlowSpec, OnOffSpec};
 
-use crate::agenda::{Side, Task};
 use crate::apps::Kind;
 use crate::connections::Ticket;
+use crate::event_queue::{Side, Task};
 use crate::tcp::{self, CloseReason, State};
 use crate::world::World;
 
@@ -103,7 +103,7 @@ impl World {
         let flows = self.flows(number);
         flows.started = now;
         if let Some(next) = flows.next {
-            self.agenda.enter(now + next.at, Task::App(number));
+            self.event_queue.schedule(now + next.at, Task::App(number));
         }
     }
 
@@ -115,7 +115,7 @@ impl World {
             let Some(next) = flows.next else { return };
             let at = flows.started + next.at;
             if at > now {
-                self.agenda.enter(at, Task::App(first));
+                self.event_queue.schedule(at, Task::App(first));
                 return;
             }
             flows.next = flows.arrivals.as_mut().and_then(Iterator::next);
@@ -213,7 +213,7 @@ impl World {
     /// The next file after a pause.
     pub(crate) fn pause(&mut self, number: u32) {
         let pause = self.on_off(number).source.pause();
-        self.agenda.enter(self.now + pause, Task::App(number));
+        self.event_queue.schedule(self.now + pause, Task::App(number));
     }
 
     pub(crate) fn send_file(&mut self, number: u32) {

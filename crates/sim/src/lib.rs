@@ -10,11 +10,12 @@
 //! Memory grows with the packets in flight and the number of reported intervals, not with the packets sent, the transfers made
 //! or the pages loaded: these are counted in histograms, and the first of them are listed (`tests/memory`).
 //!
-//! One file per concern: `simulation` a run that its caller holds, and `observation` its state; `world` the event loop and the hops of a packet; `agenda` the event queue and `events` the scenario's
-//! events; `packet` the packets; `air`, `airs` (several contention domains), `paths`, `wire` and `middlebox` the path;
-//! `connections`, `apps`, `call`, `flows` and `web` the hosts; `meter`, `tally`, `cells`, `occupancy`, `categories`, `places`,
-//! `notes` and `report` the results, of which `records`, `senders`, `rows` and `flow_rows` keep the counters. `trace` writes
-//! pcap files, `packet_log` records the packets on the WLAN, `watch` observes the box and raises its reasons of health, and
+//! One file per concern: `simulation` a run that its caller holds, and `observation` its state; `world` the event loop and
+//! the hops of a packet; `event_queue` the event queue and `events` the scenario's events; `packet` the packets; `domain`
+//! and `domains` (one contention domain, and all), `paths`, `wire` and `middlebox` the path; `connections`, `apps`, `call`,
+//! `flows` and `web` the hosts; `meter`, `medium_counters`, `bss`, `occupancy`, `categories`, `site_counters`, `run_log`
+//! and `report` the results, of which `records`, `senders`, `rows` and `flow_rows` keep the counters. `trace` writes pcap
+//! files, `packet_log` records the packets on the WLAN, `watch` observes the box and raises its reasons of health, and
 //! `wlan_record` is what its latencies are compared with.
 //!
 //! Not here: ARP and neighbour discovery, association frames, ECN, auto-tuned receive buffers, traffic between stations.
@@ -39,36 +40,36 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod agenda;
-mod ahead;
-mod air;
-mod airs;
 mod apps;
 mod backlogged;
+mod bss;
 mod call;
 mod categories;
-mod cells;
 mod connections;
+mod domain;
+mod domains;
 mod error;
+mod event_queue;
 mod events;
 mod flow_rows;
 mod flows;
+mod medium_counters;
 mod meter;
 mod middlebox;
-mod notes;
 mod observation;
 mod occupancy;
 mod packet;
 mod packet_log;
 mod paths;
-mod places;
+mod prefetch;
 mod probes;
 mod records;
 mod report;
 mod rows;
+mod run_log;
 mod senders;
 mod simulation;
-mod tally;
+mod site_counters;
 pub mod tcp;
 mod trace;
 mod watch;

@@ -5,20 +5,20 @@
 
 use evenair_api::Mode;
 use evenair_results::histogram::Histogram;
-use evenair_results::stretch::{DelayRecord, FlowStretch};
+use evenair_results::period::{DelayRecord, FlowPeriod};
 use evenair_results::{FlowProgress, FlowSeries, Progress, Series};
 use evenair_scenario::{App, AppKind, Scenario};
 use evenair_units::Span;
 use evenair_units::hint::prefetch;
 use evenair_workload::Direction;
 
-use crate::agenda::Side;
 use crate::connections::way_from;
+use crate::event_queue::Side;
 use crate::flow_rows::{Count, FlowRows, SenderRow, mbps};
 use crate::packet::{Body, Carries, Packet};
-use crate::places::Places;
 use crate::records::{Record, Records};
 use crate::rows::intervals;
+use crate::site_counters::SiteCounters;
 use crate::wire::Wire;
 
 /// The sender's TCP at the end of an interval.
@@ -32,7 +32,7 @@ pub(crate) struct TcpSample {
 
 /// What an interval says beside the counts.
 #[derive(Clone, Debug)]
-pub(crate) struct Glance {
+pub(crate) struct IntervalSample {
     pub(crate) at: Span,
     pub(crate) mode: Mode,
     pub(crate) queue_packets: usize,
@@ -73,7 +73,7 @@ pub(crate) struct Meter {
     delays: Records<DelayRecord>,
     /// By application, of those that have a sender of TCP that is looked at.
     retransmits: Vec<u32>,
-    places: Places,
+    sites: SiteCounters,
     progress: Progress,
     flows: FlowRows,
     /// All but the flows.
@@ -105,7 +105,7 @@ impl Meter {
             rtts: Records::new(apps.iter().map(|_| Histogram::default())),
             delays: Records::new(apps.iter().map(|_| DelayRecord::default())),
             retransmits: vec![0; apps.len()],
-            places: Places::new(intervals),
+            sites: SiteCounters::new(intervals),
             series: Series { interval_s: interval.as_secs_f64(), ..Series::default() },
         }
     }
@@ -139,7 +139,7 @@ impl Meter {
 
     /// Has fetched what is counted of an application.
     #[inline]
-    pub(crate) fn bring(&self, app: u32) {
+    pub(crate) fn prefetch(&self, app: u32) {
         let count = &self.counts[app as usize].count;
         prefetch(&raw const count.ip_bytes);
         prefetch(&raw const count.received_bytes);
@@ -182,18 +182,18 @@ impl Meter {
     }
 
     /// What has no series, since the last call.
-    pub(crate) fn take_stretch(&mut self) -> Vec<FlowStretch> {
+    pub(crate) fn take_period(&mut self) -> Vec<FlowPeriod> {
         let records = self.rtts.all().iter_mut().zip(self.delays.all());
         let take = |(rtt, delay): (&mut Histogram, &mut DelayRecord)| {
             let (delay, jitter) = delay.take();
-            FlowStretch { rtt: rtt.take(), delay, jitter }
+            FlowPeriod { rtt: rtt.take(), delay, jitter }
         };
         records.map(take).collect()
     }
 
     /// The wired ports and the box at the end of an interval.
-    pub(crate) fn end_interval_of_places(&mut self, wire: &Wire, middlebox: Option<evenair_manager::Counters>) {
-        self.places.end_interval(wire, middlebox);
+    pub(crate) fn end_interval_of_sites(&mut self, wire: &Wire, middlebox: Option<evenair_manager::Counters>) {
+        self.sites.end_interval(wire, middlebox);
     }
 
     /// An application received data.
@@ -202,7 +202,11 @@ impl Meter {
     }
 
     /// An interval has ended; the state of the TCP senders with a connection, by application.
-    pub(crate) fn end_interval(&mut self, glance: &Glance, tcp: impl Iterator<Item = (usize, TcpSample)>) {
+    pub(crate) fn end_interval(
+        &mut self,
+        interval_sample: &IntervalSample,
+        tcp: impl Iterator<Item = (usize, TcpSample)>,
+    ) {
         let number = self.series.ap_queue_packets.len();
         let mut total = 0.0;
         let all = self.counts.iter_mut().map(|counting| &mut counting.count).zip(&mut self.progress.flows);
@@ -227,8 +231,8 @@ impl Meter {
             let row = SenderRow { cwnd_segments, rtt: rtt.unwrap_or(Span::ZERO), retransmits };
             self.flows.push_sender(app, number, row);
         }
-        self.series.ap_queue_packets.push(glance.queue_area as f64 / self.interval.as_nanos() as f64);
-        self.series.service_rate_mbps.push(glance.service_rate_mbps);
+        self.series.ap_queue_packets.push(interval_sample.queue_area as f64 / self.interval.as_nanos() as f64);
+        self.series.service_rate_mbps.push(interval_sample.service_rate_mbps);
     }
 
     /// The series of the run; the senders' are still to come.
@@ -239,7 +243,7 @@ impl Meter {
         let flows = scenario.apps.iter().enumerate();
         let finish = |(number, app)| rows.finish(number, FlowSeries::new(scenario, app), intervals, self.interval);
         series.flows = flows.map(finish).collect();
-        series.places = self.places.finish(scenario);
+        series.places = self.sites.finish(scenario);
         series
     }
 
@@ -249,12 +253,12 @@ impl Meter {
     }
 
     /// Notes that state.
-    pub(crate) fn note_progress(&mut self, glance: &Glance) {
+    pub(crate) fn note_progress(&mut self, interval_sample: &IntervalSample) {
         let progress = &mut self.progress;
-        progress.at_s = glance.at.as_secs_f64();
-        progress.mode = glance.mode;
-        progress.ap_queue_packets = glance.queue_packets as u64;
-        progress.service_rate_mbps = glance.service_rate_mbps;
+        progress.at_s = interval_sample.at.as_secs_f64();
+        progress.mode = interval_sample.mode;
+        progress.ap_queue_packets = interval_sample.queue_packets as u64;
+        progress.service_rate_mbps = interval_sample.service_rate_mbps;
     }
 }
 
@@ -266,7 +270,7 @@ impl Record for Histogram {
         self.record(time);
     }
 
-    fn bring(&self, time: Span) {
+    fn prefetch(&self, time: Span) {
         self.place(time).into_iter().for_each(|place| prefetch(place));
     }
 }
@@ -279,7 +283,7 @@ impl Record for DelayRecord {
         self.record(delay);
     }
 
-    fn bring(&self, delay: Span) {
+    fn prefetch(&self, delay: Span) {
         self.place(delay).into_iter().for_each(|place| prefetch(place));
     }
 }

@@ -19,8 +19,8 @@ use evenair_wifi::PhyRate;
 use evenair_workload::Direction;
 
 use crate::SimError;
-use crate::agenda::{Agenda, Alarm, Task};
 use crate::connections::Connections;
+use crate::event_queue::{EventQueue, Task, Timer};
 use crate::packet::{Body, Packet, PacketId, Pool};
 use crate::tcp::segment::Segment;
 
@@ -54,14 +54,14 @@ pub(crate) struct Middlebox {
     manager: Manager<PacketId>,
     /// The box carries the traffic, not the bridge.
     carries: bool,
-    alarm: Alarm,
+    timer: Timer,
     /// Who talks to whom, by application.
     talks: Vec<Talk>,
-    knows_stations: bool,
-    knows_rates: bool,
-    knows_signals: bool,
+    reports_stations: bool,
+    reports_rates: bool,
+    reports_signals: bool,
     /// Delay of a report after an association, if there are reports.
-    places_delay: Option<Span>,
+    associations_delay: Option<Span>,
     /// Interval of the reports of the access point's losses.
     losses_interval: Option<Span>,
 }
@@ -87,12 +87,12 @@ impl Middlebox {
         Ok(Self {
             manager,
             carries: false,
-            alarm: Alarm::OFF,
+            timer: Timer::OFF,
             talks: scenario.apps.iter().map(|app| talk(scenario, app)).collect(),
-            knows_stations: scenario.telemetry.stations,
-            knows_rates: scenario.telemetry.rates,
-            knows_signals: scenario.telemetry.signal,
-            places_delay: scenario.telemetry.associations.filter(|_| knows_places(scenario)),
+            reports_stations: scenario.telemetry.stations,
+            reports_rates: scenario.telemetry.rates,
+            reports_signals: scenario.telemetry.signal,
+            associations_delay: scenario.telemetry.associations.filter(|_| reports_associations(scenario)),
             losses_interval: limit.and_then(|limit| limit.steps()).map(|steps| steps.interval),
         })
     }
@@ -122,20 +122,20 @@ impl Middlebox {
     pub(crate) fn observe(&mut self, now: Instant, host: usize, rate: Option<PhyRate>) {
         let mac = mac_of(host);
         match rate {
-            Some(rate) if self.knows_rates => {
+            Some(rate) if self.reports_rates => {
                 self.manager.handle_observation(now, Observation::StationRate { mac, rate });
             }
-            None if self.knows_stations => self.manager.handle_observation(now, Observation::StationGone { mac }),
+            None if self.reports_stations => self.manager.handle_observation(now, Observation::StationGone { mac }),
             _ => {}
         }
     }
 
-    pub(crate) fn knows_signals(&self) -> bool {
-        self.knows_signals
+    pub(crate) fn reports_signals(&self) -> bool {
+        self.reports_signals
     }
 
     /// The access point receives a station so strongly: in whole decibels, as access points report it.
-    pub(crate) fn tell_signal(&mut self, now: Instant, host: usize, signal: Dbm) {
+    pub(crate) fn report_signal(&mut self, now: Instant, host: usize, signal: Dbm) {
         let report = RateReport {
             mac: mac_of(host),
             source: 0,
@@ -150,12 +150,12 @@ impl Middlebox {
         self.manager.handle_observation(now, Observation::RateReport(report));
     }
 
-    pub(crate) fn places_delay(&self) -> Option<Span> {
-        self.places_delay
+    pub(crate) fn associations_delay(&self) -> Option<Span> {
+        self.associations_delay
     }
 
     /// A station is at the access point of this name.
-    pub(crate) fn tell_place(&mut self, now: Instant, host: usize, access_point: &str) {
+    pub(crate) fn report_association(&mut self, now: Instant, host: usize, access_point: &str) {
         let place = access_point.parse().ok().map(At::Named);
         self.manager.handle_observation(now, Observation::StationAt { mac: mac_of(host), place });
     }
@@ -172,15 +172,15 @@ impl Middlebox {
     }
 
     /// The packets that the buffer of an access point has lost so far.
-    pub(crate) fn tell_losses(&mut self, now: Instant, number: usize, total: u64) {
+    pub(crate) fn report_losses(&mut self, now: Instant, number: usize, total: u64) {
         let MacAddr([a, b, c, d, e, f]) = ACCESS_POINT;
         let access_point = MacAddr([a, b, c, d, e, f + number as u8]);
         self.manager.handle_observation(now, Observation::AccessPointLosses { access_point, total });
     }
 
     /// Its entry came up.
-    pub(crate) fn ring(&mut self, now: Instant) {
-        if self.alarm.rings(now) && self.deadline().is_some_and(|at| at <= now) {
+    pub(crate) fn fire(&mut self, now: Instant) {
+        if self.timer.fires(now) && self.deadline().is_some_and(|at| at <= now) {
             self.manager.handle_timeout(now);
         }
     }
@@ -194,9 +194,9 @@ impl Middlebox {
         output
     }
 
-    pub(crate) fn settle(&mut self, agenda: &mut Agenda) {
+    pub(crate) fn schedule(&mut self, event_queue: &mut EventQueue) {
         let deadline = self.deadline();
-        agenda.arm(&mut self.alarm, deadline, Task::Box);
+        event_queue.arm(&mut self.timer, deadline, Task::Box);
     }
 
     fn deadline(&self) -> Option<Instant> {
@@ -341,7 +341,7 @@ fn tcp_meta(segment: &Segment, ports: Ports) -> TcpMeta {
 }
 
 /// Whether there are reports of stations' access points.
-fn knows_places(scenario: &Scenario) -> bool {
+fn reports_associations(scenario: &Scenario) -> bool {
     !scenario.manager.access_point.is_empty() && scenario.access_points.iter().any(|point| point.channel.is_some())
 }
 

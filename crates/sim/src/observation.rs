@@ -78,7 +78,7 @@ impl Observation {
             mode,
             service_rate_mbps: managing.map(|report| report.service_rate.as_mbps_f64()),
             held_packets: report.as_ref().map_or(0, |report| report.counters.held),
-            ap_queue_packets: world.airs.queued() as u64,
+            ap_queue_packets: world.domains.queued() as u64,
             stations: stations(world, report.as_ref()),
             flows: flows(world),
         }
@@ -93,7 +93,7 @@ fn stations(world: &World, report: Option<&Report>) -> Vec<StationState> {
             *held.entry(host).or_default() += u64::from(queue.packets);
         }
     }
-    let mut delivered = vec![(0, 0); world.airs.first.hosts().count()];
+    let mut delivered = vec![(0, 0); world.domains.first.hosts().count()];
     for (number, way) in world.ways.iter().enumerate() {
         let moved = world.meter.moved(number);
         let of_station = &mut delivered[way.station as usize];
@@ -102,8 +102,8 @@ fn stations(world: &World, report: Option<&Report>) -> Vec<StationState> {
     }
     let state = |((number, host), (up, down))| {
         let held_packets = held.get(&host).copied().unwrap_or_default();
-        let rate = world.airs.of(number).rate(number);
-        let access_point = &scenario.access_points[world.airs.access_point_of(number)].name;
+        let rate = world.domains.of(number).rate(number);
+        let access_point = &scenario.access_points[world.domains.access_point_of(number)].name;
         StationState {
             station: scenario.hosts[host].name.clone(),
             access_point: rate.map(|_| access_point.clone()),
@@ -114,7 +114,7 @@ fn stations(world: &World, report: Option<&Report>) -> Vec<StationState> {
             delivered_down_bytes: down,
         }
     };
-    world.airs.first.hosts().enumerate().zip(delivered).map(state).collect()
+    world.domains.first.hosts().enumerate().zip(delivered).map(state).collect()
 }
 
 fn flows(world: &World) -> Vec<FlowState> {

@@ -189,7 +189,7 @@ impl Pool {
 
     /// Has a packet fetched, and the segment in it where there is one.
     #[inline]
-    pub(crate) fn bring(&self, id: PacketId) {
+    pub(crate) fn prefetch(&self, id: PacketId) {
         prefetch(self.get(id));
         self.segments.get(id.0 as usize).into_iter().for_each(|segment| prefetch(segment));
     }

@@ -10,7 +10,7 @@ use evenair_scenario::{DelaySpec, Place, Scenario};
 use evenair_units::{Instant, Span, Streams};
 use evenair_workload::Direction;
 
-use crate::air::{Loss, Sender};
+use crate::domain::{Loss, Sender};
 use crate::packet::PacketId;
 use crate::world::World;
 
@@ -110,7 +110,7 @@ impl World {
         if self.paths.is_empty() {
             return Some(id);
         }
-        let access_point = self.airs.access_point_of(station);
+        let access_point = self.domains.access_point_of(station);
         self.paths.send(self.now, End::Path { access_point, way }, id)
     }
 
@@ -122,11 +122,11 @@ impl World {
             End::Path { way: Direction::Up, .. } => self.enter_box(id),
             End::Path { way: Direction::Down, access_point } => {
                 let station = self.ways[self.pool.get(id).app as usize].station as usize;
-                if self.airs.access_point_of(station) == access_point {
+                if self.domains.access_point_of(station) == access_point {
                     return self.enter_access_point(id);
                 }
                 self.log_enqueued(id);
-                let (domain, point) = self.airs.point(access_point);
+                let (domain, point) = self.domains.point(access_point);
                 self.lose_on_air(domain, Sender::AccessPoint(point), Loss::NotAssociated, id);
             }
         }

@@ -8,7 +8,7 @@ use evenair_packet::MacAddr;
 use evenair_workload::Direction;
 use std::net::IpAddr;
 
-use crate::air::AirFrame;
+use crate::domain::AirFrame;
 use crate::middlebox::probe_len;
 use crate::packet::{Body, Packet, PacketId};
 use crate::world::World;

@@ -22,7 +22,7 @@ pub(crate) trait Record {
     fn enter(&mut self, sample: Self::Sample);
 
     /// Has the memory fetched that a sample needs.
-    fn bring(&self, sample: Self::Sample);
+    fn prefetch(&self, sample: Self::Sample);
 }
 
 /// Records by number.
@@ -107,7 +107,7 @@ impl<S: Copy> Log<S> {
         for number in 0..records.len() {
             // The latest sample of a record that comes soon says where the others of it go, for most of them.
             if let Some(&place) = self.latest.get(number + AHEAD).filter(|&&place| place != NONE) {
-                records[number + AHEAD].bring(self.samples[place as usize]);
+                records[number + AHEAD].prefetch(self.samples[place as usize]);
             }
             let mut place = std::mem::replace(&mut self.latest[number], NONE);
             self.chain.clear();
@@ -134,7 +134,7 @@ mod tests {
             self.push(sample);
         }
 
-        fn bring(&self, _: u64) {}
+        fn prefetch(&self, _: u64) {}
     }
 
     /// Each record gets its own samples in their order, whether they are few or many.

@@ -28,13 +28,13 @@ pub(crate) fn report(mut world: World) -> RunResult {
     let calls = calls.filter_map(|(app, state)| Some(CallResult::of(scenario, app, state.call()?))).flatten().collect();
     let echoes = echoes.collect();
     let mut series = world.meter.finish(scenario);
-    let hosts: Vec<_> = world.airs.first.hosts().collect();
-    let mut stretches = world.airs.finish(&mut series);
-    stretches.iter_mut().zip(world.airtime).for_each(|(stretch, counted)| stretch.airtime = Some(counted));
-    for (stretch, backlogged) in stretches.iter_mut().zip(world.backlogged_ns) {
-        stretch.backlogged_ns = hosts.iter().copied().zip(backlogged).collect();
+    let hosts: Vec<_> = world.domains.first.hosts().collect();
+    let mut periods = world.domains.finish(&mut series);
+    periods.iter_mut().zip(world.airtime).for_each(|(period, counted)| period.airtime = Some(counted));
+    for (period, backlogged) in periods.iter_mut().zip(world.backlogged_ns) {
+        period.backlogged_ns = hosts.iter().copied().zip(backlogged).collect();
     }
-    let phases = phases.iter().map(|phase| PhaseResult::average(scenario, &series, &stretches, phase));
+    let phases = phases.iter().map(|phase| PhaseResult::average(scenario, &series, &periods, phase));
     let phases: Vec<_> = phases.collect();
     let (pages, page_times) = world.pages.finish(scenario, &phases);
     RunResult {
@@ -55,7 +55,7 @@ pub(crate) fn report(mut world: World) -> RunResult {
         echoes,
         published: scenario.published.clone(),
         left_out: scenario.left_out.clone(),
-        events: world.events.finish(scenario.duration.as_secs_f64()),
+        events: world.run_log.finish(scenario.duration.as_secs_f64()),
         pages,
         page_times,
         calls,
@@ -93,23 +93,23 @@ pub(crate) fn port(scenario: &Scenario, leads: Leads) -> String {
 }
 
 fn medium_use(world: &World, counted: &CountedAirtime) -> MediumUse {
-    let (scenario, airs) = (&world.scenario, &world.airs);
+    let (scenario, domains) = (&world.scenario, &world.domains);
     let totals = &counted.media;
     let part = |span: Span| share(span.as_secs_f64(), scenario.duration.as_secs_f64());
     // Of several media, the mean.
     let mean =
         |of: fn(&Totals) -> Span| totals.iter().map(|totals| part(of(totals))).sum::<f64>() / totals.len() as f64;
-    let senders: Counter = airs.all().map(|air| air.medium.all_counters()).sum();
-    let access_points: Counter = airs.all().map(|air| air.access_point_counters()).sum();
+    let senders: Counter = domains.all().map(|air| air.medium.all_counters()).sum();
+    let access_points: Counter = domains.all().map(|air| air.access_point_counters()).sum();
     MediumUse {
         busy_share: mean(|totals| totals.busy),
         contending_share: mean(|totals| totals.contending),
         idle_share: mean(|totals| totals.idle),
         transmissions: totals.iter().map(|totals| totals.transmissions).sum(),
         collisions: totals.iter().map(|totals| totals.collisions).sum(),
-        management_share: mean(|totals| totals.besides.management.0),
-        group_share: mean(|totals| totals.besides.groups.0),
-        foreign_share: mean(|totals| totals.besides.foreign.0),
+        management_share: mean(|totals| totals.overhead.management.0),
+        group_share: mean(|totals| totals.overhead.groups.0),
+        foreign_share: mean(|totals| totals.overhead.obss.0),
         attempts: senders.attempts,
         repeated_failures: senders.repeated_failures,
         duplicates: senders.duplicates,
@@ -127,9 +127,9 @@ fn medium_use(world: &World, counted: &CountedAirtime) -> MediumUse {
 /// split up to now, which changes nothing else.
 pub(crate) fn counted_airtime(world: &mut World) -> CountedAirtime {
     let now = world.now;
-    world.airs.all_mut().for_each(|air| air.medium.settle_airtime(now));
+    world.domains.all_mut().for_each(|air| air.medium.split_airtime(now));
     let mut of_host: BTreeMap<usize, MeasuredAirtime> = BTreeMap::new();
-    for (host, measured) in world.airs.all().flat_map(|air| air.measured_airtime()) {
+    for (host, measured) in world.domains.all().flat_map(|air| air.measured_airtime()) {
         let sum = of_host.entry(host).or_default();
         *sum = *sum + measured;
     }
@@ -137,7 +137,7 @@ pub(crate) fn counted_airtime(world: &mut World) -> CountedAirtime {
     let station = |(host, measured)| CountedStation { host, measured, charged: charged.remove(&host) };
     CountedAirtime {
         length: now.saturating_since(Instant::ZERO),
-        media: world.airs.all().map(|air| air.totals(now)).collect(),
+        media: world.domains.all().map(|air| air.totals(now)).collect(),
         stations: of_host.into_iter().map(station).collect(),
     }
 }
@@ -154,7 +154,7 @@ fn charged(world: &World) -> BTreeMap<usize, Charge> {
 
 /// Medium time by sender: access points first.
 fn airtime(world: &World, part: impl Fn(Span) -> f64) -> Vec<AirtimeShare> {
-    let mut all: Vec<_> = world.airs.all().flat_map(|air| air.airtime()).collect();
+    let mut all: Vec<_> = world.domains.all().flat_map(|air| air.airtime()).collect();
     all.sort_by_key(|(sender, _)| match *sender {
         Err(access_point) => (0, access_point),
         Ok(host) => (1, host),
@@ -178,7 +178,7 @@ fn sender_name(scenario: &Scenario, sender: Result<usize, usize>) -> String {
 /// Where frames were lost. Places have the testbed's names.
 fn losses(world: &World) -> Vec<LossCount> {
     let scenario = &world.scenario;
-    let air = world.airs.all().flat_map(|air| air.losses()).map(|(sender, reason, frames)| LossCount {
+    let air = world.domains.all().flat_map(|air| air.losses()).map(|(sender, reason, frames)| LossCount {
         place: sender_name(scenario, sender),
         reason: reason.to_owned(),
         frames,
@@ -192,7 +192,7 @@ fn losses(world: &World) -> Vec<LossCount> {
     for loss in air.filter(|loss| loss.frames > 0) {
         // A station may have lost some on several media.
         let same = |known: &&mut LossCount| {
-            world.airs.are_several() && known.place == loss.place && known.reason == loss.reason
+            world.domains.are_several() && known.place == loss.place && known.reason == loss.reason
         };
         match losses.iter_mut().find(same) {
             Some(known) => known.frames += loss.frames,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use evenair_medium::PpduCounters;
 use evenair_results::histogram::Histogram;
-use evenair_results::stretch::NodeStretch;
+use evenair_results::period::NodePeriod;
 use evenair_results::{NodeSeries, UsedRate};
 use evenair_units::Span;
 use evenair_units::hint::prefetch;
@@ -72,13 +72,13 @@ impl Deliveries {
     }
 
     /// What was counted since the last call.
-    pub(crate) fn take(&mut self) -> NodeStretch {
-        NodeStretch {
+    pub(crate) fn take(&mut self) -> NodePeriod {
+        NodePeriod {
             sojourn: self.sojourn.take(),
             frames_by_attempts: std::mem::take(&mut self.by_attempts),
             attempts_by_rate: std::mem::take(&mut self.by_rate),
             ppdus: std::mem::take(&mut self.ppdus),
-            ..NodeStretch::default()
+            ..NodePeriod::default()
         }
     }
 }
@@ -96,7 +96,7 @@ impl Record for Deliveries {
         self.by_attempts[place] += 1;
     }
 
-    fn bring(&self, Delivery { sojourn, .. }: Delivery) {
+    fn prefetch(&self, Delivery { sojourn, .. }: Delivery) {
         self.sojourn.place(sojourn).into_iter().for_each(|place| prefetch(place));
         self.by_attempts.first().into_iter().for_each(|place| prefetch(place));
     }

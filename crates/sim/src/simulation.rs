@@ -22,7 +22,7 @@ use crate::{CommandError, SimError, SimOptions, connections, report};
 /// Between two questions whether to go on: at most so many events, each of some microseconds of a processor at most, ...
 const EVENTS: u32 = 10_000;
 /// ... and so much of virtual time, in which a medium without an event for the world has some thousand steps.
-const STRETCH: Span = Span::from_millis(100);
+const LONGEST_STEP: Span = Span::from_millis(100);
 
 /// A run of a scenario in virtual time. It does nothing by itself.
 ///
@@ -96,7 +96,7 @@ impl Simulation {
     ) -> ControlFlow<()> {
         let at = (Instant::ZERO + at).min(self.end());
         while !self.is_over {
-            let stop = at.min(self.world.next_tick()).min(self.world.now + STRETCH);
+            let stop = at.min(self.world.next_tick()).min(self.world.now + LONGEST_STEP);
             if !self.world.run_before(stop, EVENTS) {
                 go_on(None)?;
                 continue;

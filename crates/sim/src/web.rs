@@ -8,8 +8,8 @@ use evenair_results::PageLoad;
 use evenair_units::{Bytes, Instant, Rng, Span};
 use evenair_workload::Distribution;
 
-use crate::agenda::{Side, Task};
 use crate::apps::Kind;
+use crate::event_queue::{Side, Task};
 use crate::flows::since_start;
 use crate::tcp;
 use crate::world::World;
@@ -186,6 +186,6 @@ impl World {
 
     fn think(&mut self, number: u32) {
         let think = self.reader(number).think;
-        self.agenda.enter(self.now + think, Task::App(number));
+        self.event_queue.schedule(self.now + think, Task::App(number));
     }
 }

@@ -15,7 +15,7 @@
 
 use std::sync::Arc;
 
-use evenair_ap::{Fate, Received, TxStatus, Unsent};
+use evenair_ap::{Received, TxResult, TxStatus, Unsent};
 use evenair_manager::{Event as BoxEvent, GuardStep, Mode, Output};
 use evenair_medium::{AccessCategory, DropReason, Event as AirEvent};
 use evenair_packet::Port;
@@ -25,19 +25,19 @@ use evenair_sched::Cause;
 use evenair_units::{Bytes, Instant, Span, Streams};
 use evenair_workload::Direction;
 
-use crate::agenda::{Agenda, Side, Task};
-use crate::air::{AirFrame, Delivery, End, Loss, Sender};
-use crate::airs::Airs;
 use crate::apps::{App, Way};
 use crate::backlogged::Backlogged;
 use crate::connections::{Connections, way_from};
-use crate::meter::{Glance, Meter};
+use crate::domain::{AirFrame, Delivery, End, Loss, Sender};
+use crate::domains::ContentionDomains;
+use crate::event_queue::{EventQueue, Side, Task};
+use crate::meter::{IntervalSample, Meter};
 use crate::middlebox::{Middlebox, station_of};
-use crate::notes::Notes;
 use crate::packet::{Body, Carries, Packet, PacketId, Pool};
 use crate::packet_log::PacketLog;
 use crate::paths::Paths;
 use crate::report::counted_airtime;
+use crate::run_log::RunLog;
 use crate::tcp::Config;
 use crate::trace::Tracer;
 use crate::watch::Watch;
@@ -49,9 +49,9 @@ use crate::{SimError, SimOptions};
 pub(crate) struct World {
     pub(crate) scenario: Arc<Scenario>,
     pub(crate) now: Instant,
-    pub(crate) agenda: Agenda,
+    pub(crate) event_queue: EventQueue,
     pub(crate) pool: Pool,
-    pub(crate) airs: Airs,
+    pub(crate) domains: ContentionDomains,
     pub(crate) wire: Wire,
     pub(crate) paths: Paths,
     pub(crate) middlebox: Option<Middlebox>,
@@ -72,13 +72,13 @@ pub(crate) struct World {
     pub(crate) lost: u64,
     pub(crate) next_event: usize,
     ticks: u64,
-    pub(crate) events: Notes,
+    pub(crate) run_log: RunLog,
     pub(crate) pages: PageLog,
     pub(crate) transfers: TransferLog,
-    /// As of the end of each stretch.
+    /// As of the end of each period.
     pub(crate) airtime: Vec<CountedAirtime>,
     pub(crate) backlogged: Backlogged,
-    /// Nanoseconds that each station was backlogged in each stretch.
+    /// Nanoseconds that each station was backlogged in each period.
     pub(crate) backlogged_ns: Vec<Vec<u64>>,
 }
 
@@ -87,21 +87,21 @@ impl World {
     pub(crate) fn new(whole: Arc<Scenario>, tcp: &Config, options: &SimOptions) -> Result<Self, SimError> {
         let scenario = &*whole;
         let (streams, listed) = (Streams::new(scenario.seed), options.listed.unwrap_or(LISTED));
-        let mut airs = Airs::new(scenario, &streams);
+        let mut domains = ContentionDomains::new(scenario, &streams);
         for host in (0..scenario.hosts.len()).filter(|&host| scenario.hosts[host].place.is_station()) {
             if !scenario.is_present(host, Span::ZERO) {
-                let station = airs.first.station_of(host);
-                airs.of_mut(station).leave(Instant::ZERO, station);
+                let station = domains.first.station_of(host);
+                domains.of_mut(station).leave(Instant::ZERO, station);
             }
         }
         let wire = Wire::new(scenario, &streams);
         let is_watched = options.watching.is_some();
         let is_commanded = scenario.events.iter().any(|event| matches!(event.action, Action::Insert | Action::Bypass));
-        let apps = App::all(scenario, tcp, &airs.first, &wire, &streams)?;
+        let apps = App::all(scenario, tcp, &domains.first, &wire, &streams)?;
         let bulk = bulk(scenario);
         let mut world = Self {
             now: Instant::ZERO,
-            agenda: Agenda::default(),
+            event_queue: EventQueue::default(),
             pool: Pool::default(),
             middlebox: (options.has_box || is_watched || is_commanded).then(|| Middlebox::new(scenario)).transpose()?,
             connections: Connections::with_room_for(bulk.len()),
@@ -118,13 +118,13 @@ impl World {
             lost: 0,
             next_event: 0,
             ticks: 0,
-            events: Notes::new(listed),
+            run_log: RunLog::new(listed),
             pages: PageLog::new(scenario).listing(listed),
             transfers: TransferLog::new(scenario).listing(listed),
             airtime: Vec::new(),
-            backlogged: Backlogged::new(airs.first.hosts().count()),
+            backlogged: Backlogged::new(domains.first.hosts().count()),
             backlogged_ns: Vec::new(),
-            airs,
+            domains,
             wire,
             paths: Paths::new(scenario, &streams),
             scenario: whole,
@@ -136,17 +136,17 @@ impl World {
     /// Enters what the scenario says.
     fn begin(&mut self) {
         let scenario = Arc::clone(&self.scenario);
-        self.begin_places();
+        self.begin_associations();
         for (number, app) in scenario.apps.iter().enumerate() {
-            self.agenda.enter(Instant::ZERO + app.start, Task::Start(number as u32));
+            self.event_queue.schedule(Instant::ZERO + app.start, Task::Start(number as u32));
             if let Some(stop) = app.stop {
-                self.agenda.enter(Instant::ZERO + stop, Task::Stop(number as u32));
+                self.event_queue.schedule(Instant::ZERO + stop, Task::Stop(number as u32));
             }
         }
         if let Some(event) = scenario.events.first() {
-            self.agenda.enter(Instant::ZERO + event.at, Task::Event);
+            self.event_queue.schedule(Instant::ZERO + event.at, Task::Event);
         }
-        self.begin_telling();
+        self.begin_reports();
         self.begin_watch();
     }
 
@@ -155,8 +155,8 @@ impl World {
     pub(crate) fn run_before(&mut self, stop: Instant, most: u32) -> bool {
         for _ in 0..most {
             let (wire, path) = (self.wire.deadline(), self.paths.deadline());
-            let next = wire.min(path).min(self.agenda.next());
-            let air = self.airs.deadline();
+            let next = wire.min(path).min(self.event_queue.next());
+            let air = self.domains.deadline();
             if air <= next && air < stop {
                 self.run_air(air, next, stop);
             } else if next >= stop {
@@ -168,9 +168,9 @@ impl World {
                 } else if path == next {
                     self.take_from_path();
                 } else {
-                    let task = self.agenda.pop().expect("it has an entry");
+                    let task = self.event_queue.pop().expect("it has an entry");
                     if self.is_large() {
-                        self.look_at_agenda();
+                        self.prefetch_next_event();
                     }
                     self.perform(task);
                 }
@@ -199,20 +199,20 @@ impl World {
         let limit = next.min(stop - Span::from_nanos(1));
         if self.watches_air {
             self.now = air;
-            self.airs.handle_timeout(air);
-        } else if self.airs.are_several() {
-            self.now = self.airs.advance(limit);
+            self.domains.handle_timeout(air);
+        } else if self.domains.are_several() {
+            self.now = self.domains.advance(limit);
         } else {
-            self.now = self.airs.first.advance(air, limit);
+            self.now = self.domains.first.advance(air, limit);
         }
     }
 
     fn perform(&mut self, task: Task) {
         match task {
             Task::Tcp { connection, side } => {
-                if self.connections.ring(&mut self.agenda, self.now, connection, side) {
+                if self.connections.fire(&mut self.event_queue, self.now, connection, side) {
                     if side == Side::Station && self.connections.are_many() {
-                        self.look_at_station(self.connections.get(connection).app);
+                        self.prefetch_station(self.connections.get(connection).app);
                     }
                     self.pump(connection, side);
                 }
@@ -220,18 +220,18 @@ impl World {
             Task::App(app) => self.wake_app(app),
             Task::Box => {
                 if let Some(middlebox) = &mut self.middlebox {
-                    middlebox.ring(self.now);
+                    middlebox.fire(self.now);
                     self.drain_box();
                 }
             }
             Task::Start(app) => self.start_app(app),
             Task::Stop(app) => self.stop_app(app),
             Task::Event => self.do_event(),
-            Task::Rates => self.tell_rates(),
-            Task::Losses => self.tell_losses(),
-            Task::Signals => self.tell_signals(),
+            Task::Rates => self.report_rates(),
+            Task::Losses => self.report_losses(),
+            Task::Signals => self.report_signals(),
             Task::Come { host, access_point } => self.come(host as usize, access_point.into()),
-            Task::Place(host) => self.tell_place(host as usize),
+            Task::Association(host) => self.report_association(host as usize),
             Task::Watch => self.watch_second(),
         }
     }
@@ -240,10 +240,10 @@ impl World {
     pub(crate) fn end_interval(&mut self) {
         self.ticks += 1;
         let at = self.scenario.measure.interval * self.ticks;
-        let (queue_packets, queue_area) = self.airs.take_queue(self.now);
+        let (queue_packets, queue_area) = self.domains.take_queue(self.now);
         let mode = self.middlebox.as_ref().map_or(Mode::Bypassed, Middlebox::mode);
         let managing = self.middlebox.as_ref().filter(|_| mode != Mode::Bypassed);
-        let glance = Glance {
+        let interval_sample = IntervalSample {
             at,
             mode: evenair_view::mode(mode),
             queue_packets,
@@ -252,15 +252,15 @@ impl World {
         };
         let (apps, connections) = (&self.apps, &self.connections);
         let sample = |app: usize| Some((app, apps[app].sample(connections)?));
-        self.meter.end_interval(&glance, self.bulk.iter().filter_map(|&app| sample(app as usize)));
-        self.meter.end_interval_of_places(&self.wire, self.middlebox.as_ref().map(|m| m.report(self.now).counters));
-        if self.airs.end_interval(self.now, || self.meter.take_stretch()) {
+        self.meter.end_interval(&interval_sample, self.bulk.iter().filter_map(|&app| sample(app as usize)));
+        self.meter.end_interval_of_sites(&self.wire, self.middlebox.as_ref().map(|m| m.report(self.now).counters));
+        if self.domains.end_interval(self.now, || self.meter.take_period()) {
             let counted = counted_airtime(self);
             self.airtime.push(counted);
             let backlogged = self.backlogged.take(self.now);
             self.backlogged_ns.push(backlogged);
         }
-        self.meter.note_progress(&glance);
+        self.meter.note_progress(&interval_sample);
     }
 
     /// Every packet that was made has arrived, was lost, or is somewhere.
@@ -269,16 +269,16 @@ impl World {
     /// If one is missing.
     pub(crate) fn check_conservation(&self) {
         let in_box = self.middlebox.as_ref().map_or(0, |middlebox| middlebox.held());
-        let held = (self.airs.held() + self.wire.held() + self.paths.held()) as u64 + in_box;
+        let held = (self.domains.held() + self.wire.held() + self.paths.held()) as u64 + in_box;
         assert_eq!(self.pool.created(), self.arrived + self.lost + held, "packets went missing");
         assert_eq!(self.pool.under_way() as u64, held, "packets are under way nowhere");
-        let queued = self.airs.held() as u64 + in_box;
+        let queued = self.domains.held() as u64 + in_box;
         assert_eq!(self.backlogged.packets(), queued, "stations' queued packets are miscounted");
     }
 
     pub(crate) fn note(&mut self, what: &str, detail: String) {
         let at_s = self.now.saturating_since(Instant::ZERO).as_secs_f64();
-        self.events.push(EventRecord { at_s, what: what.to_owned(), detail });
+        self.run_log.push(EventRecord { at_s, what: what.to_owned(), detail });
     }
 }
 
@@ -320,10 +320,10 @@ impl World {
     #[inline(always)]
     pub(crate) fn send_up(&mut self, station: usize, frame: AirFrame) {
         self.log_enqueued(frame.packet);
-        match self.airs.of_mut(station).send_up(self.now, station, &self.pool, frame) {
+        match self.domains.of_mut(station).send_up(self.now, station, &self.pool, frame) {
             Ok(()) => self.backlogged.enter(station as u32, self.now),
             Err(id) => {
-                let domain = self.airs.domain_of(station);
+                let domain = self.domains.domain_of(station);
                 self.lose_on_air(domain, Sender::Station(station), Loss::NotAssociated, id);
             }
         }
@@ -431,7 +431,7 @@ impl World {
         self.log_enqueued(id);
         let frame = AirFrame { packet: id, category: self.category_of(id) };
         let station = app.station as usize;
-        let air = self.airs.of_mut(station);
+        let air = self.domains.of_mut(station);
         let sent = if app.group {
             air.send_to_all(self.now, station, &self.pool, frame);
             Ok(())
@@ -441,7 +441,7 @@ impl World {
         match sent {
             Ok(()) => self.backlogged.enter(app.station, self.now),
             Err(id) => {
-                let (domain, point) = self.airs.place_of(station);
+                let (domain, point) = self.domains.place_of(station);
                 self.lose_on_air(domain, Sender::AccessPoint(point), Loss::NotAssociated, id);
             }
         }
@@ -490,7 +490,7 @@ impl World {
             }
         }
         if let Some(middlebox) = &mut self.middlebox {
-            middlebox.settle(&mut self.agenda);
+            middlebox.schedule(&mut self.event_queue);
         }
     }
 
@@ -513,7 +513,7 @@ impl World {
     /// What became of frames on the air.
     pub(crate) fn drain_air(&mut self) {
         self.drain_domain(0);
-        if self.airs.are_several() {
+        if self.domains.are_several() {
             self.drain_others();
         }
     }
@@ -522,8 +522,8 @@ impl World {
     #[inline(never)]
     fn drain_others(&mut self) {
         let (mut domain, mut quiet) = (0, 1);
-        while quiet < self.airs.count() {
-            domain = (domain + 1) % self.airs.count();
+        while quiet < self.domains.count() {
+            domain = (domain + 1) % self.domains.count();
             quiet = if self.drain_domain(domain) { 1 } else { quiet + 1 };
         }
     }
@@ -535,34 +535,35 @@ impl World {
         let mut any = false;
         loop {
             any |= self.drain_medium(domain);
-            let Some(Unsent { from, cause, frame }) = self.airs.at_mut(domain).poll_unsent() else { return any };
+            let Some(Unsent { from, cause, frame }) = self.domains.at_mut(domain).poll_unsent() else { return any };
             any = true;
             let category = self.category_of(frame);
-            let sender = self.airs.at(domain).sender(from);
+            let sender = self.domains.at(domain).sender(from);
             self.backlogged.leave(self.station_of(frame), self.now);
             self.lose_on_air(domain, sender, Loss::Queue(cause), frame);
-            self.airs.at_mut(domain).drop(self.now, from, category, cause == Some(Cause::Overflow));
+            self.domains.at_mut(domain).drop(self.now, from, category, cause == Some(Cause::Overflow));
         }
     }
 
     #[inline(always)]
     fn drain_medium(&mut self, domain: usize) -> bool {
         let mut any = false;
-        while let Some(event) = self.airs.at_mut(domain).medium.poll_event() {
+        while let Some(event) = self.domains.at_mut(domain).medium.poll_event() {
             any = true;
             match event {
                 AirEvent::Delivered { at, enqueued, from, to, msdu, attempts, airtime, frame } => {
                     if self.is_large() {
-                        self.look_at_next_sender(domain);
+                        self.prefetch_next_sender(domain);
                     }
                     let packet = self.pool.get(frame);
                     self.meter.count(packet);
                     self.backlogged.leave(self.ways[packet.app as usize].station, at);
                     let category = self.category_of(frame);
-                    let fate = Fate::Delivered { attempts, airtime };
-                    let air = self.airs.at_mut(domain);
+                    let result = TxResult::Delivered { attempts, airtime };
+                    let air = self.domains.at_mut(domain);
                     air.come_to_queue(self.now, from, to, |station| Received { station, category, attempts, airtime });
-                    let enqueued = air.leave_queue(self.now, from, TxStatus { to, category, fate }).unwrap_or(enqueued);
+                    let enqueued =
+                        air.leave_queue(self.now, from, TxStatus { to, category, result }).unwrap_or(enqueued);
                     let sender = air.sender(from);
                     let is_station = matches!(sender, Sender::Station(_));
                     let since = if is_station { packet.made(enqueued) } else { enqueued };
@@ -571,13 +572,13 @@ impl World {
                     match sender {
                         Sender::AccessPoint(_) => {
                             if self.connections.are_many() {
-                                self.look_into_queue(domain, from);
+                                self.prefetch_queue(domain, from);
                             }
                             self.arrive(frame, Side::Station);
                         }
                         Sender::Station(station) => {
                             if self.connections.are_many() {
-                                self.look_at_arrival(frame, Side::Server);
+                                self.prefetch_arrival(frame, Side::Server);
                             }
                             self.catch_up(station, Some(msdu));
                             self.leave_access_point(station, frame);
@@ -586,14 +587,14 @@ impl World {
                 }
                 AirEvent::Dropped { at, from, to, msdu, reason, frame } => {
                     let category = self.category_of(frame);
-                    let fate = if reason == DropReason::RetryLimit { Fate::GivenUp } else { Fate::Unsent };
-                    let air = self.airs.at_mut(domain);
-                    air.leave_queue(self.now, from, TxStatus { to, category, fate });
+                    let result = if reason == DropReason::RetryLimit { TxResult::GivenUp } else { TxResult::Unsent };
+                    let air = self.domains.at_mut(domain);
+                    air.leave_queue(self.now, from, TxStatus { to, category, result });
                     let sender = air.sender(from);
                     self.backlogged.leave(self.station_of(frame), at);
                     self.lose_on_air(domain, sender, Loss::Medium(reason), frame);
                     let found_no_room = reason == DropReason::BufferFull;
-                    self.airs.at_mut(domain).drop(at, from, category, found_no_room);
+                    self.domains.at_mut(domain).drop(at, from, category, found_no_room);
                     match sender {
                         Sender::AccessPoint(_) => {}
                         Sender::Station(station) if reason != DropReason::BufferFull => {
@@ -619,7 +620,7 @@ impl World {
                     let tcp = self.connections.tcp_mut(*connection, side);
                     let segment = self.pool.segment(id);
                     if are_many {
-                        tcp.bring(segment.len > 0);
+                        tcp.prefetch(segment.len > 0);
                     }
                     tcp.handle_segment(self.now, segment);
                     if let Some(rtt) = tcp.take_rtt_sample() {
@@ -672,13 +673,13 @@ impl World {
                 break;
             }
         }
-        self.connections.settle(&mut self.agenda, connection, side);
+        self.connections.schedule_or_close(&mut self.event_queue, connection, side);
     }
 
     #[inline(always)]
     pub(crate) fn lose_on_air(&mut self, domain: usize, place: Sender, loss: Loss, id: PacketId) {
         let category = self.category_of(id);
-        self.airs.at_mut(domain).lose(place, category, loss);
+        self.domains.at_mut(domain).lose(place, category, loss);
         self.log_lost(id, End { domain, sender: place, at: self.now, outcome: loss.reason() });
         if let Some(record) = &mut self.wlan_record {
             record.lose(self.pool.get(id));

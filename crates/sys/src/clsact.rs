@@ -2,7 +2,7 @@
 //!
 //! The program is attached to a `clsact` queueing discipline by rtnetlink(7), like `tc filter add dev DEV ingress bpf
 //! direct-action` (tc-bpf(8)). Unlike a tcx link, it stays attached when the process dies. So such a program must let
-//! packets pass by itself when its process is gone, as the gate of [`crate::hold`] does; the next start replaces it.
+//! packets pass by itself when its process is gone, as the gate of [`crate::fail_open`] does; the next start replaces it.
 //!
 //! The empty discipline remains when the program is detached: it has no effect, and removing it under traffic sometimes
 //! loses a packet.

@@ -1,4 +1,4 @@
-//! Linux system calls: namespaces, TAP devices, packet rings, the traffic hold, real-time waiting
+//! Linux system calls: namespaces, TAP devices, packet rings, the fail-open gate, real-time waiting
 
 pub mod attached;
 pub mod bpf;
@@ -7,9 +7,9 @@ pub mod capability;
 pub mod checksum;
 pub mod clsact;
 pub mod error;
+pub mod fail_open;
 pub mod fatal;
 pub mod frames;
-pub mod hold;
 pub mod iface;
 pub mod iproute;
 pub mod links;

@@ -72,14 +72,14 @@ struct Station {
 
 /// An access point and its stations so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Cell {
+pub struct BssTotals {
     /// Delivered between them, IP level.
     pub bytes: u64,
     /// Of all their accesses.
     pub airtime: Airtime,
 }
 
-impl Cell {
+impl BssTotals {
     /// What came since it was `base`.
     pub fn since(&self, base: &Self) -> Self {
         Self { bytes: self.bytes - base.bytes, airtime: Airtime(self.airtime.0.saturating_sub(base.airtime.0)) }
@@ -346,8 +346,8 @@ impl Air {
     }
 
     /// Splits the time up to `now` among those on the air, for what is measured to be complete.
-    pub fn settle_airtime(&mut self, now: Instant) {
-        self.domains.iter_mut().for_each(|domain| domain.medium.settle_airtime(now));
+    pub fn split_airtime(&mut self, now: Instant) {
+        self.domains.iter_mut().for_each(|domain| domain.medium.split_airtime(now));
     }
 
     /// What happened to a station's attempts so far.
@@ -372,14 +372,15 @@ impl Air {
     }
 
     /// Each access point with its stations so far.
-    pub fn cells(&self) -> Vec<Cell> {
-        let mut cells: Vec<_> = self.bytes.iter().map(|&bytes| Cell { bytes, airtime: Airtime::ZERO }).collect();
+    pub fn bss_totals(&self) -> Vec<BssTotals> {
+        let mut bss_totals: Vec<_> =
+            self.bytes.iter().map(|&bytes| BssTotals { bytes, airtime: Airtime::ZERO }).collect();
         for domain in &self.domains {
             for (node, point) in domain.nodes() {
-                cells[point].airtime += domain.medium.counters(node).airtime;
+                bss_totals[point].airtime += domain.medium.counters(node).airtime;
             }
         }
-        cells
+        bss_totals
     }
 
     /// Whether a station is at an access point, or has left it last.
@@ -684,10 +685,10 @@ mod tests {
             now += Span::from_secs(1);
             air.handle_timeout(now);
             air.handle_wired_frame(now, frame(mac(1), WIRED));
-            let before = air.cells();
+            let before = air.bss_totals();
             let outputs = outputs(air);
-            let cells = air.cells();
-            let carried: Vec<_> = (0..3).filter(|&point| cells[point].bytes > before[point].bytes).collect();
+            let bss_totals = air.bss_totals();
+            let carried: Vec<_> = (0..3).filter(|&point| bss_totals[point].bytes > before[point].bytes).collect();
             (outputs, carried, now)
         };
         let (heard, carried, at) = reach(&mut air);

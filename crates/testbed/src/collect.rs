@@ -16,7 +16,7 @@ use evenair_units::{Bytes, Span};
 use evenair_workload::voice::Heard;
 
 use crate::agent::protocol::{Report, TcpSample};
-use crate::air::Cell;
+use crate::air::BssTotals;
 use crate::meter::AppCount;
 use crate::plan;
 use crate::radio::Snapshot;
@@ -36,7 +36,7 @@ pub struct Interval {
     /// Measured airtime of each station by its end, since the start.
     pub measured: Vec<MeasuredAirtime>,
     /// Each access point with its stations, since the start.
-    pub cells: Vec<Cell>,
+    pub bss_totals: Vec<BssTotals>,
     /// What was counted of each sender on the air: access points, then stations.
     pub senders: Vec<Counted>,
     /// The box, at the end of the interval.
@@ -113,7 +113,7 @@ impl Collected {
             queue_mean_packets: snapshot.queue_mean_packets,
             media: snapshot.media.clone(),
             measured: snapshot.measured_airtime.clone(),
-            cells: snapshot.cells.clone(),
+            bss_totals: snapshot.bss_totals.clone(),
             senders: std::mem::take(&mut snapshot.by_sender),
             middlebox: None,
         });

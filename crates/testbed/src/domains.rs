@@ -5,20 +5,21 @@ use evenair_results::{AccessPointSeries, DomainSeries, MediumSeries};
 use evenair_scenario::Scenario;
 use evenair_units::Span;
 
-use crate::air::Cell;
+use crate::air::BssTotals;
 use crate::collect::{Collected, Interval};
 
 /// Every access point with its stations; none where they have no names.
 pub fn access_points(scenario: &Scenario, collected: &Collected) -> Vec<AccessPointSeries> {
     let interval = scenario.measure.interval;
     let series = |(number, point): (usize, &evenair_scenario::AccessPoint)| {
-        let cells = collected.intervals.iter().map(|counted| counted.cells.get(number).copied().unwrap_or_default());
-        let since = steps(cells, |now: &Cell, before| now.since(before));
+        let bss_totals =
+            collected.intervals.iter().map(|counted| counted.bss_totals.get(number).copied().unwrap_or_default());
+        let since = steps(bss_totals, |now: &BssTotals, before| now.since(before));
         AccessPointSeries {
             access_point: point.name.clone(),
             domain: point.domain_name.clone(),
-            ip_mbps: since.iter().map(|cell| cell.bytes as f64 * 8.0 / interval.as_secs_f64() / 1e6).collect(),
-            airtime_share: since.iter().map(|cell| part(cell.airtime.0, interval)).collect(),
+            ip_mbps: since.iter().map(|bss| bss.bytes as f64 * 8.0 / interval.as_secs_f64() / 1e6).collect(),
+            airtime_share: since.iter().map(|bss| part(bss.airtime.0, interval)).collect(),
         }
     };
     let named = scenario.access_points.iter().enumerate().filter(|(_, point)| point.channel.is_some());

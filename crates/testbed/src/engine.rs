@@ -17,7 +17,7 @@ use evenair_sys::tap::Tap;
 use evenair_units::{Airtime, Instant, Span, Streams};
 use evenair_workload::Direction;
 
-use crate::air::{self, Air, Cell, Output};
+use crate::air::{self, Air, BssTotals, Output};
 use crate::calls::Calls;
 use crate::error::TestbedError;
 use crate::lateness::Record;
@@ -73,7 +73,7 @@ struct Counts {
     airtime_base: Vec<Airtime>,
     measured_base: Vec<MeasuredAirtime>,
     access_point_airtime_base: Vec<Airtime>,
-    cells_base: Vec<Cell>,
+    bss_base: Vec<BssTotals>,
     cpu_base_ns: u64,
     wire_base: BTreeMap<wire::Port, u64>,
 }
@@ -325,7 +325,7 @@ impl Engine {
         schedule.next += 1;
         if number == 0 {
             self.air.take_senders(now);
-            self.air.settle_airtime(now);
+            self.air.split_airtime(now);
             self.counts = Counts::new(self.blank_meter.clone(), &self.air, self.wire.drops(), now);
             return;
         }
@@ -338,7 +338,7 @@ impl Engine {
         self.note_queue(now);
         let interval = self.schedule.map_or(Span::MAX, |schedule| schedule.interval);
         let area = std::mem::take(&mut self.counts.queue_area);
-        self.air.settle_airtime(now);
+        self.air.split_airtime(now);
         let by_sender = self.air.take_senders(now);
         let counts = &self.counts;
         Snapshot {
@@ -356,7 +356,13 @@ impl Engine {
             access_point_airtime: less_air(self.air.access_point_airtime(), &counts.access_point_airtime_base),
             station_airtime: less_air(airtimes(&self.air), &counts.airtime_base),
             measured_airtime: measured(&self.air).into_iter().zip(&counts.measured_base).map(|(a, &b)| a - b).collect(),
-            cells: self.air.cells().into_iter().zip(&counts.cells_base).map(|(now, base)| now.since(base)).collect(),
+            bss_totals: self
+                .air
+                .bss_totals()
+                .into_iter()
+                .zip(&counts.bss_base)
+                .map(|(now, base)| now.since(base))
+                .collect(),
             calls: self.calls.heard(now),
             lateness: counts.record.clone(),
             air_losses: counts.air_losses.clone(),
@@ -391,7 +397,7 @@ impl Counts {
             airtime_base: airtimes(air),
             measured_base: measured(air),
             access_point_airtime_base: air.access_point_airtime(),
-            cells_base: air.cells(),
+            bss_base: air.bss_totals(),
             cpu_base_ns: thread_cpu_ns(),
             wire_base: wire_base.clone(),
         }

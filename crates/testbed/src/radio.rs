@@ -16,7 +16,7 @@ use evenair_units::{Airtime, Instant, Span};
 use evenair_wifi::PhyRate;
 use evenair_workload::voice::Heard;
 
-use crate::air::{self, Cell};
+use crate::air::{self, BssTotals};
 use crate::engine::{Channels, Engine};
 use crate::error::TestbedError;
 use crate::lateness::Record;
@@ -88,7 +88,7 @@ pub struct Snapshot {
     /// Airtime of each access point's own accesses.
     pub access_point_airtime: Vec<Airtime>,
     /// Each access point with its stations.
-    pub cells: Vec<Cell>,
+    pub bss_totals: Vec<BssTotals>,
     /// Airtime of each station's accesses.
     pub station_airtime: Vec<Airtime>,
     /// Measured airtime of each station, by frames to and from it.

@@ -1,7 +1,7 @@
 //! Senders on the air in the results: by interval, and by period for values without series.
 
 use evenair_medium::DropReason;
-use evenair_results::stretch::{FlowStretch, NodeStretch, Stretch};
+use evenair_results::period::{FlowPeriod, NodePeriod, Period};
 use evenair_results::{LossSeries, NodeSeries};
 use evenair_scenario::Scenario;
 
@@ -69,24 +69,24 @@ fn each<T>(collected: &Collected, sender: usize, of: impl Fn(&Counted) -> T) -> 
     collected.intervals.iter().map(|interval| of(interval.senders.get(sender).unwrap_or(&blank))).collect()
 }
 
-/// What has no series; each interval is a stretch.
-pub fn stretches(scenario: &Scenario, collected: &Collected) -> Vec<Stretch> {
-    let node = |counted: &Counted| NodeStretch {
+/// What has no series; each interval is a period.
+pub fn periods(scenario: &Scenario, collected: &Collected) -> Vec<Period> {
+    let node = |counted: &Counted| NodePeriod {
         sojourn: counted.sojourn.clone(),
         frames_by_attempts: counted.by_attempts.clone(),
-        ..NodeStretch::default()
+        ..NodePeriod::default()
     };
-    let stretch = |(number, interval): (usize, &crate::collect::Interval)| Stretch {
+    let period = |(number, interval): (usize, &crate::collect::Interval)| Period {
         intervals: number..number + 1,
         nodes: interval.senders.iter().map(node).collect(),
         flows: flows(collected, number),
         airtime: Some(airtime::counted(scenario, interval, number)),
-        ..Stretch::default()
+        ..Period::default()
     };
-    collected.intervals.iter().enumerate().map(stretch).collect()
+    collected.intervals.iter().enumerate().map(period).collect()
 }
 
-fn flows(collected: &Collected, interval: usize) -> Vec<FlowStretch> {
+fn flows(collected: &Collected, interval: usize) -> Vec<FlowPeriod> {
     let echoes = collected.samples.iter().map(|samples| samples.echoes.get(interval).cloned().unwrap_or_default());
-    echoes.map(|rtt| FlowStretch { rtt, ..FlowStretch::default() }).collect()
+    echoes.map(|rtt| FlowPeriod { rtt, ..FlowPeriod::default() }).collect()
 }

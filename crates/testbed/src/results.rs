@@ -34,8 +34,8 @@ pub fn report(scenario: &Scenario, collected: &Collected, length: Span, faults: 
     invalid_because.extend(faults.run);
     let series = series(scenario, collected);
     let phases = scenario.measure.phases.iter();
-    let stretches = senders::stretches(scenario, collected);
-    let phases: Vec<_> = phases.map(|phase| PhaseResult::average(scenario, &series, &stretches, phase)).collect();
+    let periods = senders::periods(scenario, collected);
+    let phases: Vec<_> = phases.map(|phase| PhaseResult::average(scenario, &series, &periods, phase)).collect();
     RunResult {
         scenario: scenario.name.clone(),
         title: scenario.title.clone(),
@@ -177,9 +177,9 @@ fn medium_use(scenario: &Scenario, last: &Snapshot, counted: &CountedAirtime, le
         idle_share: mean(|medium| medium.idle),
         transmissions: last.media.iter().map(|medium| medium.transmissions).sum(),
         collisions: last.media.iter().map(|medium| medium.collisions).sum(),
-        management_share: mean(|medium| medium.besides.management.0),
-        group_share: mean(|medium| medium.besides.groups.0),
-        foreign_share: mean(|medium| medium.besides.foreign.0),
+        management_share: mean(|medium| medium.overhead.management.0),
+        group_share: mean(|medium| medium.overhead.groups.0),
+        foreign_share: mean(|medium| medium.overhead.obss.0),
         attempts: last.senders.attempts,
         repeated_failures: last.senders.repeated_failures,
         duplicates: last.senders.duplicates,

@@ -28,7 +28,7 @@ const LEAD: Span = Span::from_millis(300);
 /// How long the last samples of the agents are waited for.
 const LAST_SAMPLES: Duration = Duration::from_millis(300);
 /// How often the run looks at everything.
-const GLANCE: Duration = Duration::from_millis(10);
+const SAMPLE_WAIT: Duration = Duration::from_millis(10);
 
 /// Runs a scenario in real time; `progress` is called at the end of each interval.
 ///
@@ -74,7 +74,7 @@ enum Pending {
     /// A station, by its host, comes to an access point.
     Come(usize, usize),
     /// A report to the box of a station's access point, by host.
-    Tell(usize),
+    ReportAssociation(usize),
 }
 
 /// A run that has begun.
@@ -139,7 +139,7 @@ impl<'a> Session<'a> {
     ) -> Result<Span, TestbedError> {
         for host in self.stations.clone() {
             if self.scenario.is_present(host, Span::ZERO) {
-                self.will_tell_place(host, Span::ZERO);
+                self.schedule_association_report(host, Span::ZERO);
             }
         }
         let whole = (self.scenario.duration / self.scenario.measure.interval) as usize;
@@ -153,13 +153,13 @@ impl<'a> Session<'a> {
             if passed >= self.scenario.duration && self.collected.intervals.len() >= whole {
                 return Ok(self.scenario.duration);
             }
-            self.glance(progress)?;
+            self.sample(progress)?;
         }
     }
 
     /// One look at everything.
-    fn glance(&mut self, progress: &mut impl FnMut(&Progress)) -> Result<(), TestbedError> {
-        let wait = self.until_next_event().min(GLANCE);
+    fn sample(&mut self, progress: &mut impl FnMut(&Progress)) -> Result<(), TestbedError> {
+        let wait = self.until_next_event().min(SAMPLE_WAIT);
         if let Some(report) = self.fleet.hear(wait)? {
             self.collected.add_report(self.scenario, report);
         }
@@ -215,9 +215,9 @@ impl<'a> Session<'a> {
                 let number = self.stations.iter().position(|&station| station == host).expect("events name stations");
                 self.radio.station_comes(number, access_point);
                 self.collected.add_event(at, "roamed", scenario.hosts[host].name.clone());
-                self.will_tell_place(host, at);
+                self.schedule_association_report(host, at);
             }
-            Pending::Tell(host) => {
+            Pending::ReportAssociation(host) => {
                 let access_point = &scenario.access_points[scenario.access_point_at(host, at)];
                 let mac = plan::host(scenario, host).mac;
                 self.middlebox.iter().for_each(|middlebox| middlebox.place(mac, &access_point.name));
@@ -226,11 +226,11 @@ impl<'a> Session<'a> {
     }
 
     /// A delayed report to the box of a station's access point, as from a controller.
-    fn will_tell_place(&mut self, host: usize, at: Span) {
+    fn schedule_association_report(&mut self, host: usize, at: Span) {
         let named = !self.scenario.manager.access_point.is_empty();
         let knows = named && self.scenario.access_points.iter().any(|point| point.channel.is_some());
         if let Some(delay) = self.scenario.telemetry.associations.filter(|_| knows) {
-            self.pending.push((at + delay, Pending::Tell(host)));
+            self.pending.push((at + delay, Pending::ReportAssociation(host)));
         }
     }
 
@@ -251,7 +251,7 @@ impl<'a> Session<'a> {
                 self.radio.join_station(number(host));
                 // The box may have forgotten the station when that left.
                 self.report_rate(host, event.at);
-                self.will_tell_place(host, event.at);
+                self.schedule_association_report(host, event.at);
                 ("join", name(host))
             }
             Action::Leave(host) => {
@@ -331,7 +331,7 @@ impl<'a> Session<'a> {
     fn finish(mut self, length: Span) -> Result<RunResult, TestbedError> {
         let deadline = std::time::Instant::now() + LAST_SAMPLES;
         while std::time::Instant::now() < deadline {
-            if let Some(report) = self.fleet.hear(GLANCE)? {
+            if let Some(report) = self.fleet.hear(SAMPLE_WAIT)? {
                 self.collected.add_report(self.scenario, report);
             }
             self.listen_to_box()?;

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use evenair_manager::{AccessPoint, Config, Label, Level};
-use evenair_sys::hold::Steering;
+use evenair_sys::fail_open::Steering;
 
 /// Who owns what.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -123,7 +123,7 @@ mod tests {
     use std::ops::Bound;
 
     use evenair_reader::Allowed;
-    use evenair_sys::hold::MAX_SHARDS;
+    use evenair_sys::fail_open::MAX_SHARDS;
     use evenair_wifi::{Phy, Standard};
 
     use super::*;

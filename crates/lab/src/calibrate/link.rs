@@ -40,7 +40,7 @@ pub struct Link {
 
 /// How it goes, each second.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Glance {
+pub struct LinkSample {
     /// Since the beginning.
     pub elapsed: Duration,
     /// The last signal, dBm.
@@ -60,7 +60,7 @@ pub fn measure(
     link: &Link,
     source: Box<dyn Source>,
     stop: &AtomicBool,
-    mut progress: impl FnMut(Glance),
+    mut progress: impl FnMut(LinkSample),
 ) -> Result<Measured> {
     let mut source = source;
     let first = ask(&mut *source, link.station)?;
@@ -132,10 +132,10 @@ impl<'a> Sender<'a> {
         Self { socket, link, samples, session, frame, sequence: 0, windows: BTreeMap::new() }
     }
 
-    fn run(&mut self, stop: &AtomicBool, progress: &mut impl FnMut(Glance)) -> Result<Vec<Seen>> {
+    fn run(&mut self, stop: &AtomicBool, progress: &mut impl FnMut(LinkSample)) -> Result<Vec<Seen>> {
         let begun = Instant::now();
         let gap = Duration::from_nanos(self.frame.len() as u64 * 8 * 1_000_000_000 / self.link.rate_bps.max(1));
-        let (mut due, mut next_glance) = (begun, begun + Duration::from_secs(1));
+        let (mut due, mut next_sample) = (begun, begun + Duration::from_secs(1));
         while !stop.load(Ordering::Relaxed) && begun.elapsed() < self.link.lasts {
             let now = Instant::now();
             due = due.max(now.checked_sub(MOST_BEHIND).unwrap_or(now));
@@ -144,9 +144,9 @@ impl<'a> Sender<'a> {
                 due += gap;
             }
             self.take_reports()?;
-            if now >= next_glance {
-                next_glance += Duration::from_secs(1);
-                progress(self.glance(begun));
+            if now >= next_sample {
+                next_sample += Duration::from_secs(1);
+                progress(self.sample(begun));
             }
             if self.windows.is_empty() && begun.elapsed() > SILENCE {
                 bail!(
@@ -203,10 +203,10 @@ impl<'a> Sender<'a> {
         self.socket.peer_addr().map_or_else(|_| "the receiver".to_owned(), |peer| peer.to_string())
     }
 
-    fn glance(&self, begun: Instant) -> Glance {
+    fn sample(&self, begun: Instant) -> LinkSample {
         let samples = self.samples.lock().expect("no holder of the lock panics");
         let last = self.windows.values().next_back();
-        Glance {
+        LinkSample {
             elapsed: begun.elapsed(),
             signal_dbm: samples.last().map(|sample| sample.signal_dbm),
             goodput_kbps: last.map(|&(window, reported_at)| seen(window, reported_at).goodput_kbps),

@@ -15,7 +15,7 @@ mod link;
 mod pairs;
 mod sink;
 
-pub use link::{Glance, Link, measure};
+pub use link::{Link, LinkSample, measure};
 pub use pairs::Pairs;
 pub use sink::receive;
 

@@ -16,10 +16,10 @@ pub type Entry = (SystemTime, Happened);
 
 /// Where the loop, or several, and the control socket leave entries.
 #[derive(Clone)]
-pub struct FeedTap(SyncSender<Entry>);
+pub struct FeedSink(SyncSender<Entry>);
 
-impl FeedTap {
-    /// The tap, and where its entries come out.
+impl FeedSink {
+    /// The sink, and where its entries come out.
     pub fn new() -> (Self, Receiver<Entry>) {
         let (sender, entries) = mpsc::sync_channel(WAITING);
         (Self(sender), entries)
@@ -46,12 +46,12 @@ mod tests {
 
     #[test]
     fn stations_are_not_in_the_feed() {
-        let (tap, entries) = FeedTap::new();
+        let (sink, entries) = FeedSink::new();
         let station = manager::Event::StationLearned(evenair_packet::MacAddr([2; 6]));
         for _ in 0..2 * WAITING {
-            tap.leave(SystemTime::now(), &Happened::Managed(station.clone()));
+            sink.leave(SystemTime::now(), &Happened::Managed(station.clone()));
         }
-        tap.leave(SystemTime::now(), &Happened::OfBox(Event::Ports { text: "wl0 has gone".into() }));
+        sink.leave(SystemTime::now(), &Happened::OfBox(Event::Ports { text: "wl0 has gone".into() }));
         assert_eq!(entries.try_iter().count(), 1);
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! A shard is a loop on its own thread, with its own rings, packet memory and manager. It owns whole contention domains, so
 //! that all decisions about one medium are made in one place, as in a box with one loop. The kernel assigns packets to
-//! shards by the outer VLAN tag, before they are copied ([`evenair_sys::hold::Steering`]): both directions of a connection
+//! shards by the outer VLAN tag, before they are copied ([`evenair_sys::fail_open::Steering`]): both directions of a connection
 //! are in one VLAN, so on one shard, and in order.
 //!
 //! A domain can therefore be on another shard only if the frames of its stations have VLANs of their own. A station whose
@@ -11,11 +11,11 @@
 //! all on the first shard.
 //!
 //! Shards share the Internet link by leases ([`evenair_manager::LinkShare`]); with several shards, the control socket and
-//! all other threads use `front` instead of a loop.
+//! all other threads use `coordinator` instead of a loop.
 
-mod front;
+mod coordinator;
 mod link;
 mod merge;
 
-pub(crate) use front::Front;
+pub(crate) use coordinator::Coordinator;
 pub(crate) use link::Leases;

@@ -4,8 +4,8 @@
 //! stations delays no packet. The manager checks the reports. Without sources, or if all of them fail or are wrong, the box
 //! relies on the traffic.
 
+mod associations;
 mod losses;
-mod places;
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant as Clock};
@@ -17,11 +17,11 @@ use evenair_telemetry::{Health, Pollers, Reading, Scheduled};
 use evenair_units::{Instant, Span};
 use tracing::warn;
 
-use crate::desk::{Desk, Wish};
+use crate::control::{ControlHandle, ControlRequest};
 use crate::management::ManagementPlane;
+use associations::Associations;
 use evenair_boxfile::SourceConfig;
 use losses::LossTotals;
-use places::Places;
 
 /// So many stations are handed to the loop at once: it takes them in some tens of microseconds.
 const PORTION: usize = 32;
@@ -32,15 +32,19 @@ const VALID_INTERVALS: u64 = 3;
 pub(crate) struct Telemetry {
     sources: Vec<SourceConfig>,
     pollers: Option<Pollers>,
-    desk: Desk,
+    control: ControlHandle,
     /// Gets the aliases of stations.
     management: Arc<dyn ManagementPlane>,
 }
 
 impl Telemetry {
     /// Starts polling. Sources that cannot be polled are logged: the box runs without them.
-    pub(crate) fn start(sources: Vec<SourceConfig>, desk: Desk, management: Arc<dyn ManagementPlane>) -> Self {
-        let mut this = Self { sources: Vec::new(), pollers: None, desk, management };
+    pub(crate) fn start(
+        sources: Vec<SourceConfig>,
+        control: ControlHandle,
+        management: Arc<dyn ManagementPlane>,
+    ) -> Self {
+        let mut this = Self { sources: Vec::new(), pollers: None, control, management };
         this.change(sources);
         this
     }
@@ -66,22 +70,23 @@ impl Telemetry {
         let scheduled: Vec<_> = scheduled.collect();
         let validity: Vec<Span> = configs.iter().map(|config| config.interval * VALID_INTERVALS).collect();
         let own: Vec<_> = configs.iter().map(|config| config.access_point).collect();
-        let (desk, management) = (self.desk.clone(), Arc::clone(&self.management));
-        let known = Arc::new(Mutex::new((Places::default(), LossTotals::default())));
+        let (control, management) = (self.control.clone(), Arc::clone(&self.management));
+        let known = Arc::new(Mutex::new((Associations::default(), LossTotals::default())));
         let deliver = move |number: u16, asked: Clock, reading: &Reading| {
             let at = usize::from(number);
             management.report_aliases(number, &reading.stations);
             // A thread that panicked while holding the lock left a consistent state: the one before or after a report.
             let mut known = known.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-            let (places, losses) = &mut *known;
-            let news = places.take(number, own[at], asked, reading);
+            let (associations, losses) = &mut *known;
+            let changes = associations.take(number, own[at], asked, reading);
             let losses = losses.take(number, &reading.access_points);
             drop(known);
             let reports =
-                rate_reports(number, asked, validity[at], reading).filter(|report| !news.gone.contains(&report.mac));
+                rate_reports(number, asked, validity[at], reading).filter(|report| !changes.gone.contains(&report.mac));
             let reports = reports.map(Observation::RateReport);
-            let places = news.places.into_iter().map(|(mac, place)| Observation::StationAt { mac, place: Some(place) });
-            hand_over(&desk, &reports.chain(places).collect::<Vec<_>>(), &losses)
+            let associations =
+                changes.associations.into_iter().map(|(mac, place)| Observation::StationAt { mac, place: Some(place) });
+            hand_over(&control, &reports.chain(associations).collect::<Vec<_>>(), &losses)
         };
         self.sources = sources;
         if scheduled.is_empty() {
@@ -118,8 +123,8 @@ fn rate_reports(source: u16, asked: Clock, valid_for: Span, reading: &Reading) -
 }
 
 /// Hands an answer to the loop; false: it has ended.
-fn hand_over(desk: &Desk, observations: &[Observation], losses: &[(MacAddr, u64)]) -> bool {
-    let portions = observations.chunks(PORTION).map(|portion| Wish::Observations(portion.to_vec()));
-    let losses = losses.iter().map(|&(mac, total)| Wish::Losses(mac, total));
-    portions.chain(losses).all(|wish| desk.ask(wish).is_ok())
+fn hand_over(control: &ControlHandle, observations: &[Observation], losses: &[(MacAddr, u64)]) -> bool {
+    let portions = observations.chunks(PORTION).map(|portion| ControlRequest::Observations(portion.to_vec()));
+    let losses = losses.iter().map(|&(mac, total)| ControlRequest::Losses(mac, total));
+    portions.chain(losses).all(|request| control.ask(request).is_ok())
 }

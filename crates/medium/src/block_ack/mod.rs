@@ -13,5 +13,5 @@ mod recipient;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use self::originator::{Load, Originator, Settled};
+pub(crate) use self::originator::{Completion, Load, Originator};
 pub(crate) use self::recipient::Recipient;

@@ -41,7 +41,7 @@ pub(crate) struct Load {
 
 /// What has become of an MPDU.
 #[derive(Debug)]
-pub(crate) enum Settled<P> {
+pub(crate) enum Completion<P> {
     /// The recipient has it, and the originator knows that or will not learn it any more.
     Received,
     /// It was given up, with this payload.
@@ -127,17 +127,17 @@ impl<P> Originator<P> {
     /// An access is over. Where it was `answered`, by an ACK or by a BlockAck, all that the recipient has is acknowledged.
     /// Of the others, those are given up that had `limit` transmissions; the rest is due again. The window moves on. Each
     /// MPDU that is done with goes to `done`.
-    pub(crate) fn settle(&mut self, answered: bool, limit: u32, mut done: impl FnMut(Load, Settled<P>)) {
+    pub(crate) fn end_access(&mut self, answered: bool, limit: u32, mut done: impl FnMut(Load, Completion<P>)) {
         let mut open = None;
         for (place, slot) in self.window.iter_mut().enumerate() {
             if slot.state != State::Done {
                 let had_last = slot.state == State::InFlight && slot.attempts >= limit;
                 if slot.payload.is_none() && (answered || had_last) {
                     slot.state = State::Done;
-                    done(slot.load, Settled::Received);
+                    done(slot.load, Completion::Received);
                 } else if had_last && let Some(payload) = slot.payload.take() {
                     slot.state = State::Done;
-                    done(slot.load, Settled::GivenUp(payload));
+                    done(slot.load, Completion::GivenUp(payload));
                 } else {
                     slot.state = State::Due;
                     open.get_or_insert(place);

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use evenair_units::{Bytes, Instant, Span};
 use proptest::prelude::*;
 
-use super::{Load, Originator, Recipient, Settled};
+use super::{Completion, Load, Originator, Recipient};
 
 const LOAD: Load = Load { arrival: 0, packets: 1, bytes: Bytes(1_500) };
 const LIMIT: u32 = 4;
@@ -67,8 +67,8 @@ proptest! {
                 }
             }
             let before = given_up.len();
-            originator.settle(any && fate.answered, LIMIT, |_, settled| {
-                if let Settled::GivenUp(payload) = settled {
+            originator.end_access(any && fate.answered, LIMIT, |_, completion| {
+                if let Completion::GivenUp(payload) = completion {
                     given_up.push(payload);
                 }
             });
@@ -99,8 +99,8 @@ fn an_mpdu_is_given_up_after_its_last_transmission() {
     for attempt in 1..=LIMIT {
         originator.begin(0);
         let mut given_up = None;
-        originator.settle(true, LIMIT, |_, settled| {
-            let Settled::GivenUp(payload) = settled else { panic!("it was not received") };
+        originator.end_access(true, LIMIT, |_, completion| {
+            let Completion::GivenUp(payload) = completion else { panic!("it was not received") };
             given_up = Some(payload);
         });
         assert_eq!(given_up, (attempt == LIMIT).then_some('a'));
@@ -114,12 +114,13 @@ fn what_was_received_without_an_answer_is_acknowledged_by_the_next_one() {
     (0..3).for_each(|number| originator.push(number, Bytes(100), LOAD));
     (0..3).for_each(|place| originator.begin(place));
     [0, 2].into_iter().for_each(|place| originator.slot_mut(place).payload = None);
-    originator.settle(false, LIMIT, |_, _| unreachable!());
+    originator.end_access(false, LIMIT, |_, _| unreachable!());
     assert_eq!((originator.start(), originator.slots().filter(|slot| slot.is_due()).count()), (0, 3));
     originator.begin(1);
     originator.slot_mut(1).payload.take();
     let mut acknowledged = 0;
-    originator.settle(true, LIMIT, |_, settled| acknowledged += u32::from(matches!(settled, Settled::Received)));
+    originator
+        .end_access(true, LIMIT, |_, completion| acknowledged += u32::from(matches!(completion, Completion::Received)));
     assert_eq!((acknowledged, originator.len()), (3, 0));
     assert_eq!(originator.start(), 3);
 }

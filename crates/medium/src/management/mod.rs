@@ -19,14 +19,14 @@ use self::beacons::BeaconSchedule;
 use self::obss::ObssTraffic;
 use self::power_save::PowerSaving;
 use self::tasks::{Context, Task, Timers};
-use crate::counters::{Besides, QueueState};
+use crate::counters::{OverheadAirtime, QueueState};
 use crate::feedback::Feedback;
 use crate::frame::{Event, Mpdu, NodeId, Own, To};
 use crate::mac::Mac;
 use crate::nodes::Nodes;
 
 pub use self::beacons::Beacons;
-pub use self::obss::Foreign;
+pub use self::obss::Obss;
 pub use self::power_save::PowerSave;
 pub(crate) use self::power_save::Sleeper;
 
@@ -72,7 +72,7 @@ impl<F> Management<F> {
     }
 
     /// A network of others, whose first node sends to the second.
-    pub(crate) fn add_obss(&mut self, nodes: [NodeId; 2], what: Foreign, gaps: Rng) {
+    pub(crate) fn add_obss(&mut self, nodes: [NodeId; 2], what: Obss, gaps: Rng) {
         let (first, task) = self.obss.add(nodes, what, gaps);
         self.timers.schedule(first, task);
     }
@@ -90,10 +90,10 @@ impl<F> Management<F> {
     }
 
     /// What was spent so far beside packets for and from single stations.
-    pub(crate) fn besides(&self, nodes: &Nodes<F>) -> Besides {
-        let foreign = self.obss.senders().map(|node| nodes.counters(node).airtime);
-        let foreign = foreign.fold(Airtime::ZERO, |sum, airtime| sum + airtime);
-        Besides { management: self.airtime, groups: self.groups, foreign }
+    pub(crate) fn overhead(&self, nodes: &Nodes<F>) -> OverheadAirtime {
+        let obss = self.obss.senders().map(|node| nodes.counters(node).airtime);
+        let obss = obss.fold(Airtime::ZERO, |sum, airtime| sum + airtime);
+        OverheadAirtime { management: self.airtime, groups: self.groups, obss }
     }
 
     /// Measured airtime of networks of others.

@@ -16,9 +16,9 @@ use crate::frame::{Mpdu, NodeId, Own, Queued, To};
 /// Frames that wait at most.
 const BUFFER: usize = 20;
 
-/// What a network of others sends.
+/// What an overlapping BSS (a network of others) sends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Foreign {
+pub struct Obss {
     /// Size of its packets, without LLC/SNAP and the MAC's headers.
     pub msdu: Bytes,
     /// PHY rate of its frames.
@@ -36,7 +36,7 @@ pub struct Foreign {
 struct Source {
     node: NodeId,
     to: NodeId,
-    what: Foreign,
+    what: Obss,
     gaps: Rng,
 }
 
@@ -48,7 +48,7 @@ pub(super) struct ObssTraffic {
 
 impl ObssTraffic {
     /// A network of others, whose `node` sends to `to`. Says when it does first, and its task.
-    pub(super) fn add(&mut self, [node, to]: [NodeId; 2], what: Foreign, mut gaps: Rng) -> (Instant, Task) {
+    pub(super) fn add(&mut self, [node, to]: [NodeId; 2], what: Obss, mut gaps: Rng) -> (Instant, Task) {
         let first = what.start + Span::from_nanos(gaps.below(what.gap.as_nanos()));
         let number = self.sources.len() as u32;
         self.sources.push(Source { node, to, what, gaps });

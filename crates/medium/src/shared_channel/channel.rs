@@ -93,8 +93,8 @@ impl SharedChannel {
 
     /// Has fetched what is known of an EDCAF.
     #[inline]
-    pub(crate) fn bring(&self, id: u32, fetch: impl Fn(*const ())) {
-        self.contention.bring(id, fetch);
+    pub(crate) fn prefetch(&self, id: u32, prefetch: impl Fn(*const ())) {
+        self.contention.prefetch(id, prefetch);
     }
 
     /// A frame has come to the head of the EDCAF's empty queue.

@@ -102,8 +102,8 @@ impl Contention {
 
     /// Has fetched what is known of an EDCAF, where there is any.
     #[inline]
-    pub(crate) fn bring(&self, id: u32, fetch: impl Fn(*const ())) {
-        self.edcafs.get(id as usize).into_iter().for_each(|edcaf| fetch((&raw const *edcaf).cast()));
+    pub(crate) fn prefetch(&self, id: u32, prefetch: impl Fn(*const ())) {
+        self.edcafs.get(id as usize).into_iter().for_each(|edcaf| prefetch((&raw const *edcaf).cast()));
     }
 
     /// The EDCAF sends no more.

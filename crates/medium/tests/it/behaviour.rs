@@ -396,11 +396,11 @@ fn what_waits_is_reported_in_the_order_of_sending_and_looking_ahead_changes_noth
             if looks {
                 let places = Cell::new(0);
                 // All nodes, and more places than there are frames.
-                nodes.iter().for_each(|&node| medium.bring(node, |_| places.set(places.get() + 1)));
+                nodes.iter().for_each(|&node| medium.prefetch(node, |_| places.set(places.get() + 1)));
                 assert!(places.get() >= nodes.len());
                 let waiting = medium.queue(nodes[0]).packets;
                 let asked = Cell::new(0);
-                (0..9).for_each(|place| medium.bring_waiting(nodes[0], place, |_| asked.set(asked.get() + 1)));
+                (0..9).for_each(|place| medium.prefetch_waiting(nodes[0], place, |_| asked.set(asked.get() + 1)));
                 assert_eq!(asked.get(), waiting);
                 let found: Vec<_> = (0..9).filter_map(|place| medium.waiting(nodes[0], place).copied()).collect();
                 assert_eq!(found, (5 - waiting as u32..5).collect::<Vec<_>>());

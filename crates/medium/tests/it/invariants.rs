@@ -128,7 +128,7 @@ impl World {
         assert_eq!(self.sent as usize, self.events.len() + queued);
         let totals = self.medium.totals(self.now);
         assert_eq!(totals.busy + totals.contending + totals.idle, self.now - Instant::ZERO);
-        self.medium.settle_airtime(self.now);
+        self.medium.split_airtime(self.now);
         assert_measured_airtime_adds_up(&self.medium, &self.nodes, self.now);
         assert!(self.medium.poll_deadline().is_none_or(|at| at > self.now));
     }

@@ -1,7 +1,7 @@
 //! Measured airtime: closed forms, the split of collisions, and sums among random nodes of all kinds.
 
 use evenair_medium::{
-    AccessCategory, AfterCollision, Beacons, Foreign, Limit, Medium, MediumConfig, Mpdu, NodeConfig, NodeId, To,
+    AccessCategory, AfterCollision, Beacons, Limit, Medium, MediumConfig, Mpdu, NodeConfig, NodeId, Obss, To,
 };
 use evenair_units::{Bytes, Instant, Span, Streams};
 use evenair_wifi::Standard;
@@ -24,7 +24,7 @@ fn run_out(medium: &mut Medium<u64>) -> Instant {
         now = at;
         medium.handle_timeout(at);
     }
-    medium.settle_airtime(now);
+    medium.split_airtime(now);
     now
 }
 
@@ -110,14 +110,14 @@ struct AnyNetwork {
     edca: u32,
     beacons: bool,
     /// An overlapping BSS.
-    foreign: bool,
+    obss: bool,
     /// RTS before long frames.
     rts: bool,
 }
 
 fn any_network() -> impl Strategy<Value = AnyNetwork> {
     let parts = (any::<bool>(), 0..64u32, any::<[bool; 3]>());
-    parts.prop_map(|(may_hide, edca, [beacons, foreign, rts])| AnyNetwork { may_hide, edca, beacons, foreign, rts })
+    parts.prop_map(|(may_hide, edca, [beacons, obss, rts])| AnyNetwork { may_hide, edca, beacons, obss, rts })
 }
 
 proptest! {
@@ -128,7 +128,7 @@ proptest! {
     fn lines_add_up_among_nodes_of_all_kinds(
         seed: u64, network in any_network(), error in 0..500_000_000u32, leaves in 0..150usize, arrivals in arrivals(),
     ) {
-        let AnyNetwork { may_hide, edca, beacons, foreign, rts } = network;
+        let AnyNetwork { may_hide, edca, beacons, obss, rts } = network;
         let rts_threshold = rts.then_some(Bytes(700));
         let config = MediumConfig { rts_threshold, ..config(Standard::Dot11g, AfterCollision::Eifs) };
         let set = config.phy.default_edca();
@@ -145,12 +145,12 @@ proptest! {
         if beacons {
             medium.send_beacons(nodes[0], Beacons { interval: Span::from_millis(5), dtim_period: 2 });
         }
-        if foreign {
-            let what = Foreign {
+        if obss {
+            let what = Obss {
                 msdu: Bytes(1_000), rate: rate(Standard::Dot11g, 6), gap: Span::from_millis(3),
                 start: Instant::ZERO, stop: Instant::ZERO + Span::from_secs(1),
             };
-            nodes.extend(medium.add_foreign(what));
+            nodes.extend(medium.add_obss(what));
         }
         let mut now = Instant::ZERO;
         for (frame, &(gap_us, from, offset, category, msdu)) in arrivals.iter().enumerate() {
@@ -163,13 +163,13 @@ proptest! {
             let mpdu = Mpdu { to, msdu: Bytes(msdu), rate, category, frame: frame as u64 };
             medium.handle_frame(now, nodes[from], mpdu);
             if frame % 7 == 0 {
-                medium.settle_airtime(now);
+                medium.split_airtime(now);
                 assert_measured_airtime_adds_up(&medium, &nodes, now);
             }
         }
         now += Span::from_millis(50);
         medium.handle_timeout(now);
-        medium.settle_airtime(now);
+        medium.split_airtime(now);
         assert_measured_airtime_adds_up(&medium, &nodes, now);
         let neighbours: Span = nodes[6..].iter().map(|&node| medium.counters(node).measured.sent).sum();
         prop_assert_eq!(medium.totals(now).measured.neighbours, neighbours);

@@ -8,21 +8,21 @@ use evenair_workload::Direction;
 
 use super::sum;
 use crate::air::{AccessResult, CategoryResult, QueueLevels, RateUse, UsedRate};
+use crate::period::{CategoryPeriod, NodePeriod, Period};
 use crate::stats::{mean, part};
-use crate::stretch::{CategoryStretch, NodeStretch, Stretch};
 use crate::{DropCount, LossSeries, MediumResult, NodeResult, NodeSeries, PlaceResult, PpduResult, Series};
 
 /// The reason of frames that were given up at a retry limit.
 pub(crate) const RETRY_LIMIT: &str = "retry limit";
 
 /// Every sender.
-pub(super) fn nodes(series: &Series, counted: &Stretch, intervals: &Range<usize>) -> Vec<NodeResult> {
-    let blank = NodeStretch::default();
-    let stretch = |number: usize| counted.nodes.get(number).unwrap_or(&blank);
-    series.nodes.iter().enumerate().map(|(number, node)| node_result(node, stretch(number), intervals)).collect()
+pub(super) fn nodes(series: &Series, counted: &Period, intervals: &Range<usize>) -> Vec<NodeResult> {
+    let blank = NodePeriod::default();
+    let period = |number: usize| counted.nodes.get(number).unwrap_or(&blank);
+    series.nodes.iter().enumerate().map(|(number, node)| node_result(node, period(number), intervals)).collect()
 }
 
-fn node_result(series: &NodeSeries, counted: &NodeStretch, intervals: &Range<usize>) -> NodeResult {
+fn node_result(series: &NodeSeries, counted: &NodePeriod, intervals: &Range<usize>) -> NodeResult {
     let delivered_frames = sum(&series.delivered_frames, intervals);
     let lost_frames = losses(&series.lost_frames, intervals);
     let lost = total(&lost_frames);
@@ -49,12 +49,12 @@ fn node_result(series: &NodeSeries, counted: &NodeStretch, intervals: &Range<usi
 }
 
 /// PPDUs by direction, where there are any.
-fn ppdus(counted: &NodeStretch) -> Vec<PpduResult> {
+fn ppdus(counted: &NodePeriod) -> Vec<PpduResult> {
     let ways = [Direction::Down, Direction::Up].into_iter().zip(&counted.ppdus);
     ways.filter(|(_, counted)| !counted.is_empty()).map(|(way, counted)| PpduResult::of(way, counted)).collect()
 }
 
-fn category_result(category: AccessCategory, counted: &CategoryStretch) -> CategoryResult {
+fn category_result(category: AccessCategory, counted: &CategoryPeriod) -> CategoryResult {
     CategoryResult {
         category: category.name().to_owned(),
         offered_frames: counted.offered,
@@ -90,7 +90,7 @@ fn retry_drops(lost: &[DropCount]) -> u64 {
     lost.iter().filter(|loss| loss.reason == RETRY_LIMIT).map(|loss| loss.packets).sum()
 }
 
-fn access(series: &NodeSeries, counted: &NodeStretch, retry_drops: u64, intervals: &Range<usize>) -> AccessResult {
+fn access(series: &NodeSeries, counted: &NodePeriod, retry_drops: u64, intervals: &Range<usize>) -> AccessResult {
     let [collisions, errors] = [&series.collisions, &series.errors].map(|counts| sum(counts, intervals));
     AccessResult {
         attempts: sum(&series.attempts, intervals),
@@ -142,7 +142,7 @@ impl AccessResult {
 }
 
 /// Attempts of all senders by rate.
-fn by_rate(counted: &Stretch) -> Vec<RateUse> {
+fn by_rate(counted: &Period) -> Vec<RateUse> {
     let mut all = BTreeMap::new();
     for (&rate, attempts) in counted.nodes.iter().flat_map(|node| &node.attempts_by_rate) {
         *all.entry(rate).or_default() += attempts;
@@ -167,7 +167,7 @@ fn levels(time_at_level: &[u64]) -> Option<QueueLevels> {
 /// The medium, with the accesses of all senders; `None` where the engine did not count it.
 pub(super) fn medium(
     series: &Series,
-    counted: &Stretch,
+    counted: &Period,
     nodes: &[NodeResult],
     intervals: &Range<usize>,
 ) -> Option<MediumResult> {
@@ -205,7 +205,7 @@ pub(super) fn places(series: &Series, intervals: &Range<usize>) -> Vec<PlaceResu
 mod tests {
     use super::*;
 
-    fn node() -> (NodeSeries, NodeStretch) {
+    fn node() -> (NodeSeries, NodePeriod) {
         let series = NodeSeries {
             node: "sta".into(),
             offered_frames: vec![10, 10, 0],
@@ -224,11 +224,11 @@ mod tests {
             queue_max_packets: vec![3, 5, 2],
             ..NodeSeries::default()
         };
-        let counted = NodeStretch {
+        let counted = NodePeriod {
             // Nine at once, three at the second attempt, two at the third.
             frames_by_attempts: vec![9, 3, 2],
             time_at_level: vec![500, 0, 390, 110],
-            ..NodeStretch::default()
+            ..NodePeriod::default()
         };
         (series, counted)
     }
@@ -264,7 +264,7 @@ mod tests {
             repeated_failures: vec![2],
             ..NodeSeries::default()
         };
-        let result = node_result(&series, &NodeStretch::default(), &(0..1));
+        let result = node_result(&series, &NodePeriod::default(), &(0..1));
         assert_eq!((result.loss_rate, result.access.ended), (Some(0.75), 4));
         let access = &result.access;
         assert_eq!(
@@ -288,7 +288,7 @@ mod tests {
             medium: Some(super::super::super::MediumSeries { busy_share: vec![0.5, 0.7, 0.0], ..Default::default() }),
             ..Series::default()
         };
-        let counted = Stretch { nodes: vec![counted.clone(), counted], ..Stretch::default() };
+        let counted = Period { nodes: vec![counted.clone(), counted], ..Period::default() };
         let nodes = nodes(&all, &counted, &(0..2));
         let medium = medium(&all, &counted, &nodes, &(0..2)).unwrap();
         assert!((medium.busy_share - 0.6).abs() < 1e-12);

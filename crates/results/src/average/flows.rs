@@ -9,8 +9,8 @@ use evenair_workload::{Direction, Phase};
 use super::sum;
 use crate::groups::sigma_over_mean;
 use crate::histogram::Times;
+use crate::period::{FlowPeriod, Period};
 use crate::stats::{mean, part, share};
-use crate::stretch::{FlowStretch, Stretch};
 use crate::{
     ApplicationKind, ApplicationResult, Directions, FlowResult, FlowSeries, GroupResult, Series, StationResult,
 };
@@ -19,11 +19,11 @@ use crate::{
 pub(super) fn flows(
     scenario: &Scenario,
     series: &Series,
-    counted: &Stretch,
+    counted: &Period,
     phase: &Phase,
     intervals: &Range<usize>,
 ) -> Vec<FlowResult> {
-    let blank = FlowStretch::default();
+    let blank = FlowPeriod::default();
     let apps = scenario.apps.iter().zip(&series.flows).enumerate();
     let mut flows: Vec<_> = apps
         .map(|(number, (app, flow))| {
@@ -40,7 +40,7 @@ pub(super) fn flows(
 fn flow_result(
     series: &FlowSeries,
     rate: Option<BitRate>,
-    counted: &FlowStretch,
+    counted: &FlowPeriod,
     intervals: &Range<usize>,
 ) -> FlowResult {
     let (data, acks) = (sum(&series.data_packets, intervals), sum(&series.ack_packets, intervals));
@@ -119,14 +119,14 @@ pub(super) fn directions(flows: &[FlowResult]) -> Directions {
 }
 
 /// Uploads and downloads, as far as there are any.
-pub(super) fn by_direction(flows: &[FlowResult], counted: &Stretch) -> Vec<GroupResult> {
+pub(super) fn by_direction(flows: &[FlowResult], counted: &Period) -> Vec<GroupResult> {
     let groups = [("up", Direction::Up), ("down", Direction::Down)];
     let groups = groups.map(|(name, direction)| group(name, flows, counted, |app| flows[app].direction == direction));
     groups.into_iter().flatten().collect()
 }
 
 /// Flows of the stations of each class.
-pub(super) fn by_class(scenario: &Scenario, flows: &[FlowResult], counted: &Stretch) -> Vec<GroupResult> {
+pub(super) fn by_class(scenario: &Scenario, flows: &[FlowResult], counted: &Period) -> Vec<GroupResult> {
     let class_of = |app: usize| match scenario.hosts[scenario.apps[app].station].place {
         Place::Station { class, .. } => class.map(|class| usize::from(class.0)),
         Place::Lan | Place::Wan => None,
@@ -136,7 +136,7 @@ pub(super) fn by_class(scenario: &Scenario, flows: &[FlowResult], counted: &Stre
 }
 
 /// Flows of the stations of each PHY rate.
-pub(super) fn by_rate(flows: &[FlowResult], counted: &Stretch) -> Vec<GroupResult> {
+pub(super) fn by_rate(flows: &[FlowResult], counted: &Period) -> Vec<GroupResult> {
     let mut rates: Vec<f64> = flows.iter().map(|flow| flow.rate_mbps).collect();
     rates.sort_unstable_by(f64::total_cmp);
     rates.dedup();
@@ -145,7 +145,7 @@ pub(super) fn by_rate(flows: &[FlowResult], counted: &Stretch) -> Vec<GroupResul
 }
 
 /// Calls, datagrams and echoes by entry of the scenario, in the order of the file.
-pub(super) fn by_entry(scenario: &Scenario, flows: &[FlowResult], counted: &Stretch) -> Vec<ApplicationResult> {
+pub(super) fn by_entry(scenario: &Scenario, flows: &[FlowResult], counted: &Period) -> Vec<ApplicationResult> {
     let mut entries: Vec<(&str, ApplicationKind, Vec<usize>)> = Vec::new();
     for (number, app) in scenario.apps.iter().enumerate() {
         let Some(kind) = ApplicationKind::of(&app.kind) else { continue };
@@ -156,7 +156,7 @@ pub(super) fn by_entry(scenario: &Scenario, flows: &[FlowResult], counted: &Stre
         }
     }
     let result = |(entry, kind, own): (&str, ApplicationKind, Vec<usize>)| {
-        let times = |of: fn(&FlowStretch) -> &Times| {
+        let times = |of: fn(&FlowPeriod) -> &Times| {
             Times::sum(own.iter().filter_map(|&app| counted.flows.get(app)).map(of)).distribution()
         };
         ApplicationResult {
@@ -173,9 +173,9 @@ pub(super) fn by_entry(scenario: &Scenario, flows: &[FlowResult], counted: &Stre
 }
 
 /// The flows that belong to a group; `None` where none does.
-fn group(name: &str, flows: &[FlowResult], counted: &Stretch, belongs: impl Fn(usize) -> bool) -> Option<GroupResult> {
+fn group(name: &str, flows: &[FlowResult], counted: &Period, belongs: impl Fn(usize) -> bool) -> Option<GroupResult> {
     let own: Vec<usize> = (0..flows.len()).filter(|&app| belongs(app)).collect();
-    let times = |of: fn(&FlowStretch) -> &Times| {
+    let times = |of: fn(&FlowPeriod) -> &Times| {
         Times::sum(own.iter().filter_map(|&app| counted.flows.get(app)).map(of)).distribution()
     };
     let total = |of: fn(&FlowResult) -> f64| own.iter().map(|&app| of(&flows[app])).sum();

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use evenair_config::phy_rate;
-use evenair_medium::Foreign;
+use evenair_medium::Obss;
 use evenair_reader::{OrDefault, Problems, name};
 use evenair_units::{Bytes, Instant, Span};
 use evenair_wifi::Phy;
@@ -56,7 +56,7 @@ fn domain(raw: &NeighbourRaw, access_points: &[AccessPoint], problems: &mut Prob
     found.map(|point| point.domain)
 }
 
-fn sends(raw: &NeighbourRaw, phy: Option<&Phy>, duration: Span, problems: &mut Problems) -> Option<Foreign> {
+fn sends(raw: &NeighbourRaw, phy: Option<&Phy>, duration: Span, problems: &mut Problems) -> Option<Obss> {
     let load = raw.load.get(problems);
     let size = raw.size.get_or(Bytes(1500), problems);
     let begins = |start: &Span| *start <= duration;
@@ -66,5 +66,5 @@ fn sends(raw: &NeighbourRaw, phy: Option<&Phy>, duration: Span, problems: &mut P
     let rate = phy.and_then(|phy| phy_rate(phy.standard(), &raw.rate, problems));
     let (phy, rate, msdu) = (phy?, rate?, size?);
     let gap = phy.exchange(msdu, rate, false).0.mul_div(1000, u64::from(load?.0));
-    Some(Foreign { msdu, rate, gap, start: Instant::ZERO + start, stop: Instant::ZERO + stop? })
+    Some(Obss { msdu, rate, gap, start: Instant::ZERO + start, stop: Instant::ZERO + stop? })
 }

@@ -95,7 +95,7 @@ fn main() -> Result<ExitCode> {
             _ => bail!(USAGE),
         }
     }
-    if let Err(error) = evenair_sys::hold::Hold::new(None) {
+    if let Err(error) = evenair_sys::fail_open::FailOpenGate::new(None) {
         eprintln!("skipped: forwarding needs root: {error}");
         return Ok(ExitCode::SUCCESS);
     }

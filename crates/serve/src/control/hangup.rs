@@ -10,8 +10,8 @@ use anyhow::{Context, Result};
 use evenair_api::Request;
 use evenair_api::history::Author;
 use evenair_boxfile::BoxConfig;
-use evenair_live::desk::{Answer, Desk};
-use evenair_live::events::{Commanded, Tap};
+use evenair_live::control::{Answer, ControlHandle};
+use evenair_live::events::{Commanded, EventSink};
 use evenair_sys::rt::{Epoll, Waker};
 use tracing::{info, warn};
 
@@ -28,7 +28,12 @@ impl Hangup {
     ///
     /// # Errors
     /// A refused system call; no room for the thread.
-    pub(crate) fn start(signals: UnixStream, config: BoxConfig, desk: Desk, events: Option<Tap>) -> Result<Self> {
+    pub(crate) fn start(
+        signals: UnixStream,
+        config: BoxConfig,
+        control: ControlHandle,
+        events: Option<EventSink>,
+    ) -> Result<Self> {
         let end = Arc::new((AtomicBool::new(false), Waker::new()?));
         let mut epoll = Epoll::new(2)?;
         epoll.add(&signals, 0)?;
@@ -39,7 +44,7 @@ impl Hangup {
             while epoll.wait(None).is_ok() && !ended.0.load(Ordering::Acquire) {
                 let mut bytes = [0; 16];
                 if matches!(signals.read(&mut bytes), Ok(1..)) {
-                    reload(&config, &desk, events.as_ref());
+                    reload(&config, &control, events.as_ref());
                 }
             }
         };
@@ -58,9 +63,9 @@ impl Drop for Hangup {
     }
 }
 
-fn reload(config: &BoxConfig, desk: &Desk, events: Option<&Tap>) {
-    let wish = check(Request::Reconfigure { file: None, check: false }, config);
-    let answer = wish.and_then(|wish| desk.ask(wish).map_err(str::to_owned));
+fn reload(config: &BoxConfig, control: &ControlHandle, events: Option<&EventSink>) {
+    let request = check(Request::Reconfigure { file: None, check: false }, config);
+    let answer = request.and_then(|request| control.ask(request).map_err(str::to_owned));
     match answer {
         Ok(Answer::Refused(why)) | Err(why) => warn!("asked to reload by a signal: the old configuration stays: {why}"),
         Ok(_) => {

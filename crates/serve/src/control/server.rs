@@ -13,8 +13,8 @@ use evenair_api::{Json, ModeCommand, Request, Response, Status};
 use evenair_boxfile::BoxConfig;
 use evenair_config::RateSpec;
 use evenair_live::FailOpen;
-use evenair_live::desk::{Answer, Desk, HostSettings, Wish};
-use evenair_live::events::{Commanded, Tap};
+use evenair_live::control::{Answer, ControlHandle, ControlRequest, HostSettings};
+use evenair_live::events::{Commanded, EventSink};
 use evenair_manager::{Label, Observation, Place};
 use evenair_packet::MacAddr;
 use evenair_reader::{ConfigError, Located};
@@ -26,8 +26,8 @@ use super::door::{Door, End, Purpose, Timed};
 use super::requests::{Line, MAX_LINE, Requests};
 use super::slots::{self, Slot, Slots};
 use super::status::status_of;
-use crate::last_word::LastWord;
 use crate::names::{NameRequests, Names};
+use crate::persisted_mode::PersistedMode;
 use crate::users;
 use crate::vitals::Vitals;
 
@@ -58,9 +58,9 @@ pub(crate) struct Server {
 struct Client {
     /// What the box was started with.
     config: Arc<BoxConfig>,
-    desk: Desk,
+    control: ControlHandle,
     /// The file of the persisted mode for the next process.
-    last_word: Option<LastWord>,
+    persisted_mode: Option<PersistedMode>,
     parts: Parts,
 }
 
@@ -70,7 +70,7 @@ pub(crate) struct Parts {
     /// Whether the bridge can carry the traffic.
     pub(crate) fail_open: Option<Arc<FailOpen>>,
     /// Where history and watch feed learn who commanded what.
-    pub(crate) events: Option<Tap>,
+    pub(crate) events: Option<EventSink>,
     /// Names of stations.
     pub(crate) names: Names,
     /// Shown in the status.
@@ -82,11 +82,11 @@ impl Server {
     ///
     /// # Errors
     /// A living box answers there already, or the directory or the socket cannot be made.
-    pub(crate) fn start(path: &Path, config: &BoxConfig, desk: Desk, parts: Parts) -> Result<Self> {
+    pub(crate) fn start(path: &Path, config: &BoxConfig, control: ControlHandle, parts: Parts) -> Result<Self> {
         let door = Door::open(path, PURPOSE)?;
         let slots = Slots::default();
-        let last_word = LastWord::of(config);
-        let context = Client { config: Arc::new(config.clone()), desk, last_word, parts };
+        let persisted_mode = PersistedMode::of(config);
+        let context = Client { config: Arc::new(config.clone()), control, persisted_mode, parts };
         let (accepting, end) = (slots.clone(), Arc::new(End::new()?));
         let ended = Arc::clone(&end);
         let accept = move || {
@@ -189,22 +189,22 @@ fn answer(request: Result<Request, String>, context: &Client, bypass_only: bool)
     if leaves && let Some(why) = context.parts.fail_open.as_ref().and_then(|fail_open| fail_open.refusal()) {
         return refused(why);
     }
-    let wish = match request.and_then(|request| check(request, &context.config)) {
-        Ok(wish) => wish,
+    let request = match request.and_then(|request| check(request, &context.config)) {
+        Ok(request) => request,
         Err(error) => return refused(error),
     };
-    let keep = |wish: &Wish| {
-        context.last_word.iter().for_each(|last_word| last_word.keep(wish));
-        mode_command(wish).into_iter().for_each(|command| context.parts.vitals.running().command(command));
+    let keep = |request: &ControlRequest| {
+        context.persisted_mode.iter().for_each(|mode| mode.keep(request));
+        mode_command(request).into_iter().for_each(|command| context.parts.vitals.running().command(command));
     };
     // An insertion may be refused; the others are not, and may take a while.
-    let inserts = matches!(wish, Wish::Insert);
+    let inserts = matches!(request, ControlRequest::Insert);
     if !inserts {
-        keep(&wish);
+        keep(&request);
     }
-    let answer = context.desk.ask(wish);
+    let answer = context.control.ask(request);
     if inserts && matches!(answer, Ok(Answer::Done)) {
-        keep(&Wish::Insert);
+        keep(&ControlRequest::Insert);
     }
     match answer {
         Ok(Answer::Done | Answer::Mode(_)) => Response { ok: true, error: None, status: None, names: None },
@@ -219,45 +219,47 @@ fn answer(request: Result<Request, String>, context: &Client, bypass_only: bool)
     }
 }
 
-/// The command about the mode that a wish is.
-pub(crate) const fn mode_command(wish: &Wish) -> Option<ModeCommand> {
-    match wish {
-        Wish::Insert => Some(ModeCommand::Insert),
-        Wish::Bypass => Some(ModeCommand::Bypass),
-        Wish::Observe => Some(ModeCommand::Observe),
+/// The command about the mode that a request is.
+pub(crate) const fn mode_command(request: &ControlRequest) -> Option<ModeCommand> {
+    match request {
+        ControlRequest::Insert => Some(ModeCommand::Insert),
+        ControlRequest::Bypass => Some(ModeCommand::Bypass),
+        ControlRequest::Observe => Some(ModeCommand::Observe),
         _ => None,
     }
 }
 
 /// Checks a request, and reads the file that it may name.
-pub(super) fn check(request: Request, config: &BoxConfig) -> Result<Wish, String> {
+pub(super) fn check(request: Request, config: &BoxConfig) -> Result<ControlRequest, String> {
     Ok(match request {
-        Request::Insert => Wish::Insert,
-        Request::Bypass { .. } => Wish::Bypass,
-        Request::Observe { .. } => Wish::Observe,
-        Request::Status => Wish::Status,
+        Request::Insert => ControlRequest::Insert,
+        Request::Bypass { .. } => ControlRequest::Bypass,
+        Request::Observe { .. } => ControlRequest::Observe,
+        Request::Status => ControlRequest::Status,
         Request::Name { .. } | Request::Names | Request::ImportNames { .. } => {
             return Err("names of stations are not the packet loop's".into());
         }
-        Request::Shutdown { .. } => Wish::Shutdown,
+        Request::Shutdown { .. } => ControlRequest::Shutdown,
         Request::SetRate { mac, rate_mbps, mode } => {
-            Wish::SetRate(mac_address("mac", &mac)?, station_rate(rate_mbps, mode.as_deref())?)
+            ControlRequest::SetRate(mac_address("mac", &mac)?, station_rate(rate_mbps, mode.as_deref())?)
         }
-        Request::Losses { access_point, total } => Wish::Losses(mac_address("access_point", &access_point)?, total),
+        Request::Losses { access_point, total } => {
+            ControlRequest::Losses(mac_address("access_point", &access_point)?, total)
+        }
         Request::Network { mac, ssid } => {
             let (mac, ssid) = (mac_address("mac", &mac)?, ssid.map(|ssid| label("ssid", &ssid)).transpose()?);
-            Wish::Membership(Observation::StationNetwork { mac, ssid })
+            ControlRequest::Membership(Observation::StationNetwork { mac, ssid })
         }
         Request::At { mac, access_point } => {
             let place = |text: String| {
                 text.parse().map(Place::Radio).or_else(|_| label("access_point", &text).map(Place::Named))
             };
             let (mac, place) = (mac_address("mac", &mac)?, access_point.map(place).transpose()?);
-            Wish::Membership(Observation::StationAt { mac, place })
+            ControlRequest::Membership(Observation::StationAt { mac, place })
         }
         Request::Group { mac, group } => {
             let (mac, group) = (mac_address("mac", &mac)?, group.map(|group| label("group", &group)).transpose()?);
-            Wish::Membership(Observation::StationGroup { mac, group })
+            ControlRequest::Membership(Observation::StationGroup { mac, group })
         }
         Request::Reconfigure { file, check } => {
             let path = file.or_else(|| config.file.clone()).ok_or("file: the box was started without one; name one")?;
@@ -286,7 +288,7 @@ pub(super) fn check(request: Request, config: &BoxConfig) -> Result<Wish, String
                 return Err(format!("{}: {key} cannot change while the box runs; restart it", path.display()));
             }
             let host = HostSettings { telemetry: new.telemetry, names: new.names, health: new.health };
-            if check { Wish::Nothing } else { Wish::Reconfigure(Box::new(new.manager), host) }
+            if check { ControlRequest::Nothing } else { ControlRequest::Reconfigure(Box::new(new.manager), host) }
         }
     })
 }
@@ -350,7 +352,7 @@ mod tests {
     use std::io::{BufRead, BufReader};
     use std::sync::mpsc;
 
-    use evenair_live::desk::Asked;
+    use evenair_live::control::QueuedRequest;
     use evenair_manager::Config;
     use evenair_wifi::{Phy, Standard};
 
@@ -359,7 +361,7 @@ mod tests {
 
     const FILE: &str = "[ports]\nwlan = \"a\"\nwire = \"b\"\n[radio]\nstandard = \"802.11g\"\n";
 
-    fn reconfigure(text: &str) -> Result<Wish, String> {
+    fn reconfigure(text: &str) -> Result<ControlRequest, String> {
         let file = tempfile::NamedTempFile::new().expect("a file");
         fs::write(&file, text).expect("writable");
         let config = BoxConfig::new("a", "b", Config::new(Phy::default_for(Standard::Dot11b)));
@@ -369,7 +371,7 @@ mod tests {
 
     fn start(path: &Path) -> Result<Server> {
         let config = BoxConfig::new("a", "b", Config::new(Phy::default_for(Standard::Dot11b)));
-        Server::start(path, &config, tests_support::desk().0, Parts::default())
+        Server::start(path, &config, tests_support::control().0, Parts::default())
     }
 
     #[test]
@@ -469,12 +471,12 @@ mod tests {
     }
 
     /// A served socket with the folder that it is in, and what the loop is asked.
-    fn served() -> (tempfile::TempDir, PathBuf, Server, mpsc::Receiver<Asked>) {
+    fn served() -> (tempfile::TempDir, PathBuf, Server, mpsc::Receiver<QueuedRequest>) {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("box.sock");
         let config = BoxConfig::new("a", "b", Config::new(Phy::default_for(Standard::Dot11b)));
-        let (desk, inbox) = tests_support::desk();
-        let server = Server::start(&path, &config, desk, Parts::default()).expect("free");
+        let (control, inbox) = tests_support::control();
+        let server = Server::start(&path, &config, control, Parts::default()).expect("free");
         (folder, path, server, inbox)
     }
 
@@ -498,7 +500,7 @@ mod tests {
         let mut operator = connect(&path);
         operator.write_all(b"{\"command\":\"bypass\"}\n").expect("taken");
         let asked = inbox.recv_timeout(Duration::from_secs(5)).expect("it is asked at once");
-        assert!(matches!(asked.wish, Wish::Bypass));
+        assert!(matches!(asked.request, ControlRequest::Bypass));
         asked.reply.send(Answer::Done).expect("somebody waits");
         assert_eq!(line(&operator), "{\"ok\":true}\n");
         drop(operator);
@@ -516,7 +518,7 @@ mod tests {
         assert!(refusal.contains("31 requests wait") && refusal.contains("bypass alone"), "{refusal}");
         let operator = ask("{\"command\":\"bypass\"}\n");
         let asked = inbox.recv_timeout(Duration::from_secs(5)).expect("it is asked at once");
-        assert!(matches!(asked.wish, Wish::Bypass));
+        assert!(matches!(asked.request, ControlRequest::Bypass));
         asked.reply.send(Answer::Done).expect("somebody waits");
         assert_eq!(line(&operator), "{\"ok\":true}\n");
         drop(waiting);
@@ -552,7 +554,7 @@ mod tests {
     #[test]
     fn a_reconfiguration_is_checked_before_the_loop_hears_of_it() {
         assert!(
-            matches!(reconfigure(FILE), Ok(Wish::Reconfigure(config, _)) if config.phy.standard() == Standard::Dot11g)
+            matches!(reconfigure(FILE), Ok(ControlRequest::Reconfigure(config, _)) if config.phy.standard() == Standard::Dot11g)
         );
         let error = reconfigure(&FILE.replace("802.11g", "802.11z")).err().expect("refused");
         assert!(error.contains(":5:12: radio.standard"), "{error}");
@@ -586,9 +588,9 @@ mod tests {
             let (mac, mode) = ("02:00:00:00:00:01".into(), mode.map(str::to_owned));
             check(Request::SetRate { mac, rate_mbps, mode }, &config)
         };
-        let rate = |wish| match wish {
-            Ok(Wish::SetRate(_, rate)) => Ok(rate),
-            Ok(_) => panic!("another wish"),
+        let rate = |request| match request {
+            Ok(ControlRequest::SetRate(_, rate)) => Ok(rate),
+            Ok(_) => panic!("another request"),
             Err(error) => Err(error),
         };
         assert_eq!(rate(observe(Some(5.5), None)), Ok(Some(RateSpec::BitRate(BitRate::from_kbps(5_500)))));
@@ -598,16 +600,19 @@ mod tests {
         assert!(rate(observe(Some(5.5), Some(mode))).unwrap_err().contains("one of them"));
         assert!(rate(observe(None, Some("VHT MCS 9"))).unwrap_err().contains("VHT has no MCS 9"));
         let losses = |mac: &str| check(Request::Losses { access_point: mac.into(), total: 7 }, &config);
-        assert!(matches!(losses("02:00:00:00:00:01"), Ok(Wish::Losses(_, 7))));
+        assert!(matches!(losses("02:00:00:00:00:01"), Ok(ControlRequest::Losses(_, 7))));
         assert!(losses("02:00").err().expect("refused").contains("access_point: \"02:00\" is not a MAC address"));
         let group =
             |group: &str| check(Request::Group { mac: "02:00:00:00:00:01".into(), group: Some(group.into()) }, &config);
-        assert!(matches!(group("staff"), Ok(Wish::Membership(Observation::StationGroup { group: Some(_), .. }))));
+        assert!(matches!(
+            group("staff"),
+            Ok(ControlRequest::Membership(Observation::StationGroup { group: Some(_), .. }))
+        ));
         let at = |place: Option<&str>| {
             let request = Request::At { mac: "02:00:00:00:00:01".into(), access_point: place.map(str::to_owned) };
             match check(request, &config) {
-                Ok(Wish::Membership(Observation::StationAt { place, .. })) => Ok(place),
-                Ok(_) => panic!("another wish"),
+                Ok(ControlRequest::Membership(Observation::StationAt { place, .. })) => Ok(place),
+                Ok(_) => panic!("another request"),
                 Err(error) => Err(error),
             }
         };

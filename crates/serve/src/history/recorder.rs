@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 use evenair_api::history::{Carried, EventRecord, Record, Sample};
 use evenair_api::{Mode, Status};
 use evenair_boxfile::BoxConfig;
-use evenair_live::desk::{Answer, Wish};
+use evenair_live::control::{Answer, ControlRequest};
 use evenair_live::events::{Happened, Queue, Queued};
 use evenair_sys::traffic::{self, Directions};
 use tracing::{info, warn};
@@ -112,7 +112,7 @@ impl<K: Keeper> Recorder<K> {
 
     /// Asks the loop for its state. False: it has gone.
     fn sample(&mut self) -> bool {
-        let Ok(answer) = self.state.desk.ask(Wish::Status) else { return false };
+        let Ok(answer) = self.state.control.ask(ControlRequest::Status) else { return false };
         let Answer::Status(snapshot) = answer else { return true };
         // An interface that has gone has no counters.
         let kernel = traffic::by_direction(&self.wlan).ok();
@@ -174,8 +174,8 @@ mod tests {
     use std::time::UNIX_EPOCH;
 
     use evenair_api::Carrier;
-    use evenair_live::desk::Desk;
-    use evenair_live::events::{EVENTS_WAITING, Tap};
+    use evenair_live::control::ControlHandle;
+    use evenair_live::events::{EVENTS_WAITING, EventSink};
     use evenair_manager as manager;
     use evenair_packet::MacAddr;
     use evenair_sys::traffic::Traffic;
@@ -225,8 +225,8 @@ mod tests {
         samples.collect()
     }
 
-    fn recorder<K: Keeper>(keeper: K, interval: Duration, queue: Queue, desk: Desk) -> Recorder<K> {
-        let (wlan, state) = ("no-such-dev0".to_owned(), tests_support::state(desk));
+    fn recorder<K: Keeper>(keeper: K, interval: Duration, queue: Queue, control: ControlHandle) -> Recorder<K> {
+        let (wlan, state) = ("no-such-dev0".to_owned(), tests_support::state(control));
         Recorder { keeper, interval, state, queue, wlan, before: None, failing: false }
     }
 
@@ -259,28 +259,28 @@ mod tests {
 
     #[test]
     fn samples_and_events_are_kept_and_what_is_lost_is_counted() {
-        let (desk, inbox) = tests_support::desk();
+        let (control, inbox) = tests_support::control();
         let answering = thread::spawn(move || {
             while let Ok(asked) = inbox.recv_timeout(Duration::from_secs(20)) {
-                if matches!(asked.wish, Wish::Shutdown) {
+                if matches!(asked.request, ControlRequest::Shutdown) {
                     return;
                 }
                 let _ = asked.reply.send(Answer::Status(Box::new(snapshot())));
             }
         });
         let shelf = Shelf::default();
-        let (tap, queue) = Tap::with(None, Monotonic::ZERO);
-        let recorder = recorder(shelf.clone(), Duration::from_millis(20), queue, desk.clone());
+        let (sink, queue) = EventSink::with(None, Monotonic::ZERO);
+        let recorder = recorder(shelf.clone(), Duration::from_millis(20), queue, control.clone());
         let history = History::work(recorder).expect("there is room");
-        tap.leave(&learned(1));
-        tap.leave(&manager::Event::ModeChanged(manager::Mode::Inserted));
+        sink.leave(&learned(1));
+        sink.leave(&manager::Event::ModeChanged(manager::Mode::Inserted));
         let kept = shelf.until(|kept| samples(kept).len() > 1 && kept.len() > 4);
         assert!(matches!(kept[0], Record::Start { .. }), "{kept:?}");
         let event = |record: &Record| matches!(record, Record::Event(event) if event.event.name() == "station");
         assert_eq!(kept.iter().filter(|record| event(record)).count(), 1);
         // The disk is full for a while: events and samples are lost, and later counted.
         *shelf.full.lock().expect("free") = true;
-        (0..5).for_each(|number| tap.leave(&learned(number)));
+        (0..5).for_each(|number| sink.leave(&learned(number)));
         let begin = Instant::now();
         while shelf.refused.load(Ordering::Relaxed) < 6 {
             assert!(begin.elapsed() < Duration::from_secs(20), "nobody tries to keep anything");
@@ -291,12 +291,12 @@ mod tests {
         let kept = shelf.until(|kept| samples(kept).iter().any(|sample| sample.lost > 0) && kept.len() > before);
         assert!(samples(&kept).iter().map(|sample| sample.lost).sum::<u64>() >= 6, "five events, a sample at least");
         let own = evenair_api::history::Event::Ports { text: "the last one".into() };
-        tap.leave_own(own.clone());
-        // A tap that is still there does not hold it up.
+        sink.leave_own(own.clone());
+        // A sink that is still there does not hold it up.
         drop(history);
         let kept = shelf.until(|_| true);
         assert!(kept.iter().any(|record| matches!(record, Record::Event(event) if event.event == own)), "{kept:?}");
-        assert!(desk.ask(Wish::Shutdown).is_err());
+        assert!(control.ask(ControlRequest::Shutdown).is_err());
         answering.join().expect("it ends");
     }
 
@@ -312,9 +312,9 @@ mod tests {
         const EACH_SECOND: u32 = 30_000;
         let directory = tempfile::tempdir().expect("a directory");
         let files = Files::open(directory.path(), 64_000_000).expect("a place");
-        let (desk, _inbox) = tests_support::desk();
-        let (tap, queue) = Tap::with(None, Monotonic::ZERO);
-        let mut recorder = recorder(files, Duration::from_secs(interval), queue, desk);
+        let (control, _inbox) = tests_support::control();
+        let (sink, queue) = EventSink::with(None, Monotonic::ZERO);
+        let mut recorder = recorder(files, Duration::from_secs(interval), queue, control);
         let mut status = status();
         let station = status.stations[0].clone();
         // The day before, with 30 stations.
@@ -353,7 +353,7 @@ mod tests {
                 let now = Monotonic::from_nanos(second * 1_000_000_000 + u64::from(n) * 33_333);
                 let number = second as u32 * EACH_SECOND + n;
                 let [a, b, c, d] = number.to_be_bytes();
-                tap.leave_at(now, &flood(MacAddr([2, 2, a, b, c, d])));
+                sink.leave_at(now, &flood(MacAddr([2, 2, a, b, c, d])));
             }
             while let Ok(Some((_, event))) = recorder.queue.events.try_recv() {
                 recorder.note(UNIX_EPOCH + Duration::from_secs(begin + second), &event);
@@ -363,7 +363,7 @@ mod tests {
             }
         }
         assert_eq!(recorder.queue.lost.load(Ordering::Relaxed), 0, "events have room in the queue");
-        tap.leave_at(Monotonic::from_nanos(600_000_000_000), &manager::Event::ModeChanged(manager::Mode::Bypassed));
+        sink.leave_at(Monotonic::from_nanos(600_000_000_000), &manager::Event::ModeChanged(manager::Mode::Bypassed));
         let (_, event) = recorder.queue.events.try_recv().expect("a mode event has no budget").expect("an event");
         recorder.note(UNIX_EPOCH + Duration::from_secs(begin + 600), &event);
         let reader = evenair_client::history::Reader::open(directory.path()).expect("there");
@@ -398,14 +398,14 @@ mod tests {
 
     #[test]
     fn the_loop_never_waits_for_history() {
-        let (desk, _inbox) = tests_support::desk();
-        let (tap, queue) = Tap::with(None, Monotonic::ZERO);
+        let (control, _inbox) = tests_support::control();
+        let (sink, queue) = EventSink::with(None, Monotonic::ZERO);
         let lost = Arc::clone(&queue.lost);
-        let recorder = recorder(Shelf::default(), Duration::from_secs(3600), queue, desk);
+        let recorder = recorder(Shelf::default(), Duration::from_secs(3600), queue, control);
         let history = History::work(recorder).expect("there is room");
         // The thread waits for an answer that never comes, as behind a disk that does not answer.
         let begin = Instant::now();
-        (0..2 * EVENTS_WAITING).for_each(|_| tap.leave(&manager::Event::ModeChanged(manager::Mode::Inserted)));
+        (0..2 * EVENTS_WAITING).for_each(|_| sink.leave(&manager::Event::ModeChanged(manager::Mode::Inserted)));
         assert!(begin.elapsed() < Duration::from_secs(2));
         let lost = lost.load(Ordering::Relaxed);
         assert!(lost >= EVENTS_WAITING as u64 - 1, "{lost}");

@@ -1,6 +1,6 @@
 //! Events of the feed: what the history records as events, in the same words, unless it is about a station.
 //!
-//! They come through a [`evenair_live::events::FeedTap`], which the sampler empties once a second.
+//! They come through a [`evenair_live::events::FeedSink`], which the sampler empties once a second.
 
 use std::collections::VecDeque;
 use std::time::SystemTime;

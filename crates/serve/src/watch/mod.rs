@@ -23,7 +23,7 @@ use std::thread::{self, JoinHandle};
 
 use anyhow::{Context, Result};
 use evenair_boxfile::BoxConfig;
-use evenair_live::events::FeedTap;
+use evenair_live::events::FeedSink;
 use tracing::warn;
 
 use crate::control::{Door, End, Purpose};
@@ -39,7 +39,7 @@ const PURPOSE: Purpose = Purpose { name: "watch socket", key: "[control] watch",
 /// Serves the watch socket until dropped.
 pub(crate) struct Watch {
     path: PathBuf,
-    tap: FeedTap,
+    sink: FeedSink,
     feed: Arc<Feed>,
     end: Arc<End>,
     thread: Option<JoinHandle<()>>,
@@ -61,7 +61,7 @@ impl Watch {
             }
             Err(error) => return Err(error),
         };
-        let (tap, entries) = FeedTap::new();
+        let (sink, entries) = FeedSink::new();
         let (feed, end) = (Arc::new(Feed::default()), Arc::new(End::new()?));
         // It ends with the loop that it asks.
         let sampler = Sampler::new(state, entries, Arc::clone(&feed), config);
@@ -74,12 +74,12 @@ impl Watch {
         };
         let thread = thread::Builder::new().name("watch socket".into()).spawn(accept);
         let thread = Some(thread.context("start the thread of the watch socket")?);
-        Ok(Some(Self { path, tap, feed, end, thread }))
+        Ok(Some(Self { path, sink, feed, end, thread }))
     }
 
     /// Where events and commands are left for the feed.
-    pub(crate) fn tap(&self) -> FeedTap {
-        self.tap.clone()
+    pub(crate) fn sink(&self) -> FeedSink {
+        self.sink.clone()
     }
 }
 
@@ -107,7 +107,7 @@ mod tests {
     fn a_socket_that_cannot_be_made_ends_the_box_only_if_it_is_named() {
         let folder = tempfile::tempdir().expect("a folder");
         let config = BoxConfig::new("a", "b", Config::new(Phy::default_for(Standard::Dot11b)));
-        let start = |config: &BoxConfig| Watch::start(config, tests_support::state(tests_support::desk().0));
+        let start = |config: &BoxConfig| Watch::start(config, tests_support::state(tests_support::control().0));
         assert!(start(&config).expect("no control socket").is_none());
         // The name of the control socket fits into an address, that of the watch socket does not.
         let long = folder.path().join("x".repeat(98 - folder.path().as_os_str().len())).with_extension("sock");

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant, SystemTime};
 use evenair_api::health::{Health, HealthStatus};
 use evenair_boxfile::BoxConfig;
 use evenair_live::Snapshot;
-use evenair_live::desk::{Answer, Wish};
+use evenair_live::control::{Answer, ControlRequest};
 use evenair_live::events::Entry;
 use evenair_sys::traffic::{self, Directions};
 use evenair_view::{Beside, Taken};
@@ -56,7 +56,7 @@ impl Sampler {
     pub(super) fn work(mut self) {
         let mut next = Instant::now();
         while !self.feed.has_ended_by(next) {
-            match self.state.desk.ask(Wish::Status) {
+            match self.state.control.ask(ControlRequest::Status) {
                 Ok(Answer::Status(snapshot)) => self.publish(&snapshot),
                 // It is ending, or a shard does not answer now.
                 Ok(_) => {}

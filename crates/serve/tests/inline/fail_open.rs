@@ -107,7 +107,7 @@ fn a_reload_with_fifty_thousand_stations_loses_nothing() {
     });
     let status = client.shutdown().expect("ends");
     println!("reloads with {} stations, the longest {longest:?}: {arrivals:?}", status.stations_known);
-    assert_eq!(status.hold.lapses, before.hold.lapses, "the hold stays in force through a reload");
+    assert_eq!(status.hold.lapses, before.hold.lapses, "the lease stays valid through a reload");
     for direction in &arrivals {
         assert_eq!((direction.lost, direction.doubled, direction.reordered), (0, 0, 0), "{direction:?}");
     }

@@ -325,8 +325,8 @@ pub fn live_through(length: Duration, seed: u64, look: &mut Look<'_>) {
     let status = site.running.client().shutdown().expect("ends");
     assert!(status.packets.conserved, "{:?}", status.packets);
     let lapses = status.hold.lapses;
-    println!("the hold ran out {lapses} times; the machine held up a thread that sleeps for {held_up:?} at most");
-    assert!(lapses == 0 || held_up > STALL, "the hold ran out {lapses} times, and nothing held the machine up");
+    println!("the lease expired {lapses} times; the machine held up a thread that sleeps for {held_up:?} at most");
+    assert!(lapses == 0 || held_up > STALL, "the lease expired {lapses} times, and nothing held the machine up");
 }
 
 fn the_day(site: &Site<'_>, seed: u64, length: Duration, look: &mut Look<'_>) {

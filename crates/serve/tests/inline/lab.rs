@@ -87,7 +87,7 @@ impl Lab {
                 return None;
             }
         };
-        if let Err(error) = evenair_sys::hold::Hold::new(None) {
+        if let Err(error) = evenair_sys::fail_open::FailOpenGate::new(None) {
             eprintln!("skipped: needs BPF: {error}");
             return None;
         }

@@ -37,7 +37,7 @@ const BACK_BYTES: u64 = 100_000;
 const LEAST_FAIRNESS: f64 = 0.95;
 /// The box holds nothing for longer than a second; the rest is for the access point's queue.
 const OLDEST: Duration = Duration::from_millis(1_100);
-/// A hold lasts 50 ms; a machine that stalls for half of it is to blame for a lapse.
+/// A lease lasts 50 ms; a machine that stalls for half of it is to blame for an expiry.
 const STALL: Duration = Duration::from_millis(25);
 const PORT: u16 = 6100;
 
@@ -122,7 +122,7 @@ fn shares_are_equal_again_after_an_outage_of_the_radio() {
     let lapses = status.hold.lapses;
     assert!(
         lapses == 0 || held_up > STALL,
-        "the hold ran out {lapses} times; the machine stalled for {held_up:?} at most"
+        "the lease expired {lapses} times; the machine stalled for {held_up:?} at most"
     );
 }
 

@@ -11,7 +11,7 @@ use evenair_sys::process;
 
 use crate::lab::{Arrivals, BoxProcess, Lab, ensure, ip, judged, stream};
 
-/// How long the box's hold on the traffic lasts when it is not renewed.
+/// How long the lease on the traffic lasts when it is not renewed.
 const HOLD: Duration = Duration::from_millis(50);
 
 /// Streams in both directions while `act` runs.

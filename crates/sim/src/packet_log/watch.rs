@@ -6,7 +6,7 @@ use evenair_units::{Bytes, Instant};
 use evenair_workload::Direction;
 
 use super::UnderWay;
-use crate::air::{End, Loss};
+use crate::domain::{End, Loss};
 use crate::packet::{Body, PacketId};
 use crate::world::World;
 
@@ -67,7 +67,7 @@ impl World {
         debug_assert!(attempts.is_none_or(|attempts| attempts >= seen), "{attempts:?} attempts, {seen} seen");
         log.records.push(PacketRecord {
             station: self.scenario.apps[packet.app as usize].station as u32,
-            access_point: self.airs.at(end.domain).access_point_of(end.sender) as u32,
+            access_point: self.domains.at(end.domain).access_point_of(end.sender) as u32,
             direction: packet.way,
             app: sequence.map(|_| packet.app),
             sequence,
@@ -89,7 +89,7 @@ impl World {
         let sequence = log.number(app, Direction::Up);
         log.records.push(PacketRecord {
             station: self.scenario.apps[app as usize].station as u32,
-            access_point: self.airs.access_point_of(station) as u32,
+            access_point: self.domains.access_point_of(station) as u32,
             direction: Direction::Up,
             app: Some(app),
             sequence: Some(sequence),

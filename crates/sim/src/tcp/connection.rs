@@ -44,7 +44,7 @@ pub enum State {
 
 /// One end of a connection. Where there are thousands, each segment finds its connection far from the processor: so what
 /// every segment needs comes first here and in the parts, which all begin where a piece of memory begins that a processor
-/// fetches at once. `bring` has these pieces fetched together.
+/// fetches at once. `prefetch` has these pieces fetched together.
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub struct Connection {
@@ -106,20 +106,20 @@ impl Connection {
     /// Has every piece of memory fetched that a segment will need, one with data or one that acknowledges some. A processor
     /// fetches them side by side then, and not each when the one before has come.
     #[inline]
-    pub(crate) fn bring(&self, is_data: bool) {
+    pub(crate) fn prefetch(&self, is_data: bool) {
         prefetch(self);
         prefetch(&self.stats);
-        self.receiver.bring();
-        self.sender.bring(is_data);
+        self.receiver.prefetch();
+        self.sender.prefetch(is_data);
     }
 
-    /// Has fetched what is found by what [`Self::bring`] has had fetched, when that is there.
+    /// Has fetched what is found by what [`Self::prefetch`] has had fetched, when that is there.
     #[inline]
-    pub(crate) fn bring_more(&self, is_data: bool) {
+    pub(crate) fn prefetch_more(&self, is_data: bool) {
         if is_data {
-            self.receiver.bring_more();
+            self.receiver.prefetch_more();
         } else {
-            self.sender.bring_more();
+            self.sender.prefetch_more();
         }
     }
 

@@ -45,7 +45,7 @@ impl RangeSet {
 
     /// Has the lowest range fetched, where there is one: most sets have few.
     #[inline]
-    pub(super) fn bring(&self) {
+    pub(super) fn prefetch(&self) {
         self.ranges.front().into_iter().for_each(|first| prefetch(first));
     }
 

@@ -92,18 +92,18 @@ impl Receiver {
 
     /// Has every piece of memory fetched that a segment needs.
     #[inline]
-    pub(super) fn bring(&self) {
+    pub(super) fn prefetch(&self) {
         prefetch(&raw const self.next);
         prefetch(&raw const self.rto);
         prefetch(&raw const self.quick);
     }
 
-    /// Has fetched what [`Self::bring`] has not, as it is needed only where something is held out of order.
+    /// Has fetched what [`Self::prefetch`] has not, as it is needed only where something is held out of order.
     #[inline]
-    pub(super) fn bring_more(&self) {
+    pub(super) fn prefetch_more(&self) {
         if !self.held.is_empty() {
             prefetch(&raw const self.recent);
-            self.held.bring();
+            self.held.prefetch();
         }
     }
 

@@ -157,7 +157,7 @@ impl Recovery {
 
     /// Has the memory fetched that every acknowledgment needs.
     #[inline]
-    pub(super) fn bring(&self) {
+    pub(super) fn prefetch(&self) {
         prefetch(self);
         prefetch(&raw const self.prr);
     }

@@ -63,7 +63,7 @@ impl RttEstimator {
 
     /// Has every piece of memory fetched that an acknowledgment needs.
     #[inline]
-    pub(super) fn bring(&self) {
+    pub(super) fn prefetch(&self) {
         prefetch(&raw const self.samples);
         prefetch(&raw const self.max);
     }

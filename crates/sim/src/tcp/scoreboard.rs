@@ -60,15 +60,15 @@ struct Again {
 impl Scoreboard {
     /// Has every piece of memory fetched that an acknowledgment needs.
     #[inline]
-    pub(super) fn bring(&self) {
+    pub(super) fn prefetch(&self) {
         prefetch(self);
         prefetch(&raw const self.resent);
     }
 
     /// Has fetched what is found by that.
     #[inline]
-    pub(super) fn bring_more(&self) {
-        self.sacked.bring();
+    pub(super) fn prefetch_more(&self) {
+        self.sacked.prefetch();
         self.resent.iter().for_each(|resent| prefetch(&raw const **resent));
     }
 

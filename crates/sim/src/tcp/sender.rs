@@ -147,25 +147,25 @@ impl Sender {
         }
     }
 
-    /// Has fetched what `bring` has not, as it is found by what that has.
+    /// Has fetched what `prefetch` has not, as it is found by what that has.
     #[inline]
-    pub(super) fn bring_more(&self) {
-        self.board.bring_more();
+    pub(super) fn prefetch_more(&self) {
+        self.board.prefetch_more();
         self.history.iter().for_each(|history| prefetch(&raw const **history));
     }
 
     /// Has every piece of memory fetched that a segment needs: one with data, to which there is nothing to be sent, or one
     /// that acknowledges what was sent.
     #[inline]
-    pub(super) fn bring(&self, is_data: bool) {
+    pub(super) fn prefetch(&self, is_data: bool) {
         prefetch(self);
         prefetch(&raw const self.timer);
         if !is_data {
-            self.rtt.bring();
+            self.rtt.prefetch();
             prefetch(&raw const self.last_sent);
-            self.board.bring();
-            self.window.bring();
-            self.recovery.bring();
+            self.board.prefetch();
+            self.window.prefetch();
+            self.recovery.prefetch();
         }
     }
 

@@ -10,7 +10,7 @@ use super::frame::{self, BlockAck, Data, Msdu};
 use super::packet;
 use super::radiotap::{Capture, Part};
 use super::{Counter, Tracer};
-use crate::air::Air;
+use crate::domain::ContentionDomain;
 use crate::packet::{PacketId, Pool};
 
 /// Between whom a frame is.
@@ -22,7 +22,7 @@ struct Ends {
 }
 
 impl Ends {
-    fn of(transmission: &Transmission, air: &Air) -> Self {
+    fn of(transmission: &Transmission, air: &ContentionDomain) -> Self {
         let receiver = match transmission.to {
             To::Node(node) => mac(node, air),
             To::Broadcast => MacAddr::BROADCAST,
@@ -44,9 +44,9 @@ impl Ends {
 
 impl Tracer {
     /// Whether a frame is none that carries a packet, nor belongs to one.
-    pub(super) fn is_own(&mut self, domain: usize, transmission: &Transmission, air: &Air) -> bool {
+    pub(super) fn is_own(&mut self, domain: usize, transmission: &Transmission, air: &ContentionDomain) -> bool {
         let Transmission { from, to, kind, .. } = *transmission;
-        if air.is_foreign(from) {
+        if air.is_obss(from) {
             return true;
         }
         match (kind, to) {
@@ -71,7 +71,7 @@ impl Tracer {
     }
 
     /// Brings what is known of the frames in service up to date.
-    pub(super) fn serve(&mut self, domain: usize, transmission: &Transmission, air: &Air, pool: &Pool) {
+    pub(super) fn serve(&mut self, domain: usize, transmission: &Transmission, air: &ContentionDomain, pool: &Pool) {
         let from = transmission.from;
         let (category, is_new) = match transmission.kind {
             Kind::Rts { category, attempt } => (category, attempt == 1),
@@ -97,7 +97,12 @@ impl Tracer {
     }
 
     /// The frame as it is on the air, without its radiotap header; of an A-MPDU, each MPDU.
-    pub(super) fn frames(&mut self, transmission: &Transmission, domain: usize, air: &Air) -> Vec<Vec<u8>> {
+    pub(super) fn frames(
+        &mut self,
+        transmission: &Transmission,
+        domain: usize,
+        air: &ContentionDomain,
+    ) -> Vec<Vec<u8>> {
         let ends = Ends::of(transmission, air);
         let (from, reserves) = (transmission.from, transmission.reserves);
         match (transmission.kind, transmission.to) {
@@ -211,7 +216,7 @@ impl Tracer {
     }
 
     /// The frame that a node is sending ends.
-    pub(super) fn end(&mut self, from: (usize, NodeId), status: TxStatus, air: &Air) {
+    pub(super) fn end(&mut self, from: (usize, NodeId), status: TxStatus, air: &ContentionDomain) {
         let Some((transmission, frames)) = self.open.remove(&from) else { return };
         let is_received = status == TxStatus::Received;
         let received = match transmission.kind {
@@ -246,6 +251,6 @@ fn body_of(mpdu: &Mpdu, ends: &Ends) -> ([MacAddr; 3], Vec<u8>) {
     }
 }
 
-fn mac(node: NodeId, air: &Air) -> MacAddr {
+fn mac(node: NodeId, air: &ContentionDomain) -> MacAddr {
     air.host_of(node).map_or_else(packet::bssid, packet::mac_of)
 }

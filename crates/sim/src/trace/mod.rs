@@ -41,7 +41,7 @@ use self::frame::Msdu;
 use self::packet::Addresses;
 use self::pcap::Pcap;
 use self::radiotap::Radio;
-use crate::air::Air;
+use crate::domain::ContentionDomain;
 use crate::packet::{Packet, Pool};
 use crate::tcp::Segment;
 
@@ -140,7 +140,7 @@ impl Tracer {
     }
 
     /// Something has happened on the air.
-    fn note_on_air(&mut self, on_air: &OnAir, domain: usize, air: &Air, pool: &Pool) {
+    fn note_on_air(&mut self, on_air: &OnAir, domain: usize, air: &ContentionDomain, pool: &Pool) {
         match *on_air {
             // Beacons, null frames and other networks are left out, with their ACKs.
             OnAir::Begins(transmission) if self.is_own(domain, &transmission, air) => {}

@@ -22,7 +22,7 @@ impl World {
 
     /// From now on what goes on the air is followed.
     pub(crate) fn watch_air(&mut self) {
-        self.airs.all_mut().for_each(|air| air.medium.watch());
+        self.domains.all_mut().for_each(|air| air.medium.watch());
         self.watches_air = true;
     }
 
@@ -59,7 +59,7 @@ impl World {
 
     #[inline(never)]
     fn write_air(&mut self, domain: usize) {
-        let air = self.airs.at_mut(domain);
+        let air = self.domains.at_mut(domain);
         while let Some(on_air) = air.medium.poll_on_air() {
             if let Some(log) = &mut self.packet_log {
                 log.note(&on_air, &air.medium);

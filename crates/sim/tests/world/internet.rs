@@ -103,7 +103,7 @@ fn transfers_over_the_link_have_its_rate_and_the_lan_the_rest() {
     assert!(waited(Hop::InternetDown) > 10.0 && waited(Hop::InternetUp) < 1.0, "the queue of the downloads is here");
 }
 
-/// Mean and 95th percentile of page times in a stretch, in seconds.
+/// Mean and 95th percentile of page times in a period, in seconds.
 fn pages(result: &RunResult, from: f64, to: f64) -> (f64, f64, usize) {
     let mut took: Vec<f64> =
         result.pages.iter().filter(|page| page.at_s >= from && page.at_s < to).map(|page| page.took_s).collect();

@@ -9,7 +9,7 @@
 //! into its slot in the socket's ordinary receive queue (PACKET_COPY_THRESH), in the same order, and [`Ring::next_frame`] reads
 //! it from there. They are sent with the same header that they arrive with (PACKET_VNET_HDR).
 //!
-//! Not here: deciding which packets are taken (see [`crate::hold`]), and splitting and merging of super-packets.
+//! Not here: deciding which packets are taken (see [`crate::fail_open`]), and splitting and merging of super-packets.
 #![allow(unsafe_code)]
 
 mod batch;

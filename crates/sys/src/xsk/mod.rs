@@ -1,12 +1,12 @@
 //! Whole Ethernet frames from and to interfaces through AF_XDP sockets (Documentation/networking/af_xdp.rst): frames stay
 //! in one memory area, [`Frames`], from the card (or the kernel's copy) to the loop and to the card of the other interface.
 //!
-//! An interface has a [`Lane`] with one socket for each of its receive queues, and one more that only sends: the kernel wakes
-//! the waiters of a socket for each frame that it has sent, so the sending socket has none. All lanes share the memory. A slot is
-//! lent to a socket for reception, comes back with a frame, is lent again for transmission, and comes back on completion. A
-//! socket never has more slots for reception than it was opened for.
+//! An interface has an [`XskSet`] with one socket for each of its receive queues, and one more that only sends: the kernel
+//! wakes the waiters of a socket for each frame that it has sent, so the sending socket has none. All sets share the
+//! memory. A slot is lent to a socket for reception, comes back with a frame, is lent again for transmission, and comes
+//! back on completion. A socket never has more slots for reception than it was opened for.
 //!
-//! [`crate::hold::Express`] decides which packets are redirected here; when a process dies, its sockets are closed. Sent
+//! [`crate::fail_open::XdpGate`] decides which packets are redirected here; when a process dies, its sockets are closed. Sent
 //! frames bypass the interface's queueing discipline: they may overtake frames that the kernel has queued there.
 //!
 //! Not here: frames longer than a page; a VLAN tag that the card stripped (see [`crate::iface::set_vlan_stripping`]);
@@ -29,28 +29,28 @@ use queue::Queue;
 
 /// Bytes in front of a received frame that the kernel keeps for itself (XDP_PACKET_HEADROOM in linux/bpf.h).
 const HEADROOM: u32 = 256;
-/// Most bytes of a place: the kernel takes no more than a page.
-const LARGEST_PLACE: u32 = 4096;
-const SMALLEST_PLACE: u32 = 2048;
+/// Most bytes of a slot: the kernel takes no more than a page.
+const LARGEST_SLOT: u32 = 4096;
+const SMALLEST_SLOT: u32 = 2048;
 /// Longest frame that can be received.
-pub const MOST_BYTES: u32 = LARGEST_PLACE - HEADROOM;
+pub const MOST_BYTES: u32 = LARGEST_SLOT - HEADROOM;
 /// Room of the ring for sending: several batches, so that a card that takes frames by itself has some.
 const SEND_RING: u32 = 1024;
 /// Bytes that the kernel may hold for a socket where it copies them.
 const SEND_BUFFER: u32 = 4 << 20;
 /// The option for how many frames the kernel copies and sends in one call (linux/if_xdp.h, since Linux 6.17).
 const XDP_MAX_TX_SKB_BUDGET: libc::c_int = 9;
-/// So many places are lent at once, to write to what the kernel reads less often.
+/// So many slots are lent at once, to write to what the kernel reads less often.
 const REFILL: u32 = 32;
 
-/// How long a place must be for frames of `most_bytes` to be received into it; `None` where no place is long enough.
-pub fn place_len(most_bytes: u32) -> Option<u32> {
-    [SMALLEST_PLACE, LARGEST_PLACE].into_iter().find(|place| most_bytes <= place - HEADROOM)
+/// How long a slot must be for frames of `most_bytes` to be received into it; `None` where no slot is long enough.
+pub fn slot_len(most_bytes: u32) -> Option<u32> {
+    [SMALLEST_SLOT, LARGEST_SLOT].into_iter().find(|slot| most_bytes <= slot - HEADROOM)
 }
 
-/// An interface's sockets.
+/// The AF_XDP sockets (XSKs) of an interface.
 #[derive(Debug)]
-pub struct Lane {
+pub struct XskSet {
     interface: Interface,
     /// Of the memory that its frames are in.
     memory: NonNull<u8>,
@@ -66,7 +66,7 @@ pub struct Lane {
 }
 
 // SAFETY: the pointer is compared and never followed.
-unsafe impl Send for Lane {}
+unsafe impl Send for XskSet {}
 
 #[derive(Debug)]
 struct Socket {
@@ -75,14 +75,14 @@ struct Socket {
     fill: Queue<u64>,
     /// What the outlet has sent, where this is the first one.
     sent: Queue<u64>,
-    /// Places that it may have to receive into, and that it has.
+    /// Slots that it may have to receive into, and that it has.
     most_lent: u32,
     lent: u32,
     /// Frames that it has given.
     given: u64,
 }
 
-/// The socket that sends. It shares the queue and the completion ring of the lane's first socket.
+/// The socket that sends. It shares the queue and the completion ring of the set's first socket.
 #[derive(Debug)]
 struct Outlet {
     fd: OwnedFd,
@@ -102,26 +102,26 @@ pub struct Sent {
 
 /// The requirements of an interface for an AF_XDP path.
 #[derive(Clone, Copy, Debug)]
-pub struct LaneOf<'a> {
+pub struct XskSetSpec<'a> {
     /// The interface.
     pub interface: &'a Interface,
     /// Its receive queues.
     pub queues: u32,
-    /// Places that each socket may have to receive into: a power of two.
-    pub places: u32,
+    /// Slots that each socket may have to receive into: a power of two.
+    pub slots: u32,
 }
 
-impl Lane {
-    /// Opens lanes that share `memory`. Without `copy` the card may write to it by itself, where its driver can.
+impl XskSet {
+    /// Opens sets that share `memory`. Without `copy` the card may write to it by itself, where its driver can.
     ///
     /// # Errors
     /// `EPERM` without `CAP_NET_RAW`, `ENOBUFS` where less memory may be locked (RLIMIT_MEMLOCK, without `CAP_IPC_LOCK`),
-    /// `EBUSY` where a queue has such a socket, `EINVAL` where places have no length for it.
-    pub fn open(memory: &Frames, of: &[LaneOf<'_>], copy: bool) -> Result<Vec<Self>, OsError> {
+    /// `EBUSY` where a queue has such a socket, `EINVAL` where slots have no length for it.
+    pub fn open(memory: &Frames, of: &[XskSetSpec<'_>], copy: bool) -> Result<Vec<Self>, OsError> {
         memory.prefer_large_pages();
         let mut first = None;
-        let mut lanes = Vec::new();
-        for LaneOf { interface, queues, places } in of {
+        let mut xsk_sets = Vec::new();
+        for XskSetSpec { interface, queues, slots } in of {
             let mut sockets = Vec::new();
             for queue in 0..*queues {
                 let binding = match first {
@@ -129,14 +129,14 @@ impl Lane {
                     None if copy => Binding::Copy,
                     None => Binding::Any,
                 };
-                let socket = Socket::open(memory, interface, queue, *places, binding)?;
+                let socket = Socket::open(memory, interface, queue, *slots, binding)?;
                 first = first.or(Some(socket.fd.as_raw_fd()));
                 sockets.push(socket);
             }
             let outlet = Outlet::open(&sockets[0].fd, interface)?;
             let zero_copy = sockets.iter().all(|socket| socket.is_zero_copy());
             let (interface, start) = ((*interface).clone(), memory.memory().0);
-            lanes.push(Self {
+            xsk_sets.push(Self {
                 interface,
                 memory: start,
                 sockets,
@@ -147,11 +147,11 @@ impl Lane {
                 zero_copy,
             });
         }
-        Ok(lanes)
+        Ok(xsk_sets)
     }
 
     fn check(&self, frames: &Frames) {
-        assert!(self.memory == frames.memory().0, "a lane's frames are in the memory that it was opened with");
+        assert!(self.memory == frames.memory().0, "a set's frames are in the memory that it was opened with");
     }
 
     /// Its sockets, by the receive queue.
@@ -164,7 +164,7 @@ impl Lane {
         self.zero_copy
     }
 
-    /// Lends free places to receive into, as many as it may have.
+    /// Lends free slots to receive into, as many as it may have.
     ///
     /// # Panics
     /// If the memory is another one.
@@ -247,7 +247,7 @@ impl Lane {
         Ok(lost)
     }
 
-    /// Has the kernel go on with what it was handed and has not sent yet; places of what has been sent become free.
+    /// Has the kernel go on with what it was handed and has not sent yet; slots of what has been sent become free.
     ///
     /// # Panics
     /// As [`Self::lend`].
@@ -278,7 +278,7 @@ impl Lane {
         self.sending
     }
 
-    /// For each queue, how many packets its socket has given, or lost because it had no place for them.
+    /// For each queue, how many packets its socket has given, or lost because it had no slot for them.
     ///
     /// # Errors
     /// A refused system call, which it is not.
@@ -287,7 +287,7 @@ impl Lane {
         self.sockets.iter().map(gone).collect()
     }
 
-    /// Places that are lent to receive into, or hold frames that were not taken yet.
+    /// Slots that are lent to receive into, or hold frames that were not taken yet.
     pub fn lent(&self) -> usize {
         self.sockets.iter().map(|socket| socket.lent as usize).sum()
     }
@@ -331,7 +331,7 @@ impl Socket {
             let registration = libc::xdp_umem_reg {
                 addr: start.as_ptr() as u64,
                 len: len as u64,
-                chunk_size: memory.place_len() as u32,
+                chunk_size: memory.slot_len() as u32,
                 headroom: 0,
                 flags: 0,
                 tx_metadata_len: 0,
@@ -383,7 +383,7 @@ impl Socket {
 
     fn receive(&mut self, frames: &mut Frames, most: usize, with: &mut impl FnMut(&mut Frames, FrameId)) -> usize {
         // All at once, since to wait for one after the other takes longer.
-        self.received.ahead(most).for_each(|libc::xdp_desc { addr, .. }| frames.bring(addr));
+        self.received.ahead(most).for_each(|libc::xdp_desc { addr, .. }| frames.prefetch(addr));
         let mut taken = 0;
         while taken < most
             && let Some(libc::xdp_desc { addr, len, .. }) = self.received.take()
@@ -400,7 +400,7 @@ impl Socket {
         taken
     }
 
-    /// Packets that were taken for it, and lost because it had no place for them.
+    /// Packets that were taken for it, and lost because it had no slot for them.
     fn lost(&self, interface: &Interface) -> Result<u64, OsError> {
         // SAFETY: plain numbers, for which zero is a value.
         let mut statistics: libc::xdp_statistics = unsafe { std::mem::zeroed() };
@@ -412,7 +412,7 @@ impl Socket {
 }
 
 impl Outlet {
-    /// Beside the lane's first socket, on its queue.
+    /// Beside the set's first socket, on its queue.
     fn open(first: &OwnedFd, interface: &Interface) -> Result<Self, OsError> {
         let fd = unbound()?;
         set_send_buffer(&fd, SEND_BUFFER, interface)?;

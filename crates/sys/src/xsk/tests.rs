@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::*;
 use crate::bpf::XdpMode;
-use crate::hold::{Express, Hold};
+use crate::fail_open::{FailOpenGate, XdpGate};
 use crate::iface;
 use crate::netns::Netns;
 use crate::process;
@@ -21,9 +21,9 @@ struct Cable {
     far: Netns,
     memory: Frames,
     free: Vec<FrameId>,
-    lane: Lane,
-    gate: Express,
-    hold: Hold,
+    xsks: XskSet,
+    xdp: XdpGate,
+    gate: FailOpenGate,
 }
 
 impl Cable {
@@ -35,24 +35,24 @@ impl Cable {
         ip(near, "link set near0 up");
         ip(&far, "link set far0 up");
         let own = Interface { address: STATION, ..near.run(|| iface::find("near0")).expect("entered")? };
-        let (memory, mut free) = Frames::new(512, place_len(1522).expect("it fits") as usize)?;
-        let (lane, gate, hold) = near
+        let (memory, mut free) = Frames::new(512, slot_len(1522).expect("it fits") as usize)?;
+        let (xsks, xdp, gate) = near
             .run(|| {
                 let interface = iface::find("near0")?;
-                let hold = Hold::new(Some(own))?;
-                let gate = hold.express(&interface, 1522, &[mode])?;
-                let of = LaneOf { interface: &interface, queues: QUEUES, places: 64 };
-                let lane = Lane::open(&memory, &[of], true)?.remove(0);
-                Ok::<_, OsError>((lane, gate, hold))
+                let gate = FailOpenGate::new(Some(own))?;
+                let xdp = gate.attach_xdp(&interface, 1522, &[mode])?;
+                let of = XskSetSpec { interface: &interface, queues: QUEUES, slots: 64 };
+                let xsks = XskSet::open(&memory, &[of], true)?.remove(0);
+                Ok::<_, OsError>((xsks, xdp, gate))
             })
             .expect("entered")?;
-        let mut cable = Self { far, memory, free: Vec::new(), lane, gate, hold };
-        cable.lane.lend(&mut cable.memory, &mut free);
+        let mut cable = Self { far, memory, free: Vec::new(), xsks, xdp, gate };
+        cable.xsks.lend(&mut cable.memory, &mut free);
         cable.free = free;
-        for (socket, queue) in cable.lane.sockets().zip(0..) {
-            cable.gate.open(queue, socket)?;
+        for (socket, queue) in cable.xsks.sockets().zip(0..) {
+            cable.xdp.open(queue, socket)?;
         }
-        cable.gate.start()?;
+        cable.xdp.start()?;
         Ok(cable)
     }
 
@@ -71,7 +71,7 @@ impl Cable {
             // What comes beyond it comes with it.
             std::thread::sleep(Duration::from_millis(20));
             let mut ids = Vec::new();
-            self.lane.receive(&mut self.memory, usize::MAX, |memory, id| {
+            self.xsks.receive(&mut self.memory, usize::MAX, |memory, id| {
                 got.push(memory.bytes(&id).to_vec());
                 ids.push(id);
             });
@@ -80,7 +80,7 @@ impl Cable {
                 break;
             }
         }
-        self.lane.lend(&mut self.memory, &mut self.free);
+        self.xsks.lend(&mut self.memory, &mut self.free);
         got
     }
 }
@@ -118,47 +118,47 @@ fn lane_obeys_the_hold(near: &Netns, mode: XdpMode) -> Result<(), OsError> {
     let group = frame([0xff; 6], &[0x88, 0xb5], 60);
     let own = frame(STATION, &[0x88, 0xb5], 60);
     let all = [&mine[..], &[group, own]].concat();
-    assert!(cable.offer(&all, 0).is_empty(), "the hold is not in force");
+    assert!(cable.offer(&all, 0).is_empty(), "the lease is not acquired");
     // Each socket that closes takes the kernel tens of milliseconds.
     let long = || monotonic_ns() + 60_000_000_000;
-    cable.hold.take(long());
+    cable.gate.acquire(long());
     let got = cable.offer(&all, mine.len());
     assert_eq!(sorted(got), sorted(mine), "unchanged, with their tags, and neither groups nor the machine's own");
-    assert_eq!(cable.gate.taken(), 3);
-    cable.hold.beat(0, 1);
+    assert_eq!(cable.xdp.taken(), 3);
+    cable.gate.renew(0, 1);
     assert!(cable.offer(&all, 0).is_empty(), "the loop has stopped");
     // Both queues, which a veth pair distinguishes only in its driver.
-    cable.hold.take(long());
+    cable.gate.acquire(long());
     let ports: Vec<_> = (0..32).map(udp).collect();
     assert_eq!(cable.offer(&ports, 32).len(), 32);
-    let given: Vec<_> = cable.lane.gone()?.into_iter().map(|(given, lost)| (given > 0, lost)).collect();
+    let given: Vec<_> = cable.xsks.gone()?.into_iter().map(|(given, lost)| (given > 0, lost)).collect();
     assert_eq!(given, [(true, 0), (mode == XdpMode::Native, 0)], "{mode:?}");
     // A queue's packets are taken until all that were are gone.
-    let settle = |cable: &Cable, missing: u64| {
-        let gone = cable.lane.gone().expect("open").into_iter().zip(0..);
-        gone.map(|((given, lost), queue)| cable.gate.settle(queue, given + lost - missing.min(given)))
+    let report_sent = |cable: &Cable, missing: u64| {
+        let gone = cable.xsks.gone().expect("open").into_iter().zip(0..);
+        gone.map(|((given, lost), queue)| cable.xdp.report_sent(queue, given + lost - missing.min(given)))
             .collect::<Vec<_>>()
     };
-    cable.hold.release();
-    assert_eq!(settle(&cable, 1), [false, mode == XdpMode::Generic], "a queue that took nothing has given all");
+    cable.gate.release();
+    assert_eq!(report_sent(&cable, 1), [false, mode == XdpMode::Generic], "a queue that took nothing has given all");
     assert_eq!(cable.offer(&ports, 32).len(), 32);
-    assert_eq!(settle(&cable, 0), [true; 2]);
+    assert_eq!(report_sent(&cable, 0), [true; 2]);
     assert!(cable.offer(&ports, 0).is_empty());
     // More than there is room for is counted as lost. All of these are on one queue, whose ring is not full where less than half
     // of it was used since: by how many of the ports above, the kernel's hash seed decides.
-    cable.hold.take(long());
+    cable.gate.acquire(long());
     let many: Vec<_> = (0..200).map(|_| udp(1)).collect();
-    let room: Vec<_> = cable.lane.sockets.iter().map(|socket| (socket.given, u64::from(socket.lent))).collect();
-    let (before, start) = (cable.gate.taken(), Instant::now());
+    let room: Vec<_> = cable.xsks.sockets.iter().map(|socket| (socket.given, u64::from(socket.lent))).collect();
+    let (before, start) = (cable.xdp.taken(), Instant::now());
     let got = cable.offer(&many, 33).len() as u64;
-    while cable.gate.taken() - before < 200 && start.elapsed() < PATIENCE {
+    while cable.xdp.taken() - before < 200 && start.elapsed() < PATIENCE {
         std::thread::sleep(Duration::from_millis(1));
     }
-    let used = cable.lane.sockets.iter().zip(&room).find(|(socket, (given, _))| socket.given > *given);
+    let used = cable.xsks.sockets.iter().zip(&room).find(|(socket, (given, _))| socket.given > *given);
     let (_, (_, lent)) = used.expect("one of the queues took them");
-    let lost: u64 = cable.lane.gone()?.iter().map(|(_, lost)| lost).sum();
-    assert!((33..=64).contains(lent), "{lent} of 64 places are lent");
-    assert_eq!((cable.gate.taken() - before, got, lost), (200, *lent, 200 - lent));
+    let lost: u64 = cable.xsks.gone()?.iter().map(|(_, lost)| lost).sum();
+    assert!((33..=64).contains(lent), "{lent} of 64 slots are lent");
+    assert_eq!((cable.xdp.taken() - before, got, lost), (200, *lent, 200 - lent));
     sends_what_it_has(&mut cable);
     Ok(())
 }
@@ -175,16 +175,16 @@ fn sends_what_it_has(cable: &mut Cable) {
             Some(60)
         }));
     }
-    let writable = edges_of(&cable.lane);
+    let writable = edges_of(&cable.xsks);
     wait_for_edge(&writable);
-    let sent = cable.lane.send(&mut cable.memory, &mut queue).expect("up");
+    let sent = cable.xsks.send(&mut cable.memory, &mut queue).expect("up");
     assert_eq!((sent, queue.len()), (Sent { frames: 40, bytes: 2400, lost: 0 }, 0));
     let (start, before) = (Instant::now(), cable.free.len());
-    while cable.lane.sending() > 0 && start.elapsed() < PATIENCE {
+    while cable.xsks.sending() > 0 && start.elapsed() < PATIENCE {
         std::thread::sleep(Duration::from_millis(20));
-        cable.lane.tend(&mut cable.memory, &mut cable.free);
+        cable.xsks.tend(&mut cable.memory, &mut cable.free);
     }
-    assert_eq!((cable.free.len() - before, cable.lane.sending()), (40, 0));
+    assert_eq!((cable.free.len() - before, cable.xsks.sending()), (40, 0));
     assert_eq!(wait_for_edge(&writable), 0, "a sent frame wakes who waits for frames to arrive");
     for n in 0..40 {
         assert_eq!(awaited(&mut ring), (60, n));
@@ -192,10 +192,10 @@ fn sends_what_it_has(cable: &mut Cable) {
 }
 
 /// Notifications that the sockets for receiving have become writable.
-fn edges_of(lane: &Lane) -> OwnedFd {
+fn edges_of(xsks: &XskSet) -> OwnedFd {
     // SAFETY: takes no pointer; the descriptor is new.
     let epoll = unsafe { OwnedFd::from_raw_fd(libc::epoll_create1(libc::EPOLL_CLOEXEC)) };
-    for socket in lane.sockets() {
+    for socket in xsks.sockets() {
         let mut event = libc::epoll_event { events: (libc::EPOLLOUT | libc::EPOLLET) as u32, u64: 0 };
         let (epoll, socket) = (epoll.as_raw_fd(), socket.as_raw_fd());
         // SAFETY: the kernel reads one event.
@@ -238,6 +238,6 @@ fn a_lane_takes_what_the_hold_says_and_sends_what_it_is_given() {
 
 #[test]
 fn places_have_room_for_frames_up_to_a_page() {
-    assert_eq!([1522, 1792, 1793, MOST_BYTES].map(place_len), [Some(2048), Some(2048), Some(4096), Some(4096)]);
-    assert_eq!(place_len(MOST_BYTES + 1), None);
+    assert_eq!([1522, 1792, 1793, MOST_BYTES].map(slot_len), [Some(2048), Some(2048), Some(4096), Some(4096)]);
+    assert_eq!(slot_len(MOST_BYTES + 1), None);
 }

@@ -226,7 +226,7 @@ impl<'a> End<'a> {
         }
         let path = connection.stats().path;
         if matches!(self.transfer, Transfer::Send { .. }) {
-            self.app.tell_sample(TcpSample {
+            self.app.report_sample(TcpSample {
                 cwnd_segments: u32::try_from(path.cwnd / u64::from(path.current_mtu).max(1)).unwrap_or(u32::MAX),
                 srtt_us: u32::try_from(path.rtt.as_micros()).unwrap_or(u32::MAX),
                 retransmits: u32::try_from(path.lost_packets).unwrap_or(u32::MAX),

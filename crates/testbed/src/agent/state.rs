@@ -133,7 +133,7 @@ impl App {
     }
 
     /// State of a sender that is not the kernel's.
-    pub(super) fn tell_sample(&self, sample: TcpSample) {
+    pub(super) fn report_sample(&self, sample: TcpSample) {
         *self.reported.lock().unwrap_or_else(PoisonError::into_inner) = Some(sample);
     }
 

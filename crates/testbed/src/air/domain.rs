@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use evenair_ap::{AirQueues, Fate, Received, TaggedMpdu, TxStatus, Unsent};
+use evenair_ap::{AirQueues, Received, TaggedMpdu, TxResult, TxStatus, Unsent};
 use evenair_medium::{AccessCategory, DropReason, Event, Medium, NodeId, QueueState, To};
 use evenair_packet::dscp;
 use evenair_scenario::AirPlan;
@@ -135,13 +135,13 @@ impl Domain {
             Some(Event::Delivered { at, enqueued, from, to, msdu, attempts, airtime, frame }) => {
                 let category = category(&frame);
                 self.receive(now, from, to, |station| Received { station, category, attempts, airtime });
-                let status = TxStatus { to, category, fate: Fate::Delivered { attempts, airtime } };
+                let status = TxStatus { to, category, result: TxResult::Delivered { attempts, airtime } };
                 let since = self.complete(now, from, status).unwrap_or(enqueued);
                 Some(Happened::Delivered { at, since, from, to, msdu, attempts, frame })
             }
             Some(Event::Dropped { at, from, to, reason, frame, .. }) => {
-                let fate = if reason == DropReason::RetryLimit { Fate::GivenUp } else { Fate::Unsent };
-                self.complete(now, from, TxStatus { to, category: category(&frame), fate });
+                let result = if reason == DropReason::RetryLimit { TxResult::GivenUp } else { TxResult::Unsent };
+                self.complete(now, from, TxStatus { to, category: category(&frame), result });
                 Some(Happened::Lost { at, from, why: Loss::Medium(reason) })
             }
             None => {

@@ -17,7 +17,7 @@ use evenair_units::{BitRate, Span};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use super::PORT;
-use crate::calibrate::{Glance, LEAST_PAYLOAD, Link, Pairs, measure};
+use crate::calibrate::{LEAST_PAYLOAD, Link, LinkSample, Pairs, measure};
 
 /// UDP payload over IPv4 over Ethernet without fragments.
 const LONGEST_PAYLOAD: usize = 1472;
@@ -80,7 +80,7 @@ pub fn link(args: &LinkArgs) -> Result<ExitCode> {
         "measuring for {} s, signals from {name}; move the station, slowly, so that many signals occur",
         link.lasts.as_secs()
     );
-    let measured = measure(&socket, &link, source.open()?, &stop, |glance| println!("{}", line(&glance)))?;
+    let measured = measure(&socket, &link, source.open()?, &stop, |sample| println!("{}", line(&sample)))?;
     let pairs = measured.pairs();
     let remark = remark(&pairs, args.rate);
     if pairs.pairs.is_empty() {
@@ -124,8 +124,8 @@ fn source_of(args: &LinkArgs) -> Result<(SourceConfig, Duration)> {
     Ok((source.clone(), duration(source.interval)))
 }
 
-fn line(glance: &Glance) -> String {
-    let Glance { elapsed, signal_dbm, goodput_kbps, windows } = glance;
+fn line(sample: &LinkSample) -> String {
+    let LinkSample { elapsed, signal_dbm, goodput_kbps, windows } = sample;
     let signal = signal_dbm.map_or_else(|| "signal unknown".to_owned(), |dbm| format!("signal {dbm} dBm"));
     let goodput = goodput_kbps.map_or_else(|| "nothing arrived yet".to_owned(), |kbps| format!("{kbps:.0} kb/s"));
     format!("{:>5} s  {signal}  {goodput}  {windows} windows", elapsed.as_secs())

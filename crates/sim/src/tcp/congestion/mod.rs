@@ -81,7 +81,7 @@ impl Window {
 
     /// Has the memory fetched that every acknowledgment needs.
     #[inline]
-    pub(super) fn bring(&self) {
+    pub(super) fn prefetch(&self) {
         prefetch(&raw const self.cwnd);
         prefetch(&raw const self.algorithm);
         prefetch(&raw const self.hystart);

@@ -7,14 +7,14 @@ use evenair_results::EventRecord;
 pub(crate) const NOTE: &str = "note";
 
 #[derive(Debug)]
-pub(crate) struct Notes {
+pub(crate) struct RunLog {
     records: Vec<EventRecord>,
     /// Notes that may still be listed.
     room: usize,
     left_out: u64,
 }
 
-impl Notes {
+impl RunLog {
     /// With so many notes listed.
     pub(crate) fn new(most: usize) -> Self {
         Self { records: Vec::new(), room: most, left_out: 0 }
@@ -47,11 +47,11 @@ mod tests {
 
     #[test]
     fn events_are_all_listed_and_the_first_notes() {
-        let mut notes = Notes::new(2);
+        let mut run_log = RunLog::new(2);
         for what in [NOTE, "join", NOTE, NOTE, "leave", NOTE] {
-            notes.push(EventRecord { at_s: 1.0, what: what.to_owned(), detail: String::new() });
+            run_log.push(EventRecord { at_s: 1.0, what: what.to_owned(), detail: String::new() });
         }
-        let listed = notes.finish(9.0);
+        let listed = run_log.finish(9.0);
         let what: Vec<_> = listed.iter().map(|record| record.what.as_str()).collect();
         assert_eq!(what, [NOTE, "join", NOTE, "leave", NOTE]);
         assert_eq!((listed[4].at_s, listed[4].detail.as_str()), (9.0, "2 more notes are not listed"));

@@ -32,24 +32,24 @@ impl Entry {
 
 /// What each source said last.
 #[derive(Debug, Default)]
-pub(super) struct Places {
+pub(super) struct Associations {
     by_source: BTreeMap<u16, BTreeMap<MacAddr, Entry>>,
-    believed: BTreeMap<MacAddr, u16>,
+    chosen: BTreeMap<MacAddr, u16>,
 }
 
-/// What follows from an answer.
+/// What changes with an answer.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct News {
+pub(super) struct Changes {
     /// Where stations are.
-    pub(super) places: Vec<(MacAddr, Place)>,
+    pub(super) associations: Vec<(MacAddr, Place)>,
     /// Stations that it lists and that have gone elsewhere.
     pub(super) gone: BTreeSet<MacAddr>,
 }
 
-impl Places {
+impl Associations {
     /// Takes an answer to a question asked at `asked`. `own` is the access point that the source is, as the configuration
     /// says. What a station's entry says goes before, and the radio that was asked comes last; a channel goes with either.
-    pub(super) fn take(&mut self, source: u16, own: Option<Label>, asked: Clock, reading: &Reading) -> News {
+    pub(super) fn take(&mut self, source: u16, own: Option<Label>, asked: Clock, reading: &Reading) -> Changes {
         let entry = |station: &StationReading| {
             let mhz = station.channel_mhz.or(reading.channel_mhz);
             let at = |radio| mhz.map_or(Place::Radio(radio), |mhz| Place::Tuned { radio, mhz });
@@ -59,7 +59,7 @@ impl Places {
         };
         let now: BTreeMap<MacAddr, Entry> = reading.stations.iter().map(entry).collect();
         let before = self.by_source.insert(source, now.clone()).unwrap_or_default();
-        let mut news = News::default();
+        let mut changes = Changes::default();
         for (&mac, &entry) in &now {
             let begun = before.get(&mac).is_none_or(|before| before.place != entry.place);
             let elsewhere = self.elsewhere(source, mac);
@@ -68,34 +68,34 @@ impl Places {
                 && (!begun || other.is_later_than(entry))
             {
                 if other.place != entry.place && other.place.is_some() && entry.place.is_some() {
-                    news.gone.insert(mac);
+                    changes.gone.insert(mac);
                 }
                 continue;
             }
-            self.believed.insert(mac, source);
-            news.places.extend(entry.place.map(|place| (mac, place)));
+            self.chosen.insert(mac, source);
+            changes.associations.extend(entry.place.map(|place| (mac, place)));
         }
         for &mac in before.keys().filter(|mac| !now.contains_key(mac)) {
-            if self.believed.get(&mac) == Some(&source) {
-                self.believed.remove(&mac);
+            if self.chosen.get(&mac) == Some(&source) {
+                self.chosen.remove(&mac);
                 let place = self.whoever_has_heard_it_last(mac);
-                news.places.extend(place.map(|place| (mac, place)));
+                changes.associations.extend(place.map(|place| (mac, place)));
             }
         }
-        news
+        changes
     }
 
-    /// What another source that is believed says of a station.
+    /// What another source that is chosen for a station says of it.
     fn elsewhere(&self, source: u16, mac: MacAddr) -> Option<Entry> {
-        let believed = self.believed.get(&mac).filter(|&&believed| believed != source)?;
-        self.by_source.get(believed)?.get(&mac).copied()
+        let chosen = self.chosen.get(&mac).filter(|&&chosen| chosen != source)?;
+        self.by_source.get(chosen)?.get(&mac).copied()
     }
 
-    /// Believes another source of a station that the one so far lists no more.
+    /// Chooses another source for a station that the source chosen so far lists no more.
     fn whoever_has_heard_it_last(&mut self, mac: MacAddr) -> Option<Place> {
         let entries = self.by_source.iter().filter_map(|(&source, entries)| Some((source, *entries.get(&mac)?)));
         let (source, entry) = entries.max_by_key(|(_, entry)| entry.heard)?;
-        self.believed.insert(mac, source);
+        self.chosen.insert(mac, source);
         entry.place
     }
 }
@@ -118,41 +118,45 @@ mod tests {
         text.parse().expect("short")
     }
 
-    fn is_at(text: &str) -> News {
-        News { places: vec![(STATION, Place::Named(label(text)))], ..News::default() }
+    fn is_at(text: &str) -> Changes {
+        Changes { associations: vec![(STATION, Place::Named(label(text)))], ..Changes::default() }
     }
 
-    fn gone() -> News {
-        News { gone: [STATION].into(), ..News::default() }
+    fn gone() -> Changes {
+        Changes { gone: [STATION].into(), ..Changes::default() }
     }
 
     #[test]
-    fn the_one_that_has_begun_to_list_a_station_is_believed() {
-        let mut places = Places::default();
+    fn the_one_that_has_begun_to_list_a_station_is_chosen() {
+        let mut associations = Associations::default();
         let (one, two, now) = (Some(label("one")), Some(label("two")), Clock::now());
         let nobody = Reading::default();
-        assert_eq!(places.take(0, one, now, &at(None)), is_at("one"));
-        assert_eq!(places.take(1, two, now, &nobody), News::default());
-        assert_eq!(places.take(0, one, now, &at(None)), is_at("one"), "nobody else says anything");
-        assert_eq!(places.take(1, two, now, &at(None)), is_at("two"), "it has come here");
-        assert_eq!(places.take(0, one, now, &at(None)), gone(), "the old one has not noticed");
-        assert_eq!(places.take(1, two, now, &at(None)), is_at("two"));
-        assert_eq!(places.take(0, one, now, &nobody), News::default(), "now it has");
-        assert_eq!(places.take(0, one, now, &at(None)), is_at("one"), "it is back");
-        assert_eq!(places.take(0, one, now, &nobody), is_at("two"), "and has gone again");
-        assert_eq!(places.take(1, two, now, &nobody), News::default(), "it is nowhere: there is nothing to tell");
-        assert!(places.believed.is_empty());
+        assert_eq!(associations.take(0, one, now, &at(None)), is_at("one"));
+        assert_eq!(associations.take(1, two, now, &nobody), Changes::default());
+        assert_eq!(associations.take(0, one, now, &at(None)), is_at("one"), "nobody else says anything");
+        assert_eq!(associations.take(1, two, now, &at(None)), is_at("two"), "it has come here");
+        assert_eq!(associations.take(0, one, now, &at(None)), gone(), "the old one has not noticed");
+        assert_eq!(associations.take(1, two, now, &at(None)), is_at("two"));
+        assert_eq!(associations.take(0, one, now, &nobody), Changes::default(), "now it has");
+        assert_eq!(associations.take(0, one, now, &at(None)), is_at("one"), "it is back");
+        assert_eq!(associations.take(0, one, now, &nobody), is_at("two"), "and has gone again");
+        assert_eq!(
+            associations.take(1, two, now, &nobody),
+            Changes::default(),
+            "it is nowhere: there is nothing to tell"
+        );
+        assert!(associations.chosen.is_empty());
     }
 
     #[test]
-    fn the_one_that_has_heard_a_station_last_is_believed() {
-        let mut places = Places::default();
+    fn the_one_that_has_heard_a_station_last_is_chosen() {
+        let mut associations = Associations::default();
         let (one, two, start) = (Some(label("one")), Some(label("two")), Clock::now());
         // Asked at so many seconds, it was heard so many seconds before.
         let mut ask = |source: u16, own, at_s, idle_s| {
             let mut reading = at(None);
             reading.stations[0].idle = Some(Duration::from_secs(idle_s));
-            places.take(source, own, start + Duration::from_secs(at_s), &reading)
+            associations.take(source, own, start + Duration::from_secs(at_s), &reading)
         };
         // The box starts when the station has been at the second one for a while, and the first still lists it.
         assert_eq!(ask(0, one, 200, 100), is_at("one"), "nobody else has been asked");
@@ -168,49 +172,53 @@ mod tests {
     }
 
     #[test]
-    fn one_that_comes_late_with_an_old_entry_is_not_believed() {
-        let mut places = Places::default();
+    fn one_that_comes_late_with_an_old_entry_is_not_chosen() {
+        let mut associations = Associations::default();
         let (one, two, start) = (Some(label("one")), Some(label("two")), Clock::now() + Duration::from_secs(200));
         let heard = |idle_s| {
             let mut reading = at(None);
             reading.stations[0].idle = Some(Duration::from_secs(idle_s));
             reading
         };
-        assert_eq!(places.take(0, one, start, &heard(0)), is_at("one"));
-        assert_eq!(places.take(1, two, start, &heard(100)), gone());
+        assert_eq!(associations.take(0, one, start, &heard(0)), is_at("one"));
+        assert_eq!(associations.take(1, two, start, &heard(100)), gone());
     }
 
     #[test]
     fn a_station_s_own_entry_goes_before_who_is_asked() {
-        let (mut places, now) = (Places::default(), Clock::now());
+        let (mut associations, now) = (Associations::default(), Clock::now());
         let radio = |last| vec![(STATION, Place::Radio(MacAddr([2, 0, 0, 0, 9, last])))];
-        assert_eq!(places.take(0, Some(label("one")), now, &at(Some(1))).places, radio(1));
-        assert_eq!(places.take(0, None, now, &at(Some(2))).places, radio(2));
-        assert_eq!(places.take(0, None, now, &at(None)).places, [], "nobody knows where it is");
+        assert_eq!(associations.take(0, Some(label("one")), now, &at(Some(1))).associations, radio(1));
+        assert_eq!(associations.take(0, None, now, &at(Some(2))).associations, radio(2));
+        assert_eq!(associations.take(0, None, now, &at(None)).associations, [], "nobody knows where it is");
         // The radio that was asked, unless the configuration knows it by a name.
         let asked = Reading { radio: Some(MacAddr([2, 0, 0, 0, 9, 3])), ..at(None) };
-        assert_eq!(places.take(0, None, now, &asked).places, radio(3));
-        assert_eq!(places.take(0, Some(label("one")), now, &asked), is_at("one"));
+        assert_eq!(associations.take(0, None, now, &asked).associations, radio(3));
+        assert_eq!(associations.take(0, Some(label("one")), now, &asked), is_at("one"));
     }
 
     #[test]
     fn a_channel_goes_with_the_radio() {
-        let (mut places, now) = (Places::default(), Clock::now());
+        let (mut associations, now) = (Associations::default(), Clock::now());
         let tuned = |mhz| vec![(STATION, Place::Tuned { radio: MacAddr([2, 0, 0, 0, 9, 1]), mhz })];
         let mut reading = at(Some(1));
         reading.stations[0].channel_mhz = Some(2_437);
-        assert_eq!(places.take(0, None, now, &reading).places, tuned(2_437));
+        assert_eq!(associations.take(0, None, now, &reading).associations, tuned(2_437));
         let asked = Reading { radio: Some(MacAddr([2, 0, 0, 0, 9, 1])), channel_mhz: Some(5_180), ..at(None) };
-        assert_eq!(places.take(0, None, now, &asked).places, tuned(5_180), "it has changed its channel");
-        assert_eq!(places.take(0, Some(label("one")), now, &asked), is_at("one"), "one that is known by its name");
+        assert_eq!(associations.take(0, None, now, &asked).associations, tuned(5_180), "it has changed its channel");
+        assert_eq!(
+            associations.take(0, Some(label("one")), now, &asked),
+            is_at("one"),
+            "one that is known by its name"
+        );
     }
 
     #[test]
     fn two_who_agree_are_both_heard() {
-        let (mut places, one, now) = (Places::default(), Some(label("one")), Clock::now());
-        assert_eq!(places.take(0, one, now, &at(None)), is_at("one"));
-        assert_eq!(places.take(1, one, now, &at(None)), is_at("one"));
-        assert_eq!(places.take(0, one, now, &at(None)), News::default());
-        assert_eq!(places.take(2, None, now, &at(None)).gone, BTreeSet::new(), "one that does not know where");
+        let (mut associations, one, now) = (Associations::default(), Some(label("one")), Clock::now());
+        assert_eq!(associations.take(0, one, now, &at(None)), is_at("one"));
+        assert_eq!(associations.take(1, one, now, &at(None)), is_at("one"));
+        assert_eq!(associations.take(0, one, now, &at(None)), Changes::default());
+        assert_eq!(associations.take(2, None, now, &at(None)).gone, BTreeSet::new(), "one that does not know where");
     }
 }

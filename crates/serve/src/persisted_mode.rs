@@ -10,12 +10,12 @@ use std::path::{Path, PathBuf};
 
 use evenair_boxfile::BoxConfig;
 use evenair_boxfile::small_file::{read_text, replace};
-use evenair_live::desk::Wish;
+use evenair_live::control::ControlRequest;
 use tracing::{info, warn};
 
-/// Where it is kept.
+/// The file of the persisted mode.
 #[derive(Clone, Debug)]
-pub(crate) struct LastWord {
+pub(crate) struct PersistedMode {
     file: PathBuf,
     /// What the configuration says.
     configured: &'static str,
@@ -27,7 +27,7 @@ const INSERT: &str = "insert";
 const OBSERVE: &str = "observe";
 const BYPASS: &str = "bypass";
 
-impl LastWord {
+impl PersistedMode {
     /// Where the service manager has a place for it.
     pub(crate) fn of(config: &BoxConfig) -> Option<Self> {
         let directories = std::env::var_os("RUNTIME_DIRECTORY")?;
@@ -43,7 +43,7 @@ impl LastWord {
         Self { file: directory.join("last-word"), configured }
     }
 
-    /// The configuration with what was last said in the place of what it says of the start.
+    /// The configuration, with the persisted mode in the place of its own.
     pub(crate) fn recall(&self, config: BoxConfig) -> BoxConfig {
         let Ok(text) = read_text(&self.file, LONGEST_FILE) else { return config };
         let said = match text.split_once(" instead of ") {
@@ -56,12 +56,12 @@ impl LastWord {
         BoxConfig { inserted: said == INSERT, observing: said == OBSERVE, ..config }
     }
 
-    /// Keeps what is wished for, if it is one of these things.
-    pub(crate) fn keep(&self, wish: &Wish) {
-        let said = match wish {
-            Wish::Insert => INSERT,
-            Wish::Bypass => BYPASS,
-            Wish::Observe => OBSERVE,
+    /// Stores the mode that a request commands, if it commands one.
+    pub(crate) fn keep(&self, request: &ControlRequest) {
+        let said = match request {
+            ControlRequest::Insert => INSERT,
+            ControlRequest::Bypass => BYPASS,
+            ControlRequest::Observe => OBSERVE,
             _ => return,
         };
         let text = format!("{said} instead of {}\n", self.configured);
@@ -81,24 +81,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_word_outlives_the_box_until_the_file_says_something_else() {
+    fn the_persisted_mode_outlives_the_box_until_the_file_says_something_else() {
         let directory = tempfile::tempdir().expect("a directory");
         let config = BoxConfig::new("a", "b", Config::new(Phy::default_for(Standard::Dot11g)));
         let start = |config: &BoxConfig| {
             let BoxConfig { inserted, observing, .. } =
-                LastWord::below(directory.path(), config).recall(config.clone());
+                PersistedMode::below(directory.path(), config).recall(config.clone());
             (inserted, observing)
         };
         assert_eq!(start(&config), (false, false), "nothing was said");
-        let word = LastWord::below(directory.path(), &config);
-        word.keep(&Wish::Insert);
-        word.keep(&Wish::Status);
+        let mode = PersistedMode::below(directory.path(), &config);
+        mode.keep(&ControlRequest::Insert);
+        mode.keep(&ControlRequest::Status);
         assert_eq!(start(&config), (true, false));
-        word.keep(&Wish::Observe);
+        mode.keep(&ControlRequest::Observe);
         assert_eq!(start(&config), (false, true));
         let changed = BoxConfig { inserted: true, ..config.clone() };
         assert_eq!(start(&changed), (true, false), "the file was changed since");
-        LastWord::below(directory.path(), &changed).keep(&Wish::Bypass);
+        PersistedMode::below(directory.path(), &changed).keep(&ControlRequest::Bypass);
         assert_eq!(start(&changed), (false, false));
         fs::write(directory.path().join("last-word"), "nonsense").expect("written");
         assert_eq!(start(&changed), (true, false));

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use evenair_medium::{
-    AccessCategory, AfterCollision, Beacons, DropReason, Event, Foreign, Limit, Medium, Mpdu, NodeConfig, NodeId,
+    AccessCategory, AfterCollision, Beacons, DropReason, Event, Limit, Medium, Mpdu, NodeConfig, NodeId, Obss,
     PowerSave, To,
 };
 use evenair_units::{Bytes, Instant, Span, Streams};
@@ -120,7 +120,7 @@ fn groups_wait_while_a_station_sleeps() {
         medium.handle_frame(at_ms(5), ap, mpdu(To::Broadcast, 0));
         assert_eq!(received(&until(&mut medium, at_ms(15))), [0], "all are awake at first");
         until(&mut medium, at_ms(1_000));
-        let spent = medium.totals(at_ms(1_000)).besides;
+        let spent = medium.totals(at_ms(1_000)).overhead;
         assert!(spent.groups.0 > Span::from_millis(2) && spent.management.0 > Span::from_micros(1_200), "{spent:?}");
         (1..4).for_each(|frame| medium.handle_frame(at_ms(1_000), ap, mpdu(To::Broadcast, frame)));
         medium.handle_frame(at_ms(1_000), ap, mpdu(To::Node(other), 8));
@@ -210,12 +210,12 @@ fn a_network_of_others_takes_what_it_is_to_take_and_says_nothing() {
         let rate = rate(Standard::Dot11g, 12);
         let exchange = phy.exchange(Bytes(1_000), rate, false).0;
         let (start, stop) = (at_ms(1_000), at_ms(11_000));
-        medium.add_foreign(Foreign { msdu: Bytes(1_000), rate, gap: exchange.mul_div(10, 3), start, stop });
+        medium.add_obss(Obss { msdu: Bytes(1_000), rate, gap: exchange.mul_div(10, 3), start, stop });
         let share = |medium: &mut Medium<u32>, from: Instant, to: Instant| {
             assert_eq!(until(medium, from), []);
-            let before = medium.totals(from).besides.foreign.0;
+            let before = medium.totals(from).overhead.obss.0;
             assert_eq!(until(medium, to), []);
-            let spent = medium.totals(to).besides.foreign.0 - before;
+            let spent = medium.totals(to).overhead.obss.0 - before;
             spent.as_secs_f64() / (to - from).as_secs_f64()
         };
         assert_eq!(share(&mut medium, at_ms(0), start), 0.0);

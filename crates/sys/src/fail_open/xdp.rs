@@ -8,7 +8,7 @@
 //!
 //! It obeys the same lease. The program reads the same words for each packet: once the loop stops renewing, all packets
 //! pass. When a process dies, the kernel removes its program and sockets. Since that takes the kernel tens of milliseconds,
-//! the program also checks an additional unbound socket, which the kernel closes first, at once ([`Express::start`]).
+//! the program also checks an additional unbound socket, which the kernel closes first, at once ([`XdpGate::start`]).
 //!
 //! While the lease is being released, packets of a queue are taken until all packets taken from it have been sent, as with
 //! the ring; each queue of the card is counted separately, since its packets are ordered, and those of a flow are in one
@@ -17,7 +17,7 @@
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::Ordering;
 
-use super::{Hold, KEY, OWN_ADDRESS, RELEASING, UNTIL, block, offset};
+use super::{FailOpenGate, KEY, OWN_ADDRESS, RELEASING, UNTIL, block, offset};
 use crate::bpf::{Assembler, Helper, Link, Map, Program, ProgramKind, Reg, SharedWords, XdpMode};
 use crate::error::OsError;
 use crate::iface::Interface;
@@ -39,9 +39,9 @@ const RX_QUEUE: i16 = 16;
 const XDP_PASS: i32 = 2;
 const XDP_REDIRECT: i32 = 4;
 
-/// A port's AF_XDP path. When this is dropped, or the process dies, all packets pass.
+/// The XDP program of a port's AF_XDP path, which obeys the lease. When this is dropped, or the process dies, all packets pass.
 #[derive(Debug)]
-pub struct Express {
+pub struct XdpGate {
     sockets: Map,
     /// For each queue, how many packets were taken, which the program writes, and how many of them are gone.
     words: SharedWords,
@@ -53,9 +53,9 @@ pub struct Express {
     _link: Link,
 }
 
-impl Hold {
-    /// Opens an AF_XDP path at `interface` for frames of at most `most_bytes`, in the driver or wherever it can be: `modes` are
-    /// tried in turn. It takes nothing before it is given sockets.
+impl FailOpenGate {
+    /// Attaches the XDP program of an AF_XDP path at `interface` for frames of at most `most_bytes`, in the driver or
+    /// wherever it can be: `modes` are tried in turn. It takes nothing before it is given sockets.
     ///
     /// # Errors
     /// `EPERM` without `CAP_BPF` and `CAP_NET_ADMIN`, `EBUSY` where the interface has such a program, and what the driver has
@@ -63,18 +63,18 @@ impl Hold {
     ///
     /// # Panics
     /// If several loops share the traffic: it does not separate theirs. Without a mode.
-    pub fn express(&self, interface: &Interface, most_bytes: u32, modes: &[XdpMode]) -> Result<Express, OsError> {
+    pub fn attach_xdp(&self, interface: &Interface, most_bytes: u32, modes: &[XdpMode]) -> Result<XdpGate, OsError> {
         assert!(self.shared.shards == 1);
         let sockets = Map::sockets(MOST_QUEUES + 1)?;
         let len = MOST_QUEUES as usize * WORDS_OF_QUEUE;
         let counts = Map::shared(len)?;
         let words = SharedWords::of(&counts, len)?;
-        let code = self.lane(&sockets, &counts, most_bytes as i32);
+        let code = self.xdp_program(&sockets, &counts, most_bytes as i32);
         let program = Program::load(ProgramKind::Xdp, &code, &format!("the AF_XDP path of {}", interface.name))?;
         let mut refused = None;
         for &mode in modes {
             match program.attach_xdp(mode, interface.index, &interface.name) {
-                Ok(link) => return Ok(Express { sockets, words, life: None, mode, refused, _link: link }),
+                Ok(link) => return Ok(XdpGate { sockets, words, life: None, mode, refused, _link: link }),
                 Err(error) => refused = Some(error),
             }
         }
@@ -82,7 +82,7 @@ impl Hold {
     }
 
     /// `take = alive && whole && !group && destination != OWN_ADDRESS && now < UNTIL && !(RELEASING && TAKEN == SENT)`
-    fn lane(&self, sockets: &Map, counts: &Map, most_bytes: i32) -> Vec<u64> {
+    fn xdp_program(&self, sockets: &Map, counts: &Map, most_bytes: i32) -> Vec<u64> {
         use Reg::*;
         let of_loop = |word| offset(block(0) + word);
         let mut asm = Assembler::new();
@@ -117,7 +117,7 @@ fn unless_alive(asm: &mut Assembler, sockets: &Map, dead: &'static str) {
     asm.call(Helper::MapLookup).if_value(R0, 0, dead);
 }
 
-impl Express {
+impl XdpGate {
     /// The same in the filter of the port's ring.
     pub(super) fn unless_alive(&self, asm: &mut Assembler, dead: &'static str) {
         unless_alive(asm, &self.sockets, dead);
@@ -157,7 +157,7 @@ impl Express {
     ///
     /// # Panics
     /// If there is no such queue.
-    pub fn settle(&self, queue: u32, gone: u64) -> bool {
+    pub fn report_sent(&self, queue: u32, gone: u64) -> bool {
         let first = queue as usize * WORDS_OF_QUEUE;
         self.words.word(first + 1).store(gone, Ordering::Release);
         self.words.word(first).load(Ordering::Acquire) == gone

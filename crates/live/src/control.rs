@@ -1,4 +1,4 @@
-//! The port through which the packet path is asked: requests in, answers out. A request wakes the loop, which answers between packets.
+//! Requests of other threads to the packet path, and its answers. A request wakes the loop, which answers between packets.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, mpsc};
@@ -14,16 +14,16 @@ use evenair_sys::rt::Waker;
 use crate::snapshot::Snapshot;
 
 /// A request on its way to the loop.
-pub struct Asked {
+pub struct QueuedRequest {
     /// What is wanted.
-    pub wish: Wish,
+    pub request: ControlRequest,
     /// Where the answer is awaited.
     pub reply: mpsc::Sender<Answer>,
 }
 
-/// What is asked for, as far as it could be checked outside the loop.
+/// A request, as far as it could be checked outside the loop.
 #[derive(Clone)]
-pub enum Wish {
+pub enum ControlRequest {
     /// The box is to manage the traffic.
     Insert,
     /// The bridge is to carry the traffic.
@@ -73,16 +73,16 @@ pub enum Answer {
     Mode(Mode),
 }
 
-/// Where the loop is asked from other threads.
+/// A control handle: other threads ask the loop through it.
 #[derive(Clone)]
-pub struct Desk {
-    inbox: mpsc::Sender<Asked>,
+pub struct ControlHandle {
+    inbox: mpsc::Sender<QueuedRequest>,
     waker: Arc<Waker>,
 }
 
-impl Desk {
-    /// Its requests come out of the other end of `inbox`, whose loop waits at `waker`.
-    pub fn new(inbox: mpsc::Sender<Asked>, waker: Arc<Waker>) -> Self {
+impl ControlHandle {
+    /// Its requests come out of the other end of `inbox`; the loop there waits at `waker`.
+    pub fn new(inbox: mpsc::Sender<QueuedRequest>, waker: Arc<Waker>) -> Self {
         Self { inbox, waker }
     }
 
@@ -90,17 +90,17 @@ impl Desk {
     ///
     /// # Errors
     /// The box ends before it is done.
-    pub fn ask(&self, wish: Wish) -> Result<Answer, &'static str> {
-        self.begin(wish)?.recv().map_err(|_| "the box ended before it was done")
+    pub fn ask(&self, request: ControlRequest) -> Result<Answer, &'static str> {
+        self.begin(request)?.recv().map_err(|_| "the box ended before it was done")
     }
 
     /// Asks, and gives where the answer will be.
     ///
     /// # Errors
     /// The box is ending.
-    pub fn begin(&self, wish: Wish) -> Result<mpsc::Receiver<Answer>, &'static str> {
+    pub fn begin(&self, request: ControlRequest) -> Result<mpsc::Receiver<Answer>, &'static str> {
         let (reply, replies) = mpsc::channel();
-        self.inbox.send(Asked { wish, reply }).map_err(|_| "the box is ending")?;
+        self.inbox.send(QueuedRequest { request, reply }).map_err(|_| "the box is ending")?;
         self.waker.wake();
         Ok(replies)
     }

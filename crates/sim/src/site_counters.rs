@@ -10,7 +10,7 @@ use crate::wire::{Leads, Wire};
 
 /// The ports in their order, then the box.
 #[derive(Debug)]
-pub(crate) struct Places {
+pub(crate) struct SiteCounters {
     /// Of the run.
     whole: usize,
     /// Those that have ended.
@@ -27,7 +27,7 @@ struct Port {
     series: PlaceSeries,
 }
 
-impl Places {
+impl SiteCounters {
     pub(crate) fn new(intervals: usize) -> Self {
         Self { whole: intervals, intervals: 0, ports: Vec::new(), middlebox: None }
     }

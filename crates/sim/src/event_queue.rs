@@ -32,7 +32,7 @@ pub(crate) enum Task {
     /// A station comes to another access point.
     Come { host: u32, access_point: u16 },
     /// A report to the box of a host's access point.
-    Place(u32),
+    Association(u32),
     /// The next second of the box's watch feed.
     Watch,
 }
@@ -46,9 +46,9 @@ pub(crate) enum Side {
 
 const BRANCHES: usize = 4;
 
-/// The instant of an owner's earliest entry.
+/// A timer: the instant of its owner's earliest entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Alarm(Instant);
+pub(crate) struct Timer(Instant);
 
 #[derive(Clone, Copy, Debug)]
 struct Entry {
@@ -58,38 +58,38 @@ struct Entry {
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Agenda {
+pub(crate) struct EventQueue {
     /// None comes before the one that it branches from: of the one at `i`, that at `(i - 1) / BRANCHES`.
     entries: Vec<Entry>,
     sequence: u64,
 }
 
-impl Alarm {
+impl Timer {
     pub(crate) const OFF: Self = Self(Instant::MAX);
 
     /// An entry came up at `now`: whether it is the earliest one, and so not stale.
-    pub(crate) fn rings(&mut self, now: Instant) -> bool {
-        let rings = self.0 == now;
-        if rings {
+    pub(crate) fn fires(&mut self, now: Instant) -> bool {
+        let fires = self.0 == now;
+        if fires {
             *self = Self::OFF;
         }
-        rings
+        fires
     }
 }
 
-impl Agenda {
-    pub(crate) fn enter(&mut self, at: Instant, task: Task) {
+impl EventQueue {
+    pub(crate) fn schedule(&mut self, at: Instant, task: Task) {
         self.sequence += 1;
         let entry = Entry { at, sequence: self.sequence, task };
         self.entries.push(entry);
-        self.settle(entry, self.entries.len() - 1);
+        self.sift_up(entry, self.entries.len() - 1);
     }
 
     /// Sees to it that an entry comes up at `at` or before.
-    pub(crate) fn arm(&mut self, alarm: &mut Alarm, at: Option<Instant>, task: Task) {
-        if let Some(at) = at.filter(|&at| at < alarm.0) {
-            alarm.0 = at;
-            self.enter(at, task);
+    pub(crate) fn arm(&mut self, timer: &mut Timer, at: Option<Instant>, task: Task) {
+        if let Some(at) = at.filter(|&at| at < timer.0) {
+            timer.0 = at;
+            self.schedule(at, task);
         }
     }
 
@@ -116,13 +116,13 @@ impl Agenda {
             self.entries[place] = self.entries[least];
             place = least;
         }
-        self.settle(last, place);
+        self.sift_up(last, place);
         Some(task)
     }
 
     /// Puts an entry where it belongs on the way up from a place that is free.
     #[inline]
-    fn settle(&mut self, entry: Entry, mut place: usize) {
+    fn sift_up(&mut self, entry: Entry, mut place: usize) {
         while place > 0 {
             let above = (place - 1) / BRANCHES;
             if self.entries[above].key() < entry.key() {
@@ -162,48 +162,48 @@ mod tests {
     }
 
     #[test]
-    fn entries_come_up_by_time_and_at_one_instant_in_the_order_of_entering() {
-        let mut agenda = Agenda::default();
+    fn entries_come_up_by_time_and_at_one_instant_in_the_order_of_scheduling() {
+        let mut event_queue = EventQueue::default();
         for (ns, app) in [(5, 0), (3, 1), (5, 2), (3, 3)] {
-            agenda.enter(at(ns), Task::App(app));
+            event_queue.schedule(at(ns), Task::App(app));
         }
-        assert_eq!(agenda.next(), at(3));
-        let order: Vec<_> = std::iter::from_fn(|| agenda.pop()).collect();
+        assert_eq!(event_queue.next(), at(3));
+        let order: Vec<_> = std::iter::from_fn(|| event_queue.pop()).collect();
         assert_eq!(order, [1, 3, 0, 2].map(Task::App));
-        assert_eq!(agenda.next(), Instant::MAX);
+        assert_eq!(event_queue.next(), Instant::MAX);
     }
 
     #[test]
-    fn any_order_of_entering_comes_out_sorted() {
-        let mut rng = evenair_units::Streams::new(1).stream("agenda");
-        let (mut agenda, mut entered) = (Agenda::default(), Vec::new());
+    fn any_order_of_scheduling_comes_out_sorted() {
+        let mut rng = evenair_units::Streams::new(1).stream("event queue");
+        let (mut event_queue, mut scheduled) = (EventQueue::default(), Vec::new());
         for number in 0..3_000u32 {
             let ns = rng.below(500);
-            agenda.enter(at(ns), Task::App(number));
-            entered.push((ns, number));
+            event_queue.schedule(at(ns), Task::App(number));
+            scheduled.push((ns, number));
             if rng.below(3) == 0 {
-                let first = entered.iter().copied().min().expect("it has one");
-                entered.retain(|&entry| entry != first);
-                assert_eq!((agenda.next(), agenda.pop()), (at(first.0), Some(Task::App(first.1))));
+                let first = scheduled.iter().copied().min().expect("it has one");
+                scheduled.retain(|&entry| entry != first);
+                assert_eq!((event_queue.next(), event_queue.pop()), (at(first.0), Some(Task::App(first.1))));
             }
         }
-        entered.sort_unstable();
-        let rest: Vec<_> = std::iter::from_fn(|| agenda.pop()).collect();
-        assert_eq!(rest, entered.into_iter().map(|(_, number)| Task::App(number)).collect::<Vec<_>>());
+        scheduled.sort_unstable();
+        let rest: Vec<_> = std::iter::from_fn(|| event_queue.pop()).collect();
+        assert_eq!(rest, scheduled.into_iter().map(|(_, number)| Task::App(number)).collect::<Vec<_>>());
     }
 
     #[test]
-    fn an_alarm_that_moves_back_stays_and_one_that_moves_forward_leaves_a_stale_entry() {
-        let (mut agenda, mut alarm) = (Agenda::default(), Alarm::OFF);
-        agenda.arm(&mut alarm, Some(at(10)), Task::Box);
-        agenda.arm(&mut alarm, Some(at(20)), Task::Box);
-        agenda.arm(&mut alarm, None, Task::Box);
-        assert_eq!(agenda.entries.len(), 1);
-        agenda.arm(&mut alarm, Some(at(4)), Task::Box);
-        assert_eq!(agenda.next(), at(4));
-        agenda.pop();
-        assert!(alarm.rings(at(4)));
-        assert_eq!(agenda.next(), at(10));
-        assert!(!alarm.rings(at(10)), "nobody waits for it any more");
+    fn a_timer_that_moves_back_stays_and_one_that_moves_forward_leaves_a_stale_entry() {
+        let (mut event_queue, mut timer) = (EventQueue::default(), Timer::OFF);
+        event_queue.arm(&mut timer, Some(at(10)), Task::Box);
+        event_queue.arm(&mut timer, Some(at(20)), Task::Box);
+        event_queue.arm(&mut timer, None, Task::Box);
+        assert_eq!(event_queue.entries.len(), 1);
+        event_queue.arm(&mut timer, Some(at(4)), Task::Box);
+        assert_eq!(event_queue.next(), at(4));
+        event_queue.pop();
+        assert!(timer.fires(at(4)));
+        assert_eq!(event_queue.next(), at(10));
+        assert!(!timer.fires(at(10)), "nobody waits for it any more");
     }
 }

@@ -5,23 +5,23 @@
 //! that has been the case for [`GRACE`], longer than a packet takes from the filter's decision to its count, the lease is
 //! revoked.
 
-use evenair_sys::hold::Hold;
+use evenair_sys::fail_open::FailOpenGate;
 use evenair_units::{Instant, Span};
 use tracing::warn;
 
 /// How long the lease lasts after the loop's last renewal.
-pub const HOLD: Span = Span::from_millis(50);
-/// How often the loop shows one, at least.
-pub const BEAT: Span = Span::from_millis(10);
+pub const LEASE: Span = Span::from_millis(50);
+/// How often the loop renews it, at least.
+pub const HEARTBEAT: Span = Span::from_millis(10);
 /// How much of the lease may have passed before a round renews it: a write in each round would take the word's cache line from
 /// the processors whose programs read it for each packet.
 const RENEW: Span = Span::from_millis(1);
 const GRACE: Span = Span::from_millis(5);
-const SETTLE_POLL: Span = Span::from_millis(1);
+const RELEASE_POLL: Span = Span::from_millis(1);
 
-/// Who carries the traffic.
+/// The data path: who carries the traffic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Carrier {
+pub enum DataPath {
     /// The kernel's bridge.
     Bridge,
     /// This box.
@@ -29,123 +29,123 @@ pub enum Carrier {
     /// Each port's packets go to the bridge once everything taken before them has been sent.
     Releasing {
         /// Since when that has been so.
-        settled: Option<Instant>,
+        drained: Option<Instant>,
     },
 }
 
-/// The lease, and the present carrier of the traffic.
+/// The lease, and the present data path.
 #[derive(Debug)]
-pub struct Switch {
-    hold: Hold,
-    carrier: Carrier,
-    lapses: u64,
+pub struct Switchover {
+    gate: FailOpenGate,
+    data_path: DataPath,
+    expiries: u64,
     /// The end of the lease, and the start of its uninterrupted validity.
     until: Instant,
     since: Instant,
 }
 
-impl Switch {
-    /// A switch at which the bridge carries the traffic.
-    pub fn new(hold: Hold) -> Self {
-        Self { hold, carrier: Carrier::Bridge, lapses: 0, until: Instant::ZERO, since: Instant::ZERO }
+impl Switchover {
+    /// The bridge carries the traffic.
+    pub fn new(gate: FailOpenGate) -> Self {
+        Self { gate, data_path: DataPath::Bridge, expiries: 0, until: Instant::ZERO, since: Instant::ZERO }
     }
 
     /// Who carries the traffic.
-    pub fn carrier(&self) -> Carrier {
-        self.carrier
+    pub fn data_path(&self) -> DataPath {
+        self.data_path
     }
 
     /// The fail-open gate.
-    pub fn hold(&self) -> &Hold {
-        &self.hold
+    pub fn gate(&self) -> &FailOpenGate {
+        &self.gate
     }
 
     /// How often the lease expired during a renewal interval, so that packets bypassed the box.
-    pub fn lapses(&self) -> u64 {
-        self.lapses
+    pub fn expiries(&self) -> u64 {
+        self.expiries
     }
 
     /// Whether the lease has expired, so that the bridge carries the traffic: what the box still has of it is out of date.
-    pub fn has_lapsed(&self, now: Instant) -> bool {
-        self.carrier != Carrier::Bridge && now > self.until
+    pub fn has_expired(&self, now: Instant) -> bool {
+        self.data_path != DataPath::Bridge && now > self.until
     }
 
     /// Whether all that the bridge carried before the lease was acquired has left the machine's receive path: packets taken on
     /// a shorter way do not overtake it any more.
     pub fn is_clear(&self, now: Instant) -> bool {
-        self.carrier == Carrier::Bridge || now >= self.since + GRACE
+        self.data_path == DataPath::Bridge || now >= self.since + GRACE
     }
 
-    /// Express packets wait until then.
+    /// AfXdpPath packets wait until then.
     fn clear_at(&self, now: Instant) -> Option<Instant> {
         (!self.is_clear(now)).then(|| self.since + GRACE)
     }
 
     /// From now on the box carries the traffic.
-    pub fn take(&mut self, now: Instant) {
-        (self.until, self.since) = (now + HOLD, now);
-        self.hold.take((now + HOLD).as_nanos());
-        self.carrier = Carrier::Box;
+    pub fn acquire(&mut self, now: Instant) {
+        (self.until, self.since) = (now + LEASE, now);
+        self.gate.acquire((now + LEASE).as_nanos());
+        self.data_path = DataPath::Box;
     }
 
     /// The loop is about to do a piece of work that takes up to `longest`, in which it does not renew the lease: the lease
     /// stays in force for so much longer, until [`Self::step`] is called. The bridge takes over so much later if the box hangs
     /// or is stopped in just that piece of work; one that is killed lets go at once, as ever.
     pub fn extend(&mut self, now: Instant, longest: Span) {
-        if self.carrier != Carrier::Bridge {
-            self.renew(now, now + HOLD + longest);
+        if self.data_path != DataPath::Bridge {
+            self.renew(now, now + LEASE + longest);
         }
     }
 
     fn renew(&mut self, now: Instant, until: Instant) {
         self.until = until;
-        if let Some(lapse) = self.hold.beat(now.as_nanos(), until.as_nanos()) {
+        if let Some(late_by) = self.gate.renew(now.as_nanos(), until.as_nanos()) {
             self.since = now;
-            let lapse = Span::from_nanos(lapse);
-            warn!("the loop was late: for {} us packets went past the box", lapse.as_micros());
-            self.lapses += 1;
+            let late_by = Span::from_nanos(late_by);
+            warn!("the loop was late: for {} us packets went past the box", late_by.as_micros());
+            self.expiries += 1;
         }
     }
 
     /// Begins to give the traffic back. To be called when nothing is held and nothing waits to be sent.
     pub fn release(&mut self) {
-        if self.carrier == Carrier::Box {
-            self.hold.release();
-            self.carrier = Carrier::Releasing { settled: None };
+        if self.data_path == DataPath::Box {
+            self.gate.release();
+            self.data_path = DataPath::Releasing { drained: None };
         }
     }
 
-    /// To be called in every round of the loop, after it has sent what it could. `settled`: the lease is being released, and
+    /// To be called in every round of the loop, after it has sent what it could. `drained`: the lease is being released, and
     /// both ports have given back all they took. Returns whether the bridge has just taken over.
-    pub fn step(&mut self, now: Instant, settled: bool) -> bool {
-        if self.carrier == Carrier::Bridge {
+    pub fn step(&mut self, now: Instant, drained: bool) -> bool {
+        if self.data_path == DataPath::Bridge {
             return false;
         }
-        let until = now + HOLD;
+        let until = now + LEASE;
         if until < self.until || until >= self.until + RENEW {
             self.renew(now, until);
         }
-        let Carrier::Releasing { settled: since } = &mut self.carrier else { return false };
-        if !settled {
+        let DataPath::Releasing { drained: since } = &mut self.data_path else { return false };
+        if !drained {
             *since = None;
             return false;
         }
         if now < *since.get_or_insert(now) + GRACE {
             return false;
         }
-        self.hold.lift();
-        self.carrier = Carrier::Bridge;
+        self.gate.revoke();
+        self.data_path = DataPath::Bridge;
         true
     }
 
     /// When [`Self::step`] must be called again at the latest.
     pub fn deadline(&self, now: Instant) -> Option<Instant> {
-        let beat = match self.carrier {
-            Carrier::Bridge => None,
-            Carrier::Box => Some(now + BEAT),
-            Carrier::Releasing { .. } => Some(now + SETTLE_POLL),
+        let renewal = match self.data_path {
+            DataPath::Bridge => None,
+            DataPath::Box => Some(now + HEARTBEAT),
+            DataPath::Releasing { .. } => Some(now + RELEASE_POLL),
         };
-        beat.into_iter().chain(self.clear_at(now)).min()
+        renewal.into_iter().chain(self.clear_at(now)).min()
     }
 }
 
@@ -155,24 +155,24 @@ mod tests {
 
     #[test]
     fn a_lease_is_renewed_once_a_millisecond_and_an_extended_one_at_once() {
-        let hold = match Hold::new(None) {
-            Ok(hold) => hold,
+        let gate = match FailOpenGate::new(None) {
+            Ok(gate) => gate,
             Err(error) => return eprintln!("skipped: {error} (needs root)"),
         };
-        let mut switch = Switch::new(hold);
+        let mut switchover = Switchover::new(gate);
         let at = |us| Instant::ZERO + Span::from_secs(1) + Span::from_micros(us);
-        switch.take(at(0));
+        switchover.acquire(at(0));
         let mut until_after = |us| {
-            switch.step(at(us), false);
-            switch.until
+            switchover.step(at(us), false);
+            switchover.until
         };
-        assert_eq!(until_after(999), at(0) + HOLD, "a write in each round");
-        assert_eq!(until_after(1_000), at(1_000) + HOLD);
-        assert_eq!(until_after(60_000), at(60_000) + HOLD);
-        assert_eq!(switch.lapses(), 1, "from 51 ms on");
-        switch.extend(at(60_100), Span::from_secs(1));
-        assert!(!switch.has_lapsed(at(1_000_000)));
-        switch.step(at(60_200), false);
-        assert_eq!(switch.until, at(60_200) + HOLD, "the piece of work is done");
+        assert_eq!(until_after(999), at(0) + LEASE, "a write in each round");
+        assert_eq!(until_after(1_000), at(1_000) + LEASE);
+        assert_eq!(until_after(60_000), at(60_000) + LEASE);
+        assert_eq!(switchover.expiries(), 1, "from 51 ms on");
+        switchover.extend(at(60_100), Span::from_secs(1));
+        assert!(!switchover.has_expired(at(1_000_000)));
+        switchover.step(at(60_200), false);
+        assert_eq!(switchover.until, at(60_200) + LEASE, "the piece of work is done");
     }
 }

@@ -9,7 +9,7 @@ use crate::flow_rows::mbps;
 
 /// All access points of one medium, by their numbers on it.
 #[derive(Debug)]
-pub(crate) struct Cells {
+pub(crate) struct BssCounters {
     interval: Span,
     /// The access point of each node of the medium, those included that have left; nodes of other networks have none.
     of_node: Vec<Option<u32>>,
@@ -24,7 +24,7 @@ pub(crate) struct Cells {
     pub(crate) numbers: Vec<usize>,
 }
 
-impl Cells {
+impl BssCounters {
     /// Without stations.
     pub(crate) fn new(scenario: &Scenario, plan: &AirPlan) -> Self {
         let numbers: Vec<_> = plan.access_points.iter().map(|point| point.number).collect();
@@ -35,7 +35,7 @@ impl Cells {
         });
         Self {
             interval: scenario.measure.interval,
-            of_node: (0..numbers.len() as u32).map(Some).chain(vec![None; 2 * plan.foreign.len()]).collect(),
+            of_node: (0..numbers.len() as u32).map(Some).chain(vec![None; 2 * plan.obss.len()]).collect(),
             bytes: vec![0; numbers.len()],
             airtime_before: vec![0; numbers.len()],
             series: series.collect(),

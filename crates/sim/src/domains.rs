@@ -7,25 +7,25 @@
 //! access point does not know this: it continues to send and to accept packets for the station. When the station has
 //! associated with the new access point, the old one flushes its packets.
 
-use evenair_results::stretch::{FlowStretch, NodeStretch, Stretch};
+use evenair_results::period::{FlowPeriod, NodePeriod, Period};
 use evenair_results::{DomainSeries, MediumSeries, NodeSeries, Series};
 use evenair_scenario::{AirPlan, Scenario};
 use evenair_units::{Instant, Span, Streams};
 
-use crate::air::Air;
-use crate::tally::Tallied;
+use crate::domain::ContentionDomain;
+use crate::medium_counters::RunCounters;
 
 #[derive(Debug)]
-pub(crate) struct Airs {
-    pub(crate) first: Air,
-    others: Vec<Air>,
+pub(crate) struct ContentionDomains {
+    pub(crate) first: ContentionDomain,
+    others: Vec<ContentionDomain>,
     /// The number of the access point of each station; of one that roams, of the one that it has left.
     at: Vec<usize>,
     /// Of each access point: its domain, and its number on that medium.
     points: Vec<(usize, usize)>,
 }
 
-impl Airs {
+impl ContentionDomains {
     /// All stations of the scenario, associated.
     pub(crate) fn new(scenario: &Scenario, streams: &Streams) -> Self {
         let plans = AirPlan::all(scenario);
@@ -34,9 +34,9 @@ impl Airs {
             plan.access_points.iter().enumerate().for_each(|(at, point)| points[point.number] = (domain, at));
         }
         let at = plans[0].stations.iter().map(|station| station.access_point).collect();
-        let mut airs = plans.into_iter().map(|plan| Air::new(scenario, plan, streams));
-        let first = airs.next().expect("every scenario has a domain");
-        Self { first, others: airs.collect(), at, points }
+        let mut domains = plans.into_iter().map(|plan| ContentionDomain::new(scenario, plan, streams));
+        let first = domains.next().expect("every scenario has a domain");
+        Self { first, others: domains.collect(), at, points }
     }
 
     #[inline(always)]
@@ -50,12 +50,12 @@ impl Airs {
 
     /// The domain of this number.
     #[inline(always)]
-    pub(crate) fn at(&self, domain: usize) -> &Air {
+    pub(crate) fn at(&self, domain: usize) -> &ContentionDomain {
         if domain == 0 { &self.first } else { &self.others[domain - 1] }
     }
 
     #[inline(always)]
-    pub(crate) fn at_mut(&mut self, domain: usize) -> &mut Air {
+    pub(crate) fn at_mut(&mut self, domain: usize) -> &mut ContentionDomain {
         if domain == 0 { &mut self.first } else { &mut self.others[domain - 1] }
     }
 
@@ -82,21 +82,21 @@ impl Airs {
 
     /// The domain that a station is in.
     #[inline(always)]
-    pub(crate) fn of(&self, station: usize) -> &Air {
+    pub(crate) fn of(&self, station: usize) -> &ContentionDomain {
         self.at(self.domain_of(station))
     }
 
     #[inline(always)]
-    pub(crate) fn of_mut(&mut self, station: usize) -> &mut Air {
+    pub(crate) fn of_mut(&mut self, station: usize) -> &mut ContentionDomain {
         self.at_mut(self.domain_of(station))
     }
 
     /// All domains, in the order of their numbers.
-    pub(crate) fn all(&self) -> impl Iterator<Item = &Air> + Clone {
+    pub(crate) fn all(&self) -> impl Iterator<Item = &ContentionDomain> + Clone {
         [&self.first].into_iter().chain(&self.others)
     }
 
-    pub(crate) fn all_mut(&mut self) -> impl Iterator<Item = &mut Air> {
+    pub(crate) fn all_mut(&mut self) -> impl Iterator<Item = &mut ContentionDomain> {
         [&mut self.first].into_iter().chain(&mut self.others)
     }
 
@@ -109,7 +109,7 @@ impl Airs {
 
     /// When something is due, and in which domain: at one instant that of the lowest number comes first.
     fn next(&self) -> (Instant, usize) {
-        let due = self.all().map(Air::deadline).zip(0..);
+        let due = self.all().map(ContentionDomain::deadline).zip(0..);
         due.min().expect("there is a domain")
     }
 
@@ -158,8 +158,8 @@ impl Airs {
         self.all_mut().map(|air| air.take_queue(now)).fold((0, 0), sum)
     }
 
-    /// An interval has ended; `flows` gives what applications counted in the stretch, where one ends too: whether one does.
-    pub(crate) fn end_interval(&mut self, now: Instant, flows: impl FnOnce() -> Vec<FlowStretch>) -> bool {
+    /// An interval has ended; `flows` gives what applications counted in the period, where one ends too: whether one does.
+    pub(crate) fn end_interval(&mut self, now: Instant, flows: impl FnOnce() -> Vec<FlowPeriod>) -> bool {
         let ends = self.first.end_interval(now, flows);
         for air in &mut self.others {
             air.end_interval(now, Vec::new);
@@ -169,29 +169,29 @@ impl Airs {
 
     /// Packets in the access points' queues.
     pub(crate) fn queued(&self) -> usize {
-        self.all().map(Air::queued).sum()
+        self.all().map(ContentionDomain::queued).sum()
     }
 
     /// Packets in all buffers of the air.
     pub(crate) fn held(&self) -> usize {
-        self.all().map(Air::held).sum()
+        self.all().map(ContentionDomain::held).sum()
     }
 
-    /// Puts the series into those of the run, and gives the stretches.
-    pub(crate) fn finish(self, series: &mut Series) -> Vec<Stretch> {
+    /// Puts the series into those of the run, and gives the periods.
+    pub(crate) fn finish(self, series: &mut Series) -> Vec<Period> {
         let has_several = self.are_several();
-        let (mut points, mut stations, mut media, mut stretches) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let (mut points, mut stations, mut media, mut periods) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for air in [self.first].into_iter().chain(self.others) {
-            let (Tallied { mut nodes, medium, stretches: of_air }, cells) = air.finish();
-            let Some(cells) = cells else {
+            let (RunCounters { mut nodes, medium, periods: of_air }, bss) = air.finish();
+            let Some(bss) = bss else {
                 (series.nodes, series.medium) = (nodes, Some(medium));
                 return of_air;
             };
-            let of_stations = nodes.split_off(cells.numbers.len());
-            let numbers = cells.numbers.clone();
+            let of_stations = nodes.split_off(bss.numbers.len());
+            let numbers = bss.numbers.clone();
             nodes.iter_mut().for_each(|node| node.access_point = true);
-            series.domains.push(DomainSeries { domain: cells.domain.clone(), medium });
-            points.extend(cells.finish().zip(nodes));
+            series.domains.push(DomainSeries { domain: bss.domain.clone(), medium });
+            points.extend(bss.finish().zip(nodes));
             add_all(&mut stations, of_stations, NodeSeries::add);
             media.push((numbers, of_air));
         }
@@ -203,10 +203,10 @@ impl Airs {
         }
         series.nodes.extend(stations);
         for (numbers, of_air) in media {
-            let of_air = of_air.into_iter().map(|stretch| spread(stretch, &numbers, self.points.len(), has_several));
-            add_all(&mut stretches, of_air, add_stretch);
+            let of_air = of_air.into_iter().map(|period| spread(period, &numbers, self.points.len(), has_several));
+            add_all(&mut periods, of_air, add_period);
         }
-        stretches
+        periods
     }
 }
 
@@ -220,21 +220,21 @@ fn add_all<T>(sum: &mut Vec<T>, all: impl IntoIterator<Item = T>, add: fn(&mut T
     }
 }
 
-/// A stretch of a medium with all access points in it, of which it has those of these numbers. How many nodes have a frame
+/// A period of a medium with all access points in it, of which it has those of these numbers. How many nodes have a frame
 /// is said of one medium, and not of several together.
-fn spread(mut stretch: Stretch, numbers: &[usize], points: usize, has_several: bool) -> Stretch {
-    let stations = stretch.nodes.split_off(numbers.len());
-    let mut nodes: Vec<_> = (0..points).map(|_| NodeStretch::default()).collect();
-    numbers.iter().zip(stretch.nodes).for_each(|(&number, node)| nodes[number] = node);
+fn spread(mut period: Period, numbers: &[usize], points: usize, has_several: bool) -> Period {
+    let stations = period.nodes.split_off(numbers.len());
+    let mut nodes: Vec<_> = (0..points).map(|_| NodePeriod::default()).collect();
+    numbers.iter().zip(period.nodes).for_each(|(&number, node)| nodes[number] = node);
     nodes.extend(stations);
-    stretch.nodes = nodes;
+    period.nodes = nodes;
     if has_several {
-        stretch.chain = Default::default();
+        period.chain = Default::default();
     }
-    stretch
+    period
 }
 
-fn add_stretch(sum: &mut Stretch, other: &Stretch) {
+fn add_period(sum: &mut Period, other: &Period) {
     let intervals = sum.intervals.clone();
-    *sum = Stretch { intervals, ..Stretch::sum([&*sum, other]) };
+    *sum = Period { intervals, ..Period::sum([&*sum, other]) };
 }

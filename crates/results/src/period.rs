@@ -14,28 +14,28 @@ use evenair_units::Span;
 use super::histogram::{Histogram, Times};
 use super::{CountedAirtime, PhaseResult, UsedRate, warm_up};
 
-/// What was counted in a stretch.
+/// What was counted in a period.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Stretch {
+pub struct Period {
     /// Its intervals.
     pub intervals: Range<usize>,
     /// As [`super::Series::nodes`].
-    pub nodes: Vec<NodeStretch>,
+    pub nodes: Vec<NodePeriod>,
     /// As [`super::Series::flows`].
-    pub flows: Vec<FlowStretch>,
+    pub flows: Vec<FlowPeriod>,
     /// Backlogged nodes at successful transmissions.
     pub chain: BacklogChain,
     /// By the number of each station among the scenario's hosts, nanoseconds in which packets to it or from it were queued: in
     /// the box, at an access point or in its own MAC. Empty where that was not counted.
     pub backlogged_ns: BTreeMap<usize, u64>,
-    /// Airtime from the start of the run to the end of the stretch; absent where it was not counted. A sum of stretches has
+    /// Airtime from the start of the run to the end of the period; absent where it was not counted. A sum of periods has
     /// none.
     pub airtime: Option<CountedAirtime>,
 }
 
 /// One sender on the medium.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct NodeStretch {
+pub struct NodePeriod {
     /// From a frame's arrival in the buffer to its delivery.
     pub sojourn: Times,
     /// Delivered frames by the number of attempts they took, from one on.
@@ -47,12 +47,12 @@ pub struct NodeStretch {
     /// PPDUs toward the station and from it; empty where there are none.
     pub ppdus: Vec<PpduCounters>,
     /// By [`evenair_wifi::AccessCategory::index`]; empty where there are no categories.
-    pub categories: Vec<CategoryStretch>,
+    pub categories: Vec<CategoryPeriod>,
 }
 
 /// One access category of one sender.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct CategoryStretch {
+pub struct CategoryPeriod {
     /// Frames that came to its buffer, those included that found no room.
     pub offered: u64,
     /// Frames that were delivered.
@@ -61,7 +61,7 @@ pub struct CategoryStretch {
     pub lost: u64,
     /// Packets times nanoseconds in its queue.
     pub area_ns: u64,
-    /// Length of the stretch.
+    /// Length of the period.
     pub length_ns: u64,
     /// The most that the queue held.
     pub most: u64,
@@ -71,7 +71,7 @@ pub struct CategoryStretch {
 
 /// One flow.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct FlowStretch {
+pub struct FlowPeriod {
     /// Round-trip times.
     pub rtt: Times,
     /// One-way delays.
@@ -108,7 +108,7 @@ impl Jitter {
         std::mem::replace(self, Self { sum_ns: 0, count: 0, ..*self })
     }
 
-    /// Adds the packets of another stretch.
+    /// Adds the packets of another period.
     pub fn add(&mut self, other: &Self) {
         self.sum_ns += other.sum_ns;
         self.count += other.count;
@@ -120,8 +120,8 @@ impl Jitter {
     }
 }
 
-impl NodeStretch {
-    /// Adds what another stretch counted.
+impl NodePeriod {
+    /// Adds what another period counted.
     pub fn add(&mut self, other: &Self) {
         self.sojourn.add(&other.sojourn);
         add_up(&mut self.frames_by_attempts, &other.frames_by_attempts);
@@ -131,12 +131,12 @@ impl NodeStretch {
         }
         self.ppdus.resize_with(self.ppdus.len().max(other.ppdus.len()), PpduCounters::default);
         self.ppdus.iter_mut().zip(&other.ppdus).for_each(|(own, other)| own.add(other));
-        self.categories.resize_with(self.categories.len().max(other.categories.len()), CategoryStretch::default);
+        self.categories.resize_with(self.categories.len().max(other.categories.len()), CategoryPeriod::default);
         self.categories.iter_mut().zip(&other.categories).for_each(|(own, other)| own.add(other));
     }
 }
 
-impl CategoryStretch {
+impl CategoryPeriod {
     fn add(&mut self, other: &Self) {
         self.offered += other.offered;
         self.delivered += other.delivered;
@@ -148,8 +148,8 @@ impl CategoryStretch {
     }
 }
 
-impl FlowStretch {
-    /// Adds what another stretch counted.
+impl FlowPeriod {
+    /// Adds what another period counted.
     pub fn add(&mut self, other: &Self) {
         self.rtt.add(&other.rtt);
         self.delay.add(&other.delay);
@@ -157,22 +157,22 @@ impl FlowStretch {
     }
 }
 
-impl Stretch {
+impl Period {
     /// Several together.
     pub fn sum<'a>(all: impl IntoIterator<Item = &'a Self>) -> Self {
         let mut sum = Self::default();
-        for stretch in all {
-            sum.nodes.resize_with(sum.nodes.len().max(stretch.nodes.len()), NodeStretch::default);
-            sum.nodes.iter_mut().zip(&stretch.nodes).for_each(|(own, other)| own.add(other));
-            sum.flows.resize_with(sum.flows.len().max(stretch.flows.len()), FlowStretch::default);
-            sum.flows.iter_mut().zip(&stretch.flows).for_each(|(own, other)| own.add(other));
-            sum.chain.add(&stretch.chain);
-            stretch.backlogged_ns.iter().for_each(|(&host, ns)| *sum.backlogged_ns.entry(host).or_default() += ns);
+        for period in all {
+            sum.nodes.resize_with(sum.nodes.len().max(period.nodes.len()), NodePeriod::default);
+            sum.nodes.iter_mut().zip(&period.nodes).for_each(|(own, other)| own.add(other));
+            sum.flows.resize_with(sum.flows.len().max(period.flows.len()), FlowPeriod::default);
+            sum.flows.iter_mut().zip(&period.flows).for_each(|(own, other)| own.add(other));
+            sum.chain.add(&period.chain);
+            period.backlogged_ns.iter().for_each(|(&host, ns)| *sum.backlogged_ns.entry(host).or_default() += ns);
         }
         sum
     }
 
-    /// The numbers of the intervals of a scenario before which its stretches end.
+    /// The numbers of the intervals of a scenario before which its periods end.
     pub fn ends(scenario: &Scenario) -> BTreeSet<usize> {
         let measure = &scenario.measure;
         let mut ends = BTreeSet::new();
@@ -188,20 +188,20 @@ impl Stretch {
     }
 }
 
-/// In which stretch something happened.
+/// In which period something happened.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Stretches {
+pub(super) struct Periods {
     interval: Span,
-    /// The numbers of the intervals before which stretches end.
+    /// The numbers of the intervals before which periods end.
     ends: Vec<usize>,
 }
 
-impl Stretches {
+impl Periods {
     pub(super) fn new(scenario: &Scenario) -> Self {
-        Self { interval: scenario.measure.interval, ends: Stretch::ends(scenario).into_iter().collect() }
+        Self { interval: scenario.measure.interval, ends: Period::ends(scenario).into_iter().collect() }
     }
 
-    /// The number of the stretch of an instant of the run.
+    /// The number of the period of an instant of the run.
     pub(super) fn of(&self, at: Span) -> usize {
         self.ends.partition_point(|&end| self.interval * end as u64 <= at)
     }
@@ -263,11 +263,11 @@ mod tests {
     }
 
     #[test]
-    fn stretches_end_where_phases_do() {
+    fn periods_end_where_phases_do() {
         let (mut scenario, _) = super::super::sample::two_flows();
-        assert_eq!(Stretch::ends(&scenario).into_iter().collect::<Vec<_>>(), [5, 10]);
+        assert_eq!(Period::ends(&scenario).into_iter().collect::<Vec<_>>(), [5, 10]);
         scenario.measure.warm_up = WarmUp::Auto;
         scenario.measure.phases[1].from = Span::from_secs(3);
-        assert_eq!(Stretch::ends(&scenario).into_iter().collect::<Vec<_>>(), [3, 5, 8, 10]);
+        assert_eq!(Period::ends(&scenario).into_iter().collect::<Vec<_>>(), [3, 5, 8, 10]);
     }
 }

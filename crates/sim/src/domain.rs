@@ -2,7 +2,7 @@
 //!
 //! The medium is that of the testbed: the same crate, driven from event to event instead of by a clock. A packet from a
 //! station goes to the wired side (stations communicate with servers only). A packet for a station that is not associated
-//! is dropped, as an access point does. With several domains (`airs`), each domain knows all stations by the same numbers,
+//! is dropped, as an access point does. With several domains (`domains`), each domain knows all stations by the same numbers,
 //! and treats stations at other access points as departed.
 
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ use evenair_medium::{
     AccessCategory, Counters, DropReason, MeasuredAirtime, Medium, Mpdu, NodeId, PpduCounters, QueueState, RateControl,
     To, Totals,
 };
-use evenair_results::stretch::FlowStretch;
+use evenair_results::period::FlowPeriod;
 use evenair_scenario::{AirPlan, AppKind, Scenario, StationPlan};
 use evenair_sched::Cause;
 use evenair_units::hint::prefetch;
@@ -20,11 +20,11 @@ use evenair_units::{Airtime, Bytes, Dbm, Instant, Limit, Streams};
 use evenair_wifi::PhyRate;
 use evenair_workload::Direction;
 
-use crate::ahead::MANY;
+use crate::bss::BssCounters;
 use crate::categories::Categories;
-use crate::cells::Cells;
+use crate::medium_counters::{MediumCounters, RunCounters};
 use crate::packet::{PacketId, Pool};
-use crate::tally::{Tallied, Tally};
+use crate::prefetch::MANY;
 
 /// Who sent a frame over the air.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,7 +91,7 @@ pub(crate) struct End {
 }
 
 #[derive(Debug)]
-pub(crate) struct Air {
+pub(crate) struct ContentionDomain {
     pub(crate) medium: Medium<PacketId>,
     /// In front of the MACs, where there are any.
     queues: Option<Box<AirQueues<PacketId>>>,
@@ -113,9 +113,9 @@ pub(crate) struct Air {
     losses: Vec<Losses>,
     /// Places with losses in this interval.
     lossy: Vec<u32>,
-    pub(crate) tally: Tally,
+    pub(crate) medium_counters: MediumCounters,
     /// Where access points have names.
-    cells: Option<Box<Cells>>,
+    bss: Option<Box<BssCounters>>,
     /// Where there is EDCA.
     categories: Option<Box<Categories>>,
     chooses_rates: bool,
@@ -198,7 +198,7 @@ struct LossCounts {
     late: u64,
 }
 
-impl Air {
+impl ContentionDomain {
     /// A domain of the scenario, with all stations associated that are there in the beginning.
     pub(crate) fn new(scenario: &Scenario, plan: AirPlan, streams: &Streams) -> Self {
         let (mut medium, points) = plan.build(streams);
@@ -235,9 +235,9 @@ impl Air {
             queue_averages: points.iter().map(|_| QueueAverage::default()).collect(),
             losses: vec![Losses::default(); senders],
             lossy: Vec::new(),
-            cells: has_names.then(|| Box::new(Cells::new(scenario, &plan))),
+            bss: has_names.then(|| Box::new(BssCounters::new(scenario, &plan))),
             plan,
-            tally: Tally::new(scenario, names.chain(point_names), points.len()),
+            medium_counters: MediumCounters::new(scenario, names.chain(point_names), points.len()),
             categories: scenario.radio.edca.map(|_| Box::new(Categories::new(senders))),
             chooses_rates: scenario.radio.rate_control != RateControl::Fixed,
             stations,
@@ -274,7 +274,7 @@ impl Air {
             let points = self.plan.stations[station].hidden_from_points.iter().filter(|&&other| other != point);
             points.for_each(|&other| self.medium.hide(node, NodeId(other as u32)));
             self.owner.push(station);
-            self.cells.iter_mut().for_each(|cells| cells.join(point));
+            self.bss.iter_mut().for_each(|bss| bss.join(point));
         }
     }
 
@@ -290,7 +290,7 @@ impl Air {
     pub(crate) fn give_up(&mut self, now: Instant, station: usize) {
         let Some(node) = self.gone.remove(&station) else { return };
         let point = self.links[station].access_point;
-        self.tally.count_ppdus(station, ppdus(&mut self.medium, node, point));
+        self.medium_counters.count_ppdus(station, ppdus(&mut self.medium, node, point));
         match &mut self.queues {
             Some(queues) if queues.has(point) => queues.flush(node),
             _ => self.medium.flush(now, point, node),
@@ -302,11 +302,11 @@ impl Air {
         if let Some(node) = self.links[number].node.take() {
             self.queues.iter_mut().for_each(|queues| queues.remove(node));
             self.medium.remove_node(now, node);
-            self.tally.count_ppdus(number, ppdus(&mut self.medium, node, self.links[number].access_point));
+            self.medium_counters.count_ppdus(number, ppdus(&mut self.medium, node, self.links[number].access_point));
             let before = station.before.get_or_insert_default();
             **before = [**before, self.medium.counters(node)].into_iter().sum();
             if self.chooses_rates {
-                self.tally.use_rates(number, self.medium.take_rates_used(node));
+                self.medium_counters.use_rates(number, self.medium.take_rates_used(node));
             }
         }
     }
@@ -354,12 +354,12 @@ impl Air {
         let AirFrame { packet: id, category } = frame;
         let Some(node) = node else { return Err(id) };
         let packet = pool.get(id);
-        self.tally.arrive(station, now, packet.made(now));
+        self.medium_counters.arrive(station, now, packet.made(now));
         if let Some(categories) = &mut self.categories {
             categories.arrive(station, category, now, packet.made(now));
         }
         if self.links.len() >= MANY {
-            self.medium.bring(node, prefetch); // for when it is sent
+            self.medium.prefetch(node, prefetch); // for when it is sent
         }
         let to = To::Node(access_point);
         let mpdu = Mpdu { to, msdu: packet.len, rate, category, frame: id };
@@ -380,7 +380,7 @@ impl Air {
         let Some(node) = node.or_else(|| self.gone.get(&station).copied()) else { return Err(id) };
         let packet = pool.get(id);
         let place = self.place_of_point(access_point);
-        self.tally.arrive(place, now, now);
+        self.medium_counters.arrive(place, now, now);
         if let Some(categories) = &mut self.categories {
             categories.arrive(place, category, now, now);
         }
@@ -395,7 +395,7 @@ impl Air {
         let Link { rate, access_point, .. } = self.links[station];
         let AirFrame { packet: id, category } = frame;
         let place = self.place_of_point(access_point);
-        self.tally.arrive(place, now, now);
+        self.medium_counters.arrive(place, now, now);
         if let Some(categories) = &mut self.categories {
             categories.arrive(place, category, now, now);
         }
@@ -501,9 +501,9 @@ impl Air {
 
     /// Has the memory fetched that a frame of a station needs.
     #[inline]
-    pub(crate) fn bring(&self, station: usize) {
-        self.tally.bring(station);
-        self.links[station].node.into_iter().for_each(|node| self.medium.bring(node, prefetch));
+    pub(crate) fn prefetch(&self, station: usize) {
+        self.medium_counters.prefetch(station);
+        self.links[station].node.into_iter().for_each(|node| self.medium.prefetch(node, prefetch));
     }
 
     /// Whether the station has nothing to send, or nowhere to send it.
@@ -526,7 +526,7 @@ impl Air {
     }
 
     /// Whether a node belongs to a network of others.
-    pub(crate) fn is_foreign(&self, node: NodeId) -> bool {
+    pub(crate) fn is_obss(&self, node: NodeId) -> bool {
         (self.points..self.plan.nodes_before_stations()).contains(&(node.0 as usize))
     }
 
@@ -554,7 +554,7 @@ impl Air {
         let queue = &mut self.queue_averages[point];
         let time = now.saturating_since(queue.since);
         queue.area += u128::from(time.as_nanos()) * queue.packets as u128;
-        self.tally.stay(point, queue.packets, time);
+        self.medium_counters.stay(point, queue.packets, time);
         queue.since = now;
         queue.packets = packets;
     }
@@ -564,13 +564,13 @@ impl Air {
     pub(crate) fn deliver(&mut self, from: NodeId, sender: Sender, delivery: Delivery) {
         let Delivery { at, since, category, attempts, msdu } = delivery;
         let (place, sojourn) = (self.place_of_sender(sender), at.saturating_since(since));
-        self.tally.leave(place, at, false);
-        self.tally.deliver(place, sojourn, attempts);
+        self.medium_counters.leave(place, at, false);
+        self.medium_counters.deliver(place, sojourn, attempts);
         if let Some(categories) = &mut self.categories {
             categories.deliver(place, category, at, sojourn);
         }
-        if let Some(cells) = &mut self.cells {
-            cells.deliver(from, msdu);
+        if let Some(bss) = &mut self.bss {
+            bss.deliver(from, msdu);
         }
         if let Sender::AccessPoint(_) = sender {
             self.note_queue(at, from);
@@ -581,7 +581,7 @@ impl Air {
     pub(crate) fn drop(&mut self, at: Instant, from: NodeId, category: AccessCategory, found_no_room: bool) {
         let sender = self.sender(from);
         let place = self.place_of_sender(sender);
-        self.tally.leave(place, at, found_no_room);
+        self.medium_counters.leave(place, at, found_no_room);
         if let Some(categories) = &mut self.categories {
             categories.lose(place, category, at, found_no_room);
         }
@@ -602,15 +602,15 @@ impl Air {
         self.stations.len() + point.0 as usize
     }
 
-    /// An interval has ended; `flows` gives what applications counted in the stretch, where one ends too: whether one does.
-    pub(crate) fn end_interval(&mut self, now: Instant, flows: impl FnOnce() -> Vec<FlowStretch>) -> bool {
-        let Self { medium, points, stations, links, losses, lossy, tally, .. } = self;
+    /// An interval has ended; `flows` gives what applications counted in the period, where one ends too: whether one does.
+    pub(crate) fn end_interval(&mut self, now: Instant, flows: impl FnOnce() -> Vec<FlowPeriod>) -> bool {
+        let Self { medium, points, stations, links, losses, lossy, medium_counters, .. } = self;
         for place in lossy.drain(..) {
             let losses = &mut losses[place as usize];
             let before = std::mem::replace(&mut losses.before, losses.total);
             losses.is_new = false;
             for ((reason, frames), (_, before)) in losses.total.reasons().into_iter().zip(before.reasons()) {
-                tally.lose(place as usize, reason, frames - before);
+                medium_counters.lose(place as usize, reason, frames - before);
             }
         }
         let counters = |place: usize| {
@@ -622,27 +622,27 @@ impl Air {
                 _ => counters,
             }
         };
-        self.cells.iter_mut().for_each(|cells| cells.end_interval(medium));
+        self.bss.iter_mut().for_each(|bss| bss.end_interval(medium));
         // Nodes that send frames of their own have airtime without packets, too.
         let may_send = medium.has_repeated() || self.plan.beacons.is_some();
-        let ends = tally.end_interval(now, medium.totals(now), may_send, counters);
+        let ends = medium_counters.end_interval(now, medium.totals(now), may_send, counters);
         if ends {
             if self.chooses_rates {
                 let nodes =
                     links.iter().map(|link| link.node).chain((0..*points as u32).map(|point| Some(NodeId(point))));
                 for (place, node) in nodes.enumerate().filter_map(|(place, node)| Some((place, node?))) {
-                    tally.use_rates(place, medium.take_rates_used(node));
+                    medium_counters.use_rates(place, medium.take_rates_used(node));
                 }
             }
             if medium.aggregates() {
                 for (station, link) in links.iter().enumerate() {
                     if let Some(node) = link.node.or_else(|| self.gone.get(&station).copied()) {
-                        tally.count_ppdus(station, ppdus(medium, node, link.access_point));
+                        medium_counters.count_ppdus(station, ppdus(medium, node, link.access_point));
                     }
                 }
             }
             let categories = self.categories.as_mut().map(|categories| categories.take(now)).unwrap_or_default();
-            tally.end_stretch(flows(), medium.take_backlog_chain().unwrap_or_default(), categories);
+            medium_counters.end_period(flows(), medium.take_backlog_chain().unwrap_or_default(), categories);
         }
         ends
     }
@@ -693,7 +693,7 @@ impl Air {
     }
 
     fn never_arrived(&mut self, place: usize, category: AccessCategory, frames: u64) {
-        self.tally.never_arrived(place, frames);
+        self.medium_counters.never_arrived(place, frames);
         if let Some(categories) = &mut self.categories {
             categories.never_arrived(place, category, frames);
         }
@@ -747,8 +747,8 @@ impl Air {
     }
 
     /// All that was counted in the run, and of the access points with their stations, where they have names.
-    pub(crate) fn finish(self) -> (Tallied, Option<Cells>) {
-        (self.tally.finish(), self.cells.map(|cells| *cells))
+    pub(crate) fn finish(self) -> (RunCounters, Option<BssCounters>) {
+        (self.medium_counters.finish(), self.bss.map(|bss| *bss))
     }
 }
 

@@ -1,15 +1,15 @@
 //! The AF_XDP path of a port: AF_XDP sockets beside the packet ring ([`crate::port`]).
 //!
-//! The ring remains for frames that the AF_XDP path does not take ([`evenair_sys::hold::Express`]): group-addressed frames,
-//! which the bridge receives too, and all frames while the box observes. So the box also runs if the AF_XDP path cannot be
-//! opened: the ring then takes all frames, and the status shows the reason.
+//! The ring remains for frames that the AF_XDP path does not take ([`evenair_sys::fail_open::XdpGate`]): group-addressed
+//! frames, which the bridge receives too, and all frames while the box observes. So the box also runs if the AF_XDP path
+//! cannot be opened: the ring then takes all frames, and the status shows the reason.
 
 use anyhow::{Context, Result, anyhow, bail};
 use evenair_boxfile::Io;
 use evenair_sys::bpf::XdpMode;
-use evenair_sys::hold::{self, Hold, MOST_QUEUES};
+use evenair_sys::fail_open::{FailOpenGate, MOST_QUEUES, XdpGate};
 use evenair_sys::iface::{self, Interface};
-use evenair_sys::xsk::{self, Lane, LaneOf};
+use evenair_sys::xsk::{self, XskSet, XskSetSpec};
 use tracing::{info, warn};
 
 use crate::offloads::{Offload, SwitchedOff};
@@ -32,14 +32,14 @@ pub fn comes_incomplete(driver: &str) -> bool {
     DRIVERS_OF_THIS_MACHINE.contains(&driver)
 }
 
-/// Fewest places of a socket: one that is empty for a moment loses packets.
-const LEAST_PLACES: u32 = 64;
+/// Fewest slots of a socket: one that is empty for a moment loses packets.
+const LEAST_SLOTS: u32 = 64;
 
 /// A port's AF_XDP path.
 #[derive(Debug)]
-pub(crate) struct Express {
-    pub(crate) lane: Lane,
-    pub(crate) gate: hold::Express,
+pub(crate) struct AfXdpPath {
+    pub(crate) xsks: XskSet,
+    pub(crate) xdp: XdpGate,
     /// Whether checksums are to be completed.
     pub(crate) completes: bool,
     _vlan: SwitchedOff,
@@ -70,61 +70,61 @@ fn no_merging(name: &str) -> Option<SwitchedOff> {
     }
 }
 
-impl Express {
+impl AfXdpPath {
     /// From now on packets are taken while the lease is valid.
     ///
     /// # Errors
     /// A refused system call.
     pub(crate) fn open(&mut self) -> Result<()> {
-        Ok(self.gate.start()?)
+        Ok(self.xdp.start()?)
     }
 
     /// How packets come in: "af-xdp, native, zero copy", for instance.
     pub(crate) fn describe(&self) -> String {
-        let copy = if self.lane.is_zero_copy() { "zero copy" } else { "copied" };
-        format!("{}, {}, {copy}", Io::AfXdp, self.gate.mode().name())
+        let copy = if self.xsks.is_zero_copy() { "zero copy" } else { "copied" };
+        format!("{}, {}, {copy}", Io::AfXdp, self.xdp.mode().name())
     }
 
     /// Why it is not in the driver, where that was tried.
     pub(crate) fn why(&self) -> Option<String> {
-        self.gate.refused().map(ToString::to_string)
+        self.xdp.refused().map(ToString::to_string)
     }
 
     /// Packets that were taken.
     pub(crate) fn taken(&self) -> u64 {
-        self.gate.taken()
+        self.xdp.taken()
     }
 
-    /// Packets that were taken and lost for want of a place.
+    /// Packets that were taken and lost for want of a slot.
     pub(crate) fn lost(&self) -> Result<u64> {
-        Ok(self.lane.gone()?.into_iter().map(|(_, lost)| lost).sum())
+        Ok(self.xsks.gone()?.into_iter().map(|(_, lost)| lost).sum())
     }
 
     /// While the lease is being released: whether all that was taken has been sent or dropped, if all that came in has.
-    pub(crate) fn settle(&self) -> Result<bool> {
-        let gone = self.lane.gone()?.into_iter().zip(0..);
-        Ok(gone.fold(true, |settled, ((given, lost), queue)| self.gate.settle(queue, given + lost) & settled))
+    pub(crate) fn report_sent(&self) -> Result<bool> {
+        let gone = self.xsks.gone()?.into_iter().zip(0..);
+        Ok(gone.fold(true, |sent, ((given, lost), queue)| self.xdp.report_sent(queue, given + lost) & sent))
     }
 }
 
-/// What lanes on these interfaces need.
+/// What the AF_XDP paths of both interfaces need.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Needs {
     /// Receive queues of each.
     pub queues: [u32; 2],
-    /// Bytes of a place for a frame.
-    pub(crate) place_len: u32,
-    /// Places of each socket.
-    pub(crate) places: [u32; 2],
+    /// Bytes of a slot (UMEM frame).
+    pub(crate) slot_len: u32,
+    /// Slots of each socket.
+    pub(crate) slots: [u32; 2],
 }
 
 impl Needs {
-    /// For frames of at most `most_bytes`, with about `ring_frames` places a port.
+    /// For frames of at most `most_bytes`, with about `ring_frames` slots a port.
     ///
     /// # Errors
     /// Why there can be none.
     pub fn of(ports: [&Interface; 2], most_bytes: usize, ring_frames: u32) -> Result<Self> {
-        let Some(place_len) = xsk::place_len(most_bytes as u32) else {
+        let Some(slot_len) = xsk::slot_len(most_bytes as u32) else {
             bail!(
                 "frames of {most_bytes} bytes, which the MTU allows, are longer than AF_XDP has room for: {} at most",
                 xsk::MOST_BYTES
@@ -136,18 +136,18 @@ impl Needs {
                 bail!("{0} has {queues} receive queues; run: ethtool -L {0} combined {MOST_QUEUES}", port.name);
             }
         }
-        let places = queues.map(|queues| (ring_frames / queues).max(LEAST_PLACES).next_power_of_two());
-        Ok(Self { queues, place_len, places })
+        let slots = queues.map(|queues| (ring_frames / queues).max(LEAST_SLOTS).next_power_of_two());
+        Ok(Self { queues, slot_len, slots })
     }
 
-    /// All places for receiving.
-    pub(crate) fn all_places(&self) -> u32 {
-        self.queues.iter().zip(self.places).map(|(queues, places)| queues * places).sum()
+    /// All slots for receiving.
+    pub(crate) fn all_slots(&self) -> u32 {
+        self.queues.iter().zip(self.slots).map(|(queues, slots)| queues * slots).sum()
     }
 
     /// Memory that has to be locked, in bytes, with a pool for so many frames.
     pub fn locked_bytes(&self, pool_frames: u32) -> u64 {
-        u64::from(pool_frames + self.all_places()) * u64::from(self.place_len)
+        u64::from(pool_frames + self.all_slots()) * u64::from(self.slot_len)
     }
 }
 
@@ -166,29 +166,34 @@ pub(crate) struct Sizes {
 ///
 /// # Errors
 /// Why there can be none.
-pub(crate) fn open(io: Io, hold: &Hold, ports: [&Interface; 2], sizes: Sizes) -> Result<(Pool, [Express; 2])> {
+pub(crate) fn open(
+    io: Io,
+    gate: &FailOpenGate,
+    ports: [&Interface; 2],
+    sizes: Sizes,
+) -> Result<(Pool, [AfXdpPath; 2])> {
     let Sizes { pool_frames, ring_frames, most_bytes } = sizes;
     let needs = Needs::of(ports, most_bytes, ring_frames)?;
-    let mut pool = Pool::new(pool_frames, needs.all_places(), needs.place_len as usize)?;
+    let mut pool = Pool::new(pool_frames, needs.all_slots(), needs.slot_len as usize)?;
     let vlans = [vlan_in_place(&ports[0].name)?, vlan_in_place(&ports[1].name)?];
-    let gate = |port| hold.express(port, most_bytes as u32, modes(io));
-    let gates = [gate(ports[0])?, gate(ports[1])?];
-    let of = [0, 1].map(|n| LaneOf { interface: ports[n], queues: needs.queues[n], places: needs.places[n] });
-    let copied = gates.iter().any(|gate| gate.mode() == XdpMode::Generic);
-    let lanes = pool.lanes(&of, copied).or_else(|error| match copied {
+    let attach = |port| gate.attach_xdp(port, most_bytes as u32, modes(io));
+    let xdps = [attach(ports[0])?, attach(ports[1])?];
+    let of = [0, 1].map(|n| XskSetSpec { interface: ports[n], queues: needs.queues[n], slots: needs.slots[n] });
+    let copied = xdps.iter().any(|xdp| xdp.mode() == XdpMode::Generic);
+    let xsk_sets = pool.xsk_sets(&of, copied).or_else(|error| match copied {
         // One card may be able to do without copies, and the other not: they share the memory, and so the way.
-        false => pool.lanes(&of, true),
+        false => pool.xsk_sets(&of, true),
         true => Err(error),
     })?;
-    let mut express = Vec::new();
-    for (((mut lane, gate), vlan), port) in lanes.into_iter().zip(gates).zip(vlans).zip(ports) {
-        pool.lend(&mut lane);
-        for (socket, queue) in lane.sockets().zip(0..) {
-            gate.open(queue, socket)?;
+    let mut paths = Vec::new();
+    for (((mut xsks, xdp), vlan), port) in xsk_sets.into_iter().zip(xdps).zip(vlans).zip(ports) {
+        pool.lend(&mut xsks);
+        for (socket, queue) in xsks.sockets().zip(0..) {
+            xdp.open(queue, socket)?;
         }
         let completes = comes_incomplete(&iface::driver(&port.name)?);
-        express.push(Express { lane, gate, completes, _vlan: vlan, _merging: no_merging(&port.name) });
+        paths.push(AfXdpPath { xsks, xdp, completes, _vlan: vlan, _merging: no_merging(&port.name) });
     }
-    let express = <[Express; 2]>::try_from(express).map_err(|_| anyhow!("two ports have two lanes"))?;
-    Ok((pool, express))
+    let paths = <[AfXdpPath; 2]>::try_from(paths).map_err(|_| anyhow!("two ports have two paths"))?;
+    Ok((pool, paths))
 }

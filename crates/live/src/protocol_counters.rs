@@ -10,7 +10,7 @@ const IPV6: u16 = 0x86dd;
 const EAPOL: u16 = 0x888e;
 
 /// Counts a packet that has come in.
-pub(crate) fn count_kind(kinds: &mut Kinds, meta: &PacketMeta) {
+pub(crate) fn count_protocol(kinds: &mut Kinds, meta: &PacketMeta) {
     let kind = match (meta.ether_type, &meta.ip) {
         (EAPOL, _) => &mut kinds.eapol,
         _ if is_link_group(meta.dst) => &mut kinds.link_group,

@@ -13,17 +13,19 @@
 //! - when the process dies, whose descriptors keep the programs attached (before Linux 6.6 the gate stays, and passes
 //!   everything, since without the filter no packet is assigned to the ring);
 //! - when the loop stops renewing it (stopped, hung), at the time last set;
-//! - by [`Hold::release`]: packets in the ring must leave before those that the bridge forwards. So the filter continues to
-//!   take packets until everything that was taken has been sent ([`Hold::settle`]), and checks this for each packet.
+//! - by [`FailOpenGate::release`]: packets in the ring must leave before those that the bridge forwards. So the filter
+//!   continues to take packets until everything that was taken has been sent ([`FailOpenGate::report_sent`]), and checks
+//!   this for each packet.
 //!
-//! Without a valid lease, the rings may receive copies of the frames that the bridge forwards ([`Hold::watch`]), for
+//! Without a valid lease, the rings may receive copies of the frames that the bridge forwards ([`FailOpenGate::watch`]), for
 //! observation only.
 //!
-//! With several loops, each loop has its own ring on every port and its own lease ([`Hold::of_shards`]): each filter takes
-//! its loop's packets by the outer VLAN tag, and one gate per port obeys whichever filter took a packet. The statements
-//! above apply to each loop's packets: the packets of a hanging loop go to the bridge, and the other loops continue.
+//! With several loops, each loop has its own ring on every port and its own lease ([`FailOpenGate::of_shards`]): each
+//! filter takes its loop's packets by the outer VLAN tag, and one gate per port obeys whichever filter took a packet. The
+//! statements above apply to each loop's packets: the packets of a hanging loop go to the bridge, and the other loops
+//! continue.
 //!
-//! Packets that only the loop must see may be taken earlier, before the kernel has allocated an sk_buff: [`Express`], which
+//! Packets that only the loop must see may be taken earlier, before the kernel has allocated an sk_buff: [`XdpGate`], which
 //! obeys the same lease.
 //!
 //! The machine itself stays reachable: packets addressed to the bridge go to the kernel, and of group-addressed packets the
@@ -34,7 +36,7 @@
 //! Not here: fail-open without BPF (an nftables table owned by the process does the same without ordering at the
 //! switchover).
 
-mod express;
+mod xdp;
 
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -46,9 +48,9 @@ use crate::error::OsError;
 use crate::iface::Interface;
 use crate::ring::Ring;
 
-pub use express::{Express, MOST_QUEUES};
+pub use xdp::{MOST_QUEUES, XdpGate};
 
-/// Most ports of one hold.
+/// Most ports of one gate.
 pub const MAX_PORTS: usize = 8;
 /// Most loops that share the ports.
 pub const MAX_SHARDS: usize = 8;
@@ -129,15 +131,16 @@ impl Steering {
     }
 }
 
-/// Keeps traffic away from the kernel's bridge while it is in force. When the last one of a set is dropped, the bridge
-/// forwards; one that is dropped earlier, with its ring, leaves what was its own to the bridge.
+/// The fail-open gate of a loop: it keeps traffic away from the kernel's bridge while its lease is valid. When the last one
+/// of a set is dropped, the bridge forwards; one that is dropped earlier, with its ring, leaves what was its own to the
+/// bridge.
 #[derive(Debug)]
-pub struct Hold {
+pub struct FailOpenGate {
     shared: Arc<Shared>,
     shard: usize,
 }
 
-/// What the holds of all shards share.
+/// What the gates of all shards share.
 #[derive(Debug)]
 struct Shared {
     map: Map,
@@ -178,13 +181,13 @@ impl Gate {
     }
 }
 
-/// Names a port of a [`Hold`].
+/// Names a port of a [`FailOpenGate`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PortId(usize);
 
-impl Hold {
-    /// A hold without ports, not in force. `bridge` is the interface by which the machine itself takes part in the
-    /// bridged network, where it does.
+impl FailOpenGate {
+    /// A gate without ports, whose lease is not acquired. `bridge` is the interface by which the machine itself takes part
+    /// in the bridged network, where it does.
     ///
     /// # Errors
     /// `EPERM` without `CAP_BPF`.
@@ -192,7 +195,7 @@ impl Hold {
         Ok(Self { shared: Arc::new(Shared::new(bridge, &Steering::new(1))?), shard: 0 })
     }
 
-    /// A hold for each shard, as [`Self::new`].
+    /// A gate for each shard, as [`Self::new`].
     ///
     /// # Errors
     /// As [`Self::new`].
@@ -201,7 +204,7 @@ impl Hold {
         Ok((0..steering.shards).map(|shard| Self { shared: Arc::clone(&shared), shard }).collect())
     }
 
-    /// Attaches the port of `ring` to the gate. Call this before the ring is started: it then takes packets only while the
+    /// Attaches the port of `ring`. Call this before the ring is started: it then takes packets only while the
     /// lease is valid, and if the port has an AF_XDP path, while that one exists.
     ///
     /// # Errors
@@ -209,9 +212,9 @@ impl Hold {
     ///
     /// # Panics
     /// With more than [`MAX_PORTS`] ports.
-    pub fn attach(&mut self, ring: &Ring, lane: Option<&Express>) -> Result<PortId, OsError> {
+    pub fn attach(&mut self, ring: &Ring, xdp: Option<&XdpGate>) -> Result<PortId, OsError> {
         let interface = ring.interface();
-        let name = |part: &str| format!("the hold's {part} for {}", interface.name);
+        let name = |part: &str| format!("the fail-open {part} for {}", interface.name);
         let mut ports = self.shared.ports.lock().unwrap_or_else(PoisonError::into_inner);
         let number = ports.iter().position(|port| port.interface == interface.index);
         let id = PortId(number.unwrap_or(ports.len()));
@@ -223,7 +226,7 @@ impl Hold {
             let _gate = Gate::attach(&gate, interface)?;
             ports.push(Port { interface: interface.index, decision, _gate });
         }
-        let filter = self.shared.filter(&ports[id.0].decision, id, self.shard, lane);
+        let filter = self.shared.filter(&ports[id.0].decision, id, self.shard, xdp);
         drop(ports);
         Program::load(ProgramKind::SocketFilter, &filter, &name("filter"))?.filter(ring.as_fd())?;
         Ok(id)
@@ -234,35 +237,35 @@ impl Hold {
         self.shared.words.word(block(self.shard) + word)
     }
 
-    /// The lease is valid until `until_ns` of `CLOCK_MONOTONIC`, unless it is renewed before. Returns for how many nanoseconds
+    /// Renews the lease until `until_ns` of `CLOCK_MONOTONIC`. Returns for how many nanoseconds
     /// it had run out, if it had: packets then passed by the bridge.
-    pub fn beat(&self, now_ns: u64, until_ns: u64) -> Option<u64> {
+    pub fn renew(&self, now_ns: u64, until_ns: u64) -> Option<u64> {
         let was = self.word(UNTIL).swap(until_ns, Ordering::AcqRel);
         (was != 0).then(|| now_ns.checked_sub(was)).flatten()
     }
 
     /// Acquires the lease: from now on it is not being released.
-    pub fn take(&self, until_ns: u64) {
+    pub fn acquire(&self, until_ns: u64) {
         self.word(RELEASING).store(0, Ordering::Release);
         self.word(UNTIL).store(until_ns, Ordering::Release);
     }
 
     /// Begins to give the traffic back: from now on a port's packets go to the bridge as soon as everything that its
-    /// ring took has been sent. It must be beaten further until [`Self::settle`] has been true for a while (a few
-    /// milliseconds: packets whose decision is made but not yet counted), then [`Self::lift`]ed.
+    /// ring took has been sent. The lease must be renewed until [`Self::report_sent`] has been true for a while (a few
+    /// milliseconds: packets whose decision is made but not yet counted), then [`Self::revoke`] it.
     pub fn release(&self) {
         self.word(RELEASING).store(1, Ordering::Release);
     }
 
     /// While releasing: says that so many packets that the port's ring took (copies do not count) have been sent or
     /// dropped. Returns whether that is all it took, so that the port's packets go to the bridge.
-    pub fn settle(&self, port: PortId, gone: u64) -> bool {
+    pub fn report_sent(&self, port: PortId, gone: u64) -> bool {
         self.word(sent_word(port.0)).store(gone, Ordering::Release);
         self.word(taken_word(port.0)).load(Ordering::Acquire) == gone
     }
 
     /// Revokes the lease: the bridge forwards, the rings get nothing.
-    pub fn lift(&self) {
+    pub fn revoke(&self) {
         self.word(UNTIL).store(0, Ordering::Release);
     }
 
@@ -299,7 +302,7 @@ impl Shared {
 
     /// `take = alive && now < UNTIL && destination != OWN_ADDRESS && !(RELEASING && TAKEN == SENT)`; what is not taken and not for
     /// the machine itself may be copied. Of what is another shard's nothing is decided here.
-    fn filter(&self, decision: &Map, port: PortId, shard: usize, lane: Option<&Express>) -> Vec<u64> {
+    fn filter(&self, decision: &Map, port: PortId, shard: usize, xdp: Option<&XdpGate>) -> Vec<u64> {
         use Reg::*;
         let of_shard = |word| offset(block(shard) + word);
         let mut asm = Assembler::new();
@@ -315,8 +318,8 @@ impl Shared {
         asm.copy(R7, R0).map_value(R9, &self.map);
         load_packet_bytes(&mut asm, 6, "own");
         asm.load(R1, R10, SCRATCH).load(R2, R9, offset(OWN_ADDRESS)).if_equal(R1, R2, "own");
-        if let Some(lane) = lane {
-            lane.unless_alive(&mut asm, "decided");
+        if let Some(xdp) = xdp {
+            xdp.unless_alive(&mut asm, "decided");
         }
         asm.call(Helper::KtimeNs).load(R1, R9, of_shard(UNTIL)).if_at_least(R0, R1, "decided");
         asm.load(R1, R9, of_shard(RELEASING)).if_value(R1, 0, "take");
@@ -403,7 +406,7 @@ mod tests {
         frame
     }
 
-    type Shard = (Ring, Hold, PortId);
+    type Shard = (Ring, FailOpenGate, PortId);
 
     /// Two rings on a TAP device, the second one's with all of [`VLAN`].
     fn two_shards() -> Result<(Tap, Vec<Shard>), OsError> {
@@ -414,22 +417,22 @@ mod tests {
         let mut steering = Steering::new(2);
         steering.send(VLAN, 1);
         let rings = [Ring::open(&interface, 64)?, Ring::open(&interface, 64)?];
-        let shards = rings.into_iter().zip(Hold::of_shards(None, &steering)?).map(|(ring, mut hold)| {
-            let port = hold.attach(&ring, None)?;
+        let shards = rings.into_iter().zip(FailOpenGate::of_shards(None, &steering)?).map(|(ring, mut gate)| {
+            let port = gate.attach(&ring, None)?;
             ring.start()?;
-            Ok((ring, hold, port))
+            Ok((ring, gate, port))
         });
         Ok((tap, shards.collect::<Result<_, OsError>>()?))
     }
 
     /// What each ring has got since the last call, and how many packets the gate counted as each one's so far.
     fn got(shards: &mut [Shard]) -> Vec<(u64, u64)> {
-        let of = |(ring, hold, port): &mut Shard| {
+        let of = |(ring, gate, port): &mut Shard| {
             let mut count = 0;
             while ring.next_frame().is_some() {
                 count += 1;
             }
-            (count, hold.taken(*port))
+            (count, gate.taken(*port))
         };
         shards.iter_mut().map(of).collect()
     }
@@ -449,29 +452,29 @@ mod tests {
             let send = |vlan| tap.write(&frame(vlan)).expect("written");
             let offer = || [None, Some(VLAN), Some(VLAN), Some(11), Some(VLAN)].into_iter().for_each(send);
             offer();
-            assert_eq!(got(&mut shards), [(0, 0), (0, 0)], "neither hold is in force");
+            assert_eq!(got(&mut shards), [(0, 0), (0, 0)], "no lease is acquired");
             let long = monotonic_ns() + 60_000_000_000;
-            shards[0].1.take(long);
-            shards[1].1.take(long);
+            shards[0].1.acquire(long);
+            shards[1].1.acquire(long);
             offer();
             assert_eq!(got(&mut shards), [(2, 2), (3, 3)]);
             // The second one does not renew its lease any more.
-            shards[1].1.beat(0, 1);
+            shards[1].1.renew(0, 1);
             offer();
             assert_eq!(got(&mut shards), [(2, 4), (0, 3)]);
             shards[1].1.watch(true);
             offer();
             assert_eq!(got(&mut shards), [(2, 6), (3, 3)], "copies are not taken");
             shards[1].1.watch(false);
-            // The first one gives back: its packets pass as soon as all that it took is settled.
-            shards[1].1.beat(0, long);
-            let (_, hold, port) = &shards[0];
-            hold.release();
-            assert!(!hold.settle(*port, 5), "one is missing");
+            // The first one gives back: its packets pass as soon as all that it took has been sent.
+            shards[1].1.renew(0, long);
+            let (_, gate, port) = &shards[0];
+            gate.release();
+            assert!(!gate.report_sent(*port, 5), "one is missing");
             offer();
             assert_eq!(got(&mut shards), [(2, 8), (3, 6)]);
-            let (_, hold, port) = &shards[0];
-            assert!(hold.settle(*port, 8));
+            let (_, gate, port) = &shards[0];
+            assert!(gate.report_sent(*port, 8));
             offer();
             assert_eq!(got(&mut shards), [(0, 8), (3, 9)]);
             // One that has gone with its ring leaves the other where it is.

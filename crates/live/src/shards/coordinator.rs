@@ -16,7 +16,7 @@ use evenair_sys::rt::{Epoll, Waker};
 use tracing::warn;
 
 use super::merge::merge;
-use crate::desk::{Answer, Asked, Desk, HostSettings, Wish};
+use crate::control::{Answer, ControlHandle, ControlRequest, HostSettings, QueuedRequest};
 use crate::engine::Engine;
 use crate::run::{Host, Live, Requests, now};
 use crate::snapshot::Snapshot;
@@ -26,11 +26,11 @@ const SIGNALS: u64 = 1;
 /// A loop answers within a few rounds. One that takes longer hangs.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// The front of several shards.
-pub(crate) struct Front {
+/// The coordinator of several shards.
+pub(crate) struct Coordinator {
     plan: Plan,
     host: Host,
-    inbox: mpsc::Receiver<Asked>,
+    inbox: mpsc::Receiver<QueuedRequest>,
     waker: Arc<Waker>,
     shards: Vec<Shard>,
     /// It was asked to end, by these among others.
@@ -39,7 +39,7 @@ pub(crate) struct Front {
 }
 
 struct Shard {
-    desk: Desk,
+    control: ControlHandle,
     thread: JoinHandle<Result<Snapshot>>,
 }
 
@@ -52,7 +52,7 @@ impl Drop for Wakes {
     }
 }
 
-impl Front {
+impl Coordinator {
     /// Starts the loops, each on a thread of its own.
     ///
     /// # Errors
@@ -69,14 +69,14 @@ impl Front {
         for (number, engine) in engines.into_iter().enumerate() {
             let (sender, inbox) = mpsc::channel();
             let own = Arc::new(Waker::new()?);
-            let desk = Desk::new(sender, Arc::clone(&own));
+            let control = ControlHandle::new(sender, Arc::clone(&own));
             let (config, wakes) = (config.clone(), Wakes(Arc::clone(&waker)));
             let work = move || {
                 let _wakes = wakes;
                 Live::new(engine, config, None, Requests { inbox, waker: own }).work()
             };
             let thread = thread::Builder::new().name(format!("shard {number}")).spawn(work);
-            shards.push(Shard { desk, thread: thread.context("start the thread of a shard")? });
+            shards.push(Shard { control, thread: thread.context("start the thread of a shard")? });
         }
         Ok(Self { plan, host, inbox, waker, shards, ending: false, last: Vec::new() })
     }
@@ -116,7 +116,7 @@ impl Front {
 
     /// Sends systemd the heartbeat if all shards are alive.
     fn look_after(&mut self) {
-        let modes = match self.ask_all(|_| Wish::Mode) {
+        let modes = match self.ask_all(|_| ControlRequest::Mode) {
             Ok(modes) => modes,
             Err(why) => return warn!("{why}"),
         };
@@ -130,8 +130,8 @@ impl Front {
     }
 
     /// Asks all shards the same, or nearly so, and waits for their answers.
-    fn ask_all(&self, wish: impl Fn(usize) -> Wish) -> Result<Vec<Answer>, String> {
-        let replies: Vec<_> = self.begin_all(wish)?;
+    fn ask_all(&self, request: impl Fn(usize) -> ControlRequest) -> Result<Vec<Answer>, String> {
+        let replies: Vec<_> = self.begin_all(request)?;
         let until = Clock::now() + PATIENCE;
         let answers = replies.into_iter().enumerate().map(|(number, reply)| {
             let left = until.saturating_duration_since(Clock::now());
@@ -140,22 +140,22 @@ impl Front {
         answers.collect()
     }
 
-    fn begin_all(&self, wish: impl Fn(usize) -> Wish) -> Result<Vec<mpsc::Receiver<Answer>>, String> {
+    fn begin_all(&self, request: impl Fn(usize) -> ControlRequest) -> Result<Vec<mpsc::Receiver<Answer>>, String> {
         let shards = self.shards.iter().enumerate();
-        shards.map(|(number, shard)| shard.desk.begin(wish(number)).map_err(str::to_owned)).collect()
+        shards.map(|(number, shard)| shard.control.begin(request(number)).map_err(str::to_owned)).collect()
     }
 
-    fn pass_on(&mut self, Asked { wish, reply }: Asked) {
-        let answer = match wish {
+    fn pass_on(&mut self, QueuedRequest { request, reply }: QueuedRequest) {
+        let answer = match request {
             _ if self.ending => Answer::Refused("the box is ending".into()),
-            Wish::Shutdown => {
+            ControlRequest::Shutdown => {
                 self.last.push(reply);
                 return self.end();
             }
             // These take as long as the queues need to drain.
-            Wish::Bypass | Wish::Observe => return self.wait_for_all(&wish, reply),
-            Wish::Reconfigure(config, settings) => self.reconfigure(&config, settings),
-            wish => self.ask_all(|_| wish.clone()).map_or_else(Answer::Refused, one_of),
+            ControlRequest::Bypass | ControlRequest::Observe => return self.wait_for_all(&request, reply),
+            ControlRequest::Reconfigure(config, settings) => self.reconfigure(&config, settings),
+            request => self.ask_all(|_| request.clone()).map_or_else(Answer::Refused, one_of),
         };
         // A disconnected client needs no reply.
         let _ = reply.send(self.completed(answer));
@@ -169,8 +169,8 @@ impl Front {
     }
 
     /// Asks all, and has a thread of its own wait for them.
-    fn wait_for_all(&self, wish: &Wish, reply: mpsc::Sender<Answer>) {
-        let replies = self.begin_all(|_| wish.clone());
+    fn wait_for_all(&self, request: &ControlRequest, reply: mpsc::Sender<Answer>) {
+        let replies = self.begin_all(|_| request.clone());
         let wait = move || {
             let answers = replies.and_then(|replies| {
                 let answers = replies.into_iter().map(|reply| reply.recv().map_err(|_| "the box ended".to_owned()));
@@ -191,8 +191,9 @@ impl Front {
         if let Some(error) = configs.iter().find_map(|config| config.check().err()) {
             return Answer::Refused(format!("{error}; the old configuration stays"));
         }
-        let wish = |shard: usize| Wish::Reconfigure(Box::new(configs[shard].clone()), HostSettings::default());
-        let answer = self.ask_all(wish).map_or_else(Answer::Refused, one_of);
+        let request =
+            |shard: usize| ControlRequest::Reconfigure(Box::new(configs[shard].clone()), HostSettings::default());
+        let answer = self.ask_all(request).map_or_else(Answer::Refused, one_of);
         if matches!(answer, Answer::Done) {
             self.host.take(settings);
         }
@@ -202,7 +203,7 @@ impl Front {
     fn end(&mut self) {
         self.ending = true;
         // One that has already ended needs no message.
-        let _ = self.begin_all(|_| Wish::Shutdown);
+        let _ = self.begin_all(|_| ControlRequest::Shutdown);
     }
 
     fn finish(mut self) -> Result<Snapshot> {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::iter::repeat_with;
 
 use evenair_medium::{BacklogChain, Counters, PpduCounters, Totals};
-use evenair_results::stretch::{CategoryStretch, FlowStretch, Stretch};
+use evenair_results::period::{CategoryPeriod, FlowPeriod, Period};
 use evenair_results::{MediumSeries, NodeSeries};
 use evenair_scenario::Scenario;
 use evenair_units::hint::prefetch;
@@ -19,10 +19,10 @@ use crate::senders::{Deliveries, Delivery, NodeRow, NodeRows};
 
 /// What is counted of all senders; the access points are the last of them.
 #[derive(Debug)]
-pub(crate) struct Tally {
+pub(crate) struct MediumCounters {
     interval: Span,
     /// Of each sender, what each frame touches.
-    nodes: Vec<NodeTally>,
+    nodes: Vec<NodeCounters>,
     deliveries: Records<Deliveries>,
     /// How each stood at the end of the last interval.
     before: Vec<Before>,
@@ -40,24 +40,24 @@ pub(crate) struct Tally {
     whole: usize,
     /// Those that have ended.
     intervals: usize,
-    stretch_began: usize,
+    period_began: usize,
     ends: BTreeSet<usize>,
-    stretches: Vec<Stretch>,
+    periods: Vec<Period>,
 }
 
 /// All that was counted in a run: access points first, then stations.
 #[derive(Debug)]
-pub(crate) struct Tallied {
+pub(crate) struct RunCounters {
     pub(crate) nodes: Vec<NodeSeries>,
     pub(crate) medium: MediumSeries,
-    pub(crate) stretches: Vec<Stretch>,
+    pub(crate) periods: Vec<Period>,
 }
 
 /// A sender in the present interval: what each frame touches, two of them in as much memory as a processor fetches at
 /// once.
 #[derive(Debug, Default)]
 #[repr(align(32))]
-struct NodeTally {
+struct NodeCounters {
     queue: Occupancy,
     offered: u32,
     delivered: u32,
@@ -76,7 +76,7 @@ struct Before {
     slowed: u64,
 }
 
-impl Tally {
+impl MediumCounters {
     /// Of senders of these names, the last of which are so many access points.
     pub(crate) fn new(scenario: &Scenario, names: impl Iterator<Item = String>, access_points: usize) -> Self {
         let rows = NodeRows::new(names);
@@ -84,7 +84,7 @@ impl Tally {
         Self {
             interval: scenario.measure.interval,
             stations: senders - access_points,
-            nodes: repeat_with(NodeTally::default).take(senders).collect(),
+            nodes: repeat_with(NodeCounters::default).take(senders).collect(),
             deliveries: Records::new(repeat_with(Deliveries::default).take(senders)),
             before: repeat_with(Before::default).take(senders).collect(),
             rows,
@@ -95,25 +95,25 @@ impl Tally {
             totals: Totals::default(),
             medium: MediumSeries::default(),
             intervals: 0,
-            stretch_began: 0,
-            ends: Stretch::ends(scenario),
-            stretches: Vec::new(),
+            period_began: 0,
+            ends: Period::ends(scenario),
+            periods: Vec::new(),
         }
     }
 
     /// Has fetched what is counted of a sender's frames.
     #[inline]
-    pub(crate) fn bring(&self, node: usize) {
+    pub(crate) fn prefetch(&self, node: usize) {
         prefetch(&self.nodes[node]);
     }
 
     /// A frame that was due in a sender's buffer at `due`, which may be past, comes to it. One that finds no room leaves
     /// at once.
     pub(crate) fn arrive(&mut self, node: usize, now: Instant, due: Instant) {
-        let tally = &mut self.nodes[node];
-        tally.offered += 1;
-        tally.queue.arrive(now, due);
-        if tally.queue.packets() == 1 && node < self.stations {
+        let medium_counters = &mut self.nodes[node];
+        medium_counters.offered += 1;
+        medium_counters.queue.arrive(now, due);
+        if medium_counters.queue.packets() == 1 && node < self.stations {
             self.active.0 += 1;
             self.active.1 = self.active.1.wrapping_sub(now.as_nanos());
         }
@@ -127,9 +127,9 @@ impl Tally {
 
     /// A frame left a sender's buffer, or `found_no_room` in it.
     pub(crate) fn leave(&mut self, node: usize, at: Instant, found_no_room: bool) {
-        let tally = &mut self.nodes[node];
-        tally.queue.leave(at, found_no_room);
-        if tally.queue.packets() == 0 && node < self.stations {
+        let medium_counters = &mut self.nodes[node];
+        medium_counters.queue.leave(at, found_no_room);
+        if medium_counters.queue.packets() == 0 && node < self.stations {
             self.active.0 -= 1;
             self.active.1 = self.active.1.wrapping_add(at.as_nanos());
         }
@@ -204,28 +204,28 @@ impl Tally {
         self.deliveries.get_mut(station).count_ppdus(ways);
     }
 
-    /// A stretch has ended, with what was counted of each sender's access categories, where there are any. The access
+    /// A period has ended, with what was counted of each sender's access categories, where there are any. The access
     /// points come first in results.
-    pub(crate) fn end_stretch(
+    pub(crate) fn end_period(
         &mut self,
-        flows: Vec<FlowStretch>,
+        flows: Vec<FlowPeriod>,
         chain: BacklogChain,
-        categories: Vec<Vec<CategoryStretch>>,
+        categories: Vec<Vec<CategoryPeriod>>,
     ) {
         let mut nodes: Vec<_> = self.deliveries.all().iter_mut().map(Deliveries::take).collect();
         nodes.iter_mut().zip(categories).for_each(|(node, categories)| node.categories = categories);
         nodes.rotate_right(self.levels.len());
         nodes.iter_mut().zip(&mut self.levels).for_each(|(node, levels)| node.time_at_level = std::mem::take(levels));
-        let intervals = self.stretch_began..self.intervals;
-        self.stretch_began = self.intervals;
-        self.stretches.push(Stretch { intervals, nodes, flows, chain, ..Stretch::default() });
+        let intervals = self.period_began..self.intervals;
+        self.period_began = self.intervals;
+        self.periods.push(Period { intervals, nodes, flows, chain, ..Period::default() });
     }
 
     /// All of it, at the end of the run.
-    pub(crate) fn finish(self) -> Tallied {
+    pub(crate) fn finish(self) -> RunCounters {
         let mut nodes = self.rows.finish(self.intervals);
         nodes.rotate_right(self.levels.len());
-        Tallied { nodes, medium: self.medium, stretches: self.stretches }
+        RunCounters { nodes, medium: self.medium, periods: self.periods }
     }
 }
 
@@ -247,7 +247,7 @@ impl Before {
     }
 }
 
-impl NodeTally {
+impl NodeCounters {
     /// Whether there was a frame to send in the interval that ends now.
     fn had_frames(&self, interval: Span, now: Instant) -> bool {
         self.offered > 0 || self.queue.was_left_since(now - interval) || self.queue.packets() > 0

@@ -13,7 +13,7 @@ use evenair_units::Instant as Monotonic;
 
 use super::attribution::{Attribution, Commanded};
 use super::budget::Budget;
-use super::feed::FeedTap;
+use super::feed::FeedSink;
 use super::happened::Happened;
 
 /// Events that may wait for the history thread.
@@ -24,17 +24,17 @@ pub type Queued = Option<(SystemTime, Happened)>;
 
 /// Where the loop, or several, and the control socket leave events. Copies are the same.
 #[derive(Clone)]
-pub struct Tap {
+pub struct EventSink {
     events: Option<SyncSender<Queued>>,
     /// The watch feed, which gets events that are not about a station.
-    watch: Option<FeedTap>,
+    watch: Option<FeedSink>,
     /// Events for which there was no room.
     lost: Arc<AtomicU64>,
     budget: Arc<Budget>,
     attribution: Arc<Mutex<Attribution>>,
 }
 
-/// The history's end of a tap.
+/// The history's end of the sink.
 pub struct Queue {
     /// Events in order.
     pub events: Receiver<Queued>,
@@ -45,19 +45,19 @@ pub struct Queue {
     budget: Arc<Budget>,
 }
 
-impl Tap {
+impl EventSink {
     /// Where events go to the history, to the watch feed, to both; `None`: to neither.
-    pub fn new(keeps_history: bool, watch: Option<FeedTap>) -> (Option<Self>, Option<Queue>) {
+    pub fn new(keeps_history: bool, watch: Option<FeedSink>) -> (Option<Self>, Option<Queue>) {
         if !keeps_history {
-            let (tap, _) = Self::with(watch.clone(), monotonic());
-            return (watch.map(|_| Self { events: None, ..tap }), None);
+            let (sink, _) = Self::with(watch.clone(), monotonic());
+            return (watch.map(|_| Self { events: None, ..sink }), None);
         }
-        let (tap, queue) = Self::with(watch, monotonic());
-        (Some(tap), Some(queue))
+        let (sink, queue) = Self::with(watch, monotonic());
+        (Some(sink), Some(queue))
     }
 
     /// As [`Self::new`] with a history, whose budgets are full at this time.
-    pub fn with(watch: Option<FeedTap>, now: Monotonic) -> (Self, Queue) {
+    pub fn with(watch: Option<FeedSink>, now: Monotonic) -> (Self, Queue) {
         let (sender, events) = mpsc::sync_channel(EVENTS_WAITING);
         let (lost, budget) = (Arc::new(AtomicU64::new(0)), Arc::new(Budget::new(now)));
         let queue = Queue { events, end: sender.clone(), lost: Arc::clone(&lost), budget: Arc::clone(&budget) };

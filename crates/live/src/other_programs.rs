@@ -3,8 +3,8 @@
 //!
 //! A box holds a lock of each of its open ports ([`PortLock`]), so that a second box is refused on any kernel, even if both
 //! start at the same moment. Other BPF programs can be detected from Linux 6.6 on, where programs attach by tcx; before,
-//! they are filters of a clsact discipline. The box looks for them at its start and each second. Their names require CAP_SYS_ADMIN, which the service does not have: it then
-//! reports their numbers.
+//! they are filters of a clsact discipline. The box looks for them at its start and each second. Their names require
+//! CAP_SYS_ADMIN, which the service does not have: it then reports their numbers.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -21,7 +21,7 @@ use evenair_sys::port_lock::{DIRECTORY, LockError, PortLock};
 use serde_json::Value;
 use tracing::{debug, warn};
 
-use crate::events::Tap;
+use crate::events::EventSink;
 
 /// A box that was killed may take a moment to lose its locks and programs.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -117,8 +117,8 @@ pub(crate) fn refuse(ports: [&str; 2]) -> Result<()> {
     Ok(())
 }
 
-/// What is looked after at the ports while the box runs, apart from the packet loop: their locks, programs that others attach, and
-/// what the bridge learns.
+/// What is looked after at the ports while the box runs, apart from the packet loop: their locks, programs that others
+/// attach, and what the bridge learns.
 #[derive(Debug)]
 pub(crate) struct Ports {
     ports: [(u32, String); 2],
@@ -139,7 +139,7 @@ impl Ports {
     }
 
     /// To be called about once a second, and when the traffic changes hands.
-    pub(crate) fn tend(&mut self, is_inserted: bool, has_bridge: bool, history: Option<&Tap>) {
+    pub(crate) fn tend(&mut self, is_inserted: bool, has_bridge: bool, history: Option<&EventSink>) {
         if let Some(locks) = &self.locks {
             locks.renew();
         }
@@ -175,9 +175,9 @@ impl Ports {
         said
     }
 
-    /// Has the bridge forget what it learned at the ports: at once when the traffic changes hands, and each second while the box
-    /// carries it. The bridge then sees only frames for itself, so that an entry could be of before a station roamed; after a
-    /// bypass, or when the box is killed, it would drop that station's downloads until the entry ages.
+    /// Has the bridge forget what it learned at the ports: at once when the traffic changes hands, and each second while
+    /// the box carries it. The bridge then sees only frames for itself, so that an entry could be of before a station
+    /// roamed; after a bypass, or when the box is killed, it would drop that station's downloads until the entry ages.
     fn forget(&mut self, is_inserted: bool) {
         let now = Instant::now();
         let is_due = match self.forgot {

@@ -20,17 +20,17 @@ const MOST_USED: u64 = 80;
 /// For so long it is an ordinary one then: in no second has it had more than two windows of real time.
 const REST: Span = Span::from_secs(1);
 
-/// The calling thread's place, once it has asked for one.
+/// Real-time priority of the calling thread, as far as the kernel grants it.
 #[derive(Debug)]
-pub struct Punctual {
-    place: Place,
+pub struct RealTimeGuard {
+    priority: Priority,
     /// When its use was last looked at, and what it had used then.
     looked: Instant,
     used: Span,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum Priority {
     /// Before all ordinary threads.
     First,
     /// Preferred among them until then.
@@ -39,56 +39,56 @@ enum Place {
     Ordinary,
 }
 
-impl Punctual {
+impl RealTimeGuard {
     /// Asks for the calling thread.
     pub fn ask(now: Instant) -> Self {
         rt::remove_timer_slack();
-        let place = match rt::run_first() {
-            Ok(()) => Place::First,
+        let priority = match rt::run_first() {
+            Ok(()) => Priority::First,
             Err(error) => {
                 warn!("{error}: the box may be late when the machine is busy");
                 // A user who may not do the one may still do the other (RLIMIT_NICE).
                 let _ = rt::prefer_this_thread();
-                Place::Ordinary
+                Priority::Ordinary
             }
         };
-        Self { place, looked: now, used: used() }
+        Self { priority, looked: now, used: used() }
     }
 
     /// To be called in every round of the loop.
     pub fn tend(&mut self, now: Instant) {
-        if self.place == Place::Ordinary || now.saturating_since(self.looked) < WINDOW {
+        if self.priority == Priority::Ordinary || now.saturating_since(self.looked) < WINDOW {
             return;
         }
         let used = used();
         let most = now.saturating_since(self.looked).mul_div(MOST_USED, 100);
         let busy = used.saturating_sub(self.used) >= most;
         (self.looked, self.used) = (now, used);
-        let next = place_after(self.place, now, busy);
-        if next == self.place {
+        let next = priority_after(self.priority, now, busy);
+        if next == self.priority {
             return;
         }
-        let result = if next == Place::First { rt::run_first() } else { rt::prefer_this_thread() };
-        self.place = kept(next, result);
+        let result = if next == Priority::First { rt::run_first() } else { rt::prefer_this_thread() };
+        self.priority = kept(next, result);
     }
 }
 
-/// Where a thread is to be that has, or has not, hardly slept in the last window.
-fn place_after(place: Place, now: Instant, busy: bool) -> Place {
-    match place {
-        Place::First if busy => Place::Resting(now + REST),
-        Place::Resting(until) if now >= until => Place::First,
+/// The priority of a thread after a window in which it hardly slept, or slept enough.
+fn priority_after(priority: Priority, now: Instant, busy: bool) -> Priority {
+    match priority {
+        Priority::First if busy => Priority::Resting(now + REST),
+        Priority::Resting(until) if now >= until => Priority::First,
         stays => stays,
     }
 }
 
-/// The place that a thread has where it asked for `next`.
-fn kept(next: Place, result: Result<(), OsError>) -> Place {
+/// The priority that a thread has after it asked for `next`.
+fn kept(next: Priority, result: Result<(), OsError>) -> Priority {
     match result {
         Ok(()) => next,
         Err(error) => {
             warn!("{error}: the box may be late when the machine is busy");
-            Place::Ordinary
+            Priority::Ordinary
         }
     }
 }
@@ -107,27 +107,27 @@ mod tests {
 
     #[test]
     fn who_hardly_sleeps_rests_for_a_second() {
-        let resting = place_after(Place::First, at(100), true);
-        assert_eq!(resting, Place::Resting(at(1_100)));
-        assert_eq!(place_after(resting, at(1_000), true), resting);
-        assert_eq!(place_after(resting, at(1_100), true), Place::First, "and if it is busy still, rests again");
-        assert_eq!(place_after(Place::First, at(100), false), Place::First);
-        assert_eq!(place_after(Place::Ordinary, at(100), true), Place::Ordinary);
+        let resting = priority_after(Priority::First, at(100), true);
+        assert_eq!(resting, Priority::Resting(at(1_100)));
+        assert_eq!(priority_after(resting, at(1_000), true), resting);
+        assert_eq!(priority_after(resting, at(1_100), true), Priority::First, "and if it is busy still, rests again");
+        assert_eq!(priority_after(Priority::First, at(100), false), Priority::First);
+        assert_eq!(priority_after(Priority::Ordinary, at(100), true), Priority::Ordinary);
     }
 
     #[test]
     fn a_thread_that_spins_does_not_stay_first() {
-        let place = std::thread::spawn(|| {
+        let priority = std::thread::spawn(|| {
             let now = || Instant::from_nanos(rt::monotonic_ns());
-            let mut punctual = Punctual::ask(now());
+            let mut real_time = RealTimeGuard::ask(now());
             let start = now();
             while now() < start + Span::from_millis(400) {
-                punctual.tend(now());
+                real_time.tend(now());
             }
-            punctual.place
+            real_time.priority
         });
-        let place = place.join().expect("no panic");
+        let priority = priority.join().expect("no panic");
         // On a machine that is busy with other real-time threads it may have slept enough.
-        assert!(matches!(place, Place::Resting(_) | Place::Ordinary), "{place:?}");
+        assert!(matches!(priority, Priority::Resting(_) | Priority::Ordinary), "{priority:?}");
     }
 }

@@ -10,8 +10,8 @@
 use evenair_medium::NodeId;
 use evenair_units::hint::prefetch;
 
-use crate::agenda::{Side, Task};
-use crate::air::Sender;
+use crate::domain::Sender;
+use crate::event_queue::{Side, Task};
 use crate::packet::{Body, Carries, PacketId};
 use crate::world::World;
 
@@ -22,43 +22,43 @@ impl World {
     /// An access point has delivered a frame, and what waits in it will follow: first its place in the queue is asked for, a
     /// frame later the packet, then its connection, and then what is found by that; each when what leads to it is there.
     #[inline(never)]
-    pub(crate) fn look_into_queue(&self, domain: usize, point: NodeId) {
-        let medium = &self.airs.at(domain).medium;
-        medium.bring_waiting(point, 3, prefetch);
+    pub(crate) fn prefetch_queue(&self, domain: usize, point: NodeId) {
+        let medium = &self.domains.at(domain).medium;
+        medium.prefetch_waiting(point, 3, prefetch);
         if let Some(&packet) = medium.waiting(point, 2) {
-            self.pool.bring(packet);
+            self.pool.prefetch(packet);
         }
         if let Some(&packet) = medium.waiting(point, 1) {
-            self.look_at_arrival(packet, Side::Station);
+            self.prefetch_arrival(packet, Side::Station);
         }
         if let Some(&packet) = medium.waiting(point, 0)
             && let Body::Tcp { connection, carries, .. } = self.pool.get(packet).body
         {
-            self.connections.bring_more(connection, Side::Station, carries == Carries::Data);
+            self.connections.prefetch_more(connection, Side::Station, carries == Carries::Data);
         }
     }
 
     /// A packet will arrive at this end of its connection.
     #[inline]
-    pub(crate) fn look_at_arrival(&self, id: PacketId, side: Side) {
+    pub(crate) fn prefetch_arrival(&self, id: PacketId, side: Side) {
         let packet = self.pool.get(id);
         if let Body::Tcp { connection, carries, .. } = packet.body {
-            self.connections.bring(connection, side, carries == Carries::Data);
-            self.meter.bring(packet.app);
+            self.connections.prefetch(connection, side, carries == Carries::Data);
+            self.meter.prefetch(packet.app);
             if side == Side::Station {
-                self.look_at_station(packet.app);
+                self.prefetch_station(packet.app);
             }
         }
     }
 
-    /// The agenda's next entry will come up.
+    /// The next entry of the event queue will come up.
     #[inline]
-    pub(crate) fn look_at_agenda(&self) {
-        match self.agenda.peek() {
-            Some(Task::Tcp { connection, side }) => self.connections.bring(connection, side, side == Side::Station),
+    pub(crate) fn prefetch_next_event(&self) {
+        match self.event_queue.peek() {
+            Some(Task::Tcp { connection, side }) => self.connections.prefetch(connection, side, side == Side::Station),
             Some(Task::App(app)) => {
                 prefetch(&self.apps[app as usize]);
-                self.look_at_station(app);
+                self.prefetch_station(app);
             }
             _ => {}
         }
@@ -66,14 +66,14 @@ impl World {
 
     /// A frame was delivered: the next sender will send its own, and if it is a station, may need another.
     #[inline]
-    pub(crate) fn look_at_next_sender(&self, domain: usize) {
-        let air = self.airs.at(domain);
-        let next = air.medium.bring_next(prefetch).filter(|&node| !air.is_foreign(node));
+    pub(crate) fn prefetch_next_sender(&self, domain: usize) {
+        let air = self.domains.at(domain);
+        let next = air.medium.prefetch_next(prefetch).filter(|&node| !air.is_obss(node));
         let Some(Sender::Station(station)) = next.map(|node| air.sender(node)) else { return };
-        air.tally.bring(station);
+        air.medium_counters.prefetch(station);
         if let Some(app) = air.sole_sender(station) {
             prefetch(&self.apps[app as usize]);
-            self.meter.bring(app);
+            self.meter.prefetch(app);
         }
     }
 
@@ -85,8 +85,8 @@ impl World {
 
     /// The station of an application will send.
     #[inline]
-    pub(crate) fn look_at_station(&self, app: u32) {
+    pub(crate) fn prefetch_station(&self, app: u32) {
         let station = self.ways[app as usize].station as usize;
-        self.airs.of(station).bring(station);
+        self.domains.of(station).prefetch(station);
     }
 }
