@@ -20,9 +20,10 @@ use crate::control::Answer;
 use crate::run::now;
 use crate::snapshot::Snapshot;
 
-/// After this no more is copied in a slice. A packet that comes then waits so long and a little more.
-const SLICE: Span = Span::from_micros(50);
-/// Time between the starts of two slices: a loop that has no time to spare gives a fifth of it.
+/// After this no more is copied in a slice. A packet that comes then waits so long and a little more: what it takes to copy
+/// [`AT_ONCE`] stations, and to fetch memory that the loop has not touched for a second.
+const SLICE: Span = Span::from_micros(30);
+/// Time between the starts of two slices: a loop that has no time to spare gives an eighth of it.
 const APART: Span = Span::from_micros(250);
 /// Stations, or flows, that are copied before the clock is looked at: some microseconds.
 const AT_ONCE: usize = 8;
@@ -63,15 +64,19 @@ pub(crate) struct Slices {
     emptied: mpsc::Receiver<Vec<Part>>,
     /// When the next slice may begin.
     due: Instant,
-    longest: Longest,
+    times: Times,
 }
 
-/// The longest slice so far, in nanoseconds: by the clock, and in CPU time, which other threads do not lengthen
+/// Times of slices, in nanoseconds, for those who look for them in the log. CPU time is not lengthened by other threads
 /// (interrupts do, unless the kernel accounts for them: CONFIG_IRQ_TIME_ACCOUNTING).
 #[derive(Default)]
-struct Longest {
+struct Times {
+    /// The longest slice so far by the clock, and in CPU time.
     wall: u64,
     cpu: u64,
+    /// CPU time of all slices of this collection, and the most of a collection so far.
+    sum: u64,
+    most: u64,
 }
 
 enum Stage {
@@ -101,12 +106,22 @@ struct Copied {
     replies: Vec<Reply>,
 }
 
-impl Longest {
+impl Times {
     fn note(&mut self, copied: &str, wall: u64, cpu: u64) {
+        self.sum += cpu;
         if wall > self.wall || cpu > self.cpu {
-            *self = Self { wall: self.wall.max(wall), cpu: self.cpu.max(cpu) };
-            let Self { wall, cpu } = *self;
+            (self.wall, self.cpu) = (self.wall.max(wall), self.cpu.max(cpu));
+            let Self { wall, cpu, .. } = *self;
             debug!("{copied}: the longest slice of the state took {wall} ns, and the longest in CPU time {cpu} ns");
+        }
+    }
+
+    /// A collection has ended.
+    fn end(&mut self) {
+        let sum = std::mem::take(&mut self.sum);
+        if sum > self.most {
+            self.most = sum;
+            debug!("the slices of a state took up to {sum} ns of CPU time together");
         }
     }
 }
@@ -130,7 +145,7 @@ impl Slices {
             room: Vec::new(),
             emptied,
             due: Instant::ZERO,
-            longest: Longest::default(),
+            times: Times::default(),
         })
     }
 
@@ -160,7 +175,10 @@ impl Slices {
             let (cpu, copied) = (enabled!(Level::DEBUG).then(thread_cpu_ns), self.stage.copies());
             self.slice(source, start..start + SLICE, complete)?;
             if let Some(cpu) = cpu {
-                self.longest.note(copied, now().saturating_since(start).as_nanos(), thread_cpu_ns() - cpu);
+                self.times.note(copied, now().saturating_since(start).as_nanos(), thread_cpu_ns() - cpu);
+                if matches!(self.stage, Stage::Idle) {
+                    self.times.end();
+                }
             }
             self.due = start + APART;
         }

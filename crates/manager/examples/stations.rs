@@ -32,7 +32,7 @@ const APART: Span = Span::from_micros(5);
 /// Packets that come at once, as out of a ring.
 const BATCH: usize = 32;
 /// As the box collects its state: `crates/live/src/slices.rs`.
-const SLICE: time::Duration = time::Duration::from_micros(50);
+const SLICE: time::Duration = time::Duration::from_micros(30);
 const SLICES_APART: Span = Span::from_micros(250);
 const COLLECTIONS_APART: Span = Span::from_secs(1);
 const AT_ONCE: usize = 8;

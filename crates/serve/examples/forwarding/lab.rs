@@ -81,6 +81,17 @@ impl Middle {
     }
 }
 
+/// Slices in which the box copied its state.
+pub struct Slices {
+    /// The longest by the clock and in CPU time, in microseconds.
+    pub wall_us: f64,
+    pub cpu_us: f64,
+    /// What was copied in the longest of either.
+    pub copied: String,
+    /// The most CPU time of all slices of a state, in milliseconds: of a second, since the state is asked for once a second.
+    pub sum_ms: f64,
+}
+
 /// A path.
 pub struct Lab {
     pub source: Netns,
@@ -272,16 +283,20 @@ impl Lab {
         self.dir.path().join("box.watch.sock")
     }
 
-    /// The longest slice in which the box copied its state, in microseconds: by the clock and in CPU time; and what was copied in the
-    /// longest of either.
-    pub fn longest_slice_us(&self) -> Result<([f64; 2], String)> {
+    /// What copying the state has cost the box so far.
+    pub fn slices(&self) -> Result<Slices> {
         let log = std::fs::read_to_string(log_of(&self.dir.path().join("box.toml")))?;
-        let line = log.lines().rev().find(|line| line.contains("the longest slice")).context("no slice in the log")?;
-        let numbers: Vec<f64> = line.split(' ').filter_map(|word| word.parse().ok()).collect();
-        let copied = line.split(": ").nth(1).unwrap_or_default();
-        match numbers[..] {
-            [.., wall, cpu] => Ok(([wall / 1e3, cpu / 1e3], copied.to_owned())),
-            _ => bail!("two times are missing in {line:?}"),
+        let last = |what| {
+            log.lines().rev().find(|line| line.contains(what)).with_context(|| format!("no {what:?} in the log"))
+        };
+        let numbers = |line: &str| line.split(' ').filter_map(|word| word.parse().ok()).collect::<Vec<f64>>();
+        let (longest, sum) = (last("the longest slice")?, last("the slices of a state")?);
+        let copied = longest.split(": ").nth(1).unwrap_or_default().to_owned();
+        match (&numbers(longest)[..], &numbers(sum)[..]) {
+            ([.., wall, cpu], [.., sum]) => {
+                Ok(Slices { wall_us: wall / 1e3, cpu_us: cpu / 1e3, copied, sum_ms: sum / 1e6 })
+            }
+            _ => bail!("a time is missing in {longest:?} or {sum:?}"),
         }
     }
 

@@ -19,11 +19,10 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use evenair_sys::process;
 
-use crate::lab::{Lab, Middle};
+use crate::lab::{Lab, Middle, Slices};
 use crate::measure::{Passage, passage};
 use crate::median;
 
-const STATIONS: usize = 1_000;
 /// Bytes of a frame.
 const LEN: usize = 60;
 /// Packets per second, about a tenth of what the box carries on one core.
@@ -47,12 +46,14 @@ const LONGEST_RECOVERY: Duration = Duration::from_secs(60);
 pub struct Watched {
     /// Who was there.
     pub by: &'static str,
+    /// Active stations.
+    pub stations: usize,
     /// CPU time of the packet loop for a packet, watched beside not; the median.
     pub loop_ratio: f64,
     /// Medians of the 99th percentile of latency, not watched and watched, in microseconds.
     pub p99_us: [f64; 2],
-    /// The longest slice in which the state was copied, in CPU time, in microseconds.
-    pub slice_us: f64,
+    /// What copying the state cost.
+    pub slices: Slices,
     /// Packets lost in all watched runs.
     pub lost: u64,
     /// evenair-web after the worst run.
@@ -84,9 +85,9 @@ pub trait Beside: Sized {
 }
 
 /// Runs without and with them in turn.
-pub fn measure<T: Beside>(web: &Path, rounds: usize) -> Result<Watched> {
-    let lab = Lab::new(Middle::Managed, STATIONS, None)?;
-    println!("\n{STATIONS} stations, {PPS} packets/s, {}:", T::numbers());
+pub fn measure<T: Beside>(web: &Path, rounds: usize, stations: usize) -> Result<Watched> {
+    let lab = Lab::new(Middle::Managed, stations, None)?;
+    println!("\n{stations} stations, {PPS} packets/s, {}:", T::numbers());
     let [by, short] = T::NAMES;
     let mut runs: Vec<[Passage; 2]> = Vec::new();
     let mut worst = Recovery::default();
@@ -105,15 +106,19 @@ pub fn measure<T: Beside>(web: &Path, rounds: usize) -> Result<Watched> {
         }
         runs.push([alone, watched]);
     }
-    let ([wall_us, slice_us], copied) = lab.longest_slice_us()?;
-    println!("  longest slice of the state: {wall_us:.0} us by the clock, {slice_us:.0} us of CPU time, of {copied}");
+    let slices = lab.slices()?;
+    let Slices { wall_us, cpu_us, copied, sum_ms } = &slices;
+    println!(
+        "  longest slice of the state: {wall_us:.0} us by the clock, {cpu_us:.0} us of CPU time, of {copied}; {sum_ms:.2} ms a second"
+    );
     let of = |f: &dyn Fn(&[Passage; 2]) -> f64| median(runs.iter().map(f).collect());
     let [alone, watched] = [0, 1].map(|at| of(&|run| run[at].loop_ns));
     Ok(Watched {
         by,
+        stations,
         loop_ratio: watched / alone,
         p99_us: [0, 1].map(|at| of(&|run| run[at].latency.p99)),
-        slice_us,
+        slices,
         lost: runs.iter().map(|[_, watched]| watched.lost).sum(),
         web: worst,
     })
