@@ -50,6 +50,7 @@ impl Taken {
         }
     }
 
+    /// The status of this instant.
     pub const fn status(&self) -> &Status {
         &self.status
     }

@@ -50,6 +50,7 @@ pub struct Printer<'a, W: Write> {
 }
 
 impl<'a, W: Write> Printer<'a, W> {
+    /// A printer of the selected records to `out`.
     pub const fn new(selection: &'a Selection, out: W) -> Self {
         Self { selection, out, headed: false, printed: 0 }
     }
