@@ -49,7 +49,8 @@ pub struct Watched {
     pub by: &'static str,
     /// Active stations.
     pub stations: usize,
-    /// CPU time of the packet loop for a packet, watched beside not; the median.
+    /// CPU time of the packet loop for a packet, watched over not: the median of the rounds, since the machine's speed changes from
+    /// one to the next.
     pub loop_ratio: f64,
     /// Medians of the 99th percentile of latency, not watched and watched, in microseconds.
     pub p99_us: [f64; 2],
@@ -115,11 +116,10 @@ pub fn measure<T: Beside>(web: &Path, rounds: usize, stations: usize) -> Result<
         "  longest slice of the state: {wall_us:.0} us by the clock, {cpu_us:.0} us of CPU time, of {copied}; {sum_ms:.2} ms a second"
     );
     let of = |f: &dyn Fn(&[Passage; 2]) -> f64| median(runs.iter().map(f).collect());
-    let [alone, watched] = [0, 1].map(|at| of(&|run| run[at].loop_ns));
     Ok(Watched {
         by,
         stations,
-        loop_ratio: watched / alone,
+        loop_ratio: of(&|[alone, watched]| watched.loop_ns / alone.loop_ns),
         p99_us: [0, 1].map(|at| of(&|run| run[at].latency.p99)),
         slices,
         lost: runs.iter().map(|[_, watched]| watched.lost).sum(),
