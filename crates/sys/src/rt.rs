@@ -128,7 +128,11 @@ fn set_fifo(priority: i32) -> Result<(), OsError> {
     set_policy(policy, priority, "sched_setscheduler(SCHED_FIFO)")
 }
 
-fn pin_to_last_core() -> Result<usize, OsError> {
+/// Pins the calling thread to the last core that it may use. Returns that core's number.
+///
+/// # Errors
+/// The kernel's error; no privilege is needed.
+pub fn pin_to_last_core() -> Result<usize, OsError> {
     // SAFETY: cpu_set_t is plain data for which all zero bytes is the empty set.
     let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
     let size = size_of::<libc::cpu_set_t>();

@@ -1,8 +1,8 @@
 //! Those who attack the page of a box: a thousand connections whose requests come at a byte a second, and a hundred logins a second with
 //! wrong passwords, each from an address of its own and for an account of its own, so that no limit for either holds them off.
 //!
-//! `--web scripts/web-limited` gives evenair-web as much of the processor as its service has. Attackers and page share the core of the
-//! packet loop, which they would not on a network.
+//! `--web scripts/web-limited` gives evenair-web as much of the processor as its service has. Attackers and page have the last core,
+//! which they share with a source that sleeps between packets; the packet loop has another.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
@@ -13,13 +13,14 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use evenair_sys::process;
+use evenair_sys::{process, rt};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::sync::oneshot;
 use tokio::time::{interval, sleep, timeout};
 
 use crate::lab::Lab;
+use crate::load::Place;
 use crate::watched::{Beside, Recovery, Web};
 
 /// Connections whose request comes at a byte a second.
@@ -56,6 +57,7 @@ struct Answers {
 
 impl Beside for Attackers {
     const NAMES: [&str; 2] = ["attackers", "attacked"];
+    const SOURCE: Place = Place::Spaced;
 
     fn numbers() -> String {
         format!("{SLOW} slow connections, {LOGINS} logins a second")
@@ -64,8 +66,10 @@ impl Beside for Attackers {
     fn start(lab: &Lab, program: &Path) -> Result<Self> {
         let folder = tempfile::tempdir().context("a folder for the state of evenair-web")?;
         let state = folder.path();
+        let mut command = Command::new("taskset");
+        command.args(["-c", &(thread::available_parallelism()?.get() - 1).to_string()]).arg(program);
         let web = Web::start(
-            program,
+            &mut command,
             &["--socket".as_ref(), lab.watch_socket().as_ref(), "--state".as_ref(), state.as_ref()],
         )?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -77,6 +81,7 @@ impl Beside for Attackers {
         let answers = Arc::new(Answers::default());
         let (address, counted) = (web.address, answers.clone());
         let attack = move || -> Result<()> {
+            rt::pin_to_last_core().context("pin the attackers")?;
             runtime.block_on(async {
                 for _ in 0..SLOW {
                     tokio::spawn(crawl(address));

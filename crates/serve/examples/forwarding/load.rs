@@ -194,6 +194,8 @@ pub enum Place {
     Batches,
     /// The same, with each packet when it is due; where packets are acknowledged, two of them with their ACK.
     Singly,
+    /// The same, but asleep until then: what else runs on that core has the rest of it.
+    Spaced,
     /// In bursts, before all else on the last core, and asleep between them: as a network card hands packets over. What is to
     /// forward them may run on all cores.
     Bursts,
@@ -277,7 +279,7 @@ fn drive(sender: &Sender, source: &mut Source, rate: Option<f64>, span: Duration
         *turns += 1;
         match place {
             Place::OneCore => std::thread::yield_now(),
-            Place::Batches | Place::Singly | Place::Bursts => std::hint::spin_loop(),
+            Place::Batches | Place::Singly | Place::Spaced | Place::Bursts => std::hint::spin_loop(),
         }
         monotonic_ns()
     };
@@ -291,7 +293,7 @@ fn drive(sender: &Sender, source: &mut Source, rate: Option<f64>, span: Duration
     // When the first packet was due: later where the source was stopped, since no network makes up for such a time at once.
     let mut origin = start;
     let (mut last, mut stopped_ns) = (start, 0);
-    // One that sleeps between bursts, or shares its core with the path, has no turn for longer all the time.
+    // One that sleeps meanwhile, or shares its core with the path, has no turn for longer all the time.
     let late = if matches!(place, Place::Batches | Place::Singly) { LATE_NS } else { STOPPED_NS };
     while now < end {
         if now - last > STOPPED_NS {
@@ -306,12 +308,12 @@ fn drive(sender: &Sender, source: &mut Source, rate: Option<f64>, span: Duration
         let at_once = match place {
             Place::OneCore | Place::Batches => SEND_BATCH as u64 / 2,
             // Two segments and the ACK of both.
-            Place::Singly if source.connections.is_some() => 3,
-            Place::Singly => 1,
+            Place::Singly | Place::Spaced if source.connections.is_some() => 3,
+            Place::Singly | Place::Spaced => 1,
             Place::Bursts => SEND_BATCH as u64,
         };
         if due < sent + at_once {
-            if let (Place::Bursts, Some(rate)) = (place, rate) {
+            if let (Place::Bursts | Place::Spaced, Some(rate)) = (place, rate) {
                 let next = origin + ((sent + at_once) as f64 / rate * 1e9) as u64;
                 std::thread::sleep(Duration::from_nanos(next.saturating_sub(now)));
                 now = monotonic_ns();
@@ -323,7 +325,7 @@ fn drive(sender: &Sender, source: &mut Source, rate: Option<f64>, span: Duration
         // Of three packets one is an ACK, where there are some.
         let data = if source.connections.is_some() { (due - sent) / 3 * 2 } else { due - sent };
         let batch = data.clamp(1, SEND_BATCH as u64) as usize;
-        sent += source.send(sender, batch, matches!(place, Place::Batches | Place::Singly))?;
+        sent += source.send(sender, batch, matches!(place, Place::Batches | Place::Singly | Place::Spaced))?;
         // Whoever is to forward them has its turn; that is no idle turn.
         if place == Place::OneCore {
             std::thread::yield_now();

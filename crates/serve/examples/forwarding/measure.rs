@@ -166,12 +166,12 @@ pub struct Passage {
 
 /// Latency of packets among `pps` others.
 pub fn latency(lab: &Lab, len: usize, pps: f64, span: Duration) -> Result<Latency> {
-    Ok(passage(lab, len, pps, span)?.latency)
+    Ok(passage(lab, len, pps, span, Place::Singly)?.latency)
 }
 
-/// How `pps` pass.
-pub fn passage(lab: &Lab, len: usize, pps: f64, span: Duration) -> Result<Passage> {
-    offer(lab, len, Some(pps), SETTLE, Place::Singly)?;
+/// How `pps` of a source in this place pass.
+pub fn passage(lab: &Lab, len: usize, pps: f64, span: Duration, place: Place) -> Result<Passage> {
+    offer(lab, len, Some(pps), SETTLE, place)?;
     let done = AtomicBool::new(false);
     let (mut times, loop_ns, lost) = thread::scope(|scope| -> Result<_> {
         let (ready, is_ready) = std::sync::mpsc::channel();
@@ -179,7 +179,7 @@ pub fn passage(lab: &Lab, len: usize, pps: f64, span: Duration) -> Result<Passag
         let receiver = scope.spawn(move || lab.sink.run(|| receive(done, &ready)));
         is_ready.recv().context("the sink")?;
         let (before, cpu) = (delivered(lab)?, lab.loop_cpu_ns());
-        let offered = offer(lab, len, Some(pps), span, Place::Singly);
+        let offered = offer(lab, len, Some(pps), span, place);
         thread::sleep(Duration::from_millis(50));
         done.store(true, Ordering::Relaxed);
         let (offered, cpu) = (offered?.packets, lab.loop_cpu_ns() - cpu);

@@ -20,6 +20,7 @@ use anyhow::{Context, Result, ensure};
 use evenair_sys::process;
 
 use crate::lab::{Lab, Middle, Slices};
+use crate::load::Place;
 use crate::measure::{Passage, passage};
 use crate::median;
 
@@ -48,7 +49,8 @@ pub struct Watched {
     pub by: &'static str,
     /// Active stations.
     pub stations: usize,
-    /// CPU time of the packet loop for a packet, watched beside not; the median.
+    /// CPU time of the packet loop for a packet, watched over not: the median of the rounds, since the machine's speed changes from
+    /// one to the next.
     pub loop_ratio: f64,
     /// Medians of the 99th percentile of latency, not watched and watched, in microseconds.
     pub p99_us: [f64; 2],
@@ -73,6 +75,8 @@ pub struct Recovery {
 pub trait Beside: Sized {
     /// What they are called in sentences and in tables.
     const NAMES: [&str; 2];
+    /// How the source of the packets runs.
+    const SOURCE: Place;
 
     /// Who they are, in numbers.
     fn numbers() -> String;
@@ -92,9 +96,9 @@ pub fn measure<T: Beside>(web: &Path, rounds: usize, stations: usize) -> Result<
     let mut runs: Vec<[Passage; 2]> = Vec::new();
     let mut worst = Recovery::default();
     for round in 1..=rounds {
-        let alone = passage(&lab, LEN, PPS, SPAN)?;
+        let alone = passage(&lab, LEN, PPS, SPAN, T::SOURCE)?;
         let others = T::start(&lab, web)?;
-        let watched = passage(&lab, LEN, PPS, SPAN)?;
+        let watched = passage(&lab, LEN, PPS, SPAN, T::SOURCE)?;
         let Recovery { most_mb, answers_after_s } = others.end()?;
         worst.most_mb = worst.most_mb.max(most_mb);
         worst.answers_after_s = worst.answers_after_s.max(answers_after_s);
@@ -112,11 +116,10 @@ pub fn measure<T: Beside>(web: &Path, rounds: usize, stations: usize) -> Result<
         "  longest slice of the state: {wall_us:.0} us by the clock, {cpu_us:.0} us of CPU time, of {copied}; {sum_ms:.2} ms a second"
     );
     let of = |f: &dyn Fn(&[Passage; 2]) -> f64| median(runs.iter().map(f).collect());
-    let [alone, watched] = [0, 1].map(|at| of(&|run| run[at].loop_ns));
     Ok(Watched {
         by,
         stations,
-        loop_ratio: watched / alone,
+        loop_ratio: of(&|[alone, watched]| watched.loop_ns / alone.loop_ns),
         p99_us: [0, 1].map(|at| of(&|run| run[at].latency.p99)),
         slices,
         lost: runs.iter().map(|[_, watched]| watched.lost).sum(),
@@ -138,13 +141,12 @@ impl Drop for Web {
 }
 
 impl Web {
-    /// Starts it with these arguments, at a free port.
-    pub fn start(program: &Path, arguments: &[&OsStr]) -> Result<Self> {
+    /// Starts this command of evenair-web with these arguments, at a free port.
+    pub fn start(command: &mut Command, arguments: &[&OsStr]) -> Result<Self> {
         let address = TcpListener::bind("127.0.0.1:0")?.local_addr()?;
-        let mut command = Command::new(program);
         command.args(arguments).args(["--listen", &address.to_string()]).stdout(Stdio::piped());
-        let started = process::tie(&mut command, None).spawn();
-        let mut child = started.with_context(|| format!("start {} (--web names another)", program.display()))?;
+        let started = process::tie(command, None).spawn();
+        let mut child = started.with_context(|| format!("{command:?} (--web names another program)"))?;
         let said = child.stdout.take().context("piped")?;
         let web = Self { child, address };
         BufReader::new(said).read_line(&mut String::new())?;
@@ -199,13 +201,14 @@ pub struct Watchers {
 
 impl Beside for Watchers {
     const NAMES: [&str; 2] = ["watchers", "watched"];
+    const SOURCE: Place = Place::Singly;
 
     fn numbers() -> String {
         format!("{CLIENTS} clients, {BROWSERS} browsers, {IDLE} idle connections")
     }
 
     fn start(lab: &Lab, web: &Path) -> Result<Self> {
-        let web = Web::start(web, &["--socket".as_ref(), lab.watch_socket().as_ref()])?;
+        let web = Web::start(&mut Command::new(web), &["--socket".as_ref(), lab.watch_socket().as_ref()])?;
         let address = web.address;
         let mut clients = Self { web, watching: Vec::new(), connections: Vec::new() };
         for _ in 0..CLIENTS {
