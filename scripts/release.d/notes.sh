@@ -41,6 +41,7 @@ write_notes() {
     done
     printf '\n## Left out, and not tried\n\n'
     for line in ${absent[@]+"${absent[@]}"}; do printf -- '- %s\n' "$line"; done
+    sed 's/^/- /' "$logs/remarks"
     for line in "${all[@]}"; do [[ " ${parts[*]} " == *" $line "* ]] || printf -- '- %s: not asked for\n' "$line"; done
     # Built of the packages where there is an engine, which may need the network.
     printf -- '- container images: their definitions are in packaging/container, and are not built here\n'

@@ -6,6 +6,9 @@ not_here=77
 # need COMMAND...: what is to be there; otherwise the part cannot be made here.
 need() { "$@" || exit $not_here; }
 
+# remark TEXT: what the notes say of a part that was made otherwise than it should be.
+remark() { printf '%s\n' "$*" >>"$logs/remarks"; }
+
 make_amd64() { make_packages amd64 x86_64; }
 make_arm64() { make_packages arm64 aarch64; }
 make_static() { make_tarball x86_64; }
@@ -65,6 +68,7 @@ make_tarball() {
     else
         triple=$1-unknown-linux-gnu
         need ready_to_build "$triple"
+        remark "static for $1: linked with glibc, since Rust's standard library for $1-unknown-linux-musl is not there"
         export CARGO_TARGET_DIR=$target/static
         static=yes build_programs "$triple" "${programs[@]}"
     fi
